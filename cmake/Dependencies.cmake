@@ -1,0 +1,110 @@
+# Dependencies.cmake - finds each third-party library, or fetches it; code links to fatune::<name>.
+#
+# Found first: the packages of Debian 12 and Ubuntu 24.04 (tools/bootstrap.sh installs them), the
+# oldest versions being CLI11 2.1.2, nlohmann_json 3.11.2, spdlog 1.10 with fmt 9.1, muParser 2.3.3.
+# Fetched second: release archives, pinned by their SHA-256.
+
+include(FetchContent)
+set(FETCHCONTENT_TRY_FIND_PACKAGE_MODE OPT_IN)
+# Packages that bootstrap unpacks inside the project: Catch2 3 on Debian 12, muParser's source.
+list(APPEND CMAKE_PREFIX_PATH ${PROJECT_SOURCE_DIR}/.deps/catch2/usr)
+
+# After a disconnected configure a target is missing without a word; this says it.
+function(fatune_require_target target package)
+  if(NOT TARGET ${target})
+    message(FATAL_ERROR
+      "${package} was neither found nor fetched. Run tools/bootstrap.sh build (tests: "
+      "tools/bootstrap.sh test), which installs what the build needs.")
+  endif()
+endfunction()
+
+FetchContent_Declare(CLI11 SYSTEM
+  URL https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.4.2.tar.gz
+  URL_HASH SHA256=f2d893a65c3b1324c50d4e682c0cdc021dd0477ae2c048544f39eed6654b699a
+  FIND_PACKAGE_ARGS 2.1 CONFIG)
+FetchContent_Declare(nlohmann_json SYSTEM
+  URL https://github.com/nlohmann/json/releases/download/v3.11.3/json.tar.xz
+  URL_HASH SHA256=d6c65aca6b1ed68e7a182f4757257b107ae403032760ed6ef121c9d55e81757d
+  FIND_PACKAGE_ARGS 3.11 CONFIG)
+FetchContent_Declare(fmt SYSTEM
+  URL https://github.com/fmtlib/fmt/archive/refs/tags/9.1.0.tar.gz
+  URL_HASH SHA256=5dea48d1fcddc3ec571ce2058e13910a0d4a6bab4cc09a809d8b1dd1c88ae6f2
+  FIND_PACKAGE_ARGS 9 CONFIG)
+FetchContent_Declare(spdlog SYSTEM
+  URL https://github.com/gabime/spdlog/archive/refs/tags/v1.11.0.tar.gz
+  URL_HASH SHA256=ca5cae8d6cac15dae0ec63b21d6ad3530070650f68076f3a4a862ca293a858bb
+  FIND_PACKAGE_ARGS 1.10 CONFIG)
+set(SPDLOG_FMT_EXTERNAL ON)
+FetchContent_MakeAvailable(CLI11 nlohmann_json fmt spdlog)
+fatune_require_target(CLI11::CLI11 "CLI11 2.1 or newer")
+fatune_require_target(nlohmann_json::nlohmann_json "nlohmann_json 3.11 or newer")
+fatune_require_target(spdlog::spdlog "spdlog 1.10 or newer")
+fatune_require_target(fmt::fmt "fmt 9 or newer")
+
+# muParser 2.3.3's package names its target muparser::muparser, its source tree only muparser. Debian
+# ships it as a shared library alone, so a portable program builds it from source.
+if(FATUNE_PORTABLE)
+  set(muparser_find "")
+  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/.deps/muparser-source)
+    set(FETCHCONTENT_SOURCE_DIR_MUPARSER ${PROJECT_SOURCE_DIR}/.deps/muparser-source)
+  endif()
+else()
+  set(muparser_find FIND_PACKAGE_ARGS 2.3 CONFIG)
+endif()
+FetchContent_Declare(muparser SYSTEM
+  URL https://github.com/beltoforion/muparser/archive/refs/tags/v2.3.4.tar.gz
+  URL_HASH SHA256=0c3fa54a3ebf36dda0ed3e7cd5451c964afbb15102bdbcba08aafb359a290121
+  ${muparser_find})
+set(ENABLE_SAMPLES OFF)
+set(ENABLE_OPENMP OFF)
+block(PROPAGATE muparser_SOURCE_DIR)
+  set(BUILD_SHARED_LIBS OFF)
+  set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
+  FetchContent_MakeAvailable(muparser)
+endblock()
+if(muparser_SOURCE_DIR)
+  set_property(DIRECTORY ${muparser_SOURCE_DIR} PROPERTY EXCLUDE_FROM_ALL ON)
+endif()
+add_library(fatune_muparser INTERFACE)
+add_library(fatune::muparser ALIAS fatune_muparser)
+if(TARGET muparser::muparser)
+  target_link_libraries(fatune_muparser INTERFACE muparser::muparser)
+else()
+  fatune_require_target(muparser "muParser 2.3 or newer")
+  target_link_libraries(fatune_muparser INTERFACE muparser)
+endif()
+
+# Debian ships fmt and spdlog as shared libraries and as headers: portable takes the headers.
+add_library(fatune_fmt INTERFACE)
+add_library(fatune::fmt ALIAS fatune_fmt)
+add_library(fatune_spdlog INTERFACE)
+add_library(fatune::spdlog ALIAS fatune_spdlog)
+if(FATUNE_PORTABLE)
+  set(OPENSSL_USE_STATIC_LIBS ON)
+  set(ZLIB_USE_STATIC_LIBS ON)
+  target_link_libraries(fatune_fmt INTERFACE fmt::fmt-header-only)
+  target_compile_definitions(fatune_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
+  get_target_property(spdlog_include spdlog::spdlog INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(fatune_spdlog SYSTEM INTERFACE ${spdlog_include})
+  target_link_libraries(fatune_spdlog INTERFACE fmt::fmt-header-only)
+  target_link_options(fatune_options INTERFACE -static-libstdc++ -static-libgcc -s)
+else()
+  target_link_libraries(fatune_fmt INTERFACE fmt::fmt)
+  target_link_libraries(fatune_spdlog INTERFACE spdlog::spdlog)
+endif()
+
+find_package(OpenSSL 3.0 COMPONENTS Crypto)
+fatune_require_target(OpenSSL::Crypto "OpenSSL's libcrypto 3.0 or newer")
+find_package(ZLIB 1.2)
+fatune_require_target(ZLIB::ZLIB "zlib 1.2 or newer")
+find_package(Threads REQUIRED)
+
+if(FATUNE_TESTS)
+  FetchContent_Declare(Catch2 SYSTEM
+    URL https://github.com/catchorg/Catch2/archive/refs/tags/v3.4.0.tar.gz
+    URL_HASH SHA256=122928b814b75717316c71af69bd2b43387643ba076a6ec16e7882bfb2dfacbb
+    FIND_PACKAGE_ARGS 3 CONFIG)
+  FetchContent_MakeAvailable(Catch2)
+  fatune_require_target(Catch2::Catch2WithMain "Catch2 3")
+  list(APPEND CMAKE_MODULE_PATH ${Catch2_SOURCE_DIR}/extras)
+endif()

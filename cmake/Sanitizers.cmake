@@ -1,0 +1,9 @@
+# Sanitizers.cmake - adds the sanitizers of FATUNE_SANITIZE (say "address;undefined") to fatune_options.
+
+foreach(sanitizer IN LISTS FATUNE_SANITIZE)
+  target_compile_options(fatune_options INTERFACE -fsanitize=${sanitizer})
+  target_link_options(fatune_options INTERFACE -fsanitize=${sanitizer})
+endforeach()
+if(FATUNE_SANITIZE)
+  target_compile_options(fatune_options INTERFACE -fno-omit-frame-pointer -fno-sanitize-recover=all)
+endif()

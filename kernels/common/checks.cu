@@ -1,0 +1,37 @@
+// checks.cu - memory to findings: bytes that differ from a pattern, and a checksum.
+// Not an attention kernel: compiled by itself, without macros, and launched around every candidate.
+
+using u8 = unsigned char;
+using u64 = unsigned long long;
+
+/// findings[0] += number of bytes that are not `pattern`; findings[1] = min(findings[1], offset of
+/// the first).
+extern "C" __global__ void check_pattern(const u8* data, u64 bytes, unsigned pattern,
+                                         u64* findings) {
+  const u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+  for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes; i += step) {
+    if (data[i] == pattern) continue;
+    atomicAdd(&findings[0], 1ull);
+    atomicMin(&findings[1], i);
+  }
+}
+
+/// findings[0] += sum over 4-byte words of a mix of word and place; the last words may be cut
+/// short.
+extern "C" __global__ void check_sum(const u8* data, u64 bytes, u64* findings) {
+  const u64 words = bytes / 4;
+  const u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+  const u64 first = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const unsigned* aligned = reinterpret_cast<const unsigned*>(data);
+  u64 sum = 0;
+  for (u64 i = first; i < words; i += step) {
+    const u64 x = (aligned[i] + (i << 32 | i >> 32)) * 0x9e3779b97f4a7c15ull;
+    sum += (x ^ x >> 29) * 0xbf58476d1ce4e5b9ull;
+  }
+  if (first == 0) {
+    for (u64 i = words * 4; i < bytes; ++i) sum += (data[i] + 1) * (i + 0x94d049bb133111ebull);
+  }
+#pragma unroll
+  for (int lane = 16; lane > 0; lane /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lane);
+  if (threadIdx.x % 32 == 0) atomicAdd(&findings[0], sum);
+}

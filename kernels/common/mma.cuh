@@ -1,0 +1,50 @@
+// mma.cuh - one warp's tensor-core product of 16x8x16 and the shared-memory loads of its operands
+// (sm_80 and up).
+//
+// Which element lane l holds (g = l / 4, t = l % 4; a register has two neighbouring columns, or for
+// b two rows):
+//   a[0] (g, 2t)   a[1] (g + 8, 2t)   a[2] (g, 2t + 8)   a[3] (g + 8, 2t + 8)     of the 16x16 left
+//   operand b[0] (2t, g)   b[1] (2t + 8, g)                                              of the
+//   16x8 right operand c[0..1] (g, 2t and 2t + 1)        c[2..3] (g + 8, 2t and 2t + 1) of the 16x8
+//   sums
+// So two neighbouring 16x8 tiles of sums, packed, are the left operand of a next product: no
+// shuffle between them.
+#pragma once
+
+#include "common/prelude.cuh"
+
+#if !(DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16)
+#error "mma.cuh multiplies f16 and bf16"
+#endif
+
+/// Loads four 8x8 matrices of 16-bit elements; lanes 8i .. 8i + 7 give the addresses of the 16-byte
+/// rows of matrix i.
+DEVICE void ldmatrix_x4(u32 (&to)[4], u32 address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(address));
+}
+
+/// The same, each matrix transposed on the way.
+DEVICE void ldmatrix_x4_trans(u32 (&to)[4], u32 address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(address));
+}
+
+/// c += a * b for a 16x16, b 16x8 of DTYPE and c 16x8 in f32.
+DEVICE void mma_16x8x16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+#if DTYPE == DTYPE_F16
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
+      "%9}, "
+      "{%0, %1, %2, %3};"
+#else
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, "
+      "{%0, %1, %2, %3};"
+#endif
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}

@@ -1,0 +1,86 @@
+// swizzled_tile.cuh - rows of HEAD_DIM 16-bit elements in shared memory without bank conflicts:
+// copied in, read by ldmatrix.
+//
+// The 16-byte chunk c of row r lies at chunk c ^ swizzle(r). ldmatrix reads one chunk of 8
+// neighbouring rows at a time: these then lie in 8 different groups of 4 banks, and so do the 8
+// chunks that 8 lanes copy. The exclusive or touches as many low bits as divide the row's chunks (3
+// at head_dim 64, 2 at 96, 1 at 80), fed by the row bits above those that the pitch itself spreads
+// over the banks. So no padding, at any head_dim that is a multiple of 16.
+#pragma once
+
+#include "common/cp_async.cuh"
+
+constexpr int kChunks = HEAD_DIM / 8;
+constexpr int kRowBytes = HEAD_DIM * 2;
+constexpr int kSwizzleBits = kChunks % 8 == 0 ? 3 : kChunks % 4 == 0 ? 2 : 1;
+constexpr int kSwizzleWays = 1 << kSwizzleBits;
+static_assert(HEAD_DIM % 16 == 0, "rows of whole pairs of chunks");
+
+DEVICE int swizzle(int row) { return (row >> (3 - kSwizzleBits)) & (kSwizzleWays - 1); }
+
+/// Byte offset of a chunk in a tile.
+DEVICE int chunk_offset(int row, int chunk) {
+  return row * kRowBytes + (chunk ^ swizzle(row)) * 16;
+}
+
+/// One lane's ldmatrix addresses in a tile: of 16x16 blocks whose rows start at a multiple of 8, at
+/// a given column step. A step moves the chunk by 2, an exclusive or of the low bits and a sum
+/// above them. Tiles must start at a multiple of 128 bytes: the exclusive or then works on the
+/// address itself.
+struct Fragments {
+  static constexpr int kVariants = kSwizzleWays / 2;
+  u32 base;
+
+  DEVICE Fragments in_slot(int offset) const {
+    Fragments result = *this;
+    result.base += offset;
+    return result;
+  }
+
+  DEVICE u32 at(int row, int step) const {
+    return (base ^ (step % kVariants * 32)) + row * kRowBytes + (step - step % kVariants) * 32;
+  }
+};
+
+/// `row` is the lane's row within a block, `half` which of the block's two chunks it addresses.
+DEVICE Fragments fragments(u32 tile, int row, int half) { return {tile + chunk_offset(row, half)}; }
+
+/// One thread's part in copying a tile from global memory: chunks of every kCopyRows-th row. As
+/// kCopyRows is a multiple of 8, all its rows have one swizzle, and a copy's addresses are one
+/// register and an immediate.
+template <int kThreads>
+struct Copier {
+  static constexpr int kCopyRows = kThreads / kSwizzleWays;
+  static_assert(kCopyRows % 8 == 0, "a thread's rows share their swizzle");
+  int row;
+  u32 to;    // shared address of its first chunk, in a tile at `shared`
+  int from;  // elements from the tensor's first row
+
+  DEVICE explicit Copier(u32 shared) {
+    const int thread = static_cast<int>(threadIdx.x);
+    row = thread / kSwizzleWays;
+    to = shared + chunk_offset(row, thread % kSwizzleWays);
+    from = row * HEAD_DIM + thread % kSwizzleWays * 8;
+  }
+
+  /// Copies kRows rows to the tile `tile` bytes after `shared`; `source` is the first of them plus
+  /// `from`. Rows from `rows_left` on become zeros when kMayEnd: a masked weight of 0 times a stray
+  /// NaN would be NaN.
+  template <int kRows, bool kMayEnd>
+  DEVICE void copy(int tile, const elem* source, int rows_left) const {
+#pragma unroll
+    for (int pass = 0; pass < kRows; pass += kCopyRows) {
+      if (kRows % kCopyRows != 0 && row + pass >= kRows) break;
+#pragma unroll
+      for (int chunk = 0; chunk < kChunks; chunk += kSwizzleWays) {
+        const u32 target = to + tile + pass * kRowBytes + chunk * 16;
+        const elem* piece = source + pass * HEAD_DIM + chunk * 8;
+        if constexpr (kMayEnd) {
+          cp_async_16_or_zero(target, piece, row + pass < rows_left);
+        } else {
+          cp_async_16(target, piece);
+        }
+      }
+    }
+  }
+};

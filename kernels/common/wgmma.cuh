@@ -1,0 +1,162 @@
+// wgmma.cuh - one warpgroup's asynchronous tensor-core products of 64 x N x 16 (sm_90a): operands
+// by descriptor from swizzled shared memory, or the left one from registers.
+//
+// A tile in shared memory is a row of boxes, each 64 columns wide: rows of 128 bytes under the
+// 128-byte swizzle, eight of them an atom of 1024 bytes. As the tensor copies write it, so wgmma
+// reads it.
+//
+// Which sums thread t of the warpgroup holds (warp w = t / 32, g = t % 32 / 4, c = t % 4 * 2), by
+// 8-column tile n: [4n], [4n + 1] row 16w + g, columns 8n + c and the next; [4n + 2], [4n + 3] row
+// 16w + g + 8, the same columns. A left operand in registers has the layout of two such tiles,
+// packed.
+#pragma once
+
+#include "common/prelude.cuh"
+
+#if DTYPE == DTYPE_F16
+#define WGMMA_TYPE "f16"
+#elif DTYPE == DTYPE_BF16
+#define WGMMA_TYPE "bf16"
+#else
+#error "wgmma.cuh multiplies f16 and bf16"
+#endif
+
+// ---- descriptors: address / 16 in bits 0-13, distances / 16 in 16-29 and 32-45, swizzle in 62
+// ----
+
+constexpr u64 kSwizzle128 = 1ull << 62;
+constexpr u64 kAtomDistance = 1024 / 16;  // from eight rows to the next eight
+
+/// Rows are the operand's own dimension (M or N), columns the summed one: queries, keys. A step of
+/// 16 columns within a box is kColumnStep further.
+DEVICE u64 row_operand(u32 tile) {
+  return static_cast<u64>(tile / 16) | 1ull << 16 | kAtomDistance << 32 | kSwizzle128;
+}
+constexpr u64 kColumnStep = 32 / 16;
+
+/// Rows are the summed dimension, columns N: values. `box_bytes` is the distance of two boxes. A
+/// step of 16 rows is kRowStep further.
+DEVICE u64 column_operand(u32 tile, int box_bytes) {
+  return static_cast<u64>(tile / 16) | static_cast<u64>(box_bytes / 16) << 16 |
+         kAtomDistance << 32 | kSwizzle128;
+}
+constexpr u64 kRowStep = 16 * 128 / 16;
+
+// ---- order: fence, products, commit, wait ----
+
+/// Registers written before are seen by the products after it.
+DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+/// Closes a group of products.
+DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+/// Waits until at most kPending of the latest groups are under way.
+template <int kPending>
+DEVICE void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+
+/// Pins the place of register values in the program: what precedes computes them, what follows uses
+/// them. The compiler knows nothing of products under way, and would move uses of sums before the
+/// wait, or new left operands before their predecessors were read.
+template <int kCount>
+DEVICE void pin(float* values) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(values[i])::"memory");
+}
+
+template <int kCount>
+DEVICE void pin(u32* values) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(values[i])::"memory");
+}
+
+// ---- products: asm statements made by N, which must be a plain number ----
+// N / 2 sums come first among an asm statement's operands, so each N has its list of them and the
+// names of the operands behind.
+
+#define WGMMA_EIGHT(c, i)                                                               \
+  "+f"((c)[i]), "+f"((c)[i + 1]), "+f"((c)[i + 2]), "+f"((c)[i + 3]), "+f"((c)[i + 4]), \
+      "+f"((c)[i + 5]), "+f"((c)[i + 6]), "+f"((c)[i + 7])
+
+// clang-format off
+#define WGMMA_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define WGMMA_NAMES_32 WGMMA_NAMES_16 ", " "%8, %9, %10, %11, %12, %13, %14, %15"
+#define WGMMA_NAMES_48 WGMMA_NAMES_32 ", " "%16, %17, %18, %19, %20, %21, %22, %23"
+#define WGMMA_NAMES_64 WGMMA_NAMES_48 ", " "%24, %25, %26, %27, %28, %29, %30, %31"
+#define WGMMA_NAMES_80 WGMMA_NAMES_64 ", " "%32, %33, %34, %35, %36, %37, %38, %39"
+#define WGMMA_NAMES_96 WGMMA_NAMES_80 ", " "%40, %41, %42, %43, %44, %45, %46, %47"
+#define WGMMA_NAMES_112 WGMMA_NAMES_96 ", " "%48, %49, %50, %51, %52, %53, %54, %55"
+#define WGMMA_NAMES_128 WGMMA_NAMES_112 ", " "%56, %57, %58, %59, %60, %61, %62, %63"
+#define WGMMA_NAMES_144 WGMMA_NAMES_128 ", " "%64, %65, %66, %67, %68, %69, %70, %71"
+#define WGMMA_NAMES_160 WGMMA_NAMES_144 ", " "%72, %73, %74, %75, %76, %77, %78, %79"
+#define WGMMA_NAMES_176 WGMMA_NAMES_160 ", " "%80, %81, %82, %83, %84, %85, %86, %87"
+#define WGMMA_NAMES_192 WGMMA_NAMES_176 ", " "%88, %89, %90, %91, %92, %93, %94, %95"
+#define WGMMA_NAMES_208 WGMMA_NAMES_192 ", " "%96, %97, %98, %99, %100, %101, %102, %103"
+#define WGMMA_NAMES_224 WGMMA_NAMES_208 ", " "%104, %105, %106, %107, %108, %109, %110, %111"
+#define WGMMA_NAMES_240 WGMMA_NAMES_224 ", " "%112, %113, %114, %115, %116, %117, %118, %119"
+#define WGMMA_NAMES_256 WGMMA_NAMES_240 ", " "%120, %121, %122, %123, %124, %125, %126, %127"
+
+#define WGMMA_SUMS_16(c) WGMMA_EIGHT(c, 0)
+#define WGMMA_SUMS_32(c) WGMMA_SUMS_16(c), WGMMA_EIGHT(c, 8)
+#define WGMMA_SUMS_48(c) WGMMA_SUMS_32(c), WGMMA_EIGHT(c, 16)
+#define WGMMA_SUMS_64(c) WGMMA_SUMS_48(c), WGMMA_EIGHT(c, 24)
+#define WGMMA_SUMS_80(c) WGMMA_SUMS_64(c), WGMMA_EIGHT(c, 32)
+#define WGMMA_SUMS_96(c) WGMMA_SUMS_80(c), WGMMA_EIGHT(c, 40)
+#define WGMMA_SUMS_112(c) WGMMA_SUMS_96(c), WGMMA_EIGHT(c, 48)
+#define WGMMA_SUMS_128(c) WGMMA_SUMS_112(c), WGMMA_EIGHT(c, 56)
+#define WGMMA_SUMS_144(c) WGMMA_SUMS_128(c), WGMMA_EIGHT(c, 64)
+#define WGMMA_SUMS_160(c) WGMMA_SUMS_144(c), WGMMA_EIGHT(c, 72)
+#define WGMMA_SUMS_176(c) WGMMA_SUMS_160(c), WGMMA_EIGHT(c, 80)
+#define WGMMA_SUMS_192(c) WGMMA_SUMS_176(c), WGMMA_EIGHT(c, 88)
+#define WGMMA_SUMS_208(c) WGMMA_SUMS_192(c), WGMMA_EIGHT(c, 96)
+#define WGMMA_SUMS_224(c) WGMMA_SUMS_208(c), WGMMA_EIGHT(c, 104)
+#define WGMMA_SUMS_240(c) WGMMA_SUMS_224(c), WGMMA_EIGHT(c, 112)
+#define WGMMA_SUMS_256(c) WGMMA_SUMS_240(c), WGMMA_EIGHT(c, 120)
+
+#define WGMMA_REST_16 "%8", "%9", "%10", "%11", "%12", "%13"
+#define WGMMA_REST_32 "%16", "%17", "%18", "%19", "%20", "%21"
+#define WGMMA_REST_48 "%24", "%25", "%26", "%27", "%28", "%29"
+#define WGMMA_REST_64 "%32", "%33", "%34", "%35", "%36", "%37"
+#define WGMMA_REST_80 "%40", "%41", "%42", "%43", "%44", "%45"
+#define WGMMA_REST_96 "%48", "%49", "%50", "%51", "%52", "%53"
+#define WGMMA_REST_112 "%56", "%57", "%58", "%59", "%60", "%61"
+#define WGMMA_REST_128 "%64", "%65", "%66", "%67", "%68", "%69"
+#define WGMMA_REST_144 "%72", "%73", "%74", "%75", "%76", "%77"
+#define WGMMA_REST_160 "%80", "%81", "%82", "%83", "%84", "%85"
+#define WGMMA_REST_176 "%88", "%89", "%90", "%91", "%92", "%93"
+#define WGMMA_REST_192 "%96", "%97", "%98", "%99", "%100", "%101"
+#define WGMMA_REST_208 "%104", "%105", "%106", "%107", "%108", "%109"
+#define WGMMA_REST_224 "%112", "%113", "%114", "%115", "%116", "%117"
+#define WGMMA_REST_240 "%120", "%121", "%122", "%123", "%124", "%125"
+#define WGMMA_REST_256 "%128", "%129", "%130", "%131", "%132", "%133"
+// clang-format on
+
+#define WGMMA_CALL(macro, ...) macro(__VA_ARGS__)
+
+#define WGMMA_SHARED_TEXT(n, names, a, b, add, ...)                                \
+  "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n \
+  "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" names "}, " a ", " b ", p, 1, 1, 0, 0;}"
+
+#define WGMMA_REGISTERS_TEXT(n, names, a0, a1, a2, a3, b, add)                              \
+  "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n          \
+  "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" names "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b \
+  ", p, 1, 1, 1;}"
+
+/// Defines name(sums, a, b, add): sums (+)= A B^T, both row operands; without `add` overwrites.
+#define WGMMA_DEFINE_SHARED(name, n) WGMMA_DEFINE_SHARED_(name, n)
+#define WGMMA_DEFINE_SHARED_(name, n)                                              \
+  DEVICE void name(float* sums, u64 a, u64 b, bool add) {                          \
+    asm volatile(WGMMA_CALL(WGMMA_SHARED_TEXT, n, WGMMA_NAMES_##n, WGMMA_REST_##n) \
+                 : WGMMA_SUMS_##n(sums)                                            \
+                 : "l"(a), "l"(b), "r"(add ? 1 : 0));                              \
+  }
+
+/// Defines name(sums, a, b): sums += A B, A four packed registers, B a column operand.
+#define WGMMA_DEFINE_REGISTERS(name, n) WGMMA_DEFINE_REGISTERS_(name, n)
+#define WGMMA_DEFINE_REGISTERS_(name, n)                                              \
+  DEVICE void name(float* sums, const u32* a, u64 b) {                                \
+    asm volatile(WGMMA_CALL(WGMMA_REGISTERS_TEXT, n, WGMMA_NAMES_##n, WGMMA_REST_##n) \
+                 : WGMMA_SUMS_##n(sums)                                               \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1));       \
+  }

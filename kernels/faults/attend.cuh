@@ -1,0 +1,77 @@
+// attend.cuh - a short, right attention, one warp a query row, that each fault spoils in one place.
+#pragma once
+
+#include "common/prelude.cuh"
+#include "common/problem.cuh"
+
+constexpr int kWarps = 4;
+constexpr int kColumns = ceil_div(HEAD_DIM, 32);  // columns of a lane: lane, lane + 32, ...
+constexpr i64 kRows = kHeadCount * SEQ_Q;
+
+struct Row {
+  i64 index;  // over batch, heads and rows
+  i64 head;
+  i32 row;
+  int lane;
+};
+
+DEVICE Row this_row() {
+  Row where;
+  where.index = static_cast<i64>(blockIdx.x) * kWarps + threadIdx.x / 32;
+  where.head = where.index / SEQ_Q;
+  where.row = static_cast<i32>(where.index % SEQ_Q);
+  where.lane = static_cast<int>(threadIdx.x) % 32;
+  return where;
+}
+
+struct Result {
+  float columns[kColumns];
+};
+
+DEVICE float read_column(const elem* line, int column) {
+  return column < HEAD_DIM ? to_float(line[column]) : 0.0f;
+}
+
+/// Online softmax over the first `keys` keys.
+DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& where, i32 keys) {
+  const elem* query = q + where.index * HEAD_DIM;
+  Result result{};
+  float largest = NEG_INF;
+  float sum = 0.0f;
+  for (i32 key = 0; key < keys; ++key) {
+    const i64 line = key_offset(where.head) + static_cast<i64>(key) * HEAD_DIM;
+    float dot = 0.0f;
+    for (int c = 0; c < kColumns; ++c) {
+      dot += read_column(query, where.lane + 32 * c) * read_column(k + line, where.lane + 32 * c);
+    }
+    const float score = warp_sum(dot) * SOFTMAX_SCALE;
+    const float before = largest;
+    largest = fmaxf(largest, score);
+    const float shrink = expf(before - largest);
+    const float weight = expf(score - largest);
+    sum = sum * shrink + weight;
+    for (int c = 0; c < kColumns; ++c) {
+      result.columns[c] =
+          result.columns[c] * shrink + weight * read_column(v + line, where.lane + 32 * c);
+    }
+  }
+  for (int c = 0; c < kColumns; ++c)
+    result.columns[c] = sum == 0.0f ? 0.0f : result.columns[c] / sum;
+  return result;
+}
+
+DEVICE void store(elem* out, const Row& where, const Result& result) {
+  for (int c = 0; c < kColumns; ++c) {
+    const int column = where.lane + 32 * c;
+    if (column < HEAD_DIM) out[where.index * HEAD_DIM + column] = from_float(result.columns[c]);
+  }
+}
+
+DEVICE void attend_and_store(const elem* q, const elem* k, const elem* v, elem* out) {
+  const Row where = this_row();
+  if (where.index < kRows) store(out, where, attend(q, k, v, where, visible_keys(where.row)));
+}
+
+/// The entry that every fault shares; what follows is its body.
+#define FAULT_ENTRY \
+  extern "C" __global__ void fault_main(const elem* q, const elem* k, const elem* v, elem* out)

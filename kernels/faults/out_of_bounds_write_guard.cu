@@ -1,0 +1,7 @@
+// out_of_bounds_write_guard.cu - is right, but also writes one element past the end of the output.
+#include "faults/attend.cuh"
+
+FAULT_ENTRY {
+  attend_and_store(q, k, v, out);
+  if (blockIdx.x == 0 && threadIdx.x == 0) out[kRows * HEAD_DIM] = from_float(1.0f);
+}

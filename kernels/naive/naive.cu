@@ -1,0 +1,139 @@
+// naive.cu - attention in three plain launches, all sums in fp32: the reference of the gates.
+//   1. scores[i][j] = scale * q[i].k[j], -infinity where masked
+//   2. softmax of each row, in place
+//   3. out = scores . v
+// With ROUND_INTERMEDIATES=1 it is the low-precision twin: S, P and O are rounded as a kernel that
+// keeps them in DTYPE would.
+#include "common/prelude.cuh"
+#include "common/problem.cuh"
+
+#ifndef ROUND_INTERMEDIATES
+#define ROUND_INTERMEDIATES 0
+#endif
+
+// With OUT_F32=1 it is the reference itself: `out` holds the fp32 sums, not rounded to DTYPE.
+#ifndef OUT_F32
+#define OUT_F32 0
+#endif
+#if OUT_F32
+using out_elem = float;
+DEVICE out_elem to_out(float value) { return value; }
+#else
+using out_elem = elem;
+DEVICE out_elem to_out(float value) { return from_float(value); }
+#endif
+
+constexpr int kTilesQ = ceil_div(SEQ_Q, TILE);
+constexpr int kTilesKv = ceil_div(SEQ_KV, TILE);
+constexpr int kTilesD = ceil_div(HEAD_DIM, TILE);
+
+/// fp8 scores would overflow and carry 3 bits: kernels keep them wider, so the twin rounds those to
+/// bf16.
+DEVICE float round_score(float value) {
+#if ROUND_INTERMEDIATES
+  if constexpr (kIs16Bit) return to_float(from_float(value));
+  return bf16_to_float(float_to_bf16(value));
+#else
+  return value;
+#endif
+}
+
+/// Applied to exp(s - max), in (0, 1], before the division: the form in which fused kernels round
+/// P.
+DEVICE float round_probability(float value) {
+#if ROUND_INTERMEDIATES
+  return to_float(from_float(value));
+#else
+  return value;
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(TILE* TILE)
+    naive_scores(const elem* __restrict__ q, const elem* __restrict__ k,
+                 float* __restrict__ scores) {
+  __shared__ float q_tile[TILE][TILE + 1];
+  __shared__ float k_tile[TILE][TILE + 1];
+  const i64 block = blockIdx.x;
+  const i64 head = block / (static_cast<i64>(kTilesQ) * kTilesKv);
+  const int first_row = static_cast<int>(block / kTilesKv % kTilesQ) * TILE;
+  const int first_key = static_cast<int>(block % kTilesKv) * TILE;
+  const elem* q_head = q + query_offset(head);
+  const elem* k_head = k + key_offset(head);
+  const int x = threadIdx.x;
+  const int y = threadIdx.y;
+
+  float sum = 0.0f;
+  for (int chunk = 0; chunk < HEAD_DIM; chunk += TILE) {
+    const int col = chunk + x;
+    const bool q_inside = first_row + y < SEQ_Q && col < HEAD_DIM;
+    const bool k_inside = first_key + y < SEQ_KV && col < HEAD_DIM;
+    q_tile[y][x] =
+        q_inside ? to_float(q_head[static_cast<i64>(first_row + y) * HEAD_DIM + col]) : 0.0f;
+    k_tile[y][x] =
+        k_inside ? to_float(k_head[static_cast<i64>(first_key + y) * HEAD_DIM + col]) : 0.0f;
+    __syncthreads();
+#pragma unroll
+    for (int d = 0; d < TILE; ++d) sum += q_tile[y][d] * k_tile[x][d];
+    __syncthreads();
+  }
+
+  const int row = first_row + y;
+  const int key = first_key + x;
+  if (row >= SEQ_Q || key >= SEQ_KV) return;
+  const float score = key < visible_keys(row) ? round_score(sum * SOFTMAX_SCALE) : NEG_INF;
+  scores[(head * SEQ_Q + row) * SEQ_KV + key] = score;
+}
+
+/// One warp a row; a row that sees no key becomes zeros.
+extern "C" __global__ void __launch_bounds__(ROW_WARPS * 32)
+    naive_softmax(float* __restrict__ scores) {
+  const i64 row = static_cast<i64>(blockIdx.x) * ROW_WARPS + threadIdx.x / 32;
+  if (row >= kHeadCount * SEQ_Q) return;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  float* line = scores + row * SEQ_KV;
+
+  float largest = NEG_INF;
+  for (int key = lane; key < SEQ_KV; key += 32) largest = fmaxf(largest, line[key]);
+  largest = warp_max(largest);
+  const bool sees_nothing = largest == NEG_INF;
+
+  float sum = 0.0f;
+  for (int key = lane; key < SEQ_KV; key += 32)
+    sum += sees_nothing ? 0.0f : expf(line[key] - largest);
+  sum = warp_sum(sum);
+
+  for (int key = lane; key < SEQ_KV; key += 32) {
+    line[key] = sees_nothing ? 0.0f : round_probability(expf(line[key] - largest)) / sum;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(TILE* TILE)
+    naive_output(const float* __restrict__ scores, const elem* __restrict__ v,
+                 out_elem* __restrict__ out) {
+  __shared__ float p_tile[TILE][TILE + 1];
+  __shared__ float v_tile[TILE][TILE + 1];
+  const i64 block = blockIdx.x;
+  const i64 head = block / (static_cast<i64>(kTilesQ) * kTilesD);
+  const int row =
+      static_cast<int>(block / kTilesD % kTilesQ) * TILE + static_cast<int>(threadIdx.y);
+  const int col = static_cast<int>(block % kTilesD) * TILE + static_cast<int>(threadIdx.x);
+  const float* p_head = scores + head * SEQ_Q * SEQ_KV;
+  const elem* v_head = v + key_offset(head);
+  const int x = threadIdx.x;
+  const int y = threadIdx.y;
+
+  float sum = 0.0f;
+  for (int first_key = 0; first_key < SEQ_KV; first_key += TILE) {
+    const bool p_inside = row < SEQ_Q && first_key + x < SEQ_KV;
+    const bool v_inside = first_key + y < SEQ_KV && col < HEAD_DIM;
+    p_tile[y][x] = p_inside ? p_head[static_cast<i64>(row) * SEQ_KV + first_key + x] : 0.0f;
+    v_tile[y][x] =
+        v_inside ? to_float(v_head[static_cast<i64>(first_key + y) * HEAD_DIM + col]) : 0.0f;
+    __syncthreads();
+#pragma unroll
+    for (int key = 0; key < TILE; ++key) sum += p_tile[y][key] * v_tile[key][x];
+    __syncthreads();
+  }
+  if (row < SEQ_Q && col < HEAD_DIM)
+    out[query_offset(head) + static_cast<i64>(row) * HEAD_DIM + col] = to_out(sum);
+}

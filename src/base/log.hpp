@@ -1,0 +1,18 @@
+// log.hpp - leveled messages to stderr; the only interface to the logging library.
+#pragma once
+
+#include <string_view>
+
+namespace fatune::log {
+
+enum class Level { kQuiet, kWarn, kInfo, kDebug };
+
+void set_level(Level level);
+/// Called around every message so that a live progress line is cleared first and drawn again after.
+void set_interlude(void (*before)(), void (*after)());
+void debug(std::string_view message);
+void info(std::string_view message);
+void warn(std::string_view message);
+void error(std::string_view message);
+
+}  // namespace fatune::log

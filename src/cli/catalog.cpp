@@ -1,0 +1,61 @@
+// catalog.cpp - chooses kernels by name among those at hand.
+#include "cli/catalog.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "compile/source.hpp"
+
+namespace fatune::cli {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<KernelRef>& catalog) {
+  std::vector<std::string> names;
+  for (const KernelRef& kernel : catalog) names.push_back(kernel->manifest.name);
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<KernelRef>> load_catalog(const Settings& settings) {
+  return available_kernels(settings.kernel_dirs);
+}
+
+Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::string& name) {
+  for (const KernelRef& kernel : catalog) {
+    if (kernel->manifest.name == name) return kernel;
+  }
+  const std::vector<std::string> names = names_of(catalog);
+  const auto nearest = nearest_name(name, names);
+  return usage_error("--kernel: there is no kernel '" + name + "'" +
+                     (nearest ? "; did you mean " + *nearest + "?" : "") +
+                     " Known: " + join(names, ", "));
+}
+
+Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,
+                                              const std::vector<std::string>& names) {
+  std::vector<KernelRef> chosen;
+  for (const std::string& list : names) {
+    for (const std::string& name : split(list, ',')) {
+      FATUNE_TRY(KernelRef kernel, find_kernel(catalog, std::string(trim(name))));
+      const bool again = std::find(chosen.begin(), chosen.end(), kernel) != chosen.end();
+      if (!again) chosen.push_back(std::move(kernel));
+    }
+  }
+  if (!names.empty()) return chosen;
+  for (const KernelRef& kernel : catalog) {
+    if (kernel->manifest.tuned_by_default) chosen.push_back(kernel);
+  }
+  if (chosen.empty())
+    return usage_error("no kernel is tuned by default; choose with --kernel NAME");
+  return chosen;
+}
+
+Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog) {
+  for (const KernelRef& kernel : catalog) {
+    if (kernel->manifest.role == Role::kReference) return kernel;
+  }
+  return file_error("no kernel of role 'reference' is at hand, so nothing could be verified");
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,23 @@
+// catalog.hpp - the kernels at hand: those built in and those of --kernel-dir, chosen by name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cli/settings.hpp"
+#include "space/kernel.hpp"
+
+namespace fatune::cli {
+
+/// All kernels, sorted by name. A user's kernel replaces a built-in one of the same name.
+Result<std::vector<KernelRef>> load_catalog(const Settings& settings);
+/// By name; the error lists what there is, nearest first.
+Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::string& name);
+/// Those named in comma-separated --kernel values; those tuned by default when none is named.
+Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,
+                                              const std::vector<std::string>& names);
+/// The one kernel of role "reference".
+Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog);
+
+}  // namespace fatune::cli

@@ -1,0 +1,64 @@
+// chosen.cpp - reads a config file or takes a kernel's default, for the problems asked for.
+#include "cli/chosen.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.hpp"
+#include "cli/catalog.hpp"
+#include "cli/problems.hpp"
+#include "tune/best.hpp"
+
+namespace fatune::cli {
+namespace {
+
+bool names_problem(const ProblemArgs& args) { return !args.shapes.empty() || !args.suite.empty(); }
+
+Result<std::vector<ChosenCandidate>> from_kernel(const ChoiceArgs& args,
+                                                 const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, args.kernel));
+  FATUNE_TRY(const auto problems, resolve_problems(args.problem));
+  std::vector<ChosenCandidate> chosen;
+  for (const NamedProblem& named : problems) {
+    chosen.push_back({named.name, {kernel, default_config(kernel->manifest), named.problem}});
+  }
+  return chosen;
+}
+
+Result<std::vector<ChosenCandidate>> from_file(const ChoiceArgs& args,
+                                               const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY(const std::vector<ChosenConfig> saved, load_best(args.config));
+  std::vector<ChosenCandidate> chosen;
+  for (const ChosenConfig& entry : saved) {
+    FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, entry.kernel));
+    FATUNE_TRY(Config config, config_from_json(kernel->manifest, entry.config, args.config));
+    std::vector<NamedProblem> problems;
+    if (names_problem(args.problem) || !entry.problem) {
+      FATUNE_TRY(problems, resolve_problems(args.problem));
+    } else {
+      problems.push_back({entry.name.empty() ? slug(*entry.problem) : entry.name, *entry.problem});
+    }
+    for (const NamedProblem& named : problems)
+      chosen.push_back({named.name, {kernel, config, named.problem}});
+  }
+  return chosen;
+}
+
+}  // namespace
+
+void add_choice_options(CLI::App& command, ChoiceArgs& args) {
+  command.add_option("--config", args.config, "A best.json, or {\"kernel\":NAME,\"config\":{...}}")
+      ->type_name("FILE");
+  command.add_option("--kernel", args.kernel, "A kernel, at its default config")->type_name("NAME");
+  add_problem_options(command, args.problem);
+}
+
+Result<std::vector<ChosenCandidate>> resolve_choice(const ChoiceArgs& args,
+                                                    const std::vector<KernelRef>& catalog) {
+  if (args.config.empty() == args.kernel.empty()) {
+    return usage_error("say what to take: --config FILE or --kernel NAME" +
+                       std::string(args.config.empty() ? "" : ", not both"));
+  }
+  return args.config.empty() ? from_kernel(args, catalog) : from_file(args, catalog);
+}
+
+}  // namespace fatune::cli

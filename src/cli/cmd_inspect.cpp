@@ -1,0 +1,260 @@
+// cmd_inspect.cpp - prints a kernel's space for a problem, or one config's fate, launch and
+// resources.
+#include "cli/cmd_inspect.hpp"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/catalog.hpp"
+#include "cli/chosen.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/output.hpp"
+#include "compile/inert.hpp"
+#include "evaluate/device_evaluator.hpp"
+#include "report/table.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct InspectArgs {
+  CommonArgs common;
+  ChoiceArgs choice;
+  std::string arch;
+  bool inert = false;
+};
+
+/// What is inspected: a kernel and problem, and one config where the user gave one.
+struct Subject {
+  KernelRef kernel;
+  Problem problem;
+  std::optional<Config> config;
+  DeviceLimits limits;
+};
+
+Result<DeviceLimits> inspected_limits(const std::string& arch) {
+  if (!arch.empty()) {
+    FATUNE_TRY(const Arch target, parse_arch(arch));
+    return typical_limits(target);
+  }
+  auto devices = list_devices();
+  if (devices && !devices->empty()) return devices->front().limits;
+  return typical_limits(Arch{90, 'a'});
+}
+
+Result<Subject> resolve_subject(const InspectArgs& args, const Settings& settings) {
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  FATUNE_TRY(auto chosen, resolve_choice(args.choice, catalog));
+  FATUNE_TRY(const DeviceLimits limits, inspected_limits(args.arch));
+  Candidate& first = chosen.front().candidate;
+  Subject subject{first.kernel, first.problem, std::nullopt, limits};
+  if (!args.choice.config.empty()) subject.config = std::move(first.config);
+  return subject;
+}
+
+Json space_json(const Space& space) {
+  Json rules = Json::array();
+  for (const RuledOut& rule : space.ruled_out()) {
+    rules.push_back({{"require", rule.rule}, {"why", rule.why}, {"points", rule.points}});
+  }
+  Json result = {
+      {"raw_points", space.raw_size()}, {"valid_points", space.size()}, {"ruled_out", rules}};
+  if (auto point = space.default_point()) result["default"] = to_json(space.config(*point));
+  return result;
+}
+
+std::string space_text(const Space& space) {
+  std::string text = std::to_string(space.size()) + " of " + std::to_string(space.raw_size()) +
+                     " configs are valid\n\n";
+  Table axes({{"parameter"}, {"values"}, {"default"}, {"meaning"}});
+  for (const Parameter& axis : space.axes()) {
+    std::vector<std::string> values;
+    for (const Value& value : axis.values) values.push_back(describe(value));
+    axes.add(
+        {axis.name, join(values, " "), describe(axis.values[axis.default_position]), axis.meaning});
+  }
+  text += axes.text();
+  Table rules({{"ruled out", Align::kRight}, {"must hold"}, {"why"}});
+  for (const RuledOut& rule : space.ruled_out()) {
+    if (rule.points > 0) rules.add({std::to_string(rule.points), rule.rule, rule.why});
+  }
+  return rules.empty() ? text : text + "\n" + rules.text();
+}
+
+Table effects_table(const std::vector<ParameterEffect>& effects) {
+  Table table({{"parameter"},
+               {"tried", Align::kRight},
+               {"changed the program", Align::kRight},
+               {"without effect"}});
+  for (const ParameterEffect& effect : effects) {
+    table.add({effect.parameter + (effect.inert() ? " (inert)" : ""),
+               std::to_string(effect.neighbours), std::to_string(effect.changed),
+               join(effect.same, "; ")});
+  }
+  return table;
+}
+
+Json effects_json(const std::vector<ParameterEffect>& effects) {
+  Json rows = Json::array();
+  for (const ParameterEffect& effect : effects) {
+    rows.push_back({{"parameter", effect.parameter},
+                    {"neighbours", effect.neighbours},
+                    {"changed", effect.changed},
+                    {"inert", effect.inert()},
+                    {"same", effect.same}});
+  }
+  return rows;
+}
+
+Result<CompilePool> open_pool(const Settings& settings) {
+  PoolOptions options;
+  options.cache = settings.cache;
+  options.search = settings.search;
+  return CompilePool::start(options);
+}
+
+Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
+                          const Subject& subject) {
+  FATUNE_TRY(const std::string reason,
+             unsupported_reason(subject.kernel->manifest, subject.problem, subject.limits));
+  if (!reason.empty()) {
+    if (args.common.json) {
+      print_json({{"schema", "fatune.inspect/1"},
+                  {"kernel", subject.kernel->manifest.name},
+                  {"supported", false},
+                  {"reason", reason}});
+    } else {
+      print(subject.kernel->manifest.name + " cannot do " + describe(subject.problem) + ": " +
+            reason);
+    }
+    return kAnswerIsNo;
+  }
+  FATUNE_TRY(const Space space, Space::build(subject.kernel, subject.problem, subject.limits));
+  std::vector<ParameterEffect> effects;
+  if (args.inert && space.size() > 0) {
+    FATUNE_TRY(CompilePool pool, open_pool(settings));
+    FATUNE_TRY(effects, parameter_effects(space, subject.limits, pool, 3));
+  }
+  if (args.common.json) {
+    Json result = {{"schema", "fatune.inspect/1"},
+                   {"kernel", subject.kernel->manifest.name},
+                   {"supported", true},
+                   {"arch", name(subject.limits.arch)},
+                   {"problem", to_json(subject.problem)},
+                   {"space", space_json(space)}};
+    if (args.inert) result["parameters"] = effects_json(effects);
+    print_json(result);
+  } else {
+    print(subject.kernel->manifest.name + " at " + describe(subject.problem) + " on " +
+          name(subject.limits.arch) + ": " + space_text(space));
+    if (args.inert) print("\n" + effects_table(effects).text());
+  }
+  return space.size() > 0 ? kDone : kAnswerIsNo;
+}
+
+std::string resources_text(const Compiled& compiled) {
+  Table table({{"entry"},
+               {"registers", Align::kRight},
+               {"static shared", Align::kRight},
+               {"spill stores", Align::kRight},
+               {"spill loads", Align::kRight},
+               {"stack", Align::kRight}});
+  for (const auto& [entry, r] : compiled.entries) {
+    table.add({entry, std::to_string(r.registers), std::to_string(r.static_shared_bytes),
+               std::to_string(r.spill_store_bytes), std::to_string(r.spill_load_bytes),
+               std::to_string(r.stack_bytes)});
+  }
+  std::string text = table.text();
+  for (const auto& [entry, r] : compiled.entries) {
+    for (const std::string& warning : r.warnings)
+      text += "warning: " + entry + ": " + warning + "\n";
+  }
+  return text;
+}
+
+std::string triple(const std::int64_t (&v)[3]) {
+  return std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]);
+}
+
+std::string launch_text(const LaunchPlan& plan) {
+  Table table({{"entry"}, {"grid"}, {"block"}, {"cluster"}, {"dynamic shared", Align::kRight}});
+  for (const StagePlan& stage : plan.stages) {
+    table.add({stage.entry, triple(stage.grid), triple(stage.block), triple(stage.cluster),
+               std::to_string(stage.shared_bytes)});
+  }
+  return table.text();
+}
+
+Json config_json(const Subject& subject, const LaunchPlan& plan, const Compiled& compiled) {
+  Json entries = Json::object();
+  for (const auto& [entry, resources] : compiled.entries) entries[entry] = to_json(resources);
+  return {{"schema", "fatune.inspect/1"},
+          {"kernel", subject.kernel->manifest.name},
+          {"arch", name(subject.limits.arch)},
+          {"problem", to_json(subject.problem)},
+          {"config", to_json(*subject.config)},
+          {"feasible", true},
+          {"launch", to_json(plan)},
+          {"compiled", compiled.ok},
+          {"compile_problem", compiled.problem},
+          {"cubin", compiled.cubin_hash},
+          {"entries", entries}};
+}
+
+Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
+                           const Subject& subject) {
+  const Candidate candidate{subject.kernel, *subject.config, subject.problem};
+  FATUNE_TRY(const std::string reason, infeasible_reason(candidate, subject.limits));
+  if (!reason.empty()) {
+    if (args.common.json) {
+      print_json({{"schema", "fatune.inspect/1"},
+                  {"config", to_json(*subject.config)},
+                  {"feasible", false},
+                  {"reason", reason}});
+    } else {
+      print("infeasible on " + name(subject.limits.arch) + ": " + reason);
+    }
+    return kAnswerIsNo;
+  }
+  FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, subject.limits));
+  FATUNE_TRY(CompilePool pool, open_pool(settings));
+  FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, subject.limits)));
+  if (args.common.json) {
+    print_json(config_json(subject, plan, compiled));
+  } else {
+    print(subject.kernel->manifest.name + " " + describe(*subject.config) + "\nat " +
+          describe(subject.problem) + " on " + name(subject.limits.arch) + "\n\n" +
+          launch_text(plan));
+    print(compiled.ok ? "\n" + resources_text(compiled)
+                      : "\ncompile_error: " + compiled.problem + "\n" + compiled.log);
+  }
+  return compiled.ok ? kDone : kAnswerIsNo;
+}
+
+int run(const InspectArgs& args) {
+  auto settings = resolve(args.common);
+  if (!settings) return fail(settings.error());
+  auto subject = resolve_subject(args, *settings);
+  if (!subject) return fail(subject.error());
+  auto code = subject->config ? inspect_config(args, *settings, *subject)
+                              : inspect_space(args, *settings, *subject);
+  return code ? *code : fail(code.error());
+}
+
+}  // namespace
+
+Runner setup_inspect(CLI::App& command) {
+  auto args = std::make_shared<InspectArgs>();
+  add_choice_options(command, args->choice);
+  command.add_option("--arch", args->arch, "Architecture instead of the device's")
+      ->type_name("sm_XX");
+  command.add_flag("--inert", args->inert,
+                   "Compile neighbours and show which parameters change nothing");
+  add_common_options(command, args->common);
+  add_example(command, "fatune inspect --kernel fa_mma --shape 4,8,512,64");
+  return [args] { return run(*args); };
+}
+
+}  // namespace fatune::cli

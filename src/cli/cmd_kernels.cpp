@@ -1,0 +1,202 @@
+// cmd_kernels.cpp - lists kernels; lints manifests, templates and parameters that do nothing.
+#include "cli/cmd_kernels.hpp"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/catalog.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/output.hpp"
+#include "compile/inert.hpp"
+#include "report/table.hpp"
+#include "space/lint.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct KernelsArgs {
+  CommonArgs common;
+  std::vector<std::string> names;
+  std::string arch = "sm_90a";
+  bool static_only = false;
+  CLI::App* lint = nullptr;
+};
+
+std::string join_names(const Manifest& manifest) {
+  std::vector<std::string> dtypes;
+  for (Dtype dtype : manifest.dtypes) dtypes.emplace_back(name(dtype));
+  return join(dtypes, ",");
+}
+
+std::string arch_text(const Manifest& manifest) {
+  std::vector<std::string> only;
+  for (const Arch& arch : manifest.only_archs) only.push_back(name(arch));
+  if (!only.empty()) return join(only, ",");
+  return manifest.min_arch > 0 ? "sm_" + std::to_string(manifest.min_arch) + "+" : "any";
+}
+
+std::string_view role_name(Role role) {
+  switch (role) {
+    case Role::kReference:
+      return "reference";
+    case Role::kFault:
+      return "fault";
+    case Role::kAttention:
+      return "attention";
+  }
+  return "";
+}
+
+Json kernel_json(const Manifest& manifest) {
+  Json parameters = Json::array();
+  for (const Parameter& parameter : manifest.parameters) {
+    Json values = Json::array();
+    for (const Value& value : parameter.values) values.push_back(to_json(value));
+    parameters.push_back({{"name", parameter.name},
+                          {"values", values},
+                          {"default", to_json(parameter.values[parameter.default_position])},
+                          {"meaning", parameter.meaning}});
+  }
+  return {{"name", manifest.name},
+          {"summary", manifest.summary},
+          {"role", role_name(manifest.role)},
+          {"arch", arch_text(manifest)},
+          {"dtypes", split(join_names(manifest), ',')},
+          {"tuned_by_default", manifest.tuned_by_default},
+          {"parameters", parameters}};
+}
+
+int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels) {
+  if (args.common.json) {
+    Json entries = Json::array();
+    for (const KernelRef& kernel : kernels) entries.push_back(kernel_json(kernel->manifest));
+    print_json({{"schema", "fatune.kernels/1"}, {"kernels", entries}});
+    return kDone;
+  }
+  Table table(
+      {{"kernel"}, {"role"}, {"arch"}, {"dtypes"}, {"parameters", Align::kRight}, {"what it is"}});
+  for (const KernelRef& kernel : kernels) {
+    const Manifest& manifest = kernel->manifest;
+    table.add({manifest.name, std::string(role_name(manifest.role)), arch_text(manifest),
+               join_names(manifest), std::to_string(manifest.parameters.size()), manifest.summary});
+  }
+  print(table.text());
+  return kDone;
+}
+
+/// Where inert parameters are looked for: the first of these that the kernel supports.
+std::vector<Problem> lint_problems() {
+  Problem mission{
+      .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
+  Problem wide = mission;
+  wide.head_dim = 128;
+  return {mission, wide};
+}
+
+/// Machine-code findings of one kernel.
+Result<std::vector<LintFinding>> lint_code(const KernelRef& kernel, const DeviceLimits& limits,
+                                           CompilePool& pool) {
+  std::vector<LintFinding> findings;
+  for (const Problem& problem : lint_problems()) {
+    FATUNE_TRY(const std::string reason, unsupported_reason(kernel->manifest, problem, limits));
+    if (!reason.empty()) continue;
+    FATUNE_TRY(const Space space, Space::build(kernel, problem, limits));
+    if (space.size() == 0) continue;
+    FATUNE_TRY(const auto effects, parameter_effects(space, limits, pool, 2));
+    for (const ParameterEffect& effect : effects) {
+      if (!effect.inert()) continue;
+      findings.push_back({Severity::kError,
+                          kernel->manifest.where + ": parameter '" + effect.parameter + "'",
+                          "inert: " + std::to_string(effect.neighbours) +
+                              " configs that differ only in it compile to the same program (" +
+                              effect.same.front() + ")"});
+    }
+    break;
+  }
+  return findings;
+}
+
+Result<std::vector<LintFinding>> lint_all(const KernelsArgs& args, const Settings& settings,
+                                          const std::vector<KernelRef>& kernels) {
+  std::vector<LintFinding> findings;
+  for (const KernelRef& kernel : kernels) {
+    for (LintFinding& finding : lint(*kernel)) findings.push_back(std::move(finding));
+  }
+  if (args.static_only) return findings;
+  FATUNE_TRY(const Arch arch, parse_arch(args.arch));
+  FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
+  PoolOptions options;
+  options.cache = settings.cache;
+  options.search = settings.search;
+  FATUNE_TRY(CompilePool pool, CompilePool::start(options));
+  for (const KernelRef& kernel : kernels) {
+    if (kernel->manifest.role == Role::kFault) continue;
+    FATUNE_TRY(auto found, lint_code(kernel, limits, pool));
+    for (LintFinding& finding : found) findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+int report_findings(const KernelsArgs& args, const std::vector<LintFinding>& findings,
+                    std::size_t kernels) {
+  std::size_t errors = 0;
+  Json rows = Json::array();
+  for (const LintFinding& finding : findings) {
+    errors += finding.severity == Severity::kError ? 1 : 0;
+    rows.push_back({{"severity", name(finding.severity)},
+                    {"where", finding.where},
+                    {"message", finding.message}});
+    if (!args.common.json)
+      print(std::string(name(finding.severity)) + ": " + finding.where + ": " + finding.message);
+  }
+  if (args.common.json) {
+    print_json({{"schema", "fatune.lint/1"},
+                {"kernels", kernels},
+                {"errors", errors},
+                {"findings", rows}});
+  } else {
+    print(std::to_string(kernels) + " kernels, " + std::to_string(errors) + " errors, " +
+          std::to_string(findings.size() - errors) + " warnings");
+  }
+  return errors == 0 ? kDone : kAnswerIsNo;
+}
+
+int run(const KernelsArgs& args) {
+  auto settings = resolve(args.common);
+  if (!settings) return fail(settings.error());
+  auto catalog = load_catalog(*settings);
+  if (!catalog) return fail(catalog.error());
+  std::vector<KernelRef> kernels = *catalog;
+  if (!args.names.empty()) {
+    auto chosen = choose_kernels(*catalog, args.names);
+    if (!chosen) return fail(chosen.error());
+    kernels = *chosen;
+  }
+  if (!args.lint->parsed()) return list(args, kernels);
+  auto findings = lint_all(args, *settings, kernels);
+  if (!findings) return fail(findings.error());
+  return report_findings(args, *findings, kernels.size());
+}
+
+}  // namespace
+
+Runner setup_kernels(CLI::App& command) {
+  auto args = std::make_shared<KernelsArgs>();
+  add_common_options(command, args->common);
+  add_example(command, "fatune kernels\n  fatune kernels lint fa_mma");
+  args->lint = command.add_subcommand(
+      "lint", "Check manifests, templates, and that every parameter does something");
+  args->lint->add_option("NAME", args->names, "Kernels to check [all]");
+  args->lint->add_option("--arch", args->arch, "Architecture to compile for")
+      ->type_name("sm_XX")
+      ->capture_default_str();
+  args->lint->add_flag("--static-only", args->static_only,
+                       "Do not compile, so inert parameters are not found");
+  add_common_options(*args->lint, args->common);
+  return [args] { return run(*args); };
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,192 @@
+// cmd_sweep.cpp - plans, opens a device, runs the sweep, and prints what it found.
+#include "cli/cmd_sweep.hpp"
+
+#include <chrono>
+#include <ctime>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "cli/catalog.hpp"
+#include "cli/compile_only.hpp"
+#include "cli/device_choice.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/live_progress.hpp"
+#include "cli/output.hpp"
+#include "cli/problems.hpp"
+#include "cli/sweep_plan.hpp"
+#include "report/sweep_report.hpp"
+#include "search/strategy.hpp"
+#include "tune/sweep.hpp"
+
+namespace fatune::cli {
+namespace {
+
+/// A sweep with every flag resolved.
+struct ReadySweep {
+  SweepOptions options;
+  std::vector<KernelRef> kernels;
+  KernelRef reference;
+  DeviceChoice device;
+  std::size_t jobs = 0;
+};
+
+/// runs/20260131-174500-4-8-512-64-f16
+std::filesystem::path default_folder(const std::string& problem) {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[32];
+  const std::size_t length = std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
+  return std::filesystem::path("runs") / (std::string(text, length) + "-" + problem);
+}
+
+/// A resumed run's plan is the journal's; flags that say otherwise are refused by run_sweep.
+Result<RunPlan> resumed_plan(const SweepArgs& args) {
+  FATUNE_TRY(Journal journal, load_journal(std::filesystem::path(args.resume) / "journal.jsonl"));
+  return std::move(journal.header.plan);
+}
+
+bool names_problem(const SweepArgs& args) {
+  return !args.problem.shapes.empty() || !args.problem.suite.empty();
+}
+
+Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& catalog) {
+  if (!args.resume.empty() && !names_problem(args)) return resumed_plan(args);
+  FATUNE_TRY(const auto problems, resolve_problems(args.problem));
+  FATUNE_TRY(const auto kernels, choose_kernels(catalog, args.kernels));
+  return resolve_plan(args, problems, kernels);
+}
+
+Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef>& catalog) {
+  if (!args.resume.empty() && !args.out.empty())
+    return usage_error("--resume and --out exclude each other");
+  ReadySweep ready;
+  FATUNE_TRY(ready.options.plan, plan_of(args, catalog));
+  FATUNE_TRY(ready.kernels, choose_kernels(catalog, ready.options.plan.kernels));
+  FATUNE_TRY(ready.jobs, parse_jobs(args.jobs));
+  ready.options.resume = !args.resume.empty();
+  ready.options.out = !args.resume.empty() ? std::filesystem::path(args.resume)
+                      : !args.out.empty()
+                          ? std::filesystem::path(args.out)
+                          : default_folder(ready.options.plan.problems.front().name);
+  ready.options.finals.seed = ready.options.plan.seed;
+  if (args.compile_only) return ready;
+  FATUNE_TRY(ready.reference, reference_kernel(catalog));
+  FATUNE_TRY(ready.device, choose_device(args.device));
+  return ready;
+}
+
+int print_result(const SweepResult& result, const std::string& notice, const Settings& settings) {
+  bool found = false;
+  for (const ProblemResult& problem : result.problems) found = found || problem.best() != nullptr;
+  if (settings.json) {
+    print_json(best_json(result));
+  } else {
+    print(sweep_report(result));
+    if (!notice.empty()) print(notice);
+  }
+  if (result.interrupted) {
+    log::warn("interrupted; continue with: fatune sweep --resume " + result.folder.string());
+    return kInterrupted;
+  }
+  if (!found)
+    log::error("no candidate passed every gate; the table above says what became of them");
+  return found ? kDone : kAnswerIsNo;
+}
+
+Result<int> run_ready(ReadySweep ready, const Settings& settings) {
+  FATUNE_TRY_STATUS(make_directories(ready.options.out));
+  FATUNE_TRY(
+      auto evaluator,
+      open_evaluator({ready.device, ready.reference, ready.options.out, ready.jobs}, settings));
+  const std::string notice = recorded_notice(ready.device, evaluator->environment());
+  if (!notice.empty()) settings.json ? log::info(notice) : print(notice);
+  auto result = [&] {
+    LiveProgress progress(settings);
+    ready.options.on_progress = [&progress](const SweepProgress& now) { progress.show(now); };
+    return run_sweep(ready.options, ready.kernels, ready.reference, *evaluator);
+  }();
+  if (!result) return std::move(result).error();
+  return print_result(*result, notice, settings);
+}
+
+Result<int> sweep(const SweepArgs& args, const Settings& settings) {
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  FATUNE_TRY(ReadySweep ready, make_ready(args, catalog));
+  if (!args.arch.empty() && !args.compile_only)
+    return usage_error("--arch goes with --compile-only; a GPU knows its own");
+  if (args.compile_only) {
+    return compile_only({args.arch.empty() ? "sm_90a" : args.arch, ready.jobs}, ready.options.plan,
+                        ready.kernels, settings);
+  }
+  return run_ready(std::move(ready), settings);
+}
+
+int run(const SweepArgs& args) {
+  auto settings = resolve(args.common);
+  if (!settings) return fail(settings.error());
+  auto code = sweep(args, *settings);
+  return code ? *code : fail(code.error());
+}
+
+std::string strategy_help() {
+  std::string text = "How to search:";
+  for (const StrategyInfo& info : strategies())
+    text += "\n" + std::string(info.name) + ": " + std::string(info.summary);
+  return text;
+}
+
+void add_search_options(CLI::App& command, SweepArgs& args) {
+  command
+      .add_option("--kernel", args.kernels,
+                  "Kernels to tune, comma-separated [those tuned by default]")
+      ->type_name("NAME");
+  command.add_option("--strategy", args.strategy, strategy_help())
+      ->type_name("NAME")
+      ->capture_default_str();
+  command
+      .add_option("--budget", args.budget, "For each problem: candidates (150) or time (60s, 5m)")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--objective", args.objective, "What is minimised: hot or cold latency")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--seed", args.seed, "Seed of the search, the inputs and the final rounds")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--jobs", args.jobs, "Compile processes [cores, at most 16]")->type_name("N");
+}
+
+void add_run_options(CLI::App& command, SweepArgs& args) {
+  command.add_option("--out", args.out, "Folder of the run [runs/DATE-TIME-PROBLEM]")
+      ->type_name("DIR");
+  command.add_option("--resume", args.resume, "Continue the run in this folder; repeats nothing")
+      ->type_name("DIR");
+  command.add_flag("--compile-only", args.compile_only,
+                   "Compile, show resources, run nothing; needs no GPU");
+  command.add_option("--arch", args.arch, "Architecture for --compile-only [sm_90a]")
+      ->type_name("sm_XX");
+  command.add_flag("--record-cold", args.record_cold,
+                   "Measure every candidate cold too, not only finalists");
+  command.add_flag("--skip-correctness", args.skip_correctness,
+                   "Do not check results; every output is marked with it");
+}
+
+}  // namespace
+
+Runner setup_sweep(CLI::App& command) {
+  auto args = std::make_shared<SweepArgs>();
+  add_problem_options(command, args->problem);
+  add_search_options(command, *args);
+  add_device_option(command, args->device);
+  add_run_options(command, *args);
+  add_common_options(command, args->common);
+  add_example(command, "fatune sweep --shape 4,8,512,64");
+  return [args] { return run(*args); };
+}
+
+}  // namespace fatune::cli

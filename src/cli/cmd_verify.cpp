@@ -1,0 +1,129 @@
+// cmd_verify.cpp - every gate on a config, edge problems included; exit 1 when one fails.
+#include "cli/cmd_verify.hpp"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/catalog.hpp"
+#include "cli/chosen.hpp"
+#include "cli/device_choice.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/output.hpp"
+#include "report/table.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct VerifyArgs {
+  CommonArgs common;
+  ChoiceArgs choice;
+  std::string device = "auto";
+};
+
+struct Verified {
+  std::string problem_name;
+  FinalRecord record;
+};
+
+Result<std::vector<Verified>> verify_all(const std::vector<ChosenCandidate>& chosen,
+                                         Evaluator& evaluator) {
+  std::vector<Verified> results;
+  for (const ChosenCandidate& entry : chosen) {
+    const Manifest& manifest = entry.candidate.kernel->manifest;
+    FATUNE_TRY(const std::string reason, unsupported_reason(manifest, entry.candidate.problem,
+                                                            evaluator.environment().limits));
+    if (!reason.empty())
+      return usage_error(manifest.name + " cannot do " + describe(entry.candidate.problem) + ": " +
+                         reason);
+    FATUNE_TRY_STATUS(evaluator.begin_problem(entry.candidate.problem, {}));
+    FinalPlan plan;
+    plan.rounds = 0;
+    FATUNE_TRY(auto records,
+               evaluator.finals({{"fatune:" + manifest.name, "finalist", entry.candidate}}, plan));
+    for (FinalRecord& record : records) results.push_back({entry.problem_name, std::move(record)});
+  }
+  return results;
+}
+
+bool passed(const FinalRecord& record) {
+  return record.outcome == Outcome::kMeasured && record.verification && record.verification->passed;
+}
+
+Json results_json(const std::vector<Verified>& results) {
+  Json rows = Json::array();
+  for (const Verified& result : results) {
+    Json row = {{"name", result.problem_name},     {"problem", to_json(result.record.problem)},
+                {"kernel", result.record.kernel},  {"config", result.record.config},
+                {"passed", passed(result.record)}, {"outcome", name(result.record.outcome)},
+                {"reason", result.record.reason},  {"recorded", result.record.recorded}};
+    if (result.record.verification) row["verify"] = to_json(*result.record.verification);
+    rows.push_back(std::move(row));
+  }
+  return {{"schema", "fatune.verify/1"}, {"rows", rows}};
+}
+
+std::string results_text(const std::vector<Verified>& results) {
+  Table table({{"problem"},
+               {"kernel"},
+               {"result"},
+               {"margin", Align::kRight},
+               {"worst rule"},
+               {"max abs", Align::kRight},
+               {"rel L2", Align::kRight},
+               {"gates", Align::kRight}});
+  std::string reasons;
+  for (const Verified& result : results) {
+    const Verification v = result.record.verification.value_or(Verification{});
+    table.add({result.problem_name, result.record.kernel,
+               passed(result.record) ? "passed" : std::string(name(result.record.outcome)),
+               fixed(v.margin, 2), v.worst_rule, fixed(v.max_abs_diff, 6), fixed(v.relative_l2, 6),
+               std::to_string(v.gates.size())});
+    if (!passed(result.record))
+      reasons +=
+          result.problem_name + " " + result.record.kernel + ": " + result.record.reason + "\n";
+  }
+  return table.text() + reasons + "margin is the worst value over its limit: below 1 passes\n";
+}
+
+Result<int> verify(const VerifyArgs& args, const Settings& settings) {
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  FATUNE_TRY(const auto chosen, resolve_choice(args.choice, catalog));
+  FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
+  FATUNE_TRY(const KernelRef reference, reference_kernel(catalog));
+  FATUNE_TRY(auto evaluator, open_evaluator({device, reference, {}, 0}, settings));
+  FATUNE_TRY(const auto results, verify_all(chosen, *evaluator));
+  const std::string notice = recorded_notice(device, evaluator->environment());
+  if (args.common.json) {
+    print_json(results_json(results));
+  } else {
+    print(notice.empty() ? results_text(results)
+                         : notice + "\n" + results_text(results) + notice + "\n");
+  }
+  for (const Verified& result : results) {
+    if (!passed(result.record)) return kAnswerIsNo;
+  }
+  return kDone;
+}
+
+int run(const VerifyArgs& args) {
+  auto settings = resolve(args.common);
+  if (!settings) return fail(settings.error());
+  auto code = verify(args, *settings);
+  return code ? *code : fail(code.error());
+}
+
+}  // namespace
+
+Runner setup_verify(CLI::App& command) {
+  auto args = std::make_shared<VerifyArgs>();
+  add_choice_options(command, args->choice);
+  add_device_option(command, args->device);
+  add_common_options(command, args->common);
+  add_example(command, "fatune verify --kernel fa_mma --shape 4,8,512,64 --causal");
+  return [args] { return run(*args); };
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,38 @@
+// device_choice.hpp - --device turned into an evaluator: a GPU, or a recording that stands in for
+// one.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "cli/settings.hpp"
+#include "evaluate/evaluator.hpp"
+#include "space/kernel.hpp"
+
+namespace fatune::cli {
+
+/// What --device asks for.
+struct DeviceChoice {
+  enum class Kind { kGpu, kRecorded };
+  Kind kind = Kind::kGpu;
+  int ordinal = 0;
+  std::string recording;   ///< a file; empty: the recording that ships with fatune
+  bool fell_back = false;  ///< auto, and there is no NVIDIA driver
+};
+Result<DeviceChoice> choose_device(const std::string& text);
+
+struct OpenRequest {
+  DeviceChoice device;
+  KernelRef reference;
+  std::filesystem::path log_folder;
+  std::size_t jobs = 0;
+};
+Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
+                                                  const Settings& settings);
+
+/// The first and last line of every command that ran on a recording; empty on a GPU.
+std::string recorded_notice(const DeviceChoice& choice, const Environment& environment);
+
+}  // namespace fatune::cli

@@ -1,0 +1,21 @@
+// exit_code.hpp - turns an error's kind into the process's exit code.
+#pragma once
+
+#include "base/result.hpp"
+
+namespace fatune::cli {
+
+inline constexpr int kDone = 0;
+inline constexpr int kAnswerIsNo = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kEnvironment = 3;
+inline constexpr int kFiles = 4;
+inline constexpr int kDevice = 5;
+inline constexpr int kBug = 70;
+inline constexpr int kInterrupted = 130;
+
+int exit_code(ErrorKind kind);
+/// Logs the error and returns its exit code.
+int fail(const Error& error);
+
+}  // namespace fatune::cli

@@ -1,0 +1,92 @@
+// problems.cpp - reads shapes and suites; one problem per shape, all with the same companions.
+#include "cli/problems.hpp"
+
+#include <filesystem>
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "compile/embedded.hpp"
+
+namespace fatune::cli {
+namespace {
+
+Result<std::int64_t> positive(const std::string& flag, const std::string& text) {
+  const auto number = parse_integer(text);
+  if (!number || *number < 1)
+    return usage_error(flag + ": '" + text + "' is not a whole number of at least 1");
+  return *number;
+}
+
+Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args) {
+  FATUNE_TRY(Problem problem, parse_shape(shape));
+  auto dtype = parse_dtype(args.dtype);
+  if (!dtype) return usage_error("--dtype: " + dtype.error().message);
+  problem.dtype = *dtype;
+  problem.mask = args.causal ? Mask::kCausal : Mask::kNone;
+  if (!args.kv_heads.empty()) {
+    FATUNE_TRY(problem.kv_heads, positive("--kv-heads", args.kv_heads));
+    if (problem.heads % problem.kv_heads != 0) {
+      return usage_error("--kv-heads: " + args.kv_heads + " does not divide the " +
+                         std::to_string(problem.heads) + " heads of --shape " + shape);
+    }
+  }
+  if (!args.seq_kv.empty()) {
+    FATUNE_TRY(problem.seq_kv, positive("--seq-kv", args.seq_kv));
+  }
+  if (auto valid = validate(problem); !valid)
+    return usage_error("--shape " + shape + ": " + valid.error().message);
+  return problem;
+}
+
+std::string suite_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_config_files())
+    names.push_back(std::filesystem::path(file.path).stem());
+  return join(names, ", ");
+}
+
+}  // namespace
+
+std::string slug(const Problem& p) {
+  std::string text = std::to_string(p.batch) + "-" + std::to_string(p.heads) + "-" +
+                     std::to_string(p.seq_q) + "-" + std::to_string(p.head_dim);
+  if (p.kv_heads != p.heads) text += "-kv" + std::to_string(p.kv_heads);
+  if (p.seq_kv != p.seq_q) text += "-keys" + std::to_string(p.seq_kv);
+  text += "-" + std::string(name(p.dtype));
+  if (p.mask == Mask::kCausal) text += "-causal";
+  return text;
+}
+
+Result<Suite> load_suite(const std::string& name_or_file) {
+  for (const EmbeddedFile& file : embedded_config_files()) {
+    if (std::filesystem::path(file.path).stem() == name_or_file)
+      return parse_suite(file.text, std::string(file.path));
+  }
+  if (!std::filesystem::exists(name_or_file)) {
+    return usage_error("--suite: '" + name_or_file + "' is neither a suite (" + suite_names() +
+                       ") nor a file");
+  }
+  FATUNE_TRY(const std::string text, read_file(name_or_file));
+  return parse_suite(text, name_or_file);
+}
+
+Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args) {
+  if (args.shapes.empty() && args.suite.empty()) {
+    return usage_error(
+        "no problem given: add --shape B,H,S,D (say --shape 4,8,512,64) or --suite NAME");
+  }
+  if (!args.shapes.empty() && !args.suite.empty())
+    return usage_error("--shape and --suite exclude each other");
+  if (!args.suite.empty()) {
+    FATUNE_TRY(Suite suite, load_suite(args.suite));
+    return std::move(suite.problems);
+  }
+  std::vector<NamedProblem> problems;
+  for (const std::string& shape : args.shapes) {
+    FATUNE_TRY(const Problem problem, resolve_shape(shape, args));
+    problems.push_back({slug(problem), problem});
+  }
+  return problems;
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,104 @@
+// sweep_plan.cpp - checks the options of a sweep and fills the plan.
+#include "cli/sweep_plan.hpp"
+
+#include <limits>
+
+#include "base/text.hpp"
+#include "evaluate/evaluator.hpp"
+#include "search/strategy.hpp"
+
+namespace fatune::cli {
+namespace {
+
+Status check_strategy(const std::string& name) {
+  std::vector<std::string> known;
+  for (const StrategyInfo& info : strategies()) {
+    if (info.name == name) return {};
+    known.emplace_back(info.name);
+  }
+  const auto nearest = nearest_name(name, known);
+  return usage_error("--strategy: '" + name + "' is not one of " + join(known, ", ") +
+                     (nearest ? "; did you mean " + *nearest + "?" : ""));
+}
+
+std::string problem_flags(const Problem& p) {
+  std::string text = " --shape " + std::to_string(p.batch) + "," + std::to_string(p.heads) + "," +
+                     std::to_string(p.seq_q) + "," + std::to_string(p.head_dim);
+  if (p.dtype != Dtype::kF16) text += " --dtype " + std::string(name(p.dtype));
+  if (p.kv_heads != p.heads) text += " --kv-heads " + std::to_string(p.kv_heads);
+  if (p.seq_kv != p.seq_q) text += " --seq-kv " + std::to_string(p.seq_kv);
+  if (p.mask == Mask::kCausal) text += " --causal";
+  return text;
+}
+
+}  // namespace
+
+Result<Budget> parse_budget(const std::string& text) {
+  const Error wrong = usage_error("--budget: '" + text +
+                                  "' is neither a number of candidates (150) nor a time (60s, 5m)");
+  Budget budget;
+  if (!text.empty() && (text.back() == 's' || text.back() == 'm')) {
+    const auto number = parse_number(text.substr(0, text.size() - 1));
+    if (!number || *number <= 0) return wrong;
+    budget.seconds = *number * (text.back() == 'm' ? 60 : 1);
+    budget.evaluations = 0;  // no limit beside the time
+    return budget;
+  }
+  const auto number = parse_integer(text);
+  if (!number || *number < 1) return wrong;
+  budget.evaluations = static_cast<std::uint64_t>(*number);
+  return budget;
+}
+
+Result<std::size_t> parse_jobs(const std::string& text) {
+  if (text.empty()) return std::size_t{0};
+  const auto number = parse_integer(text);
+  if (!number || *number < 1 || *number > 256)
+    return usage_error("--jobs: '" + text + "' is not a number from 1 to 256");
+  return static_cast<std::size_t>(*number);
+}
+
+Result<std::uint64_t> parse_seed(const std::string& text) {
+  const auto number = parse_integer(text);
+  if (!number || *number < 0)
+    return usage_error("--seed: '" + text + "' is not a whole number of at least 0");
+  return static_cast<std::uint64_t>(*number);
+}
+
+Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProblem>& problems,
+                             const std::vector<KernelRef>& kernels) {
+  RunPlan plan;
+  plan.problems = problems;
+  for (const KernelRef& kernel : kernels) plan.kernels.push_back(kernel->manifest.name);
+  FATUNE_TRY_STATUS(check_strategy(args.strategy));
+  plan.strategy = args.strategy;
+  FATUNE_TRY(const Objective objective, parse_objective(args.objective));
+  plan.objective = name(objective);
+  FATUNE_TRY(plan.seed, parse_seed(args.seed));
+  FATUNE_TRY(const Budget budget, parse_budget(args.budget));
+  plan.budget_evaluations = budget.evaluations;
+  plan.budget_seconds = budget.seconds;
+  plan.skip_correctness = args.skip_correctness;
+  plan.record_cold = args.record_cold;
+  plan.command = command_line(args, plan);
+  return plan;
+}
+
+std::string command_line(const SweepArgs& args, const RunPlan& plan) {
+  std::string text = "fatune sweep";
+  if (!args.problem.suite.empty()) {
+    text += " --suite " + args.problem.suite;
+  } else {
+    for (const NamedProblem& problem : plan.problems) text += problem_flags(problem.problem);
+  }
+  if (!args.kernels.empty()) text += " --kernel " + join(plan.kernels, ",");
+  if (args.strategy != "ga") text += " --strategy " + args.strategy;
+  if (args.budget != "150") text += " --budget " + args.budget;
+  if (args.objective != "hot") text += " --objective " + args.objective;
+  text += " --seed " + args.seed;
+  if (args.record_cold) text += " --record-cold";
+  if (args.skip_correctness) text += " --skip-correctness";
+  return text;
+}
+
+}  // namespace fatune::cli

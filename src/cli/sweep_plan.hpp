@@ -1,0 +1,47 @@
+// sweep_plan.hpp - the options of `fatune sweep` turned into a run plan.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cli/args.hpp"
+#include "journal/plan.hpp"
+#include "space/kernel.hpp"
+
+namespace fatune::cli {
+
+struct SweepArgs {
+  CommonArgs common;
+  ProblemArgs problem;
+  std::vector<std::string> kernels;
+  std::string device = "auto";
+  std::string strategy = "ga";
+  std::string budget = "150";
+  std::string objective = "hot";
+  std::string seed = "42";
+  std::string out, resume;
+  std::string arch;
+  std::string jobs;
+  bool compile_only = false;
+  bool skip_correctness = false;
+  bool record_cold = false;
+};
+
+/// "150" is candidates, "60s" or "5m" is time; both apply to each problem.
+struct Budget {
+  std::uint64_t evaluations = 150;  ///< 0: no limit
+  std::optional<double> seconds;
+};
+Result<Budget> parse_budget(const std::string& text);
+
+/// Every flag checked, before anything is opened or written.
+Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProblem>& problems,
+                             const std::vector<KernelRef>& kernels);
+/// 0 when the flag is absent: decided by the number of cores.
+Result<std::size_t> parse_jobs(const std::string& text);
+Result<std::uint64_t> parse_seed(const std::string& text);
+/// The command that repeats this run, as a shell would read it.
+std::string command_line(const SweepArgs& args, const RunPlan& plan);
+
+}  // namespace fatune::cli

@@ -1,0 +1,20 @@
+// tools_on_path.hpp - finds NVIDIA's command-line tools that fatune can use but does not need.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fatune::cli {
+
+struct OptionalTool {
+  std::string name;
+  std::string remedy;  ///< what it would give, and where it comes from
+};
+std::vector<OptionalTool> optional_tools();
+/// On PATH, or in bin/ of a CUDA folder.
+std::optional<std::filesystem::path> find_tool(
+    const std::string& name, const std::vector<std::filesystem::path>& cuda_roots);
+
+}  // namespace fatune::cli

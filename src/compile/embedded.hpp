@@ -1,0 +1,25 @@
+// embedded.hpp - the data files inside the binary: kernels, problem suites, recorded journals.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace fatune {
+
+/// One file as it was when the program was built; the views live as long as the program.
+struct EmbeddedFile {
+  std::string_view path;    ///< relative to the folder embedded, with '/': "flash/fa_mma.cu"
+  std::string_view text;    ///< every byte of the file, also when it is not text
+  std::string_view sha256;  ///< of `text`, 64 lower-case hex digits
+};
+
+/// kernels/**: templates, shared headers and manifests, ordered by path.
+std::span<const EmbeddedFile> embedded_kernel_files();
+
+/// configs/problems/*.json, the suites that ship with the program, ordered by path.
+std::span<const EmbeddedFile> embedded_config_files();
+
+/// configs/recorded/*.jsonl.gz, journals that stand in for a GPU, ordered by path.
+std::span<const EmbeddedFile> embedded_recorded_files();
+
+}  // namespace fatune

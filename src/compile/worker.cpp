@@ -1,0 +1,181 @@
+// worker.cpp - the compile worker process: requests on its channel to files in the cache.
+#include "compile/worker.hpp"
+
+#include <chrono>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "base/channel.hpp"
+#include "base/child.hpp"
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "compile/cache.hpp"
+#include "compile/nvrtc.hpp"
+#include "compile/pool.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kNiceness = 5;  ///< chosen: the parent and the device worker come first
+constexpr const char* kWhere = "message between pool and compile worker";
+
+Greeting greet(const Result<Nvrtc>& nvrtc) {
+  Greeting greeting;
+  if (!nvrtc) {
+    greeting.problem = nvrtc.error().message;
+    return greeting;
+  }
+  greeting.path = nvrtc->path();
+  greeting.version = nvrtc->version();
+  greeting.identity = nvrtc->identity();
+  greeting.archs = nvrtc->archs();
+  return greeting;
+}
+
+Compiled compile(const Nvrtc& nvrtc, const CompileRequest& request, std::string& cubin) {
+  const auto start = std::chrono::steady_clock::now();
+  Program program = nvrtc.compile(request);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  Compiled compiled;
+  compiled.ok = program.ok;
+  compiled.problem = std::move(program.problem);
+  compiled.entries = parse_compile_log(program.log);
+  compiled.log = std::move(program.log);
+  compiled.seconds = spent.count();
+  if (compiled.ok) compiled.cubin_hash = sha256_hex(program.cubin);
+  cubin = std::move(program.cubin);
+  return compiled;
+}
+
+Reply answer(const Nvrtc& nvrtc, const CompileRequest& request, const std::string& key,
+             const WorkerOptions& options) {
+  Reply reply;
+  std::string cubin;
+  reply.compiled = compile(nvrtc, request, cubin);
+  // A failure without a log is about this machine, not about the request: not to be remembered.
+  if (!reply.compiled.ok && reply.compiled.log.empty()) return reply;
+  auto stored = CubinCache(options.cache).store(key, reply.compiled, cubin);
+  if (!stored) {
+    reply.cache_problem = stored.error().message;
+    if (!reply.compiled.ok) return reply;
+    stored = options.fallback.empty()
+                 ? file_error("there is no temporary folder either")
+                 : CubinCache(options.fallback).store(key, reply.compiled, cubin);
+  }
+  if (stored) {
+    reply.compiled = *std::move(stored);
+  } else {
+    reply.failure = reply.cache_problem + "; " + stored.error().message;
+  }
+  return reply;
+}
+
+/// Until the parent closes the channel.
+Status serve(Channel& channel, const Nvrtc& nvrtc, const WorkerOptions& options) {
+  while (true) {
+    const auto message = channel.receive();
+    if (!message) return {};
+    const Fields fields(*message, kWhere);
+    FATUNE_TRY(const std::string key, fields.text("key"));
+    FATUNE_TRY(const Json* object, fields.value("request"));
+    FATUNE_TRY(const CompileRequest request, compile_request_from_json(*object, kWhere));
+    FATUNE_TRY_STATUS(channel.send(to_json(answer(nvrtc, request, key, options))));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> to_arguments(const WorkerOptions& options) {
+  std::vector<std::string> arguments;
+  const auto add = [&](const char* flag, const std::filesystem::path& value) {
+    arguments.emplace_back(flag);
+    arguments.push_back(value.string());
+  };
+  for (const auto& place : options.toolchain.nvrtc) add("--nvrtc", place);
+  for (const auto& folder : options.toolchain.include_folders) add("--include", folder);
+  add("--cache", options.cache);
+  add("--fallback", options.fallback);
+  return arguments;
+}
+
+Result<WorkerOptions> parse_worker_arguments(std::span<const std::string> args) {
+  WorkerOptions options;
+  if (args.size() % 2 != 0) return usage_error("compile-worker: a flag has no value");
+  for (std::size_t i = 0; i < args.size(); i += 2) {
+    const std::string& flag = args[i];
+    const std::string& value = args[i + 1];
+    if (flag == "--nvrtc") {
+      options.toolchain.nvrtc.emplace_back(value);
+    } else if (flag == "--include") {
+      options.toolchain.include_folders.emplace_back(value);
+    } else if (flag == "--cache") {
+      options.cache = value;
+    } else if (flag == "--fallback") {
+      options.fallback = value;
+    } else {
+      return usage_error("compile-worker: unknown flag " + flag);
+    }
+  }
+  if (options.cache.empty()) return usage_error("compile-worker: --cache is missing");
+  return options;
+}
+
+Json to_json(const Greeting& greeting) {
+  return {{"problem", greeting.problem},
+          {"path", greeting.path},
+          {"version", greeting.version},
+          {"identity", greeting.identity},
+          {"archs", greeting.archs}};
+}
+
+Result<Greeting> greeting_from_json(const Json& object) {
+  const Fields fields(object, kWhere);
+  Greeting greeting;
+  FATUNE_TRY(greeting.problem, fields.text("problem"));
+  FATUNE_TRY(greeting.path, fields.text("path"));
+  FATUNE_TRY(greeting.version, fields.text("version"));
+  FATUNE_TRY(greeting.identity, fields.text("identity"));
+  FATUNE_TRY(const Json* archs, fields.value("archs"));
+  for (const auto& arch : *archs) {
+    if (!arch.is_number_integer()) return fields.error("archs", "must be whole numbers");
+    greeting.archs.push_back(arch.get<int>());
+  }
+  return greeting;
+}
+
+Json to_json(const Reply& reply) {
+  return {{"compiled", to_json(reply.compiled)},
+          {"cache_problem", reply.cache_problem},
+          {"failure", reply.failure}};
+}
+
+Result<Reply> reply_from_json(const Json& object) {
+  const Fields fields(object, kWhere);
+  Reply reply;
+  FATUNE_TRY(const Json* compiled, fields.value("compiled"));
+  FATUNE_TRY(reply.compiled, compiled_from_json(*compiled, kWhere));
+  FATUNE_TRY(reply.cache_problem, fields.text("cache_problem"));
+  FATUNE_TRY(reply.failure, fields.text("failure"));
+  return reply;
+}
+
+int compile_worker_main(std::span<const std::string> args) {
+  const auto options = parse_worker_arguments(args);
+  if (!options) {
+    log::error(options.error().message);
+    return 2;
+  }
+  // A refusal only costs a little quiet: the worker then runs as the others do.
+  [[maybe_unused]] const int niceness = nice(kNiceness);
+  Channel channel(Child::kChannelDescriptor);
+  const auto nvrtc = Nvrtc::open(options->toolchain);
+  if (!channel.send(to_json(greet(nvrtc)))) return 0;
+  if (!nvrtc) return 3;
+  const Status served = serve(channel, *nvrtc, *options);
+  if (served) return 0;
+  log::error("compile worker: " + served.error().message);
+  return 70;
+}
+
+}  // namespace fatune

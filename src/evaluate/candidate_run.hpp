@@ -1,0 +1,25 @@
+// candidate_run.hpp - an order to check and time a candidate, to its answer.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "evaluate/device_problem.hpp"
+#include "evaluate/device_session.hpp"
+#include "evaluate/messages.hpp"
+
+namespace fatune {
+
+/// Tells the parent what goes on.
+using PhaseNote = std::function<void(std::string_view phase)>;
+
+/// Never an error: whatever a candidate does is an outcome. Memory that it disturbed is put back.
+RunReply run_candidate(DeviceSession& session, DeviceProblem& problem, const RunOrder& order,
+                       const PhaseNote& note);
+
+/// Graph replays and cold launches of all contestants, round by round, each round in another order.
+/// A contestant that fails here, after it passed every gate, is an error.
+Result<RoundsReply> run_rounds(DeviceSession& session, DeviceProblem& problem,
+                               const RoundsOrder& order, const PhaseNote& note);
+
+}  // namespace fatune

@@ -1,0 +1,201 @@
+// device_problem.cpp - inputs to the device, references back to the host, one head at a time.
+#include "evaluate/device_problem.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/file.hpp"
+#include "problem/work.hpp"
+#include "verify/host_reference.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kExtraSeeds = 4;     // more inputs for results near a limit
+constexpr int kMostDoublings = 6;  // of v, see the tolerance rule "vacuity"
+constexpr std::uint64_t kExtraSeedStep = 1000;
+
+/// Overwritten on its way out: a reference left in free memory could be found by the next
+/// candidate.
+class Erased {
+ public:
+  Erased(gpu::Buffer buffer, CUstream stream) : buffer_(std::move(buffer)), stream_(stream) {}
+  Erased(const Erased&) = delete;
+  Erased& operator=(const Erased&) = delete;
+  ~Erased() {
+    if (gpu::fill_bytes(buffer_.address(), kNanByte, buffer_.bytes(), stream_))
+      static_cast<void>(gpu::synchronize(stream_));
+  }
+  const gpu::Buffer& operator*() const { return buffer_; }
+
+ private:
+  gpu::Buffer buffer_;
+  CUstream stream_;
+};
+
+std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceProblem>> DeviceProblem::begin(DeviceSession& session,
+                                                            const BeginOrder& order) {
+  std::unique_ptr<DeviceProblem> problem(new DeviceProblem(session, order));
+  const auto bytes = static_cast<std::size_t>(query_bytes(order.problem).value);
+  FATUNE_TRY(const std::string checks, read_file(order.checks_cubin));
+  FATUNE_TRY(problem->checks_, DeviceChecks::load(session.context, checks, session.stream.raw()));
+  FATUNE_TRY(problem->out_,
+             GuardedBuffer::make(session.context, "out", bytes, kGuardByte, session.stream.raw()));
+  for (gpu::HostBuffer& host : problem->host_) {
+    FATUNE_TRY(host, gpu::make_host_buffer(session.context, bytes));
+  }
+  for (const InputCase& which : order.cases) {
+    auto set = problem->make_set(which);
+    if (!set)
+      return with_context(
+          std::move(set).error(),
+          "while making the reference for " + std::string(name(which.distribution)) + " inputs");
+    problem->sets_.push_back(*std::move(set));
+  }
+  return problem;
+}
+
+std::span<std::byte> DeviceProblem::host_output(std::size_t which) const {
+  return {host_[which].data(), host_[which].bytes()};
+}
+
+TensorAddresses DeviceProblem::addresses(const InputSet& set) const {
+  return {set.q.address(), set.k.address(), set.v.address(), out_.address()};
+}
+
+std::chrono::microseconds DeviceProblem::kernel_limit() const {
+  const double wanted = std::max(2e6, 50 * reference_time_.value);
+  return std::chrono::microseconds(
+      static_cast<std::int64_t>(std::min(wanted, 1e6 * order_.kernel_deadline_s)));
+}
+
+Result<InputSet> DeviceProblem::upload(const InputCase& which, int v_doublings,
+                                       const HostInputs& inputs) {
+  InputSet set;
+  set.which = which;
+  set.v_doublings = v_doublings;
+  const auto put = [&](const char* tensor, const std::vector<std::byte>& bytes,
+                       GuardedBuffer& target) -> Status {
+    FATUNE_TRY(target, GuardedBuffer::make(session_->context, tensor, bytes.size(), kNanByte,
+                                           session_->stream.raw()));
+    return gpu::copy_to_device(target.address(), bytes, session_->stream.raw());
+  };
+  FATUNE_TRY_STATUS(put("q", inputs.q, set.q));
+  FATUNE_TRY_STATUS(put("k", inputs.k, set.k));
+  FATUNE_TRY_STATUS(put("v", inputs.v, set.v));
+  const GuardedBuffer* buffers[] = {&set.q, &set.k, &set.v};
+  FATUNE_TRY(set.checksums, checks_.checksums(buffers));
+  return set;
+}
+
+Result<InputSet> DeviceProblem::make_set(const InputCase& which) {
+  for (int doublings = 0;; ++doublings) {
+    const HostInputs inputs = make_inputs(order_.problem, which, doublings);
+    FATUNE_TRY(InputSet set, upload(which, doublings, inputs));
+    FATUNE_TRY_STATUS(refer(set, inputs));
+    // A reference of nothing but zeros (every row masked) is right to demand zeros.
+    const bool telling =
+        set.reference.largest == 0 || vacuity_margin(set.reference, set.limits) >= kLeastVacuity;
+    if (telling) return set;
+    if (doublings == kMostDoublings) {
+      return device_error("limits that an output of zeros could meet, even with v times " +
+                          std::to_string(1 << doublings) + ": the check would prove nothing");
+    }
+  }
+}
+
+/// Reference and twin of a set, the reference checked in fp64, and the limits that follow.
+Status DeviceProblem::refer(InputSet& set, const HostInputs& inputs) {
+  FATUNE_TRY(const auto reference, run_by_head(order_.reference, set, sizeof(float)));
+  set.reference = make_reference_output(order_.problem, floats_of(reference));
+  FATUNE_TRY_STATUS(
+      validate_reference(order_.problem, inputs, set.reference.values, set.which.seed));
+  const auto width = static_cast<std::size_t>(size_of(order_.problem.dtype));
+  FATUNE_TRY(const auto twin, run_by_head(order_.twin, set, width));
+  const Comparison comparison = compare(set.reference, twin);
+  set.limits = make_limits(set.reference, comparison, set.which.distribution);
+  const Judgement verdict = judge(order_.problem, comparison, set.limits);
+  if (verdict.passed) return {};
+  return device_error("the low-precision twin of the reference breaks its own limits: " +
+                      verdict.reason);
+}
+
+Result<std::vector<std::byte>> DeviceProblem::run_by_head(const Program& program,
+                                                          const InputSet& set,
+                                                          std::size_t element_bytes) {
+  const Problem& whole = order_.problem;
+  Problem slice = whole;
+  slice.batch = slice.heads = slice.kv_heads = 1;
+  const CUstream stream = session_->stream.raw();
+  FATUNE_TRY(LoadedProgram loaded, LoadedProgram::load(session_->context, stream, program, slice));
+  const auto query_elements = static_cast<std::size_t>(slice.query_elements());
+  const auto key_elements = static_cast<std::size_t>(slice.key_elements());
+  const auto width = static_cast<std::size_t>(size_of(whole.dtype));
+  const auto heads = static_cast<std::size_t>(whole.batch * whole.heads);
+  FATUNE_TRY(gpu::Buffer memory,
+             gpu::make_buffer(session_->context, heads * query_elements * element_bytes));
+  const Erased out(std::move(memory), stream);
+  FATUNE_TRY_STATUS(gpu::fill_bytes((*out).address(), kNanByte, (*out).bytes(), stream));
+
+  const auto queue_all = [&]() -> Status {
+    const std::int64_t group = whole.heads / whole.kv_heads;
+    for (std::size_t head = 0; head < heads; ++head) {
+      const auto batch = static_cast<std::int64_t>(head) / whole.heads;
+      const auto kv_head = static_cast<std::size_t>(
+          batch * whole.kv_heads + static_cast<std::int64_t>(head) % whole.heads / group);
+      FATUNE_TRY_STATUS(loaded.bind({set.q.address() + head * query_elements * width,
+                                     set.k.address() + kv_head * key_elements * width,
+                                     set.v.address() + kv_head * key_elements * width,
+                                     (*out).address() + head * query_elements * element_bytes}));
+      FATUNE_TRY_STATUS(loaded.queue());
+    }
+    return {};
+  };
+  session_->sampler->set_limit(std::chrono::minutes(2));
+  FATUNE_TRY(const MaybeTime time, session_->sampler->time_once(queue_all));
+  if (!time) return device_error("the reference kernel did not finish within two minutes");
+  reference_time_ = *time;
+  std::vector<std::byte> result((*out).bytes());
+  FATUNE_TRY_STATUS(gpu::copy_to_host(result, (*out).address(), stream));
+  return result;
+}
+
+Result<std::span<InputSet>> DeviceProblem::extra_sets() {
+  for (auto i = static_cast<std::uint64_t>(extra_sets_.size()); i < kExtraSeeds; ++i) {
+    const InputCase& first = order_.cases.front();
+    FATUNE_TRY(InputSet set, make_set({first.distribution, first.seed + kExtraSeedStep * (i + 1)}));
+    extra_sets_.push_back(std::move(set));
+  }
+  return std::span<InputSet>(extra_sets_);
+}
+
+Status DeviceProblem::restore() {
+  const CUstream stream = session_->stream.raw();
+  FATUNE_TRY_STATUS(out_.fill_bands(stream));
+  for (std::vector<InputSet>* group : {&sets_, &extra_sets_}) {
+    for (InputSet& set : *group) {
+      const GuardedBuffer* buffers[] = {&set.q, &set.k, &set.v};
+      FATUNE_TRY(const auto sums, checks_.checksums(buffers));
+      if (sums != set.checksums) {
+        const HostInputs inputs = make_inputs(order_.problem, set.which, set.v_doublings);
+        FATUNE_TRY_STATUS(gpu::copy_to_device(set.q.address(), inputs.q, stream));
+        FATUNE_TRY_STATUS(gpu::copy_to_device(set.k.address(), inputs.k, stream));
+        FATUNE_TRY_STATUS(gpu::copy_to_device(set.v.address(), inputs.v, stream));
+      }
+      for (const GuardedBuffer* buffer : buffers) FATUNE_TRY_STATUS(buffer->fill_bands(stream));
+    }
+  }
+  return gpu::synchronize(stream);
+}
+
+}  // namespace fatune

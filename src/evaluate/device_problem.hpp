@@ -1,0 +1,73 @@
+// device_problem.hpp - inputs in guarded device memory, and on the host what is right for them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "evaluate/device_session.hpp"
+#include "evaluate/loaded_program.hpp"
+#include "evaluate/messages.hpp"
+#include "verify/compare.hpp"
+#include "verify/device_checks.hpp"
+#include "verify/inputs.hpp"
+#include "verify/tolerance.hpp"
+
+namespace fatune {
+
+/// One set of inputs with its reference. The reference exists on the host only while candidates
+/// run.
+struct InputSet {
+  InputCase which;
+  int v_doublings = 0;
+  ReferenceOutput reference;
+  Limits limits;
+  GuardedBuffer q, k, v;
+  std::vector<std::uint64_t> checksums;  ///< of q, k, v
+};
+
+class DeviceProblem {
+ public:
+  /// Makes inputs and references of every case; the first case's reference is validated on the host
+  /// in fp64.
+  static Result<std::unique_ptr<DeviceProblem>> begin(DeviceSession& session,
+                                                      const BeginOrder& order);
+
+  const Problem& problem() const { return order_.problem; }
+  std::vector<InputSet>& sets() { return sets_; }
+  /// More seeds of the first case's distribution, for results near a limit; made at the first call.
+  Result<std::span<InputSet>> extra_sets();
+  const GuardedBuffer& out() const { return out_; }
+  std::size_t out_bytes() const { return out_.bytes(); }
+  /// Page-locked room for two outputs.
+  std::span<std::byte> host_output(std::size_t which) const;
+  DeviceChecks& checks() { return checks_; }
+  TensorAddresses addresses(const InputSet& set) const;
+  Micros reference_time() const { return reference_time_; }
+  /// A launch that takes longer counts as hung: 50 references, at least 2 s, at most the order's
+  /// deadline.
+  std::chrono::microseconds kernel_limit() const;
+  /// Puts inputs and guard bands back after a candidate that may have written to them.
+  Status restore();
+
+ private:
+  explicit DeviceProblem(DeviceSession& session, const BeginOrder& order)
+      : session_(&session), order_(order) {}
+  Result<InputSet> make_set(const InputCase& which);
+  Result<InputSet> upload(const InputCase& which, int v_doublings, const HostInputs& inputs);
+  Status refer(InputSet& set, const HostInputs& inputs);
+  Result<std::vector<std::byte>> run_by_head(const Program& program, const InputSet& set,
+                                             std::size_t element_bytes);
+
+  DeviceSession* session_;
+  BeginOrder order_;
+  DeviceChecks checks_;
+  GuardedBuffer out_;
+  gpu::HostBuffer host_[2];
+  std::vector<InputSet> sets_, extra_sets_;
+  Micros reference_time_{0};
+};
+
+}  // namespace fatune

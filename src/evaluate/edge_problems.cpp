@@ -1,0 +1,51 @@
+// edge_problems.cpp - the list of edge problems.
+#include "evaluate/edge_problems.hpp"
+
+#include <utility>
+
+namespace fatune {
+namespace {
+
+struct EdgeSizes {
+  std::int64_t batch, heads, kv_heads, seq_q, seq_kv;
+};
+
+/// Tiles are 16 to 256 rows and keys: 63, 65, 127 and 129 are beside the edges of most. Few
+/// problems with much in each, because every one is a compilation for every finalist.
+constexpr EdgeSizes kSizes[] = {
+    {1, 1, 1, 1, 1},      // one query, one key: the output is the value
+    {2, 3, 3, 17, 17},    // a tile that is nearly empty, odd heads
+    {4, 1, 1, 63, 65},    // one less and one more than a tile
+    {8, 2, 1, 65, 63},    // grouped heads; causal rows that see nothing
+    {1, 5, 5, 129, 127},  // over two tiles
+    {2, 4, 2, 1, 200},    // one new query, as in decoding
+};
+constexpr EdgeSizes kHard = {1, 3, 3, 127, 129};  // with every distribution
+
+Problem with_sizes(Problem problem, const EdgeSizes& sizes) {
+  problem.batch = sizes.batch;
+  problem.heads = sizes.heads;
+  problem.kv_heads = sizes.kv_heads;
+  problem.seq_q = sizes.seq_q;
+  problem.seq_kv = sizes.seq_kv;
+  return problem;
+}
+
+}  // namespace
+
+std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed) {
+  std::vector<EdgeProblem> problems;
+  for (const EdgeSizes& sizes : kSizes) {
+    problems.push_back({with_sizes(like, sizes), {{Distribution::kNormal, seed}}});
+  }
+  EdgeProblem hard{with_sizes(like, kHard), {}};
+  for (const Distribution each :
+       {Distribution::kNormal, Distribution::kUniform, Distribution::kOutliers,
+        Distribution::kLargeLogits, Distribution::kZeros}) {
+    hard.cases.push_back({each, seed});
+  }
+  problems.push_back(std::move(hard));
+  return problems;
+}
+
+}  // namespace fatune

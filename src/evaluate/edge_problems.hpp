@@ -1,0 +1,22 @@
+// edge_problems.hpp - a problem to the small awkward ones its finalists must solve, too.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "problem/problem.hpp"
+#include "verify/inputs.hpp"
+
+namespace fatune {
+
+struct EdgeProblem {
+  Problem problem;
+  std::vector<InputCase> cases;
+};
+
+/// Head dim, element type and mask of `like`; sequences of 1, 17 and one beside a tile's edge, odd
+/// heads, batches of 1, 2, 4 and 8, grouped heads, unequal lengths (rows that see nothing, when
+/// causal), and every hard distribution.
+std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed);
+
+}  // namespace fatune

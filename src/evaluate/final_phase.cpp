@@ -1,0 +1,173 @@
+// final_phase.cpp - verifies contestants where it is hard, then lets them run against each other.
+#include "evaluate/final_phase.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "base/interrupt.hpp"
+#include "base/log.hpp"
+#include "evaluate/compiled_resources.hpp"
+#include "evaluate/edge_problems.hpp"
+#include "timing/statistics.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kResamples = 10'000;
+constexpr const char* kEdgeGate = "edge_problems";
+
+Timing timing_of(const std::vector<double>& rounds_us, std::int64_t launches, std::uint64_t seed) {
+  Timing timing = summarize(rounds_us, launches);
+  const Interval interval = bootstrap_median(rounds_us, kResamples, seed);
+  timing.ci95_low_us = interval.low;
+  timing.ci95_high_us = interval.high;
+  return timing;
+}
+
+bool is_baseline(const Contestant& contestant) { return contestant.role == "baseline"; }
+
+}  // namespace
+
+Status FinalPhase::check_interrupt() const {
+  if (!interrupted()) return {};
+  return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
+}
+
+Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
+                                                    std::vector<InputCase> cases,
+                                                    bool skip_reference) {
+  Stage stage;
+  const DeviceLimits& limits = setting_.preparation.limits;
+  FATUNE_TRY(stage.pending,
+             request_problem(setting_.compiler, setting_.preparation, problem, std::move(cases)));
+  for (std::size_t who = 0; who < contestants_->size(); ++who) {
+    const Contestant& contestant = (*contestants_)[who];
+    if (skip_reference && is_baseline(contestant)) continue;
+    Candidate candidate = contestant.candidate;
+    candidate.problem = problem;
+    FATUNE_TRY(std::string reason, unsupported_reason(candidate.kernel->manifest, problem, limits));
+    if (reason.empty()) {
+      FATUNE_TRY(reason, infeasible_reason(candidate, limits));
+    }
+    if (!reason.empty()) {
+      log::debug(describe(problem) + " is skipped for " + describe(candidate.config) + ": " +
+                 reason);
+      continue;
+    }
+    Build build;
+    build.who = who;
+    FATUNE_TRY(build.plan, launch_plan(candidate, limits));
+    build.ticket = setting_.compiler.submit(compile_request(candidate, limits));
+    stage.builds.push_back(std::move(build));
+  }
+  return stage;
+}
+
+Status FinalPhase::check_one(const Build& build, const Compiled& compiled,
+                             const std::string& label) {
+  FinalRecord& record = records_[build.who];
+  const std::string where = label.empty() ? "" : "edge problem " + label + ": ";
+  if (!compiled.ok) {
+    record.outcome = Outcome::kCompileError;
+    record.reason = where + compiled.problem;
+    return {};
+  }
+  RunOrder order;
+  order.id = record.id;
+  order.program = {compiled.cubin_path.string(), build.plan};
+  order.verify = setting_.evaluation.checks == Checks::kAll;
+  order.hot = order.cold = false;
+  FATUNE_TRY(RunReply reply, setting_.worker.run(order, setting_.progress));
+  record.outcome = reply.outcome;
+  record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
+  if (!label.empty()) return {};
+  programs_[build.who] = order.program;
+  record.verification = std::move(reply.verification);
+  record.resources = with_compiler_log(std::move(reply.resources), compiled, build.plan);
+  return {};
+}
+
+/// `label` names an edge problem; empty for the problem itself.
+Status FinalPhase::check_stage(const Stage& stage, const std::string& label) {
+  FATUNE_TRY(const BeginOrder order,
+             finish_problem(setting_.compiler, setting_.preparation, stage.pending));
+  FATUNE_TRY_STATUS(setting_.worker.begin(order, setting_.progress));
+  for (const Build& build : stage.builds) {
+    FATUNE_TRY_STATUS(check_interrupt());
+    FATUNE_TRY(const Compiled compiled, wait_for(setting_.compiler, build.ticket));
+    if (alive(build.who)) FATUNE_TRY_STATUS(check_one(build, compiled, label));
+  }
+  return {};
+}
+
+Status FinalPhase::time_survivors() {
+  RoundsOrder order;
+  order.rounds = plan_.rounds;
+  order.launches_per_round = plan_.launches_per_round;
+  order.seed = plan_.seed;
+  std::vector<std::size_t> who;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (!alive(i) || programs_[i].cubin.empty()) continue;
+    who.push_back(i);
+    order.contestants.push_back(programs_[i]);
+  }
+  if (who.empty()) return {};
+  FATUNE_TRY(RoundsReply reply, setting_.worker.rounds(order, setting_.progress));
+  if (reply.rows.size() != who.size())
+    return device_error("the device worker's rounds do not match the contestants");
+  for (std::size_t i = 0; i < who.size(); ++i) {
+    FinalRecord& record = records_[who[i]];
+    RoundsRow& row = reply.rows[i];
+    record.hot = timing_of(row.hot_us, row.hot_launches, plan_.seed);
+    record.cold = timing_of(row.cold_us, 1, plan_.seed);
+    record.hot_rounds_us = std::move(row.hot_us);
+    record.cold_rounds_us = std::move(row.cold_us);
+    record.conditions = row.conditions;
+  }
+  return {};
+}
+
+Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Contestant>& contestants) {
+  contestants_ = &contestants;
+  programs_.assign(contestants.size(), {});
+  for (const Contestant& contestant : contestants) {
+    FinalRecord record;
+    record.impl = contestant.impl;
+    record.role = contestant.role;
+    record.id = candidate_id(contestant.candidate, setting_.id_options);
+    record.kernel = contestant.candidate.kernel->manifest.name;
+    record.config = to_json(contestant.candidate.config);
+    record.problem = problem_;
+    records_.push_back(std::move(record));
+  }
+  setting_.worker.end();  // a fresh process, so that nothing of the search is left in it
+  const bool checks = setting_.evaluation.checks == Checks::kAll;
+  const std::uint64_t seed = setting_.evaluation.seed;
+  // Everything is handed to the compilers first; checking starts while they work.
+  FATUNE_TRY(const Stage main,
+             request_stage(problem_, checks ? final_cases(seed) : search_cases(seed), false));
+  std::vector<Stage> edges;
+  if (plan_.edge_problems && checks) {
+    for (EdgeProblem& edge : edge_problems(problem_, seed)) {
+      FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), true));
+      edges.push_back(std::move(stage));
+    }
+  }
+  for (const Stage& stage : edges) {
+    if (!stage.builds.empty())
+      FATUNE_TRY_STATUS(check_stage(stage, describe(stage.pending.problem)));
+  }
+  FATUNE_TRY_STATUS(check_stage(main, ""));
+  for (std::size_t who = 0; who < records_.size(); ++who) {
+    FinalRecord& record = records_[who];
+    const bool tested = !edges.empty() && !is_baseline(contestants[who]);
+    if (tested && alive(who) && record.verification)
+      record.verification->gates.emplace_back(kEdgeGate);
+  }
+  FATUNE_TRY_STATUS(time_survivors());
+  return std::move(records_);
+}
+
+}  // namespace fatune

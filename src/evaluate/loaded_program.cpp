@@ -1,0 +1,120 @@
+// loaded_program.cpp - loads machine code, prepares its launches, binds tensors to arguments.
+#include "evaluate/loaded_program.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/file.hpp"
+#include "gpu/tensor_map.hpp"
+
+namespace fatune {
+namespace {
+
+gpu::LaunchShape shape_of(const StagePlan& plan) {
+  gpu::LaunchShape shape;
+  std::copy_n(plan.grid, 3, shape.grid.begin());
+  std::copy_n(plan.block, 3, shape.block.begin());
+  std::copy_n(plan.cluster, 3, shape.cluster.begin());
+  shape.shared_bytes = plan.shared_bytes;
+  return shape;
+}
+
+gpu::TensorElement element_of(Dtype dtype) {
+  if (dtype == Dtype::kF16) return gpu::TensorElement::kF16;
+  if (dtype == Dtype::kBf16) return gpu::TensorElement::kBf16;
+  return gpu::TensorElement::kByte;
+}
+
+gpu::TensorMapShape map_shape(const TensorMapPlan& plan, const Problem& problem) {
+  const bool query_like = plan.tensor == "q" || plan.tensor == "out";
+  gpu::TensorMapShape shape;
+  shape.element = element_of(problem.dtype);
+  shape.sizes = {problem.head_dim, query_like ? problem.seq_q : problem.seq_kv,
+                 query_like ? problem.heads : problem.kv_heads, problem.batch};
+  std::copy_n(plan.box, 4, shape.box.begin());
+  shape.swizzle_bytes = plan.swizzle;
+  return shape;
+}
+
+}  // namespace
+
+Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream stream,
+                                          const Program& program, const Problem& problem) {
+  LoadedProgram loaded;
+  loaded.stream_ = stream;
+  loaded.problem_ = problem;
+  loaded.map_plans_ = program.plan.tensor_maps;
+  FATUNE_TRY(const std::string cubin, read_file(program.cubin));
+  FATUNE_TRY(loaded.module_, gpu::load_module(context, cubin));
+  for (const StagePlan& plan : program.plan.stages) {
+    Stage stage{nullptr, shape_of(plan), plan.arguments};
+    FATUNE_TRY(stage.function, gpu::find_function(loaded.module_, plan.entry));
+    FATUNE_TRY_STATUS(gpu::prepare(stage.function, stage.shape));
+    loaded.stages_.push_back(std::move(stage));
+  }
+  for (const BufferPlan& plan : program.plan.scratch) {
+    FATUNE_TRY(GuardedBuffer buffer,
+               GuardedBuffer::make(context, plan.name, static_cast<std::size_t>(plan.bytes),
+                                   kGuardByte, stream));
+    loaded.pointers_[plan.name] = buffer.address();
+    loaded.scratch_.push_back(std::move(buffer));
+  }
+  return loaded;
+}
+
+Status LoadedProgram::bind(const TensorAddresses& tensors) {
+  pointers_["q"] = tensors.q;
+  pointers_["k"] = tensors.k;
+  pointers_["v"] = tensors.v;
+  pointers_["out"] = tensors.out;
+  for (const TensorMapPlan& plan : map_plans_) {
+    auto map = gpu::make_tensor_map(pointers_[plan.tensor], map_shape(plan, problem_));
+    if (!map)
+      return with_context(std::move(map).error(), "while describing tensor map " + plan.name);
+    maps_[plan.name] = **map;
+  }
+  return {};
+}
+
+void* LoadedProgram::value_of(const std::string& argument) {
+  if (const auto map = maps_.find(argument); map != maps_.end()) return &map->second;
+  const auto pointer = pointers_.find(argument);
+  FATUNE_CHECK(pointer != pointers_.end(), "the manifest's reader resolved every argument");
+  return &pointer->second;
+}
+
+Status LoadedProgram::queue() {
+  std::vector<void*> values;
+  for (const Stage& stage : stages_) {
+    values.clear();
+    for (const std::string& argument : stage.arguments) values.push_back(value_of(argument));
+    FATUNE_TRY_STATUS(gpu::launch(stage.function, stage.shape, values, stream_));
+  }
+  return {};
+}
+
+Status LoadedProgram::poison_scratch(std::uint8_t pattern) const {
+  for (const GuardedBuffer& buffer : scratch_) {
+    FATUNE_TRY_STATUS(gpu::fill_bytes(buffer.address(), pattern, buffer.bytes(), stream_));
+  }
+  return {};
+}
+
+Result<Resources> LoadedProgram::resources() const {
+  Resources most;
+  for (const Stage& stage : stages_) {
+    FATUNE_TRY(const gpu::FunctionFacts facts, gpu::function_facts(stage.function));
+    if (facts.registers < most.registers) continue;
+    most.registers = facts.registers;
+    most.static_shared_bytes = facts.static_shared_bytes;
+    most.dynamic_shared_bytes = stage.shape.shared_bytes;
+    most.stack_bytes = facts.local_bytes;
+    most.threads =
+        static_cast<int>(stage.shape.block[0] * stage.shape.block[1] * stage.shape.block[2]);
+    FATUNE_TRY(most.blocks_per_sm, gpu::blocks_per_sm(stage.function, stage.shape));
+  }
+  return most;
+}
+
+}  // namespace fatune

@@ -1,0 +1,46 @@
+// preparation.hpp - a problem to the order that makes a worker ready for it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "evaluate/compile_service.hpp"
+#include "evaluate/messages.hpp"
+#include "space/candidate.hpp"
+
+namespace fatune {
+
+/// What all preparations have in common.
+struct PreparationSetting {
+  KernelRef reference;  ///< role "reference"; compiled with OUT_F32=1, and with
+                        ///< ROUND_INTERMEDIATES=1 as the twin
+  DeviceLimits limits;
+  double kernel_deadline_s = 10;
+};
+
+/// Compilations under way for a problem.
+struct PendingProblem {
+  Problem problem;
+  std::vector<InputCase> cases;
+  LaunchPlan plan;
+  Ticket reference = 0, twin = 0, checks = 0;
+};
+
+/// A problem that the reference cannot do is a usage error with the reason.
+Result<PendingProblem> request_problem(CompileService& service, const PreparationSetting& setting,
+                                       const Problem& problem, std::vector<InputCase> cases);
+/// Waits for the compilations; a reference that does not compile is an environment error with its
+/// first line.
+Result<BeginOrder> finish_problem(CompileService& service, const PreparationSetting& setting,
+                                  const PendingProblem& pending);
+
+/// Tensors, for `cases` sets of inputs, and the reference must fit the memory; said before anything
+/// is allocated.
+Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases);
+
+/// Two seeds of N(0,1) in the search; every distribution for finalists.
+std::vector<InputCase> search_cases(std::uint64_t seed);
+std::vector<InputCase> final_cases(std::uint64_t seed);
+
+}  // namespace fatune

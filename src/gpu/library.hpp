@@ -1,0 +1,55 @@
+// library.hpp - finds and opens a shared library at run time, and says every place it tried.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace fatune::gpu {
+
+/// Where to look besides the loader's own path; filled by cli/options from flags and environment.
+struct SearchPaths {
+  std::filesystem::path nvrtc;  ///< --nvrtc: a file or folder; empty: search
+  /// Folders with lib or lib64, and include; in order.
+  std::vector<std::filesystem::path> cuda_roots;
+};
+/// The CUDA_HOME or CUDA_PATH value given, `extra` (toolkits, site-packages folders, or a `.deps`
+/// folder of the project), and /usr/local/cuda*, newest first. The wheels of the python3 on PATH
+/// are no part of it: asking python3 takes a moment, so the search for a compiler does it only when
+/// all of these fail.
+SearchPaths default_search_paths(const std::string& cuda_home,
+                                 const std::vector<std::filesystem::path>& extra);
+/// The wheels below a site-packages folder that hold parts of CUDA: nvidia/cu13, nvidia/cuda_nvrtc.
+std::vector<std::filesystem::path> wheel_roots(const std::filesystem::path& site_packages);
+/// The site-packages folders of the python3 on PATH; none when there is no python3.
+std::vector<std::filesystem::path> python_site_packages();
+
+struct TriedPlace {
+  std::string path;
+  std::string problem;  ///< the loader's message; empty when it opened
+};
+/// One line per place, indented, for error messages and `doctor`.
+std::string describe(const std::vector<TriedPlace>& tried);
+
+/// An open library; closed never, as CUDA libraries do not survive it.
+class Library {
+ public:
+  /// Tries names in order; the error lists every place tried.
+  static Result<Library> open(const std::vector<std::string>& names,
+                              std::vector<TriedPlace>* tried = nullptr);
+  void* symbol(const char* name) const;  ///< nullptr when missing
+  /// The symbol as a function of the given pointer type; null when missing.
+  template <typename Function>
+  Function function(const char* name) const {
+    return reinterpret_cast<Function>(symbol(name));
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  void* handle_ = nullptr;
+  std::string path_;
+};
+
+}  // namespace fatune::gpu

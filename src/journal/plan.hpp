@@ -1,0 +1,34 @@
+// plan.hpp - what a run set out to do; the first half of a journal's header line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "problem/problem.hpp"
+#include "problem/suite.hpp"
+
+namespace fatune {
+
+struct RunPlan {
+  std::vector<NamedProblem> problems;
+  std::vector<std::string> kernels;
+  std::vector<std::string> kernel_hashes;  ///< text_hash of each, filled by run_sweep
+  std::string strategy = "ga";
+  std::string objective = "hot";  ///< hot, cold
+  std::uint64_t seed = 42;
+  std::uint64_t budget_evaluations = 150;  ///< a problem; 0: no limit
+  std::optional<double> budget_seconds;    ///< a problem; either may end it
+  bool skip_correctness = false;
+  bool record_cold = false;  ///< cold timing of every candidate, not only of finalists
+  std::string command;       ///< as typed, to reproduce
+};
+Json to_json(const RunPlan& plan);
+Result<RunPlan> plan_from_json(const Json& object, const std::string& where);
+/// Empty when `resumed` continues `recorded`; else the field that differs, with both values.
+std::string difference(const RunPlan& recorded, const RunPlan& resumed);
+
+}  // namespace fatune

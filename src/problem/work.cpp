@@ -1,0 +1,30 @@
+// work.cpp - a problem's sizes to its operations and bytes.
+#include "problem/work.hpp"
+
+namespace fatune {
+namespace {
+
+Bytes bytes_of(std::int64_t elements, Dtype dtype) {
+  return Bytes(static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(size_of(dtype)));
+}
+
+}  // namespace
+
+Flops flops(const Problem& problem) {
+  // In floating point: the product of valid sizes need not fit 64 bits.
+  const double full =
+      4.0 * static_cast<double>(problem.query_elements()) * static_cast<double>(problem.seq_kv);
+  return Flops(problem.mask == Mask::kCausal ? full / 2 : full);
+}
+
+Bytes query_bytes(const Problem& problem) {
+  return bytes_of(problem.query_elements(), problem.dtype);
+}
+
+Bytes key_bytes(const Problem& problem) { return bytes_of(problem.key_elements(), problem.dtype); }
+
+Bytes least_bytes(const Problem& problem) {
+  return query_bytes(problem) * 2 + key_bytes(problem) * 2;
+}
+
+}  // namespace fatune

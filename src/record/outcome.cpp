@@ -1,0 +1,41 @@
+// outcome.cpp - outcomes to their names in the journal and back.
+#include "record/outcome.hpp"
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+
+namespace fatune {
+
+std::string_view name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kInfeasible:
+      return "infeasible";
+    case Outcome::kCompileError:
+      return "compile_error";
+    case Outcome::kDuplicate:
+      return "duplicate";
+    case Outcome::kLaunchError:
+      return "launch_error";
+    case Outcome::kWrongResult:
+      return "wrong_result";
+    case Outcome::kTimeout:
+      return "timeout";
+    case Outcome::kCrashed:
+      return "crashed";
+    case Outcome::kPruned:
+      return "pruned";
+    case Outcome::kMeasured:
+      return "measured";
+  }
+  fail_check("outcome", "an Outcome is one of the nine", __FILE__, __LINE__);
+}
+
+Result<Outcome> parse_outcome(std::string_view text) {
+  for (const Outcome outcome : kAllOutcomes) {
+    if (name(outcome) == text) return outcome;
+  }
+  return file_error(fmt::format("outcome '{}' is unknown", text));
+}
+
+}  // namespace fatune

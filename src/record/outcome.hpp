@@ -1,0 +1,31 @@
+// outcome.hpp - what became of a candidate; data, never an exception.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace fatune {
+
+enum class Outcome {
+  kInfeasible,
+  kCompileError,
+  kDuplicate,
+  kLaunchError,
+  kWrongResult,
+  kTimeout,
+  kCrashed,
+  kPruned,
+  kMeasured
+};
+inline constexpr std::array kAllOutcomes = {
+    Outcome::kInfeasible,  Outcome::kCompileError, Outcome::kDuplicate,
+    Outcome::kLaunchError, Outcome::kWrongResult,  Outcome::kTimeout,
+    Outcome::kCrashed,     Outcome::kPruned,       Outcome::kMeasured};
+
+std::string_view name(Outcome outcome);  ///< "measured", "compile_error", ...
+Result<Outcome> parse_outcome(std::string_view text);
+
+}  // namespace fatune

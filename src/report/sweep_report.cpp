@@ -1,0 +1,208 @@
+// sweep_report.cpp - headline, finalists, what was ruled out, and where the files are.
+#include "report/sweep_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "problem/work.hpp"
+#include "report/table.hpp"
+
+namespace fatune {
+namespace {
+
+std::string interval(double low, double high, int decimals) {
+  return "[" + fixed(low, decimals) + ", " + fixed(high, decimals) + "]";
+}
+
+constexpr int kRatioDecimals = 3;
+
+/// Decimals that show four significant digits of a time: the intervals are that narrow.
+int decimals_for(double time_us) {
+  if (!(time_us > 0)) return 2;
+  return std::clamp(3 - static_cast<int>(std::floor(std::log10(time_us))), 0, 4);
+}
+
+std::string median_cell(const std::optional<Timing>& timing) {
+  return timing ? fixed(timing->median_us, decimals_for(timing->median_us)) : "-";
+}
+
+std::string interval_cell(const std::optional<Timing>& timing) {
+  if (!timing || !timing->ci95_low_us || !timing->ci95_high_us) return "-";
+  return interval(*timing->ci95_low_us, *timing->ci95_high_us, decimals_for(timing->median_us));
+}
+
+std::string rate_cell(const FinalRecord& record) {
+  if (!record.hot) return "-";
+  const auto rate = flops(record.problem) / to_seconds(Micros(record.hot->median_us));
+  return fixed(rate.value, rate.value < 100 ? 1 : 0);
+}
+
+std::string skip_mark(const SweepResult& run) {
+  return run.plan.skip_correctness ? " - CORRECTNESS NOT CHECKED (--skip-correctness)" : "";
+}
+
+std::string shared_cell(const FinalRecord& record) {
+  if (!record.resources) return "-";
+  const std::int64_t bytes =
+      record.resources->static_shared_bytes + record.resources->dynamic_shared_bytes;
+  return describe(Bytes(static_cast<std::uint64_t>(bytes)));
+}
+
+/// "1", "2=" for a tie with the best, "-" for a baseline or a failure.
+std::string place_cell(const FinalRecord& record, const Standing& standing, std::size_t& place) {
+  if (record.role == "baseline" || record.outcome != Outcome::kMeasured) return "-";
+  return std::to_string(++place) + (standing.ties_with_best ? "=" : "");
+}
+
+std::vector<std::string> finalist_row(const FinalRecord& record, const Standing& standing,
+                                      const std::string& place) {
+  const bool measured = record.outcome == Outcome::kMeasured;
+  const auto& ratio = standing.to_baseline;
+  const bool itself = record.role == "baseline";
+  return {place,
+          record.impl + (record.role == "default" ? " (default)" : ""),
+          median_cell(record.hot),
+          interval_cell(record.hot),
+          median_cell(record.cold),
+          interval_cell(record.cold),
+          rate_cell(record),
+          ratio && !itself ? fixed(ratio->value, kRatioDecimals) : "-",
+          ratio && !itself ? interval(ratio->low, ratio->high, kRatioDecimals) : "-",
+          !measured ? std::string(name(record.outcome))
+          : itself  ? "baseline"
+                    : standing.verdict,
+          record.verification ? fixed(record.verification->margin, 2) : "-",
+          record.resources ? std::to_string(record.resources->registers) : "-",
+          shared_cell(record)};
+}
+
+std::string finalists(const ProblemResult& problem, const SweepResult& run) {
+  const std::string baseline = problem.gate ? problem.gate->baseline : "baseline";
+  Table table({{"#", Align::kRight},
+               {"implementation"},
+               {"hot us", Align::kRight},
+               {"95 %", Align::kRight},
+               {"cold us", Align::kRight},
+               {"95 %", Align::kRight},
+               {"TFLOP/s", Align::kRight},
+               {"x " + baseline, Align::kRight},
+               {"95 %", Align::kRight},
+               {"verdict"},
+               {"margin", Align::kRight},
+               {"regs", Align::kRight},
+               {"shared", Align::kRight}});
+  std::string configs;
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < problem.finals.size(); ++i) {
+    const FinalRecord& record = problem.finals[i];
+    const std::string cell = place_cell(record, problem.standings[i], place);
+    table.add(finalist_row(record, problem.standings[i], cell));
+    if (cell != "-") configs += "  " + cell + " " + describe_config(record.config) + "\n";
+  }
+  std::string text = "Finalists (final phase, interleaved rounds" + skip_mark(run) + ")\n";
+  text += table.text();
+  const auto tied = [](const Standing& standing) { return standing.ties_with_best; };
+  if (std::any_of(problem.standings.begin(), problem.standings.end(), tied)) {
+    text +=
+        "= cannot be told from the best; the one that takes least registers and shared memory "
+        "leads\n";
+  }
+  return text + "\nConfigs\n" + configs;
+}
+
+std::string excluded(const ProblemResult& problem, const SweepResult& run) {
+  std::string text =
+      "Ruled out before compilation: " + std::to_string(problem.raw_points - problem.valid_points) +
+      " of " + std::to_string(problem.raw_points) + " configs" + skip_mark(run) + "\n";
+  if (!problem.ruled_out.empty()) {
+    Table table({{"configs", Align::kRight}, {"why"}});
+    for (const RuledOut& rule : problem.ruled_out) {
+      if (rule.points > 0) table.add({std::to_string(rule.points), rule.why});
+    }
+    text += table.text() + "(`fatune inspect` shows the rules themselves)\n";
+  }
+  for (const std::string& reason : problem.left_out) text += "left out: " + reason + "\n";
+  return text;
+}
+
+/// The reason of the first candidate with this outcome.
+std::string example(const ProblemResult& problem, Outcome outcome) {
+  const auto found =
+      std::find_if(problem.candidates.begin(), problem.candidates.end(),
+                   [&](const CandidateRecord& record) { return record.outcome == outcome; });
+  if (found == problem.candidates.end()) return "";
+  if (outcome == Outcome::kDuplicate && found->reason.empty())
+    return "same machine code as " + found->duplicate_of;
+  return std::string(trim(found->reason.substr(0, found->reason.find('\n'))));
+}
+
+std::string outcomes(const ProblemResult& problem, const SweepResult& run) {
+  Table table({{"candidates", Align::kRight}, {"outcome"}, {"for example"}});
+  for (const Outcome outcome : kAllOutcomes) {
+    const auto count = problem.outcomes.find(outcome);
+    if (count == problem.outcomes.end()) continue;
+    const std::string reason = outcome == Outcome::kMeasured ? "" : example(problem, outcome);
+    table.add({std::to_string(count->second), std::string(name(outcome)), reason});
+  }
+  return "Tried: " + std::to_string(problem.candidates.size()) + " of " +
+         std::to_string(problem.valid_points) + " valid configs in " +
+         describe(Seconds(problem.seconds)) + skip_mark(run) + "\n" + table.text();
+}
+
+std::string headline(const ProblemResult& problem, const SweepResult& run) {
+  const Environment& environment = run.environment;
+  std::string text = problem.problem.name.empty() ? "" : problem.problem.name + " ";
+  text += describe(problem.problem.problem) + " on " + environment.device_name + " (" +
+          name(environment.limits.arch) + (environment.recorded ? ", recorded" : "") + "): ";
+  const FinalRecord* best = problem.best();
+  if (best == nullptr) {
+    if (!problem.finals.empty()) return text + "no candidate passed the final phase\n";
+    return text +
+           (run.interrupted ? "interrupted before the final phase\n" : "no correct candidate\n");
+  }
+  const auto& timing = objective_timing(*best, run.plan.objective);
+  text += "best is " + best->impl;
+  if (timing) text += " at " + describe(Micros(timing->median_us)) + " " + run.plan.objective;
+  if (best->hot) text += ", " + rate_cell(*best) + " TFLOP/s";
+  const Standing& standing = problem.standings.front();
+  if (standing.to_baseline && problem.gate) {
+    text += ", " + fixed(standing.to_baseline->value, kRatioDecimals) + "x " +
+            problem.gate->baseline + ": " + standing.verdict;
+  }
+  return text + skip_mark(run) + "\n";
+}
+
+std::string gate_line(const Gate& gate) {
+  return "Gate: " + fixed(gate.ratio.value, kRatioDecimals) + " " +
+         interval(gate.ratio.low, gate.ratio.high, kRatioDecimals) + " of " + gate.baseline +
+         ", limit " + fixed(gate.threshold, 2) + ": " + (gate.passed ? "pass" : "fail") + "\n";
+}
+
+}  // namespace
+
+std::string problem_report(const ProblemResult& problem, const SweepResult& run) {
+  std::string text = headline(problem, run);
+  if (!problem.finals.empty()) text += "\n" + finalists(problem, run);
+  text += "\n" + excluded(problem, run);
+  text += "\n" + outcomes(problem, run);
+  if (problem.gate) text += "\n" + gate_line(*problem.gate);
+  return text;
+}
+
+std::string sweep_report(const SweepResult& result) {
+  std::string text;
+  bool has_best = false;
+  for (const ProblemResult& problem : result.problems) {
+    text += problem_report(problem, result) + "\n";
+    has_best = has_best || !problem.finals.empty();
+  }
+  if (has_best) text += "Best:    " + (result.folder / "best.json").string() + "\n";
+  text += "Journal: " + (result.folder / "journal.jsonl").string() + "\n";
+  if (result.interrupted) {
+    text += "Interrupted; continue with --resume " + result.folder.string() + "\n";
+  }
+  return text;
+}
+
+}  // namespace fatune

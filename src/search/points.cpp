@@ -1,0 +1,85 @@
+// points.cpp - distances between points, and the moves of evolutionary searches.
+#include "search/points.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fatune {
+namespace {
+
+constexpr double kStepShare =
+    0.6;                          // of mutations of a number; chosen, shares of 0.3 to 0.8 do alike
+constexpr int kSpreadTries = 30;  // candidates of one maximin choice; chosen
+
+std::vector<std::size_t> movable_axes(const Space& space) {
+  std::vector<std::size_t> movable;
+  for (std::size_t i = 0; i < space.axes().size(); ++i) {
+    if (space.axes()[i].values.size() > 1) movable.push_back(i);
+  }
+  return movable;
+}
+
+std::uint16_t mutate_axis(const Parameter& axis, std::uint16_t old, Rng& rng) {
+  const std::uint64_t choices = axis.values.size();
+  if (axis.ordinal && rng.chance(kStepShare)) {
+    const bool up = old == 0 || (old + 1U < choices && rng.chance(0.5));
+    return static_cast<std::uint16_t>(up ? old + 1 : old - 1);
+  }
+  const std::uint64_t other = rng.below(choices - 1);
+  return static_cast<std::uint16_t>(other < old ? other : other + 1);
+}
+
+}  // namespace
+
+double distance(const Space& space, const Point& a, const Point& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    const Parameter& axis = space.axes()[i];
+    const double steps = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    const double longest = static_cast<double>(axis.values.size() - 1);
+    sum += axis.ordinal ? 0.5 + 0.5 * steps / longest : 1.0;
+  }
+  return sum;
+}
+
+Point mutate(const Space& space, const Point& point, Rng& rng) {
+  const std::vector<std::size_t> movable = movable_axes(space);
+  if (movable.empty()) return point;
+  const std::size_t sure = movable[rng.below(movable.size())];
+  Point mutant = point;
+  for (const std::size_t i : movable) {
+    if (i == sure || rng.chance(1.0 / static_cast<double>(movable.size()))) {
+      mutant[i] = mutate_axis(space.axes()[i], point[i], rng);
+    }
+  }
+  return mutant;
+}
+
+Point crossover(const Point& mother, const Point& father, Rng& rng) {
+  Point child = mother;
+  for (std::size_t i = 0; i < child.size(); ++i) {
+    if (rng.chance(0.5)) child[i] = father[i];
+  }
+  return child;
+}
+
+std::uint64_t far_from(const Space& space, const std::vector<Point>& known, const Deck& deck,
+                       Rng& rng) {
+  std::uint64_t chosen = deck.peek(rng);
+  double widest = -1;
+  for (int i = 0; i < kSpreadTries; ++i) {
+    const std::uint64_t index = deck.peek(rng);
+    const Point point = space.point(index);
+    double nearest = std::numeric_limits<double>::infinity();
+    for (const Point& other : known) nearest = std::min(nearest, distance(space, point, other));
+    if (nearest > widest) {
+      widest = nearest;
+      chosen = index;
+    }
+  }
+  return chosen;
+}
+
+}  // namespace fatune

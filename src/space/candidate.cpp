@@ -1,0 +1,92 @@
+// candidate.cpp - a candidate to its identity, its macros and the reason why it cannot run.
+#include "space/candidate.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "base/hash.hpp"
+#include "space/rules.hpp"
+#include "space/vocabulary.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::size_t kIdLength = 16;
+
+/// Nine significant digits give every float back exactly; a literal needs a point or an exponent
+/// before its f.
+std::string float_literal(float value) {
+  std::string text = fmt::format("{:.9g}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text + "f";
+}
+
+}  // namespace
+
+std::string candidate_id(const Candidate& candidate, std::string_view options) {
+  Hasher hasher;
+  hasher.add(candidate.kernel->manifest.name).add(candidate.kernel->text_hash);
+  hasher.add(describe(candidate.config)).add(key(candidate.problem)).add(options);
+  return hasher.hex().substr(0, kIdLength);
+}
+
+std::string candidate_key(const Candidate& candidate) {
+  return fmt::format("{} {} {}", candidate.kernel->manifest.name, key(candidate.problem),
+                     describe(candidate.config));
+}
+
+Scope scope_of(const Manifest& manifest, const Config& config, const Problem& problem,
+               const DeviceLimits& limits) {
+  Scope scope = config_free_scope(manifest, problem, limits);
+  for (const Setting& setting : config.settings) {
+    scope.set(setting.name, static_cast<double>(setting.value.number));
+  }
+  return scope;
+}
+
+std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimits& limits) {
+  std::vector<std::string> macros;
+  const auto define = [&macros](std::string_view name, std::int64_t value) {
+    macros.push_back(fmt::format("{}={}", name, value));
+  };
+  for (const Setting& setting : candidate.config.settings) {
+    define(setting.name, setting.value.number);
+  }
+  for (const Parameter& parameter : candidate.kernel->manifest.parameters) {
+    for (const Value& value : parameter.values) {
+      if (value.kind != Value::Kind::kWord) break;
+      define(word_constant(parameter.name, value.word), value.number);
+    }
+  }
+  const Problem& problem = candidate.problem;
+  define("BATCH", problem.batch);
+  define("HEADS", problem.heads);
+  define("KV_HEADS", problem.kv_heads);
+  define("SEQ_Q", problem.seq_q);
+  define("SEQ_KV", problem.seq_kv);
+  define("HEAD_DIM", problem.head_dim);
+  define("CAUSAL", problem.mask == Mask::kCausal ? 1 : 0);
+  define("DTYPE", static_cast<std::int64_t>(problem.dtype));
+  define("DTYPE_BYTES", size_of(problem.dtype));
+  const double scale = 1.0 / std::sqrt(static_cast<double>(problem.head_dim));
+  macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(problem)));
+  macros.push_back("SOFTMAX_SCALE_LOG2E=" +
+                   float_literal(static_cast<float>(scale * std::numbers::log2e)));
+  define("SM_COUNT", limits.sm_count);
+  return macros;
+}
+
+Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits) {
+  const Manifest& manifest = candidate.kernel->manifest;
+  FATUNE_TRY(const std::vector<std::uint16_t> positions, positions_of(manifest, candidate.config));
+  FATUNE_TRY(std::vector<CompiledRule> rules, compile_rules(manifest, candidate.problem, limits));
+  for (CompiledRule& rule : rules) {
+    FATUNE_TRY(std::string reason, rule.broken_reason(positions));
+    if (!reason.empty()) return reason;
+  }
+  return std::string();
+}
+
+}  // namespace fatune

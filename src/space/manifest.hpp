@@ -1,0 +1,93 @@
+// manifest.hpp - a kernel's manifest (fatune.kernel/1) as values; see kernels/README.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "problem/dtype.hpp"
+#include "problem/problem.hpp"
+#include "space/config.hpp"
+#include "space/limits.hpp"
+#include "space/value.hpp"
+
+namespace fatune {
+
+/// A rule in words of the manifest: what must hold and why.
+struct Rule {
+  std::string require;
+  std::string why;
+  std::string where;  ///< file and field
+};
+
+struct Parameter {
+  std::string name;
+  std::vector<Value> values;
+  std::size_t default_position = 0;
+  std::string meaning;
+  bool ordinal = true;  ///< numbers; words and booleans have no order
+};
+
+struct ScratchSpec {
+  std::string name;
+  std::string bytes;  ///< expression
+};
+
+struct TensorMapSpec {
+  std::string name;
+  std::string tensor;            ///< "q", "k", "v" or "out"
+  std::vector<std::string> box;  ///< four expressions, fastest dimension first
+  int swizzle = 0;               ///< bytes: 0, 32, 64, 128
+};
+
+struct StageSpec {
+  std::string entry;
+  std::vector<std::string> grid, block, cluster;  ///< three expressions each
+  std::string shared_bytes, static_shared_bytes;  ///< expressions
+  std::vector<std::string> arguments;             ///< q, k, v, out, scratch names, tensor-map names
+};
+
+enum class Role { kAttention, kReference, kFault };
+
+struct Manifest {
+  std::string name, summary, source;
+  std::string where;  ///< the manifest's own path, for messages
+  Role role = Role::kAttention;
+  bool tuned_by_default = false;
+  bool needs_toolkit_headers = false;
+  int min_arch = 0;
+  std::vector<Arch> only_archs;
+  std::vector<Dtype> dtypes;
+  std::vector<Mask> masks;
+  std::vector<Rule> problem_rules;
+  std::vector<Parameter> parameters;
+  std::vector<Rule> constraints;
+  std::vector<ScratchSpec> scratch;
+  std::vector<TensorMapSpec> tensor_maps;
+  std::vector<StageSpec> stages;
+  std::string expected_outcome;  ///< of fault fixtures
+
+  const Parameter* find(std::string_view parameter) const;
+};
+
+/// Checks everything that can be checked without a problem: fields, types, names, defaults among
+/// values, expressions parse and use known variables, arguments resolve. Errors name file and
+/// field.
+Result<Manifest> parse_manifest(std::string_view text, const std::string& where);
+
+/// The config with every parameter at its default.
+Config default_config(const Manifest& manifest);
+/// Reads {"BLOCK_M":128,...}: every parameter present, every value one of the list; errors name
+/// parameter and choices.
+Result<Config> config_from_json(const Manifest& manifest, const Json& object,
+                                const std::string& where);
+
+/// Why the kernel cannot do this problem on this architecture; empty when it can.
+Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem,
+                                       const DeviceLimits& limits);
+
+}  // namespace fatune

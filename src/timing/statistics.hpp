@@ -1,0 +1,37 @@
+// statistics.hpp - medians, quartiles, standard errors and bootstrap intervals of samples.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "record/measurement.hpp"
+
+namespace fatune {
+
+double quantile(std::span<const double> sorted,
+                double q);  ///< linear interpolation; `sorted` ascending, not empty
+double median(std::vector<double> samples);
+/// Of the median, over the median; from the interquartile range (1.2533 * IQR/1.349 / sqrt(n)).
+/// Infinity below 3 samples.
+double relative_standard_error(std::span<const double> samples);
+Timing summarize(std::span<const double> samples_us, std::int64_t launches_per_sample);
+
+struct Interval {
+  double low = 0, high = 0;
+};
+/// Percentile bootstrap over rounds, `resamples` resamples, 95 %. Deterministic for a seed.
+Interval bootstrap_median(std::span<const double> rounds, int resamples, std::uint64_t seed);
+/// Interval of median(a)/median(b); rounds are paired, so the same rounds are drawn for both.
+Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, int resamples,
+                         std::uint64_t seed);
+
+/// "faster", "slower" or "tie": the whole interval of candidate/baseline must be on one side of 1.
+enum class Verdict { kFaster, kSlower, kTie };
+Verdict compare_interval(const Interval& ratio);
+/// DESIGN section 7: Excellent <= 0.50, Good <= 0.80, Modest <= 0.95, Parity <= 1.05, Regression
+/// above.
+std::string_view verdict_word(double ratio);
+
+}  // namespace fatune

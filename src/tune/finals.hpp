@@ -1,0 +1,30 @@
+// finals.hpp - the candidates of a search to the contestants of its final phase.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "evaluate/evaluator.hpp"
+
+namespace fatune {
+
+struct FinalsRequest {
+  const Problem& problem;
+  const std::vector<KernelRef>& kernels;  ///< those searched
+  const KernelRef& reference;
+  const DeviceLimits& limits;
+  std::string objective;
+  std::size_t finalists = 8;
+};
+
+/// The fastest correct candidates, each machine code once; the default config of the fastest one's
+/// kernel, if it ran and is not among them; the reference kernel's default config as "naive". Empty
+/// when nothing was measured.
+Result<std::vector<Contestant>> choose_contestants(const FinalsRequest& request,
+                                                   const std::vector<CandidateRecord>& candidates);
+
+/// Whether `finals` has a record of every contestant: an earlier attempt got that far.
+bool covers(const std::vector<FinalRecord>& finals, const std::vector<Contestant>& contestants);
+
+}  // namespace fatune

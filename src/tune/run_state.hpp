@@ -1,0 +1,34 @@
+// run_state.hpp - what the parts of a running sweep share.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "evaluate/evaluator.hpp"
+#include "journal/journal.hpp"
+#include "tune/progress_tracker.hpp"
+#include "tune/resume_index.hpp"
+#include "tune/run_clock.hpp"
+
+namespace fatune {
+
+struct RunState {
+  Evaluator& evaluator;
+  const std::vector<KernelRef>& kernels;
+  JournalWriter journal;
+  ResumeIndex known;
+  RunClock clock;
+  ProgressTracker progress;
+  EvaluationPlan plan;
+  std::string objective;
+  std::set<std::string> started;  ///< keys of those that reached the device in this attempt
+  std::optional<Problem> begun;   ///< the problem that the evaluator is ready for
+  bool interrupted = false;
+
+  /// Makes the device ready for a problem: late, so that a run whose results are all journalled
+  /// needs none.
+  Status begin(const Problem& problem);
+};
+
+}  // namespace fatune

@@ -1,0 +1,107 @@
+// standing.cpp - compares contestants by paired rounds and lets the smaller of equals win.
+#include "tune/standing.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "timing/statistics.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kResamples = 10'000;
+constexpr double kGateThreshold = 0.95;  // a gain below 5 % is not worth another kernel
+constexpr std::int64_t kRegisterBytes = 4;
+
+const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& objective) {
+  return objective == "cold" ? record.cold_rounds_us : record.hot_rounds_us;
+}
+
+double median_of(const FinalRecord& record, const std::string& objective) {
+  const auto& timing = objective_timing(record, objective);
+  return timing ? timing->median_us : std::numeric_limits<double>::infinity();
+}
+
+bool is_candidate(const FinalRecord& record) {
+  return record.role != "baseline" && record.outcome == Outcome::kMeasured;
+}
+
+/// Bytes of a multiprocessor's registers and shared memory that a block holds.
+std::int64_t footprint(const FinalRecord& record) {
+  if (!record.resources) return std::numeric_limits<std::int64_t>::max();
+  const Resources& used = *record.resources;
+  return kRegisterBytes * used.registers * used.threads + used.static_shared_bytes +
+         used.dynamic_shared_bytes;
+}
+
+/// Empty when the two were not timed in the same rounds.
+std::optional<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b,
+                              const std::string& objective, std::uint64_t seed) {
+  const auto& rounds_a = rounds_of(a, objective);
+  const auto& rounds_b = rounds_of(b, objective);
+  if (a.outcome != Outcome::kMeasured || b.outcome != Outcome::kMeasured) return std::nullopt;
+  if (rounds_a.empty() || rounds_a.size() != rounds_b.size()) return std::nullopt;
+  const Interval interval = bootstrap_ratio(rounds_a, rounds_b, kResamples, seed);
+  return Ratio{median(rounds_a) / median(rounds_b), interval.low, interval.high};
+}
+
+bool ties(const std::optional<Ratio>& ratio) {
+  return ratio && compare_interval({ratio->low, ratio->high}) == Verdict::kTie;
+}
+
+/// Fastest first; then those that failed.
+void sort_by_time(std::vector<FinalRecord>& finals, const std::string& objective) {
+  std::stable_sort(finals.begin(), finals.end(), [&](const FinalRecord& a, const FinalRecord& b) {
+    const bool a_failed = a.outcome != Outcome::kMeasured,
+               b_failed = b.outcome != Outcome::kMeasured;
+    if (a_failed != b_failed) return b_failed;
+    return median_of(a, objective) < median_of(b, objective);
+  });
+}
+
+/// Puts the winner first, leaving the order of the others.
+void promote_winner(std::vector<FinalRecord>& finals, const std::string& objective,
+                    std::uint64_t seed) {
+  const auto fastest = std::find_if(finals.begin(), finals.end(), is_candidate);
+  if (fastest == finals.end()) return;
+  auto winner = fastest;
+  for (auto other = fastest + 1; other != finals.end(); ++other) {
+    const bool equal = is_candidate(*other) && ties(ratio_of(*other, *fastest, objective, seed));
+    if (equal && footprint(*other) < footprint(*winner)) winner = other;
+  }
+  std::rotate(finals.begin(), winner, winner + 1);
+}
+
+Standing standing_of(const FinalRecord& record, const FinalRecord& best,
+                     const FinalRecord* baseline, const std::string& objective,
+                     std::uint64_t seed) {
+  Standing standing;
+  if (baseline != nullptr) standing.to_baseline = ratio_of(record, *baseline, objective, seed);
+  if (standing.to_baseline) standing.verdict = verdict_word(standing.to_baseline->value);
+  standing.ties_with_best = &record != &best && ties(ratio_of(record, best, objective, seed));
+  return standing;
+}
+
+}  // namespace
+
+void settle_finals(ProblemResult& result, const std::string& objective, std::uint64_t seed) {
+  std::vector<FinalRecord>& finals = result.finals;
+  result.standings.clear();
+  result.gate.reset();
+  if (finals.empty()) return;
+  sort_by_time(finals, objective);
+  promote_winner(finals, objective, seed);
+
+  const auto baseline = std::find_if(finals.begin(), finals.end(), [](const FinalRecord& record) {
+    return record.role == "baseline";
+  });
+  for (const FinalRecord& record : finals) {
+    result.standings.push_back(standing_of(
+        record, finals.front(), baseline == finals.end() ? nullptr : &*baseline, objective, seed));
+  }
+  if (result.best() == nullptr || !result.standings.front().to_baseline) return;
+  const Ratio ratio = *result.standings.front().to_baseline;
+  result.gate = Gate{baseline->impl, ratio, kGateThreshold, ratio.high < kGateThreshold};
+}
+
+}  // namespace fatune

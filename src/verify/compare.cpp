@@ -1,0 +1,191 @@
+// compare.cpp - one pass over an output beside its reference, block by block.
+#include "verify/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/check.hpp"
+#include "verify/host_reference.hpp"
+
+namespace fatune {
+namespace {
+
+/// Enough to meet the largest magnitudes, whose rounding step decides.
+constexpr std::size_t kQuantumSamples = 1'000'000;
+
+double quantum_at(Dtype dtype, float value) {
+  const float rounded = decode(dtype, encode(dtype, value));
+  const float up = decode(dtype, encode(dtype, rounded + 0.3f));
+  const float back = decode(dtype, encode(dtype, up - 0.3f));
+  return 2.0 * std::abs(static_cast<double>(back) - rounded);
+}
+
+/// Norm of an error over the norm of what is right; a reference of zeros allows no error at all.
+double relative(double error_squares, double reference_squares) {
+  if (error_squares == 0) return 0;
+  if (reference_squares == 0) return std::numeric_limits<double>::infinity();
+  return std::sqrt(error_squares / reference_squares);
+}
+
+/// Sums over one block of rows.
+struct BlockErrors {
+  double squares = 0, absolute = 0;
+  float largest = 0;
+  std::int64_t worst_element = 0;
+  std::int64_t first_not_finite = -1;
+  std::int64_t not_finite = 0;
+  bool allclose = true;
+};
+
+template <typename Element>
+BlockErrors scan(std::span<const float> table, const Element* out, const float* reference,
+                 std::int64_t count) {
+  BlockErrors errors;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = table[out[i]];
+    const float error = std::abs(value - reference[i]);
+    if (!(error <= std::numeric_limits<float>::max())) {
+      if (errors.not_finite++ == 0) errors.first_not_finite = i;
+      continue;
+    }
+    if (error > errors.largest) {
+      errors.largest = error;
+      errors.worst_element = i;
+    }
+    errors.absolute += error;
+    errors.squares += static_cast<double>(error) * error;
+    if (error > 1e-3f + 1e-3f * std::abs(reference[i])) errors.allclose = false;
+  }
+  return errors;
+}
+
+BlockErrors scan_block(const ReferenceOutput& reference, std::span<const std::byte> out,
+                       std::int64_t first, std::int64_t count) {
+  const auto table = decode_table(reference.problem.dtype);
+  const float* want = reference.values.data() + first;
+  if (size_of(reference.problem.dtype) == 1) {
+    return scan(table, reinterpret_cast<const std::uint8_t*>(out.data()) + first, want, count);
+  }
+  return scan(table, reinterpret_cast<const std::uint16_t*>(out.data()) + first, want, count);
+}
+
+/// First element and number of elements of a block.
+std::pair<std::int64_t, std::int64_t> block_range(const Problem& problem, std::int64_t block) {
+  const std::int64_t head = block / blocks_per_head(problem);
+  const std::int64_t first_row = block % blocks_per_head(problem) * kBlockRows;
+  const std::int64_t rows = std::min(kBlockRows, problem.seq_q - first_row);
+  return {(head * problem.seq_q + first_row) * problem.head_dim, rows * problem.head_dim};
+}
+
+void add_masked_rows(const ReferenceOutput& reference, std::span<const std::byte> out,
+                     Comparison& result) {
+  const Problem& problem = reference.problem;
+  const std::int64_t masked = problem.mask == Mask::kCausal ? problem.seq_q - problem.seq_kv : 0;
+  const auto width = static_cast<std::size_t>(size_of(problem.dtype));
+  const auto table = decode_table(problem.dtype);
+  for (std::int64_t head = 0; masked > 0 && head < problem.batch * problem.heads; ++head) {
+    const std::int64_t first = head * problem.seq_q * problem.head_dim;
+    for (std::int64_t i = first; i < first + masked * problem.head_dim; ++i) {
+      std::uint16_t element = 0;
+      std::memcpy(&element, out.data() + static_cast<std::size_t>(i) * width, width);
+      if (table[element] == 0) continue;
+      if (result.masked_not_zero++ == 0) result.first_masked_not_zero = place_of(problem, i);
+    }
+  }
+}
+
+}  // namespace
+
+std::int64_t blocks_per_head(const Problem& problem) {
+  return (problem.seq_q + kBlockRows - 1) / kBlockRows;
+}
+
+OutputPlace place_of(const Problem& problem, std::int64_t element) {
+  const std::int64_t row = element / problem.head_dim;
+  const std::int64_t head = row / problem.seq_q;
+  return {head / problem.heads, head % problem.heads, row % problem.seq_q,
+          element % problem.head_dim};
+}
+
+std::string describe(const OutputPlace& place) {
+  return "batch " + std::to_string(place.batch) + ", head " + std::to_string(place.head) +
+         ", row " + std::to_string(place.row) + ", column " + std::to_string(place.column);
+}
+
+ReferenceOutput make_reference_output(const Problem& problem, std::vector<float> values) {
+  FATUNE_CHECK(static_cast<std::int64_t>(values.size()) == problem.query_elements(),
+               "one value for each output");
+  ReferenceOutput reference;
+  reference.problem = problem;
+  reference.values = std::move(values);
+  const std::int64_t blocks = problem.batch * problem.heads * blocks_per_head(problem);
+  double sum = 0;
+  float extreme = 0;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const auto [first, count] = block_range(problem, block);
+    double squares = 0;
+    for (std::int64_t i = first; i < first + count; ++i) {
+      const float value = reference.values[static_cast<std::size_t>(i)];
+      squares += static_cast<double>(value) * value;
+      sum += std::abs(value);
+      if (std::abs(value) > std::abs(extreme)) extreme = value;
+    }
+    reference.block_squares.push_back(squares);
+  }
+  reference.largest = std::abs(extreme);
+  reference.mean = sum / static_cast<double>(reference.values.size());
+  reference.quantum = quantum_at(problem.dtype, extreme);
+  const std::size_t stride = reference.values.size() / kQuantumSamples + 1;
+  for (std::size_t i = 0; i < reference.values.size(); i += stride) {
+    reference.quantum = std::max(reference.quantum, quantum_at(problem.dtype, reference.values[i]));
+  }
+  return reference;
+}
+
+Comparison compare(const ReferenceOutput& reference, std::span<const std::byte> out) {
+  const Problem& problem = reference.problem;
+  FATUNE_CHECK(
+      out.size() == reference.values.size() * static_cast<std::size_t>(size_of(problem.dtype)),
+      "an output as large as the reference");
+  Comparison result;
+  double squares = 0, reference_squares = 0, absolute = 0, head_squares = 0, head_reference = 0;
+  const std::int64_t in_head = blocks_per_head(problem);
+  for (std::int64_t block = 0; block < static_cast<std::int64_t>(reference.block_squares.size());
+       ++block) {
+    const auto [first, count] = block_range(problem, block);
+    const BlockErrors errors = scan_block(reference, out, first, count);
+    const double wanted = reference.block_squares[static_cast<std::size_t>(block)];
+    if (block % in_head == 0) head_squares = head_reference = 0;
+    absolute += errors.absolute;
+    squares += errors.squares;
+    head_squares += errors.squares;
+    reference_squares += wanted;
+    head_reference += wanted;
+    result.allclose_1e3 = result.allclose_1e3 && errors.allclose && errors.not_finite == 0;
+    if (errors.not_finite > 0 && result.not_finite == 0) {
+      result.first_not_finite = place_of(problem, first + errors.first_not_finite);
+    }
+    result.not_finite += errors.not_finite;
+    if (errors.largest > result.max_abs) {
+      result.max_abs = errors.largest;
+      result.worst = place_of(problem, first + errors.worst_element);
+    }
+    if (const double l2 = relative(errors.squares, wanted); l2 > result.worst_block_l2) {
+      result.worst_block_l2 = l2;
+      result.worst_block = block;
+    }
+    if (block % in_head + 1 < in_head) continue;
+    if (const double l2 = relative(head_squares, head_reference); l2 > result.worst_head_l2) {
+      result.worst_head_l2 = l2;
+      result.worst_head = block / in_head;
+    }
+  }
+  result.mean_abs = absolute / static_cast<double>(reference.values.size());
+  result.relative_l2 = relative(squares, reference_squares);
+  add_masked_rows(reference, out, result);
+  return result;
+}
+
+}  // namespace fatune

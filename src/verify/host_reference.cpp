@@ -1,0 +1,137 @@
+// host_reference.cpp - a row to its attention in fp64; a device reference to right or wrong.
+#include "verify/host_reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include <fmt/core.h>
+
+namespace fatune {
+namespace {
+
+constexpr std::size_t kSampledRows =
+    24;                                // chosen: 24 rows of 16384 keys take some 50 ms on one core
+constexpr double kFp32Step = 0x1p-24;  // relative rounding of fp32
+
+std::string number(double value) { return fmt::format("{:.6g}", value); }
+
+/// A tensor's elements as doubles.
+class Elements {
+ public:
+  Elements(std::span<const std::byte> bytes, Dtype dtype)
+      : bytes_(bytes),
+        width_(static_cast<std::size_t>(size_of(dtype))),
+        table_(decode_table(dtype)) {}
+  double operator[](std::int64_t index) const {
+    std::uint16_t element = 0;
+    std::memcpy(&element, bytes_.data() + static_cast<std::size_t>(index) * width_, width_);
+    return table_[element];
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::size_t width_;
+  std::span<const float> table_;
+};
+
+/// What fp32 may be off by: rounding of a score (8 steps of its magnitude, and of the exponential)
+/// scales each probability, and the sum over values adds its own. A wrong formula is off by orders
+/// of magnitude more.
+double fp32_limit(const HostRow& row) {
+  return 8 * kFp32Step * (8 + row.score_magnitude) * row.value_magnitude;
+}
+
+}  // namespace
+
+std::int64_t visible_keys(const Problem& problem, std::int64_t row) {
+  if (problem.mask == Mask::kNone) return problem.seq_kv;
+  return std::clamp<std::int64_t>(row + 1 + problem.seq_kv - problem.seq_q, 0, problem.seq_kv);
+}
+
+HostRow attention_row(const Problem& problem, const HostInputs& inputs, const OutputRow& where) {
+  const Elements q(inputs.q, problem.dtype), k(inputs.k, problem.dtype), v(inputs.v, problem.dtype);
+  const std::int64_t dim = problem.head_dim;
+  const std::int64_t kv_head = where.head / (problem.heads / problem.kv_heads);
+  const std::int64_t query =
+      ((where.batch * problem.heads + where.head) * problem.seq_q + where.row) * dim;
+  const std::int64_t first_key = (where.batch * problem.kv_heads + kv_head) * problem.seq_kv * dim;
+  const double scale = 1 / std::sqrt(static_cast<double>(dim));
+  HostRow result{std::vector<double>(static_cast<std::size_t>(dim), 0.0), 0, 0};
+
+  std::vector<double> scores(static_cast<std::size_t>(visible_keys(problem, where.row)));
+  for (std::size_t key = 0; key < scores.size(); ++key) {
+    double sum = 0, magnitude = 0;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      const double product = q[query + d] * k[first_key + static_cast<std::int64_t>(key) * dim + d];
+      sum += product;
+      magnitude += std::abs(product);
+    }
+    scores[key] = sum * scale;
+    result.score_magnitude = std::max(result.score_magnitude, magnitude * scale);
+  }
+  if (scores.empty()) return result;
+
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double total = 0;
+  for (double& score : scores) {
+    score = std::exp(score - largest);
+    total += score;
+  }
+  for (std::size_t key = 0; key < scores.size(); ++key) {
+    for (std::int64_t d = 0; d < dim; ++d) {
+      const double value = v[first_key + static_cast<std::int64_t>(key) * dim + d];
+      result.values[static_cast<std::size_t>(d)] += scores[key] / total * value;
+      result.value_magnitude = std::max(result.value_magnitude, std::abs(value));
+    }
+  }
+  return result;
+}
+
+std::vector<OutputRow> sample_rows(const Problem& problem, std::size_t count, std::uint64_t seed) {
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> taken;
+  std::vector<OutputRow> rows;
+  const auto take = [&](const OutputRow& row) {
+    if (rows.size() < count && taken.emplace(row.batch, row.head, row.row).second)
+      rows.push_back(row);
+  };
+  for (const std::int64_t row : {std::int64_t{0}, problem.seq_q - 1}) {
+    take({0, 0, row});
+    take({problem.batch - 1, problem.heads - 1, row});
+  }
+  const auto pick = [&](std::uint64_t position, std::int64_t below) {
+    return static_cast<std::int64_t>(random_bits(seed, 64, position) %
+                                     static_cast<std::uint64_t>(below));
+  };
+  for (std::uint64_t attempt = 0; attempt < 4 * count; ++attempt) {
+    take({pick(3 * attempt, problem.batch), pick(3 * attempt + 1, problem.heads),
+          pick(3 * attempt + 2, problem.seq_q)});
+  }
+  return rows;
+}
+
+Status validate_reference(const Problem& problem, const HostInputs& inputs,
+                          std::span<const float> reference, std::uint64_t seed) {
+  for (const OutputRow& where : sample_rows(problem, kSampledRows, seed)) {
+    const HostRow expected = attention_row(problem, inputs, where);
+    const double limit = fp32_limit(expected);
+    const std::int64_t first =
+        ((where.batch * problem.heads + where.head) * problem.seq_q + where.row) * problem.head_dim;
+    for (std::int64_t d = 0; d < problem.head_dim; ++d) {
+      const double got = reference[static_cast<std::size_t>(first + d)];
+      const double want = expected.values[static_cast<std::size_t>(d)];
+      if (std::abs(got - want) <= limit) continue;  // false for NaN
+      return device_error("the reference kernel is wrong: batch " + std::to_string(where.batch) +
+                          ", head " + std::to_string(where.head) + ", row " +
+                          std::to_string(where.row) + ", column " + std::to_string(d) + " is " +
+                          number(got) + ", fp64 on the host gives " + number(want) + " (limit " +
+                          number(limit) + "); nothing can be checked against it");
+    }
+  }
+  return {};
+}
+
+}  // namespace fatune

@@ -1,0 +1,44 @@
+// inputs.hpp - problem, distribution and seed to the bytes of q, k and v, on every machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "problem/problem.hpp"
+
+namespace fatune {
+
+enum class Distribution {
+  kNormal,       ///< N(0,1): what timing uses too, since zeros draw less power and run faster
+  kUniform,      ///< U[-1,1]
+  kOutliers,     ///< N(0,1), one element in 1024 from N(0,100) added: a few keys win everything
+  kLargeLogits,  ///< N(0,1) with q times 8: overflow, running maximum
+  kZeros,        ///< q and k zero, v N(0,1): every output is the mean of the values it sees
+};
+std::string_view name(
+    Distribution distribution);  ///< "normal", "uniform", "outliers", "large_logits", "zeros"
+Result<Distribution> parse_distribution(std::string_view text);
+
+/// One set of inputs.
+struct InputCase {
+  Distribution distribution = Distribution::kNormal;
+  std::uint64_t seed = 42;
+  friend bool operator==(const InputCase&, const InputCase&) = default;
+};
+
+/// Elements as the problem's dtype stores them, contiguous, in the layout of Problem.
+struct HostInputs {
+  std::vector<std::byte> q, k, v;
+};
+/// `v_doublings`: v is multiplied by that power of two (see the tolerance rule "vacuity").
+HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
+
+/// The `draw`-th of the 65536 values that stand for N(0,1): its quantile at (draw + 1/2) / 65536.
+float normal_value(std::uint16_t draw);
+/// 64 random bits that depend on nothing but the three numbers.
+std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t position);
+
+}  // namespace fatune

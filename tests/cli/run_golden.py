@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Runs the command-line cases beside this file and compares what they print, to the letter.
+
+    run_golden.py --fatune PATH [--approve] [NAME ...]
+
+A case is `cases/NAME.case`: the shell line after `$ `, the exit code, then stdout and stderr. It runs in an empty folder with
+an empty cache and without colours; `$DATA` is tests/data and `$FAKE` this folder. What differs from run to run is replaced
+before the comparison: the folder by `.`, durations, dates and the version of fatune. --approve writes what was printed.
+"""
+import argparse
+import difflib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPLACEMENTS = [
+    (re.compile(r"\d{8}-\d{6}"), "DATE-TIME"),
+    (re.compile(r"\b\d+(\.\d+)? (s|ms|min \d\d s)\b(?! limit)"), "TIME"),
+    (re.compile(r'"(seconds|gpu_waited_s|at_s)": ?[0-9.e+-]+'), r'"\1": TIME'),
+    (re.compile(r"fatune \d+\.\d+\.\d+"), "fatune VERSION"),
+    (re.compile(r'"fatune": "\d+\.\d+\.\d+"'), '"fatune": "VERSION"'),
+]
+
+
+def normalise(text, folder, extra):
+    for path, name in extra:
+        text = text.replace(path, name)
+    text = text.replace(str(folder), ".")
+    for pattern, replacement in REPLACEMENTS:
+        text = pattern.sub(replacement, text)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def run(line, fatune):
+    with tempfile.TemporaryDirectory() as folder:
+        env = {
+            "PATH": f"{pathlib.Path(fatune).parent}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": folder, "XDG_CACHE_HOME": folder + "/cache", "NO_COLOR": "1", "COLUMNS": "120", "LC_ALL": "C.UTF-8",
+            "DATA": str(HERE.parent / "data"), "FAKE": str(HERE),
+        }
+        done = subprocess.run(["bash", "-c", line], cwd=folder, env=env, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=240, check=False)
+        names = [(env["DATA"], "$DATA"), (str(HERE.parent.parent), "$SOURCE")]
+        parts = [f"$ {line}", f"exit {done.returncode}", "--- stdout", normalise(done.stdout, folder, names),
+                 "--- stderr", normalise(done.stderr, folder, names)]
+        return "\n".join(part for part in parts if part) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", required=True)
+    parser.add_argument("--approve", action="store_true")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    cases = sorted((HERE / "cases").glob("*.case"))
+    cases = [case for case in cases if not args.names or case.stem in args.names]
+    if not cases:
+        sys.exit("no case of that name")
+    failed = []
+    for case in cases:
+        expected = case.read_text()
+        line = expected.splitlines()[0].removeprefix("$ ")
+        got = run(line, os.path.abspath(args.fatune))
+        if got == expected:
+            continue
+        if args.approve:
+            case.write_text(got)
+            print("approved", case.stem)
+            continue
+        failed.append(case.stem)
+        sys.stdout.writelines(difflib.unified_diff(expected.splitlines(True), got.splitlines(True), f"{case.name} expected", "got"))
+    print(f"{len(cases)} cases, {len(failed)} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""gpu_support - what the GPU tests share: calling fatune, skipping without a GPU, counting failures."""
+import argparse
+import json
+import subprocess
+import sys
+
+SKIPPED = 77
+
+
+def arguments(description, **extra):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--fatune", required=True, help="the program under test")
+    for name, help_text in extra.items():
+        parser.add_argument("--" + name, help=help_text)
+    args = parser.parse_args()
+    if subprocess.run([args.fatune, "devices"], capture_output=True, check=False).returncode != 0:
+        print("skipped: no GPU")
+        sys.exit(SKIPPED)
+    return args
+
+
+def run_json(fatune, *words):
+    """Runs a command with --json; returns (exit code, document or None, stderr)."""
+    done = subprocess.run([fatune, *words, "--json", "--quiet"], capture_output=True, text=True, check=False)
+    try:
+        document = json.loads(done.stdout) if done.stdout.strip() else None
+    except json.JSONDecodeError:
+        document = None
+    return done.returncode, document, done.stderr
+
+
+class Checks:
+    """Prints each failed check; the process fails when one did."""
+
+    def __init__(self):
+        self.made, self.failed = 0, 0
+
+    def expect(self, condition, message):
+        self.made += 1
+        if not condition:
+            self.failed += 1
+            print("FAILED:", message)
+
+    def finish(self):
+        print(f"{self.made} checks, {self.failed} failed")
+        sys.exit(1 if self.failed or not self.made else 0)

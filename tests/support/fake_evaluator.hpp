@@ -1,0 +1,67 @@
+// fake_evaluator.hpp - a device that is a formula: a config's time, or its failure, without GPU or
+// clock.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evaluate/evaluator.hpp"
+
+namespace fatune::test {
+
+/// What the device does; every function sees the config only.
+struct FakeDevice {
+  std::function<double(const Config&)> cost_us;
+  std::function<std::optional<Outcome>(const Config&)> fails;  ///< empty: nothing does
+  std::function<std::string(const Config&)> code;  ///< machine code; empty: every config its own
+  std::size_t capacity = 1;
+  std::optional<std::size_t> dies_after;       ///< results; then the device is gone for good
+  double seconds_each = 0.25;                  ///< of its clock for a candidate
+  double final_noise = 0.01;                   ///< relative spread of final rounds
+  std::function<void(std::size_t)> on_result;  ///< called with the number of results before each
+};
+
+/// The number in a setting, or the position of a word.
+double number(const Config& config, std::string_view name);
+
+class FakeEvaluator final : public Evaluator {
+ public:
+  explicit FakeEvaluator(FakeDevice device);
+
+  const Environment& environment() const override { return environment_; }
+  Status begin_problem(const Problem& problem, const EvaluationPlan& plan) override;
+  std::size_t capacity() const override { return device_.capacity; }
+  Status submit(const Candidate& candidate) override;
+  Result<CandidateRecord> collect() override;
+  void remember(const Candidate&, const CandidateRecord& record) override;
+  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+                                          const FinalPlan& plan) override;
+
+  double seconds() const { return seconds_; }  ///< the device's own clock
+  const std::vector<std::string>& evaluated() const { return evaluated_; }  ///< keys, in order
+  /// Of the candidate submitted `place` after the oldest.
+  std::string key_in_flight(std::size_t place) const { return candidate_key(submitted_.at(place)); }
+  std::size_t finals_run() const { return finals_run_; }
+  std::size_t problems_begun() const { return problems_begun_; }
+  Environment& editable_environment() { return environment_; }
+
+ private:
+  CandidateRecord evaluate(const Candidate& candidate);
+  void measure(const Candidate& candidate, CandidateRecord& record) const;
+  FinalRecord compete(const Contestant& contestant, const FinalPlan& plan) const;
+
+  FakeDevice device_;
+  Environment environment_;
+  Problem problem_;
+  std::deque<Candidate> submitted_;
+  std::map<std::string, std::string> first_with_code_;  ///< code to id
+  std::vector<std::string> evaluated_;
+  std::size_t finals_run_ = 0, problems_begun_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace fatune::test

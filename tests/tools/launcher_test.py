@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""launcher_test.py - runs ./fatune in a copy of the project's skeleton, with a stand-in for CMake."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+LAUNCHER = pathlib.Path(__file__).resolve().parent.parent.parent / "fatune"
+
+# Counts its builds; fails when src/ holds a file named broken.cpp. The program prints its arguments.
+CMAKE = """#!/usr/bin/env bash
+[[ $1 == --build ]] || exit 0
+echo build >>builds
+[[ ! -e src/broken.cpp ]] || { echo "error: broken.cpp"; exit 1; }
+mkdir -p build/release
+printf '#!/usr/bin/env bash\\necho "$PWD: $*"\\nexit 5\\n' >build/release/fatune
+chmod +x build/release/fatune
+"""
+
+
+class LauncherTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.root = pathlib.Path(self.folder.name).resolve() / "project with space"
+        for name in ("src/base", "kernels", "configs", "cmake", "tools", "bin"):
+            (self.root / name).mkdir(parents=True)
+        for name in ("CMakeLists.txt", "CMakePresets.json", "src/base/a.cpp", "kernels/k.cu"):
+            (self.root / name).write_text(name)
+        shutil.copy(LAUNCHER, self.root / "fatune")
+        self.script("tools/bootstrap.sh", "#!/usr/bin/env bash\n")
+        self.script("bin/cmake", CMAKE)
+
+    def script(self, name, text):
+        path = self.root / name
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def run_launcher(self, *args):
+        env = {"PATH": f"{self.root}/bin:{os.environ['PATH']}"}
+        return subprocess.run([self.root / "fatune", *args], cwd=self.folder.name, env=env, text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL, check=False)
+
+    def builds(self):
+        return (self.root / "builds").read_text().count("build")
+
+    def assert_builds_again(self, change):
+        before = self.builds()
+        change()
+        self.assertEqual(self.run_launcher().returncode, 5)
+        self.assertEqual(self.builds(), before + 1)
+        self.run_launcher()
+        self.assertEqual(self.builds(), before + 1)
+
+    def test_runs_the_program_with_its_arguments_folder_and_exit_code(self):
+        done = self.run_launcher("sweep", "--shape", "4,8,512,64")
+        here = pathlib.Path(self.folder.name).resolve()
+        self.assertEqual(done.stdout, f"{here}: sweep --shape 4,8,512,64\n")
+        self.assertEqual(done.returncode, 5)
+        self.assertIn("building", done.stderr)
+
+    def test_builds_once_and_again_only_after_a_change(self):
+        self.run_launcher()
+        self.assertEqual(self.run_launcher().stderr, "")
+        self.assertEqual(self.builds(), 1)
+        source = self.root / "src/base/a.cpp"
+        self.assert_builds_again(lambda: source.write_text("changed"))
+        self.assert_builds_again(lambda: os.utime(source, (1, 1)))
+        self.assert_builds_again(lambda: (self.root / "src/base/b.cpp").write_text("new"))
+        self.assert_builds_again((self.root / "src/base/b.cpp").unlink)
+        self.assert_builds_again(lambda: (self.root / "kernels/k.cu").write_text("new kernel"))
+        self.assert_builds_again(lambda: (self.root / "CMakeLists.txt").write_text("new"))
+        self.assert_builds_again((self.root / "build/release/fatune").unlink)
+
+    def test_documents_do_not_cause_a_build(self):
+        self.run_launcher()
+        (self.root / "src/README.md").write_text("text")
+        self.run_launcher()
+        self.assertEqual(self.builds(), 1)
+
+    def test_a_failed_build_is_shown_and_tried_again(self):
+        broken = self.root / "src/broken.cpp"
+        broken.write_text("")
+        done = self.run_launcher("sweep")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("error: broken.cpp", done.stderr)
+        self.assertIn("build/release.log", done.stderr)
+        broken.unlink()
+        self.assertEqual(self.run_launcher().returncode, 5)
+
+    def test_a_missing_package_ends_it_with_code_3(self):
+        self.script("tools/bootstrap.sh", "#!/usr/bin/env bash\necho 'sudo apt-get install x' >&2; exit 3\n")
+        done = self.run_launcher("sweep")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("sudo apt-get install x", done.stderr)
+
+    def test_works_through_a_link(self):
+        link = pathlib.Path(self.folder.name) / "link"
+        link.symlink_to(self.root / "fatune")
+        done = subprocess.run([link, "x"], env={"PATH": f"{self.root}/bin:{os.environ['PATH']}"}, text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 5)
+
+    def test_cuda_from_deps_unless_told_otherwise(self):
+        self.run_launcher()
+        self.script("build/release/fatune", '#!/usr/bin/env bash\necho "${CUDA_HOME:-none}"\n')
+        self.assertEqual(self.run_launcher().stdout, "none\n")
+        (self.root / ".deps/cuda/nvidia/cu13").mkdir(parents=True)
+        self.assertEqual(self.run_launcher().stdout, f"{self.root}/.deps/cuda/nvidia/cu13\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""lints_test.py - gives each lint a small project with one mistake and expects it to be named."""
+
+import gzip
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(__file__).resolve().parent.parent.parent / "tools"
+
+
+def lint(name, root):
+    done = subprocess.run([sys.executable, TOOLS / name, root], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+class Project(unittest.TestCase):
+    """A project of two folders, low/ and high/, in which nothing is wrong yet."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.root = pathlib.Path(self.folder.name)
+        for name in ("kernels/k", "tests", "configs"):
+            (self.root / name).mkdir(parents=True)
+        self.write("src/layers.txt", "low:\nhigh: low\n")
+        self.write("src/low/CMakeLists.txt", "fatune_library(low\n  SOURCES\n  DEPENDS\n  LIBRARIES)\n")
+        self.write("src/high/CMakeLists.txt", "fatune_library(high\n  SOURCES a.cpp\n  DEPENDS low)\n")
+        self.write("src/low/a.hpp", "// a.hpp - nothing into nothing.\n")
+        self.write("src/high/a.cpp", '// a.cpp - nothing into nothing.\n#include "low/a.hpp"\n')
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def assert_finds(self, tool, *words):
+        code, out = lint(tool, self.root)
+        self.assertEqual(code, 1, out)
+        for word in words:
+            self.assertIn(word, out)
+        self.assertIn("1 problem(s)", out)
+
+
+class LayersTest(Project):
+    TOOL = "check_layers.py"
+
+    def test_a_clean_project_passes(self):
+        self.assertEqual(lint(self.TOOL, self.root), (0, "check_layers: 0 problem(s)\n"))
+
+    def test_include_against_an_arrow(self):
+        self.write("src/high/b.hpp", "// b.hpp - x.\n")
+        self.write("src/low/b.cpp", '// b.cpp - x.\n\n#include "high/b.hpp"\n')
+        self.assert_finds(self.TOOL, "src/low/b.cpp:3: low/ may not include high/b.hpp")
+
+    def test_include_not_from_the_source_root(self):
+        self.write("src/low/b.cpp", '// b.cpp - x.\n#include "a.hpp"\n')
+        self.assert_finds(self.TOOL, 'src/low/b.cpp:2: "a.hpp" is not a path from src/')
+
+    def test_link_against_an_arrow(self):
+        self.write("src/low/CMakeLists.txt", "fatune_library(low\n  SOURCES\n  DEPENDS high)\n")
+        self.assert_finds(self.TOOL, "src/low/CMakeLists.txt: DEPENDS high")
+
+    def test_cycle_in_the_arrows(self):
+        self.write("src/layers.txt", "low: high\nhigh:\n")
+        code, out = lint(self.TOOL, self.root)
+        self.assertEqual(code, 1)
+        self.assertIn("src/layers.txt:1: low names high, which is not above it", out)
+
+    def test_folder_without_a_line(self):
+        self.write("src/utils/CMakeLists.txt", "")
+        self.assert_finds(self.TOOL, "src/utils: has no line in src/layers.txt")
+
+    def test_confined_headers(self):
+        for header in ("<cuda.h>", "<nvrtc.h>", "<spdlog/spdlog.h>", "<CLI/CLI.hpp>"):
+            with self.subTest(header):
+                self.write("src/low/b.cpp", f"// b.cpp - x.\n#include {header}\n")
+                self.assert_finds(self.TOOL, f"src/low/b.cpp:2: #include {header[:5]}")
+
+    def test_json_in_a_header(self):
+        self.write("src/low/b.hpp", "// b.hpp - x.\n#include <nlohmann/json.hpp>\n")
+        self.assert_finds(self.TOOL, "src/low/b.hpp:2", "json_fwd.hpp")
+
+    def test_writing_to_stdout(self):
+        self.write("src/low/b.cpp", '// b.cpp - x.\nvoid f() { std::cout << 1; }\n')
+        self.assert_finds(self.TOOL, "src/low/b.cpp:2: std::cout")
+
+    def test_long_file(self):
+        self.write("kernels/k/long.cuh", "// long.cuh - x.\n" + "\n" * 400)
+        self.assert_finds(self.TOOL, "kernels/k/long.cuh: 401 lines")
+
+    def test_first_line(self):
+        self.write("tests/b_test.cpp", "#include <x>\n")
+        self.assert_finds(self.TOOL, 'tests/b_test.cpp:1: must begin "// b_test.cpp - ')
+
+
+class PathsTest(Project):
+    TOOL = "check_paths.py"
+
+    def test_a_clean_project_passes(self):
+        self.write("docs/a.md", "Use ~/x, $HOME/x, /usr/local/cuda, ./home/x and src/problem/work.hpp.\n")
+        self.assertEqual(lint(self.TOOL, self.root), (0, "check_paths: 0 problem(s)\n"))
+
+    def test_somebody_s_folder(self):
+        for path in ("/home/ann/fatune", "/root/fatune", "/Users/ann/x"):
+            with self.subTest(path):
+                self.write("docs/a.md", f"\nrun {path}/build\n")
+                self.assert_finds(self.TOOL, f"docs/a.md:2: {path[:5]}")
+
+    def test_temporary_folder_in_a_result_only(self):
+        self.write("src/low/b.cpp", '// b.cpp - x.\nauto p = "/tmp/x";\n')
+        self.assertEqual(lint(self.TOOL, self.root)[0], 0)
+        self.write("results/r/best.json", '{"out": "/tmp/x"}\n')
+        self.assert_finds(self.TOOL, "results/r/best.json:1: /tmp/x")
+
+    def test_compressed_journal(self):
+        path = self.root / "configs/recorded/j.jsonl.gz"
+        path.parent.mkdir()
+        path.write_bytes(gzip.compress(b'{}\n{"file": "/home/ann/k.cu"}\n'))
+        self.assert_finds(self.TOOL, "configs/recorded/j.jsonl.gz:2: /home/ann")
+
+    def test_registry_host(self):
+        self.write("docs/a.md", "pip install --index-url https://files.pythonhosted.org/simple\n")
+        self.assert_finds(self.TOOL, "docs/a.md:1: files.pythonhosted.org")
+
+
+if __name__ == "__main__":
+    unittest.main()

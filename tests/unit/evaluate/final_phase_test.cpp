@@ -1,0 +1,107 @@
+// final_phase_test.cpp - finals with fakes: edge problems, failures kept, intervals.
+#include "evaluate/final_phase.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "fakes.hpp"
+
+using namespace fatune;
+using namespace fatune::test;
+
+namespace {
+
+struct Hall {
+  KernelRef kernel = make_kernel("k");
+  KernelRef naive = make_kernel("naive", "reference");
+  FakeCompiler compiler;
+  FakeLink* link = new FakeLink;
+  DeviceWorker worker{std::unique_ptr<WorkerLink>(link)};
+  Problem problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  std::function<RunReply(const Json& order, const Json& begun)> run = [](const Json&, const Json&) {
+    return measured(10);
+  };
+  Json begun;
+
+  Hall() {
+    link->answer = [this](const Json& order) -> std::vector<Json> {
+      if (message_type(order) == "begin") begun = order;
+      return answer_as_worker(order, [&](const Json& other) -> std::vector<Json> {
+        if (message_type(other) == "run") return {to_json(run(other, begun))};
+        return {to_json(ProgressNote{"final 0/40"}), to_json(rounds(other))};
+      });
+    };
+  }
+
+  static RoundsReply rounds(const Json& order) {
+    RoundsReply reply;
+    for (std::size_t i = 0; i < order["contestants"].size(); ++i) {
+      RoundsRow row;
+      for (int round = 0; round < order["rounds"]; ++round) {
+        row.hot_us.push_back(10.0 * static_cast<double>(i + 1) + 0.01 * round);
+        row.cold_us.push_back(20.0 * static_cast<double>(i + 1));
+      }
+      row.hot_launches = 20;
+      reply.rows.push_back(row);
+    }
+    return reply;
+  }
+
+  std::vector<FinalRecord> finals(const FinalPlan& plan = {}) {
+    const FinalSetting setting{compiler, worker,    {naive, *typical_limits(Arch{90, 'a'}), 10},
+                               {},       "options", nullptr};
+    auto records = FinalPhase(setting, problem, plan)
+                       .run({{"fatune:k", "finalist", make_candidate(kernel, 1, problem)},
+                             {"fatune:k", "default", make_candidate(kernel, 2, problem)},
+                             {"naive", "baseline", make_candidate(naive, 2, problem)}});
+    FATUNE_CHECK(records, "the fake final phase runs");
+    return *records;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("finals verify everywhere, then time everybody in aligned rounds") {
+  Hall hall;
+  const auto records = hall.finals();
+  REQUIRE(records.size() == 3);
+  for (const FinalRecord& record : records) {
+    CHECK(record.outcome == Outcome::kMeasured);
+    CHECK(record.hot_rounds_us.size() == 40);
+    CHECK(record.cold_rounds_us.size() == 40);
+    REQUIRE((record.hot && record.cold));
+    CHECK(record.hot->samples == 40);
+    CHECK(*record.hot->ci95_low_us <= record.hot->median_us);
+    CHECK(*record.hot->ci95_high_us >= record.hot->median_us);
+  }
+  CHECK(records[0].hot->launches_per_sample == 20);
+  CHECK(records[0].verification->gates == std::vector<std::string>{"launch", "edge_problems"});
+  CHECK(records[2].verification->gates == std::vector<std::string>{"launch"});
+  CHECK(records[0].id.size() == 16);
+}
+
+TEST_CASE("a finalist that is wrong on an edge problem stays in the list without times") {
+  Hall hall;
+  hall.run = [](const Json& order, const Json& begun) {
+    RunReply reply = measured(10);
+    if (tile_of_run(order) == 1 && begun["problem"]["seq_q"] == 17) {
+      reply.outcome = Outcome::kWrongResult;
+      reply.reason = "accuracy: max";
+    }
+    return reply;
+  };
+  const auto records = hall.finals();
+  CHECK(records[0].outcome == Outcome::kWrongResult);
+  CHECK(records[0].reason.starts_with("edge problem 2,3,17,64 f16: accuracy"));
+  CHECK_FALSE(records[0].hot);
+  CHECK(records[1].outcome == Outcome::kMeasured);
+  CHECK(records[1].hot->median_us < 11);
+}
+
+TEST_CASE("without edge problems only the problem itself is begun") {
+  Hall hall;
+  const auto records = hall.finals({.edge_problems = false});
+  CHECK(records[0].verification->gates == std::vector<std::string>{"launch"});
+  int begins = 0;
+  for (const Json& order : hall.link->orders) begins += message_type(order) == "begin";
+  CHECK(begins == 1);
+}

@@ -1,0 +1,197 @@
+// pipeline_test.cpp - order, duplicates, failures and restarts of the event loop.
+#include "evaluate/pipeline.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "base/interrupt.hpp"
+#include "fakes.hpp"
+
+using namespace fatune;
+using namespace fatune::test;
+
+namespace {
+
+struct Bench {
+  KernelRef kernel = make_kernel("k");
+  FakeCompiler compiler;
+  FakeLink* link = new FakeLink;
+  DeviceWorker worker{std::unique_ptr<WorkerLink>(link)};
+  std::vector<std::string> started;
+  Pipeline pipeline{compiler,
+                    worker,
+                    *typical_limits(Arch{90, 'a'}),
+                    "options",
+                    {[this](const StartedRecord& record) {
+                       started.push_back(record.id);
+                       return Status();
+                     },
+                     nullptr}};
+
+  Bench() {
+    run = [](const Json& order) -> std::vector<Json> {
+      return {to_json(measured(10.0 + tile_of_run(order)))};
+    };
+    link->answer = [this](const Json& order) { return answer_as_worker(order, run); };
+    BeginOrder begin;
+    FATUNE_CHECK(worker.begin(begin, nullptr), "the fake worker gets ready");
+    pipeline.begin({});
+  }
+  void submit(std::initializer_list<int> tiles) {
+    for (const int tile : tiles)
+      FATUNE_CHECK(pipeline.submit(make_candidate(kernel, tile)), "submitted");
+  }
+  CandidateRecord collect() {
+    auto record = pipeline.collect();
+    FATUNE_CHECK(record, "collected");
+    return *record;
+  }
+  std::size_t runs() const {
+    return static_cast<std::size_t>(
+        std::count_if(link->orders.begin(), link->orders.end(),
+                      [](const Json& order) { return message_type(order) == "run"; }));
+  }
+
+  std::function<std::vector<Json>(const Json&)> run;
+};
+
+}  // namespace
+
+TEST_CASE("records come in the order of submission, also when compilations do not") {
+  Bench bench;
+  bench.compiler.delay = [](const CompileRequest& request) {
+    return tile_of(request) == 1 ? 5 : 0;
+  };
+  bench.submit({1, 2, 3});
+  for (const int tile : {1, 2, 3}) {
+    const CandidateRecord record = bench.collect();
+    CHECK(record.outcome == Outcome::kMeasured);
+    CHECK(record.config["TILE"] == tile);
+    REQUIRE(record.hot);
+    CHECK(record.hot->median_us == 10.0 + tile);
+    CHECK(record.resources->registers == 64);
+    CHECK(record.spent.compile_s == 0.5);
+  }
+  CHECK(bench.started.size() == 3);
+  CHECK(bench.pipeline.in_flight() == 0);
+}
+
+TEST_CASE("an infeasible candidate is told why, without compiler or device") {
+  Bench bench;
+  bench.submit({7});
+  CHECK(bench.compiler.requests.empty());
+  const CandidateRecord record = bench.collect();
+  CHECK(record.outcome == Outcome::kInfeasible);
+  CHECK(record.reason.find("seven is no good here") != std::string::npos);
+  CHECK(bench.started.empty());
+}
+
+TEST_CASE("a compile error carries the compiler's first line") {
+  Bench bench;
+  bench.compiler.compile = [](const CompileRequest&) {
+    Compiled compiled;
+    compiled.problem = "k.cu(1): error: no such thing";
+    return compiled;
+  };
+  bench.submit({1});
+  const CandidateRecord record = bench.collect();
+  CHECK(record.outcome == Outcome::kCompileError);
+  CHECK(record.reason == "k.cu(1): error: no such thing");
+  CHECK(record.cubin.empty());
+  CHECK(bench.runs() == 0);
+}
+
+TEST_CASE("equal machine code and launch is a duplicate, with the first one's times") {
+  Bench bench;
+  auto compile = bench.compiler.compile;
+  bench.compiler.compile = [compile](const CompileRequest& request) {
+    Compiled compiled = compile(request);
+    if (tile_of(request) != 3) compiled.cubin_hash = "same";
+    return compiled;
+  };
+  bench.submit({1, 2, 3});
+  const CandidateRecord first = bench.collect(), second = bench.collect(), third = bench.collect();
+  CHECK(first.outcome == Outcome::kMeasured);
+  CHECK(second.outcome == Outcome::kDuplicate);
+  CHECK(second.duplicate_of == first.id);
+  CHECK(second.hot->median_us == first.hot->median_us);
+  CHECK(third.outcome == Outcome::kMeasured);
+  CHECK(bench.runs() == 2);
+}
+
+TEST_CASE("the best so far reaches the device as the mark for giving up") {
+  Bench bench;
+  bench.submit({4, 2, 3});
+  for (int i = 0; i < 3; ++i) bench.collect();
+  std::vector<Json> runs;
+  for (const Json& order : bench.link->orders) {
+    if (message_type(order) == "run") runs.push_back(order);
+  }
+  REQUIRE(runs.size() == 3);
+  CHECK_FALSE(runs[0].contains("best_hot_us"));
+  CHECK(runs[1]["best_hot_us"] == 14.0);
+  CHECK(runs[2]["best_hot_us"] == 12.0);
+}
+
+TEST_CASE("a fatal answer replaces the worker, which is told the problem again") {
+  Bench bench;
+  bench.run = [](const Json& order) -> std::vector<Json> {
+    RunReply reply = measured(10);
+    if (tile_of_run(order) == 2) {
+      reply = {};
+      reply.outcome = Outcome::kCrashed;
+      reply.reason = "CUDA_ERROR_ILLEGAL_ADDRESS";
+      reply.fatal = true;
+    }
+    return {to_json(ProgressNote{"verifying"}), to_json(reply)};
+  };
+  bench.submit({1, 2, 3});
+  CHECK(bench.collect().outcome == Outcome::kMeasured);
+  const CandidateRecord crashed = bench.collect();
+  CHECK(crashed.outcome == Outcome::kCrashed);
+  CHECK(crashed.reason == "CUDA_ERROR_ILLEGAL_ADDRESS");
+  CHECK(bench.collect().outcome == Outcome::kMeasured);
+  CHECK(bench.link->starts == 2);
+}
+
+TEST_CASE(
+    "a worker that dies without a word costs its candidate, and too many in a row end the run") {
+  Bench bench;
+  bench.run = [](const Json&) -> std::vector<Json> { return {}; };
+  bench.submit({1});
+  const CandidateRecord record = bench.collect();
+  CHECK(record.outcome == Outcome::kCrashed);
+  CHECK(record.reason == "the device worker died: signal SIGKILL");
+  for (int i = 1; i < DeviceWorker::kMostDeaths; ++i) {
+    // Another machine code each time: a crash is not run twice.
+    const auto tile = bench.compiler.requests.size();
+    bench.compiler.compile = [tile](const CompileRequest&) {
+      Compiled compiled;
+      compiled.ok = true;
+      compiled.cubin_hash = std::to_string(tile);
+      return compiled;
+    };
+    bench.submit({2});
+    CHECK(bench.collect().outcome == Outcome::kCrashed);
+  }
+  bench.compiler.compile = [](const CompileRequest&) {
+    Compiled compiled;
+    compiled.ok = true;
+    compiled.cubin_hash = "one more";
+    return compiled;
+  };
+  const Status submitted = bench.pipeline.submit(make_candidate(bench.kernel, 3));
+  REQUIRE_FALSE(submitted);
+  CHECK(submitted.error().kind == ErrorKind::kDevice);
+  CHECK(submitted.error().message.find("10 times in a row") != std::string::npos);
+}
+
+TEST_CASE("an interrupt launches nothing new") {
+  Bench bench;
+  request_interrupt();
+  bench.submit({1});
+  const auto record = bench.pipeline.collect();
+  clear_interrupt();
+  REQUIRE_FALSE(record);
+  CHECK(record.error().kind == ErrorKind::kInterrupted);
+  CHECK(bench.runs() == 0);
+}

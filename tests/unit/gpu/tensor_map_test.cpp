@@ -1,0 +1,48 @@
+// tensor_map_test.cpp - checks that shapes the copy engine cannot take are refused with the reason.
+#include "gpu/tensor_map.hpp"
+
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fatune;
+
+namespace {
+
+gpu::TensorMapShape usual() {
+  return {.element = gpu::TensorElement::kF16,
+          .sizes = {64, 512, 8, 4},
+          .box = {64, 128, 1, 1},
+          .swizzle_bytes = 128};
+}
+
+std::string problem(const gpu::TensorMapShape& shape) {
+  const auto map = gpu::make_tensor_map(0, shape);
+  REQUIRE_FALSE(map);
+  return map.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a tensor map's shape is checked before the driver is asked") {
+  auto shape = usual();
+  shape.swizzle_bytes = 48;
+  CHECK(problem(shape) == "cannot make a tensor map: swizzle 48 is not 0, 32, 64 or 128");
+  shape = usual();
+  shape.box[0] = 128;
+  CHECK(problem(shape) ==
+        "cannot make a tensor map: box rows of 256 bytes are wider than the swizzle of 128");
+  shape = usual();
+  shape.box[1] = 257;
+  CHECK(problem(shape) == "cannot make a tensor map: box edge 257 is not within 1 and 256");
+  shape = usual();
+  shape.sizes[0] = 60;
+  CHECK(problem(shape) == "cannot make a tensor map: rows of 120 bytes are no multiple of 16");
+  shape = usual();
+  shape.sizes[3] = 0;
+  CHECK(problem(shape) == "cannot make a tensor map: size 0 is not within 1 and 2^32");
+  shape = usual();
+  shape.element = gpu::TensorElement::kByte;
+  shape.box[0] = 8;
+  CHECK(problem(shape) == "cannot make a tensor map: box rows of 8 bytes are no multiple of 16");
+}

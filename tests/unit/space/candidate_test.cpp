@@ -1,0 +1,216 @@
+// candidate_test.cpp - identity, macros, launch plan and infeasibility of candidates.
+#include "space/candidate.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "sample_kernel.hpp"
+
+namespace fatune {
+namespace {
+
+Candidate sample() {
+  const KernelRef kernel = sample_kernel();
+  return {kernel, default_config(kernel->manifest), kMission};
+}
+
+Candidate with(Candidate candidate, std::string_view parameter, std::size_t position) {
+  for (Setting& setting : candidate.config.settings) {
+    if (setting.name != parameter) continue;
+    setting.value = candidate.kernel->manifest.find(parameter)->values.at(position);
+  }
+  return candidate;
+}
+
+TEST_CASE("an id follows text, config, problem and options, and nothing else") {
+  const std::string base = candidate_id(sample(), "sm_80");
+  CHECK(base.size() == 16);
+  CHECK(candidate_id(sample(), "sm_80") == base);
+  CHECK(candidate_id(sample(), "sm_86") != base);
+  CHECK(candidate_id(with(sample(), "BLOCK_M", 2), "sm_80") != base);
+  Candidate causal = sample();
+  causal.problem.mask = Mask::kCausal;
+  CHECK(candidate_id(causal, "sm_80") != base);
+  const std::string text = std::string(kSampleSource) + "// changed\n";
+  Candidate edited = sample();
+  edited.kernel = sample_kernel(kSampleManifest, text);
+  CHECK(candidate_id(edited, "sm_80") != base);
+  Candidate reworded = sample();
+  reworded.kernel = sample_kernel(sample_with("a kernel for tests", "other words"));
+  CHECK(candidate_id(reworded, "sm_80") == base);
+}
+
+TEST_CASE("a key survives a change of the text") {
+  Candidate edited = sample();
+  edited.kernel = sample_kernel(kSampleManifest, std::string(kSampleSource) + "// changed\n");
+  CHECK(candidate_key(edited) == candidate_key(sample()));
+  CHECK(candidate_key(with(sample(), "EXP2", 0)) != candidate_key(sample()));
+  CHECK(candidate_key(sample()) ==
+        "sample b4-h8-kv8-sq512-skv512-d64-f16-none BLOCK_M=64 BLOCK_N=32 REDUCE=warp EXP2=true");
+}
+
+TEST_CASE("macros are in a fixed order and complete") {
+  CHECK(macros_of(with(sample(), "REDUCE", 1), limits_of("sm_90a")) ==
+        std::vector<std::string>{"BLOCK_M=64", "BLOCK_N=32", "REDUCE=1", "EXP2=1", "REDUCE_WARP=0",
+                                 "REDUCE_SERIAL=1", "BATCH=4", "HEADS=8", "KV_HEADS=8", "SEQ_Q=512",
+                                 "SEQ_KV=512", "HEAD_DIM=64", "CAUSAL=0", "DTYPE=1",
+                                 "DTYPE_BYTES=2", "SOFTMAX_SCALE=0.125f",
+                                 "SOFTMAX_SCALE_LOG2E=0.180336878f", "SM_COUNT=132"});
+}
+
+TEST_CASE("the scale is a float literal that gives the float back exactly") {
+  for (const std::int64_t head_dim : {1, 16, 40, 64, 80, 96, 128, 256}) {
+    Candidate candidate = sample();
+    candidate.problem.head_dim = head_dim;
+    const auto macros = macros_of(candidate, limits_of("80"));
+    const auto scale = std::find_if(macros.begin(), macros.end(), [](const std::string& macro) {
+      return macro.starts_with("SOFTMAX_SCALE=");
+    });
+    REQUIRE(scale != macros.end());
+    const std::string literal = scale->substr(scale->find('=') + 1);
+    INFO(literal);
+    CHECK(literal.back() == 'f');
+    CHECK(literal.find_first_of(".e") != std::string::npos);
+    const Scope scope =
+        scope_of(candidate.kernel->manifest, candidate.config, candidate.problem, limits_of("80"));
+    CHECK(static_cast<double>(std::strtof(literal.c_str(), nullptr)) ==
+          *scope.find("SOFTMAX_SCALE"));
+  }
+}
+
+TEST_CASE("the scope has parameters, words, problem and device") {
+  const Candidate candidate = with(sample(), "REDUCE", 1);
+  const Scope scope =
+      scope_of(candidate.kernel->manifest, candidate.config, candidate.problem, limits_of("sm_86"));
+  CHECK(*scope.find("BLOCK_M") == 64);
+  CHECK(*scope.find("REDUCE") == 1);
+  CHECK(*scope.find("REDUCE_SERIAL") == 1);
+  CHECK(*scope.find("DTYPE_E5M2") == 4);
+  CHECK(*scope.find("MAX_SHARED") == 101376);
+  CHECK(*scope.find("ARCH") == 86);
+  CHECK(scope.find("SOFTMAX_SCALE_LOG2E") == nullptr);
+}
+
+TEST_CASE("a launch plan has every expression evaluated") {
+  const auto plan = launch_plan(sample(), limits_of("sm_90a"));
+  INFO((plan ? "" : plan.error().message));
+  REQUIRE(plan);
+  REQUIRE(plan->stages.size() == 1);
+  const StagePlan& stage = plan->stages[0];
+  CHECK(stage.grid[0] == 8);
+  CHECK(stage.grid[1] == 32);
+  CHECK(stage.block[0] == 64);
+  CHECK(stage.cluster[2] == 1);
+  CHECK(stage.shared_bytes == 64 * 64 * 2);
+  CHECK(stage.static_shared_bytes == 256);
+  CHECK(plan->scratch[0].bytes == 4LL * 4 * 8 * 512 * 512);
+  CHECK(plan->tensor_maps[0].box[1] == 32);
+  const Json json = to_json(*plan);
+  CHECK(json["stages"][0].dump() ==
+        R"({"entry":"sample_main","grid":[8,32,1],"block":[64,1,1],"cluster":[1,1,1],)"
+        R"("shared_bytes":8192,"static_shared_bytes":256,)"
+        R"("arguments":["q","k","v","out","scores","map_k"]})");
+  const auto again = launch_plan_from_json(json, "message");
+  REQUIRE(again);
+  CHECK(to_json(*again) == json);
+}
+
+TEST_CASE("a broken plan names the field") {
+  Json json = to_json(*launch_plan(sample(), limits_of("sm_90a")));
+  const auto error_after = [&](auto change) {
+    Json changed = json;
+    change(changed);
+    const auto plan = launch_plan_from_json(changed, "message");
+    return plan ? "" : plan.error().message;
+  };
+  CHECK(error_after([](Json& j) {
+          j["stages"][0]["grid"] = Json{1, 2};
+        }) == "message: field 'stages[0].grid' must be a list of 3 whole numbers");
+  CHECK(error_after([](Json& j) { j["stages"][0]["block"][1] = "x"; }) ==
+        "message: field 'stages[0].block[1]' must be a whole number >= 0");
+  CHECK(error_after([](Json& j) { j["stages"][0]["shared_bytes"] = -1; }) ==
+        "message: field 'stages[0].shared_bytes' must be a whole number >= 0");
+  CHECK(error_after([](Json& j) { j.erase("stages"); }) ==
+        "message: field 'stages' must have at least one stage");
+}
+
+/// The reason, which launch_plan must give too unless it is a constraint's.
+std::string reason(const std::string& manifest, std::string_view arch, Problem problem = kMission) {
+  const KernelRef kernel = sample_kernel(manifest);
+  const Candidate candidate{kernel, default_config(kernel->manifest), problem};
+  const auto why = infeasible_reason(candidate, limits_of(arch));
+  INFO((why ? *why : why.error().message));
+  REQUIRE(why);
+  const auto plan = launch_plan(candidate, limits_of(arch));
+  if (plan) return *why;
+  CHECK(plan.error().message.ends_with(*why));
+  return *why;
+}
+
+TEST_CASE("the first reason a config cannot run is given in words") {
+  CHECK(reason(std::string(kSampleManifest), "80").empty());
+  CHECK(reason(sample_with("\"default\": 32", "\"default\": 64"), "80") ==
+        "breaks BLOCK_M >= 2 * BLOCK_N: tiles are tall");
+  CHECK(reason(sample_with("BLOCK_M * HEAD_DIM * DTYPE_BYTES", "131072 - 256"), "86") ==
+        "needs 131072 bytes of shared memory a block, the device allows 101376");
+  CHECK(reason(sample_with("BLOCK_M * HEAD_DIM * DTYPE_BYTES", "101376 - 256"), "86").empty());
+  CHECK(reason(sample_with("\"256\"", "\"65536\""), "90a") ==
+        "declares 65536 bytes of static shared memory, the compiler allows 49152");
+  CHECK(reason(sample_with("[\"BLOCK_M\", \"1\"", "[\"BLOCK_M\", \"32\""), "80") ==
+        "needs 2048 threads a block, the device allows 1024");
+  CHECK(reason(sample_with("[\"BLOCK_M\", \"1\"", "[\"BLOCK_M\", \"0\""), "80") ==
+        "has a block of 0 threads in y");
+  CHECK(reason(sample_with("[\"BLOCK_M\", \"1\", \"1\"", "[\"1\", \"1\", \"65\""), "80") ==
+        "needs 65 threads a block in z, the device allows 64");
+  CHECK(reason(sample_with("\"BATCH * HEADS\"", "\"65536\""), "80") ==
+        "needs a grid of 65536 blocks in y, the device allows 65535");
+  CHECK(reason(sample_with("ceil_div(SEQ_Q, BLOCK_M)", "2147483648"), "80") ==
+        "needs a grid of 2147483648 blocks in x, the device allows 2147483647");
+  CHECK(reason(sample_with("ceil_div(SEQ_Q, BLOCK_M)", "floor_div(BLOCK_M, SEQ_Q)"), "80") ==
+        "has a grid of 0 blocks in x");
+  const auto cluster = [](const char* x, const char* y) {
+    return sample_with("\"block\":", std::string("\"cluster\": [\"") + x + "\", \"" + y +
+                                         "\", \"1\"], \"block\":");
+  };
+  CHECK(reason(cluster("2", "1"), "90a").empty());
+  CHECK(reason(cluster("2", "1"), "80") == "needs clusters of 2 blocks, the device allows 1");
+  CHECK(reason(cluster("4", "4"), "90a") == "needs clusters of 16 blocks, the device allows 8");
+  CHECK(reason(cluster("3", "1"), "90a") == "has 8 blocks in x, which clusters of 3 do not divide");
+  CHECK(reason(sample_with("[\"HEAD_DIM\", \"BLOCK_N\"", "[\"HEAD_DIM\", \"512\""), "90a") ==
+        "has a tensor-map box of 512 elements in dimension 1, 1 to 256 are possible");
+  CHECK(reason(sample_with("[\"HEAD_DIM\", \"BLOCK_N\"", "[\"12\", \"BLOCK_N\""), "90a") ==
+        "has tensor-map rows of 24 bytes, which 16 does not divide");
+  Problem wide = kMission;
+  wide.head_dim = 128;
+  CHECK(reason(std::string(kSampleManifest), "90a", wide) ==
+        "has tensor-map rows of 256 bytes, a swizzle of 128 bytes allows no longer one");
+}
+
+TEST_CASE("tensors and scratch must fit a device whose memory is known") {
+  DeviceLimits limits = limits_of("80");
+  limits.memory_bytes = 1 << 20;
+  const auto why = infeasible_reason(sample(), limits);
+  REQUIRE(why);
+  CHECK(*why == "needs 40.0 MiB of device memory for tensors and scratch, the device has 1.0 MiB");
+  limits.memory_bytes = 40LL << 20;
+  CHECK(infeasible_reason(sample(), limits)->empty());
+}
+
+TEST_CASE("a config of another kernel is an error") {
+  Candidate candidate = sample();
+  candidate.config.settings[0].value.number = 96;
+  CHECK(infeasible_reason(candidate, limits_of("80")).error().message ==
+        "BLOCK_M=96 is not among the values of sample");
+  candidate.config.settings[0].name = "OTHER";
+  CHECK(infeasible_reason(candidate, limits_of("80")).error().message ==
+        "OTHER is not a parameter of sample");
+  candidate.config.settings.erase(candidate.config.settings.begin());
+  CHECK(infeasible_reason(candidate, limits_of("80")).error().message ==
+        "the config of sample has no BLOCK_M");
+}
+
+}  // namespace
+}  // namespace fatune

@@ -1,0 +1,201 @@
+#!/usr/bin/env bash
+# bootstrap.sh - installs what building fatune needs; says nothing and does nothing when all is there.
+#
+#   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
+#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14
+#   tools/bootstrap.sh portable   the same as build, and muParser's source, which is linked statically
+#
+# System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
+# either, the one line that installs them is printed and the exit code is 3. What the distribution has
+# not, goes into the project's .deps/ folder and nowhere else.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+deps=$root/.deps
+cuda_13_wheels=(nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl)
+cuda_12_wheels=(nvidia-cuda-{nvrtc,runtime,nvcc,cccl}-cu12)
+
+say() { echo "fatune: $*" >&2; }
+fail() { say "$*"; exit 3; }
+has_command() { command -v "$1" >/dev/null 2>&1; }
+has_package() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+
+# ---- system packages ---------------------------------------------------------------------------
+
+missing=()
+want_command() { has_command "$1" || missing+=("$2"); }
+want_package() { has_package "$1" || missing+=("$1"); }
+
+as_root() {
+  if [[ $(id -u) == 0 ]]; then env DEBIAN_FRONTEND=noninteractive "$@"
+  else sudo -n env DEBIAN_FRONTEND=noninteractive "$@"; fi
+}
+
+install_missing() {
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  local line="apt-get install -y --no-install-recommends ${missing[*]}"
+  if [[ $(id -u) != 0 ]] && ! sudo -n true 2>/dev/null; then
+    fail "these packages are missing; install them and try again:
+  sudo $line"
+  fi
+  say "installing ${missing[*]}"
+  mkdir -p "$root/build"
+  local log=$root/build/bootstrap.log
+  # shellcheck disable=SC2086  # the line is a list of words
+  as_root $line >"$log" 2>&1 && { missing=(); return 0; }
+  # Package lists that are absent or out of date are the usual reason; renew them once.
+  # shellcheck disable=SC2086
+  { as_root apt-get update && as_root $line; } >"$log" 2>&1 && { missing=(); return 0; }
+  tail -n 5 "$log" >&2
+  fail "apt could not install them (build/bootstrap.log). By hand:
+  sudo apt-get update && sudo $line"
+}
+
+want_build_packages() {
+  want_command g++ g++
+  want_command cmake cmake
+  want_command ninja ninja-build
+  local package
+  for package in libcli11-dev libfmt-dev libmuparser-dev libspdlog-dev libssl-dev \
+                 nlohmann-json3-dev zlib1g-dev; do
+    want_package "$package"
+  done
+  if ! find_cuda; then
+    want_command python3 python3
+    python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+  fi
+}
+
+check_cmake_version() {
+  local version
+  version=$(cmake --version | sed -n '1s/[^0-9]*//p')
+  [[ $(printf '%s\n' 3.25 "$version" | sort -V | head -n 1) == 3.25 ]] ||
+    fail "CMake $version is too old: fatune needs 3.25, which Debian 12 and Ubuntu 24.04 have"
+}
+
+# ---- packages into .deps/ ----------------------------------------------------------------------
+
+# Runs apt-get with its own sources and state below .deps/apt; needs no root. $1: a sources.list line.
+private_apt_update() {
+  mkdir -p "$deps/apt/lists/partial" "$deps/apt/cache/archives/partial"
+  echo "$1" >"$deps/apt/sources.list"
+  private_apt apt-get update >"$deps/apt/log" 2>&1
+}
+private_apt() {
+  local tool=$1; shift
+  "$tool" -o "Dir::Etc::SourceList=$deps/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+    -o "Dir::State::Lists=$deps/apt/lists" -o "Dir::Cache=$deps/apt/cache" \
+    -o APT::Sandbox::User=root "$@"
+}
+
+# Prints "<mirror> <release>" as this machine's own apt sources have them.
+distribution_mirror() {
+  local codename; codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+  # shellcheck disable=SC2016  # apt replaces these words, not the shell
+  apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+    awk -v release="$codename" '$2 == release && $3 ~ /^(main|universe)$/ {print $1, $2; exit}'
+}
+
+# Catch2 3: in Ubuntu 24.04's archive; Debian 12 has 2.13 there and 3 in its backports.
+ensure_catch2() {
+  compgen -G "$deps/catch2/usr/lib/*/Catch2/Catch2Config.cmake" >/dev/null && return 0
+  local mirror release candidate
+  candidate=$(apt-cache policy catch2 2>/dev/null | sed -n 's/^ *Candidate: //p')
+  if [[ $candidate == 3.* ]]; then
+    want_package catch2
+    install_missing
+    return 0
+  fi
+  read -r mirror release <<<"$(distribution_mirror)" || true
+  [[ -n $mirror ]] || { say "no apt mirror known: CMake will fetch Catch2"; return 0; }
+  say "unpacking Catch2 3 of $release-backports into .deps/"
+  if private_apt_update "deb $mirror $release-backports main" &&
+     (cd "$deps/apt" && rm -f libcatch2-dev_*.deb &&
+      private_apt apt-get download libcatch2-dev >>log 2>&1 &&
+      rm -rf "$deps/catch2" && mkdir "$deps/catch2" &&
+      dpkg-deb -x libcatch2-dev_*.deb "$deps/catch2"); then
+    return 0
+  fi
+  say "that failed (.deps/apt/log): CMake will fetch Catch2"
+}
+
+# muParser's source: distributions ship it as a shared library only.
+ensure_muparser_source() {
+  [[ -f $deps/muparser-source/CMakeLists.txt ]] && return 0
+  local mirror release
+  read -r mirror release <<<"$(distribution_mirror)" || true
+  [[ -n $mirror ]] || { say "no apt mirror known: CMake will fetch muParser"; return 0; }
+  say "unpacking muParser's source into .deps/"
+  if private_apt_update "deb-src $mirror $release main universe" &&
+     (cd "$deps/apt" && rm -f muparser_*.orig.tar.* &&
+      private_apt apt-get source --download-only muparser >>log 2>&1 &&
+      rm -rf "$deps/muparser-source" && mkdir "$deps/muparser-source" &&
+      tar -xf muparser_*.orig.tar.* -C "$deps/muparser-source" --strip-components=1); then
+    return 0
+  fi
+  rm -rf "$deps/muparser-source"
+  say "that failed (.deps/apt/log): CMake will fetch muParser"
+}
+
+# ---- CUDA --------------------------------------------------------------------------------------
+
+# True when cuda.h and nvrtc.h are where cmake/CudaHeaders.cmake looks for them.
+find_cuda() {
+  local folder
+  for folder in "${CUDA_HOME:+$CUDA_HOME/include}" /usr/local/cuda/include \
+                /usr/local/cuda-*/include /opt/cuda/include "$deps"/cuda/nvidia/cu13/include; do
+    [[ -f $folder/cuda.h && -f $folder/nvrtc.h ]] && return 0
+  done
+  [[ -f $deps/cuda/nvidia/cuda_runtime/include/cuda.h &&
+     -f $deps/cuda/nvidia/cuda_nvrtc/include/nvrtc.h ]] && return 0
+  has_command python3 && python3 - <<'PYTHON'
+import pathlib, site, sys
+folders = [pathlib.Path(p) / "nvidia" for p in site.getsitepackages() + [site.getusersitepackages()]]
+def there(header):
+    return any((f / wheel / "include" / header).is_file()
+               for f in folders for wheel in ("cu13", "cuda_runtime", "cuda_nvrtc"))
+sys.exit(0 if there("cuda.h") and there("nvrtc.h") else 1)
+PYTHON
+}
+
+# Wheels of the CUDA release that the installed driver can load: 13 from driver 580 on, else 12.
+install_cuda_wheels() {
+  local driver=""
+  if [[ -r /sys/module/nvidia/version ]]; then driver=$(</sys/module/nvidia/version); fi
+  local specs=("${cuda_13_wheels[@]/%/==13.0.*}")
+  if [[ $driver =~ ^[0-9]+ ]] && ((${driver%%.*} < 580)); then
+    specs=("${cuda_12_wheels[@]/%/==12.*}")
+  fi
+  say "no CUDA toolkit here: putting NVRTC and the CUDA headers into .deps/cuda"
+  mkdir -p "$root/build"
+  python3 -m pip install --quiet --no-deps --disable-pip-version-check --no-warn-script-location \
+    --upgrade --target "$deps/cuda" "${specs[@]}" >"$root/build/bootstrap.log" 2>&1 || {
+    tail -n 5 "$root/build/bootstrap.log" >&2
+    fail "pip could not install them (build/bootstrap.log). By hand:
+  python3 -m pip install --no-deps --target .deps/cuda ${specs[*]@Q}"
+  }
+}
+
+# ---- steps -------------------------------------------------------------------------------------
+
+step=${1:-build}
+case $step in build | test | portable) ;; *) say "usage: bootstrap.sh build|test|portable"; exit 2 ;; esac
+
+if has_command apt-get; then
+  want_build_packages
+  if [[ $step == test ]]; then
+    want_command python3 python3
+    want_command clang-format-14 clang-format-14
+  fi
+  install_missing
+else
+  for tool in g++ cmake ninja; do
+    has_command $tool || fail "$tool is missing; CONTRIBUTING.md lists the packages fatune needs"
+  done
+fi
+check_cmake_version
+find_cuda || install_cuda_wheels
+if has_command apt-get; then
+  [[ $step != test ]] || ensure_catch2
+  [[ $step != portable ]] || ensure_muparser_source
+fi

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""check_layers.py - turns src/ and kernels/ into a list of broken layout rules; exit 1 if any.
+
+Rules: includes and CMake's DEPENDS follow the arrows of src/layers.txt; heavy or device headers stay
+where they belong; no file is too long; every file's first line says what it is.
+Usage: check_layers.py [ROOT]
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+SRC = ROOT / "src"
+MAX_LINES = 400  # chosen: nine files in ten of the projects we like are below it
+
+# What may appear only in some places: pattern, the files allowed to, and the reason printed.
+CONFINED = [
+    (r"#include <(cuda|nvrtc|nvml|cuda_\w+)\.h>", r"src/gpu/|src/compile/nvrtc", "CUDA headers belong to gpu/ and compile/nvrtc"),
+    (r"#include <nlohmann/json\.hpp>", r".*\.cpp$|src/record/record\.hpp$", "json.hpp costs a second per inclusion: headers take json_fwd.hpp (record.hpp holds values of it)"),
+    (r"#include [<\"]spdlog/", r"src/base/log\.cpp$", "spdlog is known to base/log.cpp alone"),
+    (r"#include [<\"]CLI/", r"src/cli/", "CLI11 belongs to cli/"),
+    (r"std::cout\b|(?<![\w.])(std::)?(printf|puts)\(", r"src/(report|cli)/", "only report/ and cli/ write to stdout"),
+    (r"\bfprintf\(|std::cerr\b", r"src/(base|report|cli)/", "messages go through base/log"),
+    (r"\bgetenv\(", r"src/cli/", "environment variables are read in cli/"),
+]
+
+
+def source_files(folder, *suffixes):
+    return sorted(p for p in folder.rglob("*") if p.suffix in suffixes)
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def load_layers(problems):
+    """layers.txt as {folder: folders it may include}; a folder names only those above it."""
+    layers = {}
+    for number, line in enumerate((SRC / "layers.txt").read_text().splitlines(), 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        folder, _, names = line.partition(":")
+        for name in names.split():
+            if name not in layers:
+                problems.append(f"src/layers.txt:{number}: {folder} names {name}, which is not above it")
+        layers[folder] = set(names.split())
+    folders = {p.name for p in SRC.iterdir() if p.is_dir()}
+    for name in sorted(folders ^ set(layers)):
+        where = "has no folder" if name in layers else "has no line in src/layers.txt"
+        problems.append(f"src/{name}: {where}")
+    return layers
+
+
+def check_includes(path, text, layers, problems):
+    folder = path.relative_to(SRC).parts[0]
+    allowed = layers.get(folder, set()) | {folder}
+    for match in re.finditer(r'^#include "([^"]+)"', text, re.MULTILINE):
+        target = match.group(1)
+        line = text.count("\n", 0, match.start()) + 1
+        if not (SRC / target).is_file():
+            problems.append(f'{name_of(path)}:{line}: "{target}" is not a path from src/')
+        elif target.split("/")[0] not in allowed:
+            problems.append(
+                f"{name_of(path)}:{line}: {folder}/ may not include {target} (src/layers.txt)")
+
+
+def check_confined(path, text, problems):
+    for pattern, where, reason in CONFINED:
+        for match in re.finditer(pattern, text):
+            if not re.match(where, name_of(path)):
+                line = text.count("\n", 0, match.start()) + 1
+                problems.append(f"{name_of(path)}:{line}: {match.group(0)}: {reason}")
+
+
+def check_length(path, text, problems):
+    lines = text.count("\n")
+    if lines > MAX_LINES:
+        problems.append(f"{name_of(path)}: {lines} lines; split it ({MAX_LINES} at most)")
+
+
+def check_first_line(path, text, problems):
+    first = text.partition("\n")[0]
+    if not first.startswith(f"// {path.name} - "):
+        problems.append(f'{name_of(path)}:1: must begin "// {path.name} - what it turns into what."')
+
+
+def check_links(layers, problems):
+    """The DEPENDS list of each src/<folder>/CMakeLists.txt against the arrows."""
+    for folder, allowed in layers.items():
+        lists = SRC / folder / "CMakeLists.txt"
+        if not lists.is_file():
+            problems.append(f"src/{folder}: has no CMakeLists.txt")
+            continue
+        match = re.search(r"fatune_library\([^)]*?DEPENDS([a-z\s]*)", lists.read_text())
+        for name in (match.group(1).split() if match else []):
+            if name not in allowed:
+                problems.append(f"{name_of(lists)}: DEPENDS {name} is against src/layers.txt")
+
+
+def main():
+    problems = []
+    layers = load_layers(problems)
+    check_links(layers, problems)
+    for path in source_files(SRC, ".hpp", ".cpp"):
+        text = path.read_text()
+        check_includes(path, text, layers, problems)
+        check_confined(path, text, problems)
+        check_length(path, text, problems)
+        check_first_line(path, text, problems)
+    for path in source_files(ROOT / "tests", ".hpp", ".cpp"):
+        check_first_line(path, path.read_text(), problems)
+    for path in source_files(ROOT / "kernels", ".cu", ".cuh"):
+        text = path.read_text()
+        check_first_line(path, text, problems)
+        if path.suffix == ".cuh":
+            check_length(path, text, problems)
+    for problem in problems:
+        print(problem)
+    print(f"check_layers: {len(problems)} problem(s)")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
