@@ -1,5 +1,5 @@
 # Short names for the presets of CMakePresets.json; `make` builds, `make check` builds and tests.
-.PHONY: all check asan tidy format lint gpu-check approve demo clean
+.PHONY: all check asan tidy format readme lint gpu-check approve demo clean
 
 all:
 	cmake --preset dev
@@ -17,6 +17,10 @@ tidy:
 format:
 	tools/format.sh
 
+# Renews the measured numbers of the README from results/.
+readme:
+	tools/update_readme.py
+
 lint:
 	tools/check_layers.py
 	tools/check_paths.py
@@ -25,8 +29,9 @@ lint:
 gpu-check: all
 	ctest --preset gpu
 
-# Renews the golden files of tests/cli; read the difference before you commit it.
+# Renews the approved outputs in tests/; read the difference before you commit it.
 approve: all
+	FATUNE_APPROVE=1 ctest --preset dev -R approved
 	tests/cli/run_golden.py --fatune build/dev/fatune --approve
 
 # Renews the recorded terminal picture of the README.

@@ -3,8 +3,8 @@
 #
 #   tools/evidence.sh FATUNE OUT [PEERS]
 #
-# FATUNE: the program. OUT: an empty folder. PEERS: a command that measures other implementations in the same run (its
-# output is kept). Every sweep starts from an empty compilation cache unless its name says otherwise.
+# FATUNE: the program. OUT: an empty folder. PEERS: a command that measures other implementations, before and after, and
+# writes OUT/sdpa.json. Every sweep starts from an empty compilation cache unless its name says otherwise.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 fatune=$1 out=$2 peers=${3:-}
@@ -21,11 +21,11 @@ timed() {  # timed NAME COMMAND...: runs it, keeps what it prints, and notes the
 sweep() { local name=$1; shift; timed "$name" "$fatune" sweep "$@" --out "$out/$name" --cache "$cache/$name"; }
 
 timed doctor "$fatune" doctor
-[[ -n $peers ]] && timed peers-before bash -c "$peers"
+[[ -n $peers ]] && timed peers-before bash -c "$peers" && mv "$out"/sdpa.json "$out/peers-before.json"
 sweep mission --shape 4,8,512,64
 sweep long --shape 1,8,4096,64
 timed mission-full-cache "$fatune" sweep --shape 4,8,512,64 --out "$out/mission-full-cache" --cache "$cache/mission"
 timed faults python3 "$root/tests/gpu/faults_test.py" --fatune "$fatune" --out "$out/faults.json"
-sweep exhaustive --shape 4,8,512,64 --kernel fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma --strategy exhaustive --budget 100000 --record-cold
-[[ -n $peers ]] && timed peers-after bash -c "$peers"
+sweep exhaustive --shape 4,8,512,64 --kernel fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma --strategy exhaustive --record-cold
+[[ -n $peers ]] && timed peers-after bash -c "$peers" && mv "$out"/sdpa.json "$out/peers-after.json"
 gzip -9f "$out"/*/journal.jsonl

@@ -9,9 +9,12 @@
 namespace fatune::cli {
 namespace {
 
+/// For messages, so without the fixtures that misbehave.
 std::vector<std::string> names_of(const std::vector<KernelRef>& catalog) {
   std::vector<std::string> names;
-  for (const KernelRef& kernel : catalog) names.push_back(kernel->manifest.name);
+  for (const KernelRef& kernel : catalog) {
+    if (kernel->manifest.role != Role::kFault) names.push_back(kernel->manifest.name);
+  }
   return names;
 }
 
@@ -28,8 +31,8 @@ Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::
   const std::vector<std::string> names = names_of(catalog);
   const auto nearest = nearest_name(name, names);
   return usage_error("--kernel: there is no kernel '" + name + "'" +
-                     (nearest ? "; did you mean " + *nearest + "?" : "") +
-                     " Known: " + join(names, ", "));
+                     (nearest ? "; did you mean " + *nearest + "?" : ";") + " known are " +
+                     join(names, ", "));
 }
 
 Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,

@@ -22,6 +22,7 @@ struct KernelsArgs {
   std::vector<std::string> names;
   std::string arch = "sm_90a";
   bool static_only = false;
+  bool all = false;
   CLI::App* lint = nullptr;
 };
 
@@ -49,6 +50,8 @@ std::string_view role_name(Role role) {
   }
   return "";
 }
+
+bool is_fault(const KernelRef& kernel) { return kernel->manifest.role == Role::kFault; }
 
 Json kernel_json(const Manifest& manifest) {
   Json parameters = Json::array();
@@ -133,7 +136,7 @@ Result<std::vector<LintFinding>> lint_all(const KernelsArgs& args, const Setting
   options.search = settings.search;
   FATUNE_TRY(CompilePool pool, CompilePool::start(options));
   for (const KernelRef& kernel : kernels) {
-    if (kernel->manifest.role == Role::kFault) continue;
+    if (is_fault(kernel)) continue;
     FATUNE_TRY(auto found, lint_code(kernel, limits, pool));
     for (LintFinding& finding : found) findings.push_back(std::move(finding));
   }
@@ -175,7 +178,10 @@ int run(const KernelsArgs& args) {
     if (!chosen) return fail(chosen.error());
     kernels = *chosen;
   }
-  if (!args.lint->parsed()) return list(args, kernels);
+  if (!args.lint->parsed()) {
+    if (!args.all) std::erase_if(kernels, is_fault);
+    return list(args, kernels);
+  }
   auto findings = lint_all(args, *settings, kernels);
   if (!findings) return fail(findings.error());
   return report_findings(args, *findings, kernels.size());
@@ -187,6 +193,7 @@ Runner setup_kernels(CLI::App& command) {
   auto args = std::make_shared<KernelsArgs>();
   add_common_options(command, args->common);
   add_example(command, "fatune kernels\n  fatune kernels lint fa_mma");
+  command.add_flag("--all", args->all, "Also the fixtures that misbehave on purpose");
   args->lint = command.add_subcommand(
       "lint", "Check manifests, templates, and that every parameter does something");
   args->lint->add_option("NAME", args->names, "Kernels to check [all]");

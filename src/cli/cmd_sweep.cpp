@@ -149,9 +149,10 @@ void add_search_options(CLI::App& command, SweepArgs& args) {
       ->type_name("NAME")
       ->capture_default_str();
   command
-      .add_option("--budget", args.budget, "For each problem: candidates (150) or time (60s, 5m)")
-      ->type_name("N")
-      ->capture_default_str();
+      .add_option(
+          "--budget", args.budget,
+          "For each problem: candidates (150) or time (60s, 5m) [150; everything if exhaustive]")
+      ->type_name("N");
   command.add_option("--objective", args.objective, "What is minimised: hot or cold latency")
       ->type_name("NAME")
       ->capture_default_str();

@@ -2,12 +2,15 @@
 // own.
 #include "cli/commands.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "cli/cmd_bench.hpp"
 #include "cli/cmd_devices.hpp"
 #include "cli/cmd_doctor.hpp"
@@ -49,8 +52,38 @@ std::string help_hint(const CLI::App& app) {
   return chosen.empty() ? "fatune --help" : "fatune " + chosen.front()->get_name() + " --help";
 }
 
+/// The first word, when it names no command: the parser itself only misses a subcommand.
+std::optional<std::string> unknown_command(int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-') return std::nullopt;
+  std::vector<std::string> known;
+  for (const CommandInfo& info : kCommands) known.emplace_back(info.name);
+  if (std::find(known.begin(), known.end(), argv[1]) != known.end()) return std::nullopt;
+  const auto nearest = nearest_name(argv[1], known);
+  return "there is no command '" + std::string(argv[1]) + "'" +
+         (nearest ? "; did you mean " + *nearest + "?" : "; there are " + join(known, ", "));
+}
+
+/// The first word that the command did not expect, with the option it resembles.
+std::string unexpected_argument(const CLI::App& app) {
+  const std::vector<std::string> rest = app.remaining(true);
+  const auto option = std::find_if(rest.begin(), rest.end(),
+                                   [](const std::string& word) { return word.starts_with("-"); });
+  if (option == rest.end()) return "unexpected argument '" + rest.front() + "'";
+  std::vector<std::string> known;
+  for (const CLI::Option* each : app.get_subcommands().front()->get_options()) {
+    for (const std::string& name : each->get_lnames()) known.push_back("--" + name);
+  }
+  const auto nearest = nearest_name(*option, known);
+  return "there is no option " + *option + (nearest ? "; did you mean " + *nearest + "?" : "");
+}
+
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (extra && !app.get_subcommands().empty() && !app.remaining(true).empty()) {
+    log::error(unexpected_argument(app) + " (see " + help_hint(app) + ")");
+    return kUsage;
+  }
   log::error(std::string(error.what()) + " (see " + help_hint(app) + ")");
   return kUsage;
 }
@@ -75,6 +108,10 @@ int run_command(int argc, const char* const* argv) {
   std::map<std::string, Runner> runners;
   for (const CommandInfo& info : kCommands)
     runners[info.name] = info.setup(*app.add_subcommand(info.name, info.summary));
+  if (const auto wrong = unknown_command(argc, argv)) {
+    log::error(*wrong + " (see fatune --help)");
+    return kUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

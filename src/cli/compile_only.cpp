@@ -43,8 +43,8 @@ Result<std::vector<Point>> some_points(const Space& space, const RunPlan& plan) 
   FATUNE_TRY(auto strategy,
              make_strategy("random", space,
                            {.seed = plan.seed, .budget = plan.budget_evaluations, .start = {}}));
-  return strategy->ask(
-      static_cast<std::size_t>(std::min<std::uint64_t>(plan.budget_evaluations, space.size())));
+  const std::uint64_t limit = plan.budget_evaluations == 0 ? space.size() : plan.budget_evaluations;
+  return strategy->ask(static_cast<std::size_t>(std::min(limit, space.size())));
 }
 
 Result<std::vector<CompiledConfig>> compile_space(const Space& space,

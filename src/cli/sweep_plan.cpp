@@ -75,7 +75,12 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
   FATUNE_TRY(const Objective objective, parse_objective(args.objective));
   plan.objective = name(objective);
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
-  FATUNE_TRY(const Budget budget, parse_budget(args.budget));
+  Budget budget;
+  if (!args.budget.empty()) {
+    FATUNE_TRY(budget, parse_budget(args.budget));
+  } else if (args.strategy == "exhaustive") {
+    budget.evaluations = 0;
+  }
   plan.budget_evaluations = budget.evaluations;
   plan.budget_seconds = budget.seconds;
   plan.skip_correctness = args.skip_correctness;
@@ -93,7 +98,7 @@ std::string command_line(const SweepArgs& args, const RunPlan& plan) {
   }
   if (!args.kernels.empty()) text += " --kernel " + join(plan.kernels, ",");
   if (args.strategy != "ga") text += " --strategy " + args.strategy;
-  if (args.budget != "150") text += " --budget " + args.budget;
+  if (!args.budget.empty()) text += " --budget " + args.budget;
   if (args.objective != "hot") text += " --objective " + args.objective;
   text += " --seed " + args.seed;
   if (args.record_cold) text += " --record-cold";

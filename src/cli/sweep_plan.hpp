@@ -17,7 +17,7 @@ struct SweepArgs {
   std::vector<std::string> kernels;
   std::string device = "auto";
   std::string strategy = "ga";
-  std::string budget = "150";
+  std::string budget;  ///< empty: 150, or everything for the exhaustive strategy
   std::string objective = "hot";
   std::string seed = "42";
   std::string out, resume;

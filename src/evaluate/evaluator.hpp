@@ -34,7 +34,7 @@ struct Contestant {
 };
 
 struct FinalPlan {
-  int rounds = 40;
+  int rounds = 40;  ///< 0: the gates alone
   int launches_per_round = 5;
   std::uint64_t seed = 42;  ///< order of the rounds and bootstrap
   bool edge_problems = true;

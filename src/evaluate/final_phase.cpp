@@ -113,7 +113,7 @@ Status FinalPhase::time_survivors() {
     who.push_back(i);
     order.contestants.push_back(programs_[i]);
   }
-  if (who.empty()) return {};
+  if (who.empty() || plan_.rounds == 0) return {};
   FATUNE_TRY(RoundsReply reply, setting_.worker.rounds(order, setting_.progress));
   if (reply.rows.size() != who.size())
     return device_error("the device worker's rounds do not match the contestants");

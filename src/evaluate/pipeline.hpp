@@ -66,7 +66,8 @@ class Pipeline {
   std::deque<Entry> entries_;
   std::map<std::string, CandidateRecord>
       by_launch_;  ///< first record of each machine code and launch plan
-  std::map<std::string, double> best_us_;  ///< by kernel: one that is slow as a whole is still told apart
+  std::map<std::string, double>
+      best_us_;  ///< by kernel: one that is slow as a whole is still told apart
   Clock::time_point idle_since_;
 };
 

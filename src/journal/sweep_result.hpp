@@ -45,8 +45,8 @@ struct ProblemResult {
   std::optional<Gate> gate;                 ///< of finals.front() against the baseline
   std::vector<CandidateRecord> candidates;  ///< in the order told, resumed ones included
   std::map<Outcome, std::uint64_t> outcomes;
-  std::vector<RuledOut> ruled_out;    ///< before compilation, by constraint; "fa_mma: " in front if
-                                      ///< there are several kernels
+  /// Before compilation; "fa_mma: " stands before the reason if there are several kernels.
+  std::vector<RuledOut> ruled_out;
   std::vector<std::string> left_out;  ///< "fa_rows: why": kernels that cannot do this problem
   std::uint64_t raw_points = 0, valid_points = 0;
   double seconds = 0;

@@ -11,6 +11,8 @@
 namespace fatune {
 namespace {
 
+constexpr std::size_t kRulesShown = 8;  // chosen: those that exclude most
+
 std::string interval(double low, double high, int decimals) {
   return "[" + fixed(low, decimals) + ", " + fixed(high, decimals) + "]";
 }
@@ -115,12 +117,18 @@ std::string excluded(const ProblemResult& problem, const SweepResult& run) {
   std::string text =
       "Ruled out before compilation: " + std::to_string(problem.raw_points - problem.valid_points) +
       " of " + std::to_string(problem.raw_points) + " configs" + skip_mark(run) + "\n";
-  if (!problem.ruled_out.empty()) {
-    Table table({{"configs", Align::kRight}, {"why"}});
-    for (const RuledOut& rule : problem.ruled_out) {
-      if (rule.points > 0) table.add({std::to_string(rule.points), rule.why});
-    }
-    text += table.text() + "(`fatune inspect` shows the rules themselves)\n";
+  std::vector<RuledOut> rules = problem.ruled_out;
+  std::erase_if(rules, [](const RuledOut& rule) { return rule.points == 0; });
+  std::stable_sort(rules.begin(), rules.end(),
+                   [](const RuledOut& a, const RuledOut& b) { return a.points > b.points; });
+  Table table({{"configs", Align::kRight}, {"why"}});
+  for (std::size_t i = 0; i < std::min(rules.size(), kRulesShown); ++i) {
+    table.add({std::to_string(rules[i].points), rules[i].why});
+  }
+  if (!table.empty()) text += table.text();
+  if (rules.size() > kRulesShown) {
+    text += "and " + std::to_string(rules.size() - kRulesShown) +
+            " rules more; `fatune inspect --kernel NAME --shape ...` shows all\n";
   }
   for (const std::string& reason : problem.left_out) text += "left out: " + reason + "\n";
   return text;

@@ -2,6 +2,8 @@
 #include "tune/problem_sweep.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 
 #include "base/text.hpp"
 #include "tune/budget.hpp"
@@ -26,7 +28,7 @@ void add_ruled_out(const Space& space, bool several_kernels, ProblemResult& resu
   const std::string prefix = several_kernels ? space.kernel().manifest.name + ": " : "";
   for (RuledOut rule : space.ruled_out()) {
     if (rule.points == 0) continue;
-    rule.rule = prefix + rule.rule;
+    rule.why = prefix + rule.why;
     result.ruled_out.push_back(std::move(rule));
   }
 }
@@ -46,23 +48,69 @@ std::vector<Point> start_points(const Space& space, const ProblemRequest& reques
   return start;
 }
 
+/// One kernel's search, which can go on where its trial ended.
+struct KernelSearch {
+  std::string kernel;
+  std::unique_ptr<Strategy> strategy;
+  std::unique_ptr<SearchLoop> loop;
+  std::uint64_t used = 0;
+};
+
+Result<KernelSearch> start_search(const ProblemRequest& request, const Space& space,
+                                  std::uint64_t budget, RunState& run, ProblemResult& result) {
+  StrategyOptions options;
+  options.seed = request.plan.seed;
+  options.budget = budget == kUnlimited ? 0 : budget;
+  options.start = start_points(space, request);
+  KernelSearch search;
+  search.kernel = space.kernel().manifest.name;
+  FATUNE_TRY(search.strategy, make_strategy(request.plan.strategy, space, options));
+  search.loop = std::make_unique<SearchLoop>(run, result, space, *search.strategy);
+  return search;
+}
+
+/// Lets a search use a share more.
+Status go_on(KernelSearch& search, Share share, Budget& budget) {
+  if (share.evaluations != kUnlimited) share.evaluations += search.used;
+  FATUNE_TRY(const std::uint64_t used, search.loop->run(share));
+  budget.use(used - search.used);
+  search.used = used;
+  return {};
+}
+
+double best_of(const KernelSearch& search, const ProblemResult& result,
+               const std::string& objective) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const CandidateRecord& record : result.candidates) {
+    const auto& timing = objective_timing(record, objective);
+    const bool counts = record.kernel == search.kernel && record.outcome == Outcome::kMeasured;
+    if (counts && timing) best = std::min(best, timing->median_us);
+  }
+  return best;
+}
+
+/// Trials of all kernels; then the leader has the rest, and what it cannot use goes to the next.
 Status search_spaces(const ProblemRequest& request, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
   Budget budget(request.plan, spaces.size(), run.clock.now());
   const std::uint64_t limit = request.plan.budget_evaluations;
   const std::uint64_t all = limit == 0 ? result.valid_points : std::min(limit, result.valid_points);
+  run.progress.plan_candidates(all, budget.rest().deadline_s);
+  std::vector<KernelSearch> searches;
   for (const Space& space : spaces) {
-    if (run.interrupted) break;
-    const Share share = budget.next(run.clock.now());
-    run.progress.plan_candidates(all, share.deadline_s);
-    StrategyOptions options;
-    options.seed = request.plan.seed;
-    options.budget = share.evaluations == kUnlimited ? 0 : share.evaluations;
-    options.start = start_points(space, request);
-    FATUNE_TRY(const auto strategy, make_strategy(request.plan.strategy, space, options));
-    SearchLoop loop(run, result, space, *strategy);
-    FATUNE_TRY(const std::uint64_t used, loop.run(share));
-    budget.use(used);
+    if (run.interrupted) return {};
+    FATUNE_TRY(KernelSearch search,
+               start_search(request, space, budget.rest().evaluations, run, result));
+    FATUNE_TRY_STATUS(go_on(search, budget.trial(run.clock.now()), budget));
+    searches.push_back(std::move(search));
+  }
+  std::stable_sort(searches.begin(), searches.end(),
+                   [&](const KernelSearch& a, const KernelSearch& b) {
+                     return best_of(a, result, run.objective) < best_of(b, result, run.objective);
+                   });
+  for (KernelSearch& search : searches) {
+    if (run.interrupted) return {};
+    FATUNE_TRY_STATUS(go_on(search, budget.rest(), budget));
   }
   return {};
 }

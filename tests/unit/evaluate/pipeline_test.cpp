@@ -118,6 +118,25 @@ TEST_CASE("equal machine code and launch is a duplicate, with the first one's ti
   CHECK(bench.runs() == 2);
 }
 
+TEST_CASE("results of an earlier run make duplicates and set the best without a run") {
+  Bench first, second;
+  first.submit({4});
+  const CandidateRecord known = first.collect();
+  second.compiler.compile = [compile = second.compiler.compile,
+                             known](const CompileRequest& request) {
+    Compiled compiled = compile(request);
+    if (tile_of(request) == 4) compiled.cubin_hash = known.cubin;
+    return compiled;
+  };
+  second.pipeline.remember(make_candidate(second.kernel, 4), known);
+  second.submit({4, 5});
+  const CandidateRecord repeated = second.collect(), other = second.collect();
+  CHECK(repeated.outcome == Outcome::kDuplicate);
+  CHECK(repeated.duplicate_of == known.id);
+  CHECK(other.outcome == Outcome::kMeasured);
+  CHECK(second.runs() == 1);
+}
+
 TEST_CASE("the best so far reaches the device as the mark for giving up") {
   Bench bench;
   bench.submit({4, 2, 3});

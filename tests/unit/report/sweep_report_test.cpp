@@ -68,9 +68,9 @@ Configs
   1 TILE=64
 
 Ruled out before compilation: 8 of 20 configs
-configs  rule            why
--------  --------------  ---------------
-      8  TILE % 16 == 0  whole fragments
+configs  why
+-------  ---------------
+      8  whole fragments
 left out: fa_rows: HEAD_DIM is too large
 
 Tried: 5 of 12 valid configs in 3.0 s
@@ -85,6 +85,19 @@ Gate: 0.100 [0.090, 0.110] of naive, limit 0.95: pass
 Best:    run/best.json
 Journal: run/journal.jsonl
 )");
+}
+
+TEST_CASE("a long list of rules is cut, those that exclude most first") {
+  SweepResult result = sample();
+  auto& rules = result.problems.front().ruled_out;
+  for (std::uint64_t i = 1; i <= 20; ++i)
+    rules.push_back({"rule", "reason " + std::to_string(i), i});
+  rules.push_back({"rule", "never the first", 0});
+  const std::string text = sweep_report(result);
+  CHECK(text.find("reason 20\n") < text.find("reason 19\n"));
+  CHECK(count(text, "reason 1\n") == 0);
+  CHECK(count(text, "never the first") == 0);
+  CHECK(count(text, " rules more; `fatune inspect") == 1);
 }
 
 TEST_CASE("every table says when correctness was not checked") {

@@ -10,35 +10,51 @@
 namespace fatune {
 namespace {
 
-TEST_CASE("what a kernel leaves unused goes to those after it") {
+TEST_CASE("trials have half of the budget, and what one leaves unused goes to those after it") {
   RunPlan plan;
   plan.budget_evaluations = 100;
   Budget budget(plan, 3, 0);
-  CHECK(budget.next(0).evaluations == 33);
+  CHECK(budget.trial(0).evaluations == 16);
   budget.use(10);
-  CHECK(budget.next(0).evaluations == 45);
-  budget.use(45);
-  CHECK(budget.next(0).evaluations == 45);
+  CHECK(budget.trial(0).evaluations == 20);
+  budget.use(20);
+  CHECK(budget.trial(0).evaluations == 20);
+  budget.use(20);
+  CHECK(budget.rest().evaluations == 50);
+  budget.use(50);
+  CHECK(budget.rest().evaluations == 0);
+}
+
+TEST_CASE("a single kernel has all of the budget at once") {
+  RunPlan plan;
+  plan.budget_evaluations = 100;
+  plan.budget_seconds = 60;
+  Budget budget(plan, 1, 5);
+  const Share share = budget.trial(5);
+  CHECK(share.evaluations == 100);
+  CHECK(share.deadline_s == 65);
 }
 
 TEST_CASE("no limit stays no limit") {
   RunPlan plan;
   plan.budget_evaluations = 0;
   Budget budget(plan, 2, 0);
-  const Share share = budget.next(0);
+  const Share share = budget.trial(0);
   CHECK(share.evaluations == kUnlimited);
   CHECK(std::isinf(share.deadline_s));
   budget.use(1000);
-  CHECK(budget.next(0).evaluations == kUnlimited);
+  CHECK(budget.trial(0).evaluations == kUnlimited);
+  CHECK(budget.rest().evaluations == kUnlimited);
 }
 
-TEST_CASE("seconds are shared out over the kernels that are left") {
+TEST_CASE("trials share half of the seconds") {
   RunPlan plan;
   plan.budget_seconds = 60;
   Budget budget(plan, 3, 100);
-  CHECK(budget.next(100).deadline_s == 120);
-  CHECK(budget.next(110).deadline_s == 135);
-  CHECK(budget.next(200).deadline_s == 200);
+  CHECK(budget.trial(100).deadline_s == 110);
+  CHECK(budget.trial(104).deadline_s == 117);
+  CHECK(budget.trial(200).deadline_s == 200);
+  CHECK(budget.rest().deadline_s == 160);
 }
 
 TEST_CASE("a clock goes on where the journal ended") {

@@ -113,7 +113,26 @@ TEST_CASE("kernels share the budget, the smallest space first") {
   CHECK(counts["small"] == 3);
   CHECK(counts["large"] == 27);
   CHECK(problem.candidates.front().kernel == "small");
-  CHECK(problem.ruled_out.front().rule.starts_with("large: "));
+  CHECK(problem.ruled_out.front().why.starts_with("large: "));
+}
+
+TEST_CASE("after the trials the leading kernel has the rest") {
+  SweepFixture fixture;
+  const char* tiles = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]";
+  fixture.kernels = {
+      test::make_kernel({.name = "slow", .axes = {{"TILE", tiles, ""}, {"SLOW", "[1, 2]", ""}}}),
+      test::make_kernel({.name = "quick", .axes = {{"TILE", tiles, ""}, {"QUICK", "[1, 2]", ""}}})};
+  test::FakeDevice device;
+  device.cost_us = [](const Config& config) {
+    return test::number(config, "TILE") + (config.find("SLOW") != nullptr ? 40 : 20);
+  };
+  FakeEvaluator evaluator(device);
+  std::map<std::string, int> counts;
+  for (const CandidateRecord& record : fixture.run_well(evaluator).problems.front().candidates) {
+    ++counts[record.kernel];
+  }
+  CHECK(counts["slow"] == 7);
+  CHECK(counts["quick"] == 23);
 }
 
 TEST_CASE("an earlier problem's best config starts the next search") {
