@@ -35,7 +35,8 @@ def main():
     recorded.mkdir(parents=True, exist_ok=True)
     shutil.copy(evidence / "exhaustive" / "journal.jsonl.gz", recorded / f"{device}-mission.jsonl.gz")
     shutil.copy(evidence / "faults.json", results / "faults.json")
-    shutil.copy(evidence / "times.txt", results / "times.txt")
+    for note in ("times.txt", "date.txt"):
+        shutil.copy(evidence / note, results / note)
     for peers in evidence.glob("peers-*.json"):
         shutil.copy(peers, results / peers.name)
 

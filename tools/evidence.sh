@@ -20,6 +20,7 @@ timed() {  # timed NAME COMMAND...: runs it, keeps what it prints, and notes the
 }
 sweep() { local name=$1; shift; timed "$name" "$fatune" sweep "$@" --out "$out/$name" --cache "$cache/$name"; }
 
+date -u +%F >"$out/date.txt"
 timed doctor "$fatune" doctor
 [[ -n $peers ]] && timed peers-before bash -c "$peers" && mv "$out"/sdpa.json "$out/peers-before.json"
 sweep mission --shape 4,8,512,64

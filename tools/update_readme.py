@@ -38,9 +38,10 @@ def headline():
     hot, peers = best["best"]["hot"], peers_of(best["problem"])
     rival = min((name for name in BACKENDS), key=lambda name: peers[name]["graph_us"])
     rival_us = peers[rival]["graph_us"]
+    day = (RESULTS / "date.txt").read_text().strip()
     return (f"> **{hot['median_us']:.2f} µs** for batch 4, 8 heads, 512 tokens, head dim 64 in f16 on one {best['device']['name']} "
             f"(95 % interval {hot['ci95_us'][0]:.2f} to {hot['ci95_us'][1]:.2f}), where the fastest backend of PyTorch's SDPA, {BACKENDS[rival].split(', ')[1]}, took "
-            f"{rival_us:.2f} µs in the same run: {hot['median_us'] / rival_us:.2f} of its time. Measured 2026-11-20, driver {best['device']['driver']}, "
+            f"{rival_us:.2f} µs in the same run: {hot['median_us'] / rival_us:.2f} of its time. Measured {day}, driver {best['device']['driver']}, "
             f"by `{best['command']}` ([results/h200/mission](results/h200/mission)); PyTorch's figure by PyTorch itself, in graphs of 20 launches, the lower of one before and one after.")
 
 

@@ -59,7 +59,7 @@ Result<std::unique_ptr<DeviceProblem>> DeviceProblem::begin(DeviceSession& sessi
     if (!set)
       return with_context(
           std::move(set).error(),
-          "while making the reference for " + std::string(name(which.distribution)) + " inputs");
+          "making the reference for " + std::string(name(which.distribution)) + " inputs");
     problem->sets_.push_back(*std::move(set));
   }
   return problem;

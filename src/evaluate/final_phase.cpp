@@ -49,11 +49,10 @@ Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
     candidate.problem = problem;
     FATUNE_TRY(std::string reason, unsupported_reason(candidate.kernel->manifest, problem, limits));
     if (reason.empty()) {
-      FATUNE_TRY(reason, infeasible_reason(candidate, limits));
+      FATUNE_TRY(reason, infeasible_reason(candidate, limits, Strictness::kNecessary));
     }
     if (!reason.empty()) {
-      log::debug(describe(problem) + " is skipped for " + describe(candidate.config) + ": " +
-                 reason);
+      note_infeasible(who, problem, reason);
       continue;
     }
     Build build;
@@ -63,6 +62,19 @@ Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
     stage.builds.push_back(std::move(build));
   }
   return stage;
+}
+
+/// A config that was chosen for one problem need not be possible for an edge problem, which is then
+/// left out for it.
+void FinalPhase::note_infeasible(std::size_t who, const Problem& problem,
+                                 const std::string& reason) {
+  FinalRecord& record = records_[who];
+  if (problem == problem_) {
+    record.outcome = Outcome::kInfeasible;
+    record.reason = reason;
+    return;
+  }
+  log::debug(describe(problem) + " is skipped for " + dump(record.config) + ": " + reason);
 }
 
 Status FinalPhase::check_one(const Build& build, const Compiled& compiled,
@@ -82,7 +94,10 @@ Status FinalPhase::check_one(const Build& build, const Compiled& compiled,
   FATUNE_TRY(RunReply reply, setting_.worker.run(order, setting_.progress));
   record.outcome = reply.outcome;
   record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
-  if (!label.empty()) return {};
+  if (!label.empty()) {
+    ++edges_checked_[build.who];
+    return {};
+  }
   programs_[build.who] = order.program;
   record.verification = std::move(reply.verification);
   record.resources = with_compiler_log(std::move(reply.resources), compiled, build.plan);
@@ -132,6 +147,7 @@ Status FinalPhase::time_survivors() {
 Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Contestant>& contestants) {
   contestants_ = &contestants;
   programs_.assign(contestants.size(), {});
+  edges_checked_.assign(contestants.size(), 0);
   for (const Contestant& contestant : contestants) {
     FinalRecord record;
     record.impl = contestant.impl;
@@ -163,8 +179,11 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Contestant>& 
   for (std::size_t who = 0; who < records_.size(); ++who) {
     FinalRecord& record = records_[who];
     const bool tested = !edges.empty() && !is_baseline(contestants[who]);
-    if (tested && alive(who) && record.verification)
-      record.verification->gates.emplace_back(kEdgeGate);
+    if (tested && alive(who) && record.verification) {
+      record.verification->gates.push_back(std::string(kEdgeGate) + " " +
+                                           std::to_string(edges_checked_[who]) + "/" +
+                                           std::to_string(edges.size()));
+    }
   }
   FATUNE_TRY_STATUS(time_survivors());
   return std::move(records_);

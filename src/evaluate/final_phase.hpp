@@ -41,6 +41,7 @@ class FinalPhase {
     std::vector<Build> builds;
   };
 
+  void note_infeasible(std::size_t who, const Problem& problem, const std::string& reason);
   Result<Stage> request_stage(const Problem& problem, std::vector<InputCase> cases,
                               bool skip_reference);
   Status check_stage(const Stage& stage, const std::string& label);
@@ -54,7 +55,8 @@ class FinalPhase {
   FinalPlan plan_;
   const std::vector<Contestant>* contestants_ = nullptr;
   std::vector<FinalRecord> records_;
-  std::vector<Program> programs_;  ///< on the problem itself, by contestant
+  std::vector<Program> programs_;   ///< on the problem itself, by contestant
+  std::vector<int> edges_checked_;  ///< edge problems that were possible, by contestant
 };
 
 }  // namespace fatune

@@ -70,8 +70,7 @@ Status LoadedProgram::bind(const TensorAddresses& tensors) {
   pointers_["out"] = tensors.out;
   for (const TensorMapPlan& plan : map_plans_) {
     auto map = gpu::make_tensor_map(pointers_[plan.tensor], map_shape(plan, problem_));
-    if (!map)
-      return with_context(std::move(map).error(), "while describing tensor map " + plan.name);
+    if (!map) return with_context(std::move(map).error(), "describing tensor map " + plan.name);
     maps_[plan.name] = **map;
   }
   return {};

@@ -26,7 +26,7 @@ class ProcessLink : public WorkerLink {
     command.arguments = {"device-worker", std::to_string(ordinal_)};
     if (!log_folder_.empty()) command.stderr_file = log_folder_ / "device-worker.log";
     auto child = Child::start(command);
-    if (!child) return with_context(std::move(child).error(), "while starting the device worker");
+    if (!child) return with_context(std::move(child).error(), "starting the device worker");
     child_ = *std::move(child);
     return {};
   }

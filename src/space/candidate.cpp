@@ -78,12 +78,15 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
   return macros;
 }
 
-Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits) {
+Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits,
+                                      Strictness strictness) {
   const Manifest& manifest = candidate.kernel->manifest;
   FATUNE_TRY(const std::vector<std::uint16_t> positions, positions_of(manifest, candidate.config));
   FATUNE_TRY(std::vector<CompiledRule> rules, compile_rules(manifest, candidate.problem, limits));
-  for (CompiledRule& rule : rules) {
-    FATUNE_TRY(std::string reason, rule.broken_reason(positions));
+  for (std::size_t i = 0; i < rules.size(); ++i) {  // the constraints come first, in their order
+    const bool prunes = i < manifest.constraints.size() && manifest.constraints[i].prunes;
+    if (prunes && strictness == Strictness::kNecessary) continue;
+    FATUNE_TRY(std::string reason, rules[i].broken_reason(positions));
     if (!reason.empty()) return reason;
   }
   return std::string();

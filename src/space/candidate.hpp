@@ -57,7 +57,11 @@ struct LaunchPlan {
 Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& limits);
 /// Why the config cannot run: first broken constraint with its reason, or the device limit
 /// exceeded; empty when it can.
-Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits);
+/// `kNecessary` leaves out the constraints that only prune: a finalist is right on problems for
+/// which it would be a poor choice.
+enum class Strictness { kAll, kNecessary };
+Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits,
+                                      Strictness strictness = Strictness::kAll);
 
 Json to_json(const LaunchPlan& plan);
 Result<LaunchPlan> launch_plan_from_json(const Json& object, const std::string& where);

@@ -158,10 +158,11 @@ Result<std::vector<Rule>> parse_rules(const Fields& fields, std::string_view key
   FATUNE_TRY(const std::vector<Fields> list, fields.objects_or_empty(key));
   std::vector<Rule> rules;
   for (const Fields& item : list) {
-    FATUNE_TRY_STATUS(item.only({"require", "why"}));
+    FATUNE_TRY_STATUS(item.only({"require", "why", "prunes"}));
     Rule rule;
     FATUNE_TRY(rule.require, item.text("require"));
     FATUNE_TRY(rule.why, parse_words(item, "why"));
+    FATUNE_TRY(rule.prunes, item.boolean_or("prunes", false));
     rule.where = place(item, "require");
     rules.push_back(std::move(rule));
   }

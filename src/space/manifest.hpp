@@ -21,7 +21,8 @@ namespace fatune {
 struct Rule {
   std::string require;
   std::string why;
-  std::string where;  ///< file and field
+  std::string where;    ///< file and field
+  bool prunes = false;  ///< a config that breaks it is right but pointless
 };
 
 struct Parameter {

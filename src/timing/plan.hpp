@@ -7,7 +7,7 @@ namespace fatune {
 
 /// When a series of samples ends.
 struct StopLimits {
-  int min_samples = 10;       ///< chosen: the quartiles of fewer say little
+  int min_samples = 20;       ///< chosen: compiling the next candidate takes longer
   int max_samples = 100;      ///< chosen
   Micros gpu_budget{60'000};  ///< device time of all samples together
   double relative_error =
@@ -19,8 +19,7 @@ struct StopLimits {
 struct SamplingPlan {
   int estimate_launches = 3;  ///< single launches that tell how long one takes; they warm up, too
   Micros warmup_time{2'000};  ///< of replays before the first sample, so that clocks have risen
-  Micros graph_time{
-      200};  ///< a replay lasts about this long: 0.5 us of event jitter is then 0.25 %
+  Micros graph_time{400};     ///< of a replay: 0.5 us of event jitter is then 0.13 %
   int max_graph_launches = 256;
   double flush_factor =
       2.0;  ///< bytes overwritten before a cold launch, in multiples of the L2 cache

@@ -111,7 +111,7 @@ Status sweep_problems(const SweepOptions& options, const std::vector<KernelRef>&
                                  options.finalists, options.finals, known_good};
     auto swept = sweep_problem(request, run);
     if (!swept)
-      return with_context(std::move(swept).error(), "while sweeping " + describe(problem.problem));
+      return with_context(std::move(swept).error(), "sweeping " + describe(problem.problem));
     result.problems.push_back(*std::move(swept));
     result.seconds = run.clock.now();
     FATUNE_TRY_STATUS(save_best(result));

@@ -9,7 +9,7 @@ Result<GuardedBuffer> GuardedBuffer::make(const gpu::Context& context, std::stri
                                           std::size_t bytes, std::uint8_t guard, CUstream stream) {
   GuardedBuffer buffer;
   auto memory = gpu::make_buffer(context, bytes + 2 * kBandBytes);
-  if (!memory) return with_context(std::move(memory).error(), "while making room for " + name);
+  if (!memory) return with_context(std::move(memory).error(), "making room for " + name);
   buffer.memory_ = *std::move(memory);
   buffer.name_ = std::move(name);
   buffer.bytes_ = bytes;

@@ -8,6 +8,7 @@ an empty cache and without colours; `$DATA` is tests/data and `$FAKE` this folde
 before the comparison: the folder by `.`, durations, dates and the version of fatune. --approve writes what was printed.
 """
 import argparse
+import ctypes
 import difflib
 import os
 import pathlib
@@ -24,6 +25,14 @@ REPLACEMENTS = [
     (re.compile(r"fatune \d+\.\d+\.\d+"), "fatune VERSION"),
     (re.compile(r'"fatune": "\d+\.\d+\.\d+"'), '"fatune": "VERSION"'),
 ]
+
+
+def has_driver():
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def normalise(text, folder, extra):
@@ -58,6 +67,8 @@ def main():
     args = parser.parse_args()
     cases = sorted((HERE / "cases").glob("*.case"))
     cases = [case for case in cases if not args.names or case.stem in args.names]
+    if has_driver():  # elsewhere these words come from the system
+        cases = [case for case in cases if not case.stem.endswith("_without_driver")]
     if not cases:
         sys.exit("no case of that name")
     failed = []

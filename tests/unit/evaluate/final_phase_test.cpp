@@ -74,7 +74,7 @@ TEST_CASE("finals verify everywhere, then time everybody in aligned rounds") {
     CHECK(*record.hot->ci95_high_us >= record.hot->median_us);
   }
   CHECK(records[0].hot->launches_per_sample == 20);
-  CHECK(records[0].verification->gates == std::vector<std::string>{"launch", "edge_problems"});
+  CHECK(records[0].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
   CHECK(records[2].verification->gates == std::vector<std::string>{"launch"});
   CHECK(records[0].id.size() == 16);
 }
