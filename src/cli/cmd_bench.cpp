@@ -8,11 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "cli/catalog.hpp"
-#include "cli/chosen.hpp"
-#include "cli/device_choice.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/session.hpp"
 #include "cli/sweep_plan.hpp"
 #include "problem/work.hpp"
 #include "report/table.hpp"
@@ -46,19 +44,12 @@ std::vector<Contestant> contestants_of(const Candidate& candidate, const KernelR
   return rows;
 }
 
-Result<std::vector<Measured>> measure(const std::vector<ChosenCandidate>& chosen,
-                                      const FinalPlan& plan, const KernelRef& reference,
-                                      Evaluator& evaluator) {
+Result<std::vector<Measured>> measure(const Session& session, const FinalPlan& plan) {
   std::vector<Measured> results;
-  for (const ChosenCandidate& entry : chosen) {
-    const Manifest& manifest = entry.candidate.kernel->manifest;
-    FATUNE_TRY(const std::string reason, unsupported_reason(manifest, entry.candidate.problem,
-                                                            evaluator.environment().limits));
-    if (!reason.empty())
-      return usage_error(manifest.name + " cannot do " + describe(entry.candidate.problem) + ": " +
-                         reason);
-    FATUNE_TRY_STATUS(evaluator.begin_problem(entry.candidate.problem, {}));
-    FATUNE_TRY(auto rows, evaluator.finals(contestants_of(entry.candidate, reference), plan));
+  for (const ChosenCandidate& entry : session.chosen) {
+    FATUNE_TRY_STATUS(begin_candidate(entry.candidate, *session.evaluator));
+    const auto contestants = contestants_of(entry.candidate, session.reference);
+    FATUNE_TRY(auto rows, session.evaluator->finals(contestants, plan));
     results.push_back({entry.problem_name, std::move(rows)});
   }
   return results;
@@ -130,17 +121,12 @@ Result<FinalPlan> final_plan(const BenchArgs& args) {
 
 Result<int> bench(const BenchArgs& args, const Settings& settings) {
   FATUNE_TRY(const FinalPlan plan, final_plan(args));
-  FATUNE_TRY(const auto catalog, load_catalog(settings));
-  FATUNE_TRY(const auto chosen, resolve_choice(args.choice, catalog));
-  FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
-  FATUNE_TRY(const KernelRef reference, reference_kernel(catalog));
-  FATUNE_TRY(auto evaluator, open_evaluator({device, reference, {}, 0}, settings));
-  FATUNE_TRY(const auto results, measure(chosen, plan, reference, *evaluator));
-  const std::string notice = recorded_notice(device, evaluator->environment());
+  FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
+  FATUNE_TRY(const auto results, measure(session, plan));
   if (args.common.json) {
-    print_json(bench_json(results, evaluator->environment()));
+    print_json(bench_json(results, session.evaluator->environment()));
   } else {
-    print(notice.empty() ? bench_text(results) : notice + "\n" + bench_text(results) + notice);
+    print_with_notice(session, bench_text(results));
   }
   for (const Measured& result : results) {
     if (result.rows.empty() || !result.rows.front().hot) return kAnswerIsNo;

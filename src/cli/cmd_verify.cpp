@@ -7,11 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "cli/catalog.hpp"
-#include "cli/chosen.hpp"
-#include "cli/device_choice.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/session.hpp"
 #include "report/table.hpp"
 
 namespace fatune::cli {
@@ -28,21 +26,15 @@ struct Verified {
   FinalRecord record;
 };
 
-Result<std::vector<Verified>> verify_all(const std::vector<ChosenCandidate>& chosen,
-                                         Evaluator& evaluator) {
+Result<std::vector<Verified>> verify_all(const Session& session) {
+  FinalPlan gates_only;
+  gates_only.rounds = 0;
   std::vector<Verified> results;
-  for (const ChosenCandidate& entry : chosen) {
-    const Manifest& manifest = entry.candidate.kernel->manifest;
-    FATUNE_TRY(const std::string reason, unsupported_reason(manifest, entry.candidate.problem,
-                                                            evaluator.environment().limits));
-    if (!reason.empty())
-      return usage_error(manifest.name + " cannot do " + describe(entry.candidate.problem) + ": " +
-                         reason);
-    FATUNE_TRY_STATUS(evaluator.begin_problem(entry.candidate.problem, {}));
-    FinalPlan plan;
-    plan.rounds = 0;
+  for (const ChosenCandidate& entry : session.chosen) {
+    FATUNE_TRY_STATUS(begin_candidate(entry.candidate, *session.evaluator));
+    const std::string impl = "fatune:" + entry.candidate.kernel->manifest.name;
     FATUNE_TRY(auto records,
-               evaluator.finals({{"fatune:" + manifest.name, "finalist", entry.candidate}}, plan));
+               session.evaluator->finals({{impl, "finalist", entry.candidate}}, gates_only));
     for (FinalRecord& record : records) results.push_back({entry.problem_name, std::move(record)});
   }
   return results;
@@ -89,18 +81,12 @@ std::string results_text(const std::vector<Verified>& results) {
 }
 
 Result<int> verify(const VerifyArgs& args, const Settings& settings) {
-  FATUNE_TRY(const auto catalog, load_catalog(settings));
-  FATUNE_TRY(const auto chosen, resolve_choice(args.choice, catalog));
-  FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
-  FATUNE_TRY(const KernelRef reference, reference_kernel(catalog));
-  FATUNE_TRY(auto evaluator, open_evaluator({device, reference, {}, 0}, settings));
-  FATUNE_TRY(const auto results, verify_all(chosen, *evaluator));
-  const std::string notice = recorded_notice(device, evaluator->environment());
+  FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
+  FATUNE_TRY(const auto results, verify_all(session));
   if (args.common.json) {
     print_json(results_json(results));
   } else {
-    print(notice.empty() ? results_text(results)
-                         : notice + "\n" + results_text(results) + notice + "\n");
+    print_with_notice(session, results_text(results));
   }
   for (const Verified& result : results) {
     if (!passed(result.record)) return kAnswerIsNo;

@@ -21,6 +21,7 @@ struct Hall {
     return measured(10);
   };
   Json begun;
+  int finalist_tile = 1;
 
   Hall() {
     link->answer = [this](const Json& order) -> std::vector<Json> {
@@ -49,10 +50,11 @@ struct Hall {
   std::vector<FinalRecord> finals(const FinalPlan& plan = {}) {
     const FinalSetting setting{compiler, worker,    {naive, *typical_limits(Arch{90, 'a'}), 10},
                                {},       "options", nullptr};
-    auto records = FinalPhase(setting, problem, plan)
-                       .run({{"fatune:k", "finalist", make_candidate(kernel, 1, problem)},
-                             {"fatune:k", "default", make_candidate(kernel, 2, problem)},
-                             {"naive", "baseline", make_candidate(naive, 2, problem)}});
+    auto records =
+        FinalPhase(setting, problem, plan)
+            .run({{"fatune:k", "finalist", make_candidate(kernel, finalist_tile, problem)},
+                  {"fatune:k", "default", make_candidate(kernel, 2, problem)},
+                  {"naive", "baseline", make_candidate(naive, 2, problem)}});
     FATUNE_CHECK(records, "the fake final phase runs");
     return *records;
   }
@@ -104,4 +106,22 @@ TEST_CASE("without edge problems only the problem itself is begun") {
   int begins = 0;
   for (const Json& order : hall.link->orders) begins += message_type(order) == "begin";
   CHECK(begins == 1);
+}
+
+TEST_CASE("no rounds: the gates alone") {
+  Hall hall;
+  const auto records = hall.finals({.rounds = 0});
+  CHECK(records[0].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK_FALSE(records[0].hot);
+  for (const Json& order : hall.link->orders) CHECK(message_type(order) != "rounds");
+}
+
+TEST_CASE("a config that the problem itself rules out is infeasible, and says why") {
+  Hall hall;
+  hall.finalist_tile = 7;
+  const auto records = hall.finals();
+  CHECK(records[0].outcome == Outcome::kInfeasible);
+  CHECK(records[0].reason == "breaks TILE != 7: seven is no good here");
+  CHECK_FALSE(records[0].hot);
+  CHECK(records[1].outcome == Outcome::kMeasured);
 }

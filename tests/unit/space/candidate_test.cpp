@@ -189,6 +189,18 @@ TEST_CASE("the first reason a config cannot run is given in words") {
         "has tensor-map rows of 256 bytes, a swizzle of 128 bytes allows no longer one");
 }
 
+TEST_CASE("a constraint that only prunes binds searches, not what is merely run") {
+  const std::string text =
+      sample_with("{\"require\": \"BLOCK_M >= 2", "{\"prunes\": true, \"require\": \"BLOCK_M >= 4");
+  const KernelRef kernel = sample_kernel(text);
+  REQUIRE(kernel->manifest.constraints.front().prunes);
+  REQUIRE_FALSE(kernel->manifest.constraints.back().prunes);
+  const Candidate candidate{kernel, default_config(kernel->manifest), kMission};
+  const DeviceLimits limits = limits_of("90a");
+  CHECK(*infeasible_reason(candidate, limits) == "breaks BLOCK_M >= 4 * BLOCK_N: tiles are tall");
+  CHECK(infeasible_reason(candidate, limits, Strictness::kNecessary)->empty());
+}
+
 TEST_CASE("tensors and scratch must fit a device whose memory is known") {
   DeviceLimits limits = limits_of("80");
   limits.memory_bytes = 1 << 20;

@@ -5,10 +5,10 @@
 
 using namespace fatune;
 
-TEST_CASE("a replay lasts about 200 microseconds") {
+TEST_CASE("a replay lasts about 400 microseconds") {
   const SamplingPlan plan;
-  CHECK(launches_per_replay(plan, Micros(10)) == 20);
-  CHECK(launches_per_replay(plan, Micros(11)) == 19);
+  CHECK(launches_per_replay(plan, Micros(10)) == 40);
+  CHECK(launches_per_replay(plan, Micros(11)) == 37);
   CHECK(launches_per_replay(plan, Micros(5000)) == 1);
   CHECK(launches_per_replay(plan, Micros(0.1)) == 256);
   CHECK(launches_per_replay(plan, Micros(0)) == 256);

@@ -1,0 +1,37 @@
+// session.cpp - resolves configs, opens the device, and prints around its notice.
+#include "cli/session.hpp"
+
+#include "cli/catalog.hpp"
+#include "cli/device_choice.hpp"
+#include "cli/output.hpp"
+
+namespace fatune::cli {
+
+Result<Session> open_session(const ChoiceArgs& choice, const std::string& device,
+                             const Settings& settings) {
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  Session session;
+  FATUNE_TRY(session.chosen, resolve_choice(choice, catalog));
+  FATUNE_TRY(const DeviceChoice chosen_device, choose_device(device));
+  FATUNE_TRY(session.reference, reference_kernel(catalog));
+  FATUNE_TRY(session.evaluator,
+             open_evaluator({chosen_device, session.reference, {}, 0}, settings));
+  session.notice = recorded_notice(chosen_device, session.evaluator->environment());
+  return session;
+}
+
+Status begin_candidate(const Candidate& candidate, Evaluator& evaluator) {
+  const Manifest& manifest = candidate.kernel->manifest;
+  FATUNE_TRY(const std::string reason,
+             unsupported_reason(manifest, candidate.problem, evaluator.environment().limits));
+  if (!reason.empty()) {
+    return usage_error(manifest.name + " cannot do " + describe(candidate.problem) + ": " + reason);
+  }
+  return evaluator.begin_problem(candidate.problem, {});
+}
+
+void print_with_notice(const Session& session, const std::string& text) {
+  print(session.notice.empty() ? text : session.notice + "\n" + text + session.notice);
+}
+
+}  // namespace fatune::cli

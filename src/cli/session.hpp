@@ -1,0 +1,29 @@
+// session.hpp - a choice of configs and a device, opened: what bench and verify start from.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cli/chosen.hpp"
+#include "cli/settings.hpp"
+#include "evaluate/evaluator.hpp"
+
+namespace fatune::cli {
+
+struct Session {
+  std::vector<ChosenCandidate> chosen;
+  KernelRef reference;
+  std::unique_ptr<Evaluator> evaluator;
+  std::string notice;  ///< of a recorded device: the first and last line; empty on a GPU
+};
+Result<Session> open_session(const ChoiceArgs& choice, const std::string& device,
+                             const Settings& settings);
+/// Makes the device ready for the candidate's problem; a kernel that cannot do it is a usage error
+/// with the reason.
+Status begin_candidate(const Candidate& candidate, Evaluator& evaluator);
+/// Prints the text between the notices.
+void print_with_notice(const Session& session, const std::string& text);
+
+}  // namespace fatune::cli
