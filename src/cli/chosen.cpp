@@ -19,7 +19,7 @@ Result<std::vector<ChosenCandidate>> from_kernel(const ChoiceArgs& args,
   FATUNE_TRY(const auto problems, resolve_problems(args.problem));
   std::vector<ChosenCandidate> chosen;
   for (const NamedProblem& named : problems) {
-    chosen.push_back({named.name, {kernel, default_config(kernel->manifest), named.problem}});
+    chosen.push_back({label(named), {kernel, default_config(kernel->manifest), named.problem}});
   }
   return chosen;
 }
@@ -35,10 +35,10 @@ Result<std::vector<ChosenCandidate>> from_file(const ChoiceArgs& args,
     if (names_problem(args.problem) || !entry.problem) {
       FATUNE_TRY(problems, resolve_problems(args.problem));
     } else {
-      problems.push_back({entry.name.empty() ? slug(*entry.problem) : entry.name, *entry.problem});
+      problems.push_back({entry.name, *entry.problem});
     }
     for (const NamedProblem& named : problems)
-      chosen.push_back({named.name, {kernel, config, named.problem}});
+      chosen.push_back({label(named), {kernel, config, named.problem}});
   }
   return chosen;
 }

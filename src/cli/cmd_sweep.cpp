@@ -72,7 +72,7 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   ready.options.out = !args.resume.empty() ? std::filesystem::path(args.resume)
                       : !args.out.empty()
                           ? std::filesystem::path(args.out)
-                          : default_folder(ready.options.plan.problems.front().name);
+                          : default_folder(slug(ready.options.plan.problems.front().problem));
   ready.options.finals.seed = ready.options.plan.seed;
   if (args.compile_only) return ready;
   FATUNE_TRY(ready.reference, reference_kernel(catalog));

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/problems.hpp"
 #include "compile/pool.hpp"
 #include "report/table.hpp"
 #include "search/strategy.hpp"
@@ -165,7 +166,7 @@ Result<int> compile_only(const CompileOnly& request, const RunPlan& plan,
         return usage_error(kernel->manifest.name + " cannot do " + describe(named.problem) + ": " +
                            reason);
       FATUNE_TRY(const Space space, Space::build(kernel, named.problem, limits));
-      FATUNE_TRY(auto compiled, compile_space(space, named.name, limits, plan, pool));
+      FATUNE_TRY(auto compiled, compile_space(space, label(named), limits, plan, pool));
       for (CompiledConfig& entry : compiled) results.push_back(std::move(entry));
     }
   }

@@ -47,6 +47,10 @@ std::string suite_names() {
 
 }  // namespace
 
+std::string label(const NamedProblem& named) {
+  return (named.name.empty() ? "" : named.name + " ") + describe(named.problem);
+}
+
 std::string slug(const Problem& p) {
   std::string text = std::to_string(p.batch) + "-" + std::to_string(p.heads) + "-" +
                      std::to_string(p.seq_q) + "-" + std::to_string(p.head_dim);
@@ -84,7 +88,7 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args) {
   std::vector<NamedProblem> problems;
   for (const std::string& shape : args.shapes) {
     FATUNE_TRY(const Problem problem, resolve_shape(shape, args));
-    problems.push_back({slug(problem), problem});
+    problems.push_back({"", problem});
   }
   return problems;
 }

@@ -10,9 +10,11 @@
 
 namespace fatune::cli {
 
-/// At least one problem. Errors name the flag. Without --shape and --suite it is a usage error with
-/// the mission shape as example.
+/// At least one problem; those of --shape have no name. Errors name the flag. Without --shape and
+/// --suite it is a usage error with the mission shape as example.
 Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args);
+/// "mission 4,8,512,64 f16", or without a name "4,8,512,64 f16".
+std::string label(const NamedProblem& named);
 /// "4-8-512-64-f16-causal": names a problem in folders.
 std::string slug(const Problem& problem);
 /// A built-in suite, or one from a file.
