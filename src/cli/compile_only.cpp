@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/interrupt.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
@@ -146,6 +147,31 @@ std::string summary_text(const std::vector<CompiledConfig>& results) {
   return text;
 }
 
+/// Everything of one problem. Kernels that cannot do it are left out; when none can, that is an
+/// error with their reasons.
+Result<std::vector<CompiledConfig>> compile_problem(const NamedProblem& named,
+                                                    const std::vector<KernelRef>& kernels,
+                                                    const DeviceLimits& limits, const RunPlan& plan,
+                                                    CompilePool& pool) {
+  std::vector<CompiledConfig> results;
+  std::vector<std::string> left_out;
+  for (const KernelRef& kernel : kernels) {
+    FATUNE_TRY(const std::string reason,
+               unsupported_reason(kernel->manifest, named.problem, limits));
+    if (!reason.empty()) {
+      left_out.push_back(kernel->manifest.name + " cannot do " + describe(named.problem) + " on " +
+                         name(limits.arch) + ": " + reason);
+      continue;
+    }
+    FATUNE_TRY(const Space space, Space::build(kernel, named.problem, limits));
+    FATUNE_TRY(auto compiled, compile_space(space, label(named), limits, plan, pool));
+    for (CompiledConfig& entry : compiled) results.push_back(std::move(entry));
+  }
+  if (left_out.size() == kernels.size()) return usage_error(join(left_out, "\n  "));
+  for (const std::string& reason : left_out) log::info("left out: " + reason);
+  return results;
+}
+
 }  // namespace
 
 Result<int> compile_only(const CompileOnly& request, const RunPlan& plan,
@@ -159,16 +185,8 @@ Result<int> compile_only(const CompileOnly& request, const RunPlan& plan,
   FATUNE_TRY(CompilePool pool, CompilePool::start(options));
   std::vector<CompiledConfig> results;
   for (const NamedProblem& named : plan.problems) {
-    for (const KernelRef& kernel : kernels) {
-      FATUNE_TRY(const std::string reason,
-                 unsupported_reason(kernel->manifest, named.problem, limits));
-      if (!reason.empty())
-        return usage_error(kernel->manifest.name + " cannot do " + describe(named.problem) + ": " +
-                           reason);
-      FATUNE_TRY(const Space space, Space::build(kernel, named.problem, limits));
-      FATUNE_TRY(auto compiled, compile_space(space, label(named), limits, plan, pool));
-      for (CompiledConfig& entry : compiled) results.push_back(std::move(entry));
-    }
+    FATUNE_TRY(auto compiled, compile_problem(named, kernels, limits, plan, pool));
+    for (CompiledConfig& entry : compiled) results.push_back(std::move(entry));
   }
   if (settings.json) {
     print_json(results_json(results, name(arch), pool.compiler_version()));

@@ -8,7 +8,7 @@ std::string_view name(Objective objective) { return objective == Objective::kHot
 Result<Objective> parse_objective(std::string_view text) {
   if (text == "hot") return Objective::kHot;
   if (text == "cold") return Objective::kCold;
-  return usage_error("unknown objective '" + std::string(text) + "' (hot, cold)");
+  return usage_error("--objective: '" + std::string(text) + "' is neither hot nor cold");
 }
 
 }  // namespace fatune
