@@ -31,7 +31,7 @@ Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::
   const std::vector<std::string> names = names_of(catalog);
   const auto nearest = nearest_name(name, names);
   return usage_error("--kernel: there is no kernel '" + name + "'" +
-                     (nearest ? "; did you mean " + *nearest + "?" : ".") + " known are " +
+                     (nearest ? "; did you mean " + *nearest + "?" : ".") + " The kernels are " +
                      join(names, ", "));
 }
 

@@ -118,7 +118,6 @@ std::string excluded(const ProblemResult& problem, const SweepResult& run) {
       "Ruled out before compilation: " + std::to_string(problem.raw_points - problem.valid_points) +
       " of " + std::to_string(problem.raw_points) + " configs" + skip_mark(run) + "\n";
   std::vector<RuledOut> rules = problem.ruled_out;
-  std::erase_if(rules, [](const RuledOut& rule) { return rule.points == 0; });
   std::stable_sort(rules.begin(), rules.end(),
                    [](const RuledOut& a, const RuledOut& b) { return a.points > b.points; });
   Table table({{"configs", Align::kRight}, {"why"}});
