@@ -1,13 +1,23 @@
 #!/usr/bin/env bash
 # evidence.sh - measures on this machine's GPU what results/ and configs/recorded/ hold.
 #
-#   tools/evidence.sh FATUNE OUT [PEERS]
+#   tools/evidence.sh FATUNE OUT [--external-dir DIR] [STEP...]
 #
-# FATUNE: the program. OUT: an empty folder. PEERS: a command that measures other implementations, before and after, and
-# writes OUT/sdpa.json. Every sweep starts from an empty compilation cache unless its name says otherwise.
+# FATUNE: the program. OUT: a folder; a step that was interrupted goes on from there. DIR: where the programs of
+# configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
+# compilation cache unless its name says otherwise. tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-fatune=$1 out=$2 peers=${3:-}
+fatune=$1 out=$2
+shift 2
+externals=()
+if [[ ${1:-} == --external-dir ]]; then
+  externals=(--external-dir "$2")
+  shift 2
+fi
+steps=("$@")
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile suite-mission suite-fa3)
+mkdir -p "$out"
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
 
@@ -18,15 +28,44 @@ timed() {  # timed NAME COMMAND...: runs it, keeps what it prints, and notes the
   local code=$?
   printf '%-24s exit %d  %6.1f s\n' "$name" "$code" "$(( ($(date +%s%N) - start) / 1000000 ))e-3" | tee -a "$out/times.txt"
 }
-sweep() { local name=$1; shift; timed "$name" "$fatune" sweep "$@" --out "$out/$name" --cache "$cache/$name"; }
+json() { local name=$1; shift; timed "$name" "$fatune" "$@" --json; mv "$out/$name.txt" "$out/$name.json"; }
+sweep() {
+  local name=$1
+  shift
+  if [[ -e $out/$name/journal.jsonl ]]; then
+    timed "$name" "$fatune" sweep --resume "$out/$name" --cache "$cache/$name" "${externals[@]}"
+  else
+    timed "$name" "$fatune" sweep "$@" --out "$out/$name" --cache "$cache/${CACHE:-$name}" "${externals[@]}"
+  fi
+}
+
+torch=torch:flash,torch:cudnn,torch:efficient,torch:math
+rivals=naive,cublas,hybrid_qkt,hybrid_pv,cudnn,cudnn:best,$torch
+kernels=fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma
+
+run_step() {
+  case $1 in
+    doctor) timed doctor "$fatune" doctor "${externals[@]}" ;;
+    mission) sweep mission --shape 4,8,512,64 ;;
+    long) sweep long --shape 1,8,4096,64 ;;
+    full-cache) CACHE=mission sweep mission-full-cache --shape 4,8,512,64 ;;
+    exhaustive) sweep exhaustive --shape 4,8,512,64 --kernel $kernels --strategy exhaustive --record-cold --baselines $rivals,external:fa3 ;;
+    selftest) json selftest verify --selftest ;;
+    gate)
+      for turn in 1 2; do
+        json gate-$turn gate --candidate "$out/mission/best.json" --baseline torch:flash,torch:math,torch:cudnn,cudnn
+        json bench-$turn bench --config "$out/mission/best.json" --impl cudnn,torch:cudnn,torch:flash
+      done
+      json gate-tie gate --candidate fa_mma --baseline fatune:fa_mma --shape 4,8,512,64 ;;
+    profile)
+      for name in mission long; do json profile-$name profile --config "$out/$name/best.json"; done
+      json profile-hybrid profile --kernel hybrid_qkt --shape 4,8,512,64 ;;
+    suite-mission) sweep suite-mission --suite mission --budget 150 --baselines $rivals,external:fa3 ;;
+    suite-fa3) sweep suite-fa3 --suite fa3 --budget 24 --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
+    *) echo "evidence.sh: there is no step '$1'" >&2; exit 2 ;;
+  esac
+}
 
 date -u +%F >"$out/date.txt"
-timed doctor "$fatune" doctor
-[[ -n $peers ]] && timed peers-before bash -c "$peers" && mv "$out"/sdpa.json "$out/peers-before.json"
-sweep mission --shape 4,8,512,64
-sweep long --shape 1,8,4096,64
-timed mission-full-cache "$fatune" sweep --shape 4,8,512,64 --out "$out/mission-full-cache" --cache "$cache/mission"
-timed faults python3 "$root/tests/gpu/faults_test.py" --fatune "$fatune" --out "$out/faults.json"
-sweep exhaustive --shape 4,8,512,64 --kernel fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma --strategy exhaustive --record-cold
-[[ -n $peers ]] && timed peers-after bash -c "$peers" && mv "$out"/sdpa.json "$out/peers-after.json"
-gzip -9f "$out"/*/journal.jsonl
+for step in "${steps[@]}"; do run_step "$step"; done
+gzip -9kf "$out"/*/journal.jsonl

@@ -1,4 +1,4 @@
-// checks.cu - memory to findings: bytes that differ from a pattern, and a checksum.
+// checks.cu - memory to findings: bytes that differ from a pattern, and a checksum; swaps memory.
 // Not an attention kernel: compiled by itself, without macros, and launched around every candidate.
 
 using u8 = unsigned char;
@@ -34,4 +34,24 @@ extern "C" __global__ void check_sum(const u8* data, u64 bytes, u64* findings) {
 #pragma unroll
   for (int lane = 16; lane > 0; lane /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lane);
   if (threadIdx.x % 32 == 0) atomicAdd(&findings[0], sum);
+}
+
+/// Exchanges two stretches of memory that do not overlap.
+extern "C" __global__ void swap_memory(u8* a, u8* b, u64 bytes) {
+  const u64 words = bytes / 4;
+  const u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+  const u64 first = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  unsigned* a_words = reinterpret_cast<unsigned*>(a);
+  unsigned* b_words = reinterpret_cast<unsigned*>(b);
+  for (u64 i = first; i < words; i += step) {
+    const unsigned word = a_words[i];
+    a_words[i] = b_words[i];
+    b_words[i] = word;
+  }
+  if (first != 0) return;
+  for (u64 i = words * 4; i < bytes; ++i) {
+    const u8 byte = a[i];
+    a[i] = b[i];
+    b[i] = byte;
+  }
 }

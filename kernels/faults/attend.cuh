@@ -4,6 +4,11 @@
 #include "common/prelude.cuh"
 #include "common/problem.cuh"
 
+// What a sum over keys is rounded to after every term.
+#ifndef ROUND_SUM
+#define ROUND_SUM(sum) (sum)
+#endif
+
 constexpr int kWarps = 4;
 constexpr int kColumns = ceil_div(HEAD_DIM, 32);  // columns of a lane: lane, lane + 32, ...
 constexpr i64 kRows = kHeadCount * SEQ_Q;
@@ -49,10 +54,10 @@ DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& whe
     largest = fmaxf(largest, score);
     const float shrink = expf(before - largest);
     const float weight = expf(score - largest);
-    sum = sum * shrink + weight;
+    sum = ROUND_SUM(sum * shrink + weight);
     for (int c = 0; c < kColumns; ++c) {
-      result.columns[c] =
-          result.columns[c] * shrink + weight * read_column(v + line, where.lane + 32 * c);
+      const float value = read_column(v + line, where.lane + 32 * c);
+      result.columns[c] = ROUND_SUM(result.columns[c] * shrink + weight * value);
     }
   }
   for (int c = 0; c < kColumns; ++c)

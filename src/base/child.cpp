@@ -31,7 +31,8 @@ struct Launch {
   std::vector<char*> environment;  // the same
   int channel = -1;
   int input = -1;
-  int errors = -1;   // where stdout and stderr go
+  int output = -1;
+  int errors = -1;
   int failure = -1;  // pipe that takes errno when the program cannot be started
   pid_t parent = 0;
 };
@@ -87,9 +88,10 @@ void close_from(int first) {
   const int failure = ::fcntl(launch.failure, F_DUPFD, 16);
   const int channel = ::fcntl(launch.channel, F_DUPFD, 16);
   const int input = ::fcntl(launch.input, F_DUPFD, 16);
+  const int output = ::fcntl(launch.output, F_DUPFD, 16);
   const int errors = ::fcntl(launch.errors, F_DUPFD, 16);
-  if (failure < 0 || channel < 0 || input < 0 || errors < 0) give_up(launch.failure);
-  const bool placed = ::dup2(input, STDIN_FILENO) >= 0 && ::dup2(errors, STDOUT_FILENO) >= 0 &&
+  if (failure < 0 || channel < 0 || input < 0 || output < 0 || errors < 0) give_up(launch.failure);
+  const bool placed = ::dup2(input, STDIN_FILENO) >= 0 && ::dup2(output, STDOUT_FILENO) >= 0 &&
                       ::dup2(errors, STDERR_FILENO) >= 0 &&
                       ::dup2(channel, Child::kChannelDescriptor) >= 0 &&
                       ::dup2(failure, kFailure) >= 0;
@@ -115,7 +117,7 @@ int read_failure(int pipe) {
   return count == static_cast<ssize_t>(sizeof reason) ? reason : 0;
 }
 
-/// Where the child's stdout and stderr go: the file, or a copy of our stderr.
+/// Where the child's stderr goes: the file, or a copy of our stderr.
 int open_errors(const ChildCommand& command) {
   if (command.stderr_file.empty()) return ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
   return ::open(command.stderr_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -146,12 +148,15 @@ Result<Child> Child::start(const ChildCommand& command) {
     return file_error(command.stderr_file.string() + ": cannot open for a worker's messages: " +
                       std::generic_category().message(errno));
   }
+  const int other_end = ends.second.descriptor();
+  const ChildTalk talk = command.talk;
   const Launch launch{.program = arguments[0].c_str(),
                       .arguments = pointers_to(arguments),
                       .environment = pointers_to(environment),
-                      .channel = ends.second.descriptor(),
-                      .input = input.raw(),
-                      .errors = errors.raw(),
+                      .channel = other_end,
+                      .input = talk == ChildTalk::kText ? other_end : input.raw(),
+                      .output = talk == ChildTalk::kMessages ? errors.raw() : other_end,
+                      .errors = talk == ChildTalk::kOutput ? other_end : errors.raw(),
                       .failure = failure_write.raw(),
                       .parent = ::getpid()};
   Child child;

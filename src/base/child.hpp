@@ -1,4 +1,4 @@
-// child.hpp - starts this program again as a worker process and ends it for sure.
+// child.hpp - starts this program again as a worker process, or another, and ends it for sure.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,19 @@
 
 namespace fatune {
 
+/// How a child and its parent talk.
+enum class ChildTalk {
+  kMessages,  ///< a Channel on descriptor 3; stdin is empty, stdout is joined to stderr
+  kText,      ///< stdin and stdout are the other end of channel().descriptor(), for any program
+  kOutput     ///< stdout and stderr are that, stdin is empty
+};
+
 struct ChildCommand {
   std::filesystem::path program;  ///< usually executable_path()
   std::vector<std::string> arguments{};
   std::vector<std::string> extra_environment{};  ///< "NAME=value"
   std::filesystem::path stderr_file{};           ///< empty: inherited
+  ChildTalk talk = ChildTalk::kMessages;
 };
 
 /// How a child ended.
@@ -27,9 +35,8 @@ struct ChildEnd {
 };
 std::string describe(const ChildEnd& end);
 
-/// A worker process in its own process group with a Channel on descriptor 3, stdin empty and stdout
-/// joined to stderr. Dies with the thread that started it (PR_SET_PDEATHSIG), so start it from one
-/// that lasts.
+/// A process in its own process group. Dies with the thread that started it (PR_SET_PDEATHSIG), so
+/// start it from one that lasts.
 class Child {
  public:
   static constexpr int kChannelDescriptor = 3;  ///< in the child

@@ -19,6 +19,14 @@ void add_common_options(CLI::App& command, CommonArgs& args) {
   command
       .add_option("--cache", args.cache, "Folder of the compilation cache [$XDG_CACHE_HOME/fatune]")
       ->type_name("DIR");
+  command
+      .add_option("--python", args.python,
+                  "The Python with PyTorch, for torch:* [$FATUNE_PYTHON, python3]")
+      ->type_name("PROGRAM");
+  command
+      .add_option("--external-dir", args.external_dirs,
+                  "Folder with your own descriptions of external programs (repeatable)")
+      ->type_name("DIR");
 }
 
 void add_problem_options(CLI::App& command, ProblemArgs& args) {

@@ -19,6 +19,8 @@ struct CommonArgs {
   std::vector<std::string> kernel_dirs;
   std::string nvrtc;
   std::string cache;
+  std::string python;
+  std::vector<std::string> external_dirs;
 };
 
 struct ProblemArgs {

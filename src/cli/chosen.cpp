@@ -6,7 +6,6 @@
 #include "base/text.hpp"
 #include "cli/catalog.hpp"
 #include "cli/problems.hpp"
-#include "tune/best.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -19,7 +18,8 @@ Result<std::vector<ChosenCandidate>> from_kernel(const ChoiceArgs& args,
   FATUNE_TRY(const auto problems, resolve_problems(args.problem));
   std::vector<ChosenCandidate> chosen;
   for (const NamedProblem& named : problems) {
-    chosen.push_back({label(named), {kernel, default_config(kernel->manifest), named.problem}});
+    chosen.push_back(
+        {label(named), {kernel, default_config(kernel->manifest), named.problem}, named.name});
   }
   return chosen;
 }
@@ -28,22 +28,45 @@ Result<std::vector<ChosenCandidate>> from_file(const ChoiceArgs& args,
                                                const std::vector<KernelRef>& catalog) {
   FATUNE_TRY(const std::vector<ChosenConfig> saved, load_best(args.config));
   std::vector<ChosenCandidate> chosen;
-  for (const ChosenConfig& entry : saved) {
-    FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, entry.kernel));
-    FATUNE_TRY(Config config, config_from_json(kernel->manifest, entry.config, args.config));
-    std::vector<NamedProblem> problems;
-    if (names_problem(args.problem) || !entry.problem) {
-      FATUNE_TRY(problems, resolve_problems(args.problem));
-    } else {
-      problems.push_back({entry.name, *entry.problem});
+  if (names_problem(args.problem) || !saved.front().problem) {
+    FATUNE_TRY(const auto problems, resolve_problems(args.problem));
+    for (const NamedProblem& named : problems) {
+      FATUNE_TRY(const ChosenConfig entry, config_for(saved, named.problem, args.config));
+      FATUNE_TRY(ChosenCandidate candidate, chosen_of(entry, named, args.config, catalog));
+      chosen.push_back(std::move(candidate));
     }
-    for (const NamedProblem& named : problems)
-      chosen.push_back({label(named), {kernel, config, named.problem}});
+    return chosen;
+  }
+  for (const ChosenConfig& entry : saved) {
+    if (!entry.problem) return usage_error(args.config + ": a config of it names no problem");
+    const NamedProblem named{entry.name, *entry.problem};
+    FATUNE_TRY(ChosenCandidate candidate, chosen_of(entry, named, args.config, catalog));
+    chosen.push_back(std::move(candidate));
   }
   return chosen;
 }
 
 }  // namespace
+
+Result<ChosenCandidate> chosen_of(const ChosenConfig& entry, const NamedProblem& problem,
+                                  const std::string& file, const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, entry.kernel));
+  FATUNE_TRY(Config config, config_from_json(kernel->manifest, entry.config, file));
+  return ChosenCandidate{
+      label(problem), {kernel, std::move(config), problem.problem}, problem.name};
+}
+
+Result<ChosenConfig> config_for(const std::vector<ChosenConfig>& saved, const Problem& problem,
+                                const std::string& file) {
+  std::vector<std::string> held;
+  for (const ChosenConfig& entry : saved) {
+    if (entry.problem == problem) return entry;
+    if (entry.problem) held.push_back(describe(*entry.problem));
+  }
+  if (saved.size() == 1) return saved.front();
+  return usage_error(file + " has no config for " + describe(problem) + "; it has those for " +
+                     join(held, "; "));
+}
 
 void add_choice_options(CLI::App& command, ChoiceArgs& args) {
   command.add_option("--config", args.config, "A best.json, or {\"kernel\":NAME,\"config\":{...}}")

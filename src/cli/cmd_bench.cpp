@@ -1,19 +1,27 @@
-// cmd_bench.cpp - measures configs against their kernel's default and the naive reference in
-// interleaved rounds.
+// cmd_bench.cpp - measures configs and implementations beside each other in interleaved rounds.
 #include "cli/cmd_bench.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/file.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
+#include "cli/baselines.hpp"
+#include "cli/bench_output.hpp"
+#include "cli/catalog.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/outside_options.hpp"
+#include "cli/problems.hpp"
 #include "cli/session.hpp"
 #include "cli/sweep_plan.hpp"
-#include "problem/work.hpp"
-#include "report/table.hpp"
+#include "cli/today.hpp"
+#include "tune/bench.hpp"
+#include "tune/suite_result.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -21,117 +29,123 @@ namespace {
 struct BenchArgs {
   CommonArgs common;
   ChoiceArgs choice;
+  std::string impls;
   std::string device = "auto";
   std::string rounds = "40";
   std::string seed = "42";
+  std::string out, suite_out;
 };
 
-struct Measured {
-  std::string problem_name;
-  std::vector<FinalRecord> rows;
-};
+bool has_choice(const BenchArgs& args) {
+  return !args.choice.config.empty() || !args.choice.kernel.empty();
+}
 
-std::vector<Contestant> contestants_of(const Candidate& candidate, const KernelRef& reference) {
-  const Manifest& manifest = candidate.kernel->manifest;
-  std::vector<Contestant> rows = {{"fatune:" + manifest.name, "finalist", candidate}};
-  const Candidate standard{candidate.kernel, default_config(manifest), candidate.problem};
-  if (!(standard.config == candidate.config))
-    rows.push_back({"fatune:" + manifest.name, "default", standard});
-  if (candidate.kernel != reference) {
-    const Config plain = default_config(reference->manifest);
-    rows.push_back({reference->manifest.name, "baseline", {reference, plain, candidate.problem}});
+std::string command_line(const BenchArgs& args) {
+  std::string text = "fatune bench";
+  if (!args.choice.config.empty()) text += " --config " + args.choice.config;
+  if (!args.choice.kernel.empty()) text += " --kernel " + args.choice.kernel;
+  if (!args.impls.empty()) text += " --impl " + args.impls;
+  text += repeat_options(args.choice.problem);
+  if (args.rounds != BenchArgs().rounds) text += " --rounds " + args.rounds;
+  return text + " --seed " + args.seed;
+}
+
+/// The candidate, its kernel's default, and the implementations asked for or else the reference.
+Result<std::vector<Contestant>> contestants_of(const ChosenCandidate* chosen,
+                                               const Problem& problem, const BenchArgs& args,
+                                               const Session& session, const Settings& settings) {
+  std::vector<Contestant> rows;
+  std::vector<std::string> impls;
+  if (!args.impls.empty()) {
+    FATUNE_TRY(impls, parse_implementations("--impl", args.impls));
   }
+  if (chosen != nullptr) {
+    const Candidate& candidate = chosen->candidate;
+    const Manifest& manifest = candidate.kernel->manifest;
+    rows.push_back({"fatune:" + manifest.name, "finalist", candidate, {}});
+    const Candidate standard{candidate.kernel, default_config(manifest), problem};
+    if (!(standard.config == candidate.config))
+      rows.push_back({"fatune:" + manifest.name, "default", standard, {}});
+    if (args.impls.empty() && candidate.kernel != session.reference)
+      impls.push_back(session.reference->manifest.name);
+  }
+  FATUNE_TRY(auto others,
+             baseline_contestants(impls, problem, session.catalog, outside_options(settings)));
+  rows.insert(rows.end(), others.begin(), others.end());
   return rows;
 }
 
-Result<std::vector<Measured>> measure(const Session& session, const FinalPlan& plan) {
-  std::vector<Measured> results;
-  for (const ChosenCandidate& entry : session.chosen) {
-    FATUNE_TRY_STATUS(begin_candidate(entry.candidate, *session.evaluator));
-    const auto contestants = contestants_of(entry.candidate, session.reference);
-    FATUNE_TRY(auto rows, session.evaluator->finals(contestants, plan));
-    results.push_back({entry.problem_name, std::move(rows)});
+Result<std::vector<BenchQuestion>> questions_of(const BenchArgs& args, const Session& session,
+                                                const Settings& settings) {
+  std::vector<BenchQuestion> questions;
+  for (const ChosenCandidate& chosen : session.chosen) {
+    const Problem& problem = chosen.candidate.problem;
+    FATUNE_TRY(auto rows, contestants_of(&chosen, problem, args, session, settings));
+    questions.push_back({{chosen.name, problem}, std::move(rows)});
   }
-  return results;
-}
-
-Json bench_json(const std::vector<Measured>& results, const Environment& environment) {
-  Json problems = Json::array();
-  for (const Measured& result : results) {
-    Json rows = Json::array();
-    for (const FinalRecord& row : result.rows) rows.push_back(to_json(Record(row)));
-    problems.push_back({{"name", result.problem_name}, {"rows", rows}});
+  if (has_choice(args)) return questions;
+  FATUNE_TRY(const auto problems, resolve_problems(args.choice.problem));
+  for (const NamedProblem& named : problems) {
+    FATUNE_TRY(auto rows, contestants_of(nullptr, named.problem, args, session, settings));
+    questions.push_back({named, std::move(rows)});
   }
-  return {{"schema", "fatune.bench/1"},
-          {"environment", to_json(environment)},
-          {"recorded", environment.recorded},
-          {"problems", problems}};
-}
-
-std::string interval(const Timing& t) {
-  if (!t.ci95_low_us || !t.ci95_high_us) return "";
-  return fixed(*t.ci95_low_us, 2) + " .. " + fixed(*t.ci95_high_us, 2);
-}
-
-std::vector<std::string> cells(const FinalRecord& row) {
-  if (!row.hot)
-    return {row.impl, row.role, std::string(name(row.outcome)), "", "", "", "", "", row.reason};
-  const double rate = (flops(row.problem) / to_seconds(Micros(row.hot->median_us))).value;
-  return {row.impl,
-          row.role,
-          fixed(row.hot->median_us, 2),
-          interval(*row.hot),
-          fixed(row.hot->q3_us - row.hot->q1_us, 3),
-          std::to_string(row.hot->samples),
-          row.cold ? fixed(row.cold->median_us, 2) : "",
-          fixed(rate, 1),
-          row.config.dump()};
-}
-
-std::string bench_text(const std::vector<Measured>& results) {
-  std::string text;
-  for (const Measured& result : results) {
-    Table table({{"impl"},
-                 {"role"},
-                 {"hot us", Align::kRight},
-                 {"95 % interval"},
-                 {"IQR", Align::kRight},
-                 {"n", Align::kRight},
-                 {"cold us", Align::kRight},
-                 {"TFLOP/s", Align::kRight},
-                 {"config"}});
-    for (const FinalRecord& row : result.rows) table.add(cells(row));
-    text += result.problem_name + "\n" + table.text() + "\n";
-  }
-  return text;
+  return questions;
 }
 
 Result<FinalPlan> final_plan(const BenchArgs& args) {
   FinalPlan plan;
-  const auto rounds = parse_integer(args.rounds);
-  if (!rounds || *rounds < 10 || *rounds > 10000) {
-    return usage_error("--rounds: '" + args.rounds +
-                       "' is not a number from 10 to 10000; fewer than 10 give no interval");
-  }
-  plan.rounds = static_cast<int>(*rounds);
+  FATUNE_TRY(plan.rounds, parse_rounds(args.rounds));
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
   plan.edge_problems = false;
   return plan;
 }
 
+Result<Session> open(const BenchArgs& args, const Settings& settings) {
+  if (has_choice(args)) return open_session(args.choice, args.device, settings);
+  if (args.impls.empty()) {
+    return usage_error("say what to measure: --config FILE, --kernel NAME or --impl LIST");
+  }
+  FATUNE_TRY(auto catalog, load_catalog(settings));
+  return open_session(std::move(catalog), args.device, settings);
+}
+
+/// A problem counts when its candidate was measured, or without one any implementation.
+bool measured(const BenchProblem& problem, const BenchArgs& args) {
+  const auto timed = [](const FinalRecord& row) {
+    return row.outcome == Outcome::kMeasured && row.hot.has_value();
+  };
+  if (problem.rows.empty()) return false;
+  if (has_choice(args)) return timed(problem.rows.front());
+  return std::any_of(problem.rows.begin(), problem.rows.end(), timed);
+}
+
+Status write_files(const BenchArgs& args, const BenchResult& result) {
+  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(bench_json(result))));
+  if (!args.suite_out.empty())
+    FATUNE_TRY_STATUS(replace_file(args.suite_out, dump_pretty(suite_json(result))));
+  return {};
+}
+
 Result<int> bench(const BenchArgs& args, const Settings& settings) {
   FATUNE_TRY(const FinalPlan plan, final_plan(args));
-  FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
-  FATUNE_TRY(const auto results, measure(session, plan));
-  if (args.common.json) {
-    print_json(bench_json(results, session.evaluator->environment()));
+  FATUNE_TRY(const Session session, open(args, settings));
+  FATUNE_TRY(const auto questions, questions_of(args, session, settings));
+  if (session.chosen.size() == 1)
+    FATUNE_TRY_STATUS(check_supported(session.chosen.front().candidate, *session.evaluator));
+  BenchResult result;
+  result.command = command_line(args);
+  result.date = today();
+  result.suite = args.choice.problem.suite;
+  FATUNE_TRY_STATUS(run_bench(questions, plan, *session.evaluator, result,
+                              [&] { return write_files(args, result); }));
+  if (settings.json) {
+    print_json(bench_json(result));
   } else {
-    print_with_notice(session, bench_text(results));
+    print_with_notice(session, bench_text(result));
   }
-  for (const Measured& result : results) {
-    if (result.rows.empty() || !result.rows.front().hot) return kAnswerIsNo;
-  }
-  return kDone;
+  const bool all = std::all_of(result.problems.begin(), result.problems.end(),
+                               [&](const BenchProblem& each) { return measured(each, args); });
+  return all ? kDone : kAnswerIsNo;
 }
 
 int run(const BenchArgs& args) {
@@ -146,15 +160,26 @@ int run(const BenchArgs& args) {
 Runner setup_bench(CLI::App& command) {
   auto args = std::make_shared<BenchArgs>();
   add_choice_options(command, args->choice);
+  command
+      .add_option("--impl", args->impls,
+                  "Implementations beside a config, or alone: cudnn,torch:flash [naive]")
+      ->type_name("LIST");
   command.add_option("--rounds", args->rounds, "Interleaved rounds")
       ->type_name("N")
       ->capture_default_str();
   command.add_option("--seed", args->seed, "Seed of the order and the intervals")
       ->type_name("N")
       ->capture_default_str();
+  command.add_option("--out", args->out, "Write every row and round (fatune.bench/1)")
+      ->type_name("FILE");
+  command
+      .add_option("--suite-out", args->suite_out,
+                  "Write a row a problem: best and baselines (fatune.suite/1)")
+      ->type_name("FILE");
   add_device_option(command, args->device);
   add_common_options(command, args->common);
-  add_example(command, "fatune bench --config results/h200/mission/best.json");
+  add_example(command,
+              "fatune bench --config results/h200/mission/best.json --impl cudnn,torch:flash");
   return [args] { return run(*args); };
 }
 

@@ -1,6 +1,8 @@
 // cmd_doctor.cpp - checks driver, GPUs, compiler, cache and tools; each miss comes with its remedy.
 #include "cli/cmd_doctor.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 
@@ -9,24 +11,22 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "baseline/availability.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/outside_options.hpp"
+#include "cli/quiet.hpp"
 #include "cli/settings.hpp"
 #include "cli/tools_on_path.hpp"
 #include "compile/pool.hpp"
 #include "compile/toolchain.hpp"
 #include "gpu/device.hpp"
 #include "gpu/telemetry.hpp"
-#include "record/measurement.hpp"
-#include "report/table.hpp"
 
 namespace fatune::cli {
 namespace {
 
-constexpr int kWarmGpuCelsius =
-    80;  // chosen: data-centre GPUs begin to slow down some degrees above
-
-enum class Health { kGood, kNote, kBad };
+enum class Health { kGood, kNote, kNoisy, kBad };
 
 struct Check {
   Health health = Health::kGood;
@@ -40,6 +40,8 @@ std::string_view word(Health health) {
       return "ok";
     case Health::kNote:
       return "note";
+    case Health::kNoisy:
+      return "noisy";
     case Health::kBad:
       return "missing";
   }
@@ -55,31 +57,12 @@ void check_quiet(const gpu::DeviceFacts& facts, Checks& checks) {
                       "clocks and throttling will not be recorded; NVML comes with the driver"});
     return;
   }
-  if (const auto others = telemetry.compute_processes(); !others.empty()) {
-    checks.push_back({Health::kNote, what,
-                      std::to_string(others.size()) + " other processes compute on it",
-                      "end them, or choose another GPU with --device cuda:N"});
-  }
-  const gpu::Reading now = telemetry.read();
-  const std::uint64_t slowed = now.throttle_reasons.value_or(0) & gpu::kSlowdownReasons;
-  if (slowed != 0) {
-    checks.push_back({Health::kNote, what, "slowed down: " + join(throttle_names(slowed), ", "),
-                      "let it cool or lift its power cap"});
-  }
-  if (now.temperature_c.value_or(0) >= kWarmGpuCelsius) {
-    checks.push_back({Health::kNote, what, std::to_string(*now.temperature_c) + " degrees C",
-                      "wait until it is cooler"});
-  }
-  if (telemetry.mig_enabled().value_or(false)) {
-    checks.push_back({Health::kNote, what, "MIG is on: the GPU is shared in slices",
-                      "numbers hold for this slice only"});
-  }
-  if (checks.back().what != what) {
-    const std::string clock =
-        now.sm_clock_mhz ? std::to_string(*now.sm_clock_mhz) + " MHz" : "clock unknown";
-    const std::string heat =
-        now.temperature_c ? ", " + std::to_string(*now.temperature_c) + " degrees C" : "";
-    checks.push_back({Health::kGood, what, "no other process, no throttling, " + clock + heat, ""});
+  const GpuWatch watch = watch_gpu(telemetry);
+  const std::vector<Noise> noise = gpu_noise(watch);
+  for (const Noise& each : noise) checks.push_back({Health::kNoisy, what, each.found, each.remedy});
+  if (noise.empty()) {
+    checks.push_back(
+        {Health::kGood, what, "no other process, no throttling, " + describe(watch), ""});
   }
 }
 
@@ -132,9 +115,15 @@ void check_compiler(const Settings& settings, Checks& checks) {
 }
 
 void check_machine(const Settings& settings, Checks& checks) {
-  checks.push_back({Health::kGood, "processor",
-                    std::to_string(std::thread::hardware_concurrency()) + " cores to compile with",
-                    ""});
+  const unsigned cores = std::thread::hardware_concurrency();
+  double load = 0;
+  const bool known = getloadavg(&load, 1) == 1;
+  if (const auto noise = known ? host_noise(load, cores) : std::nullopt) {
+    checks.push_back({Health::kNoisy, "processor", noise->found, noise->remedy});
+  } else {
+    checks.push_back(
+        {Health::kGood, "processor", std::to_string(cores) + " cores to compile with", ""});
+  }
   const auto probe = settings.cache / "doctor";
   auto made = make_directories(settings.cache);
   if (made) made = replace_file(probe, "writable\n");
@@ -148,11 +137,20 @@ void check_machine(const Settings& settings, Checks& checks) {
   }
 }
 
+/// Implementations to compare with; none of them is needed to tune.
+void check_implementations(const Settings& settings, Checks& checks) {
+  for (const Availability& each : availability(outside_options(settings))) {
+    const Health health = each.available ? Health::kGood : Health::kNote;
+    checks.push_back({health, each.impl, each.found, each.remedy});
+  }
+}
+
 Checks all_checks(const Settings& settings) {
   Checks checks;
   check_gpus(checks);
   check_compiler(settings, checks);
   check_machine(settings, checks);
+  check_implementations(settings, checks);
   for (const OptionalTool& tool : optional_tools()) {
     const auto found = find_tool(tool.name, settings.search.cuda_roots);
     if (found) {
@@ -164,6 +162,11 @@ Checks all_checks(const Settings& settings) {
   return checks;
 }
 
+bool is_quiet(const Checks& checks) {
+  return std::none_of(checks.begin(), checks.end(),
+                      [](const Check& check) { return check.health == Health::kNoisy; });
+}
+
 Json checks_json(const Checks& checks, bool able) {
   Json rows = Json::array();
   for (const Check& check : checks) {
@@ -172,7 +175,8 @@ Json checks_json(const Checks& checks, bool able) {
                     {"found", check.found},
                     {"remedy", check.remedy}});
   }
-  return {{"schema", "fatune.doctor/1"}, {"able", able}, {"checks", rows}};
+  return {
+      {"schema", "fatune.doctor/1"}, {"able", able}, {"quiet", is_quiet(checks)}, {"checks", rows}};
 }
 
 std::string checks_text(const Checks& checks, bool able) {
@@ -183,7 +187,9 @@ std::string checks_text(const Checks& checks, bool able) {
     text += label + check.what + ": " + check.found + "\n";
     if (!check.remedy.empty()) text += "         -> " + check.remedy + "\n";
   }
-  return text + (able ? "able to tune on a GPU\n" : "not able to tune on a GPU here\n");
+  text += able ? "able to tune on a GPU\n" : "not able to tune on a GPU here\n";
+  if (is_quiet(checks)) return text;
+  return text + "NOISY: small differences will drown; the lines above say what to do\n";
 }
 
 int run(const CommonArgs& args) {

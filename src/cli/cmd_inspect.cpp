@@ -10,7 +10,9 @@
 #include "base/text.hpp"
 #include "cli/catalog.hpp"
 #include "cli/chosen.hpp"
+#include "cli/cubin_census.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/open_pool.hpp"
 #include "cli/output.hpp"
 #include "compile/inert.hpp"
 #include "evaluate/device_evaluator.hpp"
@@ -24,6 +26,7 @@ struct InspectArgs {
   ChoiceArgs choice;
   std::string arch;
   bool inert = false;
+  bool census = false;
 };
 
 /// What is inspected: a kernel and problem, and one config where the user gave one.
@@ -50,7 +53,8 @@ Result<Subject> resolve_subject(const InspectArgs& args, const Settings& setting
   FATUNE_TRY(const DeviceLimits limits, inspected_limits(args.arch));
   Candidate& first = chosen.front().candidate;
   Subject subject{first.kernel, first.problem, std::nullopt, limits};
-  if (!args.choice.config.empty()) subject.config = std::move(first.config);
+  const bool of_config = !args.choice.config.empty() || args.census;
+  if (of_config) subject.config = std::move(first.config);
   return subject;
 }
 
@@ -106,13 +110,6 @@ Json effects_json(const std::vector<ParameterEffect>& effects) {
                     {"same", effect.same}});
   }
   return rows;
-}
-
-Result<CompilePool> open_pool(const Settings& settings) {
-  PoolOptions options;
-  options.cache = settings.cache;
-  options.search = settings.search;
-  return CompilePool::start(options);
 }
 
 Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
@@ -181,6 +178,10 @@ std::string triple(const std::int64_t (&v)[3]) {
 std::string launch_text(const LaunchPlan& plan) {
   Table table({{"entry"}, {"grid"}, {"block"}, {"cluster"}, {"dynamic shared", Align::kRight}});
   for (const StagePlan& stage : plan.stages) {
+    if (stage.gemm) {
+      table.add({describe(*stage.gemm), "-", "-", "-", "-"});
+      continue;
+    }
     table.add({stage.entry, triple(stage.grid), triple(stage.block), triple(stage.cluster),
                std::to_string(stage.shared_bytes)});
   }
@@ -221,14 +222,19 @@ Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
   FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, subject.limits));
   FATUNE_TRY(CompilePool pool, open_pool(settings));
   FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, subject.limits)));
+  CubinCensus census;
+  if (args.census && compiled.ok) census = census_of(compiled.cubin_path, settings);
   if (args.common.json) {
-    print_json(config_json(subject, plan, compiled));
+    Json result = config_json(subject, plan, compiled);
+    if (args.census && compiled.ok) result["census"] = to_json(census);
+    print_json(result);
   } else {
     print(subject.kernel->manifest.name + " " + describe(*subject.config) + "\nat " +
           describe(subject.problem) + " on " + name(subject.limits.arch) + "\n\n" +
           launch_text(plan));
     print(compiled.ok ? "\n" + resources_text(compiled)
                       : "\ncompile_error: " + compiled.problem + "\n" + compiled.log);
+    if (args.census && compiled.ok) print("\n" + census_text(census));
   }
   return compiled.ok ? kDone : kAnswerIsNo;
 }
@@ -252,6 +258,9 @@ Runner setup_inspect(CLI::App& command) {
       ->type_name("sm_XX");
   command.add_flag("--inert", args->inert,
                    "Compile neighbours and show which parameters change nothing");
+  command.add_flag("--census", args->census,
+                   "Count the instructions of a config, by a disassembler; with --kernel, of its "
+                   "default config");
   add_common_options(command, args->common);
   add_example(command, "fatune inspect --kernel fa_mma --shape 4,8,512,64");
   return [args] { return run(*args); };

@@ -43,6 +43,8 @@ std::string_view role_name(Role role) {
   switch (role) {
     case Role::kReference:
       return "reference";
+    case Role::kBaseline:
+      return "baseline";
     case Role::kFault:
       return "fault";
     case Role::kAttention:

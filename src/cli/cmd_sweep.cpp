@@ -10,16 +10,21 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "cli/baselines.hpp"
 #include "cli/catalog.hpp"
 #include "cli/compile_only.hpp"
+#include "cli/count_use.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/live_progress.hpp"
 #include "cli/output.hpp"
 #include "cli/problems.hpp"
+#include "cli/sanitize.hpp"
 #include "cli/sweep_plan.hpp"
+#include "cli/today.hpp"
 #include "report/sweep_report.hpp"
 #include "search/strategy.hpp"
+#include "tune/best.hpp"
 #include "tune/sweep.hpp"
 
 namespace fatune::cli {
@@ -32,6 +37,7 @@ struct ReadySweep {
   KernelRef reference;
   DeviceChoice device;
   std::size_t jobs = 0;
+  bool sanitize = false;
 };
 
 /// runs/20260131-174500-4-8-512-64-f16
@@ -61,7 +67,8 @@ Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& cat
   return resolve_plan(args, problems, kernels);
 }
 
-Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef>& catalog) {
+Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef>& catalog,
+                              const Settings& settings) {
   if (!args.resume.empty() && !args.out.empty())
     return usage_error("--resume and --out exclude each other");
   ReadySweep ready;
@@ -74,9 +81,14 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
                           ? std::filesystem::path(args.out)
                           : default_folder(slug(ready.options.plan.problems.front().problem));
   ready.options.finals.seed = ready.options.plan.seed;
+  ready.options.date = today();
   if (args.compile_only) return ready;
+  const std::vector<std::string>& baselines = ready.options.plan.baselines;
   FATUNE_TRY(ready.reference, reference_kernel(catalog));
+  ready.options.reference_is_baseline = names_reference(baselines, ready.reference);
+  FATUNE_TRY(ready.options.baselines, make_baselines(baselines, catalog, settings));
   FATUNE_TRY(ready.device, choose_device(args.device));
+  ready.sanitize = args.sanitize;
   return ready;
 }
 
@@ -98,6 +110,22 @@ int print_result(const SweepResult& result, const std::string& notice, const Set
   return found ? kDone : kAnswerIsNo;
 }
 
+/// Runs the winners under compute-sanitizer and writes what it says into best.json.
+Status sanitize_winners(const ReadySweep& ready, const DeviceLimits& limits,
+                        const Settings& settings, SweepResult& result) {
+  for (ProblemResult& problem : result.problems) {
+    const FinalRecord* best = problem.best();
+    if (best == nullptr) continue;
+    FinalRecord& record = problem.finals[static_cast<std::size_t>(best - problem.finals.data())];
+    if (record.kernel.empty() || !record.verification) continue;
+    FATUNE_TRY(const KernelRef kernel, find_kernel(ready.kernels, record.kernel));
+    FATUNE_TRY(Config config, config_from_json(kernel->manifest, record.config, "the winner"));
+    FATUNE_TRY(record.verification->sanitizer, sanitize({kernel, std::move(config), record.problem},
+                                                        limits, ready.device, settings));
+  }
+  return save_best(result);
+}
+
 Result<int> run_ready(ReadySweep ready, const Settings& settings) {
   FATUNE_TRY_STATUS(make_directories(ready.options.out));
   FATUNE_TRY(
@@ -105,18 +133,26 @@ Result<int> run_ready(ReadySweep ready, const Settings& settings) {
       open_evaluator({ready.device, ready.reference, ready.options.out, ready.jobs}, settings));
   const std::string notice = recorded_notice(ready.device, evaluator->environment());
   if (!notice.empty()) settings.json ? log::info(notice) : print(notice);
+  if (ready.options.plan.objective == kScoreObjective) {
+    const DeviceLimits& limits = evaluator->environment().limits;
+    ready.options.count_use = make_count_use(ready.device, limits, settings);
+  }
   auto result = [&] {
     LiveProgress progress(settings);
     ready.options.on_progress = [&progress](const SweepProgress& now) { progress.show(now); };
     return run_sweep(ready.options, ready.kernels, ready.reference, *evaluator);
   }();
   if (!result) return std::move(result).error();
+  if (ready.sanitize) {
+    const DeviceLimits& limits = evaluator->environment().limits;
+    FATUNE_TRY_STATUS(sanitize_winners(ready, limits, settings, *result));
+  }
   return print_result(*result, notice, settings);
 }
 
 Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(const auto catalog, load_catalog(settings));
-  FATUNE_TRY(ReadySweep ready, make_ready(args, catalog));
+  FATUNE_TRY(ReadySweep ready, make_ready(args, catalog, settings));
   if (!args.arch.empty() && !args.compile_only)
     return usage_error("--arch goes with --compile-only; a GPU knows its own");
   if (args.compile_only) {
@@ -153,8 +189,15 @@ void add_search_options(CLI::App& command, SweepArgs& args) {
           "--budget", args.budget,
           "For each problem: candidates (150) or time (60s, 5m) [150; everything if exhaustive]")
       ->type_name("N");
-  command.add_option("--objective", args.objective, "What is minimised: hot or cold latency")
+  command
+      .add_option("--objective", args.objective,
+                  "hot or cold latency, or score: hot, then speed and use of the device")
       ->type_name("NAME")
+      ->capture_default_str();
+  command
+      .add_option("--baselines", args.baselines,
+                  "Implementations measured beside the winners; none for none")
+      ->type_name("LIST")
       ->capture_default_str();
   command.add_option("--seed", args.seed, "Seed of the search, the inputs and the final rounds")
       ->type_name("N")
@@ -173,6 +216,8 @@ void add_run_options(CLI::App& command, SweepArgs& args) {
       ->type_name("sm_XX");
   command.add_flag("--record-cold", args.record_cold,
                    "Measure every candidate cold too, not only finalists");
+  command.add_flag("--sanitize", args.sanitize,
+                   "Run the winner under compute-sanitizer; best.json has what it says");
   command.add_flag("--skip-correctness", args.skip_correctness,
                    "Do not check results; every output is marked with it");
 }

@@ -7,8 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "cli/device_choice.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/sanitize.hpp"
+#include "cli/selftest.hpp"
 #include "cli/session.hpp"
 #include "report/table.hpp"
 
@@ -19,6 +22,8 @@ struct VerifyArgs {
   CommonArgs common;
   ChoiceArgs choice;
   std::string device = "auto";
+  bool selftest = false;
+  bool sanitize = false;
 };
 
 struct Verified {
@@ -57,6 +62,35 @@ Json results_json(const std::vector<Verified>& results) {
   return {{"schema", "fatune.verify/1"}, {"rows", rows}};
 }
 
+/// Adds what compute-sanitizer says to every result that passed the gates.
+Status sanitize_all(const Session& session, const VerifyArgs& args, const Settings& settings,
+                    std::vector<Verified>& results) {
+  FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
+  const DeviceLimits& limits = session.evaluator->environment().limits;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    FinalRecord& record = results[i].record;
+    if (!passed(record)) continue;
+    FATUNE_TRY(record.verification->sanitizer,
+               sanitize(session.chosen[i].candidate, limits, device, settings));
+    for (const ToolVerdict& verdict : record.verification->sanitizer) {
+      if (verdict.result == "failed") record.verification->passed = false;
+    }
+  }
+  return {};
+}
+
+std::string sanitizer_text(const std::vector<Verified>& results) {
+  std::string text;
+  for (const Verified& result : results) {
+    if (!result.record.verification) continue;
+    for (const ToolVerdict& verdict : result.record.verification->sanitizer) {
+      text += result.problem_name + " " + result.record.kernel + ": " + verdict.tool + " " +
+              verdict.result + (verdict.reason.empty() ? "" : ": " + verdict.reason) + "\n";
+    }
+  }
+  return text;
+}
+
 std::string results_text(const std::vector<Verified>& results) {
   Table table({{"problem"},
                {"kernel"},
@@ -77,12 +111,27 @@ std::string results_text(const std::vector<Verified>& results) {
       reasons +=
           result.problem_name + " " + result.record.kernel + ": " + result.record.reason + "\n";
   }
-  return table.text() + reasons + "margin is the worst value over its limit: below 1 passes\n";
+  return table.text() + reasons + sanitizer_text(results) +
+         "margin is the worst value over its limit: below 1 passes\n";
+}
+
+/// --selftest chooses kernels and problems itself.
+Result<int> run_selftest_alone(const VerifyArgs& args, const Settings& settings) {
+  const ChoiceArgs& choice = args.choice;
+  if (!choice.config.empty() || !choice.kernel.empty() || !choice.problem.shapes.empty() ||
+      !choice.problem.suite.empty() || args.sanitize) {
+    return usage_error(
+        "--selftest chooses kernels and problems itself; leave out --config, --kernel, --shape, "
+        "--suite and --sanitize");
+  }
+  return selftest(args.device, settings);
 }
 
 Result<int> verify(const VerifyArgs& args, const Settings& settings) {
+  if (args.selftest) return run_selftest_alone(args, settings);
   FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
-  FATUNE_TRY(const auto results, verify_all(session));
+  FATUNE_TRY(auto results, verify_all(session));
+  if (args.sanitize) FATUNE_TRY_STATUS(sanitize_all(session, args, settings, results));
   if (args.common.json) {
     print_json(results_json(results));
   } else {
@@ -106,6 +155,10 @@ int run(const VerifyArgs& args) {
 Runner setup_verify(CLI::App& command) {
   auto args = std::make_shared<VerifyArgs>();
   add_choice_options(command, args->choice);
+  command.add_flag("--sanitize", args->sanitize,
+                   "Run it under compute-sanitizer, too, on a small problem");
+  command.add_flag("--selftest", args->selftest,
+                   "Run kernels that cheat or fail: does its gate catch each?");
   add_device_option(command, args->device);
   add_common_options(command, args->common);
   add_example(command, "fatune verify --kernel fa_mma --shape 4,8,512,64 --causal");

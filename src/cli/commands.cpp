@@ -14,13 +14,16 @@
 #include "cli/cmd_bench.hpp"
 #include "cli/cmd_devices.hpp"
 #include "cli/cmd_doctor.hpp"
+#include "cli/cmd_gate.hpp"
 #include "cli/cmd_inspect.hpp"
 #include "cli/cmd_kernels.hpp"
+#include "cli/cmd_profile.hpp"
 #include "cli/cmd_sweep.hpp"
 #include "cli/cmd_verify.hpp"
 #include "cli/exit_code.hpp"
 #include "compile/pool.hpp"
 #include "evaluate/device_evaluator.hpp"
+#include "evaluate/profile_run.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -33,8 +36,10 @@ struct CommandInfo {
 
 constexpr CommandInfo kCommands[] = {
     {"sweep", "Find the fastest correct kernel for a problem", setup_sweep},
-    {"bench", "Measure one config, with samples and intervals", setup_bench},
+    {"bench", "Measure configs and implementations, with samples and intervals", setup_bench},
     {"verify", "Run every correctness gate on a config or a kernel", setup_verify},
+    {"gate", "Decide whether a candidate is faster than its baselines: exit 0 or 1", setup_gate},
+    {"profile", "Say what binds a config, from hardware counters read by ncu", setup_profile},
     {"inspect", "Show a kernel's space, resources, and why a config is ruled out", setup_inspect},
     {"kernels", "List what can be tuned; `kernels lint` checks it", setup_kernels},
     {"devices", "List the GPUs that are here", setup_devices},
@@ -95,6 +100,7 @@ std::function<int()> find_worker(std::span<const std::string> args) {
   const std::vector<std::string> rest(args.begin() + 1, args.end());
   if (args.front() == "compile-worker") return [rest] { return compile_worker_main(rest); };
   if (args.front() == "device-worker") return [rest] { return device_worker_main(rest); };
+  if (args.front() == "profile-worker") return [rest] { return profile_worker_main(rest); };
   return {};
 }
 

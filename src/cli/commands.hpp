@@ -9,8 +9,8 @@ namespace fatune::cli {
 
 /// Parses, runs, and returns the exit code. --help and --version print and are done.
 int run_command(int argc, const char* const* argv);
-/// The body of a hidden worker command ("compile-worker", "device-worker"); empty for everything
-/// else.
+/// The body of a hidden worker command ("compile-worker", "device-worker", "profile-worker"); empty
+/// for everything else.
 std::function<int()> find_worker(std::span<const std::string> args);
 
 }  // namespace fatune::cli

@@ -61,6 +61,17 @@ std::string slug(const Problem& p) {
   return text;
 }
 
+std::string repeat_options(const ProblemArgs& args) {
+  std::string text;
+  for (const std::string& shape : args.shapes) text += " --shape " + shape;
+  if (!args.suite.empty()) text += " --suite " + args.suite;
+  if (args.dtype != ProblemArgs{}.dtype) text += " --dtype " + args.dtype;
+  if (args.causal) text += " --causal";
+  if (!args.kv_heads.empty()) text += " --kv-heads " + args.kv_heads;
+  if (!args.seq_kv.empty()) text += " --seq-kv " + args.seq_kv;
+  return text;
+}
+
 Result<Suite> load_suite(const std::string& name_or_file) {
   for (const EmbeddedFile& file : embedded_config_files()) {
     if (std::filesystem::path(file.path).stem() == name_or_file)

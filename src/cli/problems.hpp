@@ -15,6 +15,8 @@ namespace fatune::cli {
 Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args);
 /// "mission 4,8,512,64 f16", or without a name "4,8,512,64 f16".
 std::string label(const NamedProblem& named);
+/// The options again, as a shell would read them: " --suite mission".
+std::string repeat_options(const ProblemArgs& args);
 /// "4-8-512-64-f16-causal": names a problem in folders.
 std::string slug(const Problem& problem);
 /// A built-in suite, or one from a file.

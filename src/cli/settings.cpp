@@ -1,4 +1,4 @@
-// settings.cpp - resolves common options against HOME, XDG_CACHE_HOME, CUDA_HOME and NO_COLOR.
+// settings.cpp - resolves common options against HOME, PATH, CUDA_HOME and the like.
 #include "cli/settings.hpp"
 
 #include <cstdlib>
@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -43,6 +44,22 @@ log::Level log_level(const CommonArgs& args) {
   return args.verbose > 0 ? log::Level::kDebug : log::Level::kInfo;
 }
 
+/// What implementations from elsewhere need.
+Status resolve_outside(const CommonArgs& args, Settings& settings) {
+  settings.python = args.python.empty() ? environment("FATUNE_PYTHON") : args.python;
+  if (settings.python.empty()) settings.python = "python3";
+  for (const std::string& folder : args.external_dirs) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder, ignored))
+      return file_error("--external-dir: " + folder + " is not a folder");
+    settings.external_dirs.emplace_back(folder);
+  }
+  for (const std::string& folder : split(environment("PATH"), ':')) {
+    if (!folder.empty()) settings.program_folders.emplace_back(folder);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Settings> resolve(const CommonArgs& args) {
@@ -66,6 +83,7 @@ Result<Settings> resolve(const CommonArgs& args) {
       return file_error("--kernel-dir: " + folder + " is not a folder");
     settings.kernel_dirs.emplace_back(folder);
   }
+  FATUNE_TRY_STATUS(resolve_outside(args, settings));
   return settings;
 }
 

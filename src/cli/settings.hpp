@@ -19,6 +19,9 @@ struct Settings {
   gpu::SearchPaths search;
   std::filesystem::path cache;
   std::vector<std::filesystem::path> kernel_dirs;
+  std::string python;
+  std::vector<std::filesystem::path> external_dirs;
+  std::vector<std::filesystem::path> program_folders;  ///< PATH, split
 };
 
 /// Also sets the log level.

@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "base/text.hpp"
+#include "cli/baselines.hpp"
 #include "evaluate/evaluator.hpp"
 #include "search/strategy.hpp"
+#include "tune/scoring.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -65,6 +67,20 @@ Result<std::uint64_t> parse_seed(const std::string& text) {
   return static_cast<std::uint64_t>(*number);
 }
 
+Result<int> parse_rounds(const std::string& text) {
+  const auto rounds = parse_integer(text);
+  if (rounds && *rounds >= 10 && *rounds <= 10000) return static_cast<int>(*rounds);
+  return usage_error("--rounds: '" + text +
+                     "' is not a number from 10 to 10000; fewer than 10 give no interval");
+}
+
+Result<std::string> resolve_objective(const std::string& text) {
+  if (text == kScoreObjective) return text;
+  auto objective = parse_objective(text);
+  if (!objective) return usage_error(objective.error().message + " nor " + kScoreObjective);
+  return std::string(name(*objective));
+}
+
 Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProblem>& problems,
                              const std::vector<KernelRef>& kernels) {
   RunPlan plan;
@@ -72,8 +88,7 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
   for (const KernelRef& kernel : kernels) plan.kernels.push_back(kernel->manifest.name);
   FATUNE_TRY_STATUS(check_strategy(args.strategy));
   plan.strategy = args.strategy;
-  FATUNE_TRY(const Objective objective, parse_objective(args.objective));
-  plan.objective = name(objective);
+  FATUNE_TRY(plan.objective, resolve_objective(args.objective));
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
   Budget budget;
   if (!args.budget.empty()) {
@@ -83,6 +98,7 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
   }
   plan.budget_evaluations = budget.evaluations;
   plan.budget_seconds = budget.seconds;
+  FATUNE_TRY(plan.baselines, parse_implementations("--baselines", args.baselines));
   plan.skip_correctness = args.skip_correctness;
   plan.record_cold = args.record_cold;
   plan.command = command_line(args, plan);
@@ -99,6 +115,7 @@ std::string command_line(const SweepArgs& args, const RunPlan& plan) {
   if (!args.kernels.empty()) text += " --kernel " + join(plan.kernels, ",");
   if (args.strategy != "ga") text += " --strategy " + args.strategy;
   if (!args.budget.empty()) text += " --budget " + args.budget;
+  if (args.baselines != SweepArgs().baselines) text += " --baselines " + args.baselines;
   if (args.objective != "hot") text += " --objective " + args.objective;
   text += " --seed " + args.seed;
   if (args.record_cold) text += " --record-cold";

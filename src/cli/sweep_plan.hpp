@@ -18,6 +18,7 @@ struct SweepArgs {
   std::string device = "auto";
   std::string strategy = "ga";
   std::string budget;  ///< empty: 150, or everything for the exhaustive strategy
+  std::string baselines = "naive,cudnn,torch:flash";
   std::string objective = "hot";
   std::string seed = "42";
   std::string out, resume;
@@ -25,6 +26,7 @@ struct SweepArgs {
   std::string jobs;
   bool compile_only = false;
   bool skip_correctness = false;
+  bool sanitize = false;
   bool record_cold = false;
 };
 
@@ -41,6 +43,8 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
 /// 0 when the flag is absent: decided by the number of cores.
 Result<std::size_t> parse_jobs(const std::string& text);
 Result<std::uint64_t> parse_seed(const std::string& text);
+/// Of a final phase: 10 to 10000.
+Result<int> parse_rounds(const std::string& text);
 /// The command that repeats this run, as a shell would read it.
 std::string command_line(const SweepArgs& args, const RunPlan& plan);
 

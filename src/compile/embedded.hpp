@@ -1,4 +1,4 @@
-// embedded.hpp - the data files inside the binary: kernels, problem suites, recorded journals.
+// embedded.hpp - the data files inside the binary: kernels, configs, recorded journals, scripts.
 #pragma once
 
 #include <span>
@@ -18,6 +18,12 @@ std::span<const EmbeddedFile> embedded_kernel_files();
 
 /// configs/problems/*.json, the suites that ship with the program, ordered by path.
 std::span<const EmbeddedFile> embedded_config_files();
+
+/// configs/external/*.json, descriptions of programs to measure beside our own, ordered by path.
+std::span<const EmbeddedFile> embedded_external_files();
+
+/// The scripts that helper processes run, src/baseline/*.py.
+std::span<const EmbeddedFile> embedded_helper_files();
 
 /// configs/recorded/*.jsonl.gz, journals that stand in for a GPU, ordered by path.
 std::span<const EmbeddedFile> embedded_recorded_files();

@@ -9,6 +9,8 @@
 
 #include "base/text.hpp"
 #include "evaluate/gates.hpp"
+#include "evaluate/open_program.hpp"
+#include "gpu/persisting.hpp"
 
 namespace fatune {
 namespace {
@@ -49,8 +51,8 @@ MaybeFailure time_one_way(DeviceSession& session, DeviceProblem& problem,
   return std::nullopt;
 }
 
-MaybeFailure time_candidate(DeviceSession& session, DeviceProblem& problem, LoadedProgram& program,
-                            const RunOrder& order, RunReply& reply) {
+MaybeFailure time_candidate(DeviceSession& session, DeviceProblem& problem, Executable& program,
+                            const RunOrder& order, RunReply& reply, std::optional<HotLoop>& timed) {
   const CUstream stream = session.stream.raw();
   // The output is checked again afterwards: it must come from these launches, on these inputs.
   const Status bound = program.bind(problem.addresses(problem.sets().front()));
@@ -58,11 +60,14 @@ MaybeFailure time_candidate(DeviceSession& session, DeviceProblem& problem, Load
   const Status poisoned =
       gpu::fill_bytes(problem.out().address(), kNanByte, problem.out_bytes(), stream);
   if (!poisoned) return failure_of(poisoned.error(), stream);
+  if (const Status reset = gpu::reset_persisting_lines(); !reset)
+    return failure_of(reset.error(), stream);
   session.sampler->set_limit(problem.kernel_limit());
   const QueueWork work = [&] { return program.queue(); };
   if (order.hot) {
-    const auto sampled = session.sampler->hot(work, micros(order.best_hot_us));
+    auto sampled = session.sampler->hot(work, micros(order.best_hot_us));
     if (auto failure = time_one_way(session, problem, sampled, reply, reply.hot)) return failure;
+    timed = std::move(sampled->loop);
     if (reply.hot->killed_early) return std::nullopt;
   }
   if (!order.cold) return std::nullopt;
@@ -70,16 +75,23 @@ MaybeFailure time_candidate(DeviceSession& session, DeviceProblem& problem, Load
   return time_one_way(session, problem, sampled, reply, reply.cold);
 }
 
+std::optional<Micros> median_of(const std::optional<Timing>& timing) {
+  if (!timing) return std::nullopt;
+  return Micros(timing->median_us);
+}
+
 MaybeFailure check_and_time(DeviceSession& session, DeviceProblem& problem, const RunOrder& order,
                             const PhaseNote& note, RunReply& reply) {
   const CUstream stream = session.stream.raw();
-  auto program = LoadedProgram::load(session.context, stream, order.program, problem.problem());
+  auto program = OpenProgram::open(session, problem, order.program);
   if (!program) return failure_of(program.error(), stream);
-  auto resources = program->resources();
+  Executable& executable = **program;
+  reply.detail = executable.detail();
+  auto resources = executable.resources();
   if (!resources) return failure_of(resources.error(), stream);
   reply.resources = *std::move(resources);
 
-  GateKeeper gates(session, problem, *program);
+  GateKeeper gates(session, problem, executable);
   const auto start = Clock::now();
   note("verifying");
   MaybeFailure failure = order.verify ? gates.verify() : gates.launch_only();
@@ -89,9 +101,11 @@ MaybeFailure check_and_time(DeviceSession& session, DeviceProblem& problem, cons
 
   const auto timing_start = Clock::now();
   note("timing");
-  failure = time_candidate(session, problem, *program, order, reply);
+  std::optional<HotLoop> timed;
+  failure = time_candidate(session, problem, executable, order, reply, timed);
   if (!failure && order.verify) {
-    failure = gates.check_timed_output();
+    failure =
+        gates.check_timed({timed ? &*timed : nullptr, median_of(reply.hot), median_of(reply.cold)});
     reply.verification = gates.verification();
   }
   reply.timing_s = seconds_since(timing_start);

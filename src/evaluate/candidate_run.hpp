@@ -18,7 +18,8 @@ RunReply run_candidate(DeviceSession& session, DeviceProblem& problem, const Run
                        const PhaseNote& note);
 
 /// Graph replays and cold launches of all contestants, round by round, each round in another order.
-/// A contestant that fails here, after it passed every gate, is an error.
+/// A template that fails here, after it passed every gate, is an error; an implementation from
+/// elsewhere is a failed row.
 Result<RoundsReply> run_rounds(DeviceSession& session, DeviceProblem& problem,
                                const RoundsOrder& order, const PhaseNote& note);
 

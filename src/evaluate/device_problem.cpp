@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/file.hpp"
+#include "gpu/persisting.hpp"
 #include "problem/work.hpp"
 #include "verify/host_reference.hpp"
 
@@ -165,6 +166,7 @@ Result<std::vector<std::byte>> DeviceProblem::run_by_head(const Program& program
   FATUNE_TRY(const MaybeTime time, session_->sampler->time_once(queue_all));
   if (!time) return device_error("the reference kernel did not finish within two minutes");
   reference_time_ = *time;
+  FATUNE_TRY_STATUS(loaded.poison_scratch(kNanByte));  // the weights are no candidate's business
   std::vector<std::byte> result((*out).bytes());
   FATUNE_TRY_STATUS(gpu::copy_to_host(result, (*out).address(), stream));
   return result;
@@ -181,6 +183,7 @@ Result<std::span<InputSet>> DeviceProblem::extra_sets() {
 
 Status DeviceProblem::restore() {
   const CUstream stream = session_->stream.raw();
+  FATUNE_TRY_STATUS(gpu::forbid_persisting_lines(stream));
   FATUNE_TRY_STATUS(out_.fill_bands(stream));
   for (std::vector<InputSet>* group : {&sets_, &extra_sets_}) {
     for (InputSet& set : *group) {

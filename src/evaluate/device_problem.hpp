@@ -18,7 +18,9 @@
 namespace fatune {
 
 /// One set of inputs with its reference. The reference exists on the host only while candidates
-/// run.
+/// run: it is computed before the first of them, or between two of a candidate's own launches
+/// (extra_sets), and what it left on the device, its scratch memory too, is overwritten before it
+/// is freed.
 struct InputSet {
   InputCase which;
   int v_doublings = 0;

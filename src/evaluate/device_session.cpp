@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "gpu/persisting.hpp"
 #include "timing/statistics.hpp"
 
 namespace fatune {
@@ -36,6 +37,7 @@ Result<std::unique_ptr<DeviceSession>> open_device_session(int ordinal) {
     log::warn("no clocks and throttle reasons: " + session->telemetry.problem());
   FATUNE_TRY(session->context, gpu::make_context(ordinal));
   FATUNE_TRY(session->stream, gpu::make_stream(session->context));
+  FATUNE_TRY_STATUS(gpu::forbid_persisting_lines(session->stream.raw()));
   FATUNE_TRY(Sampler sampler,
              Sampler::make(session->context, session->stream.raw(), session->telemetry,
                            session->facts.l2_bytes, SamplingPlan{}));

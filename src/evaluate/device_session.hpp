@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/result.hpp"
+#include "baseline/outside.hpp"
 #include "gpu/device.hpp"
 #include "gpu/objects.hpp"
 #include "gpu/telemetry.hpp"
@@ -21,6 +22,7 @@ struct DeviceSession {
   gpu::Context context;
   gpu::Stream stream;
   std::optional<Sampler> sampler;
+  OutsideHost outside;
 };
 Result<std::unique_ptr<DeviceSession>> open_device_session(int ordinal);
 

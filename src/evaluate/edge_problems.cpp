@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "problem/work.hpp"
+
 namespace fatune {
 namespace {
 
@@ -21,6 +23,7 @@ constexpr EdgeSizes kSizes[] = {
     {2, 4, 2, 1, 200},    // one new query, as in decoding
 };
 constexpr EdgeSizes kHard = {1, 3, 3, 127, 129};  // with every distribution
+constexpr double kLargeFlops = 2e11;
 
 Problem with_sizes(Problem problem, const EdgeSizes& sizes) {
   problem.batch = sizes.batch;
@@ -31,7 +34,19 @@ Problem with_sizes(Problem problem, const EdgeSizes& sizes) {
   return problem;
 }
 
+/// One batch and one key/value head, with the query heads that share it.
+Problem one_head_group(Problem problem) {
+  problem.batch = 1;
+  problem.heads /= problem.kv_heads;
+  problem.kv_heads = 1;
+  return problem;
+}
+
 }  // namespace
+
+bool is_large(const Problem& problem) {
+  return flops(problem).value > kLargeFlops && !(one_head_group(problem) == problem);
+}
 
 std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed) {
   std::vector<EdgeProblem> problems;
@@ -41,9 +56,11 @@ std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed) 
   EdgeProblem hard{with_sizes(like, kHard), {}};
   for (const Distribution each :
        {Distribution::kNormal, Distribution::kUniform, Distribution::kOutliers,
-        Distribution::kLargeLogits, Distribution::kZeros}) {
+        Distribution::kLargeLogits, Distribution::kZeros, Distribution::kOnesV,
+        Distribution::kZeroQ, Distribution::kLastKey}) {
     hard.cases.push_back({each, seed});
   }
+  if (is_large(like)) problems.push_back({one_head_group(like), hard.cases});
   problems.push_back(std::move(hard));
   return problems;
 }

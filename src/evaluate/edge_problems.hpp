@@ -14,9 +14,15 @@ struct EdgeProblem {
   std::vector<InputCase> cases;
 };
 
+/// Whether the reference is so slow on a problem that it is made for as few inputs as can be:
+/// beyond 200 GFLOP, chosen (a tenth of a second on an H200). A problem of one head group is never
+/// large: there is nothing smaller that has its lengths.
+bool is_large(const Problem& problem);
+
 /// Head dim, element type and mask of `like`; sequences of 1, 17 and one beside a tile's edge, odd
 /// heads, batches of 1, 2, 4 and 8, grouped heads, unequal lengths (rows that see nothing, when
-/// causal), and every hard distribution.
+/// causal), and every hard distribution. Of a large problem also one group of its heads, at its own
+/// lengths, with every hard distribution.
 std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed);
 
 }  // namespace fatune

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "baseline/implementation.hpp"
 #include "record/environment.hpp"
 #include "record/record.hpp"
 #include "space/candidate.hpp"
@@ -26,11 +27,12 @@ struct EvaluationPlan {
   std::uint64_t seed = 42;   ///< of the inputs
 };
 
-/// A row of the final phase: a candidate, with its part in it.
+/// A row of the final phase: a candidate or an implementation from elsewhere, with its part in it.
 struct Contestant {
-  std::string impl;  ///< "fatune:fa_mma", "naive"
-  std::string role;  ///< "finalist", "default", "baseline"
-  Candidate candidate;
+  std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
+  std::string role;     ///< "finalist", "default", "baseline"
+  Candidate candidate;  ///< from elsewhere: without kernel and config
+  std::optional<OutsideProgram> outside = {};
 };
 
 struct FinalPlan {

@@ -1,6 +1,7 @@
 // final_phase.hpp - contestants to final records: edge problems, gates, interleaved rounds.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ class FinalPhase {
   /// A contestant on one problem.
   struct Build {
     std::size_t who = 0;
-    Ticket ticket = 0;
+    std::optional<Ticket> ticket;  ///< none for an implementation from elsewhere
     LaunchPlan plan;
   };
   /// A problem with the contestants that can do it, all being compiled.
@@ -43,9 +44,10 @@ class FinalPhase {
 
   void note_infeasible(std::size_t who, const Problem& problem, const std::string& reason);
   Result<Stage> request_stage(const Problem& problem, std::vector<InputCase> cases,
-                              bool skip_reference);
+                              bool skip_baselines);
   Status check_stage(const Stage& stage, const std::string& label);
-  Status check_one(const Build& build, const Compiled& compiled, const std::string& label);
+  Status check_one(const Build& build, const std::optional<Compiled>& compiled,
+                   const std::string& label);
   Status time_survivors();
   Status check_interrupt() const;
   bool alive(std::size_t who) const { return records_[who].outcome == Outcome::kMeasured; }
@@ -55,7 +57,7 @@ class FinalPhase {
   FinalPlan plan_;
   const std::vector<Contestant>* contestants_ = nullptr;
   std::vector<FinalRecord> records_;
-  std::vector<Program> programs_;   ///< on the problem itself, by contestant
+  std::vector<std::optional<Program>> programs_;  ///< on the problem itself, by contestant
   std::vector<int> edges_checked_;  ///< edge problems that were possible, by contestant
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "gpu/call.hpp"
+#include "gpu/persisting.hpp"
 
 namespace fatune {
 namespace {
@@ -31,7 +32,46 @@ const std::vector<std::string>& gate_names() {
   return names;
 }
 
+std::string gate_of(Outcome outcome, std::string_view reason) {
+  switch (outcome) {
+    case Outcome::kInfeasible:
+      return "constraints";
+    case Outcome::kCompileError:
+      return "compilation";
+    case Outcome::kLaunchError:
+    case Outcome::kTimeout:
+    case Outcome::kCrashed:
+      return "launch";
+    case Outcome::kWrongResult:
+      return std::string(reason.substr(0, reason.find(':')));
+    default:
+      return "";
+  }
+}
+
+PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem) {
+  Environment environment = environment_of(session.facts);
+  environment.max_sm_clock_mhz =
+      std::max(environment.max_sm_clock_mhz, session.telemetry.max_sm_clock_mhz().value_or(0));
+  return physics_floor(problem, environment);
+}
+
+MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
+                           std::optional<Micros> cold, Verification& verification) {
+  if (!floor.unknown.empty()) {
+    verification.not_run.push_back(std::string(kPhysicsGate) + ": " + floor.unknown);
+    return std::nullopt;
+  }
+  std::string finding;
+  if (hot) finding = physics_finding("hot", *hot, floor.hot);
+  if (cold && finding.empty()) finding = physics_finding("cold", *cold, floor.cold);
+  if (!finding.empty()) return Failure{Outcome::kWrongResult, finding, false};
+  verification.gates.push_back(kPhysicsGate);
+  return std::nullopt;
+}
+
 Failure failure_of(const Error& error, CUstream stream) {
+  if (error.kind == ErrorKind::kEnvironment) return {Outcome::kUnavailable, error.message, false};
   const bool broken = gpu::context_broken(stream);
   return {broken ? Outcome::kCrashed : Outcome::kLaunchError, error.message, broken};
 }
@@ -90,10 +130,12 @@ MaybeFailure GateKeeper::run(InputSet& set, std::optional<std::uint8_t> poison) 
   return std::nullopt;
 }
 
-MaybeFailure GateKeeper::run_to_host(InputSet& set, std::optional<std::uint8_t> poison,
-                                     std::size_t host) {
+MaybeFailure GateKeeper::run_and_look(InputSet& set, std::optional<std::uint8_t> poison) {
   if (auto failure = run(set, poison)) return failure;
-  if (auto failure = look_around(set)) return failure;
+  return look_around(set);
+}
+
+MaybeFailure GateKeeper::to_host(std::size_t host) {
   const CUstream stream = session_.stream.raw();
   const Status copied =
       gpu::copy_to_host(problem_.host_output(host), problem_.out().address(), stream);
@@ -101,16 +143,18 @@ MaybeFailure GateKeeper::run_to_host(InputSet& set, std::optional<std::uint8_t> 
   return std::nullopt;
 }
 
-/// Inputs unchanged, guard bands whole.
+/// Inputs unchanged, guard bands whole; takes the output's checksum on the way.
 MaybeFailure GateKeeper::look_around(const InputSet& set) {
   const CUstream stream = session_.stream.raw();
-  const GuardedBuffer* inputs[] = {&set.q, &set.k, &set.v};
-  const auto sums = problem_.checks().checksums(inputs);
+  const GuardedBuffer* looked_at[] = {&set.q, &set.k, &set.v, &problem_.out()};
+  const auto sums = problem_.checks().checksums(looked_at);
   if (!sums) return failure_of(sums.error(), stream);
-  for (std::size_t i = 0; i < std::size(inputs); ++i) {
+  for (std::size_t i = 0; i < set.checksums.size(); ++i) {
     if ((*sums)[i] == set.checksums[i]) continue;
-    return Failure{Outcome::kWrongResult, "inputs: the kernel changed " + inputs[i]->name(), false};
+    return Failure{Outcome::kWrongResult, "inputs: the kernel changed " + looked_at[i]->name(),
+                   false};
   }
+  output_sum_ = sums->back();
   const auto findings = problem_.checks().check_bands(buffers_of(set));
   if (!findings) return failure_of(findings.error(), stream);
   if (findings->empty()) return std::nullopt;
@@ -133,15 +177,26 @@ void GateKeeper::account(const InputSet& set, const Comparison& comparison,
   verification_.allclose_1e3 = (first || verification_.allclose_1e3) && comparison.allclose_1e3;
 }
 
-MaybeFailure GateKeeper::verify_set(InputSet& set) {
-  const auto first = problem_.host_output(0), second = problem_.host_output(1);
-  if (auto failure = run_to_host(set, kPoisons[0], 0)) return failure;
-  if (auto failure = run_to_host(set, kPoisons[1], 1)) return failure;
-  const std::string finding =
-      poison_finding(problem_.problem(), first, kPoisons[0], second, kPoisons[1]);
-  if (!finding.empty()) return Failure{Outcome::kWrongResult, finding, false};
+/// One more run must leave the output whose checksum is `sum` and whose bytes, from a run over
+/// `pattern`, are on the host.
+MaybeFailure GateKeeper::same_again(InputSet& set, std::optional<std::uint8_t> poison,
+                                    std::uint64_t sum, std::uint8_t pattern) {
+  if (auto failure = run_and_look(set, poison)) return failure;
+  if (output_sum_ == sum) return std::nullopt;
+  if (auto failure = to_host(1)) return failure;
+  const std::string finding = poison_finding(problem_.problem(), problem_.host_output(0), pattern,
+                                             problem_.host_output(1), poison.value_or(pattern));
+  if (finding.empty()) return std::nullopt;
+  return Failure{Outcome::kWrongResult, finding, false};
+}
 
-  const Comparison comparison = compare(set.reference, first);
+MaybeFailure GateKeeper::verify_set(InputSet& set) {
+  if (auto failure = run_and_look(set, kPoisons[0])) return failure;
+  const std::uint64_t sum = output_sum_;
+  if (auto failure = to_host(0)) return failure;
+  if (auto failure = same_again(set, kPoisons[1], sum, kPoisons[0])) return failure;
+
+  const Comparison comparison = compare(set.reference, problem_.host_output(0));
   const Judgement verdict = judge(problem_.problem(), comparison, set.limits);
   account(set, comparison, verdict);
   if (!verdict.passed) {
@@ -150,17 +205,16 @@ MaybeFailure GateKeeper::verify_set(InputSet& set) {
                        std::string(name(set.which.distribution)) + " inputs",
                    false};
   }
-  if (auto failure = run_to_host(set, std::nullopt, 1)) return failure;
-  const std::string repeated =
-      poison_finding(problem_.problem(), first, kPoisons[0], second, kPoisons[0]);
-  if (!repeated.empty()) return Failure{Outcome::kWrongResult, repeated, false};
+  if (auto failure = same_again(set, std::nullopt, sum, kPoisons[0])) return failure;
   return std::nullopt;
 }
 
 MaybeFailure GateKeeper::verify() {
   verification_ = {};
+  verified_.clear();
   for (InputSet& set : problem_.sets()) {
     if (auto failure = verify_set(set)) return failure;
+    verified_.push_back(output_sum_);
   }
   if (verification_.margin > kNearLimit) {
     auto extra = problem_.extra_sets();
@@ -181,17 +235,104 @@ MaybeFailure GateKeeper::launch_only() {
   return run(problem_.sets().front(), kPoisons[0]);
 }
 
-MaybeFailure GateKeeper::check_timed_output() {
-  InputSet& set = problem_.sets().front();
-  const CUstream stream = session_.stream.raw();
-  const Status copied =
-      gpu::copy_to_host(problem_.host_output(1), problem_.out().address(), stream);
-  if (!copied) return failure_of(copied.error(), stream);
+/// The output must be the verified one of a set; one that was not verified is compared now.
+MaybeFailure GateKeeper::expect_verified(std::size_t index, const std::string& when) {
+  InputSet& set = problem_.sets()[index];
+  if (auto failure = look_around(set)) return failure;
+  if (verified_[index] == output_sum_) return std::nullopt;
+  if (auto failure = to_host(1)) return failure;
   const Judgement verdict =
       judge(problem_.problem(), compare(set.reference, problem_.host_output(1)), set.limits);
-  if (verdict.passed) return look_around(set);
-  verification_.passed = false;
-  return Failure{Outcome::kWrongResult, "accuracy: after the timed launches, " + verdict.reason,
+  const std::string begin = std::string(kTimedOutputGate) + ": " + when + ", ";
+  if (!verdict.passed) return Failure{Outcome::kWrongResult, begin + verdict.reason, false};
+  if (verified_[index]) {
+    return Failure{Outcome::kWrongResult, begin + "the output is not the verified one", false};
+  }
+  verified_[index] = output_sum_;
+  return std::nullopt;
+}
+
+MaybeFailure GateKeeper::replay(const HotLoop& loop) {
+  const auto time = session_.sampler->time_loop(loop);
+  if (!time) return failure_of(time.error(), session_.stream.raw());
+  if (!*time) return hang_failure(problem_.kernel_limit());
+  return std::nullopt;
+}
+
+/// The timed graph, with the second set's data where the first set's was.
+MaybeFailure GateKeeper::replay_swapped(const HotLoop& loop) {
+  InputSet& first = problem_.sets()[0];
+  InputSet& second = problem_.sets()[1];
+  const auto swap = [&]() -> Status {
+    FATUNE_TRY_STATUS(problem_.checks().swap(first.q, second.q));
+    FATUNE_TRY_STATUS(problem_.checks().swap(first.k, second.k));
+    return problem_.checks().swap(first.v, second.v);
+  };
+  const CUstream stream = session_.stream.raw();
+  if (const Status swapped = swap(); !swapped) return failure_of(swapped.error(), stream);
+  if (auto failure = replay(loop)) return failure;
+  if (const Status back = swap(); !back) return failure_of(back.error(), stream);
+  return std::nullopt;
+}
+
+MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
+  const CUstream stream = session_.stream.raw();
+  verified_.resize(problem_.sets().size());
+  const std::size_t other = problem_.sets().size() > 1 ? 1 : 0;
+  session_.sampler->set_limit(problem_.kernel_limit());
+  if (loop != nullptr) {
+    const Status poisoned =
+        gpu::fill_bytes(problem_.out().address(), kPoisons[0], problem_.out_bytes(), stream);
+    if (!poisoned) return failure_of(poisoned.error(), stream);
+    if (auto failure = replay(*loop)) return failure;
+    if (auto failure = expect_verified(0, "after the timed launches")) return failure;
+    // Over the first set's output: a kernel that keeps what it finds, or that knows its inputs by
+    // their addresses, leaves it there.
+    if (other != 0) {
+      if (auto failure = replay_swapped(*loop)) return failure;
+      const char* when = "after the timed launches, with other inputs at the same addresses";
+      if (auto failure = expect_verified(1, when)) return failure;
+    }
+  }
+  const std::pair<std::size_t, std::optional<std::uint8_t>> singles[] = {
+      {other, kPoisons[1]}, {0, std::nullopt}, {other, kPoisons[0]}};
+  for (const auto& [index, poison] : singles) {
+    if (auto failure = run(problem_.sets()[index], poison)) return failure;
+    if (auto failure = expect_verified(index, "launched once more")) return failure;
+  }
+  verification_.gates.push_back(kTimedOutputGate);
+  return std::nullopt;
+}
+
+MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
+  const PhysicsFloor floor = floor_of(session_, problem_.problem());
+  MaybeFailure failure = check_physics(floor, run.hot, run.cold, verification_);
+  if (!failure) failure = check_outputs(run.loop);
+  if (!failure) failure = check_persisting_lines();
+  verification_.passed = !failure;
+  return failure;
+}
+
+MaybeFailure GateKeeper::check_persisting_lines() {
+  const CUstream stream = session_.stream.raw();
+  const auto limit = gpu::persisting_limit();
+  if (!limit) return failure_of(limit.error(), stream);
+  if (*limit && **limit == 0) {
+    verification_.gates.push_back(kPersistingGate);
+    return std::nullopt;
+  }
+  const std::string gate = std::string(kPersistingGate) + ": ";
+  const Status forbidden = gpu::forbid_persisting_lines(stream);
+  if (!forbidden) return failure_of(forbidden.error(), stream);
+  const auto least = gpu::persisting_limit();
+  if (!least) return failure_of(least.error(), stream);
+  if (!*limit || !*least || **least >= **limit) {
+    verification_.not_run.push_back(gate + "the device has no limit for persisting lines to set");
+    return std::nullopt;
+  }
+  return Failure{Outcome::kWrongResult,
+                 gate + describe(Bytes(**limit)) +
+                     " of the L2 cache were set aside for lines that survive a flush",
                  false};
 }
 

@@ -1,21 +1,32 @@
 // gates.hpp - a loaded candidate to "correct", or the first gate it fails and why.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "baseline/executable.hpp"
 #include "evaluate/device_problem.hpp"
-#include "evaluate/loaded_program.hpp"
 #include "record/measurement.hpp"
 #include "record/outcome.hpp"
+#include "timing/sampler.hpp"
+#include "verify/physics.hpp"
 
 namespace fatune {
 
 /// Names of the gates in the order of a verification: launch, poison, inputs, guard_bands,
 /// accuracy, repeat.
 const std::vector<std::string>& gate_names();
+/// Those that look at timed launches, in their order.
+inline constexpr const char* kPhysicsGate = "physics";
+inline constexpr const char* kTimedOutputGate = "timed_output";
+inline constexpr const char* kPersistingGate = "persisting_l2";
+/// The gate behind an outcome: "constraints", "compilation", "launch", or the one that the reason
+/// of a wrong result begins with. Empty for the outcomes that no gate decides.
+std::string gate_of(Outcome outcome, std::string_view reason);
 
 /// What went wrong with a candidate. After a fatal failure the process must end.
 struct Failure {
@@ -25,8 +36,8 @@ struct Failure {
 };
 using MaybeFailure = std::optional<Failure>;
 
-/// An error of a call made for a candidate: crashed when it broke the context, else a refused
-/// launch.
+/// An error of a call made for a candidate: crashed when it broke the context, unavailable when
+/// something is missing on this machine, else a refused launch.
 Failure failure_of(const Error& error, CUstream stream);
 Failure hang_failure(std::chrono::microseconds limit);
 
@@ -36,31 +47,57 @@ std::string poison_finding(const Problem& problem, std::span<const std::byte> fi
                            std::uint8_t first_pattern, std::span<const std::byte> second,
                            std::uint8_t second_pattern);
 
+/// The floors of a problem on the session's device, at the highest clock that anybody tells.
+PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem);
+/// What the floors say to medians; notes in `verification` that the gate was passed, or why it did
+/// not run. Needs no device.
+MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
+                           std::optional<Micros> cold, Verification& verification);
+
+/// What was timed, and what came out.
+struct TimedRun {
+  const HotLoop* loop = nullptr;  ///< the graph; none when only cold launches were timed
+  std::optional<Micros> hot, cold;
+};
+
 /// Runs a candidate under every gate. One candidate, one problem.
 class GateKeeper {
  public:
-  GateKeeper(DeviceSession& session, DeviceProblem& problem, LoadedProgram& program)
+  GateKeeper(DeviceSession& session, DeviceProblem& problem, Executable& program)
       : session_(session), problem_(problem), program_(program) {}
   /// All gates over all sets of inputs, and over more seeds when the margin is small.
   MaybeFailure verify();
   /// The launch gate alone, for --skip-correctness.
   MaybeFailure launch_only();
-  /// After timing: the timed launches must have left the verified output.
-  MaybeFailure check_timed_output();
+  /// After timing: the times must be possible; the timed graph, and single launches, must still
+  /// give the verified outputs, over poison, over another output, and on other inputs at the same
+  /// addresses; nothing may be set aside in the L2 cache. Outputs that were not verified here are
+  /// compared in full.
+  MaybeFailure check_timed(const TimedRun& run);
   const Verification& verification() const { return verification_; }
 
  private:
   MaybeFailure run(InputSet& set, std::optional<std::uint8_t> poison);
-  MaybeFailure run_to_host(InputSet& set, std::optional<std::uint8_t> poison, std::size_t host);
+  MaybeFailure run_and_look(InputSet& set, std::optional<std::uint8_t> poison);
+  MaybeFailure to_host(std::size_t host);
+  MaybeFailure same_again(InputSet& set, std::optional<std::uint8_t> poison, std::uint64_t sum,
+                          std::uint8_t pattern);
   MaybeFailure look_around(const InputSet& set);
   MaybeFailure verify_set(InputSet& set);
+  MaybeFailure check_outputs(const HotLoop* loop);
+  MaybeFailure replay(const HotLoop& loop);
+  MaybeFailure replay_swapped(const HotLoop& loop);
+  MaybeFailure expect_verified(std::size_t index, const std::string& when);
+  MaybeFailure check_persisting_lines();
   void account(const InputSet& set, const Comparison& comparison, const Judgement& verdict);
   std::vector<const GuardedBuffer*> buffers_of(const InputSet& set) const;
 
   DeviceSession& session_;
   DeviceProblem& problem_;
-  LoadedProgram& program_;
+  Executable& program_;
   Verification verification_;
+  std::uint64_t output_sum_ = 0;  ///< checksum of the output that look_around() saw last
+  std::vector<std::optional<std::uint64_t>> verified_;  ///< checksums of right outputs, by set
 };
 
 }  // namespace fatune

@@ -6,10 +6,17 @@
 
 #include "base/check.hpp"
 #include "base/file.hpp"
+#include "base/text.hpp"
+#include "gpu/persisting.hpp"
 #include "gpu/tensor_map.hpp"
+#include "problem/work.hpp"
 
 namespace fatune {
 namespace {
+
+/// Scratch memory that products share: they run one after the other. No scratch of a manifest has
+/// this name, as it has a space.
+constexpr const char* kWorkspace = "library workspace";
 
 gpu::LaunchShape shape_of(const StagePlan& plan) {
   gpu::LaunchShape shape;
@@ -45,22 +52,44 @@ Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream 
   loaded.stream_ = stream;
   loaded.problem_ = problem;
   loaded.map_plans_ = program.plan.tensor_maps;
+  loaded.persisting_window_ = program.plan.persisting_window;
   FATUNE_TRY(const std::string cubin, read_file(program.cubin));
   FATUNE_TRY(loaded.module_, gpu::load_module(context, cubin));
+  std::size_t workspace = 0;
   for (const StagePlan& plan : program.plan.stages) {
-    Stage stage{nullptr, shape_of(plan), plan.arguments};
-    FATUNE_TRY(stage.function, gpu::find_function(loaded.module_, plan.entry));
-    FATUNE_TRY_STATUS(gpu::prepare(stage.function, stage.shape));
-    loaded.stages_.push_back(std::move(stage));
+    FATUNE_TRY_STATUS(plan.gemm ? loaded.add_gemm(*plan.gemm) : loaded.add_kernel(plan));
+    const auto& gemm = loaded.stages_.back().gemm;
+    if (gemm) workspace = std::max(workspace, gemm->workspace_bytes());
   }
   for (const BufferPlan& plan : program.plan.scratch) {
-    FATUNE_TRY(GuardedBuffer buffer,
-               GuardedBuffer::make(context, plan.name, static_cast<std::size_t>(plan.bytes),
-                                   kGuardByte, stream));
-    loaded.pointers_[plan.name] = buffer.address();
-    loaded.scratch_.push_back(std::move(buffer));
+    FATUNE_TRY_STATUS(loaded.add_scratch(context, plan.name, static_cast<std::size_t>(plan.bytes)));
   }
+  if (workspace > 0) FATUNE_TRY_STATUS(loaded.add_scratch(context, kWorkspace, workspace));
   return loaded;
+}
+
+Status LoadedProgram::add_kernel(const StagePlan& plan) {
+  Stage stage{nullptr, shape_of(plan), plan.arguments, nullptr};
+  FATUNE_TRY(stage.function, gpu::find_function(module_, plan.entry));
+  FATUNE_TRY_STATUS(gpu::prepare(stage.function, stage.shape));
+  stages_.push_back(std::move(stage));
+  return {};
+}
+
+Status LoadedProgram::add_gemm(const GemmPlan& plan) {
+  Stage stage;
+  for (const GemmOperand& operand : plan.operands) stage.arguments.push_back(operand.buffer);
+  FATUNE_TRY(stage.gemm, open_gemm(plan));
+  stages_.push_back(std::move(stage));
+  return {};
+}
+
+Status LoadedProgram::add_scratch(const gpu::Context& context, const std::string& name,
+                                  std::size_t bytes) {
+  FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(context, name, bytes, kGuardByte, stream_));
+  pointers_[name] = buffer.address();
+  scratch_.push_back(std::move(buffer));
+  return {};
 }
 
 Status LoadedProgram::bind(const TensorAddresses& tensors) {
@@ -73,7 +102,9 @@ Status LoadedProgram::bind(const TensorAddresses& tensors) {
     if (!map) return with_context(std::move(map).error(), "describing tensor map " + plan.name);
     maps_[plan.name] = **map;
   }
-  return {};
+  if (persisting_window_.empty()) return {};
+  const auto bytes = persisting_window_ == "q" ? query_bytes(problem_) : key_bytes(problem_);
+  return gpu::keep_window(stream_, pointers_[persisting_window_], bytes.value);
 }
 
 void* LoadedProgram::value_of(const std::string& argument) {
@@ -83,9 +114,21 @@ void* LoadedProgram::value_of(const std::string& argument) {
   return &pointer->second;
 }
 
+Status LoadedProgram::queue_gemm(const Stage& stage) {
+  GemmAddresses addresses{};
+  for (std::size_t i = 0; i < addresses.size(); ++i) addresses[i] = pointers_[stage.arguments[i]];
+  const auto workspace = pointers_.find(kWorkspace);
+  return stage.gemm->queue(addresses, workspace == pointers_.end() ? 0 : workspace->second,
+                           stream_);
+}
+
 Status LoadedProgram::queue() {
   std::vector<void*> values;
   for (const Stage& stage : stages_) {
+    if (stage.gemm) {
+      FATUNE_TRY_STATUS(queue_gemm(stage));
+      continue;
+    }
     values.clear();
     for (const std::string& argument : stage.arguments) values.push_back(value_of(argument));
     FATUNE_TRY_STATUS(gpu::launch(stage.function, stage.shape, values, stream_));
@@ -103,6 +146,7 @@ Status LoadedProgram::poison_scratch(std::uint8_t pattern) const {
 Result<Resources> LoadedProgram::resources() const {
   Resources most;
   for (const Stage& stage : stages_) {
+    if (stage.gemm) continue;
     FATUNE_TRY(const gpu::FunctionFacts facts, gpu::function_facts(stage.function));
     if (facts.registers < most.registers) continue;
     most.registers = facts.registers;
@@ -114,6 +158,14 @@ Result<Resources> LoadedProgram::resources() const {
     FATUNE_TRY(most.blocks_per_sm, gpu::blocks_per_sm(stage.function, stage.shape));
   }
   return most;
+}
+
+std::string LoadedProgram::detail() const {
+  std::vector<std::string> parts;
+  for (const Stage& stage : stages_) {
+    if (stage.gemm) parts.push_back(stage.gemm->detail());
+  }
+  return join(parts, "; ");
 }
 
 }  // namespace fatune

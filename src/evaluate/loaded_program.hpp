@@ -1,12 +1,14 @@
 // loaded_program.hpp - a cubin and a launch plan to work that can be queued on a stream.
 #pragma once
 
-#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "baseline/executable.hpp"
+#include "baseline/gemm.hpp"
 #include "evaluate/messages.hpp"
 #include "gpu/launch.hpp"
 #include "gpu/objects.hpp"
@@ -16,32 +18,35 @@
 
 namespace fatune {
 
-/// Device addresses of a problem's tensors.
-struct TensorAddresses {
-  CUdeviceptr q = 0, k = 0, v = 0, out = 0;
-};
-
-/// Owns the module and the scratch buffers. Moving keeps everything valid.
-class LoadedProgram {
+/// Owns the module, the libraries' products and the scratch buffers. Moving keeps everything valid.
+class LoadedProgram : public Executable {
  public:
-  /// Also asks for the shared memory of every stage; a refusal is the candidate's launch error.
+  /// Also asks for the shared memory of every stage; a refusal is the candidate's launch error. A
+  /// library that a stage needs and that is not here is an environment error.
   static Result<LoadedProgram> load(const gpu::Context& context, CUstream stream,
                                     const Program& program, const Problem& problem);
   /// Where the next queue() reads and writes; encodes the tensor maps anew.
-  Status bind(const TensorAddresses& tensors);
+  Status bind(const TensorAddresses& tensors) override;
   /// All stages, in order. Only queues; fit for graph capture.
-  Status queue();
-  Status poison_scratch(std::uint8_t pattern) const;
-  const std::vector<GuardedBuffer>& scratch() const { return scratch_; }
-  /// Of the stage with the most registers.
-  Result<Resources> resources() const;
+  Status queue() override;
+  Status poison_scratch(std::uint8_t pattern) const override;
+  std::span<const GuardedBuffer> scratch() const override { return scratch_; }
+  /// Of the stage with the most registers, libraries' own kernels aside.
+  Result<Resources> resources() const override;
+  /// Versions and algorithms of libraries' products.
+  std::string detail() const override;
 
  private:
   struct Stage {
     CUfunction function = nullptr;
     gpu::LaunchShape shape;
     std::vector<std::string> arguments;
+    std::unique_ptr<BatchedGemm> gemm;  ///< then there is no function; its arguments are a, b, c
   };
+  Status add_kernel(const StagePlan& plan);
+  Status add_gemm(const GemmPlan& plan);
+  Status add_scratch(const gpu::Context& context, const std::string& name, std::size_t bytes);
+  Status queue_gemm(const Stage& stage);
   void* value_of(const std::string& argument);
 
   gpu::Module module_;
@@ -50,6 +55,7 @@ class LoadedProgram {
   std::vector<Stage> stages_;
   std::vector<GuardedBuffer> scratch_;
   std::vector<TensorMapPlan> map_plans_;
+  std::string persisting_window_;  ///< of a fixture: the tensor whose lines it keeps
   std::map<std::string, CUdeviceptr> pointers_;
   std::map<std::string, CUtensorMap> maps_;
 };

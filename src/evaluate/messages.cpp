@@ -11,7 +11,12 @@ namespace {
 const std::string kOrder = "order to the device worker";
 const std::string kAnswer = "answer of the device worker";
 
+Json to_json(const OutsideProgram& program) {
+  return {{"impl", program.impl}, {"settings", program.settings}};
+}
+
 Json to_json(const Program& program) {
+  if (program.outside) return to_json(*program.outside);
   return {{"cubin", program.cubin}, {"plan", to_json(program.plan)}};
 }
 
@@ -19,8 +24,20 @@ Json to_json(const InputCase& which) {
   return {{"distribution", std::string(name(which.distribution))}, {"seed", which.seed}};
 }
 
+Result<OutsideProgram> outside_from_json(const Fields& fields) {
+  OutsideProgram outside;
+  FATUNE_TRY(outside.impl, fields.text("impl"));
+  FATUNE_TRY(const Fields settings, fields.object("settings"));
+  outside.settings = settings.json();
+  return outside;
+}
+
 Result<Program> program_from_json(const Fields& fields) {
   Program program;
+  if (fields.has("impl")) {
+    FATUNE_TRY(program.outside, outside_from_json(fields));
+    return program;
+  }
   FATUNE_TRY(program.cubin, fields.text("cubin"));
   FATUNE_TRY(const Json* plan, fields.value("plan"));
   FATUNE_TRY(program.plan, launch_plan_from_json(*plan, fields.where()));
@@ -85,6 +102,12 @@ Result<RoundsRow> row_from_json(const Fields& fields) {
   FATUNE_TRY(row.hot_launches, fields.integer("hot_launches"));
   FATUNE_TRY(const Json* conditions, fields.value("conditions"));
   FATUNE_TRY(row.conditions, conditions_from_json(*conditions, fields.where()));
+  FATUNE_TRY(const std::string outcome, fields.text("outcome"));
+  FATUNE_TRY(row.outcome, parse_outcome(outcome));
+  FATUNE_TRY(row.reason, fields.text_or("reason", ""));
+  FATUNE_TRY(row.detail, fields.text_or("detail", ""));
+  FATUNE_TRY(row.gates, fields.texts_or("gates", {}));
+  FATUNE_TRY(row.not_run, fields.texts_or("not_run", {}));
   return row;
 }
 
@@ -93,13 +116,16 @@ Result<RoundsRow> row_from_json(const Fields& fields) {
 Json to_json(const BeginOrder& order) {
   Json cases = Json::array();
   for (const InputCase& which : order.cases) cases.push_back(to_json(which));
+  Json expected = Json::array();
+  for (const OutsideProgram& program : order.expected) expected.push_back(to_json(program));
   return {{"t", "begin"},
           {"problem", to_json(order.problem)},
           {"checks_cubin", order.checks_cubin},
           {"reference", to_json(order.reference)},
           {"twin", to_json(order.twin)},
           {"cases", std::move(cases)},
-          {"kernel_deadline_s", order.kernel_deadline_s}};
+          {"kernel_deadline_s", order.kernel_deadline_s},
+          {"expected", std::move(expected)}};
 }
 
 Result<BeginOrder> begin_order_from_json(const Json& message) {
@@ -116,6 +142,11 @@ Result<BeginOrder> begin_order_from_json(const Json& message) {
     order.cases.push_back(which);
   }
   FATUNE_TRY(order.kernel_deadline_s, fields.number("kernel_deadline_s"));
+  FATUNE_TRY(const auto expected, fields.objects_or_empty("expected"));
+  for (const Fields& each : expected) {
+    FATUNE_TRY(OutsideProgram program, outside_from_json(each));
+    order.expected.push_back(std::move(program));
+  }
   return order;
 }
 
@@ -164,6 +195,7 @@ Json to_json(const RunReply& reply) {
   put(object, "conditions", reply.conditions);
   object["verify_s"] = exact(reply.verify_s);
   object["timing_s"] = exact(reply.timing_s);
+  object["detail"] = reply.detail;
   object["fatal"] = reply.fatal;
   return object;
 }
@@ -181,6 +213,7 @@ Result<RunReply> run_reply_from_json(const Json& message) {
   FATUNE_TRY(reply.conditions, optional_object(fields, "conditions", conditions_from_json));
   FATUNE_TRY(reply.verify_s, exact_number_or(fields, "verify_s", 0));
   FATUNE_TRY(reply.timing_s, exact_number_or(fields, "timing_s", 0));
+  FATUNE_TRY(reply.detail, fields.text_or("detail", ""));
   FATUNE_TRY(reply.fatal, fields.boolean_or("fatal", false));
   return reply;
 }
@@ -188,11 +221,9 @@ Result<RunReply> run_reply_from_json(const Json& message) {
 Json to_json(const RoundsOrder& order) {
   Json contestants = Json::array();
   for (const Program& program : order.contestants) contestants.push_back(to_json(program));
-  return {{"t", "rounds"},
-          {"contestants", std::move(contestants)},
-          {"rounds", order.rounds},
-          {"launches_per_round", order.launches_per_round},
-          {"seed", order.seed}};
+  return {{"t", "rounds"},          {"contestants", std::move(contestants)},
+          {"rounds", order.rounds}, {"launches_per_round", order.launches_per_round},
+          {"verify", order.verify}, {"seed", order.seed}};
 }
 
 Result<RoundsOrder> rounds_order_from_json(const Json& message) {
@@ -207,6 +238,7 @@ Result<RoundsOrder> rounds_order_from_json(const Json& message) {
   FATUNE_TRY(const std::int64_t launches, fields.integer("launches_per_round"));
   order.rounds = static_cast<int>(rounds);
   order.launches_per_round = static_cast<int>(launches);
+  FATUNE_TRY(order.verify, fields.boolean_or("verify", true));
   FATUNE_TRY(order.seed, seed_of(fields));
   return order;
 }
@@ -217,7 +249,12 @@ Json to_json(const RoundsReply& reply) {
     rows.push_back({{"hot_us", exact(row.hot_us)},
                     {"cold_us", exact(row.cold_us)},
                     {"hot_launches", row.hot_launches},
-                    {"conditions", to_json(row.conditions)}});
+                    {"conditions", to_json(row.conditions)},
+                    {"outcome", std::string(name(row.outcome))},
+                    {"reason", row.reason},
+                    {"detail", row.detail},
+                    {"gates", row.gates},
+                    {"not_run", row.not_run}});
   }
   return {{"t", "rounded"}, {"rows", std::move(rows)}};
 }

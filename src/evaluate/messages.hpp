@@ -8,6 +8,7 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "baseline/implementation.hpp"
 #include "problem/problem.hpp"
 #include "record/environment.hpp"
 #include "record/measurement.hpp"
@@ -17,10 +18,11 @@
 
 namespace fatune {
 
-/// Machine code and how to launch it.
+/// What a worker runs: machine code and how to launch it, or an implementation from elsewhere.
 struct Program {
   std::string cubin;  ///< path of the file
   LaunchPlan plan;
+  std::optional<OutsideProgram> outside = {};  ///< then cubin and plan are empty
 };
 
 /// Parent: prepare for a problem. The worker answers with ReadyReply, or an ErrorReply when its
@@ -32,6 +34,7 @@ struct BeginOrder {
       twin;  ///< for one head: batch, heads and kv_heads are 1; the reference writes fp32
   std::vector<InputCase> cases;  ///< the first one is timed
   double kernel_deadline_s = 10;
+  std::vector<OutsideProgram> expected = {};  ///< will be asked for: slow ones start now
 };
 struct ReadyReply {
   double reference_us = 0;  ///< of all heads, one case
@@ -53,6 +56,7 @@ struct RunReply {
   std::optional<Resources> resources;
   std::optional<Conditions> conditions;
   double verify_s = 0, timing_s = 0;
+  std::string detail;  ///< of an implementation from elsewhere
   bool fatal = false;  ///< the worker ends after this answer; the parent starts another
 };
 
@@ -61,12 +65,17 @@ struct RoundsOrder {
   std::vector<Program> contestants;
   int rounds = 40;
   int launches_per_round = 5;
+  bool verify = true;  ///< what the timed graphs leave is checked after the last round
   std::uint64_t seed = 42;
 };
 struct RoundsRow {
-  std::vector<double> hot_us, cold_us;  ///< one value a round
+  std::vector<double> hot_us, cold_us;  ///< one value a round; fewer for one that takes few turns
   std::int64_t hot_launches = 1;        ///< launches in the graph behind a hot value
   Conditions conditions;
+  Outcome outcome = Outcome::kMeasured;  ///< anything else: it failed in the rounds
+  std::string reason;
+  std::string detail;
+  std::vector<std::string> gates, not_run;  ///< of Verification: those that look at timed launches
 };
 struct RoundsReply {
   std::vector<RoundsRow> rows;  ///< in the order of the contestants

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "compile/embedded.hpp"
+#include "evaluate/edge_problems.hpp"
 #include "problem/work.hpp"
 #include "verify/device_checks.hpp"
 
@@ -64,10 +65,12 @@ std::vector<InputCase> search_cases(std::uint64_t seed) {
   return {{Distribution::kNormal, seed}, {Distribution::kNormal, seed + kSecondSeed}};
 }
 
-std::vector<InputCase> final_cases(std::uint64_t seed) {
+std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed) {
   std::vector<InputCase> cases = search_cases(seed);
-  for (const Distribution each : {Distribution::kUniform, Distribution::kOutliers,
-                                  Distribution::kLargeLogits, Distribution::kZeros}) {
+  if (is_large(problem)) return cases;
+  for (const Distribution each :
+       {Distribution::kUniform, Distribution::kOutliers, Distribution::kLargeLogits,
+        Distribution::kOnesV, Distribution::kZeroQ, Distribution::kLastKey}) {
     cases.push_back({each, seed});
   }
   return cases;

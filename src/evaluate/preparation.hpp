@@ -39,8 +39,9 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
 /// is allocated.
 Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases);
 
-/// Two seeds of N(0,1) in the search; every distribution for finalists.
+/// Two seeds of N(0,1) in the search; every distribution for finalists, unless the problem is large
+/// (is_large), when one group of its heads is an edge problem for them.
 std::vector<InputCase> search_cases(std::uint64_t seed);
-std::vector<InputCase> final_cases(std::uint64_t seed);
+std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed);
 
 }  // namespace fatune

@@ -99,6 +99,7 @@ class RecordedEvaluator : public Evaluator {
   /// The recorded final of the same config on the same problem; else one made of the search's
   /// times, without rounds.
   FinalRecord recall_final(const Contestant& contestant) const {
+    if (contestant.outside) return recall_outside(contestant);
     const Candidate& candidate = contestant.candidate;
     const std::string config = dump(to_json(candidate.config));
     const auto found = std::find_if(finals_.begin(), finals_.end(), [&](const FinalRecord& record) {
@@ -107,6 +108,27 @@ class RecordedEvaluator : public Evaluator {
     });
     FinalRecord record = found == finals_.end() ? from_search(candidate) : *found;
     record.impl = contestant.impl;
+    record.role = contestant.role;
+    record.recorded = true;
+    return record;
+  }
+
+  /// An implementation from elsewhere goes by its name.
+  FinalRecord recall_outside(const Contestant& contestant) const {
+    const Problem& problem = contestant.candidate.problem;
+    const auto found = std::find_if(finals_.begin(), finals_.end(), [&](const FinalRecord& record) {
+      return record.problem == problem && record.impl == contestant.impl;
+    });
+    FinalRecord record;
+    if (found != finals_.end()) {
+      record = *found;
+    } else {
+      record.impl = contestant.impl;
+      record.problem = problem;
+      record.outcome = Outcome::kUnavailable;
+      record.reason = "the recording of " + environment_.device_name + " holds no row of it; " +
+                      "measure it on a GPU with --device cuda:N";
+    }
     record.role = contestant.role;
     record.recorded = true;
     return record;
@@ -121,6 +143,7 @@ class RecordedEvaluator : public Evaluator {
     record.problem = searched.problem;
     record.outcome = searched.outcome;
     record.reason = std::move(searched.reason);
+    if (record.reason == kMissing) record.outcome = Outcome::kUnavailable;
     record.hot = std::move(searched.hot);
     record.cold = std::move(searched.cold);
     record.verification = std::move(searched.verification);

@@ -10,8 +10,9 @@
 namespace fatune {
 
 /// `records` and `environment` come from a journal that the caller loads.
-/// A candidate that the journal does not hold is `pruned` with the reason "not in the recording"; a
-/// problem it does not hold is a usage error that lists those it does.
+/// A candidate that the journal does not hold is `pruned` with the reason "not in the recording";
+/// a contestant of the finals is `unavailable`; a problem is a usage error that lists those it
+/// holds.
 Result<std::unique_ptr<Evaluator>> make_recorded_evaluator(Environment environment,
                                                            std::vector<Record> records);
 

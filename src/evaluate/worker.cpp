@@ -72,7 +72,10 @@ class Worker {
   Result<Json> begin(const Json& message) {
     FATUNE_TRY(const BeginOrder order, begin_order_from_json(message));
     if (!session_) return usage_error("'begin' before 'hello'");
+    session_->outside.forget();
     problem_.reset();
+    for (const OutsideProgram& program : order.expected)
+      session_->outside.expect(program, session_->facts.uuid);
     hang_answer_ = [] {
       return to_json(ErrorReply{device_error("the reference kernel does not come to an end")});
     };

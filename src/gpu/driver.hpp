@@ -63,9 +63,12 @@ namespace fatune::gpu {
   X(graph_launch, cuGraphLaunch, "cuGraphLaunch")
 
 /// Those that an older driver may lack; null then.
-#define FATUNE_OPTIONAL_DRIVER_FUNCTIONS(X)                              \
-  X(encode_tensor_map, cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled") \
-  X(reset_persisting_l2, cuCtxResetPersistingL2Cache, "cuCtxResetPersistingL2Cache")
+#define FATUNE_OPTIONAL_DRIVER_FUNCTIONS(X)                                          \
+  X(encode_tensor_map, cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled")             \
+  X(reset_persisting_l2, cuCtxResetPersistingL2Cache, "cuCtxResetPersistingL2Cache") \
+  X(get_limit, cuCtxGetLimit, "cuCtxGetLimit")                                       \
+  X(set_limit, cuCtxSetLimit, "cuCtxSetLimit")                                       \
+  X(stream_set_attribute, cuStreamSetAttribute, "cuStreamSetAttribute")
 
 struct Driver {
 #define FATUNE_DECLARE(member, api, symbol) decltype(&::api) member = nullptr;

@@ -55,6 +55,7 @@ Json to_json(const RunPlan& plan) {
   if (plan.budget_seconds) object["budget_seconds"] = *plan.budget_seconds;
   object["skip_correctness"] = plan.skip_correctness;
   object["record_cold"] = plan.record_cold;
+  if (!plan.baselines.empty()) object["baselines"] = text_array(plan.baselines);
   object["command"] = plan.command;
   return object;
 }
@@ -85,6 +86,7 @@ Result<RunPlan> plan_from_json(const Json& object, const std::string& where) {
   }
   FATUNE_TRY(plan.skip_correctness, fields.boolean_or("skip_correctness", false));
   FATUNE_TRY(plan.record_cold, fields.boolean_or("record_cold", false));
+  FATUNE_TRY(plan.baselines, fields.texts_or("baselines", {}));
   FATUNE_TRY(plan.command, fields.text_or("command", ""));
   return plan;
 }
@@ -124,6 +126,9 @@ std::string difference(const RunPlan& recorded, const RunPlan& resumed) {
   if (recorded.record_cold != resumed.record_cold) {
     return differs("cold timing of every candidate", yes_no(recorded.record_cold),
                    yes_no(resumed.record_cold));
+  }
+  if (recorded.baselines != resumed.baselines) {
+    return differs("--baselines", join(recorded.baselines, ","), join(resumed.baselines, ","));
   }
   return "";
 }

@@ -24,7 +24,9 @@ struct RunPlan {
   std::optional<double> budget_seconds;    ///< a problem; either may end it
   bool skip_correctness = false;
   bool record_cold = false;  ///< cold timing of every candidate, not only of finalists
-  std::string command;       ///< as typed, to reproduce
+  /// Names of implementations measured beside the winners; empty: the reference alone.
+  std::vector<std::string> baselines;
+  std::string command;  ///< as typed, to reproduce
 };
 Json to_json(const RunPlan& plan);
 Result<RunPlan> plan_from_json(const Json& object, const std::string& where);

@@ -26,6 +26,7 @@ struct Standing {
   std::optional<Ratio> to_baseline;  ///< time over the baseline's; empty when either has none
   std::string verdict;               ///< "Excellent", ... of that ratio
   bool ties_with_best = false;       ///< the interval of its time over the best's contains 1
+  std::optional<double> score;       ///< composite; of candidates under the objective "score"
 };
 
 /// Is the best faster than the baseline for sure?
@@ -43,6 +44,7 @@ struct ProblemResult {
       finals;  ///< best first, then the others in order of time, failed ones last
   std::vector<Standing> standings;          ///< of finals, in the same order
   std::optional<Gate> gate;                 ///< of finals.front() against the baseline
+  std::string score_note;                   ///< under the objective "score": what scores lack
   std::vector<CandidateRecord> candidates;  ///< in the order told, resumed ones included
   std::map<Outcome, std::uint64_t> outcomes;
   /// Before compilation; "fa_mma: " stands before the reason if there are several kernels.

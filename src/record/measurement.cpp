@@ -25,6 +25,20 @@ Result<std::optional<double>> optional_number(const Fields& fields, std::string_
   return std::optional<double>(value);
 }
 
+Result<std::vector<ToolVerdict>> sanitizer_from_json(const Fields& fields) {
+  std::vector<ToolVerdict> verdicts;
+  if (!fields.has("sanitizer")) return verdicts;
+  FATUNE_TRY(const Fields tools, fields.object("sanitizer"));
+  for (const auto& [tool, value] : tools.json().items()) {
+    FATUNE_TRY(const Fields found, tools.object(tool));
+    ToolVerdict verdict{tool, "", ""};
+    FATUNE_TRY(verdict.result, found.text("result"));
+    FATUNE_TRY(verdict.reason, found.text_or("reason", ""));
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
 }  // namespace
 
 Json to_json(const Timing& x) {
@@ -57,6 +71,26 @@ Result<Timing> timing_from_json(const Json& object, const std::string& where) {
   return x;
 }
 
+const std::vector<std::string>& sanitizer_tools() {
+  static const std::vector<std::string> tools = {"memcheck", "racecheck", "synccheck"};
+  return tools;
+}
+
+std::vector<ToolVerdict> sanitizer_not_run(const std::string& reason) {
+  std::vector<ToolVerdict> verdicts;
+  for (const std::string& tool : sanitizer_tools()) verdicts.push_back({tool, "not_run", reason});
+  return verdicts;
+}
+
+Json to_json(const std::vector<ToolVerdict>& verdicts) {
+  Json object = Json::object();
+  for (const ToolVerdict& verdict : verdicts) {
+    object[verdict.tool] = {{"result", verdict.result}};
+    if (!verdict.reason.empty()) object[verdict.tool]["reason"] = verdict.reason;
+  }
+  return object;
+}
+
 Json to_json(const Verification& x) {
   Json json{{"passed", x.passed}};
   if (x.skipped) json["skipped"] = true;
@@ -68,6 +102,9 @@ Json to_json(const Verification& x) {
   json["allclose_1e3"] = x.allclose_1e3;
   json["seeds"] = x.seeds;
   json["gates"] = x.gates;
+  if (!x.not_run.empty()) json["not_run"] = x.not_run;
+  if (!x.precision_note.empty()) json["precision_note"] = x.precision_note;
+  if (!x.sanitizer.empty()) json["sanitizer"] = to_json(x.sanitizer);
   return json;
 }
 
@@ -85,6 +122,9 @@ Result<Verification> verification_from_json(const Json& object, const std::strin
   FATUNE_TRY(x.allclose_1e3, fields.boolean_or("allclose_1e3", false));
   FATUNE_TRY_STATUS(read_int(fields, "seeds", x.seeds));
   FATUNE_TRY(x.gates, fields.texts_or("gates", {}));
+  FATUNE_TRY(x.not_run, fields.texts_or("not_run", {}));
+  FATUNE_TRY(x.precision_note, fields.text_or("precision_note", ""));
+  FATUNE_TRY(x.sanitizer, sanitizer_from_json(fields));
   return x;
 }
 

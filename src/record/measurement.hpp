@@ -25,6 +25,20 @@ struct Timing {
   friend bool operator==(const Timing&, const Timing&) = default;
 };
 
+/// What a checking tool found of a kernel that ran under it.
+struct ToolVerdict {
+  std::string tool;    ///< "memcheck", "racecheck", "synccheck"
+  std::string result;  ///< "passed", "failed", "not_run"
+  std::string reason;  ///< of the last two
+
+  friend bool operator==(const ToolVerdict&, const ToolVerdict&) = default;
+};
+
+/// The tools that a winner runs under.
+const std::vector<std::string>& sanitizer_tools();
+/// The same reason for every tool.
+std::vector<ToolVerdict> sanitizer_not_run(const std::string& reason);
+
 struct Verification {
   bool passed = false;
   bool skipped = false;      ///< --skip-correctness
@@ -35,7 +49,10 @@ struct Verification {
   double relative_l2 = 0;
   bool allclose_1e3 = false;  ///< allclose(rtol 1e-3, atol 1e-3), reported only
   int seeds = 0;
-  std::vector<std::string> gates{};  ///< names of those passed, in order
+  std::vector<std::string> gates{};      ///< names of those passed, in order
+  std::vector<std::string> not_run{};    ///< "physics: the device does not tell its memory clock"
+  std::string precision_note{};          ///< a margin far above that of the kernel's default config
+  std::vector<ToolVerdict> sanitizer{};  ///< of a winner
 
   friend bool operator==(const Verification&, const Verification&) = default;
 };
@@ -65,6 +82,8 @@ struct Conditions {
 };
 
 Json to_json(const Timing& x);
+/// {"memcheck": {"result": "passed"}, ...}
+Json to_json(const std::vector<ToolVerdict>& verdicts);
 Json to_json(const Verification& x);
 Json to_json(const Resources& x);
 Json to_json(const Conditions& x);

@@ -27,8 +27,10 @@ std::string_view name(Outcome outcome) {
       return "pruned";
     case Outcome::kMeasured:
       return "measured";
+    case Outcome::kUnavailable:
+      return "unavailable";
   }
-  fail_check("outcome", "an Outcome is one of the nine", __FILE__, __LINE__);
+  fail_check("outcome", "an Outcome is one of the ten", __FILE__, __LINE__);
 }
 
 Result<Outcome> parse_outcome(std::string_view text) {

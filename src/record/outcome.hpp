@@ -18,12 +18,13 @@ enum class Outcome {
   kTimeout,
   kCrashed,
   kPruned,
-  kMeasured
+  kMeasured,
+  kUnavailable  ///< of an implementation from elsewhere: what it needs is not on this machine
 };
 inline constexpr std::array kAllOutcomes = {
-    Outcome::kInfeasible,  Outcome::kCompileError, Outcome::kDuplicate,
-    Outcome::kLaunchError, Outcome::kWrongResult,  Outcome::kTimeout,
-    Outcome::kCrashed,     Outcome::kPruned,       Outcome::kMeasured};
+    Outcome::kInfeasible,  Outcome::kCompileError, Outcome::kDuplicate, Outcome::kLaunchError,
+    Outcome::kWrongResult, Outcome::kTimeout,      Outcome::kCrashed,   Outcome::kPruned,
+    Outcome::kMeasured,    Outcome::kUnavailable};
 
 std::string_view name(Outcome outcome);  ///< "measured", "compile_error", ...
 Result<Outcome> parse_outcome(std::string_view text);

@@ -105,6 +105,8 @@ Json write(const FinalRecord& x) {
   add_observations(json, x);
   if (!x.hot_rounds_us.empty()) json["hot_rounds_us"] = exact(x.hot_rounds_us);
   if (!x.cold_rounds_us.empty()) json["cold_rounds_us"] = exact(x.cold_rounds_us);
+  add_text(json, "detail", x.detail);
+  if (x.external) json["external"] = true;
   if (x.recorded) json["recorded"] = true;
   return json;
 }
@@ -146,6 +148,8 @@ Result<Record> read_final(const Fields& fields) {
   FATUNE_TRY_STATUS(read_observations(fields, x));
   FATUNE_TRY(x.hot_rounds_us, exact_numbers_or_empty(fields, "hot_rounds_us"));
   FATUNE_TRY(x.cold_rounds_us, exact_numbers_or_empty(fields, "cold_rounds_us"));
+  FATUNE_TRY(x.detail, fields.text_or("detail", ""));
+  FATUNE_TRY(x.external, fields.boolean_or("external", false));
   return Record(std::move(x));
 }
 

@@ -60,7 +60,7 @@ struct StartedRecord {
 
 /// One contestant of the final phase.
 struct FinalRecord {
-  std::string impl;  ///< "fatune:fa_mma" or "naive"
+  std::string impl;  ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
   std::string role;  ///< "finalist", "default", "baseline"
   std::string id;    ///< candidate id; empty for others
   std::string kernel;
@@ -74,6 +74,8 @@ struct FinalRecord {
   std::optional<Verification> verification;
   std::optional<Resources> resources;
   std::optional<Conditions> conditions;
+  std::string detail;     ///< of an implementation from elsewhere: its version and plan
+  bool external = false;  ///< timed and verified by itself, with fewer values than rounds
   bool recorded = false;
 
   friend bool operator==(const FinalRecord&, const FinalRecord&) = default;

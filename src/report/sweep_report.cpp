@@ -2,43 +2,15 @@
 #include "report/sweep_report.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/text.hpp"
-#include "problem/work.hpp"
+#include "report/cells.hpp"
 #include "report/table.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr std::size_t kRulesShown = 8;  // chosen: those that exclude most
-
-std::string interval(double low, double high, int decimals) {
-  return "[" + fixed(low, decimals) + ", " + fixed(high, decimals) + "]";
-}
-
-constexpr int kRatioDecimals = 3;
-
-/// Decimals that show four significant digits of a time: the intervals are that narrow.
-int decimals_for(double time_us) {
-  if (!(time_us > 0)) return 2;
-  return std::clamp(3 - static_cast<int>(std::floor(std::log10(time_us))), 0, 4);
-}
-
-std::string median_cell(const std::optional<Timing>& timing) {
-  return timing ? fixed(timing->median_us, decimals_for(timing->median_us)) : "-";
-}
-
-std::string interval_cell(const std::optional<Timing>& timing) {
-  if (!timing || !timing->ci95_low_us || !timing->ci95_high_us) return "-";
-  return interval(*timing->ci95_low_us, *timing->ci95_high_us, decimals_for(timing->median_us));
-}
-
-std::string rate_cell(const FinalRecord& record) {
-  if (!record.hot) return "-";
-  const auto rate = flops(record.problem) / to_seconds(Micros(record.hot->median_us));
-  return fixed(rate.value, rate.value < 100 ? 1 : 0);
-}
 
 std::string skip_mark(const SweepResult& run) {
   return run.plan.skip_correctness ? " - CORRECTNESS NOT CHECKED (--skip-correctness)" : "";
@@ -58,29 +30,53 @@ std::string place_cell(const FinalRecord& record, const Standing& standing, std:
 }
 
 std::vector<std::string> finalist_row(const FinalRecord& record, const Standing& standing,
-                                      const std::string& place) {
+                                      const std::string& place, const std::string& gate_baseline) {
   const bool measured = record.outcome == Outcome::kMeasured;
   const auto& ratio = standing.to_baseline;
-  const bool itself = record.role == "baseline";
+  const bool itself = record.impl == gate_baseline;
   return {place,
-          record.impl + (record.role == "default" ? " (default)" : ""),
+          record.impl,
           median_cell(record.hot),
           interval_cell(record.hot),
           median_cell(record.cold),
           interval_cell(record.cold),
           rate_cell(record),
           ratio && !itself ? fixed(ratio->value, kRatioDecimals) : "-",
-          ratio && !itself ? interval(ratio->low, ratio->high, kRatioDecimals) : "-",
-          !measured ? std::string(name(record.outcome))
-          : itself  ? "baseline"
-                    : standing.verdict,
-          record.verification ? fixed(record.verification->margin, 2) : "-",
-          record.resources ? std::to_string(record.resources->registers) : "-",
-          shared_cell(record)};
+          ratio && !itself ? interval_text(ratio->low, ratio->high, kRatioDecimals) : "-",
+          !measured                   ? std::string(name(record.outcome))
+          : record.role == "baseline" ? "baseline"
+                                      : standing.verdict};
+}
+
+/// "BLOCK_M=64 (default)" of a candidate that ran; of others who they are, and why they did not.
+std::string what_ran(const FinalRecord& record) {
+  const bool measured = record.outcome == Outcome::kMeasured;
+  std::string text = describe_config(record.config);
+  if (record.role == "baseline" || !measured) text = record.impl + (text.empty() ? "" : " ") + text;
+  if (record.role == "default") text += " (default)";
+  if (!record.detail.empty()) text += ": " + record.detail;
+  if (measured) return text;
+  const std::string reason(trim(record.reason.substr(0, record.reason.find('\n'))));
+  return text + ": " + std::string(name(record.outcome)) + (reason.empty() ? "" : ", " + reason);
+}
+
+std::vector<std::string> config_row(const FinalRecord& record, const std::string& place) {
+  return {place, record.resources ? std::to_string(record.resources->registers) : "-",
+          shared_cell(record), record.verification ? fixed(record.verification->margin, 2) : "-",
+          what_ran(record)};
+}
+
+/// The implementation that the ratios are to: the gate's, the fastest baseline.
+std::string compared_with(const ProblemResult& problem) {
+  if (problem.gate) return problem.gate->baseline;
+  const auto first =
+      std::find_if(problem.finals.begin(), problem.finals.end(),
+                   [](const FinalRecord& record) { return record.role == "baseline"; });
+  return first == problem.finals.end() ? "baseline" : first->impl;
 }
 
 std::string finalists(const ProblemResult& problem, const SweepResult& run) {
-  const std::string baseline = problem.gate ? problem.gate->baseline : "baseline";
+  const std::string baseline = compared_with(problem);
   Table table({{"#", Align::kRight},
                {"implementation"},
                {"hot us", Align::kRight},
@@ -90,17 +86,18 @@ std::string finalists(const ProblemResult& problem, const SweepResult& run) {
                {"TFLOP/s", Align::kRight},
                {"x " + baseline, Align::kRight},
                {"95 %", Align::kRight},
-               {"verdict"},
-               {"margin", Align::kRight},
-               {"regs", Align::kRight},
-               {"shared", Align::kRight}});
-  std::string configs;
+               {"verdict"}});
+  Table configs({{"#", Align::kRight},
+                 {"regs", Align::kRight},
+                 {"shared", Align::kRight},
+                 {"margin", Align::kRight},
+                 {"config"}});
   std::size_t place = 0;
   for (std::size_t i = 0; i < problem.finals.size(); ++i) {
     const FinalRecord& record = problem.finals[i];
     const std::string cell = place_cell(record, problem.standings[i], place);
-    table.add(finalist_row(record, problem.standings[i], cell));
-    if (cell != "-") configs += "  " + cell + " " + describe_config(record.config) + "\n";
+    table.add(finalist_row(record, problem.standings[i], cell, baseline));
+    configs.add(config_row(record, cell));
   }
   std::string text = "Finalists (final phase, interleaved rounds" + skip_mark(run) + ")\n";
   text += table.text();
@@ -110,7 +107,7 @@ std::string finalists(const ProblemResult& problem, const SweepResult& run) {
         "= cannot be told from the best; the one that takes least registers and shared memory "
         "leads\n";
   }
-  return text + "\nConfigs\n" + configs;
+  return text + "\nConfigs (margin: largest error over its tolerance)\n" + configs.text();
 }
 
 std::string excluded(const ProblemResult& problem, const SweepResult& run) {
@@ -170,9 +167,11 @@ std::string headline(const ProblemResult& problem, const SweepResult& run) {
   }
   const auto& timing = objective_timing(*best, run.plan.objective);
   text += "best is " + best->impl;
-  if (timing) text += " at " + describe(Micros(timing->median_us)) + " " + run.plan.objective;
+  const std::string kind = run.plan.objective == "cold" ? " cold" : " hot";
+  if (timing) text += " at " + describe(Micros(timing->median_us)) + kind;
   if (best->hot) text += ", " + rate_cell(*best) + " TFLOP/s";
   const Standing& standing = problem.standings.front();
+  if (standing.score) text += ", score " + fixed(*standing.score, 1);
   if (standing.to_baseline && problem.gate) {
     text += ", " + fixed(standing.to_baseline->value, kRatioDecimals) + "x " +
             problem.gate->baseline + ": " + standing.verdict;
@@ -182,7 +181,7 @@ std::string headline(const ProblemResult& problem, const SweepResult& run) {
 
 std::string gate_line(const Gate& gate) {
   return "Gate: " + fixed(gate.ratio.value, kRatioDecimals) + " " +
-         interval(gate.ratio.low, gate.ratio.high, kRatioDecimals) + " of " + gate.baseline +
+         interval_text(gate.ratio.low, gate.ratio.high, kRatioDecimals) + " of " + gate.baseline +
          ", limit " + fixed(gate.threshold, 2) + ": " + (gate.passed ? "pass" : "fail") + "\n";
 }
 
@@ -191,6 +190,7 @@ std::string gate_line(const Gate& gate) {
 std::string problem_report(const ProblemResult& problem, const SweepResult& run) {
   std::string text = headline(problem, run);
   if (!problem.finals.empty()) text += "\n" + finalists(problem, run);
+  if (!problem.score_note.empty()) text += problem.score_note + "\n";
   text += "\n" + excluded(problem, run);
   text += "\n" + outcomes(problem, run);
   if (problem.gate) text += "\n" + gate_line(*problem.gate);

@@ -9,9 +9,19 @@
 namespace fatune {
 namespace {
 
+constexpr std::size_t kGap = 2;         // spaces between columns
+constexpr std::size_t kTerminal = 120;  // chosen: longer text may wrap, a rule that wraps is noise
+constexpr std::size_t kShortCell = 20;  // chosen: below it a rule is never cut
+
 std::string padded(const std::string& cell, std::size_t width, Align align) {
   const std::string space(width - std::min(width, display_width(cell)), ' ');
   return align == Align::kRight ? space + cell : cell + space;
+}
+
+std::size_t start_of_last(const std::vector<std::size_t>& widths) {
+  std::size_t start = 0;
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i) start += widths[i] + kGap;
+  return start;
 }
 
 std::string without_trailing_spaces(std::string line) {
@@ -55,13 +65,18 @@ std::string Table::text() const {
   const auto line = [&](const auto& cell_of) {
     std::string text;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (i > 0) text += "  ";
+      if (i > 0) text += std::string(kGap, ' ');
       text += padded(cell_of(i), widths[i], columns_[i].align);
     }
     return without_trailing_spaces(std::move(text)) + '\n';
   };
   std::string text = line([&](std::size_t i) { return columns_[i].title; });
-  text += line([&](std::size_t i) { return std::string(widths[i], '-'); });
+  const std::size_t indent = start_of_last(widths);
+  text += line([&](std::size_t i) {
+    if (i + 1 < widths.size()) return std::string(widths[i], '-');
+    const std::size_t room = kTerminal - std::min(kTerminal, indent);
+    return std::string(std::min(widths[i], std::max(room, kShortCell)), '-');
+  });
   for (const auto& row : rows_) text += line([&](std::size_t i) { return row[i]; });
   return text;
 }

@@ -15,7 +15,8 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns);
   void add(std::vector<std::string> cells);
-  std::string text() const;  ///< two spaces between columns, a rule under the titles
+  /// Two spaces between columns, a rule under the titles as far as column 120.
+  std::string text() const;
   std::string markdown() const;
   std::string csv() const;
   bool empty() const { return rows_.empty(); }

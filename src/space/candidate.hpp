@@ -1,6 +1,7 @@
 // candidate.hpp - kernel + config + problem: what gets compiled, checked and timed.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "problem/problem.hpp"
@@ -31,6 +32,7 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
 
 /// A stage's launch with every expression evaluated.
 struct StagePlan {
+  std::optional<GemmPlan> gemm;  ///< a library's product; then there is no entry
   std::string entry;
   std::int64_t grid[3] = {1, 1, 1};
   std::int64_t block[3] = {1, 1, 1};
@@ -53,8 +55,12 @@ struct LaunchPlan {
   std::vector<StagePlan> stages;
   std::vector<BufferPlan> scratch;
   std::vector<TensorMapPlan> tensor_maps;
+  std::string persisting_window;  ///< see Manifest
 };
 Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& limits);
+/// For a problem that the config was not chosen for: a library may offer fewer algorithms there,
+/// and the last one stands for those it lacks.
+void accept_shorter_lists(LaunchPlan& plan);
 /// Why the config cannot run: first broken constraint with its reason, or the device limit
 /// exceeded; empty when it can.
 /// `kNecessary` leaves out the constraints that only prune: a finalist is right on problems for

@@ -7,6 +7,7 @@
 #include "base/json.hpp"
 #include "space/candidate.hpp"
 #include "space/device_rules.hpp"
+#include "space/gemm_plan.hpp"
 
 namespace fatune {
 namespace {
@@ -29,6 +30,7 @@ class Evaluation {
     }
     return {};
   }
+  const Scope& scope() const { return scope_; }
   std::string place_of(const std::string& path) const {
     return fmt::format("{}: field '{}'", manifest_.where, path);
   }
@@ -59,6 +61,7 @@ Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
 }
 
 Json to_json(const StagePlan& stage) {
+  if (stage.gemm) return Json{{"gemm", to_json(*stage.gemm)}};
   return Json{{"entry", stage.entry},
               {"grid", stage.grid},
               {"block", stage.block},
@@ -92,6 +95,11 @@ Result<std::int64_t> read_count(const Fields& fields, std::string_view key) {
 
 Result<StagePlan> stage_from_json(const Fields& fields) {
   StagePlan stage;
+  if (fields.has("gemm")) {
+    FATUNE_TRY(const Fields gemm, fields.object("gemm"));
+    FATUNE_TRY(stage.gemm, gemm_plan_from_json(gemm.json(), gemm.where()));
+    return stage;
+  }
   FATUNE_TRY(stage.entry, fields.text("entry"));
   FATUNE_TRY_STATUS(read_counts(fields, "grid", stage.grid));
   FATUNE_TRY_STATUS(read_counts(fields, "block", stage.block));
@@ -119,6 +127,7 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
   const Evaluation evaluation(manifest,
                               scope_of(manifest, candidate.config, candidate.problem, limits));
   LaunchPlan plan;
+  plan.persisting_window = manifest.persisting_window;
   std::vector<std::int64_t> scratch_bytes;
   for (std::size_t i = 0; i < manifest.scratch.size(); ++i) {
     const ScratchSpec& spec = manifest.scratch[i];
@@ -143,10 +152,21 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
   }
   for (std::size_t i = 0; i < manifest.stages.size(); ++i) {
     const std::string path = fmt::format("stages[{}]", i);
-    FATUNE_TRY(StagePlan stage, plan_stage(manifest.stages[i], path, evaluation, limits));
+    StagePlan stage;
+    if (const auto& gemm = manifest.stages[i].gemm) {
+      FATUNE_TRY(stage.gemm, plan_gemm(*gemm, path, candidate, evaluation.scope()));
+    } else {
+      FATUNE_TRY(stage, plan_stage(manifest.stages[i], path, evaluation, limits));
+    }
     plan.stages.push_back(std::move(stage));
   }
   return plan;
+}
+
+void accept_shorter_lists(LaunchPlan& plan) {
+  for (StagePlan& stage : plan.stages) {
+    if (stage.gemm) stage.gemm->or_last = true;
+  }
 }
 
 Json to_json(const LaunchPlan& plan) {
@@ -160,6 +180,7 @@ Json to_json(const LaunchPlan& plan) {
     object["tensor_maps"].push_back(
         {{"name", map.name}, {"tensor", map.tensor}, {"box", map.box}, {"swizzle", map.swizzle}});
   }
+  if (!plan.persisting_window.empty()) object["persisting_window"] = plan.persisting_window;
   return object;
 }
 
@@ -184,6 +205,7 @@ Result<LaunchPlan> launch_plan_from_json(const Json& object, const std::string& 
     FATUNE_TRY(TensorMapPlan map, tensor_map_from_json(fields));
     plan.tensor_maps.push_back(std::move(map));
   }
+  FATUNE_TRY(plan.persisting_window, root.text_or("persisting_window", ""));
   return plan;
 }
 

@@ -45,6 +45,11 @@ bool declares_static_shared(std::string_view text) {
   return false;
 }
 
+bool is_operand(const GemmSpec& gemm, const std::string& buffer) {
+  return std::any_of(gemm.operands.begin(), gemm.operands.end(),
+                     [&](const GemmOperandSpec& operand) { return operand.buffer == buffer; });
+}
+
 class Linter {
  public:
   explicit Linter(const Kernel& kernel)
@@ -71,6 +76,7 @@ class Linter {
                        [&](const SourceFile& header) { return mentions(header.text, name); });
   }
   bool launch_mentions(std::string_view name) const;
+  bool gemm_mentions(std::string_view name) const;
   void check_parameters();
   void check_buffers();
   void check_entries();
@@ -101,11 +107,28 @@ bool Linter::launch_mentions(std::string_view name) const {
                      [&](const TensorMapSpec& map) { return in(map.box); });
 }
 
+/// A parameter may choose a library's algorithm or a type and appear nowhere in the text.
+bool Linter::gemm_mentions(std::string_view name) const {
+  const auto in = [&](const GemmSpec& gemm) {
+    const std::string* texts[] = {&gemm.m,     &gemm.n,     &gemm.k,
+                                  &gemm.batch, &gemm.alpha, &gemm.algorithm};
+    return std::any_of(std::begin(texts), std::end(texts),
+                       [&](const std::string* text) { return mentions(*text, name); }) ||
+           std::any_of(gemm.operands.begin(), gemm.operands.end(),
+                       [&](const GemmOperandSpec& operand) {
+                         return operand.type == name || mentions(operand.pitch, name) ||
+                                mentions(operand.stride, name);
+                       });
+  };
+  return std::any_of(manifest_.stages.begin(), manifest_.stages.end(),
+                     [&](const StageSpec& stage) { return stage.gemm && in(*stage.gemm); });
+}
+
 void Linter::check_parameters() {
   for (std::size_t i = 0; i < manifest_.parameters.size(); ++i) {
     const Parameter& parameter = manifest_.parameters[i];
     const std::string path = fmt::format("parameters[{}]", i);
-    if (!text_mentions(parameter.name)) {
+    if (!text_mentions(parameter.name) && !gemm_mentions(parameter.name)) {
       const bool launched = launch_mentions(parameter.name);
       add(launched ? Severity::kWarning : Severity::kError, path + ".name",
           launched ? fmt::format("{} changes the launch only; {} and its headers do not mention it",
@@ -124,6 +147,7 @@ void Linter::check_buffers() {
   const auto passed = [&](const std::string& name) {
     return std::any_of(manifest_.stages.begin(), manifest_.stages.end(),
                        [&](const StageSpec& stage) {
+                         if (stage.gemm) return is_operand(*stage.gemm, name);
                          return std::find(stage.arguments.begin(), stage.arguments.end(), name) !=
                                 stage.arguments.end();
                        });
@@ -146,16 +170,16 @@ void Linter::check_buffers() {
 void Linter::check_entries() {
   for (std::size_t i = 0; i < manifest_.stages.size(); ++i) {
     const std::string& entry = manifest_.stages[i].entry;
-    if (text_mentions(entry)) continue;
+    if (manifest_.stages[i].gemm || text_mentions(entry)) continue;
     add(Severity::kError, fmt::format("stages[{}].entry", i),
         fmt::format("{} and its headers have no {}", kernel_->source.path, entry));
   }
 }
 
 void Linter::check_static_shared() {
-  const bool counted =
-      std::any_of(manifest_.stages.begin(), manifest_.stages.end(),
-                  [](const StageSpec& stage) { return stage.static_shared_bytes != "0"; });
+  const bool counted = std::any_of(
+      manifest_.stages.begin(), manifest_.stages.end(),
+      [](const StageSpec& stage) { return !stage.gemm && stage.static_shared_bytes != "0"; });
   if (counted || !declares_static_shared(kernel_->source.text)) return;
   add(Severity::kWarning, "stages",
       fmt::format("{} declares __shared__ arrays of fixed size, but every static_shared_bytes is 0",

@@ -16,11 +16,17 @@ namespace fatune {
 namespace {
 
 constexpr std::string_view kSchema = "fatune.kernel/1";
-const std::array<std::string, 3> kRoles = {"attention", "reference", "fault"};  // as in Role
+const std::array<std::string, 4> kRoles = {"attention", "reference", "baseline",
+                                           "fault"};  // as in Role
 // What can become of a candidate whose kernel is at fault (record/outcome.hpp knows them all).
 const std::array<std::string, 7> kFaultOutcomes = {"infeasible",   "compile_error", "launch_error",
                                                    "wrong_result", "timeout",       "crashed",
                                                    "measured"};
+// The gates in their order (evaluate/gates.hpp knows what they do).
+const std::array<std::string, 12> kGates = {
+    "constraints", "compilation", "launch",  "poison",       "inputs",        "guard_bands",
+    "accuracy",    "repeat",      "physics", "timed_output", "persisting_l2", "edge_problems"};
+const std::array<std::string, 3> kInputs = {"q", "k", "v"};
 
 bool is_identifier(std::string_view text) {
   static constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz_0123456789";
@@ -34,16 +40,45 @@ Error not_one_of(const Fields& fields, std::string_view key, const std::string& 
   return fields.error(key, fmt::format("is '{}', which is not one of {}", text, join(names, ", ")));
 }
 
+/// What only fixtures that misbehave have.
+Status parse_fault(const Fields& root, Manifest& manifest) {
+  for (const char* field :
+       {"expected_outcome", "expected_gate", "selftest_shape", "persisting_window"}) {
+    if (root.has(field) && manifest.role != Role::kFault)
+      return root.error(field, "is for kernels of role 'fault' only");
+  }
+  FATUNE_TRY(manifest.expected_outcome, root.text_or("expected_outcome", ""));
+  if (root.has("expected_outcome") &&
+      std::find(kFaultOutcomes.begin(), kFaultOutcomes.end(), manifest.expected_outcome) ==
+          kFaultOutcomes.end()) {
+    return not_one_of(root, "expected_outcome", manifest.expected_outcome, kFaultOutcomes);
+  }
+  FATUNE_TRY(manifest.expected_gate, root.text_or("expected_gate", ""));
+  if (root.has("expected_gate") &&
+      std::find(kGates.begin(), kGates.end(), manifest.expected_gate) == kGates.end()) {
+    return not_one_of(root, "expected_gate", manifest.expected_gate, kGates);
+  }
+  FATUNE_TRY(manifest.persisting_window, root.text_or("persisting_window", ""));
+  if (root.has("persisting_window") &&
+      std::find(kInputs.begin(), kInputs.end(), manifest.persisting_window) == kInputs.end()) {
+    return not_one_of(root, "persisting_window", manifest.persisting_window, kInputs);
+  }
+  if (!root.has("selftest_shape")) return {};
+  FATUNE_TRY(const std::string shape, root.text("selftest_shape"));
+  FATUNE_TRY(manifest.selftest_shape, parse_shape(shape, place(root, "selftest_shape")));
+  return {};
+}
+
 Status parse_identity(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const std::string schema, root.text("schema"));
   if (schema != kSchema) {
     return root.error("schema",
                       fmt::format("is '{}', but this program reads '{}'", schema, kSchema));
   }
-  FATUNE_TRY_STATUS(
-      root.only({"schema", "name", "summary", "source", "role", "tuned_by_default",
-                 "needs_toolkit_headers", "arch", "supports", "parameters", "constraints",
-                 "scratch", "tensor_maps", "stages", "expected_outcome"}));
+  FATUNE_TRY_STATUS(root.only(
+      {"schema", "name", "summary", "source", "role", "tuned_by_default", "needs_toolkit_headers",
+       "arch", "supports", "parameters", "constraints", "scratch", "tensor_maps", "stages",
+       "expected_outcome", "expected_gate", "selftest_shape", "persisting_window"}));
   FATUNE_TRY(manifest.name, parse_identifier(root, "name"));
   FATUNE_TRY(manifest.summary, parse_words(root, "summary"));
   FATUNE_TRY(manifest.source, parse_words(root, "source"));
@@ -52,17 +87,11 @@ Status parse_identity(const Fields& root, Manifest& manifest) {
   if (found == kRoles.end()) return not_one_of(root, "role", role, kRoles);
   manifest.role = static_cast<Role>(found - kRoles.begin());
   FATUNE_TRY(manifest.tuned_by_default, root.boolean_or("tuned_by_default", false));
+  if (manifest.tuned_by_default && manifest.role == Role::kBaseline) {
+    return root.error("tuned_by_default", "is true, but a baseline is no candidate of sweeps");
+  }
   FATUNE_TRY(manifest.needs_toolkit_headers, root.boolean_or("needs_toolkit_headers", false));
-  if (!root.has("expected_outcome")) return {};
-  FATUNE_TRY(manifest.expected_outcome, root.text("expected_outcome"));
-  if (manifest.role != Role::kFault) {
-    return root.error("expected_outcome", "is for kernels of role 'fault' only");
-  }
-  if (std::find(kFaultOutcomes.begin(), kFaultOutcomes.end(), manifest.expected_outcome) ==
-      kFaultOutcomes.end()) {
-    return not_one_of(root, "expected_outcome", manifest.expected_outcome, kFaultOutcomes);
-  }
-  return {};
+  return parse_fault(root, manifest);
 }
 
 Status parse_archs(const Fields& root, Manifest& manifest) {

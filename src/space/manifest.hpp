@@ -12,6 +12,7 @@
 #include "problem/dtype.hpp"
 #include "problem/problem.hpp"
 #include "space/config.hpp"
+#include "space/gemm.hpp"
 #include "space/limits.hpp"
 #include "space/value.hpp"
 
@@ -45,14 +46,16 @@ struct TensorMapSpec {
   int swizzle = 0;               ///< bytes: 0, 32, 64, 128
 };
 
+/// A launch of the kernel's code, or a library's matrix product.
 struct StageSpec {
+  std::optional<GemmSpec> gemm;  ///< then all below is empty
   std::string entry;
   std::vector<std::string> grid, block, cluster;  ///< three expressions each
   std::string shared_bytes, static_shared_bytes;  ///< expressions
   std::vector<std::string> arguments;             ///< q, k, v, out, scratch names, tensor-map names
 };
 
-enum class Role { kAttention, kReference, kFault };
+enum class Role { kAttention, kReference, kBaseline, kFault };
 
 struct Manifest {
   std::string name, summary, source;
@@ -70,7 +73,11 @@ struct Manifest {
   std::vector<ScratchSpec> scratch;
   std::vector<TensorMapSpec> tensor_maps;
   std::vector<StageSpec> stages;
-  std::string expected_outcome;  ///< of fault fixtures
+  // Of fault fixtures only:
+  std::string expected_outcome;
+  std::string expected_gate;              ///< the gate that decides it; see docs/correctness.md
+  std::optional<Problem> selftest_shape;  ///< where the fault shows, unless it does anywhere
+  std::string persisting_window;  ///< a tensor whose lines the host keeps in the L2 cache, a cheat
 
   const Parameter* find(std::string_view parameter) const;
 };

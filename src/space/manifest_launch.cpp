@@ -80,8 +80,8 @@ Result<TensorMapSpec> parse_tensor_map(const Fields& fields, std::vector<std::st
   return map;
 }
 
-Result<StageSpec> parse_stage(const Fields& fields, std::span<const std::string> arguments,
-                              std::span<const std::string> known) {
+Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::string> arguments,
+                                     std::span<const std::string> known) {
   FATUNE_TRY_STATUS(fields.only(
       {"entry", "grid", "block", "cluster", "shared_bytes", "static_shared_bytes", "arguments"}));
   StageSpec stage;
@@ -127,6 +127,7 @@ Status parse_launch(const Fields& root, Manifest& manifest) {
     FATUNE_TRY_STATUS(check_expression(spec.bytes, place(fields, "bytes"), known));
     manifest.scratch.push_back(std::move(spec));
   }
+  const std::vector<std::string> buffers = arguments;
   FATUNE_TRY(const std::vector<Fields> maps, root.objects_or_empty("tensor_maps"));
   for (const Fields& fields : maps) {
     FATUNE_TRY(TensorMapSpec map, parse_tensor_map(fields, arguments, known));
@@ -135,7 +136,14 @@ Status parse_launch(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const std::vector<Fields> stages, root.objects_or_empty("stages"));
   if (stages.empty()) return root.error("stages", "must have at least one stage");
   for (const Fields& fields : stages) {
-    FATUNE_TRY(StageSpec stage, parse_stage(fields, arguments, known));
+    StageSpec stage;
+    if (fields.has("gemm")) {
+      FATUNE_TRY_STATUS(fields.only({"gemm"}));
+      FATUNE_TRY(const Fields gemm, fields.object("gemm"));
+      FATUNE_TRY(stage.gemm, parse_gemm(gemm, manifest, buffers, known));
+    } else {
+      FATUNE_TRY(stage, parse_kernel_stage(fields, arguments, known));
+    }
     manifest.stages.push_back(std::move(stage));
   }
   return {};

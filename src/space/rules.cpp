@@ -68,6 +68,7 @@ class RuleCompiler {
       FATUNE_TRY_STATUS(add(compiled, rule.require, rule.where));
     }
     for (std::size_t i = 0; i < manifest_.stages.size(); ++i) {
+      if (manifest_.stages[i].gemm) continue;
       FATUNE_TRY_STATUS(compile_stage(manifest_.stages[i], field(fmt::format("stages[{}]", i))));
     }
     for (std::size_t i = 0; i < manifest_.tensor_maps.size(); ++i) {

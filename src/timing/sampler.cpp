@@ -6,8 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/call.hpp"
-#include "gpu/driver.hpp"
+#include "gpu/persisting.hpp"
 #include "timing/statistics.hpp"
 
 namespace fatune {
@@ -16,16 +15,6 @@ namespace {
 constexpr double kLongLaunchUs = 20'000;  // chosen: one such launch is estimate and warm-up enough
 constexpr Micros kFlushOverhead{50};      // chosen: about what overwriting 100 MB takes on an H200
 constexpr std::chrono::milliseconds kFirstPause{50};  // after throttling; doubled every time
-
-/// Lines that a kernel marked as persisting would survive a flush.
-Status reset_persisting_lines() {
-  const auto reset = gpu::driver().reset_persisting_l2;
-  if (reset == nullptr) return {};
-  const CUresult code = reset();
-  // Devices without persisting lines say so; there is nothing to reset then.
-  if (code == CUDA_ERROR_NOT_SUPPORTED) return {};
-  return gpu::check(code, "cannot reset the persisting lines of the L2 cache");
-}
 
 }  // namespace
 
@@ -97,7 +86,7 @@ Result<MaybeTime> Sampler::time_loop(const HotLoop& loop) {
 }
 
 Result<MaybeTime> Sampler::time_cold(const QueueWork& work) {
-  FATUNE_TRY_STATUS(reset_persisting_lines());
+  FATUNE_TRY_STATUS(gpu::reset_persisting_lines());  // they would survive the flush
   FATUNE_TRY_STATUS(gpu::fill_bytes(flush_.address(), 0, flush_.bytes(), stream_));
   return time_between(work, 1);
 }
@@ -146,13 +135,16 @@ Result<Sampled> Sampler::hot(const QueueWork& work, std::optional<Micros> best) 
   hung.hung = true;
   FATUNE_TRY(const MaybeTime each, estimate(work));
   if (!each) return hung;
-  FATUNE_TRY(const HotLoop loop, make_loop(work, *each));
+  FATUNE_TRY(HotLoop loop, make_loop(work, *each));
   ConditionWatch watch(*telemetry_);
   if (each->value < kLongLaunchUs) {
     FATUNE_TRY(const bool warm, warm_up(loop, *each, watch));
     if (!warm) return hung;
   }
-  return series([&] { return time_loop(loop); }, loop.launches, Micros(0), best, watch);
+  FATUNE_TRY(Sampled sampled,
+             series([&] { return time_loop(loop); }, loop.launches, Micros(0), best, watch));
+  sampled.loop = std::move(loop);
+  return sampled;
 }
 
 Result<Sampled> Sampler::cold(const QueueWork& work, std::optional<Micros> best) {

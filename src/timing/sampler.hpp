@@ -33,6 +33,7 @@ struct Sampled {
   bool hung = false;  ///< a launch did not finish; nothing else is set
   Timing timing;
   Conditions conditions;
+  std::optional<HotLoop> loop = {};  ///< of a hot series: what was timed, to look at what it leaves
 };
 
 /// Launches in a graph that lasts about plan.graph_time.

@@ -6,6 +6,8 @@
 #include <limits>
 #include <random>
 
+#include <fmt/format.h>
+
 #include "base/check.hpp"
 
 namespace fatune {
@@ -70,6 +72,24 @@ double relative_standard_error(std::span<const double> samples) {
   return kMedianEfficiency * sigma / std::sqrt(static_cast<double>(sorted.size())) / middle;
 }
 
+Quantiles quantiles(std::span<const double> samples) {
+  FATUNE_CHECK(!samples.empty(), "quantiles need at least one sample");
+  const std::vector<double> sorted = sorted_copy(samples);
+  return {quantile(sorted, 0.05), quantile(sorted, 0.25), quantile(sorted, 0.5),
+          quantile(sorted, 0.75), quantile(sorted, 0.95)};
+}
+
+Status check_samples(std::span<const double> samples_us, const std::string& row) {
+  for (std::size_t i = 0; i < samples_us.size(); ++i) {
+    if (std::isfinite(samples_us[i]) && samples_us[i] > 0) continue;
+    return device_error(fmt::format("{}: sample {} of {} is {}, which is no time", row, i + 1,
+                                    samples_us.size(), samples_us[i]));
+  }
+  if (samples_us.size() >= kLeastSamples) return {};
+  return device_error(fmt::format("{}: has {} samples; an interval needs at least {}", row,
+                                  samples_us.size(), kLeastSamples));
+}
+
 Timing summarize(std::span<const double> samples_us, std::int64_t launches_per_sample) {
   FATUNE_CHECK(!samples_us.empty(), "a timing needs at least one sample");
   const std::vector<double> sorted = sorted_copy(samples_us);
@@ -115,10 +135,37 @@ Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, i
   return central_95(ratios);
 }
 
+Interval bootstrap_ratio_unpaired(std::span<const double> a, std::span<const double> b,
+                                  int resamples, std::uint64_t seed) {
+  FATUNE_CHECK(!a.empty() && !b.empty(), "a ratio needs samples of both");
+  FATUNE_CHECK(resamples > 0, "a bootstrap needs resamples");
+  RoundPicker picker_a(a.size(), seed), picker_b(b.size(), seed + 1);
+  std::vector<double> drawn_a(a.size()), drawn_b(b.size());
+  std::vector<double> ratios(static_cast<std::size_t>(resamples));
+  for (double& result : ratios) {
+    for (double& value : drawn_a) value = a[picker_a.next()];
+    for (double& value : drawn_b) value = b[picker_b.next()];
+    result = median_in_place(drawn_a) / median_in_place(drawn_b);
+  }
+  return central_95(ratios);
+}
+
 Verdict compare_interval(const Interval& ratio) {
   if (ratio.high < 1) return Verdict::kFaster;
   if (ratio.low > 1) return Verdict::kSlower;
   return Verdict::kTie;
+}
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFaster:
+      return "faster";
+    case Verdict::kSlower:
+      return "slower";
+    case Verdict::kTie:
+      return "tie";
+  }
+  fail_check("verdict", "a Verdict is one of the three", __FILE__, __LINE__);
 }
 
 std::string_view verdict_word(double ratio) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -18,6 +20,19 @@ double median(std::vector<double> samples);
 double relative_standard_error(std::span<const double> samples);
 Timing summarize(std::span<const double> samples_us, std::int64_t launches_per_sample);
 
+/// The spread of a list of samples, as `bench` shows it.
+struct Quantiles {
+  double p05 = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0;
+};
+Quantiles quantiles(std::span<const double> samples);  ///< not empty, in any order
+
+/// Fewer give no interval worth the name: with 10 rounds the 95 % interval of a median already
+/// spans from the second to the ninth value.
+inline constexpr std::size_t kLeastSamples = 10;
+/// Fails on fewer than kLeastSamples, and on a sample that is no time (NaN, infinite, not
+/// positive). The message begins with `row`, which says whose samples they are.
+Status check_samples(std::span<const double> samples_us, const std::string& row);
+
 struct Interval {
   double low = 0, high = 0;
 };
@@ -27,9 +42,15 @@ Interval bootstrap_median(std::span<const double> rounds, int resamples, std::ui
 Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, int resamples,
                          std::uint64_t seed);
 
+/// The same for samples of two runs: nothing pairs them, so each side is drawn for itself. They may
+/// be of different number.
+Interval bootstrap_ratio_unpaired(std::span<const double> a, std::span<const double> b,
+                                  int resamples, std::uint64_t seed);
+
 /// "faster", "slower" or "tie": the whole interval of candidate/baseline must be on one side of 1.
 enum class Verdict { kFaster, kSlower, kTie };
 Verdict compare_interval(const Interval& ratio);
+std::string_view name(Verdict verdict);
 /// DESIGN section 7: Excellent <= 0.50, Good <= 0.80, Modest <= 0.95, Parity <= 1.05, Regression
 /// above.
 std::string_view verdict_word(double ratio);

@@ -45,7 +45,11 @@ void add_outcome(Json& object, const FinalRecord& record) {
 
 Json best_contestant(const FinalRecord& record) {
   Json object = contestant_json(record);
-  if (record.verification) object["verify"] = to_json(*record.verification);
+  if (record.verification) {
+    object["verify"] = to_json(*record.verification);
+    if (record.verification->sanitizer.empty())
+      object["verify"]["sanitizer"] = to_json(sanitizer_not_run("not asked for (--sanitize)"));
+  }
   if (record.resources) object["resources"] = to_json(*record.resources);
   if (record.conditions) object["conditions"] = to_json(*record.conditions);
   return object;
@@ -61,6 +65,7 @@ Json finalist_json(const FinalRecord& record, const Standing& standing) {
   add_outcome(object, record);
   if (standing.to_baseline) object["to_baseline"] = ratio_json(*standing.to_baseline);
   if (standing.ties_with_best) object["ties_with_best"] = true;
+  if (standing.score) object["score"] = *standing.score;
   if (record.verification) object["margin"] = record.verification->margin;
   return object;
 }
@@ -93,6 +98,9 @@ Json problem_json(const ProblemResult& result, const RunPlan& plan) {
   object["problem"] = to_json(result.problem.problem);
   const FinalRecord* best = result.best();
   object["best"] = best == nullptr ? Json() : best_contestant(*best);
+  if (best != nullptr && result.standings.front().score)
+    object["best"]["score"] = *result.standings.front().score;
+  if (!result.score_note.empty()) object["score_note"] = result.score_note;
   object["finalists"] = Json::array();
   object["baselines"] = Json::array();
   for (std::size_t i = 0; i < result.finals.size(); ++i) {

@@ -87,6 +87,7 @@ Result<std::vector<Contestant>> choose_contestants(const FinalsRequest& request,
           {kBaseline, "baseline", {request.reference, default_config(manifest), request.problem}});
     }
   }
+  chosen.insert(chosen.end(), request.baselines.begin(), request.baselines.end());
   return chosen;
 }
 

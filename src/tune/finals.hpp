@@ -1,6 +1,7 @@
 // finals.hpp - the candidates of a search to the contestants of its final phase.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 
 namespace fatune {
 
+/// What a sweep's winners are measured against on a problem, beside the reference; empty: nothing.
+using MakeBaselines = std::function<Result<std::vector<Contestant>>(const Problem&)>;
+
 struct FinalsRequest {
   const Problem& problem;
   const std::vector<KernelRef>& kernels;  ///< those searched
@@ -16,11 +20,12 @@ struct FinalsRequest {
   const DeviceLimits& limits;
   std::string objective;
   std::size_t finalists = 8;
+  std::vector<Contestant> baselines = {};  ///< beside the reference
 };
 
 /// The fastest correct candidates, each machine code once; the default config of the fastest one's
-/// kernel, if it ran and is not among them; the reference kernel's default config as "naive". Empty
-/// when nothing was measured.
+/// kernel, if it ran and is not among them; the reference kernel's default config as "naive"; the
+/// other baselines. Empty when nothing was measured.
 Result<std::vector<Contestant>> choose_contestants(const FinalsRequest& request,
                                                    const std::vector<CandidateRecord>& candidates);
 

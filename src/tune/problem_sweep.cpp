@@ -117,9 +117,16 @@ Status search_spaces(const ProblemRequest& request, const std::vector<Space>& sp
 
 Status run_finals(const ProblemRequest& request, RunState& run, ProblemResult& result) {
   const Problem& problem = request.problem.problem;
-  const FinalsRequest wanted{problem,           request.kernels,
-                             request.reference, run.evaluator.environment().limits,
-                             run.objective,     request.finalists};
+  FinalsRequest wanted{problem,
+                       request.kernels,
+                       request.reference,
+                       run.evaluator.environment().limits,
+                       run.objective,
+                       request.finalists,
+                       {}};
+  if (request.baselines) {
+    FATUNE_TRY(wanted.baselines, request.baselines(problem));
+  }
   FATUNE_TRY(const auto contestants, choose_contestants(wanted, result.candidates));
   if (contestants.empty()) return {};
   run.progress.begin_finals(run.clock.now());
@@ -134,7 +141,12 @@ Status run_finals(const ProblemRequest& request, RunState& run, ProblemResult& r
     for (const FinalRecord& record : *finals) FATUNE_TRY_STATUS(run.journal.append(record));
     result.finals = *std::move(finals);
   }
-  settle_finals(result, run.objective, request.finals.seed);
+  Scoring scoring;
+  if (run.objective == kScoreObjective) {
+    FATUNE_TRY(const auto uses, count_finalists(result.finals, contestants, request.count_use));
+    scoring = score_finals(result.finals, uses);
+  }
+  settle_finals(result, run.objective, request.finals.seed, scoring);
   return {};
 }
 

@@ -7,7 +7,9 @@
 
 #include "base/result.hpp"
 #include "journal/sweep_result.hpp"
+#include "tune/finals.hpp"
 #include "tune/run_state.hpp"
+#include "tune/scoring.hpp"
 
 namespace fatune {
 
@@ -15,9 +17,11 @@ struct ProblemRequest {
   const RunPlan& plan;
   const NamedProblem& problem;
   const std::vector<KernelRef>& kernels;
-  const KernelRef& reference;
+  KernelRef reference;  ///< null: no baseline
   std::size_t finalists = 8;
   FinalPlan finals;
+  const MakeBaselines& baselines;
+  const CountUse& count_use;  ///< for scores; may be empty
   const std::map<std::string, std::vector<Json>>&
       known_good;  ///< by kernel: configs that were best for earlier problems
 };

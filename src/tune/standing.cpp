@@ -5,17 +5,13 @@
 #include <limits>
 
 #include "timing/statistics.hpp"
+#include "tune/ratio.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr int kResamples = 10'000;
 constexpr double kGateThreshold = 0.95;  // a gain below 5 % is not worth another kernel
 constexpr std::int64_t kRegisterBytes = 4;
-
-const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& objective) {
-  return objective == "cold" ? record.cold_rounds_us : record.hot_rounds_us;
-}
 
 double median_of(const FinalRecord& record, const std::string& objective) {
   const auto& timing = objective_timing(record, objective);
@@ -34,15 +30,11 @@ std::int64_t footprint(const FinalRecord& record) {
          used.dynamic_shared_bytes;
 }
 
-/// Empty when the two were not timed in the same rounds.
-std::optional<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b,
-                              const std::string& objective, std::uint64_t seed) {
-  const auto& rounds_a = rounds_of(a, objective);
-  const auto& rounds_b = rounds_of(b, objective);
-  if (a.outcome != Outcome::kMeasured || b.outcome != Outcome::kMeasured) return std::nullopt;
-  if (rounds_a.empty() || rounds_a.size() != rounds_b.size()) return std::nullopt;
-  const Interval interval = bootstrap_ratio(rounds_a, rounds_b, kResamples, seed);
-  return Ratio{median(rounds_a) / median(rounds_b), interval.low, interval.high};
+/// Empty when either has no times, or too few.
+std::optional<Ratio> ratio_in_phase(const FinalRecord& a, const FinalRecord& b,
+                                    const std::string& objective, std::uint64_t seed) {
+  auto ratio = ratio_of(a, b, objective, pairing_in_phase(a, b, objective), seed);
+  return ratio ? std::optional(*ratio) : std::nullopt;
 }
 
 bool ties(const std::optional<Ratio>& ratio) {
@@ -66,31 +58,53 @@ void promote_winner(std::vector<FinalRecord>& finals, const std::string& objecti
   if (fastest == finals.end()) return;
   auto winner = fastest;
   for (auto other = fastest + 1; other != finals.end(); ++other) {
-    const bool equal = is_candidate(*other) && ties(ratio_of(*other, *fastest, objective, seed));
+    const bool equal =
+        is_candidate(*other) && ties(ratio_in_phase(*other, *fastest, objective, seed));
     if (equal && footprint(*other) < footprint(*winner)) winner = other;
   }
   std::rotate(finals.begin(), winner, winner + 1);
+}
+
+/// The same with the highest score instead of the least time.
+void promote_highest(std::vector<FinalRecord>& finals, const std::map<std::string, double>& by_id) {
+  auto highest = finals.end();
+  double best = 0;
+  for (auto each = finals.begin(); each != finals.end(); ++each) {
+    const auto score = by_id.find(each->id);
+    if (!is_candidate(*each) || score == by_id.end()) continue;
+    if (highest != finals.end() && score->second <= best) continue;
+    highest = each;
+    best = score->second;
+  }
+  if (highest != finals.end()) std::rotate(finals.begin(), highest, highest + 1);
 }
 
 Standing standing_of(const FinalRecord& record, const FinalRecord& best,
                      const FinalRecord* baseline, const std::string& objective,
                      std::uint64_t seed) {
   Standing standing;
-  if (baseline != nullptr) standing.to_baseline = ratio_of(record, *baseline, objective, seed);
+  if (baseline != nullptr)
+    standing.to_baseline = ratio_in_phase(record, *baseline, objective, seed);
   if (standing.to_baseline) standing.verdict = verdict_word(standing.to_baseline->value);
-  standing.ties_with_best = &record != &best && ties(ratio_of(record, best, objective, seed));
+  standing.ties_with_best = &record != &best && ties(ratio_in_phase(record, best, objective, seed));
   return standing;
 }
 
 }  // namespace
 
-void settle_finals(ProblemResult& result, const std::string& objective, std::uint64_t seed) {
+void settle_finals(ProblemResult& result, const std::string& objective, std::uint64_t seed,
+                   const Scoring& scoring) {
   std::vector<FinalRecord>& finals = result.finals;
   result.standings.clear();
   result.gate.reset();
+  result.score_note = scoring.note;
   if (finals.empty()) return;
   sort_by_time(finals, objective);
-  promote_winner(finals, objective, seed);
+  if (scoring.by_id.empty()) {
+    promote_winner(finals, objective, seed);
+  } else {
+    promote_highest(finals, scoring.by_id);
+  }
 
   const auto baseline = std::find_if(finals.begin(), finals.end(), [](const FinalRecord& record) {
     return record.role == "baseline";
@@ -98,6 +112,9 @@ void settle_finals(ProblemResult& result, const std::string& objective, std::uin
   for (const FinalRecord& record : finals) {
     result.standings.push_back(standing_of(
         record, finals.front(), baseline == finals.end() ? nullptr : &*baseline, objective, seed));
+    const auto score = scoring.by_id.find(record.id);
+    if (is_candidate(record) && score != scoring.by_id.end())
+      result.standings.back().score = score->second;
   }
   if (result.best() == nullptr || !result.standings.front().to_baseline) return;
   const Ratio ratio = *result.standings.front().to_baseline;

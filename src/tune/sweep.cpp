@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "search/strategy.hpp"
 #include "tune/problem_sweep.hpp"
+#include "tune/suite_result.hpp"
 
 namespace fatune {
 namespace {
@@ -107,14 +108,19 @@ Status sweep_problems(const SweepOptions& options, const std::vector<KernelRef>&
                       const KernelRef& reference, RunState& run, SweepResult& result) {
   std::map<std::string, std::vector<Json>> known_good;
   for (const NamedProblem& problem : result.plan.problems) {
-    const ProblemRequest request{result.plan,       problem,        kernels,   reference,
-                                 options.finalists, options.finals, known_good};
+    const ProblemRequest request{
+        result.plan,       problem,
+        kernels,           options.reference_is_baseline ? reference : nullptr,
+        options.finalists, options.finals,
+        options.baselines, options.count_use,
+        known_good};
     auto swept = sweep_problem(request, run);
     if (!swept)
       return with_context(std::move(swept).error(), "sweeping " + describe(problem.problem));
     result.problems.push_back(*std::move(swept));
     result.seconds = run.clock.now();
     FATUNE_TRY_STATUS(save_best(result));
+    FATUNE_TRY_STATUS(save_suite(result, options.date));
     if (const FinalRecord* best = result.problems.back().best()) {
       known_good[best->kernel].push_back(best->config);
     }
@@ -131,7 +137,8 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   result.plan = complete_plan(options.plan, kernels);
   result.environment = evaluator.environment();
   result.folder = options.out;
-  FATUNE_TRY(const Objective objective, parse_objective(result.plan.objective));
+  const bool scored = result.plan.objective == kScoreObjective;
+  FATUNE_TRY(const Objective objective, parse_objective(scored ? "hot" : result.plan.objective));
   FATUNE_TRY_STATUS(check_problems(result.plan, kernels, result.environment.limits));
   FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, result.environment));
 

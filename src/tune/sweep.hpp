@@ -11,6 +11,8 @@
 #include "journal/sweep_result.hpp"
 #include "record/progress.hpp"
 #include "tune/best.hpp"
+#include "tune/finals.hpp"
+#include "tune/scoring.hpp"
 
 namespace fatune {
 
@@ -20,14 +22,18 @@ struct SweepOptions {
   bool resume = false;
   std::size_t finalists = 8;
   FinalPlan finals;
+  MakeBaselines baselines;
+  CountUse count_use;                 ///< for scores; may be empty
+  bool reference_is_baseline = true;  ///< the reference kernel takes part as "naive"
+  std::string date;                   ///< of today, for suite.json
   std::function<void(const SweepProgress&)> on_progress;
   std::function<double()> clock;  ///< seconds, never going back; empty: the steady clock
 };
 
 /// `kernels` are those named or the default ones; a problem that none of them supports is an error
 /// naming the reasons. The journal is complete at every moment; best.json is written after every
-/// problem. An interrupt is no error: the result says `interrupted` and the journal continues with
-/// `resume`.
+/// problem, and suite.json if there are several. An interrupt is no error: the result says
+/// `interrupted` and the journal continues with `resume`.
 Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<KernelRef>& kernels,
                               const KernelRef& reference, Evaluator& evaluator);
 

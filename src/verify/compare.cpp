@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.hpp"
+#include "base/parallel.hpp"
 #include "verify/host_reference.hpp"
 
 namespace fatune {
@@ -14,11 +15,15 @@ namespace {
 
 /// Enough to meet the largest magnitudes, whose rounding step decides.
 constexpr std::size_t kQuantumSamples = 1'000'000;
+constexpr std::size_t kQuantumParts = 64;     // chosen: a piece of samples for every thread
+constexpr std::size_t kBlocksOfAThread = 32;  // chosen: some 100 us of work
 
 double quantum_at(Dtype dtype, float value) {
-  const float rounded = decode(dtype, encode(dtype, value));
-  const float up = decode(dtype, encode(dtype, rounded + 0.3f));
-  const float back = decode(dtype, encode(dtype, up - 0.3f));
+  const auto table = decode_table(dtype);
+  const auto element = [&](float x) { return table[encode(dtype, x)]; };
+  const float rounded = element(value);
+  const float up = element(rounded + 0.3f);
+  const float back = element(up - 0.3f);
   return 2.0 * std::abs(static_cast<double>(back) - rounded);
 }
 
@@ -79,6 +84,55 @@ std::pair<std::int64_t, std::int64_t> block_range(const Problem& problem, std::i
   return {(head * problem.seq_q + first_row) * problem.head_dim, rows * problem.head_dim};
 }
 
+/// Calls `work` with each block and its range, on several threads.
+template <typename Work>
+void for_each_block(const Problem& problem, const Work& work) {
+  const std::int64_t blocks = problem.batch * problem.heads * blocks_per_head(problem);
+  const auto piece = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t block = begin; block < end; ++block) {
+      const auto [first, count] = block_range(problem, static_cast<std::int64_t>(block));
+      work(block, first, count);
+    }
+  };
+  parallel_for(static_cast<std::size_t>(blocks), kBlocksOfAThread, piece);
+}
+
+/// Sums over one block of the reference.
+struct BlockNorms {
+  double squares = 0, absolute = 0;
+  float extreme = 0;
+};
+
+std::vector<BlockNorms> norms_of(const Problem& problem, const std::vector<float>& values) {
+  std::vector<BlockNorms> blocks(
+      static_cast<std::size_t>(problem.batch * problem.heads * blocks_per_head(problem)));
+  for_each_block(problem, [&](std::size_t block, std::int64_t first, std::int64_t count) {
+    BlockNorms norms;
+    for (std::int64_t i = first; i < first + count; ++i) {
+      const float value = values[static_cast<std::size_t>(i)];
+      norms.squares += static_cast<double>(value) * value;
+      norms.absolute += std::abs(value);
+      if (std::abs(value) > std::abs(norms.extreme)) norms.extreme = value;
+    }
+    blocks[block] = norms;
+  });
+  return blocks;
+}
+
+/// The largest rounding step among samples of the values.
+double quantum_of(Dtype dtype, const std::vector<float>& values) {
+  const std::size_t stride = values.size() / kQuantumSamples + 1;
+  const std::size_t samples = (values.size() + stride - 1) / stride;
+  std::vector<double> largest(kQuantumParts, 0.0);
+  parallel_for(kQuantumParts, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t part = begin; part < end; ++part) {
+      for (std::size_t i = part; i < samples; i += kQuantumParts)
+        largest[part] = std::max(largest[part], quantum_at(dtype, values[i * stride]));
+    }
+  });
+  return *std::max_element(largest.begin(), largest.end());
+}
+
 void add_masked_rows(const ReferenceOutput& reference, std::span<const std::byte> out,
                      Comparison& result) {
   const Problem& problem = reference.problem;
@@ -120,27 +174,17 @@ ReferenceOutput make_reference_output(const Problem& problem, std::vector<float>
   ReferenceOutput reference;
   reference.problem = problem;
   reference.values = std::move(values);
-  const std::int64_t blocks = problem.batch * problem.heads * blocks_per_head(problem);
   double sum = 0;
   float extreme = 0;
-  for (std::int64_t block = 0; block < blocks; ++block) {
-    const auto [first, count] = block_range(problem, block);
-    double squares = 0;
-    for (std::int64_t i = first; i < first + count; ++i) {
-      const float value = reference.values[static_cast<std::size_t>(i)];
-      squares += static_cast<double>(value) * value;
-      sum += std::abs(value);
-      if (std::abs(value) > std::abs(extreme)) extreme = value;
-    }
-    reference.block_squares.push_back(squares);
+  for (const BlockNorms& block : norms_of(problem, reference.values)) {
+    reference.block_squares.push_back(block.squares);
+    sum += block.absolute;
+    if (std::abs(block.extreme) > std::abs(extreme)) extreme = block.extreme;
   }
   reference.largest = std::abs(extreme);
   reference.mean = sum / static_cast<double>(reference.values.size());
-  reference.quantum = quantum_at(problem.dtype, extreme);
-  const std::size_t stride = reference.values.size() / kQuantumSamples + 1;
-  for (std::size_t i = 0; i < reference.values.size(); i += stride) {
-    reference.quantum = std::max(reference.quantum, quantum_at(problem.dtype, reference.values[i]));
-  }
+  reference.quantum =
+      std::max(quantum_at(problem.dtype, extreme), quantum_of(problem.dtype, reference.values));
   return reference;
 }
 
@@ -149,13 +193,16 @@ Comparison compare(const ReferenceOutput& reference, std::span<const std::byte> 
   FATUNE_CHECK(
       out.size() == reference.values.size() * static_cast<std::size_t>(size_of(problem.dtype)),
       "an output as large as the reference");
+  std::vector<BlockErrors> blocks(reference.block_squares.size());
+  for_each_block(problem, [&](std::size_t block, std::int64_t first, std::int64_t count) {
+    blocks[block] = scan_block(reference, out, first, count);
+  });
   Comparison result;
   double squares = 0, reference_squares = 0, absolute = 0, head_squares = 0, head_reference = 0;
   const std::int64_t in_head = blocks_per_head(problem);
-  for (std::int64_t block = 0; block < static_cast<std::int64_t>(reference.block_squares.size());
-       ++block) {
-    const auto [first, count] = block_range(problem, block);
-    const BlockErrors errors = scan_block(reference, out, first, count);
+  for (std::int64_t block = 0; block < static_cast<std::int64_t>(blocks.size()); ++block) {
+    const std::int64_t first = block_range(problem, block).first;
+    const BlockErrors& errors = blocks[static_cast<std::size_t>(block)];
     const double wanted = reference.block_squares[static_cast<std::size_t>(block)];
     if (block % in_head == 0) head_squares = head_reference = 0;
     absolute += errors.absolute;

@@ -46,7 +46,7 @@ struct Comparison {
   std::int64_t worst_block = 0;  ///< index into block_squares
   bool allclose_1e3 = true;      ///< |out - ref| <= 1e-3 + 1e-3 |ref| everywhere
 };
-/// `out`: elements of the problem's dtype. Single-threaded, about a nanosecond an element.
+/// `out`: elements of the problem's dtype. The same figures for any number of threads.
 Comparison compare(const ReferenceOutput& reference, std::span<const std::byte> out);
 
 }  // namespace fatune

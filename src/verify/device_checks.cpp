@@ -27,6 +27,7 @@ Result<DeviceChecks> DeviceChecks::load(const gpu::Context& context, std::string
   FATUNE_TRY(checks.module_, gpu::load_module(context, cubin));
   FATUNE_TRY(checks.pattern_, gpu::find_function(checks.module_, "check_pattern"));
   FATUNE_TRY(checks.sum_, gpu::find_function(checks.module_, "check_sum"));
+  FATUNE_TRY(checks.swap_, gpu::find_function(checks.module_, "swap_memory"));
   FATUNE_TRY(checks.findings_,
              gpu::make_buffer(context, kMostFindings * 2 * sizeof(std::uint64_t)));
   checks.stream_ = stream;
@@ -84,6 +85,14 @@ Result<std::vector<std::uint64_t>> DeviceChecks::checksums(
   std::vector<std::uint64_t> sums;
   for (std::size_t i = 0; i < buffers.size(); ++i) sums.push_back(values[2 * i]);
   return sums;
+}
+
+Status DeviceChecks::swap(const GuardedBuffer& a, const GuardedBuffer& b) {
+  FATUNE_CHECK(a.bytes() == b.bytes(), "the sets of a problem have the same sizes");
+  CUdeviceptr first = a.address(), second = b.address();
+  unsigned long long bytes = a.bytes();
+  void* arguments[] = {&first, &second, &bytes};
+  return gpu::launch(swap_, kShape, arguments, stream_);
 }
 
 }  // namespace fatune

@@ -34,13 +34,15 @@ class DeviceChecks {
   /// them).
   Result<std::vector<BandFinding>> check_bands(std::span<const GuardedBuffer* const> buffers);
   Result<std::vector<std::uint64_t>> checksums(std::span<const GuardedBuffer* const> buffers);
+  /// Queues the exchange of what two buffers of the same size hold.
+  Status swap(const GuardedBuffer& a, const GuardedBuffer& b);
 
  private:
   Status clear(std::size_t findings);
   Result<std::vector<std::uint64_t>> read(std::size_t findings);
 
   gpu::Module module_;
-  CUfunction pattern_ = nullptr, sum_ = nullptr;
+  CUfunction pattern_ = nullptr, sum_ = nullptr, swap_ = nullptr;
   gpu::Buffer findings_;
   CUstream stream_ = nullptr;
 };

@@ -3,40 +3,40 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <set>
 #include <string>
 #include <tuple>
 
 #include <fmt/core.h>
 
+#include "base/parallel.hpp"
+
 namespace fatune {
 namespace {
 
 constexpr std::size_t kSampledRows =
-    24;                                // chosen: 24 rows of 16384 keys take some 50 ms on one core
-constexpr double kFp32Step = 0x1p-24;  // relative rounding of fp32
+    24;  // chosen: with 16384 keys a few milliseconds each on one core
+constexpr std::int64_t kKeyElementsOfAThread = 64 * 1024;  // chosen: some 100 us of work
+constexpr double kFp32Step = 0x1p-24;                      // relative rounding of fp32
 
 std::string number(double value) { return fmt::format("{:.6g}", value); }
 
-/// A tensor's elements as doubles.
-class Elements {
- public:
-  Elements(std::span<const std::byte> bytes, Dtype dtype)
-      : bytes_(bytes),
-        width_(static_cast<std::size_t>(size_of(dtype))),
-        table_(decode_table(dtype)) {}
-  double operator[](std::int64_t index) const {
-    std::uint16_t element = 0;
-    std::memcpy(&element, bytes_.data() + static_cast<std::size_t>(index) * width_, width_);
-    return table_[element];
-  }
+/// Elements `first` to `first + count` of a tensor as doubles.
+template <typename Element>
+void decode_line(std::span<const std::byte> tensor, std::span<const float> table,
+                 std::int64_t first, std::span<double> line) {
+  const Element* elements = reinterpret_cast<const Element*>(tensor.data()) + first;
+  for (std::size_t i = 0; i < line.size(); ++i) line[i] = table[elements[i]];
+}
 
- private:
-  std::span<const std::byte> bytes_;
-  std::size_t width_;
-  std::span<const float> table_;
-};
+void decode_line(std::span<const std::byte> tensor, Dtype dtype, std::int64_t first,
+                 std::span<double> line) {
+  if (size_of(dtype) == 1) {
+    decode_line<std::uint8_t>(tensor, decode_table(dtype), first, line);
+  } else {
+    decode_line<std::uint16_t>(tensor, decode_table(dtype), first, line);
+  }
+}
 
 /// What fp32 may be off by: rounding of a score (8 steps of its magnitude, and of the exponential)
 /// scales each probability, and the sum over values adds its own. A wrong formula is off by orders
@@ -53,20 +53,23 @@ std::int64_t visible_keys(const Problem& problem, std::int64_t row) {
 }
 
 HostRow attention_row(const Problem& problem, const HostInputs& inputs, const OutputRow& where) {
-  const Elements q(inputs.q, problem.dtype), k(inputs.k, problem.dtype), v(inputs.v, problem.dtype);
   const std::int64_t dim = problem.head_dim;
   const std::int64_t kv_head = where.head / (problem.heads / problem.kv_heads);
-  const std::int64_t query =
+  const std::int64_t query_at =
       ((where.batch * problem.heads + where.head) * problem.seq_q + where.row) * dim;
   const std::int64_t first_key = (where.batch * problem.kv_heads + kv_head) * problem.seq_kv * dim;
   const double scale = 1 / std::sqrt(static_cast<double>(dim));
-  HostRow result{std::vector<double>(static_cast<std::size_t>(dim), 0.0), 0, 0};
+  const auto columns = static_cast<std::size_t>(dim);
+  HostRow result{std::vector<double>(columns, 0.0), 0, 0};
+  std::vector<double> query(columns), line(columns);
+  decode_line(inputs.q, problem.dtype, query_at, query);
 
   std::vector<double> scores(static_cast<std::size_t>(visible_keys(problem, where.row)));
   for (std::size_t key = 0; key < scores.size(); ++key) {
+    decode_line(inputs.k, problem.dtype, first_key + static_cast<std::int64_t>(key) * dim, line);
     double sum = 0, magnitude = 0;
-    for (std::int64_t d = 0; d < dim; ++d) {
-      const double product = q[query + d] * k[first_key + static_cast<std::int64_t>(key) * dim + d];
+    for (std::size_t d = 0; d < columns; ++d) {
+      const double product = query[d] * line[d];
       sum += product;
       magnitude += std::abs(product);
     }
@@ -82,10 +85,11 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
     total += score;
   }
   for (std::size_t key = 0; key < scores.size(); ++key) {
-    for (std::int64_t d = 0; d < dim; ++d) {
-      const double value = v[first_key + static_cast<std::int64_t>(key) * dim + d];
-      result.values[static_cast<std::size_t>(d)] += scores[key] / total * value;
-      result.value_magnitude = std::max(result.value_magnitude, std::abs(value));
+    decode_line(inputs.v, problem.dtype, first_key + static_cast<std::int64_t>(key) * dim, line);
+    const double weight = scores[key] / total;
+    for (std::size_t d = 0; d < columns; ++d) {
+      result.values[d] += weight * line[d];
+      result.value_magnitude = std::max(result.value_magnitude, std::abs(line[d]));
     }
   }
   return result;
@@ -115,8 +119,16 @@ std::vector<OutputRow> sample_rows(const Problem& problem, std::size_t count, st
 
 Status validate_reference(const Problem& problem, const HostInputs& inputs,
                           std::span<const float> reference, std::uint64_t seed) {
-  for (const OutputRow& where : sample_rows(problem, kSampledRows, seed)) {
-    const HostRow expected = attention_row(problem, inputs, where);
+  const std::vector<OutputRow> sampled = sample_rows(problem, kSampledRows, seed);
+  std::vector<HostRow> rows(sampled.size());
+  const std::int64_t work = problem.seq_kv * problem.head_dim;
+  const auto least = static_cast<std::size_t>(kKeyElementsOfAThread / work + 1);
+  parallel_for(rows.size(), least, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) rows[i] = attention_row(problem, inputs, sampled[i]);
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const OutputRow& where = sampled[i];
+    const HostRow& expected = rows[i];
     const double limit = fp32_limit(expected);
     const std::int64_t first =
         ((where.batch * problem.heads + where.head) * problem.seq_q + where.row) * problem.head_dim;

@@ -1,16 +1,34 @@
 // inputs.cpp - counter-based random bits through a table of quantiles to tensor elements.
 #include "verify/inputs.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
+#include <span>
 #include <string>
+#include <utility>
+
+#include "base/parallel.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr std::size_t kDraws = 65536;
+constexpr std::size_t kGroup = 4;                    // elements from one draw of 64 bits
+constexpr std::size_t kGroupsOfAThread = 32 * 1024;  // chosen: some 100 us of work
+constexpr float kLastValue = 64;  // chosen: seen by a row that must not see it, it adds 64/S
 constexpr double kInvSqrt2Pi = 0.3989422804014327;
+
+constexpr std::array<std::pair<Distribution, std::string_view>, 8> kNames = {{
+    {Distribution::kNormal, "normal"},
+    {Distribution::kUniform, "uniform"},
+    {Distribution::kOutliers, "outliers"},
+    {Distribution::kLargeLogits, "large_logits"},
+    {Distribution::kZeros, "zeros"},
+    {Distribution::kOnesV, "ones_v"},
+    {Distribution::kZeroQ, "zero_q"},
+    {Distribution::kLastKey, "last_key"},
+}};
 
 enum Stream : std::uint64_t {
   kQueries = 1,
@@ -64,89 +82,134 @@ float uniform_value(std::uint16_t draw) {
 }
 
 /// The element of every draw, rounded once for the whole tensor.
-std::vector<std::uint16_t> element_table(Dtype dtype, bool uniform, float factor) {
-  std::vector<std::uint16_t> table(kDraws);
+template <typename Element>
+std::vector<Element> element_table(Dtype dtype, bool uniform, float factor) {
+  std::vector<Element> table(kDraws);
   for (std::size_t draw = 0; draw < kDraws; ++draw) {
     const auto bits = static_cast<std::uint16_t>(draw);
-    table[draw] = encode(dtype, factor * (uniform ? uniform_value(bits) : normal_value(bits)));
+    table[draw] = static_cast<Element>(
+        encode(dtype, factor * (uniform ? uniform_value(bits) : normal_value(bits))));
   }
   return table;
-}
-
-void put(std::vector<std::byte>& tensor, std::size_t index, std::uint16_t element,
-         std::size_t width) {
-  std::memcpy(tensor.data() + index * width, &element,
-              width);  // little-endian: the low byte comes first
 }
 
 struct TensorRecipe {
   Stream stream;
   std::int64_t elements;
-  float factor;  ///< 0: all zeros
+  float factor;           ///< 0: all zeros
+  bool constant = false;  ///< every element is the factor
 };
 
-std::vector<std::byte> make_tensor(Dtype dtype, const InputCase& which,
-                                   const TensorRecipe& recipe) {
-  const auto width = static_cast<std::size_t>(size_of(dtype));
-  const auto elements = static_cast<std::size_t>(recipe.elements);
-  std::vector<std::byte> tensor(elements * width);
-  if (recipe.factor == 0) return tensor;
+template <typename Element>
+Element element_of(Dtype dtype, float value) {
+  return static_cast<Element>(encode(dtype, value));
+}
+
+/// Four elements for every 64 random bits.
+template <typename Element>
+void fill_random(std::span<Element> tensor, Dtype dtype, const InputCase& which,
+                 const TensorRecipe& recipe) {
   const auto table =
-      element_table(dtype, which.distribution == Distribution::kUniform, recipe.factor);
-  for (std::size_t first = 0; first < elements; first += 4) {
-    const std::uint64_t bits = random_bits(which.seed, recipe.stream, first / 4);
-    const std::size_t count = std::min<std::size_t>(4, elements - first);
-    for (std::size_t i = 0; i < count; ++i)
-      put(tensor, first + i, table[(bits >> (16 * i)) & 0xffff], width);
-  }
-  return tensor;
+      element_table<Element>(dtype, which.distribution == Distribution::kUniform, recipe.factor);
+  const auto fill = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t group = begin; group < end; ++group) {
+      const std::uint64_t bits = random_bits(which.seed, recipe.stream, group);
+      const std::size_t count = std::min(kGroup, tensor.size() - kGroup * group);
+      for (std::size_t i = 0; i < count; ++i)
+        tensor[kGroup * group + i] = table[(bits >> (16 * i)) & 0xffff];
+    }
+  };
+  parallel_for((tensor.size() + kGroup - 1) / kGroup, kGroupsOfAThread, fill);
 }
 
 /// Adds N(0,100) to one element in 1024.
-void add_outliers(std::vector<std::byte>& tensor, Dtype dtype, const InputCase& which,
-                  Stream stream) {
-  const auto width = static_cast<std::size_t>(size_of(dtype));
-  const std::size_t elements = tensor.size() / width;
-  for (std::size_t first = 0; first < elements; first += 4) {
-    const std::uint64_t where = random_bits(which.seed, kOutlierWhere + stream, first / 4);
-    for (std::size_t i = 0; i < 4 && first + i < elements; ++i) {
-      if (((where >> (16 * i)) & 0x3ff) != 0) continue;
-      std::uint16_t element = 0;
-      std::memcpy(&element, tensor.data() + (first + i) * width, width);
-      const std::uint64_t draw = random_bits(which.seed, kOutlierValue + stream, first + i);
+template <typename Element>
+void add_outliers(std::span<Element> tensor, Dtype dtype, const InputCase& which, Stream stream) {
+  const auto add = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t at = kGroup * begin; at < std::min(kGroup * end, tensor.size()); ++at) {
+      const std::uint64_t where = random_bits(which.seed, kOutlierWhere + stream, at / kGroup);
+      if (((where >> (16 * (at % kGroup))) & 0x3ff) != 0) continue;
+      const std::uint64_t draw = random_bits(which.seed, kOutlierValue + stream, at);
       const float sum =
-          decode(dtype, element) + 10.0f * normal_value(static_cast<std::uint16_t>(draw));
-      put(tensor, first + i, encode(dtype, sum), width);
+          decode(dtype, tensor[at]) + 10.0f * normal_value(static_cast<std::uint16_t>(draw));
+      tensor[at] = element_of<Element>(dtype, sum);
     }
+  };
+  parallel_for((tensor.size() + kGroup - 1) / kGroup, kGroupsOfAThread, add);
+}
+
+/// The elements of a tensor; `bytes` come from the allocator, aligned for any of them.
+template <typename Element>
+std::span<Element> elements(std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<Element*>(bytes.data()), bytes.size() / sizeof(Element)};
+}
+
+template <typename Element>
+std::vector<std::byte> make_tensor(Dtype dtype, const InputCase& which,
+                                   const TensorRecipe& recipe) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(recipe.elements) * sizeof(Element));
+  if (recipe.factor == 0) return bytes;
+  const std::span<Element> tensor = elements<Element>(bytes);
+  if (recipe.constant) {
+    std::fill(tensor.begin(), tensor.end(), element_of<Element>(dtype, recipe.factor));
+    return bytes;
   }
+  fill_random(tensor, dtype, which, recipe);
+  if (which.distribution == Distribution::kOutliers) {
+    add_outliers(tensor, dtype, which, recipe.stream);
+  }
+  return bytes;
+}
+
+/// Every column of the last key's value, in every head.
+template <typename Element>
+void set_last_values(const Problem& problem, float value, std::vector<std::byte>& bytes) {
+  const std::span<Element> tensor = elements<Element>(bytes);
+  const auto row = static_cast<std::size_t>(problem.head_dim);
+  const auto head = static_cast<std::size_t>(problem.seq_kv) * row;
+  for (std::size_t end = head; end <= tensor.size(); end += head) {
+    std::fill_n(tensor.begin() + static_cast<std::ptrdiff_t>(end - row), row,
+                element_of<Element>(problem.dtype, value));
+  }
+}
+
+template <typename Element>
+HostInputs make_elements(const Problem& problem, const InputCase& which, int v_doublings) {
+  const Distribution how = which.distribution;
+  const bool zeros = how == Distribution::kZeros;
+  const float q_factor = zeros || how == Distribution::kZeroQ ? 0.0f
+                         : how == Distribution::kLargeLogits  ? 8.0f
+                                                              : 1.0f;
+  const float v_factor = std::ldexp(1.0f, v_doublings);
+  HostInputs inputs;
+  inputs.q =
+      make_tensor<Element>(problem.dtype, which, {kQueries, problem.query_elements(), q_factor});
+  inputs.k = make_tensor<Element>(problem.dtype, which,
+                                  {kKeys, problem.key_elements(), zeros ? 0.0f : 1.0f});
+  inputs.v = make_tensor<Element>(
+      problem.dtype, which,
+      {kValues, problem.key_elements(), v_factor, how == Distribution::kOnesV});
+  if (how == Distribution::kLastKey)
+    set_last_values<Element>(problem, kLastValue * v_factor, inputs.v);
+  return inputs;
 }
 
 }  // namespace
 
 std::string_view name(Distribution distribution) {
-  switch (distribution) {
-    case Distribution::kNormal:
-      return "normal";
-    case Distribution::kUniform:
-      return "uniform";
-    case Distribution::kOutliers:
-      return "outliers";
-    case Distribution::kLargeLogits:
-      return "large_logits";
-    case Distribution::kZeros:
-      return "zeros";
+  for (const auto& [each, text] : kNames) {
+    if (each == distribution) return text;
   }
-  return "normal";
+  return kNames.front().second;
 }
 
 Result<Distribution> parse_distribution(std::string_view text) {
-  for (const Distribution each :
-       {Distribution::kNormal, Distribution::kUniform, Distribution::kOutliers,
-        Distribution::kLargeLogits, Distribution::kZeros}) {
-    if (name(each) == text) return each;
+  std::string known;
+  for (const auto& [each, name] : kNames) {
+    if (name == text) return each;
+    known += (known.empty() ? "" : ", ") + std::string(name);
   }
-  return usage_error("unknown distribution '" + std::string(text) +
-                     "' (normal, uniform, outliers, large_logits, zeros)");
+  return usage_error("unknown distribution '" + std::string(text) + "' (" + known + ")");
 }
 
 float normal_value(std::uint16_t draw) { return normal_table()[draw]; }
@@ -163,20 +226,8 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_
 }
 
 HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
-  const bool zeros = which.distribution == Distribution::kZeros;
-  const float q_factor = which.distribution == Distribution::kLargeLogits ? 8.0f : 1.0f;
-  const float v_factor = std::ldexp(1.0f, v_doublings);
-  HostInputs inputs;
-  inputs.q =
-      make_tensor(problem.dtype, which, {kQueries, problem.query_elements(), zeros ? 0 : q_factor});
-  inputs.k = make_tensor(problem.dtype, which, {kKeys, problem.key_elements(), zeros ? 0 : 1.0f});
-  inputs.v = make_tensor(problem.dtype, which, {kValues, problem.key_elements(), v_factor});
-  if (which.distribution == Distribution::kOutliers) {
-    add_outliers(inputs.q, problem.dtype, which, kQueries);
-    add_outliers(inputs.k, problem.dtype, which, kKeys);
-    add_outliers(inputs.v, problem.dtype, which, kValues);
-  }
-  return inputs;
+  return size_of(problem.dtype) == 1 ? make_elements<std::uint8_t>(problem, which, v_doublings)
+                                     : make_elements<std::uint16_t>(problem, which, v_doublings);
 }
 
 }  // namespace fatune

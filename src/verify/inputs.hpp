@@ -17,9 +17,11 @@ enum class Distribution {
   kOutliers,     ///< N(0,1), one element in 1024 from N(0,100) added: a few keys win everything
   kLargeLogits,  ///< N(0,1) with q times 8: overflow, running maximum
   kZeros,        ///< q and k zero, v N(0,1): every output is the mean of the values it sees
+  kOnesV,        ///< q and k N(0,1), v 1: every output is 1, whatever the scores
+  kZeroQ,        ///< q zero, k and v N(0,1): the mean of the values, whatever the keys
+  kLastKey,      ///< N(0,1), the last key's values 64: it weighs where it is seen, nowhere else
 };
-std::string_view name(
-    Distribution distribution);  ///< "normal", "uniform", "outliers", "large_logits", "zeros"
+std::string_view name(Distribution distribution);  ///< "normal", "large_logits", "ones_v", ...
 Result<Distribution> parse_distribution(std::string_view text);
 
 /// One set of inputs.
@@ -33,7 +35,8 @@ struct InputCase {
 struct HostInputs {
   std::vector<std::byte> q, k, v;
 };
-/// `v_doublings`: v is multiplied by that power of two (see the tolerance rule "vacuity").
+/// The same bytes for any number of threads. `v_doublings`: v is multiplied by that power of two
+/// (see the tolerance rule "vacuity").
 HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
 
 /// The `draw`-th of the 65536 values that stand for N(0,1): its quantile at (draw + 1/2) / 65536.

@@ -19,8 +19,8 @@ struct ToleranceRule {
   std::string_view statement;
   std::string_view why;
 };
-/// In the order in which they are judged: finite, masked_rows, max, mean, relative_l2, head_l2,
-/// block_l2, vacuity.
+/// In the order in which they are judged: finite, masked_rows, max, max_of_ones, mean, relative_l2,
+/// head_l2, block_l2, vacuity.
 std::span<const ToleranceRule> tolerance_rules();
 
 /// What the rules multiply with, by element type.

@@ -156,7 +156,28 @@ Result<std::vector<FinalRecord>> FakeEvaluator::finals(const std::vector<Contest
   return records;
 }
 
+FinalRecord FakeEvaluator::compete_from_elsewhere(const Contestant& contestant,
+                                                  const FinalPlan& plan) const {
+  FinalRecord record;
+  record.impl = contestant.impl;
+  record.role = contestant.role;
+  record.problem = contestant.candidate.problem;
+  record.external = contestant.impl.starts_with("external:");
+  const auto cost = device_.outside_us ? device_.outside_us(contestant.impl) : std::nullopt;
+  if (!cost) {
+    record.outcome = Outcome::kUnavailable;
+    record.reason = "its library is not here; install it";
+    return record;
+  }
+  record.hot_rounds_us =
+      rounds_around(*cost, device_.final_noise, record.external ? 12 : plan.rounds, 5);
+  record.hot = final_timing(record.hot_rounds_us, plan);
+  if (!record.external) record.verification = passed_verification();
+  return record;
+}
+
 FinalRecord FakeEvaluator::compete(const Contestant& contestant, const FinalPlan& plan) const {
+  if (contestant.outside) return compete_from_elsewhere(contestant, plan);
   const Candidate& candidate = contestant.candidate;
   FinalRecord record;
   record.impl = contestant.impl;
@@ -165,7 +186,8 @@ FinalRecord FakeEvaluator::compete(const Contestant& contestant, const FinalPlan
   record.kernel = candidate.kernel->manifest.name;
   record.config = to_json(candidate.config);
   record.problem = candidate.problem;
-  const double cost = contestant.role == "baseline" ? 100.0 : device_.cost_us(candidate.config);
+  const bool reference = candidate.kernel->manifest.role == Role::kReference;
+  const double cost = reference ? 100.0 : device_.cost_us(candidate.config);
   const std::size_t salt = std::accumulate(record.id.begin(), record.id.end(), std::size_t{0});
   record.hot_rounds_us = rounds_around(cost, device_.final_noise, plan.rounds, salt);
   record.cold_rounds_us = rounds_around(cost * 1.5, device_.final_noise, plan.rounds, salt);

@@ -19,9 +19,12 @@ struct FakeDevice {
   std::function<std::optional<Outcome>(const Config&)> fails;  ///< empty: nothing does
   std::function<std::string(const Config&)> code;  ///< machine code; empty: every config its own
   std::size_t capacity = 1;
-  std::optional<std::size_t> dies_after;       ///< results; then the device is gone for good
-  double seconds_each = 0.25;                  ///< of its clock for a candidate
-  double final_noise = 0.01;                   ///< relative spread of final rounds
+  std::optional<std::size_t> dies_after;  ///< results; then the device is gone for good
+  double seconds_each = 0.25;             ///< of its clock for a candidate
+  double final_noise = 0.01;              ///< relative spread of final rounds
+  /// Of implementations from elsewhere, by name; no time: unavailable. Those called "external:..."
+  /// get 12 values, however many rounds there are.
+  std::function<std::optional<double>(const std::string&)> outside_us;
   std::function<void(std::size_t)> on_result;  ///< called with the number of results before each
 };
 
@@ -53,6 +56,7 @@ class FakeEvaluator final : public Evaluator {
   CandidateRecord evaluate(const Candidate& candidate);
   void measure(const Candidate& candidate, CandidateRecord& record) const;
   FinalRecord compete(const Contestant& contestant, const FinalPlan& plan) const;
+  FinalRecord compete_from_elsewhere(const Contestant& contestant, const FinalPlan& plan) const;
 
   FakeDevice device_;
   Environment environment_;

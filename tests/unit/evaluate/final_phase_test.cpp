@@ -47,14 +47,20 @@ struct Hall {
     return reply;
   }
 
-  std::vector<FinalRecord> finals(const FinalPlan& plan = {}) {
+  Contestant elsewhere(const std::string& impl) const {
+    return {impl, "baseline", {nullptr, {}, problem}, OutsideProgram{impl, {{"what", impl}}}};
+  }
+
+  std::vector<FinalRecord> finals(const FinalPlan& plan = {},
+                                  const std::vector<Contestant>& more = {}) {
     const FinalSetting setting{compiler, worker,    {naive, *typical_limits(Arch{90, 'a'}), 10},
                                {},       "options", nullptr};
-    auto records =
-        FinalPhase(setting, problem, plan)
-            .run({{"fatune:k", "finalist", make_candidate(kernel, finalist_tile, problem)},
-                  {"fatune:k", "default", make_candidate(kernel, 2, problem)},
-                  {"naive", "baseline", make_candidate(naive, 2, problem)}});
+    std::vector<Contestant> contestants = {
+        {"fatune:k", "finalist", make_candidate(kernel, finalist_tile, problem)},
+        {"fatune:k", "default", make_candidate(kernel, 2, problem)},
+        {"naive", "baseline", make_candidate(naive, 2, problem)}};
+    contestants.insert(contestants.end(), more.begin(), more.end());
+    auto records = FinalPhase(setting, problem, plan).run(contestants);
     FATUNE_CHECK(records, "the fake final phase runs");
     return *records;
   }
@@ -99,6 +105,18 @@ TEST_CASE("a finalist that is wrong on an edge problem stays in the list without
   CHECK(records[1].hot->median_us < 11);
 }
 
+TEST_CASE("a margin far above that of the default config gets a note") {
+  Hall hall;
+  hall.run = [](const Json& order, const Json&) {
+    RunReply reply = measured(10);
+    reply.verification->margin = tile_of_run(order) == 1 ? 0.8 : 0.3;
+    return reply;
+  };
+  const auto records = hall.finals({.edge_problems = false});
+  CHECK(records[0].verification->precision_note == "margin 0.80, the default config's is 0.30");
+  CHECK(records[1].verification->precision_note.empty());
+}
+
 TEST_CASE("without edge problems only the problem itself is begun") {
   Hall hall;
   const auto records = hall.finals({.edge_problems = false});
@@ -124,4 +142,54 @@ TEST_CASE("a config that the problem itself rules out is infeasible, and says wh
   CHECK(records[0].reason == "breaks TILE != 7: seven is no good here");
   CHECK_FALSE(records[0].hot);
   CHECK(records[1].outcome == Outcome::kMeasured);
+}
+
+TEST_CASE("an implementation from elsewhere is verified and timed like everyone") {
+  Hall hall;
+  hall.run = [](const Json& order, const Json&) {
+    RunReply reply = measured(10);
+    if (order["program"].contains("impl")) reply.detail = "version 9";
+    return reply;
+  };
+  const auto records = hall.finals({}, {hall.elsewhere("cudnn")});
+  REQUIRE(records.size() == 4);
+  const FinalRecord& row = records[3];
+  CHECK(row.impl == "cudnn");
+  CHECK(row.id.empty());
+  CHECK(row.kernel.empty());
+  CHECK(row.problem == hall.problem);
+  CHECK(row.outcome == Outcome::kMeasured);
+  CHECK(row.verification->passed);
+  CHECK(row.detail == "version 9");
+  CHECK(row.hot_rounds_us.size() == 40);
+  CHECK_FALSE(row.external);
+}
+
+TEST_CASE("a library that is missing costs its row alone") {
+  Hall hall;
+  hall.run = [](const Json& order, const Json&) {
+    RunReply reply = measured(10);
+    if (!order["program"].contains("impl")) return reply;
+    reply.outcome = Outcome::kUnavailable;
+    reply.reason = "libcudnn.so.9 was not found";
+    return reply;
+  };
+  const auto records = hall.finals({}, {hall.elsewhere("cudnn")});
+  CHECK(records[0].hot);
+  CHECK(records[3].outcome == Outcome::kUnavailable);
+  CHECK(records[3].reason == "libcudnn.so.9 was not found");
+  CHECK_FALSE(records[3].hot);
+  CHECK(hall.link->orders.back()["contestants"].size() == 3);
+}
+
+TEST_CASE("an external takes part in the rounds without our gates, and says so") {
+  Hall hall;
+  const auto records = hall.finals({}, {hall.elsewhere("external:fa3")});
+  CHECK(records[3].external);
+  CHECK(records[3].hot);
+  CHECK_FALSE(records[3].verification);
+  for (const Json& order : hall.link->orders) {
+    const bool asked = message_type(order) == "run" && order["program"].contains("impl");
+    CHECK_FALSE(asked);
+  }
 }

@@ -76,18 +76,44 @@ TEST_CASE("a run order and its answer survive the journey") {
 }
 
 TEST_CASE("rounds survive the journey") {
-  const RoundsOrder order{{a_program(), a_program()}, 40, 5, 7};
+  RoundsOrder order;
+  order.contestants = {a_program(), {"", {}, OutsideProgram{"torch:flash", {{"python", "py"}}}}};
+  order.seed = 7;
+  order.verify = false;
   const auto read = rounds_order_from_json(sent(to_json(order)));
   REQUIRE(read);
-  CHECK(read->contestants.size() == 2);
+  REQUIRE(read->contestants.size() == 2);
+  CHECK_FALSE(read->contestants[0].outside);
+  REQUIRE(read->contestants[1].outside);
+  CHECK(read->contestants[1].outside->impl == "torch:flash");
+  CHECK(read->contestants[1].outside->settings["python"] == "py");
   CHECK(read->rounds == 40);
   CHECK(read->seed == 7);
-  const RoundsReply reply{{{{1.5, 2.5}, {3, 4}, 20, Conditions{.power_w = 400}}}};
-  const auto answer = rounds_reply_from_json(sent(to_json(reply)));
+  CHECK_FALSE(read->verify);
+}
+
+TEST_CASE("the answer of the rounds survives the journey") {
+  RoundsRow row;
+  row.hot_us = {1.5, 2.5};
+  row.cold_us = {3, 4};
+  row.hot_launches = 20;
+  row.conditions = Conditions{.power_w = 400};
+  row.detail = "cuDNN 9";
+  row.gates = {"physics", "timed_output"};
+  row.not_run = {"persisting_l2: no such limit"};
+  RoundsRow failed;
+  failed.outcome = Outcome::kUnavailable;
+  failed.reason = "no python3";
+  const auto answer = rounds_reply_from_json(sent(to_json(RoundsReply{{row, failed}})));
   REQUIRE(answer);
   CHECK(answer->rows[0].hot_us == std::vector<double>{1.5, 2.5});
   CHECK(answer->rows[0].hot_launches == 20);
   CHECK(answer->rows[0].conditions.power_w == 400);
+  CHECK(answer->rows[0].detail == "cuDNN 9");
+  CHECK(answer->rows[0].gates == row.gates);
+  CHECK(answer->rows[0].not_run == row.not_run);
+  CHECK(answer->rows[1].outcome == Outcome::kUnavailable);
+  CHECK(answer->rows[1].reason == "no python3");
 }
 
 TEST_CASE("short messages have a type and their content") {

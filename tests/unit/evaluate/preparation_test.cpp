@@ -1,6 +1,7 @@
 // preparation_test.cpp - what a worker needs is compiled; what does not fit is refused.
 #include "evaluate/preparation.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>
@@ -76,8 +77,8 @@ TEST_CASE("finalists meet every distribution, the search two seeds") {
   CHECK(search_cases(42) ==
         std::vector<InputCase>{{Distribution::kNormal, 42}, {Distribution::kNormal, 43}});
   std::set<Distribution> met;
-  for (const InputCase& which : final_cases(42)) met.insert(which.distribution);
-  CHECK(met.size() == 5);
+  for (const InputCase& which : final_cases({}, 42)) met.insert(which.distribution);
+  CHECK(met.size() == 7);
 }
 
 TEST_CASE("edge problems are valid, keep what defines the kernel, and cover the awkward sizes") {
@@ -107,7 +108,7 @@ TEST_CASE("edge problems are valid, keep what defines the kernel, and cover the 
   CHECK(batches == std::set<std::int64_t>{1, 2, 4, 8});
   for (const std::int64_t seq : {1, 17, 63, 65, 127, 129}) CHECK(sequences.count(seq) == 1);
   CHECK((odd_heads && unequal && grouped));
-  CHECK(distributions.size() == 5);
+  CHECK(distributions.size() == 8);
 }
 
 TEST_CASE("the compiler's spills and warnings join the driver's figures") {
@@ -134,4 +135,22 @@ TEST_CASE("the processor's name is found in the system's text") {
         "Some CPU @ 2 GHz");
   CHECK(cpu_model("").empty());
   CHECK(host_cores() >= 1);
+}
+
+TEST_CASE("of a large problem one group of heads sees the hard inputs") {
+  const Problem large{.batch = 2, .heads = 16, .kv_heads = 8, .seq_q = 16384, .seq_kv = 16384};
+  REQUIRE(is_large(large));
+  CHECK(final_cases(large, 42) == search_cases(42));
+  const auto edges = edge_problems(large, 42);
+  const auto group = std::find_if(edges.begin(), edges.end(), [](const EdgeProblem& edge) {
+    return edge.problem.seq_q == 16384;
+  });
+  REQUIRE(group != edges.end());
+  CHECK(group->problem.batch == 1);
+  CHECK(group->problem.heads == 2);
+  CHECK(group->problem.kv_heads == 1);
+  CHECK(group->cases.size() == edges.back().cases.size());
+  Problem smallest = group->problem;
+  smallest.seq_q = smallest.seq_kv = 1 << 20;
+  CHECK_FALSE(is_large(smallest));
 }

@@ -77,6 +77,23 @@ TEST_CASE("recorded candidates are told as they were, in order, and marked") {
   CHECK(started.size() == 2);
 }
 
+TEST_CASE("what the recording has no row of is unavailable in the finals") {
+  Recording recording;
+  const Problem problem = make_candidate(recording.kernel, 3).problem;
+  const Contestant outside{
+      "cudnn", "baseline", {nullptr, {}, problem}, OutsideProgram{"cudnn", {}}};
+  const Contestant config{"fatune:x", "finalist", make_candidate(recording.kernel, 3), {}};
+  const auto records = recording.evaluator->finals({outside, config}, {});
+  REQUIRE(records);
+  for (const FinalRecord& record : *records) {
+    CHECK(record.outcome == Outcome::kUnavailable);
+    CHECK_FALSE(record.reason.empty());
+    CHECK_FALSE(record.hot);
+    CHECK(record.recorded);
+  }
+  CHECK(records->front().impl == "cudnn");
+}
+
 TEST_CASE("a problem that is not in the recording is a usage error that lists those that are") {
   Recording recording;
   const Status status = recording.evaluator->begin_problem({.seq_q = 77}, {});

@@ -42,8 +42,8 @@ SweepResult sample() {
   problem.seconds = 3;
   problem.finals = {contestant("fatune:fa_mma", "finalist", 9.8),
                     contestant("naive", "baseline", 98)};
-  problem.standings = {{Ratio{0.1, 0.09, 0.11}, "Excellent", false},
-                       {Ratio{1, 1, 1}, "Parity", false}};
+  problem.standings = {{Ratio{0.1, 0.09, 0.11}, "Excellent", false, {}},
+                       {Ratio{1, 1, 1}, "Parity", false, {}}};
   problem.gate = Gate{"naive", {0.1, 0.09, 0.11}, 0.95, true};
   SweepResult result;
   result.environment.device_name = "Formula 1";
@@ -59,13 +59,16 @@ TEST_CASE("a report has headline, finalists, exclusions, outcomes, gate and path
       R"(mission 4,8,512,64 f16 on Formula 1 (sm_90a): best is fatune:fa_mma at 9.80 us hot, 219 TFLOP/s, 0.100x naive: Excellent
 
 Finalists (final phase, interleaved rounds)
-#  implementation  hot us            95 %  cold us  95 %  TFLOP/s  x naive            95 %  verdict    margin  regs  shared
--  --------------  ------  --------------  -------  ----  -------  -------  --------------  ---------  ------  ----  ------
-1  fatune:fa_mma    9.800  [9.702, 9.898]        -     -      219    0.100  [0.090, 0.110]  Excellent       -     -       -
--  naive            98.00  [97.02, 98.98]        -     -     21.9        -               -  baseline        -     -       -
+#  implementation  hot us            95 %  cold us  95 %  TFLOP/s  x naive            95 %  verdict
+-  --------------  ------  --------------  -------  ----  -------  -------  --------------  ---------
+1  fatune:fa_mma    9.800  [9.702, 9.898]        -     -      219    0.100  [0.090, 0.110]  Excellent
+-  naive            98.00  [97.02, 98.98]        -     -     21.9        -               -  baseline
 
-Configs
-  1 TILE=64
+Configs (margin: largest error over its tolerance)
+#  regs  shared  margin  config
+-  ----  ------  ------  -------------
+1     -       -       -  TILE=64
+-     -       -       -  naive TILE=64
 
 Ruled out before compilation: 8 of 20 configs
 configs  why
@@ -132,7 +135,41 @@ TEST_CASE("a finalist that fails the last gates is shown with its outcome") {
   result.problems.front().standings.front() = {};
   const std::string text = sweep_report(result);
   CHECK(count(text, "no candidate passed the final phase") == 1);
-  CHECK(count(text, "wrong_result") == 2);
+  CHECK(count(text, "wrong_result") == 3);
+  CHECK(count(text, "  fatune:fa_mma TILE=64: wrong_result\n") == 1);
+}
+
+TEST_CASE("a baseline that could not run is a row, and why not stands below") {
+  SweepResult result = sample();
+  ProblemResult& problem = result.problems.front();
+  FinalRecord absent;
+  absent.impl = "cudnn";
+  absent.role = "baseline";
+  absent.outcome = Outcome::kUnavailable;
+  absent.reason = "there is no libcudnn.so.9\nplaces tried: many";
+  problem.finals.push_back(absent);
+  problem.standings.emplace_back();
+  const std::string text = sweep_report(result);
+  CHECK(count(text, "  unavailable\n") == 1);
+  CHECK(count(text, "  cudnn: unavailable, there is no libcudnn.so.9\n") == 1);
+  CHECK(count(text, "places tried") == 0);
+}
+
+TEST_CASE("a second baseline is compared with the fastest, and says what it ran") {
+  SweepResult result = sample();
+  ProblemResult& problem = result.problems.front();
+  problem.finals.back().impl = "cudnn";
+  problem.finals.back().config = nullptr;
+  problem.finals.back().detail = "cuDNN 9.10, plan 2 of 5";
+  problem.gate->baseline = "cudnn";
+  problem.finals.push_back(contestant("naive", "baseline", 294));
+  problem.standings.push_back({Ratio{3, 2.9, 3.1}, "Regression", false, {}});
+  const std::string text = sweep_report(result);
+  CHECK(count(text, "  x cudnn  ") == 1);
+  CHECK(count(text, "    3.000  [2.900, 3.100]  baseline\n") == 1);
+  CHECK(count(text, "  cudnn: cuDNN 9.10, plan 2 of 5\n") == 1);
+  problem.gate.reset();
+  CHECK(count(sweep_report(result), "  x cudnn  ") == 1);
 }
 
 }  // namespace

@@ -21,6 +21,16 @@ TEST_CASE("text is aligned by columns on the screen, not bytes") {
         "µ·naive  100.0\n");
 }
 
+TEST_CASE("a long last column runs past the terminal's edge, the rule under its title does not") {
+  Table table({{"n", Align::kRight}, {"why"}});
+  table.add({"1", std::string(200, 'x')});
+  CHECK(table.text() ==
+        "n  why\n-  " + std::string(117, '-') + "\n1  " + std::string(200, 'x') + "\n");
+  Table wide({{std::string(110, 't')}, {"outcome"}});
+  wide.add({"", "unavailable"});
+  CHECK(wide.text().find("  " + std::string(11, '-') + "\n") != std::string::npos);
+}
+
 TEST_CASE("Markdown has its rule and no stray bars") {
   Table table({{"a"}, {"b", Align::kRight}});
   table.add({"x || y", "line\nbreak"});

@@ -54,6 +54,7 @@ TEST_CASE("fault fixtures say what becomes of them") {
   for (const KernelRef& kernel : project_kernels()) {
     INFO(kernel->manifest.where);
     CHECK((kernel->manifest.role != Role::kFault) == kernel->manifest.expected_outcome.empty());
+    CHECK((kernel->manifest.role != Role::kFault) == kernel->manifest.expected_gate.empty());
   }
 }
 

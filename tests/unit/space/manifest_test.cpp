@@ -67,7 +67,7 @@ TEST_CASE("mistakes in the head are named") {
       {"fatune.kernel/1", "fatune.kernel/2",
        "field 'schema' is 'fatune.kernel/2', but this program reads 'fatune.kernel/1'"},
       {"\"attention\"", "\"atention\"",
-       "field 'role' is 'atention', which is not one of attention, reference, fault"},
+       "field 'role' is 'atention', which is not one of attention, reference, baseline, fault"},
       {"\"name\": \"sample\"", "\"name\": \"Sample One\"",
        "field 'name' is 'Sample One'; a name has lower-case letters, digits and _ only"},
       {"\"tuned_by_default\": true", "\"tuned_by_default\": 1",
@@ -77,6 +77,14 @@ TEST_CASE("mistakes in the head are named") {
       {"\"role\": \"attention\"", "\"role\": \"fault\", \"expected_outcome\": \"crash\"",
        "field 'expected_outcome' is 'crash', which is not one of infeasible, compile_error, "
        "launch_error, wrong_result, timeout, crashed, measured"},
+      {"\"role\": \"attention\"", "\"expected_gate\": \"poison\"",
+       "field 'expected_gate' is for kernels of role 'fault' only"},
+      {"\"role\": \"attention\"", "\"role\": \"fault\", \"expected_gate\": \"poisson\"",
+       "field 'expected_gate' is 'poisson', which is not one of constraints, compilation, launch, "
+       "poison, inputs, guard_bands, accuracy, repeat, physics, timed_output, persisting_l2, "
+       "edge_problems"},
+      {"\"role\": \"attention\"", "\"role\": \"fault\", \"persisting_window\": \"out\"",
+       "field 'persisting_window' is 'out', which is not one of q, k, v"},
       {"\"min\": 80", "\"min\": 8",
        "field 'arch.min' is 8, which is not a compute capability such as 80"},
       {"\"min\": 80", "\"mim\": 80", "field 'arch.mim' is unknown; did you mean 'min'?"},

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <random>
+#include <string>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -88,11 +89,74 @@ TEST_CASE("a bootstrap repeats itself for a seed, and pairs its rounds") {
   CHECK(ratio.high == Approx(0.5));
 }
 
+TEST_CASE("samples of two runs are drawn each for itself") {
+  std::mt19937_64 engine(11);
+  int covered = 0;
+  constexpr int kTrials = 300;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    const auto a = noisy_rounds(engine, 10, 0.1);
+    auto b = noisy_rounds(engine, 20, 0.4);
+    b.resize(25);
+    const Interval r = bootstrap_ratio_unpaired(a, b, 500, 1);
+    covered += r.low <= 0.5 && 0.5 <= r.high;
+  }
+  CHECK(covered >= kTrials * 90 / 100);
+  // Common drift cancels in pairs only.
+  std::vector<double> drifting(40), twice(40);
+  for (std::size_t i = 0; i < drifting.size(); ++i) {
+    drifting[i] = 10 + 0.1 * static_cast<double>(i);
+    twice[i] = 2 * drifting[i];
+  }
+  const Interval paired = bootstrap_ratio(drifting, twice, 1000, 42);
+  const Interval unpaired = bootstrap_ratio_unpaired(drifting, twice, 1000, 42);
+  CHECK(paired.high - paired.low < 1e-12);
+  CHECK(unpaired.high - unpaired.low > 0.05);
+  CHECK(unpaired.low < 0.5);
+  CHECK(unpaired.high > 0.5);
+  const Interval again = bootstrap_ratio_unpaired(drifting, twice, 1000, 42);
+  CHECK(again.low == unpaired.low);
+}
+
+TEST_CASE("quantiles of unsorted samples") {
+  std::vector<double> samples;
+  for (int i = 100; i >= 0; --i) samples.push_back(i);
+  const Quantiles q = quantiles(samples);
+  CHECK(q.p05 == Approx(5));
+  CHECK(q.p25 == Approx(25));
+  CHECK(q.p50 == Approx(50));
+  CHECK(q.p75 == Approx(75));
+  CHECK(q.p95 == Approx(95));
+}
+
+TEST_CASE("samples that are no times, or too few, are refused with their row") {
+  const std::vector<double> good(10, 5.0);
+  CHECK(check_samples(good, "cudnn"));
+  const auto message = [](std::vector<double> samples) {
+    const Status status = check_samples(samples, "torch:flash (hot)");
+    REQUIRE_FALSE(status);
+    return status.error().message;
+  };
+  CHECK(message(std::vector<double>(9, 5.0)) ==
+        "torch:flash (hot): has 9 samples; an interval needs at least 10");
+  std::vector<double> bad = good;
+  bad[3] = std::nan("");
+  CHECK(message(bad) == "torch:flash (hot): sample 4 of 10 is nan, which is no time");
+  bad[3] = 0;
+  CHECK(message(bad) == "torch:flash (hot): sample 4 of 10 is 0, which is no time");
+  bad[3] = -1;
+  CHECK(message(bad).find("is -1") != std::string::npos);
+  bad[3] = INFINITY;
+  CHECK(message(bad).find("is inf") != std::string::npos);
+}
+
 TEST_CASE("verdicts need the whole interval on one side") {
   CHECK(compare_interval({0.90, 0.99}) == Verdict::kFaster);
   CHECK(compare_interval({1.01, 1.20}) == Verdict::kSlower);
   CHECK(compare_interval({0.99, 1.01}) == Verdict::kTie);
   CHECK(compare_interval({0.95, 1.00}) == Verdict::kTie);
+  CHECK(name(Verdict::kFaster) == "faster");
+  CHECK(name(Verdict::kTie) == "tie");
+  CHECK(name(Verdict::kSlower) == "slower");
   CHECK(verdict_word(0.5) == "Excellent");
   CHECK(verdict_word(0.8) == "Good");
   CHECK(verdict_word(0.95) == "Modest");

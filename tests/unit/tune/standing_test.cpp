@@ -47,6 +47,21 @@ ProblemResult settled(std::vector<FinalRecord> finals) {
   return result;
 }
 
+TEST_CASE("under scores the highest wins, the others stay in order of time") {
+  ProblemResult result;
+  result.finals = {contestant("a", 10, 0.001), contestant("b", 11, 0.001),
+                   contestant("c", 12, 0.001), baseline(100)};
+  const Scoring scoring{{{"a", 900}, {"b", 880}, {"c", 950}}, "scored without sm_busy"};
+  settle_finals(result, kScoreObjective, kSeed, scoring);
+  CHECK(order(result) == "cabz");
+  CHECK(result.standings[0].score == 950);
+  CHECK(result.standings[1].score == 900);
+  CHECK_FALSE(result.standings[3].score);
+  CHECK(result.score_note == "scored without sm_busy");
+  REQUIRE(result.gate);
+  CHECK(result.gate->ratio.value == Catch::Approx(0.12));
+}
+
 TEST_CASE("contestants are ordered by time, failed ones last") {
   FinalRecord failed = contestant("f", 5, 0.001);
   failed.outcome = Outcome::kWrongResult;
@@ -98,13 +113,22 @@ TEST_CASE("a baseline faster than every candidate fails the gate and is not the 
 
 TEST_CASE("without a baseline, rounds or candidates there is no gate") {
   CHECK_FALSE(settled({contestant("a", 10, 0.01)}).gate);
-  FinalRecord unpaired = baseline(100);
-  unpaired.hot_rounds_us.pop_back();
-  CHECK_FALSE(settled({contestant("a", 10, 0.01), unpaired}).gate);
+  FinalRecord few = baseline(100);
+  few.hot_rounds_us.resize(9);
+  CHECK_FALSE(settled({contestant("a", 10, 0.01), few}).gate);
   const auto only_baseline = settled({baseline(100)});
   CHECK_FALSE(only_baseline.gate);
   CHECK(only_baseline.best() == nullptr);
   CHECK(settled({}).standings.empty());
+}
+
+TEST_CASE("a baseline with fewer rounds is compared without pairs") {
+  FinalRecord external = baseline(100);
+  external.external = true;
+  external.hot_rounds_us.resize(12);
+  const auto result = settled({contestant("a", 50, 0.01), external});
+  REQUIRE(result.gate);
+  CHECK(result.gate->passed);
 }
 
 TEST_CASE("the cold objective compares cold rounds") {

@@ -1,6 +1,7 @@
 // inputs_test.cpp - inputs repeat for a seed and have the promised distributions.
 #include "verify/inputs.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -87,6 +88,35 @@ TEST_CASE("distributions are what their names say") {
   CHECK(moments(decoded(Dtype::kF16, zeros.v)).variance == Approx(1.0).epsilon(0.03));
 }
 
+TEST_CASE("inputs with a known answer are what their names say") {
+  const HostInputs ones = make_inputs(kProblem, {Distribution::kOnesV, 1});
+  for (const float x : decoded(Dtype::kF16, ones.v)) REQUIRE(x == 1);
+  CHECK(moments(decoded(Dtype::kF16, ones.q)).variance == Approx(1.0).epsilon(0.03));
+  const HostInputs flat = make_inputs(kProblem, {Distribution::kZeroQ, 1});
+  CHECK(moments(decoded(Dtype::kF16, flat.q)).largest == 0);
+  CHECK(moments(decoded(Dtype::kF16, flat.k)).variance == Approx(1.0).epsilon(0.03));
+}
+
+TEST_CASE("last_key differs from normal in the last key's values alone") {
+  const auto normal = decoded(Dtype::kF16, make_inputs(kProblem, {}).v);
+  const HostInputs inputs = make_inputs(kProblem, {Distribution::kLastKey, 42});
+  CHECK(inputs.k == make_inputs(kProblem, {}).k);
+  const auto v = decoded(Dtype::kF16, inputs.v);
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const bool last = i / 64 % 130 == 129;
+    REQUIRE(v[i] == (last ? 64.0f : normal[i]));
+  }
+}
+
+TEST_CASE("a tensor long enough for several threads has the bytes of a short one") {
+  const Problem longer{.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 40'000, .head_dim = 64};
+  const Problem shorter{.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 100, .head_dim = 64};
+  for (const Distribution each : {Distribution::kNormal, Distribution::kOutliers}) {
+    const auto all = make_inputs(longer, {each, 3}).q, few = make_inputs(shorter, {each, 3}).q;
+    CHECK(std::equal(few.begin(), few.end(), all.begin()));
+  }
+}
+
 TEST_CASE("doubling v is exact") {
   const auto once = decoded(
       Dtype::kBf16, make_inputs(Problem{.seq_q = 8, .seq_kv = 8, .dtype = Dtype::kBf16}, {}).v);
@@ -97,5 +127,6 @@ TEST_CASE("doubling v is exact") {
 
 TEST_CASE("names of distributions are read back") {
   CHECK(*parse_distribution("large_logits") == Distribution::kLargeLogits);
+  CHECK(name(*parse_distribution("last_key")) == "last_key");
   CHECK_FALSE(parse_distribution("gaussian"));
 }

@@ -113,7 +113,8 @@ TEST_CASE("right kernels pass, with room, in every distribution") {
   for (const Dtype dtype : {Dtype::kF16, Dtype::kBf16}) {
     for (const auto distribution :
          {Distribution::kNormal, Distribution::kUniform, Distribution::kOutliers,
-          Distribution::kLargeLogits, Distribution::kZeros}) {
+          Distribution::kLargeLogits, Distribution::kZeros, Distribution::kOnesV,
+          Distribution::kZeroQ, Distribution::kLastKey}) {
       const Made made =
           make({.seq_q = 130, .seq_kv = 257, .head_dim = 32, .dtype = dtype}, distribution);
       const Judgement rounding = judge_recipe(made, {});
@@ -122,6 +123,23 @@ TEST_CASE("right kernels pass, with room, in every distribution") {
       CHECK(judge_recipe(made, {.round_probabilities = false}).passed);
     }
   }
+}
+
+TEST_CASE("with values of 1, weights that do not sum to 1 are caught") {
+  const Made made = make({.seq_q = 70, .seq_kv = 90, .head_dim = 16}, Distribution::kOnesV);
+  const std::vector<float> ones(made.reference.values.size(), 1.0f);
+  CHECK(judge_bytes(made, encode_all(Dtype::kF16, ones)).margin == 0);
+  const std::vector<float> nearly(ones.size(), 1.0f + 3.0f / 1024);
+  const Judgement verdict = judge_bytes(made, encode_all(Dtype::kF16, nearly));
+  CHECK_FALSE(verdict.passed);
+  CHECK(verdict.margin == 1.5);  // 3 units in the last place, 2 allowed
+}
+
+TEST_CASE("a last key that is large shows a row that sees it wrongly, or does not see it") {
+  const Made made = make({.seq_q = 300, .seq_kv = 300, .head_dim = 16, .mask = Mask::kCausal},
+                         Distribution::kLastKey);
+  CHECK(judge_recipe(made, {}).passed);
+  CHECK(judge_recipe(made, {.skipped_keys = 1, .skip_from_row = 299}).margin > 10);
 }
 
 TEST_CASE("short and ragged sequences pass, too") {

@@ -1,0 +1,63 @@
+// executable.hpp - anything that computes attention when queued on a stream.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "gpu/driver.hpp"
+#include "record/measurement.hpp"
+#include "verify/guarded_buffer.hpp"
+
+namespace fatune {
+
+/// Device addresses of a problem's tensors: q, out (batch, heads, seq_q, head_dim); k, v (batch,
+/// kv_heads, seq_kv, head_dim); contiguous, in the problem's element type.
+struct TensorAddresses {
+  CUdeviceptr q = 0, k = 0, v = 0, out = 0;
+};
+
+/// The times of one turn in a round, microseconds a launch.
+struct TurnTimes {
+  double hot_us = 0;
+  std::optional<double> cold_us;  ///< empty from one that has no cold times to tell
+};
+
+/// An implementation that runs in a process of its own, and so times itself, the way the sampler
+/// would: a graph replay for hot, single launches over a flushed cache for cold.
+class SelfTimed {
+ public:
+  virtual ~SelfTimed() = default;
+  /// Whether it takes a turn in this round; one that is slow to start takes only a few.
+  virtual bool takes_turn(int round, int rounds) const = 0;
+  virtual Result<TurnTimes> take_turn(int cold_launches) = 0;
+  virtual std::int64_t hot_launches() const = 0;  ///< behind a hot value
+};
+
+/// Times queued work on the device: the median of a few graph replays, microseconds.
+using TimeWork = std::function<Result<double>(const std::function<Status()>& work)>;
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  /// Where the next queue() reads and writes.
+  virtual Status bind(const TensorAddresses& tensors) = 0;
+  /// One pass over the problem. Only queues on the stream it was made for, fit for graph capture;
+  /// a self-timed one waits until its output is in place.
+  virtual Status queue() = 0;
+  /// Called once, bound, before anything is verified: an implementation with several plans times
+  /// them and keeps the fastest.
+  virtual Status settle(const TimeWork&) { return {}; }
+  /// Set for those that cannot be queued into a graph.
+  virtual SelfTimed* self_timed() { return nullptr; }
+  virtual std::span<const GuardedBuffer> scratch() const { return {}; }
+  virtual Status poison_scratch(std::uint8_t) const { return {}; }
+  virtual Result<Resources> resources() const { return Resources{}; }
+  /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config tells it all.
+  virtual std::string detail() const { return {}; }
+};
+
+}  // namespace fatune

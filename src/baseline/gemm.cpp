@@ -1,0 +1,19 @@
+// gemm.cpp - chooses the library that a plan names.
+#include "baseline/gemm.hpp"
+
+#include "base/check.hpp"
+#include "baseline/cublas_lt.hpp"
+
+namespace fatune {
+
+Result<std::unique_ptr<BatchedGemm>> open_gemm(const GemmPlan& plan) {
+  switch (plan.library) {
+    case GemmLibrary::kCublas: {
+      FATUNE_TRY(const CublasLt* library, cublas_lt());
+      return make_cublas_gemm(*library, plan);
+    }
+  }
+  fail_check("library", "a GemmLibrary is one of the two", __FILE__, __LINE__);
+}
+
+}  // namespace fatune

@@ -1,0 +1,150 @@
+// cmd_gate.cpp - measures a candidate beside its baselines and decides by interval: exit 0 or 1.
+#include "cli/cmd_gate.hpp"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "cli/catalog.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/gate_sides.hpp"
+#include "cli/output.hpp"
+#include "cli/problems.hpp"
+#include "cli/sweep_plan.hpp"
+#include "report/gate_report.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct GateArgs {
+  CommonArgs common;
+  GateSides sides;
+  std::string device = "auto";
+  std::string threshold = "0.95";
+  std::string objective = "hot";
+  std::string rounds = "40";
+  std::string seed = "42";
+  std::string format = "text";
+  std::string out;
+};
+
+Result<GateRules> rules_of(const GateArgs& args) {
+  GateRules rules;
+  const auto threshold = parse_number(args.threshold);
+  if (!threshold || !(*threshold > 0) || *threshold > 10) {
+    return usage_error("--threshold: '" + args.threshold +
+                       "' is not a ratio above 0; 0.95 asks for 5 % less time, 1.05 forbids 5 % "
+                       "more");
+  }
+  rules.threshold = *threshold;
+  FATUNE_TRY(const Objective objective, parse_objective(args.objective));
+  rules.objective = name(objective);
+  FATUNE_TRY(rules.seed, parse_seed(args.seed));
+  return rules;
+}
+
+std::string command_line(const GateArgs& args) {
+  const GateArgs usual;
+  std::string text = "fatune gate --candidate " + args.sides.candidate + " --baseline " +
+                     args.sides.baselines + repeat_options(args.sides.problem);
+  if (args.threshold != usual.threshold) text += " --threshold " + args.threshold;
+  if (args.objective != usual.objective) text += " --objective " + args.objective;
+  if (args.rounds != usual.rounds) text += " --rounds " + args.rounds;
+  return text + " --seed " + args.seed;
+}
+
+Status check_format(const std::string& format) {
+  if (format == "text" || format == "md") return {};
+  return usage_error("--format: '" + format + "' is neither text nor md");
+}
+
+void print_result(const GateResult& result, const GateArgs& args, const Settings& settings,
+                  const Session& session) {
+  if (settings.json) {
+    print_json(gate_json(result));
+  } else if (args.format == "md") {
+    print(gate_markdown(result));
+  } else {
+    print_with_notice(session, gate_report(result));
+  }
+}
+
+Result<int> gate(const GateArgs& args, const Settings& settings) {
+  FATUNE_TRY_STATUS(check_format(args.format));
+  FATUNE_TRY(const GateRules rules, rules_of(args));
+  FinalPlan plan;
+  FATUNE_TRY(plan.rounds, parse_rounds(args.rounds));
+  plan.seed = rules.seed;
+  FATUNE_TRY(auto catalog, load_catalog(settings));
+  FATUNE_TRY(const auto candidates, gate_candidates(args.sides, catalog, settings));
+  FATUNE_TRY(const Session session, open_session(std::move(catalog), args.device, settings));
+  FATUNE_TRY(const auto questions, gate_questions(args.sides, candidates, session, settings));
+  FATUNE_TRY(GateResult result, run_gate(questions, rules, plan, *session.evaluator));
+  result.command = command_line(args);
+  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(gate_json(result))));
+  print_result(result, args, settings, session);
+  if (result.passed) return kDone;
+  if (has_answer(result)) return kAnswerIsNo;
+  log::error("nothing could be compared; the reasons are above");
+  return kEnvironment;
+}
+
+int run(const GateArgs& args) {
+  auto settings = resolve(args.common);
+  if (!settings) return fail(settings.error());
+  auto code = gate(args, *settings);
+  return code ? *code : fail(code.error());
+}
+
+void add_side_options(CLI::App& command, GateArgs& args) {
+  command
+      .add_option("--candidate", args.sides.candidate,
+                  "A best.json or config file, a kernel, or an implementation")
+      ->type_name("X")
+      ->required();
+  command
+      .add_option("--baseline", args.sides.baselines,
+                  "What it must beat, each of them: implementations, kernels, files of `bench "
+                  "--out`")
+      ->type_name("Y,...")
+      ->required();
+  add_problem_options(command, args.sides.problem);
+}
+
+}  // namespace
+
+Runner setup_gate(CLI::App& command) {
+  auto args = std::make_shared<GateArgs>();
+  add_side_options(command, *args);
+  command
+      .add_option("--threshold", args->threshold,
+                  "Pass when the whole interval of candidate/baseline is below")
+      ->type_name("R")
+      ->capture_default_str();
+  command.add_option("--objective", args->objective, "What is compared: hot or cold latency")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--rounds", args->rounds, "Interleaved rounds")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--seed", args->seed, "Seed of the order and the intervals")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--format", args->format, "text, or md for a pull request's comment")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--out", args->out, "Write the decision with all numbers (fatune.gate/1)")
+      ->type_name("FILE");
+  add_device_option(command, args->device);
+  add_common_options(command, args->common);
+  add_example(command,
+              "fatune gate --candidate best.json --baseline torch:flash,torch:math --threshold "
+              "0.95");
+  return [args] { return run(*args); };
+}
+
+}  // namespace fatune::cli

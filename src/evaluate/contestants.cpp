@@ -1,0 +1,68 @@
+// contestants.cpp - finds the kernel or the implementation from elsewhere that a name means.
+#include "evaluate/contestants.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "baseline/external_description.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::string_view kPrefix = "fatune:";
+
+KernelRef find_kernel(const std::vector<KernelRef>& kernels, std::string_view name) {
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelRef& kernel) {
+    return kernel->manifest.name == name;
+  });
+  return found == kernels.end() ? nullptr : *found;
+}
+
+Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernels,
+                   const OutsideOptions& options) {
+  std::vector<std::string> known = implementation_names(options);
+  for (const KernelRef& kernel : kernels) {
+    if (kernel->manifest.role != Role::kFault) known.push_back(kernel->manifest.name);
+  }
+  const auto nearest = nearest_name(impl, known);
+  return usage_error(
+      "there is no implementation '" + impl + "'" +
+      (nearest ? "; did you mean " + *nearest + "?" : "; there are " + join(known, ", ")));
+}
+
+}  // namespace
+
+Status check_implementations(const std::vector<std::string>& impls,
+                             const std::vector<KernelRef>& kernels, const OutsideOptions& options) {
+  for (const std::string& impl : impls) {
+    FATUNE_TRY(const auto outside, parse_implementation(impl));
+    if (!outside && !find_kernel(kernels, impl)) return unknown_name(impl, kernels, options);
+    if (outside && outside->origin == Origin::kExternal)
+      FATUNE_TRY_STATUS(load_external(outside->variant, options.external_folders));
+  }
+  return {};
+}
+
+Result<std::vector<Contestant>> baseline_contestants(const std::vector<std::string>& impls,
+                                                     const Problem& problem,
+                                                     const std::vector<KernelRef>& kernels,
+                                                     const OutsideOptions& options) {
+  std::vector<Contestant> rows;
+  for (const std::string& impl : impls) {
+    FATUNE_TRY(const auto outside, parse_implementation(impl));
+    Contestant row{impl, "baseline", {nullptr, {}, problem}, {}};
+    if (outside) {
+      FATUNE_TRY(row.outside, outside_program(*outside, problem, options));
+    } else if (const KernelRef kernel = find_kernel(kernels, impl)) {
+      row.candidate = {kernel, default_config(kernel->manifest), problem};
+    } else {
+      return unknown_name(impl, kernels, options);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace fatune

@@ -1,0 +1,29 @@
+// profile_run.hpp - a program launched a few times, for a profiler around the process.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "evaluate/messages.hpp"
+#include "problem/problem.hpp"
+
+namespace fatune {
+
+/// What the process that ncu starts is to do. It checks nothing: profile what passed the gates.
+struct ProfileJob {
+  int device = 0;
+  Problem problem;
+  Program program;
+  int warm_ups = 3;         ///< passes before the profiler looks at one
+  std::uint64_t seed = 42;  ///< of the N(0,1) inputs
+};
+Json to_json(const ProfileJob& job);
+Result<ProfileJob> profile_job_from_json(const Json& object, const std::string& where);
+
+/// Body of the hidden `fatune profile-worker JOB.json` command. Returns the exit code.
+int profile_worker_main(std::span<const std::string> args);
+
+}  // namespace fatune

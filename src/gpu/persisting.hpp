@@ -1,0 +1,25 @@
+// persisting.hpp - lines of the L2 cache that would survive a flush: none for anybody.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "base/result.hpp"
+#include "gpu/driver.hpp"
+
+namespace fatune::gpu {
+
+/// What the current context may set aside for persisting lines; empty when device or driver has no
+/// such limit. A limit of this process, not a setting of the GPU.
+Result<std::optional<std::size_t>> persisting_limit();
+/// Nothing may be set aside, and no window of addresses on the stream persists. Does nothing where
+/// there is no such limit.
+Status forbid_persisting_lines(CUstream stream);
+/// Lines that are marked as persisting become ordinary ones.
+Status reset_persisting_lines();
+
+/// What a cheat on the host's side would do: room is set aside, and launches on the stream keep the
+/// window's lines. For fixtures that must be caught.
+Status keep_window(CUstream stream, CUdeviceptr address, std::size_t bytes);
+
+}  // namespace fatune::gpu

@@ -1,0 +1,12 @@
+// profiler.hpp - marks the part of this process that a profiler around it is to look at.
+#pragma once
+
+#include "base/result.hpp"
+
+namespace fatune::gpu {
+
+/// Without a profiler both do nothing. load_driver() must have succeeded, with a current context.
+Status start_profiler_range();
+Status stop_profiler_range();
+
+}  // namespace fatune::gpu

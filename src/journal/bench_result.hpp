@@ -1,0 +1,31 @@
+// bench_result.hpp - what was measured side by side, problem by problem: rows of `fatune bench`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "problem/suite.hpp"
+#include "record/environment.hpp"
+#include "record/record.hpp"
+
+namespace fatune {
+
+struct BenchProblem {
+  NamedProblem problem;
+  std::vector<FinalRecord> rows;  ///< the candidate first, if there is one; failed rows stay in
+  std::string reason;             ///< why nothing could be measured; then there are no rows
+};
+
+struct BenchResult {
+  Environment environment;
+  std::string command;  ///< as a shell would repeat it
+  std::string date;     ///< of the writing, "2026-01-31"
+  std::string suite;    ///< empty: the problems were given as shapes
+  int rounds = 0;
+  std::uint64_t seed = 42;
+  bool skip_correctness = false;
+  std::vector<BenchProblem> problems;
+};
+
+}  // namespace fatune

@@ -1,0 +1,24 @@
+// metrics.hpp - the counters asked of ncu: our name, its name, the architectures that have it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profile/counters.hpp"
+#include "space/limits.hpp"
+
+namespace fatune {
+
+struct Metric {
+  const char* name;  ///< in our JSON
+  const char* ncu;
+  std::optional<double> Counters::*field;
+  int only_arch = 0;  ///< 90: on sm_90 alone; 0: everywhere
+};
+std::span<const Metric> all_metrics();
+/// The names ncu knows them by, for this architecture.
+std::vector<std::string> metric_names(const Arch& arch);
+
+}  // namespace fatune

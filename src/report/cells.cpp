@@ -1,0 +1,37 @@
+// cells.cpp - formats times with as many digits as their intervals are worth.
+#include "report/cells.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "problem/work.hpp"
+
+namespace fatune {
+
+std::string interval_text(double low, double high, int decimals) {
+  return "[" + fixed(low, decimals) + ", " + fixed(high, decimals) + "]";
+}
+
+int decimals_for(double time_us) {
+  if (!(time_us > 0)) return 2;
+  return std::clamp(3 - static_cast<int>(std::floor(std::log10(time_us))), 0, 4);
+}
+
+std::string median_cell(const std::optional<Timing>& timing) {
+  return timing ? fixed(timing->median_us, decimals_for(timing->median_us)) : "-";
+}
+
+std::string interval_cell(const std::optional<Timing>& timing) {
+  if (!timing || !timing->ci95_low_us || !timing->ci95_high_us) return "-";
+  return interval_text(*timing->ci95_low_us, *timing->ci95_high_us,
+                       decimals_for(timing->median_us));
+}
+
+std::string rate_cell(const FinalRecord& record) {
+  if (!record.hot) return "-";
+  const auto rate = flops(record.problem) / to_seconds(Micros(record.hot->median_us));
+  return fixed(rate.value, rate.value < 100 ? 1 : 0);
+}
+
+}  // namespace fatune

@@ -1,0 +1,36 @@
+// physics.hpp - a problem and a device to the least time that any right kernel needs.
+#pragma once
+
+#include <string>
+
+#include "base/units.hpp"
+#include "problem/problem.hpp"
+#include "record/environment.hpp"
+
+namespace fatune {
+
+/// A lower bound and what it comes from: "2.15 GFLOP at 1071 TFLOP/s".
+struct Floor {
+  Micros time{0};
+  std::string why;
+};
+
+struct PhysicsFloor {
+  Floor hot, cold;
+  std::string unknown;  ///< which fact of the device is missing; then there are no floors
+};
+/// The larger of two bounds. Arithmetic: the products of visible pairs alone, at the tensor cores'
+/// peak. Memory: q, k and v read once, from DRAM when cold; when hot, from the L2 cache as far as
+/// they fit. Both at the highest clocks that the device has; every guess is on the generous side.
+PhysicsFloor physics_floor(const Problem& problem, const Environment& environment);
+
+/// Dense f16 operations a clock of one multiprocessor's tensor cores; 0 for an architecture that
+/// the table lacks.
+int tensor_flops_per_clock(int arch);
+/// Pairs of query and key that the mask leaves, in one head.
+double visible_pairs(const Problem& problem);
+
+/// "physics: 1.20 us hot is below ..." for a time below its floor; empty for any other.
+std::string physics_finding(std::string_view which, Micros time, const Floor& floor);
+
+}  // namespace fatune

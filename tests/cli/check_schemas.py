@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Validates every JSON that fatune writes, and the committed ones, against configs/schemas.
+
+  check_schemas.py --fatune build/dev/src/cli/fatune
+
+Commands run on the recorded device, so this needs no GPU. A schema library that is missing is a failure, not a skip.
+"""
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+try:
+    import jsonschema
+except ImportError:  # apt's python3-jsonschema belongs to the system's Python
+    system = "/usr/bin/python3"
+    if os.path.exists(system) and os.path.realpath(sys.executable) != os.path.realpath(system):
+        os.execv(system, [system, *sys.argv])
+    sys.exit("python's jsonschema is missing: apt-get install python3-jsonschema, or pip install jsonschema")
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "configs" / "schemas"
+SHAPE = "--shape 4,8,512,64"
+CONFIG = '{"kernel":"fa_mma","config":{"BLOCK_M":128,"BLOCK_N":128,"NUM_WARPS":4,"KV_GROUPS":1,"STAGES":4,' \
+         '"Q_IN_REGS":false,"RESCALE":"always","KV_ORDER":"forward","GRID_ORDER":"query","MIN_CTAS":1}}'
+SUITE = {"schema": "fatune.problems/1", "name": "two", "problems": [
+    {"name": "held", "shape": "4,8,512,64"}, {"name": "not-held", "shape": "1,8,512,64"}]}
+# What is run in a fresh folder; a command's exit code may be 0 or 1, its stdout is one document.
+COMMANDS = [
+    f"sweep {SHAPE} --kernel fa_mma --budget 20 --out run",
+    f"bench --kernel fa_mma {SHAPE}",
+    f"bench --config config.json --impl naive,cudnn {SHAPE} --out bench.json",
+    "bench --impl naive,torch:flash --suite suite.json --suite-out suite-impl.json",
+    "bench --config config.json --suite suite.json --suite-out suite-config.json",
+    f"gate --candidate config.json --baseline naive,torch:flash,torch:math {SHAPE} --out gate.json",
+    f"gate --candidate config.json --baseline bench.json {SHAPE}",
+    "gate --candidate config.json --baseline naive --suite suite.json",
+    f"verify --config config.json {SHAPE}",
+    f"profile --config config.json {SHAPE}",
+]
+WRITTEN = ["run/best.json", "run/journal.jsonl", "bench.json", "suite-impl.json", "suite-config.json", "gate.json"]
+
+
+def load_schemas():
+    return {path.name: json.loads(path.read_text()) for path in sorted(SCHEMAS.glob("*.json"))}
+
+
+def make_validator(schema, schemas):
+    """References between the files go by name; older versions of the library know no registry."""
+    try:
+        from referencing import Registry, Resource
+    except ImportError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            resolver = jsonschema.RefResolver("", schema, store=schemas)
+        return jsonschema.Draft202012Validator(schema, resolver=resolver)
+    pairs = [(name, Resource.from_contents(each)) for name, each in schemas.items()]
+    return jsonschema.Draft202012Validator(schema, registry=Registry().with_resources(pairs))
+
+
+class Checker:
+    def __init__(self):
+        self.schemas = load_schemas()
+        self.validators, self.failures, self.checked = {}, [], {}
+        for name, schema in self.schemas.items():
+            jsonschema.Draft202012Validator.check_schema(schema)
+            self.validators[name] = make_validator(schema, self.schemas)
+
+    def check(self, document, where, schema=None):
+        schema = schema or document.get("schema", "").removeprefix("fatune.").replace("/", ".") + ".json"
+        if schema not in self.validators:
+            self.failures.append(f"{where}: there is no configs/schemas/{schema}")
+            return
+        self.checked[schema] = self.checked.get(schema, 0) + 1
+        error = jsonschema.exceptions.best_match(self.validators[schema].iter_errors(document))
+        if error:
+            at = "/".join(str(step) for step in error.absolute_path) or "the document"
+            self.failures.append(f"{where}: {at}: {error.message[:400]} ({schema})")
+
+    def check_file(self, path):
+        if path.name.startswith("journal.jsonl") or path.name.endswith(".jsonl.gz"):
+            text = gzip.open(path, "rt").read() if path.suffix == ".gz" else path.read_text()
+            for number, line in enumerate(text.splitlines(), 1):
+                self.check(json.loads(line), f"{path}:{number}", "journal.1.json")
+        else:
+            self.check(json.loads(path.read_text()), path)
+
+
+def check_commands(checker, fatune):
+    with tempfile.TemporaryDirectory() as folder:
+        here = pathlib.Path(folder)
+        (here / "config.json").write_text(CONFIG)
+        (here / "suite.json").write_text(json.dumps(SUITE))
+        env = {"PATH": "/usr/bin:/bin", "HOME": folder, "XDG_CACHE_HOME": folder + "/cache", "LC_ALL": "C.UTF-8"}
+        for command in COMMANDS:
+            line = [fatune, *command.split(), "--device", "recorded", "--json"]
+            done = subprocess.run(line, cwd=here, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=240, check=False)
+            try:
+                checker.check(json.loads(done.stdout), f"fatune {command}")
+            except json.JSONDecodeError:
+                checker.failures.append(f"fatune {command}: exit {done.returncode}, no JSON on stdout: {done.stderr[-400:]}")
+        for name in WRITTEN:
+            if (here / name).exists():
+                checker.check_file(here / name)
+            else:
+                checker.failures.append(f"{name} was not written")
+
+
+def check_committed(checker):
+    for path in [*sorted(ROOT.glob("kernels/*/*.json")), *sorted(ROOT.glob("configs/recorded/*")),
+                 *sorted(ROOT.glob("results/**/journal.jsonl*"))]:
+        checker.check_file(path)
+    for path in sorted(ROOT.glob("results/**/*.json")):
+        document = json.loads(path.read_text())
+        name = document.get("schema", "").removeprefix("fatune.").replace("/", ".") + ".json"
+        if name in checker.validators:  # other files there are notes of one experiment
+            checker.check(document, path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", required=True)
+    args = parser.parse_args()
+    checker = Checker()
+    check_committed(checker)
+    check_commands(checker, os.path.abspath(args.fatune))
+    for failure in checker.failures:
+        print(failure)
+    print(", ".join(f"{count} of {name}" for name, count in sorted(checker.checked.items())))
+    sys.exit(1 if checker.failures else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""fake_torch_helper.py - speaks the PyTorch helper's lines without PyTorch; misbehaves on a turn as its argument says.
+
+Its output is a copy of q. The file of the second argument counts its starts; only the first start misbehaves.
+"""
+import json
+import mmap
+import os
+import signal
+import sys
+import time
+
+mode, counter = sys.argv[1], sys.argv[2]
+with open(counter, "a") as file:
+    file.write("started\n")
+with open(counter) as file:
+    first = len(file.readlines()) == 1
+memory, place = None, None
+
+
+def obey(order):
+    global memory, place
+    what = order["do"]
+    if what == "hello":
+        if mode == "unavailable":
+            return {"ok": False, "kind": "environment", "reason": "no PyTorch here"}
+        return {"ok": True, "torch": "9.9", "cuda": "99.0", "cudnn": "9.1.2", "device": "none"}
+    if what == "problem":
+        place = order["memory"]
+        with open(place["path"], "r+b") as file:
+            memory = mmap.mmap(file.fileno(), place["bytes"])
+        return {"ok": True}
+    if what == "open":
+        if order["backend"] == "efficient":
+            return {"ok": False, "kind": "failed", "reason": "PyTorch's efficient cannot do this: too many heads"}
+        return {"ok": True, "ran": "cudnn" if order["backend"] == "auto" else order["backend"]}
+    if what == "run":
+        size = place["k"] - place["q"]
+        if order["upload"]:
+            memory[place["out"]:place["out"] + size] = memory[place["q"]:place["q"] + size]
+        return {"ok": True}
+    if what == "prepare":
+        return {"ok": True, "launches": 7}
+    if what == "turn":
+        return turn(order)
+    return {"ok": False, "reason": "what?"}
+
+
+def turn(order):
+    if first and mode == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if first and mode == "silent":
+        time.sleep(60)
+    if first and mode == "garbage":
+        return "Segmentation fault, or so"
+    if first and mode == "ends":
+        return {"ok": False, "kind": "failed", "reason": "an illegal address", "ends": True}
+    return {"ok": True, "hot_us": 10.5, "cold_us": 12.0 + order["cold_launches"]}
+
+
+for line in sys.stdin:
+    answer = obey(json.loads(line))
+    print(answer if isinstance(answer, str) else json.dumps(answer), flush=True)

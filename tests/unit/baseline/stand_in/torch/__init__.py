@@ -1,0 +1,167 @@
+"""A stand-in for PyTorch: bytes for tensors, a count for a clock; attention copies the queries.
+
+Just enough for torch_helper.py to run without a GPU. What it should do wrong is in the variable STAND_IN: "no_flash" (that
+backend cannot do it), "falls_back" (math runs, whatever was forced), "drifts" (a graph leaves another output),
+"writes_input", "out_of_memory".
+"""
+import math
+import os
+import warnings
+
+__version__ = "2.99.0+none"
+WRONG = os.environ.get("STAND_IN", "")
+float16, bfloat16, int16, uint8, bool = "float16", "bfloat16", "int16", "uint8", "bool"
+clock = 0.0  # milliseconds
+enabled = {0, 1, 2, 3}
+capturing = None
+
+
+class Tensor:
+    def __init__(self, data, shape):
+        self.data, self.shape = data, tuple(shape)
+
+    def view(self, shape):
+        return Tensor(self.data, self.shape if isinstance(shape, str) else shape)
+
+    def size(self, dimension):
+        return self.shape[dimension]
+
+    def copy_(self, other):
+        self.data[:] = other.data
+
+    def clone(self):
+        return Tensor(bytearray(self.data), self.shape)
+
+    contiguous = cpu = lambda self: self
+
+    def zero_(self):
+        tick(1.0)
+
+    def tril(self, diagonal):
+        return Tensor(self.data, self.shape)
+
+
+def tick(ms):
+    global clock
+    clock += ms
+
+
+def zeros(shape, dtype, device):
+    return Tensor(bytearray(2 * math.prod(shape)), shape)
+
+
+def empty(count, dtype, device):
+    return Tensor(bytearray(1), (count,))
+
+
+def ones(*shape, dtype, device):
+    return Tensor(bytearray(1), shape)
+
+
+def frombuffer(memory, dtype, count, offset):
+    return Tensor(memoryview(memory)[offset:offset + 2 * count], (count,))
+
+
+def equal(a, b):
+    return bytes(a.data) == bytes(b.data)
+
+
+def set_grad_enabled(on):
+    pass
+
+
+def attend(q, k, v, **options):
+    """Takes 0.125 ms; the options are those that the real one knows."""
+    assert set(options) <= {"attn_mask", "dropout_p", "is_causal", "enable_gqa"}, options
+    assert not (options.get("is_causal") and q.size(2) != k.size(2)), "top-left"
+    assert options.get("enable_gqa", False) == (q.size(1) != k.size(1))
+    if WRONG == "out_of_memory":
+        raise RuntimeError("CUDA out of memory. Tried to allocate 64.00 GiB")
+    if WRONG == "no_flash" and enabled == {1}:
+        warnings.warn("Flash attention kernel not used because: (Triggered internally at sdp.cpp:1)")
+        warnings.warn("Flash attention needs a newer GPU (Triggered internally at sdp.cpp:2)")
+        warnings.warn("CuDNN attention has been runtime disabled. (Triggered internally at sdp.cpp:3)")
+        raise RuntimeError("No available kernel. Aborting execution.")
+    output = q.clone()
+    if WRONG == "writes_input":
+        k.data[0] ^= 1
+    if capturing is not None:
+        capturing.work.append(output)
+    else:
+        tick(0.125)
+    return output
+
+
+def _fused_sdp_choice(q, k, v, mask, dropout, causal, enable_gqa=False):
+    return 0 if WRONG == "falls_back" else max(enabled)
+
+
+class version:
+    cuda = "99.0"
+
+
+class cuda:
+    is_available = staticmethod(lambda: True)
+    get_device_name = staticmethod(lambda ordinal: "stand-in")
+    get_device_properties = staticmethod(lambda ordinal: None)
+    synchronize = empty_cache = staticmethod(lambda: None)
+    current_stream = staticmethod(lambda: None)
+    _sleep = staticmethod(lambda cycles: tick(0.5))
+
+    class Event:
+        def __init__(self, enable_timing):
+            self.at = 0.0
+
+        def record(self):
+            self.at = clock
+
+        def synchronize(self):
+            pass
+
+        def elapsed_time(self, other):
+            return other.at - self.at
+
+    class Stream:
+        def wait_stream(self, other):
+            pass
+
+    class stream:
+        def __init__(self, stream):
+            pass
+
+        def __enter__(self):
+            pass
+
+        def __exit__(self, *error):
+            pass
+
+    class CUDAGraph:
+        def __init__(self):
+            self.work = []
+
+        def replay(self):
+            tick(0.0625 * len(self.work))
+            if WRONG == "drifts":
+                self.work[-1].data[0] ^= 1
+
+    class graph:
+        def __init__(self, graph):
+            self.graph = graph
+
+        def __enter__(self):
+            global capturing
+            capturing = self.graph
+
+        def __exit__(self, *error):
+            global capturing
+            capturing = None
+
+
+class backends:
+    class cudnn:
+        version = staticmethod(lambda: 91900)
+
+
+class nn:
+    class functional:
+        scaled_dot_product_attention = staticmethod(attend)

@@ -1,0 +1,3 @@
+import torch
+
+functional = torch.nn.functional

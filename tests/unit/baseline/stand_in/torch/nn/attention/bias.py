@@ -1,0 +1,2 @@
+def causal_lower_right(queries, keys):
+    return ("lower right", queries, keys)
