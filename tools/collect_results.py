@@ -9,7 +9,10 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-RUNS = {"mission": "mission", "long": "long", "exhaustive": "kernels"}
+RUNS = {"mission": "mission", "long": "long", "exhaustive": "kernels", "suite-mission": "suite-mission", "suite-fa3": "suite-fa3"}
+RECORDED = "exhaustive"  # whose journal stands in for a GPU
+DOCUMENTS = ["selftest.json", "gate-1.json", "gate-2.json", "gate-tie-1.json", "gate-tie-2.json", "bench-1.json", "bench-2.json", "profile-mission.json",
+             "profile-long.json", "profile-hybrid.json", "sanitize.json", "times.txt", "date.txt"]
 
 
 def copy_run(source, target, text):
@@ -17,11 +20,8 @@ def copy_run(source, target, text):
     shutil.copy(source / "best.json", target / "best.json")
     best = json.loads((target / "best.json").read_text())
     (target / "command.txt").write_text(best["command"] + "\n")
-    report = text.read_text().replace(str(source), "runs/" + target.name)
-    lines = [line.rstrip() for line in report.splitlines()]
-    (target / "report.txt").write_text("\n".join("Best:    runs/" + target.name + "/best.json" if line.startswith("Best: ") else
-                                                 "Journal: runs/" + target.name + "/journal.jsonl" if line.startswith("Journal: ") else line
-                                                 for line in lines) + "\n")
+    lines = [line.rstrip().replace(f" {source.name}/", f" runs/{target.name}/") for line in text.read_text().splitlines()]
+    (target / "report.txt").write_text("\n".join(lines) + "\n")
 
 
 def main():
@@ -29,16 +29,12 @@ def main():
     results = ROOT / "results" / device
     for run, name in RUNS.items():
         copy_run(evidence / run, results / name, evidence / (run + ".txt"))
-        if run != "exhaustive":
-            shutil.copy(evidence / run / "journal.jsonl.gz", results / name / "journal.jsonl.gz")
-    recorded = ROOT / "configs" / "recorded"
-    recorded.mkdir(parents=True, exist_ok=True)
-    shutil.copy(evidence / "exhaustive" / "journal.jsonl.gz", recorded / f"{device}-mission.jsonl.gz")
-    shutil.copy(evidence / "faults.json", results / "faults.json")
-    for note in ("times.txt", "date.txt"):
-        shutil.copy(evidence / note, results / note)
-    for peers in evidence.glob("peers-*.json"):
-        shutil.copy(peers, results / peers.name)
+        journal = ROOT / "configs" / "recorded" / f"{device}-mission.jsonl.gz" if run == RECORDED else results / name / "journal.jsonl.gz"
+        shutil.copy(evidence / run / "journal.jsonl.gz", journal)
+        if (evidence / run / "suite.json").exists():
+            shutil.copy(evidence / run / "suite.json", results / f"{name}.json")
+    for document in DOCUMENTS:
+        shutil.copy(evidence / document, results / document)
 
 
 if __name__ == "__main__":

@@ -7,35 +7,34 @@
 # configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
 # compilation cache unless its name says otherwise. tools/collect_results.py copies OUT to results/.
 set -uo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-fatune=$1 out=$2
+fatune=$(realpath "$1") out=$2
 shift 2
 externals=()
 if [[ ${1:-} == --external-dir ]]; then
-  externals=(--external-dir "$2")
+  externals=(--external-dir "$(realpath "$2")")
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile suite-mission suite-fa3)
-mkdir -p "$out"
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-fa3)
+mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
 
 timed() {  # timed NAME COMMAND...: runs it, keeps what it prints, and notes the seconds
   local name=$1 start=$(date +%s%N)
   shift
-  "$@" >"$out/$name.txt" 2>"$out/$name.err"
+  "$@" >"$name.txt" 2>"$name.err"
   local code=$?
-  printf '%-24s exit %d  %6.1f s\n' "$name" "$code" "$(( ($(date +%s%N) - start) / 1000000 ))e-3" | tee -a "$out/times.txt"
+  printf '%-24s exit %d  %6.1f s\n' "$name" "$code" "$(( ($(date +%s%N) - start) / 1000000 ))e-3" | tee -a times.txt
 }
-json() { local name=$1; shift; timed "$name" "$fatune" "$@" --json; mv "$out/$name.txt" "$out/$name.json"; }
+json() { local name=$1; shift; timed "$name" "$fatune" "$@" --json; mv "$name.txt" "$name.json"; }
 sweep() {
   local name=$1
   shift
-  if [[ -e $out/$name/journal.jsonl ]]; then
-    timed "$name" "$fatune" sweep --resume "$out/$name" --cache "$cache/$name" "${externals[@]}"
+  if [[ -e $name/journal.jsonl ]]; then
+    timed "$name" "$fatune" sweep --resume "$name" --cache "$cache/$name" "${externals[@]}"
   else
-    timed "$name" "$fatune" sweep "$@" --out "$out/$name" --cache "$cache/${CACHE:-$name}" "${externals[@]}"
+    timed "$name" "$fatune" sweep "$@" --out "$name" --cache "$cache/${CACHE:-$name}" "${externals[@]}"
   fi
 }
 
@@ -53,19 +52,20 @@ run_step() {
     selftest) json selftest verify --selftest ;;
     gate)
       for turn in 1 2; do
-        json gate-$turn gate --candidate "$out/mission/best.json" --baseline torch:flash,torch:math,torch:cudnn,cudnn
-        json bench-$turn bench --config "$out/mission/best.json" --impl cudnn,torch:cudnn,torch:flash
-      done
-      json gate-tie gate --candidate fa_mma --baseline fatune:fa_mma --shape 4,8,512,64 ;;
+        json gate-$turn gate --candidate mission/best.json --baseline torch:flash,torch:math,torch:cudnn,cudnn
+        json bench-$turn bench --config mission/best.json --impl cudnn,torch:cudnn,torch:flash
+        json gate-tie-$turn gate --candidate fa_mma --baseline fatune:fa_mma --shape 4,8,512,64
+      done ;;
     profile)
-      for name in mission long; do json profile-$name profile --config "$out/$name/best.json"; done
+      for name in mission long; do json profile-$name profile --config "$name/best.json"; done
       json profile-hybrid profile --kernel hybrid_qkt --shape 4,8,512,64 ;;
+    sanitize) json sanitize verify --config mission/best.json --sanitize ;;
     suite-mission) sweep suite-mission --suite mission --budget 150 --baselines $rivals,external:fa3 ;;
     suite-fa3) sweep suite-fa3 --suite fa3 --budget 24 --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
     *) echo "evidence.sh: there is no step '$1'" >&2; exit 2 ;;
   esac
 }
 
-date -u +%F >"$out/date.txt"
+date -u +%F >date.txt
 for step in "${steps[@]}"; do run_step "$step"; done
-gzip -9kf "$out"/*/journal.jsonl
+gzip -9kf ./*/journal.jsonl

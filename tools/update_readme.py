@@ -11,46 +11,54 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "h200"
-BACKENDS = {"cudnn": "PyTorch SDPA, cuDNN", "flash": "PyTorch SDPA, FlashAttention-2", "math": "PyTorch SDPA, math"}
+NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its plans", "cublas": "cuBLAS, softmax, cuBLAS",
+         "torch:flash": "PyTorch, FlashAttention-2", "torch:cudnn": "PyTorch, cuDNN", "torch:efficient": "PyTorch, efficient",
+         "torch:math": "PyTorch, math", "external:fa3": "FlashAttention-3 (external)", "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
+         "hybrid_pv": "own softmax(QKᵀ), cuBLAS for ·V"}
 
 
 def load(*parts):
     return json.loads(RESULTS.joinpath(*parts).read_text())
 
 
-def peers_of(problem):
-    """By backend the lower of its two measurements, before and after ours, in microseconds: {"graph_us": hot, "cold_us"}."""
-    shape = [problem["batch"], problem["heads"], problem["seq_q"], problem["head_dim"]]
-    found = {}
-    for name in ("peers-before.json", "peers-after.json"):
-        for row in load(name)["rows"]:
-            if row["shape"] != shape or row["dtype"] != "float16" or row["causal"] != (problem["mask"] == "causal"):
-                continue
-            for backend in BACKENDS:
-                kept = found.setdefault(backend, dict(row[backend]))
-                for figure in ("graph_us", "cold_us"):
-                    kept[figure] = min(kept[figure], row[backend][figure])
-    return found
-
-
-def against_peers(run):
-    """Our time with its interval, the fastest of PyTorch's backends, and the ratio."""
+def against_rival(run):
+    """Our time with its interval against the fastest baseline of the same rounds."""
     best = load(run, "best.json")
-    hot, peers = best["best"]["hot"], peers_of(best["problem"])
-    rival = min(BACKENDS, key=lambda name: peers[name]["graph_us"])
-    rival_us = peers[rival]["graph_us"]
+    hot, gate = best["best"]["hot"], best["gate"]
+    rival = next(row for row in best["baselines"] if row["impl"] == gate["baseline"])
     low, high = hot["ci95_us"]
-    return best, (f"**{hot['median_us']:.2f} µs** (95 % interval {low:.2f} to {high:.2f}), {BACKENDS[rival].split(', ')[1]} in PyTorch's SDPA "
-                  f"{rival_us:.2f} µs: {hot['median_us'] / rival_us:.2f} of its time")
+    return best, (f"**{hot['median_us']:.2f} µs** (95 % interval {low:.2f} to {high:.2f}), {NAMES[rival['impl']]} "
+                  f"{rival['hot']['median_us']:.2f} µs: {gate['ratio']:.2f} of its time")
 
 
 def headline():
-    mission, short = against_peers("mission")
-    _, long = against_peers("long")
+    mission, short = against_rival("mission")
+    _, long = against_rival("long")
     day = (RESULTS / "date.txt").read_text().strip()
     return (f"> Attention in f16 on one {mission['device']['name']}, hot. Batch 4, 8 heads, 512 tokens, head dim 64: {short}. Batch 1, 8 heads, 4096 tokens: {long}.\n"
-            f"> Measured {day}, driver {mission['device']['driver']}, by `{mission['command']}` ([results/h200](results/h200)); PyTorch's figures, "
-            "the fastest of its backends, by PyTorch itself in the same run, in graphs of 20 launches, the lower of one before and one after.")
+            f"> Measured {day}, driver {mission['device']['driver']}, by `{mission['command']}` ([results/h200](results/h200)), everybody in the same interleaved rounds.")
+
+
+def suite_row(row):
+    best, rival = row["best"], row["baselines"][row["best_baseline"]]
+    low, high = row["ci95"]
+    problem = row["problem"]
+    shape = ",".join(str(problem[key]) for key in ("batch", "heads", "seq_q", "head_dim"))
+    return (f"| {row['name']} | {shape} | `{best['kernel']}` | {best['hot_us']:.2f} | {NAMES[row['best_baseline']]} | {rival['hot_us']:.2f} | "
+            f"{row['ratio']:.2f} | {low:.2f} to {high:.2f} | {row['verdict']} |")
+
+
+def suites():
+    mission, fa3 = load("suite-mission.json"), load("suite-fa3.json")
+    text = ["| problem | shape | kernel | hot, µs | best of all others | hot, µs | ratio | 95 % interval | verdict |", "|---|---|---|---:|---|---:|---:|---|---|"]
+    text += [suite_row(row) for row in mission["rows"]]
+    ratios = sorted((row["ratio"], row["name"]) for row in fa3["rows"])
+    slower = sum(ratio > 1 for ratio, _ in ratios)
+    text += ["", f"Geometric mean of the ratios: {mission['geomean_ratio']:.2f}. f16, by `{mission['command']}` ([suite-mission.json](results/h200/suite-mission.json)); "
+             "the others are cuDNN by two plans, PyTorch's four backends, FlashAttention-3, cuBLAS and two hybrids.",
+             f"On the {len(ratios)} problems of FlashAttention-3's table ([suite-fa3.json](results/h200/suite-fa3.json)): {fa3['geomean_ratio']:.2f}, from {ratios[0][0]:.2f} "
+             f"(`{ratios[0][1]}`) to {ratios[-1][0]:.2f} (`{ratios[-1][1]}`), {slower} of them above 1, by `{fa3['command']}`."]
+    return "\n".join(text)
 
 
 def sweep():
@@ -61,30 +69,26 @@ def sweep():
 
 def table():
     best = load("kernels", "best.json")
-    peers = peers_of(best["problem"])
     rows, seen = [], set()
     for row in [best["best"], *best["finalists"], *best["baselines"]]:
-        name = row.get("kernel") if row["impl"].startswith("fatune:") else row["impl"]
+        name = f"`{row['kernel']}`" if row["impl"].startswith("fatune:") else NAMES.get(row["impl"], f"`{row['impl']}`")
         if row.get("role") == "default" or name in seen or "hot" not in row:
             continue
         seen.add(name)
         low, high = row["hot"]["ci95_us"]
-        rows.append((row["hot"]["median_us"], f"`{name}`", f"{low:.2f} to {high:.2f}", f"{row['cold']['median_us']:.1f}", "fatune"))
-    for backend, name in BACKENDS.items():
-        rows.append((peers[backend]["graph_us"], name, "", f"{peers[backend]['cold_us']:.1f}", "PyTorch"))
-    text = ["| implementation | hot, µs | 95 % interval | cold, µs | measured by |", "|---|---:|---|---:|---|"]
-    text += [f"| {name} | {hot:.2f} | {interval} | {cold} | {by} |" for hot, name, interval, cold, by in sorted(rows)]
-    text.append("")
-    text.append(f"4,8,512,64, f16, full mask, one {best['device']['name']}, one run: each kernel's best config of its whole space, by\n`{best['command']}`\n"
-                "([results/h200/kernels](results/h200/kernels); the journal is the recorded device, `configs/recorded/h200-mission.jsonl.gz`), "
-                "and PyTorch's backends, the lower of a measurement [before](results/h200/peers-before.json) and one [after](results/h200/peers-after.json).\nBoth hot columns are medians over replays of CUDA graphs of back-to-back launches; cold ones are single launches after an L2 flush.")
+        cold = f"{row['cold']['median_us']:.1f}" if "cold" in row else ""
+        rows.append((row["hot"]["median_us"], f"| {name} | {row['hot']['median_us']:.2f} | {low:.2f} to {high:.2f} | {cold} |"))
+    text = ["| implementation | hot, µs | 95 % interval | cold, µs |", "|---|---:|---|---:|", *(line for _, line in sorted(rows)), ""]
+    text.append(f"4,8,512,64, f16, full mask, one {best['device']['name']}, one final phase: each kernel's best config of its whole space, and the others as they come, by\n"
+                f"`{best['command']}`\n([results/h200/kernels](results/h200/kernels); the journal is the recorded device, `configs/recorded/h200-mission.jsonl.gz`).\n"
+                "Hot is the median over rounds of CUDA graphs of back-to-back launches; cold that of single launches after an L2 flush.")
     return "\n".join(text)
 
 
 def main():
     readme = ROOT / "README.md"
     text = readme.read_text()
-    for name, make in (("headline", headline), ("sweep", sweep), ("table", table)):
+    for name, make in (("headline", headline), ("sweep", sweep), ("suites", suites), ("table", table)):
         block = f"<!-- begin {name} -->\n{make()}\n<!-- end {name} -->"
         text, found = re.subn(rf"<!-- begin {name} -->.*?<!-- end {name} -->", lambda _: block, text, flags=re.S)
         if found != 1:

@@ -150,9 +150,9 @@ Interval bootstrap_ratio_unpaired(std::span<const double> a, std::span<const dou
   return central_95(ratios);
 }
 
-Verdict compare_interval(const Interval& ratio) {
-  if (ratio.high < 1) return Verdict::kFaster;
-  if (ratio.low > 1) return Verdict::kSlower;
+Verdict compare_interval(const Interval& ratio, double same) {
+  if (ratio.high < 1 / (1 + same)) return Verdict::kFaster;
+  if (ratio.low > 1 + same) return Verdict::kSlower;
   return Verdict::kTie;
 }
 

@@ -47,9 +47,15 @@ Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, i
 Interval bootstrap_ratio_unpaired(std::span<const double> a, std::span<const double> b,
                                   int resamples, std::uint64_t seed);
 
-/// "faster", "slower" or "tie": the whole interval of candidate/baseline must be on one side of 1.
+/// What two copies of one kernel may differ by: where code and data lie in memory moves the median
+/// a little, the same way in every round. Two of fa_mma differed by 0.11 %, with an interval that
+/// left out 1, on an H200 (results/h200/gate-tie-2.json). Chosen: four times that.
+inline constexpr double kSameSpeed = 0.005;
+
+/// "faster", "slower" or "tie": the whole interval of candidate/baseline must be beyond `same` on
+/// one side of 1.
 enum class Verdict { kFaster, kSlower, kTie };
-Verdict compare_interval(const Interval& ratio);
+Verdict compare_interval(const Interval& ratio, double same);
 std::string_view name(Verdict verdict);
 /// DESIGN section 7: Excellent <= 0.50, Good <= 0.80, Modest <= 0.95, Parity <= 1.05, Regression
 /// above.

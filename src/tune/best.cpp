@@ -29,6 +29,8 @@ Json contestant_json(const FinalRecord& record) {
   if (!record.kernel.empty()) object["kernel"] = record.kernel;
   if (!record.config.is_null() && !record.config.empty()) object["config"] = record.config;
   if (!record.id.empty()) object["id"] = record.id;
+  if (!record.detail.empty()) object["detail"] = record.detail;
+  if (record.external) object["external"] = true;
   if (record.hot) object["hot"] = timing_json(*record.hot);
   if (record.cold) object["cold"] = timing_json(*record.cold);
   if (record.hot) {

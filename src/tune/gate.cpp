@@ -31,7 +31,7 @@ GateRow decide_row(const FinalRecord& candidate, const Rival& rival, const GateR
   }
   row.paired = pairing == Pairing::kRounds;
   row.ratio = *ratio;
-  row.comparison = name(compare_interval({ratio->low, ratio->high}));
+  row.comparison = name(compare_interval({ratio->low, ratio->high}, kSameSpeed));
   row.verdict = verdict_word(ratio->value);
   row.passed = ratio->high < rules.threshold;
   return row;

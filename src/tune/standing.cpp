@@ -38,7 +38,7 @@ std::optional<Ratio> ratio_in_phase(const FinalRecord& a, const FinalRecord& b,
 }
 
 bool ties(const std::optional<Ratio>& ratio) {
-  return ratio && compare_interval({ratio->low, ratio->high}) == Verdict::kTie;
+  return ratio && compare_interval({ratio->low, ratio->high}, 0) == Verdict::kTie;
 }
 
 /// Fastest first; then those that failed.

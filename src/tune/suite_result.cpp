@@ -81,7 +81,7 @@ void add_ratio(Json& row, const FinalRecord* best, const FinalRecord* baseline,
   const auto ratio = ratio_of(*best, *baseline, kObjective, pairing, seed);
   if (!ratio) return;
   row["ci95"] = {ratio->low, ratio->high};
-  row["comparison"] = name(compare_interval({ratio->low, ratio->high}));
+  row["comparison"] = name(compare_interval({ratio->low, ratio->high}, kSameSpeed));
 }
 
 Json row_json(const BenchProblem& problem, std::uint64_t seed) {

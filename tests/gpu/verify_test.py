@@ -28,6 +28,11 @@ FITTING = {
 }
 
 
+# What a gate rightly refuses: scores of the element type lose too much where logits are large, and this kernel's rounding is not
+# that of the reference's twin. See kernels/hybrid_qkt/notes.md; a test that passes here has to leave the list.
+REFUSED = {("hybrid_qkt", "1,2,200,96"), ("hybrid_qkt", "1,1,1,80")}
+
+
 def choice_of(kernel, problem, folder):
     """The words that name the config: the kernel's default, or the one of FITTING."""
     config = FITTING.get((kernel, problem[1].split(",")[-1]))
@@ -53,6 +58,9 @@ def main():
                     continue
                 rows = (result or {}).get("rows", [])
                 told = "; ".join(f"{row.get('outcome')}: {row.get('reason')}" for row in rows if not row.get("passed"))
+                if (kernel, problem[1]) in REFUSED:
+                    checks.expect(code == 1 and "accuracy" in told, f"{kernel} {' '.join(problem)}: expected to fail accuracy, {told}")
+                    continue
                 checks.expect(code == 0 and rows, f"{kernel} {' '.join(problem)}: exit {code}; {told} {stderr[-500:]}")
     checks.finish()
 

@@ -150,10 +150,14 @@ TEST_CASE("samples that are no times, or too few, are refused with their row") {
 }
 
 TEST_CASE("verdicts need the whole interval on one side") {
-  CHECK(compare_interval({0.90, 0.99}) == Verdict::kFaster);
-  CHECK(compare_interval({1.01, 1.20}) == Verdict::kSlower);
-  CHECK(compare_interval({0.99, 1.01}) == Verdict::kTie);
-  CHECK(compare_interval({0.95, 1.00}) == Verdict::kTie);
+  CHECK(compare_interval({0.90, 0.99}, kSameSpeed) == Verdict::kFaster);
+  CHECK(compare_interval({1.01, 1.20}, kSameSpeed) == Verdict::kSlower);
+  CHECK(compare_interval({0.99, 1.01}, kSameSpeed) == Verdict::kTie);
+  CHECK(compare_interval({0.95, 1.00}, kSameSpeed) == Verdict::kTie);
+  // Two copies of one kernel, measured: an interval without 1, and yet no difference to speak of.
+  CHECK(compare_interval({1.00063, 1.00164}, kSameSpeed) == Verdict::kTie);
+  CHECK(compare_interval({0.9, 0.996}, kSameSpeed) == Verdict::kTie);
+  CHECK(compare_interval({1.00063, 1.00164}, 0) == Verdict::kSlower);
   CHECK(name(Verdict::kFaster) == "faster");
   CHECK(name(Verdict::kTie) == "tie");
   CHECK(name(Verdict::kSlower) == "slower");
