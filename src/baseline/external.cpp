@@ -147,7 +147,7 @@ Result<std::unique_ptr<Executable>> open_external(const Json& settings,
   const Fields fields(settings, "settings of an external program");
   FATUNE_TRY(const std::string reason, fields.text_or("refusal", ""));
   FATUNE_TRY(Command command, command_from(fields));
-  if (!reason.empty()) return device_error(command.name + " cannot do this: " + reason);
+  if (!reason.empty()) return usage_error(command.name + " cannot do this: " + reason);
   if (command.child.program.empty()) {
     FATUNE_TRY(const std::string wanted, fields.text("wanted"));
     FATUNE_TRY(const std::string install, fields.text("install"));

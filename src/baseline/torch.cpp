@@ -97,7 +97,7 @@ Result<std::unique_ptr<Executable>> TorchHelper::open(const std::string& backend
                                                       const std::string& python,
                                                       const OutsideSetting& setting) {
   if (const std::string reason = refusal(setting.problem); !reason.empty())
-    return device_error(reason);
+    return usage_error(reason);
   // The same addresses may hold other numbers than for the executable before.
   process_->forget_inputs();
   auto executable = std::make_unique<TorchExecutable>(

@@ -72,6 +72,7 @@ MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
 
 Failure failure_of(const Error& error, CUstream stream) {
   if (error.kind == ErrorKind::kEnvironment) return {Outcome::kUnavailable, error.message, false};
+  if (error.kind == ErrorKind::kUsage) return {Outcome::kInfeasible, error.message, false};
   const bool broken = gpu::context_broken(stream);
   return {broken ? Outcome::kCrashed : Outcome::kLaunchError, error.message, broken};
 }

@@ -37,7 +37,8 @@ struct Failure {
 using MaybeFailure = std::optional<Failure>;
 
 /// An error of a call made for a candidate: crashed when it broke the context, unavailable when
-/// something is missing on this machine, else a refused launch.
+/// something is missing on this machine, infeasible when an implementation cannot do the problem,
+/// else a refused launch.
 Failure failure_of(const Error& error, CUstream stream);
 Failure hang_failure(std::chrono::microseconds limit);
 

@@ -246,6 +246,6 @@ TEST_CASE("a missing program is unavailable, an unsupported problem is refused")
         "test");
   const auto refused = toy.open(kProblem);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::kDevice);
+  CHECK(refused.error().kind == ErrorKind::kUsage);
   CHECK(refused.error().message == "toy cannot do this: it does the masks none, not causal");
 }

@@ -82,3 +82,12 @@ TEST_CASE("without the device's facts physics is not run, never passed") {
   CHECK(verification.not_run ==
         std::vector<std::string>{"physics: the device does not tell its memory clock"});
 }
+
+TEST_CASE("what is missing here is unavailable, what cannot be done is infeasible") {
+  const Failure missing = failure_of(environment_error("no libcudnn.so.9"), nullptr);
+  CHECK(missing.outcome == Outcome::kUnavailable);
+  CHECK(missing.reason == "no libcudnn.so.9");
+  const Failure refused = failure_of(usage_error("head_dim 100 is not taken"), nullptr);
+  CHECK(refused.outcome == Outcome::kInfeasible);
+  CHECK_FALSE(refused.fatal);
+}
