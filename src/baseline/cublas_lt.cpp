@@ -29,32 +29,25 @@ const GemmLibraryNames& names() {
   return value;
 }
 
-template <typename Function>
-void load(const gpu::Library& library, Function& function, const char* symbol,
-          std::string& missing) {
-  function = library.function<Function>(symbol);
-  if (function == nullptr) missing += std::string(missing.empty() ? "" : ", ") + symbol;
-}
-
 Result<CublasLtFunctions> load_functions(const gpu::Library& library) {
   CublasLtFunctions functions{};
-  std::string missing;
-  load(library, functions.version, "cublasLtGetVersion", missing);
-  load(library, functions.status_text, "cublasLtGetStatusString", missing);
-  load(library, functions.create, "cublasLtCreate", missing);
-  load(library, functions.create_matmul, "cublasLtMatmulDescCreate", missing);
-  load(library, functions.destroy_matmul, "cublasLtMatmulDescDestroy", missing);
-  load(library, functions.set_matmul, "cublasLtMatmulDescSetAttribute", missing);
-  load(library, functions.create_layout, "cublasLtMatrixLayoutCreate", missing);
-  load(library, functions.destroy_layout, "cublasLtMatrixLayoutDestroy", missing);
-  load(library, functions.set_layout, "cublasLtMatrixLayoutSetAttribute", missing);
-  load(library, functions.create_preference, "cublasLtMatmulPreferenceCreate", missing);
-  load(library, functions.destroy_preference, "cublasLtMatmulPreferenceDestroy", missing);
-  load(library, functions.set_preference, "cublasLtMatmulPreferenceSetAttribute", missing);
-  load(library, functions.heuristic, "cublasLtMatmulAlgoGetHeuristic", missing);
-  load(library, functions.matmul, "cublasLtMatmul", missing);
-  if (missing.empty()) return functions;
-  return environment_error(library.path() + " lacks " + missing + "; " + names().remedy);
+  gpu::SymbolLoader symbols(library);
+  symbols.load(functions.version, "cublasLtGetVersion");
+  symbols.load(functions.status_text, "cublasLtGetStatusString");
+  symbols.load(functions.create, "cublasLtCreate");
+  symbols.load(functions.create_matmul, "cublasLtMatmulDescCreate");
+  symbols.load(functions.destroy_matmul, "cublasLtMatmulDescDestroy");
+  symbols.load(functions.set_matmul, "cublasLtMatmulDescSetAttribute");
+  symbols.load(functions.create_layout, "cublasLtMatrixLayoutCreate");
+  symbols.load(functions.destroy_layout, "cublasLtMatrixLayoutDestroy");
+  symbols.load(functions.set_layout, "cublasLtMatrixLayoutSetAttribute");
+  symbols.load(functions.create_preference, "cublasLtMatmulPreferenceCreate");
+  symbols.load(functions.destroy_preference, "cublasLtMatmulPreferenceDestroy");
+  symbols.load(functions.set_preference, "cublasLtMatmulPreferenceSetAttribute");
+  symbols.load(functions.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+  symbols.load(functions.matmul, "cublasLtMatmul");
+  if (symbols.missing().empty()) return functions;
+  return environment_error(library.path() + " lacks " + symbols.missing() + "; " + names().remedy);
 }
 
 std::string status_text(const CublasLtFunctions& functions, int status) {

@@ -51,7 +51,6 @@ class CudnnAttention : public Executable {
   Status queue() override;
   Status settle(const TimeWork& time) override;
   std::span<const GuardedBuffer> scratch() const override { return workspace_; }
-  Status poison_scratch(std::uint8_t pattern) const override;
   std::string detail() const override;
 
  private:
@@ -161,13 +160,6 @@ Status CudnnAttention::settle(const TimeWork& time) {
   }
   if (!best) return device_error("none of cuDNN's plans runs:\n  " + join(failures, "\n  "));
   return select(*best);
-}
-
-Status CudnnAttention::poison_scratch(std::uint8_t pattern) const {
-  for (const GuardedBuffer& buffer : workspace_) {
-    FATUNE_TRY_STATUS(gpu::fill_bytes(buffer.address(), pattern, buffer.bytes(), stream_));
-  }
-  return {};
 }
 
 std::string CudnnAttention::detail() const {

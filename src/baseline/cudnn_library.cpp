@@ -60,30 +60,23 @@ std::vector<fs::path> compiler_roots(const fs::path& library,
   return roots;
 }
 
-template <typename Function>
-void load(const gpu::Library& library, Function& function, const char* symbol,
-          std::string& missing) {
-  function = library.function<Function>(symbol);
-  if (function == nullptr) missing += std::string(missing.empty() ? "" : ", ") + symbol;
-}
-
 Result<CudnnFunctions> load_functions(const gpu::Library& library) {
   CudnnFunctions functions;
-  std::string missing;
-  load(library, functions.version, "cudnnGetVersion", missing);
-  load(library, functions.status_text, "cudnnGetErrorString", missing);
-  load(library, functions.last_error, "cudnnGetLastErrorString", missing);
-  load(library, functions.create, "cudnnCreate", missing);
-  load(library, functions.destroy, "cudnnDestroy", missing);
-  load(library, functions.set_stream, "cudnnSetStream", missing);
-  load(library, functions.create_descriptor, "cudnnBackendCreateDescriptor", missing);
-  load(library, functions.destroy_descriptor, "cudnnBackendDestroyDescriptor", missing);
-  load(library, functions.set_attribute, "cudnnBackendSetAttribute", missing);
-  load(library, functions.get_attribute, "cudnnBackendGetAttribute", missing);
-  load(library, functions.finalize, "cudnnBackendFinalize", missing);
-  load(library, functions.execute, "cudnnBackendExecute", missing);
-  if (missing.empty()) return functions;
-  return environment_error(library.path() + " lacks " + missing + "; " + kRemedy);
+  gpu::SymbolLoader symbols(library);
+  symbols.load(functions.version, "cudnnGetVersion");
+  symbols.load(functions.status_text, "cudnnGetErrorString");
+  symbols.load(functions.last_error, "cudnnGetLastErrorString");
+  symbols.load(functions.create, "cudnnCreate");
+  symbols.load(functions.destroy, "cudnnDestroy");
+  symbols.load(functions.set_stream, "cudnnSetStream");
+  symbols.load(functions.create_descriptor, "cudnnBackendCreateDescriptor");
+  symbols.load(functions.destroy_descriptor, "cudnnBackendDestroyDescriptor");
+  symbols.load(functions.set_attribute, "cudnnBackendSetAttribute");
+  symbols.load(functions.get_attribute, "cudnnBackendGetAttribute");
+  symbols.load(functions.finalize, "cudnnBackendFinalize");
+  symbols.load(functions.execute, "cudnnBackendExecute");
+  if (symbols.missing().empty()) return functions;
+  return environment_error(library.path() + " lacks " + symbols.missing() + "; " + kRemedy);
 }
 
 }  // namespace

@@ -54,7 +54,6 @@ class Executable {
   /// Set for those that cannot be queued into a graph.
   virtual SelfTimed* self_timed() { return nullptr; }
   virtual std::span<const GuardedBuffer> scratch() const { return {}; }
-  virtual Status poison_scratch(std::uint8_t) const { return {}; }
   virtual Result<Resources> resources() const { return Resources{}; }
   /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config tells it all.
   virtual std::string detail() const { return {}; }

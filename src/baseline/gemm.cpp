@@ -13,7 +13,7 @@ Result<std::unique_ptr<BatchedGemm>> open_gemm(const GemmPlan& plan) {
       return make_cublas_gemm(*library, plan);
     }
   }
-  fail_check("library", "a GemmLibrary is one of the two", __FILE__, __LINE__);
+  fail_check("library", "every GemmLibrary has a case", __FILE__, __LINE__);
 }
 
 }  // namespace fatune

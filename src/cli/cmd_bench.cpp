@@ -17,9 +17,10 @@
 #include "cli/output.hpp"
 #include "cli/outside_options.hpp"
 #include "cli/problems.hpp"
+#include "cli/rounds_options.hpp"
 #include "cli/session.hpp"
-#include "cli/sweep_plan.hpp"
 #include "cli/today.hpp"
+#include "cli/with_settings.hpp"
 #include "tune/bench.hpp"
 #include "tune/suite_result.hpp"
 
@@ -31,8 +32,7 @@ struct BenchArgs {
   ChoiceArgs choice;
   std::string impls;
   std::string device = "auto";
-  std::string rounds = "40";
-  std::string seed = "42";
+  RoundsArgs rounds;
   std::string out, suite_out;
 };
 
@@ -46,8 +46,7 @@ std::string command_line(const BenchArgs& args) {
   if (!args.choice.kernel.empty()) text += " --kernel " + args.choice.kernel;
   if (!args.impls.empty()) text += " --impl " + args.impls;
   text += repeat_options(args.choice.problem);
-  if (args.rounds != BenchArgs().rounds) text += " --rounds " + args.rounds;
-  return text + " --seed " + args.seed;
+  return text + repeat_options(args.rounds);
 }
 
 /// The candidate, its kernel's default, and the implementations asked for or else the reference.
@@ -92,14 +91,6 @@ Result<std::vector<BenchQuestion>> questions_of(const BenchArgs& args, const Ses
   return questions;
 }
 
-Result<FinalPlan> final_plan(const BenchArgs& args) {
-  FinalPlan plan;
-  FATUNE_TRY(plan.rounds, parse_rounds(args.rounds));
-  FATUNE_TRY(plan.seed, parse_seed(args.seed));
-  plan.edge_problems = false;
-  return plan;
-}
-
 Result<Session> open(const BenchArgs& args, const Settings& settings) {
   if (has_choice(args)) return open_session(args.choice, args.device, settings);
   if (args.impls.empty()) {
@@ -127,7 +118,8 @@ Status write_files(const BenchArgs& args, const BenchResult& result) {
 }
 
 Result<int> bench(const BenchArgs& args, const Settings& settings) {
-  FATUNE_TRY(const FinalPlan plan, final_plan(args));
+  FATUNE_TRY(FinalPlan plan, resolve_rounds(args.rounds));
+  plan.edge_problems = false;
   FATUNE_TRY(const Session session, open(args, settings));
   FATUNE_TRY(const auto questions, questions_of(args, session, settings));
   if (session.chosen.size() == 1)
@@ -149,10 +141,8 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
 }
 
 int run(const BenchArgs& args) {
-  auto settings = resolve(args.common);
-  if (!settings) return fail(settings.error());
-  auto code = bench(args, *settings);
-  return code ? *code : fail(code.error());
+  return with_settings(args.common,
+                       [&](const Settings& settings) { return bench(args, settings); });
 }
 
 }  // namespace
@@ -164,12 +154,7 @@ Runner setup_bench(CLI::App& command) {
       .add_option("--impl", args->impls,
                   "Implementations beside a config, or alone: cudnn,torch:flash [naive]")
       ->type_name("LIST");
-  command.add_option("--rounds", args->rounds, "Interleaved rounds")
-      ->type_name("N")
-      ->capture_default_str();
-  command.add_option("--seed", args->seed, "Seed of the order and the intervals")
-      ->type_name("N")
-      ->capture_default_str();
+  add_rounds_options(command, args->rounds);
   command.add_option("--out", args->out, "Write every row and round (fatune.bench/1)")
       ->type_name("FILE");
   command

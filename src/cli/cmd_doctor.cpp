@@ -152,7 +152,7 @@ Checks all_checks(const Settings& settings) {
   check_machine(settings, checks);
   check_implementations(settings, checks);
   for (const OptionalTool& tool : optional_tools()) {
-    const auto found = find_tool(tool.name, settings.search.cuda_roots);
+    const auto found = find_tool(tool.name, settings);
     if (found) {
       checks.push_back({Health::kGood, tool.name, found->string(), ""});
     } else {

@@ -14,7 +14,8 @@
 #include "cli/gate_sides.hpp"
 #include "cli/output.hpp"
 #include "cli/problems.hpp"
-#include "cli/sweep_plan.hpp"
+#include "cli/rounds_options.hpp"
+#include "cli/with_settings.hpp"
 #include "report/gate_report.hpp"
 
 namespace fatune::cli {
@@ -26,8 +27,7 @@ struct GateArgs {
   std::string device = "auto";
   std::string threshold = "0.95";
   std::string objective = "hot";
-  std::string rounds = "40";
-  std::string seed = "42";
+  RoundsArgs rounds;
   std::string format = "text";
   std::string out;
 };
@@ -43,7 +43,6 @@ Result<GateRules> rules_of(const GateArgs& args) {
   rules.threshold = *threshold;
   FATUNE_TRY(const Objective objective, parse_objective(args.objective));
   rules.objective = name(objective);
-  FATUNE_TRY(rules.seed, parse_seed(args.seed));
   return rules;
 }
 
@@ -53,8 +52,7 @@ std::string command_line(const GateArgs& args) {
                      args.sides.baselines + repeat_options(args.sides.problem);
   if (args.threshold != usual.threshold) text += " --threshold " + args.threshold;
   if (args.objective != usual.objective) text += " --objective " + args.objective;
-  if (args.rounds != usual.rounds) text += " --rounds " + args.rounds;
-  return text + " --seed " + args.seed;
+  return text + repeat_options(args.rounds);
 }
 
 Status check_format(const std::string& format) {
@@ -75,10 +73,9 @@ void print_result(const GateResult& result, const GateArgs& args, const Settings
 
 Result<int> gate(const GateArgs& args, const Settings& settings) {
   FATUNE_TRY_STATUS(check_format(args.format));
-  FATUNE_TRY(const GateRules rules, rules_of(args));
-  FinalPlan plan;
-  FATUNE_TRY(plan.rounds, parse_rounds(args.rounds));
-  plan.seed = rules.seed;
+  FATUNE_TRY(GateRules rules, rules_of(args));
+  FATUNE_TRY(const FinalPlan plan, resolve_rounds(args.rounds));
+  rules.seed = plan.seed;
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const auto candidates, gate_candidates(args.sides, catalog, settings));
   FATUNE_TRY(const Session session, open_session(std::move(catalog), args.device, settings));
@@ -94,10 +91,7 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
 }
 
 int run(const GateArgs& args) {
-  auto settings = resolve(args.common);
-  if (!settings) return fail(settings.error());
-  auto code = gate(args, *settings);
-  return code ? *code : fail(code.error());
+  return with_settings(args.common, [&](const Settings& settings) { return gate(args, settings); });
 }
 
 void add_side_options(CLI::App& command, GateArgs& args) {
@@ -128,12 +122,7 @@ Runner setup_gate(CLI::App& command) {
   command.add_option("--objective", args->objective, "What is compared: hot or cold latency")
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--rounds", args->rounds, "Interleaved rounds")
-      ->type_name("N")
-      ->capture_default_str();
-  command.add_option("--seed", args->seed, "Seed of the order and the intervals")
-      ->type_name("N")
-      ->capture_default_str();
+  add_rounds_options(command, args->rounds);
   command.add_option("--format", args->format, "text, or md for a pull request's comment")
       ->type_name("NAME")
       ->capture_default_str();

@@ -13,6 +13,7 @@
 #include "cli/profile_text.hpp"
 #include "cli/session.hpp"
 #include "cli/take_profile.hpp"
+#include "cli/with_settings.hpp"
 #include "profile/profile.hpp"
 
 namespace fatune::cli {
@@ -125,10 +126,8 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
 }
 
 int run(const ProfileArgs& args) {
-  auto settings = resolve(args.common);
-  if (!settings) return fail(settings.error());
-  auto code = profile(args, *settings);
-  return code ? *code : fail(code.error());
+  return with_settings(args.common,
+                       [&](const Settings& settings) { return profile(args, settings); });
 }
 
 }  // namespace

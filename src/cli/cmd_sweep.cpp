@@ -22,6 +22,7 @@
 #include "cli/sanitize.hpp"
 #include "cli/sweep_plan.hpp"
 #include "cli/today.hpp"
+#include "cli/with_settings.hpp"
 #include "report/sweep_report.hpp"
 #include "search/strategy.hpp"
 #include "tune/best.hpp"
@@ -163,10 +164,8 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
 }
 
 int run(const SweepArgs& args) {
-  auto settings = resolve(args.common);
-  if (!settings) return fail(settings.error());
-  auto code = sweep(args, *settings);
-  return code ? *code : fail(code.error());
+  return with_settings(args.common,
+                       [&](const Settings& settings) { return sweep(args, settings); });
 }
 
 std::string strategy_help() {

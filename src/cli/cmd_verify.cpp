@@ -13,6 +13,7 @@
 #include "cli/sanitize.hpp"
 #include "cli/selftest.hpp"
 #include "cli/session.hpp"
+#include "cli/with_settings.hpp"
 #include "report/table.hpp"
 
 namespace fatune::cli {
@@ -144,10 +145,8 @@ Result<int> verify(const VerifyArgs& args, const Settings& settings) {
 }
 
 int run(const VerifyArgs& args) {
-  auto settings = resolve(args.common);
-  if (!settings) return fail(settings.error());
-  auto code = verify(args, *settings);
-  return code ? *code : fail(code.error());
+  return with_settings(args.common,
+                       [&](const Settings& settings) { return verify(args, settings); });
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace fatune::cli {
 CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settings) {
   std::string failures;
   for (const std::string& name : disassemblers()) {
-    const auto tool = find_tool(name, settings.search.cuda_roots);
+    const auto tool = find_tool(name, settings);
     if (!tool) continue;
     auto entries = take_census(*tool, cubin);
     if (entries) return {*std::move(entries), "", ""};

@@ -5,15 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
-#include "base/file.hpp"
 #include "base/log.hpp"
-#include "base/scratch_folder.hpp"
 #include "cli/open_pool.hpp"
+#include "cli/profile_job.hpp"
 #include "cli/tools_on_path.hpp"
 #include "evaluate/edge_problems.hpp"
-#include "evaluate/profile_run.hpp"
 #include "profile/sanitizer.hpp"
 
 namespace fatune::cli {
@@ -28,11 +24,7 @@ Result<std::optional<Candidate>> awkward(Candidate candidate, const DeviceLimits
   for (const EdgeProblem& edge : edge_problems(candidate.problem, kSeed)) {
     if (edge.problem.seq_kv > kMostKeys) continue;
     candidate.problem = edge.problem;
-    FATUNE_TRY(std::string reason,
-               unsupported_reason(candidate.kernel->manifest, edge.problem, limits));
-    if (reason.empty()) {
-      FATUNE_TRY(reason, infeasible_reason(candidate, limits, Strictness::kNecessary));
-    }
+    FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
     if (reason.empty()) found = candidate;
   }
   return found;
@@ -44,20 +36,14 @@ Result<std::vector<ToolVerdict>> watch(const std::filesystem::path& sanitizer,
   FATUNE_TRY(CompilePool pool, open_pool(settings));
   FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, limits)));
   if (!compiled.ok) return sanitizer_not_run("it does not compile: " + compiled.problem);
-  ProfileJob job;
-  job.device = device;
-  job.problem = candidate.problem;
-  job.program.cubin = compiled.cubin_path.string();
-  job.warm_ups = 1;
-  FATUNE_TRY(job.program.plan, launch_plan(candidate, limits));
-  FATUNE_TRY(const ScratchFolder folder, ScratchFolder::make());
-  const auto file = folder.path() / "job.json";
-  FATUNE_TRY_STATUS(replace_file(file, dump_pretty(to_json(job))));
+  ProfileJob wanted;
+  wanted.device = device;
+  wanted.warm_ups = 1;
+  FATUNE_TRY(const JobFile job, write_job(wanted, candidate, compiled, limits));
   log::info("checking " + candidate.kernel->manifest.name + " at " + describe(candidate.problem) +
             " with " + sanitizer.string());
-  return run_sanitizer({.sanitizer = sanitizer,
-                        .program = executable_path(),
-                        .arguments = {"profile-worker", file.string()}});
+  return run_sanitizer(
+      {.sanitizer = sanitizer, .program = job.program, .arguments = job.arguments});
 }
 
 }  // namespace
@@ -66,7 +52,7 @@ Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const Devi
                                           const DeviceChoice& device, const Settings& settings) {
   if (device.kind != DeviceChoice::Kind::kGpu)
     return sanitizer_not_run("a recorded device runs no kernels");
-  const auto tool = find_tool("compute-sanitizer", settings.search.cuda_roots);
+  const auto tool = find_tool("compute-sanitizer", settings);
   if (!tool) {
     return sanitizer_not_run(
         "compute-sanitizer is neither on PATH nor in a CUDA folder; it is part of the CUDA "

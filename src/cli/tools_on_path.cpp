@@ -1,19 +1,9 @@
-// tools_on_path.cpp - looks for a program on PATH and in CUDA's folders.
+// tools_on_path.cpp - a tool's name to the folders it may be in.
 #include "cli/tools_on_path.hpp"
 
-#include <cstdlib>
-
-#include <unistd.h>
-
-#include "base/text.hpp"
+#include "base/run_program.hpp"
 
 namespace fatune::cli {
-namespace {
-
-bool executable(const std::filesystem::path& file) { return access(file.c_str(), X_OK) == 0; }
-
-}  // namespace
-
 std::vector<OptionalTool> optional_tools() {
   return {
       {"compute-sanitizer", "checks winners for races and bad accesses; part of the CUDA toolkit"},
@@ -21,17 +11,10 @@ std::vector<OptionalTool> optional_tools() {
       {"cuobjdump", "shows machine code; part of the CUDA toolkit"}};
 }
 
-std::optional<std::filesystem::path> find_tool(
-    const std::string& name, const std::vector<std::filesystem::path>& cuda_roots) {
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split(path == nullptr ? "" : path, ':')) {
-    if (!folder.empty() && executable(std::filesystem::path(folder) / name))
-      return std::filesystem::path(folder) / name;
-  }
-  for (const auto& root : cuda_roots) {
-    if (executable(root / "bin" / name)) return root / "bin" / name;
-  }
-  return std::nullopt;
+std::optional<std::filesystem::path> find_tool(const std::string& name, const Settings& settings) {
+  std::vector<std::filesystem::path> folders = settings.program_folders;
+  for (const auto& root : settings.search.cuda_roots) folders.push_back(root / "bin");
+  return find_program(name, folders);
 }
 
 }  // namespace fatune::cli

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/settings.hpp"
+
 namespace fatune::cli {
 
 struct OptionalTool {
@@ -14,7 +16,6 @@ struct OptionalTool {
 };
 std::vector<OptionalTool> optional_tools();
 /// On PATH, or in bin/ of a CUDA folder.
-std::optional<std::filesystem::path> find_tool(
-    const std::string& name, const std::vector<std::filesystem::path>& cuda_roots);
+std::optional<std::filesystem::path> find_tool(const std::string& name, const Settings& settings);
 
 }  // namespace fatune::cli

@@ -166,7 +166,8 @@ Result<std::vector<std::byte>> DeviceProblem::run_by_head(const Program& program
   FATUNE_TRY(const MaybeTime time, session_->sampler->time_once(queue_all));
   if (!time) return device_error("the reference kernel did not finish within two minutes");
   reference_time_ = *time;
-  FATUNE_TRY_STATUS(loaded.poison_scratch(kNanByte));  // the weights are no candidate's business
+  // The weights are no candidate's business.
+  FATUNE_TRY_STATUS(fill_insides(loaded.scratch(), kNanByte, stream));
   std::vector<std::byte> result((*out).bytes());
   FATUNE_TRY_STATUS(gpu::copy_to_host(result, (*out).address(), stream));
   return result;

@@ -16,7 +16,6 @@
 namespace fatune {
 namespace {
 
-constexpr int kResamples = 10'000;
 constexpr double kPreciseRatio = 2;  // chosen: of two margins, before it is worth a note
 constexpr const char* kEdgeGate = "edge_problems";
 
@@ -80,10 +79,7 @@ Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
     }
     Candidate candidate = contestant.candidate;
     candidate.problem = problem;
-    FATUNE_TRY(std::string reason, unsupported_reason(candidate.kernel->manifest, problem, limits));
-    if (reason.empty()) {
-      FATUNE_TRY(reason, infeasible_reason(candidate, limits, Strictness::kNecessary));
-    }
+    FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
     if (!reason.empty()) {
       note_infeasible(who, problem, reason);
       continue;

@@ -121,7 +121,7 @@ MaybeFailure GateKeeper::run(InputSet& set, std::optional<std::uint8_t> poison) 
     if (!poison) return {};
     FATUNE_TRY_STATUS(
         gpu::fill_bytes(problem_.out().address(), *poison, problem_.out_bytes(), stream));
-    return program_.poison_scratch(*poison);
+    return fill_insides(program_.scratch(), *poison, stream);
   };
   if (const Status ready = prepare(); !ready) return failure_of(ready.error(), stream);
   session_.sampler->set_limit(problem_.kernel_limit());

@@ -136,13 +136,6 @@ Status LoadedProgram::queue() {
   return {};
 }
 
-Status LoadedProgram::poison_scratch(std::uint8_t pattern) const {
-  for (const GuardedBuffer& buffer : scratch_) {
-    FATUNE_TRY_STATUS(gpu::fill_bytes(buffer.address(), pattern, buffer.bytes(), stream_));
-  }
-  return {};
-}
-
 Result<Resources> LoadedProgram::resources() const {
   Resources most;
   for (const Stage& stage : stages_) {

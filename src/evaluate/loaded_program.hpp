@@ -29,7 +29,6 @@ class LoadedProgram : public Executable {
   Status bind(const TensorAddresses& tensors) override;
   /// All stages, in order. Only queues; fit for graph capture.
   Status queue() override;
-  Status poison_scratch(std::uint8_t pattern) const override;
   std::span<const GuardedBuffer> scratch() const override { return scratch_; }
   /// Of the stage with the most registers, libraries' own kernels aside.
   Result<Resources> resources() const override;

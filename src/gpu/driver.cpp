@@ -28,19 +28,17 @@ Loaded& loaded() {
 }
 
 Status fill(const Library& library, Driver& table) {
-  std::string missing;
-#define FATUNE_LOAD(member, api, symbol)                     \
-  table.member = library.function<decltype(&::api)>(symbol); \
-  if (table.member == nullptr) missing += std::string(missing.empty() ? "" : ", ") + (symbol);
+  SymbolLoader symbols(library);
+#define FATUNE_LOAD(member, api, symbol) symbols.load(table.member, symbol);
 #define FATUNE_LOAD_OPTIONAL(member, api, symbol) \
   table.member = library.function<decltype(&::api)>(symbol);
   FATUNE_DRIVER_FUNCTIONS(FATUNE_LOAD)
   FATUNE_OPTIONAL_DRIVER_FUNCTIONS(FATUNE_LOAD_OPTIONAL)
 #undef FATUNE_LOAD
 #undef FATUNE_LOAD_OPTIONAL
-  if (missing.empty()) return {};
+  if (symbols.missing().empty()) return {};
   return environment_error("the NVIDIA driver (" + library.path() + ") is too old: it lacks " +
-                           missing + "; fatune needs a driver for CUDA " +
+                           symbols.missing() + "; fatune needs a driver for CUDA " +
                            cuda_version_text(kOldestVersion) + " or newer (520 or newer)");
 }
 

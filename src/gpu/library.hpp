@@ -52,4 +52,20 @@ class Library {
   std::string path_;
 };
 
+/// Fills a table of functions from a library, and notes which the library lacks.
+class SymbolLoader {
+ public:
+  explicit SymbolLoader(const Library& library) : library_(library) {}
+  template <typename Function>
+  void load(Function& function, const char* name) {
+    function = library_.function<Function>(name);
+    if (function == nullptr) missing_ += std::string(missing_.empty() ? "" : ", ") + name;
+  }
+  const std::string& missing() const { return missing_; }  ///< "a, b"; empty: none
+
+ private:
+  const Library& library_;
+  std::string missing_;
+};
+
 }  // namespace fatune::gpu

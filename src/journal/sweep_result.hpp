@@ -29,11 +29,14 @@ struct Standing {
   std::optional<double> score;       ///< composite; of candidates under the objective "score"
 };
 
+/// A gain below 5 % is not worth another kernel.
+inline constexpr double kGateThreshold = 0.95;
+
 /// Is the best faster than the baseline for sure?
 struct Gate {
   std::string baseline;
   Ratio ratio;
-  double threshold = 0.95;
+  double threshold = kGateThreshold;
   bool passed = false;  ///< the whole interval is below the threshold
 };
 

@@ -92,4 +92,11 @@ Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLi
   return std::string();
 }
 
+Result<std::string> impossible_reason(const Candidate& candidate, const DeviceLimits& limits) {
+  FATUNE_TRY(std::string reason,
+             unsupported_reason(candidate.kernel->manifest, candidate.problem, limits));
+  if (!reason.empty()) return reason;
+  return infeasible_reason(candidate, limits, Strictness::kNecessary);
+}
+
 }  // namespace fatune

@@ -69,6 +69,10 @@ enum class Strictness { kAll, kNecessary };
 Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits,
                                       Strictness strictness = Strictness::kAll);
 
+/// Why the kernel cannot do the problem at all, or the config not on this device, by the necessary
+/// constraints; empty when it can.
+Result<std::string> impossible_reason(const Candidate& candidate, const DeviceLimits& limits);
+
 Json to_json(const LaunchPlan& plan);
 Result<LaunchPlan> launch_plan_from_json(const Json& object, const std::string& where);
 

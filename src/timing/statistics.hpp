@@ -36,6 +36,8 @@ Status check_samples(std::span<const double> samples_us, const std::string& row)
 struct Interval {
   double low = 0, high = 0;
 };
+/// Of every published interval.
+inline constexpr int kResamples = 10'000;
 /// Percentile bootstrap over rounds, `resamples` resamples, 95 %. Deterministic for a seed.
 Interval bootstrap_median(std::span<const double> rounds, int resamples, std::uint64_t seed);
 /// Interval of median(a)/median(b); rounds are paired, so the same rounds are drawn for both.

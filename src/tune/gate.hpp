@@ -12,7 +12,7 @@
 namespace fatune {
 
 struct GateRules {
-  double threshold = 0.95;  ///< a gain below 5 % is not worth another kernel
+  double threshold = kGateThreshold;
   std::string objective = "hot";
   std::uint64_t seed = 42;  ///< of the bootstrap
 };

@@ -6,8 +6,6 @@
 namespace fatune {
 namespace {
 
-constexpr int kResamples = 10'000;
-
 /// Says why a record has no times to compare.
 Status check_measured(const FinalRecord& record, const std::string& objective) {
   if (record.outcome == Outcome::kMeasured)

@@ -10,7 +10,6 @@
 namespace fatune {
 namespace {
 
-constexpr double kGateThreshold = 0.95;  // a gain below 5 % is not worth another kernel
 constexpr std::int64_t kRegisterBytes = 4;
 
 double median_of(const FinalRecord& record, const std::string& objective) {

@@ -23,4 +23,11 @@ Status GuardedBuffer::fill_bands(CUstream stream) const {
   return gpu::fill_bytes(band_after(), guard_, kBandBytes, stream);
 }
 
+Status fill_insides(std::span<const GuardedBuffer> buffers, std::uint8_t pattern, CUstream stream) {
+  for (const GuardedBuffer& buffer : buffers) {
+    FATUNE_TRY_STATUS(gpu::fill_bytes(buffer.address(), pattern, buffer.bytes(), stream));
+  }
+  return {};
+}
+
 }  // namespace fatune

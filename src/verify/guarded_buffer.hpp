@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/result.hpp"
@@ -39,5 +40,8 @@ class GuardedBuffer {
   std::size_t bytes_ = 0;
   std::uint8_t guard_ = kGuardByte;
 };
+
+/// Overwrites the inside of each; only queues.
+Status fill_insides(std::span<const GuardedBuffer> buffers, std::uint8_t pattern, CUstream stream);
 
 }  // namespace fatune
