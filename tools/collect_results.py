@@ -9,7 +9,7 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-RUNS = {"mission": "mission", "long": "long", "exhaustive": "kernels", "suite-mission": "suite-mission", "suite-fa3": "suite-fa3"}
+RUNS = {"mission": "mission", "long": "long", "exhaustive": "kernels", "suite-mission": "suite-mission", "suite-fa3": "suite-fa3", "suite-decode": "suite-decode"}
 RECORDED = "exhaustive"  # whose journal stands in for a GPU
 DOCUMENTS = ["selftest.json", "gate-1.json", "gate-2.json", "gate-tie-1.json", "gate-tie-2.json", "bench-1.json", "bench-2.json", "profile-mission.json",
              "profile-long.json", "profile-hybrid.json", "sanitize.json", "times.txt", "date.txt"]

@@ -15,7 +15,7 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-fa3)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-fa3 suite-decode)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -60,8 +60,9 @@ run_step() {
       for name in mission long; do json profile-$name profile --config "$name/best.json"; done
       json profile-hybrid profile --kernel hybrid_qkt --shape 4,8,512,64 ;;
     sanitize) json sanitize verify --config mission/best.json --sanitize ;;
-    suite-mission) sweep suite-mission --suite mission --budget 150 --baselines $rivals,external:fa3 ;;
-    suite-fa3) sweep suite-fa3 --suite fa3 --budget 24 --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
+    suite-mission) sweep suite-mission --suite mission --budget 240 --baselines $rivals,external:fa3 ;;
+    suite-fa3) sweep suite-fa3 --suite fa3 --budget 40 --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
+    suite-decode) sweep suite-decode --suite decode --budget 80 --baselines cudnn,torch:flash ;;
     *) echo "evidence.sh: there is no step '$1'" >&2; exit 2 ;;
   esac
 }

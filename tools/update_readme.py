@@ -56,11 +56,14 @@ def suites():
     slower = sum(ratio > 1 for ratio, _ in ratios)
     alone = load("mission", "best.json")["best"]["hot"]["median_us"]
     here = next(row for row in mission["rows"] if row["name"] == "mission")["best"]["hot_us"]
-    text += ["", f"Each row is a search of its own, and searches of 150 vary: this one of mission ended at {here:.2f} µs, the one above at {alone:.2f}.",
+    text += ["", f"Each row is a search of its own, and searches vary: this one of mission ended at {here:.2f} µs, the one above at {alone:.2f}.",
              f"Geometric mean of the ratios: {mission['geomean_ratio']:.2f}. f16, by `{mission['command']}` ([suite-mission.json](results/h200/suite-mission.json)); "
              "the others are cuDNN by two plans, PyTorch's four backends, FlashAttention-3, cuBLAS and two hybrids.",
              f"On the {len(ratios)} problems of FlashAttention-3's table ([suite-fa3.json](results/h200/suite-fa3.json)): {fa3['geomean_ratio']:.2f}, from {ratios[0][0]:.2f} "
              f"(`{ratios[0][1]}`) to {ratios[-1][0]:.2f} (`{ratios[-1][1]}`), {slower} of them above 1, by `{fa3['command']}`."]
+    decode = load("suite-decode.json")
+    text += [f"Decoding, {len(decode['rows'])} problems of 1 to 16 queries and 4096 to 32768 keys ([suite-decode.json](results/h200/suite-decode.json)): "
+             f"{decode['geomean_ratio']:.2f} of the better of cuDNN and PyTorch's flash, by `{decode['command']}`."]
     return "\n".join(text)
 
 

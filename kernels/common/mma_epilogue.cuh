@@ -5,7 +5,9 @@
 // without bank conflicts.
 #pragma once
 
+#include "common/lse.cuh"
 #include "common/mma_softmax.cuh"
+#include "common/packed_rows.cuh"
 #include "common/swizzled_tile.cuh"
 
 /// The place of a warp in its block and of a lane in its warp.
@@ -13,7 +15,7 @@ struct Place {
   int lane;
   int group;      // which share of a tile's keys
   int first_row;  // of the warp, within the block
-  int block_row;  // of the block, within the head
+  int block_row;  // of the block, within the head, or the packed head
   int head;       // of the block, counted over the batch
 
   /// Row within the block of this lane's elements.
@@ -36,17 +38,19 @@ DEVICE void stage_columns(u8* rows, const State<kM, kD>& state, const float (&fa
   }
 }
 
-/// Writes kRows rows from shared memory to out; `worker` is one of kWorkers threads that share
-/// them.
-template <int kRows, int kWorkers>
-DEVICE void store_rows(elem* out, const u8* rows, int first_row, int rows_left, int worker) {
+/// Writes kRows rows from shared memory to out, the first row in memory of the block's head;
+/// `worker` is one of kWorkers threads that share them.
+template <int kRows, int kWorkers, int kPack>
+DEVICE void store_rows(elem* out, const u8* rows, int first_row, const Place& place, int worker) {
+  const int rows_left = PackedRows<kPack>::kRows - place.block_row;
 #pragma unroll
   for (int item = 0; item < kRows * kChunks; item += kWorkers) {
     if (kRows * kChunks % kWorkers != 0 && item + worker >= kRows * kChunks) break;
     const int row = first_row + (item + worker) / kChunks;
     const int chunk = (item + worker) % kChunks;
     const uint4 values = *reinterpret_cast<const uint4*>(rows + chunk_offset(row, chunk));
-    if (row < rows_left) *reinterpret_cast<uint4*>(out + row * HEAD_DIM + chunk * 8) = values;
+    const i64 at = PackedRows<kPack>::place(place.block_row + row);
+    if (row < rows_left) *reinterpret_cast<uint4*>(out + (at * HEAD_DIM + chunk * 8)) = values;
   }
 }
 
@@ -153,20 +157,19 @@ DEVICE void join_groups(u8* rows, const Exchange<kBlockM, kGroups>& exchange, St
   __syncthreads();
 }
 
-/// Divides by the sums and writes the block's rows. `rows` takes the finished rows (Q's place: a
-/// warp's own rows are touched by no other while kGroups is 1), `spare` the exchange of more
-/// groups.
-template <int kBlockM, int kGroups, int kThreads, int kM, int kD>
+/// Divides by the sums and writes the block's rows; `out` is the first of its head in memory.
+/// `rows` takes the finished rows (Q's place: a warp's own rows are touched by no other while
+/// kGroups is 1), `spare` the exchange of more groups.
+template <int kBlockM, int kGroups, int kThreads, int kPack = 1, int kM, int kD>
 DEVICE void finish(elem* out, u8* rows, u8* spare, State<kM, kD>& state, const Place& place) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) state.sum[m][half] = warp_sum<4>(state.sum[m][half]);
   }
-  const int rows_left = SEQ_Q - place.block_row;
   if constexpr (kGroups > 1) {
     join_groups(rows, Exchange<kBlockM, kGroups>{spare}, state, place);
-    store_rows<kBlockM, kThreads>(out, rows, 0, rows_left, static_cast<int>(threadIdx.x));
+    store_rows<kBlockM, kThreads, kPack>(out, rows, 0, place, static_cast<int>(threadIdx.x));
   } else {
     float factor[kM][2];
 #pragma unroll
@@ -177,6 +180,40 @@ DEVICE void finish(elem* out, u8* rows, u8* spare, State<kM, kD>& state, const P
 #pragma unroll
     for (int d = 0; d < kD; ++d) stage_columns(rows, state, factor, place, d);
     __syncwarp();
-    store_rows<16 * kM, 32>(out, rows, place.first_row, rows_left, place.lane);
+    store_rows<16 * kM, 32, kPack>(out, rows, place.first_row, place, place.lane);
+  }
+}
+
+/// Peak and sum of a row over all groups, after they have been published; without a key, -inf and
+/// 0.
+template <int kBlockM, int kGroups>
+DEVICE float2 joined_stats(const Exchange<kBlockM, kGroups>& exchange, int row) {
+  float peak = NEG_INF;
+#pragma unroll
+  for (int group = 0; group < kGroups; ++group) peak = fmaxf(peak, exchange.stats(group, row).x);
+  float sum = 0.0f;
+#pragma unroll
+  for (int group = 0; group < kGroups; ++group) {
+    const float2 part = exchange.stats(group, row);
+    if (part.y != 0.0f) sum += part.y * fast_exp2((part.x - peak) * kScale);
+  }
+  return make_float2(peak, sum);
+}
+
+/// After the block's output is finished: its rows' log-sum-exp. `lse` is that of the first row in
+/// memory of its head, `spare` the memory of the exchange.
+template <int kBlockM, int kGroups, int kPack = 1, int kM, int kD>
+DEVICE void store_lse(float* lse, u8* spare, const State<kM, kD>& state, const Place& place) {
+  if (place.group != 0 || place.lane % 4 != 0) return;
+#pragma unroll
+  for (int m = 0; m < kM; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float2 stats = make_float2(state.peak[m][half], state.sum[m][half]);
+      const int row = place.row(m, half);
+      if (kGroups > 1) stats = joined_stats(Exchange<kBlockM, kGroups>{spare}, row);
+      if (place.block_row + row >= PackedRows<kPack>::kRows) continue;
+      lse[PackedRows<kPack>::place(place.block_row + row)] = log_sum_exp(stats.x, stats.y);
+    }
   }
 }

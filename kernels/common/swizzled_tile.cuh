@@ -9,6 +9,7 @@
 #pragma once
 
 #include "common/cp_async.cuh"
+#include "common/key_order.cuh"
 
 constexpr int kChunks = HEAD_DIM / 8;
 constexpr int kRowBytes = HEAD_DIM * 2;
@@ -46,22 +47,27 @@ struct Fragments {
 DEVICE Fragments fragments(u32 tile, int row, int half) { return {tile + chunk_offset(row, half)}; }
 
 /// One thread's part in copying a tile from global memory: chunks of every kCopyRows-th row. As
-/// kCopyRows is a multiple of 8, all its rows have one swizzle, and a copy's addresses are one
-/// register and an immediate.
-template <int kThreads>
+/// kCopyRows is a multiple of 8 and a power of two, all its rows have one swizzle and differ in
+/// bits above those of the first, so a copy's addresses are one register and an immediate, in any
+/// Order.
+template <int kThreads, typename Order = InOrder>
 struct Copier {
   static constexpr int kCopyRows = kThreads / kSwizzleWays;
-  static_assert(kCopyRows % 8 == 0, "a thread's rows share their swizzle");
-  int row;
+  static_assert(kCopyRows % 8 == 0 && (kCopyRows & (kCopyRows - 1)) == 0,
+                "a thread's rows share their swizzle and differ in higher bits");
+  int row;   // its first one of the tile
+  int key;   // what belongs there, counted from the tile's first
   u32 to;    // shared address of its first chunk, in a tile at `shared`
-  int from;  // elements from the tensor's first row
+  int from;  // elements from the tensor's row that belongs to the tile's first
 
   DEVICE explicit Copier(u32 shared) {
     const int thread = static_cast<int>(threadIdx.x);
     row = thread / kSwizzleWays;
+    key = Order::key(row);
     to = shared + chunk_offset(row, thread % kSwizzleWays);
-    from = row * HEAD_DIM + thread % kSwizzleWays * 8;
+    from = key * HEAD_DIM + column();
   }
+  DEVICE static int column() { return static_cast<int>(threadIdx.x) % kSwizzleWays * 8; }
 
   /// Copies kRows rows to the tile `tile` bytes after `shared`; `source` is the first of them plus
   /// `from`. Rows from `rows_left` on become zeros when kMayEnd: a masked weight of 0 times a stray
@@ -71,15 +77,31 @@ struct Copier {
 #pragma unroll
     for (int pass = 0; pass < kRows; pass += kCopyRows) {
       if (kRows % kCopyRows != 0 && row + pass >= kRows) break;
+      copy_row<kMayEnd>(tile + pass * kRowBytes, source + Order::key(pass) * HEAD_DIM,
+                        key + Order::key(pass) < rows_left);
+    }
+  }
+
+  /// The same of rows that lie apart in memory: row r of the tile is `place(r)` rows after `first`.
+  template <int kRows, bool kMayEnd, typename PlaceOf>
+  DEVICE void gather(int tile, const elem* first, int rows_left, PlaceOf place) const {
 #pragma unroll
-      for (int chunk = 0; chunk < kChunks; chunk += kSwizzleWays) {
-        const u32 target = to + tile + pass * kRowBytes + chunk * 16;
-        const elem* piece = source + pass * HEAD_DIM + chunk * 8;
-        if constexpr (kMayEnd) {
-          cp_async_16_or_zero(target, piece, row + pass < rows_left);
-        } else {
-          cp_async_16(target, piece);
-        }
+    for (int pass = 0; pass < kRows; pass += kCopyRows) {
+      if (kRows % kCopyRows != 0 && row + pass >= kRows) break;
+      copy_row<kMayEnd>(tile + pass * kRowBytes, first + (place(key + pass) * HEAD_DIM + column()),
+                        key + pass < rows_left);
+    }
+  }
+
+ private:
+  template <bool kMayEnd>
+  DEVICE void copy_row(int tile, const elem* source, bool inside) const {
+#pragma unroll
+    for (int chunk = 0; chunk < kChunks; chunk += kSwizzleWays) {
+      if constexpr (kMayEnd) {
+        cp_async_16_or_zero(to + tile + chunk * 16, source + chunk * 8, inside);
+      } else {
+        cp_async_16(to + tile + chunk * 16, source + chunk * 8);
       }
     }
   }

@@ -60,16 +60,105 @@ DEVICE void tensor_copy(u32 to, const TensorMap& map, const BoxStart& from, u32 
       : "memory");
 }
 
-/// Copies kColumns columns of kRows rows, 64 columns a box, and expects their bytes.
-template <int kRows, int kColumns>
-DEVICE void tensor_copy_tile(u32 to, const TensorMap& map, BoxStart from, u32 barrier) {
-  constexpr int kBoxes = ceil_div(kColumns, 64);
-  mbarrier_expect(barrier, kBoxes * kRows * 128);
+/// Copies kColumns columns, 64 a box of kBoxBytes; box by box they lie one behind the other.
+template <int kBoxBytes, int kColumns>
+DEVICE void tensor_copy_boxes(u32 to, const TensorMap& map, BoxStart from, u32 barrier) {
 #pragma unroll
-  for (int box = 0; box < kBoxes; ++box) {
+  for (int box = 0; box < ceil_div(kColumns, 64); ++box) {
     from.column = 64 * box;
-    tensor_copy(to + box * kRows * 128, map, from, barrier);
+    tensor_copy(to + box * kBoxBytes, map, from, barrier);
   }
+}
+
+/// Copies one box from shared memory to where it belongs; what lies outside the tensor is left out.
+DEVICE void tensor_store(const TensorMap& map, const BoxStart& to, u32 from) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::
+          "l"(&map),
+      "r"(from), "r"(to.column), "r"(to.row), "r"(to.head), "r"(to.batch)
+      : "memory");
+}
+
+/// Closes a group of this thread's tensor stores.
+DEVICE void tensor_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+/// Waits until all of this thread's tensor stores have read shared memory.
+DEVICE void tensor_store_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+
+/// What this thread wrote to shared memory is seen by copies and products that start after it.
+DEVICE void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/// 16 bytes to device memory in one piece, which the compiler does not make of four registers.
+DEVICE void global_store(void* to, uint4 value) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w)
+               : "memory");
+}
+
+// ---- clusters: blocks that can reach each other's shared memory ----
+
+/// Counts towards the cluster's barrier; what this thread wrote before is seen by those that wait.
+DEVICE void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+
+/// The address of a neighbour's shared memory that corresponds to one of this block.
+DEVICE u32 cluster_address(u32 address, int rank) {
+  u32 there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  return there;
+}
+DEVICE void cluster_store(u32 address, float4 value) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(value.x),
+               "f"(value.y), "f"(value.z), "f"(value.w)
+               : "memory");
+}
+DEVICE void cluster_store(u32 address, float2 value) {
+  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(value.x),
+               "f"(value.y)
+               : "memory");
+}
+
+/// The multiprocessor's clock.
+DEVICE u32 clock32() {
+  u32 now;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(now)::"memory");
+  return now;
+}
+
+// ---- plain shared memory by address ----
+
+DEVICE void shared_store(u32 address, float4 value) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(value.x),
+               "f"(value.y), "f"(value.z), "f"(value.w)
+               : "memory");
+}
+DEVICE void shared_store(u32 address, float2 value) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(value.x), "f"(value.y)
+               : "memory");
+}
+
+DEVICE float4 shared_float4(u32 address) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+DEVICE float2 shared_float2(u32 address) {
+  float2 v;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(address) : "memory");
+  return v;
+}
+DEVICE uint4 shared_uint4(u32 address) {
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
 }
 
 // ---- barriers among kThreads of a block's threads, by number (0 is __syncthreads) ----
@@ -100,9 +189,9 @@ DEVICE void give_registers() {
 // ---- stmatrix: 8x8 matrices of 16-bit elements, laid out as packed sums of mma and wgmma ----
 
 /// Lanes 8i .. 8i + 7 give the addresses of the 16-byte rows of matrix i.
-DEVICE void stmatrix_x4(u32 address, u32 a, u32 b, u32 c, u32 d) {
+DEVICE void stmatrix_x4(u32 address, const u32 (&m)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
-               "r"(a), "r"(b), "r"(c), "r"(d)
+               "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3])
                : "memory");
 }
 

@@ -27,18 +27,22 @@
 constexpr u64 kSwizzle128 = 1ull << 62;
 constexpr u64 kAtomDistance = 1024 / 16;  // from eight rows to the next eight
 
+/// In a cluster the bits above an address within a block say which block it is of: no place for
+/// them.
+DEVICE u64 address_field(u32 tile) { return (tile & 0x3ffffu) / 16; }
+
 /// Rows are the operand's own dimension (M or N), columns the summed one: queries, keys. A step of
 /// 16 columns within a box is kColumnStep further.
 DEVICE u64 row_operand(u32 tile) {
-  return static_cast<u64>(tile / 16) | 1ull << 16 | kAtomDistance << 32 | kSwizzle128;
+  return address_field(tile) | 1ull << 16 | kAtomDistance << 32 | kSwizzle128;
 }
 constexpr u64 kColumnStep = 32 / 16;
 
 /// Rows are the summed dimension, columns N: values. `box_bytes` is the distance of two boxes. A
 /// step of 16 rows is kRowStep further.
 DEVICE u64 column_operand(u32 tile, int box_bytes) {
-  return static_cast<u64>(tile / 16) | static_cast<u64>(box_bytes / 16) << 16 |
-         kAtomDistance << 32 | kSwizzle128;
+  return address_field(tile) | static_cast<u64>(box_bytes / 16) << 16 | kAtomDistance << 32 |
+         kSwizzle128;
 }
 constexpr u64 kRowStep = 16 * 128 / 16;
 
@@ -75,9 +79,9 @@ DEVICE void pin(u32* values) {
 // N / 2 sums come first among an asm statement's operands, so each N has its list of them and the
 // names of the operands behind.
 
-#define WGMMA_EIGHT(c, i)                                                               \
-  "+f"((c)[i]), "+f"((c)[i + 1]), "+f"((c)[i + 2]), "+f"((c)[i + 3]), "+f"((c)[i + 4]), \
-      "+f"((c)[i + 5]), "+f"((c)[i + 6]), "+f"((c)[i + 7])
+#define WGMMA_EIGHT(m, c, i)                                                                 \
+  m "f"((c)[i]), m "f"((c)[i + 1]), m "f"((c)[i + 2]), m "f"((c)[i + 3]), m "f"((c)[i + 4]), \
+      m "f"((c)[i + 5]), m "f"((c)[i + 6]), m "f"((c)[i + 7])
 
 // clang-format off
 #define WGMMA_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7"
@@ -97,22 +101,22 @@ DEVICE void pin(u32* values) {
 #define WGMMA_NAMES_240 WGMMA_NAMES_224 ", " "%112, %113, %114, %115, %116, %117, %118, %119"
 #define WGMMA_NAMES_256 WGMMA_NAMES_240 ", " "%120, %121, %122, %123, %124, %125, %126, %127"
 
-#define WGMMA_SUMS_16(c) WGMMA_EIGHT(c, 0)
-#define WGMMA_SUMS_32(c) WGMMA_SUMS_16(c), WGMMA_EIGHT(c, 8)
-#define WGMMA_SUMS_48(c) WGMMA_SUMS_32(c), WGMMA_EIGHT(c, 16)
-#define WGMMA_SUMS_64(c) WGMMA_SUMS_48(c), WGMMA_EIGHT(c, 24)
-#define WGMMA_SUMS_80(c) WGMMA_SUMS_64(c), WGMMA_EIGHT(c, 32)
-#define WGMMA_SUMS_96(c) WGMMA_SUMS_80(c), WGMMA_EIGHT(c, 40)
-#define WGMMA_SUMS_112(c) WGMMA_SUMS_96(c), WGMMA_EIGHT(c, 48)
-#define WGMMA_SUMS_128(c) WGMMA_SUMS_112(c), WGMMA_EIGHT(c, 56)
-#define WGMMA_SUMS_144(c) WGMMA_SUMS_128(c), WGMMA_EIGHT(c, 64)
-#define WGMMA_SUMS_160(c) WGMMA_SUMS_144(c), WGMMA_EIGHT(c, 72)
-#define WGMMA_SUMS_176(c) WGMMA_SUMS_160(c), WGMMA_EIGHT(c, 80)
-#define WGMMA_SUMS_192(c) WGMMA_SUMS_176(c), WGMMA_EIGHT(c, 88)
-#define WGMMA_SUMS_208(c) WGMMA_SUMS_192(c), WGMMA_EIGHT(c, 96)
-#define WGMMA_SUMS_224(c) WGMMA_SUMS_208(c), WGMMA_EIGHT(c, 104)
-#define WGMMA_SUMS_240(c) WGMMA_SUMS_224(c), WGMMA_EIGHT(c, 112)
-#define WGMMA_SUMS_256(c) WGMMA_SUMS_240(c), WGMMA_EIGHT(c, 120)
+#define WGMMA_SUMS_16(m, c) WGMMA_EIGHT(m, c, 0)
+#define WGMMA_SUMS_32(m, c) WGMMA_SUMS_16(m, c), WGMMA_EIGHT(m, c, 8)
+#define WGMMA_SUMS_48(m, c) WGMMA_SUMS_32(m, c), WGMMA_EIGHT(m, c, 16)
+#define WGMMA_SUMS_64(m, c) WGMMA_SUMS_48(m, c), WGMMA_EIGHT(m, c, 24)
+#define WGMMA_SUMS_80(m, c) WGMMA_SUMS_64(m, c), WGMMA_EIGHT(m, c, 32)
+#define WGMMA_SUMS_96(m, c) WGMMA_SUMS_80(m, c), WGMMA_EIGHT(m, c, 40)
+#define WGMMA_SUMS_112(m, c) WGMMA_SUMS_96(m, c), WGMMA_EIGHT(m, c, 48)
+#define WGMMA_SUMS_128(m, c) WGMMA_SUMS_112(m, c), WGMMA_EIGHT(m, c, 56)
+#define WGMMA_SUMS_144(m, c) WGMMA_SUMS_128(m, c), WGMMA_EIGHT(m, c, 64)
+#define WGMMA_SUMS_160(m, c) WGMMA_SUMS_144(m, c), WGMMA_EIGHT(m, c, 72)
+#define WGMMA_SUMS_176(m, c) WGMMA_SUMS_160(m, c), WGMMA_EIGHT(m, c, 80)
+#define WGMMA_SUMS_192(m, c) WGMMA_SUMS_176(m, c), WGMMA_EIGHT(m, c, 88)
+#define WGMMA_SUMS_208(m, c) WGMMA_SUMS_192(m, c), WGMMA_EIGHT(m, c, 96)
+#define WGMMA_SUMS_224(m, c) WGMMA_SUMS_208(m, c), WGMMA_EIGHT(m, c, 104)
+#define WGMMA_SUMS_240(m, c) WGMMA_SUMS_224(m, c), WGMMA_EIGHT(m, c, 112)
+#define WGMMA_SUMS_256(m, c) WGMMA_SUMS_240(m, c), WGMMA_EIGHT(m, c, 120)
 
 #define WGMMA_REST_16 "%8", "%9", "%10", "%11", "%12", "%13"
 #define WGMMA_REST_32 "%16", "%17", "%18", "%19", "%20", "%21"
@@ -134,29 +138,39 @@ DEVICE void pin(u32* values) {
 
 #define WGMMA_CALL(macro, ...) macro(__VA_ARGS__)
 
-#define WGMMA_SHARED_TEXT(n, names, a, b, add, ...)                                \
+#define WGMMA_SHARED_TEXT(columns, n, names, a, b, add, ...)                       \
   "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n \
-  "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" names "}, " a ", " b ", p, 1, 1, 0, 0;}"
+  "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" names "}, " a ", " b ", p, 1, 1, 0, " columns ";}"
 
 #define WGMMA_REGISTERS_TEXT(n, names, a0, a1, a2, a3, b, add)                              \
   "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n          \
   "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" names "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b \
   ", p, 1, 1, 1;}"
 
-/// Defines name(sums, a, b, add): sums (+)= A B^T, both row operands; without `add` overwrites.
-#define WGMMA_DEFINE_SHARED(name, n) WGMMA_DEFINE_SHARED_(name, n)
-#define WGMMA_DEFINE_SHARED_(name, n)                                              \
-  DEVICE void name(float* sums, u64 a, u64 b, bool add) {                          \
-    asm volatile(WGMMA_CALL(WGMMA_SHARED_TEXT, n, WGMMA_NAMES_##n, WGMMA_REST_##n) \
-                 : WGMMA_SUMS_##n(sums)                                            \
-                 : "l"(a), "l"(b), "r"(add ? 1 : 0));                              \
+#define WGMMA_SHARED_(name, io, columns, n, add)                                            \
+  DEVICE void name(float* sums, u64 a, u64 b) {                                             \
+    asm volatile(WGMMA_CALL(WGMMA_SHARED_TEXT, columns, n, WGMMA_NAMES_##n, WGMMA_REST_##n) \
+                 : WGMMA_SUMS_##n(io, sums)                                                 \
+                 : "l"(a), "l"(b), "r"(add));                                               \
   }
 
-/// Defines name(sums, a, b): sums += A B, A four packed registers, B a column operand.
-#define WGMMA_DEFINE_REGISTERS(name, n) WGMMA_DEFINE_REGISTERS_(name, n)
-#define WGMMA_DEFINE_REGISTERS_(name, n)                                              \
+/// Defines name(sums, a, b): sums += A B^T, and first(sums, a, b): sums = A B^T; all row operands.
+/// What the sums were before is no input of the latter: the compiler need not keep it in their
+/// place.
+#define WGMMA_DEFINE_SCORES(name, first, n) WGMMA_DEFINE_SCORES_(name, first, n)
+#define WGMMA_DEFINE_SCORES_(name, first, n) \
+  WGMMA_SHARED_(name, "+", "0", n, 1)        \
+  WGMMA_SHARED_(first, "=", "0", n, 0)
+
+/// Defines name(sums, a, b): sums += A B, A a row operand, B a column operand.
+#define WGMMA_DEFINE_VALUES_SHARED(name, n) WGMMA_DEFINE_VALUES_SHARED_(name, n)
+#define WGMMA_DEFINE_VALUES_SHARED_(name, n) WGMMA_SHARED_(name, "+", "1", n, 1)
+
+/// The same with A in registers, four packed ones.
+#define WGMMA_DEFINE_VALUES(name, n) WGMMA_DEFINE_VALUES_(name, n)
+#define WGMMA_DEFINE_VALUES_(name, n)                                                 \
   DEVICE void name(float* sums, const u32* a, u64 b) {                                \
     asm volatile(WGMMA_CALL(WGMMA_REGISTERS_TEXT, n, WGMMA_NAMES_##n, WGMMA_REST_##n) \
-                 : WGMMA_SUMS_##n(sums)                                               \
+                 : WGMMA_SUMS_##n("+", sums)                                          \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1));       \
   }

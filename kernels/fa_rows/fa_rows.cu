@@ -1,6 +1,7 @@
 // fa_rows.cu - attention with one thread a query row: scores, softmax and output in its registers.
 // Every lane of a warp needs the same key at the same time, so keys and values are broadcasts.
 #include "common/copy.cuh"
+#include "common/lse.cuh"
 #include "common/prelude.cuh"
 #include "common/problem.cuh"
 
@@ -14,9 +15,11 @@ static_assert(HEAD_DIM % kVec == 0, "rows split into 16-byte vectors");
 #if EXP2
 constexpr float kScoreScale = SOFTMAX_SCALE_LOG2E;
 DEVICE float exponential(float x) { return fast_exp2(x); }
+DEVICE float lse_of(float largest, float sum) { return log_sum_exp2(largest, sum); }
 #else
 constexpr float kScoreScale = SOFTMAX_SCALE;
 DEVICE float exponential(float x) { return expf(x); }
+DEVICE float lse_of(float largest, float sum) { return largest + logf(sum); }
 #endif
 
 #if KV_SOURCE == KV_SOURCE_SHARED_F32
@@ -168,7 +171,7 @@ DEVICE void store(const RowState& state, elem* row) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     fa_rows_main(const elem* __restrict__ q, const elem* __restrict__ k, const elem* __restrict__ v,
-                 elem* __restrict__ out) {
+                 elem* __restrict__ out, float* __restrict__ lse) {
   const i64 head = blockIdx.x / kRowBlocks;
   const i32 first_row = static_cast<i32>(blockIdx.x % kRowBlocks) * THREADS;
   const i32 row = first_row + static_cast<i32>(threadIdx.x);
@@ -204,4 +207,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
   }
   if (inside) store(state, out + row_offset);
+#if LSE
+  if (inside) lse[head * SEQ_Q + row] = lse_of(state.largest, state.sum);
+#endif
 }

@@ -2,6 +2,7 @@
 // A thread owns a small patch of the scores and of the output. The threads of a row are
 // neighbouring lanes, so a row's softmax is a few shuffles (or, to compare, one thread's loop).
 #include "common/copy.cuh"
+#include "common/lse.cuh"
 #include "common/prelude.cuh"
 #include "common/problem.cuh"
 
@@ -199,12 +200,27 @@ DEVICE void add_values(const float* weights, const elem* v_tile, int lane, State
   }
 }
 
-/// 1 / sum of each of the thread's rows, 0 for a row that saw no key.
-DEVICE void inverse_sums(const Shared& shared, int group, State& state, float (&inverse)[kRows]) {
+/// Where the log-sum-exps of a block's rows go, if the problem wants them.
+struct LseRows {
+  float* first;
+  i32 rows;  // that exist
+  DEVICE void put(int row, float largest, float sum) const {
+#if LSE
+    if (row < rows) first[row] = log_sum_exp2(largest, sum);
+#endif
+  }
+};
+
+/// 1 / sum of each of the thread's rows, 0 for a row that saw no key; the row's log-sum-exp is
+/// written where its sum is known.
+DEVICE void inverse_sums(const Shared& shared, int group, int lane, const LseRows& lse,
+                         State& state, float (&inverse)[kRows]) {
   if constexpr (kSerial) {
     __syncthreads();
-    if (threadIdx.x < BLOCK_M)
+    if (threadIdx.x < BLOCK_M) {
       shared.factors[threadIdx.x] = state.sum[0] == 0.0f ? 0.0f : 1.0f / state.sum[0];
+      lse.put(static_cast<int>(threadIdx.x), state.largest[0], state.sum[0]);
+    }
     __syncthreads();
 #pragma unroll
     for (int m = 0; m < kRows; ++m) inverse[m] = shared.factors[group * kRows + m];
@@ -213,6 +229,7 @@ DEVICE void inverse_sums(const Shared& shared, int group, State& state, float (&
     for (int m = 0; m < kRows; ++m) {
       const float sum = warp_sum<kLanes>(state.sum[m]);
       inverse[m] = sum == 0.0f ? 0.0f : 1.0f / sum;
+      if (lane == 0) lse.put(group * kRows + m, state.largest[m], sum);
     }
   }
 }
@@ -230,7 +247,7 @@ DEVICE void copy_keys(const Shared& shared, const elem* k_head, const elem* v_he
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     fa_tiled_main(const elem* __restrict__ q, const elem* __restrict__ k,
-                  const elem* __restrict__ v, elem* __restrict__ out) {
+                  const elem* __restrict__ v, elem* __restrict__ out, float* __restrict__ lse) {
   extern __shared__ __align__(16) u8 shared_bytes[];
   const Shared shared = carve(shared_bytes);
   const i64 head = blockIdx.x / kRowBlocks;
@@ -285,7 +302,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 
   float inverse[kRows];
-  inverse_sums(shared, group, state, inverse);
+  const LseRows lse_rows{lse + head * SEQ_Q + block_row, SEQ_Q - block_row};
+  inverse_sums(shared, group, lane, lse_rows, state, inverse);
   elem* out_head = out + query_offset(head);
 #pragma unroll
   for (int m = 0; m < kRows; ++m) {

@@ -5,6 +5,7 @@
 #include <mma.h>
 
 #include "common/copy.cuh"
+#include "common/lse.cuh"
 #include "common/prelude.cuh"
 #include "common/problem.cuh"
 
@@ -188,12 +189,21 @@ DEVICE void multiply_values(State& state, const float* scores, const elem* v_til
   }
 }
 
+/// A head's rows in memory.
+struct HeadOutput {
+  elem* out;
+  float* lse;
+};
+
 /// Divides a strip by its sums and writes it, 16 columns at a time, through the strip's scores.
-DEVICE void store_strip(State& state, int s, float* scores, float* factors, elem* out_head,
+DEVICE void store_strip(State& state, int s, float* scores, float* factors, const HeadOutput& to,
                         i32 first_row, int lane) {
   const float sum = state.sum[s] + __shfl_xor_sync(0xffffffffu, state.sum[s], 16);
   scale_rows(state.out[s], sum == 0.0f ? 0.0f : 1.0f / sum, factors, lane);
   const i32 row = first_row + lane % 16;
+#if LSE
+  if (lane < 16 && row < SEQ_Q) to.lse[row] = log_sum_exp2(state.largest[s], sum);
+#endif
   const int col = lane / 16 * kVec;
 #pragma unroll
   for (int d = 0; d < kSteps; ++d) {
@@ -205,8 +215,7 @@ DEVICE void store_strip(State& state, int s, float* scores, float* factors, elem
     const uint4 packed = make_uint4(pack2(low.x, low.y), pack2(low.z, low.w), pack2(high.x, high.y),
                                     pack2(high.z, high.w));
     if (row < SEQ_Q)
-      *reinterpret_cast<uint4*>(out_head + static_cast<i64>(row) * HEAD_DIM + d * 16 + col) =
-          packed;
+      *reinterpret_cast<uint4*>(to.out + static_cast<i64>(row) * HEAD_DIM + d * 16 + col) = packed;
     __syncwarp();
   }
 }
@@ -227,7 +236,7 @@ DEVICE void copy_keys(const Shared& shared, const elem* k_head, const elem* v_he
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     fa_wmma_main(const elem* __restrict__ q, const elem* __restrict__ k, const elem* __restrict__ v,
-                 elem* __restrict__ out) {
+                 elem* __restrict__ out, float* __restrict__ lse) {
   extern __shared__ __align__(128) u8 shared_bytes[];
   const Shared shared = carve(shared_bytes);
   const i64 head = blockIdx.x / kRowBlocks;
@@ -282,9 +291,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     multiply_values(state, scores, keys + kTile);
   }
 
+  const HeadOutput to{out + query_offset(head), lse + head * SEQ_Q};
 #pragma unroll
-  for (int s = 0; s < kStrips; ++s) {
-    store_strip(state, s, scores + s * kScoreStrip, factors, out + query_offset(head),
-                first_row + s * 16, lane);
-  }
+  for (int s = 0; s < kStrips; ++s)
+    store_strip(state, s, scores + s * kScoreStrip, factors, to, first_row + s * 16, lane);
 }

@@ -31,6 +31,7 @@ DEVICE Row this_row() {
 
 struct Result {
   float columns[kColumns];
+  float lse;  // natural log-sum-exp
 };
 
 DEVICE float read_column(const elem* line, int column) {
@@ -60,6 +61,7 @@ DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& whe
       result.columns[c] = ROUND_SUM(result.columns[c] * shrink + weight * value);
     }
   }
+  result.lse = largest + logf(sum);
   for (int c = 0; c < kColumns; ++c)
     result.columns[c] = sum == 0.0f ? 0.0f : result.columns[c] / sum;
   return result;
@@ -77,6 +79,15 @@ DEVICE void attend_and_store(const elem* q, const elem* k, const elem* v, elem* 
   if (where.index < kRows) store(out, where, attend(q, k, v, where, visible_keys(where.row)));
 }
 
+DEVICE void store_lse(float* lse, const Row& where, float value) {
+  if (where.lane == 0) lse[where.index] = value;
+}
+
 /// The entry that every fault shares; what follows is its body.
 #define FAULT_ENTRY \
   extern "C" __global__ void fault_main(const elem* q, const elem* k, const elem* v, elem* out)
+
+/// The same for faults that write the log-sum-exp, too.
+#define FAULT_LSE_ENTRY                                                                         \
+  extern "C" __global__ void fault_main(const elem* q, const elem* k, const elem* v, elem* out, \
+                                        float* lse)

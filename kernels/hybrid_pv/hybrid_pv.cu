@@ -4,72 +4,27 @@
 // One block owns BLOCK_M query rows of one head and walks over the keys twice, in tiles of BLOCK_N:
 // first for every row's peak and sum, then to write its weights. The second walk multiplies Q and K
 // again: notes.md says why that costs less than writing scores that are not yet weights. Keys lie
-// in the order of octets.cuh, so that a lane stores 8 neighbouring weights at once.
-#include "common/mma.cuh"
+// in the order InOctets, so that a lane stores 8 neighbouring weights at once.
 #include "common/mma_epilogue.cuh"
+#include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"
-#include "common/octets.cuh"
+#include "common/octet_ring.cuh"
 #include "common/score_rows.cuh"
-#include "common/swizzled_tile.cuh"
 
 constexpr int kThreads = NUM_WARPS * 32;
 constexpr int kMTiles = BLOCK_M / (16 * NUM_WARPS);  // 16-row tiles of a warp
 constexpr int kNTiles = BLOCK_N / 8;
 constexpr int kSpans = BLOCK_N / 32;  // a lane has one octet of each, in every row
-constexpr int kDSteps = HEAD_DIM / 16;
 constexpr int kQBytes = BLOCK_M * kRowBytes;
-constexpr int kTileBytes = BLOCK_N * kRowBytes;
-constexpr int kQueryTiles = ceil_div(SEQ_Q, BLOCK_M);
 constexpr int kKeyTiles = ceil_div(SEQ_KV, BLOCK_N);
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
 constexpr bool kRaggedRows = SEQ_Q % BLOCK_M != 0;
 constexpr bool kRaggedOctets = kKeyPitch % BLOCK_N != 0;
 constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
 static_assert(kMTiles * 16 * NUM_WARPS == BLOCK_M, "every warp owns whole 16-row tiles");
-static_assert(kSpans * 32 == BLOCK_N, "whole octets");
 
 using WarpScores = Scores<kMTiles, kNTiles>;
-
-DEVICE Place place_of_thread() {
-  const int tile = static_cast<int>(blockIdx.x) % kQueryTiles;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  Place place;
-  place.lane = static_cast<int>(threadIdx.x) % 32;
-  place.group = 0;
-  place.first_row = warp * 16 * kMTiles;
-  // Causal: long query tiles first, so that short ones fill the gaps at the end.
-  place.block_row = (CAUSAL != 0 ? kQueryTiles - 1 - tile : tile) * BLOCK_M;
-  place.head = static_cast<int>(blockIdx.x) / kQueryTiles;
-  return place;
-}
-
-/// scores = Q K^T of this warp's rows.
-DEVICE void multiply_qk(WarpScores& scores, const Fragments& q, const Fragments& k) {
-#pragma unroll
-  for (int m = 0; m < kMTiles; ++m) {
-#pragma unroll
-    for (int n = 0; n < kNTiles; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) scores.at[m][n][i] = 0.0f;
-    }
-  }
-#pragma unroll
-  for (int step = 0; step < kDSteps; ++step) {
-    u32 left[kMTiles][4];
-#pragma unroll
-    for (int m = 0; m < kMTiles; ++m) ldmatrix_x4(left[m], q.at(16 * m, step));
-#pragma unroll
-    for (int n = 0; n < kNTiles; n += 2) {
-      u32 right[4];
-      ldmatrix_x4(right, k.at(8 * n, step));
-#pragma unroll
-      for (int m = 0; m < kMTiles; ++m) {
-        mma_16x8x16(scores.at[m][n], left[m], right[0], right[1]);
-        mma_16x8x16(scores.at[m][n + 1], left[m], right[2], right[3]);
-      }
-    }
-  }
-}
+using Ring = OctetRing<kThreads, BLOCK_N, STAGES, 2>;
 
 /// Peak and sum of each row: of this lane's keys until close(), then of all. A row that has seen no
 /// key has the peak -inf and the sum 0.
@@ -179,43 +134,11 @@ struct WeightRows {
   }
 };
 
-/// K of one head on its way through shared memory, every visible tile twice; visit i uses slot
-/// i % STAGES.
-struct Pipeline {
-  OctetCopier<kThreads> copier;
-  const elem* k;  // the head's first key, plus copier.from
-  int count;      // visible tiles
-
-  DEVICE int tile_of(int visit) const { return visit < count ? visit : visit - count; }
-
-  /// Every call closes a group of copies, an empty one past the last visit.
-  DEVICE void load(int visit, int slot) const {
-    if (visit < 2 * count) {
-      const int first_key = tile_of(visit) * BLOCK_N;
-      copier.copy<BLOCK_N, kRaggedKeys>(kQBytes + slot * kTileBytes, k + i64{first_key} * HEAD_DIM,
-                                        SEQ_KV - first_key);
-    }
-    cp_async_commit();
-  }
-  /// What was copied before the call belongs to the first group.
-  DEVICE void start() const {
-#pragma unroll
-    for (int visit = 0; visit < STAGES - 1; ++visit) load(visit, visit);
-  }
-  /// The tile of this visit is here, and the slot of the visit before is free for one STAGES - 1
-  /// ahead.
-  DEVICE void advance(int visit, int slot) const {
-    cp_async_wait<STAGES - 2>();
-    __syncthreads();
-    load(visit + STAGES - 1, slot == 0 ? STAGES - 1 : slot - 1);
-  }
-};
-
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     hybrid_pv(const elem* __restrict__ q, const elem* __restrict__ k, elem* __restrict__ weights) {
   extern __shared__ __align__(128) u8 shared[];
   const u32 base = shared_address(shared);
-  const Place place = place_of_thread();
+  const Place place = place_in_row_block<BLOCK_M, kMTiles>();
   const int last_row = min(place.block_row + BLOCK_M, SEQ_Q) - 1;
   const int count = ceil_div(visible_keys(last_row), BLOCK_N);
   const int open = visible_keys(place.block_row) / BLOCK_N;  // the first tiles need no mask
@@ -223,27 +146,26 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const Copier<kThreads> q_copier(base);
   const i64 first_row = query_offset(place.head) + static_cast<i64>(place.block_row) * HEAD_DIM;
   q_copier.copy<BLOCK_M, kRaggedRows>(0, q + (first_row + q_copier.from), SEQ_Q - place.block_row);
-  const OctetCopier<kThreads> k_copier(base);
-  const Pipeline pipeline{k_copier, k + (key_offset(place.head) + k_copier.from), count};
-  pipeline.start();
+  const Ring ring(base + kQBytes, k + key_offset(place.head), count);
+  ring.start();
 
-  const int lane = place.lane;
-  const Fragments q_fragment = fragments(base + place.first_row * kRowBytes, lane % 16, lane / 16);
-  const Fragments k_fragment = fragments(base + kQBytes, lane % 8 + lane / 16 * 8, lane / 8 % 2);
+  const u32 own_rows = base + place.first_row * kRowBytes;
+  const QueryRows<kMTiles, false> q_rows(row_fragments(own_rows, place.lane));
+  const Fragments k_fragment = key_fragments(base + kQBytes, place.lane);
   const WeightRows rows(weights, place);
   RowSums sums;
   int slot = 0;
 #pragma unroll 1
   for (int visit = 0; visit < 2 * count; ++visit) {
-    const int tile = pipeline.tile_of(visit);
+    const int tile = ring.tile_of(visit);
     const int first_key = tile * BLOCK_N;
     if (visit == count) sums.close();
-    pipeline.advance(visit, slot);
+    ring.advance(visit, slot);
     WarpScores scores;
-    multiply_qk(scores, q_fragment, k_fragment.in_slot(slot * kTileBytes));
+    multiply_qk(scores, q_rows, k_fragment.in_slot(slot * Ring::kTileBytes));
     if (kAnyMask && tile >= open) {
-      mask_octets<kRaggedKeys>(scores, place.block_row + place.row(0, 0),
-                               first_key + rows.lane_key);
+      mask_scores<kRaggedKeys, 1, InOctets>(scores, place.block_row + place.row(0, 0),
+                                            first_key + rows.lane_key);
     }
     if (visit < count) {
       sums.add(scores);

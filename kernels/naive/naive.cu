@@ -84,9 +84,9 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   scores[(head * SEQ_Q + row) * SEQ_KV + key] = score;
 }
 
-/// One warp a row; a row that sees no key becomes zeros.
+/// One warp a row; a row that sees no key becomes zeros, its log-sum-exp -infinity.
 extern "C" __global__ void __launch_bounds__(ROW_WARPS * 32)
-    naive_softmax(float* __restrict__ scores) {
+    naive_softmax(float* __restrict__ scores, float* __restrict__ lse) {
   const i64 row = static_cast<i64>(blockIdx.x) * ROW_WARPS + threadIdx.x / 32;
   if (row >= kHeadCount * SEQ_Q) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -101,6 +101,9 @@ extern "C" __global__ void __launch_bounds__(ROW_WARPS * 32)
   for (int key = lane; key < SEQ_KV; key += 32)
     sum += sees_nothing ? 0.0f : expf(line[key] - largest);
   sum = warp_sum(sum);
+#if LSE
+  if (lane == 0) lse[row] = largest + logf(sum);
+#endif
 
   for (int key = lane; key < SEQ_KV; key += 32) {
     line[key] = sees_nothing ? 0.0f : round_probability(expf(line[key] - largest)) / sum;

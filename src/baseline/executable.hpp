@@ -15,9 +15,10 @@
 namespace fatune {
 
 /// Device addresses of a problem's tensors: q, out (batch, heads, seq_q, head_dim); k, v (batch,
-/// kv_heads, seq_kv, head_dim); contiguous, in the problem's element type.
+/// kv_heads, seq_kv, head_dim); contiguous, in the problem's element type. lse (batch, heads,
+/// seq_q), fp32; 0 for a problem that does not want it.
 struct TensorAddresses {
-  CUdeviceptr q = 0, k = 0, v = 0, out = 0;
+  CUdeviceptr q = 0, k = 0, v = 0, out = 0, lse = 0;
 };
 
 /// The times of one turn in a round, microseconds a launch.
@@ -54,6 +55,8 @@ class Executable {
   /// Set for those that cannot be queued into a graph.
   virtual SelfTimed* self_timed() { return nullptr; }
   virtual std::span<const GuardedBuffer> scratch() const { return {}; }
+  /// Whether it writes the log-sum-exp that a problem wants.
+  virtual bool writes_lse() const { return false; }
   virtual Result<Resources> resources() const { return Resources{}; }
   /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config tells it all.
   virtual std::string detail() const { return {}; }

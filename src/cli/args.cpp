@@ -32,12 +32,14 @@ void add_common_options(CLI::App& command, CommonArgs& args) {
 void add_problem_options(CLI::App& command, ProblemArgs& args) {
   command.add_option("--shape", args.shapes, "Problem: batch,heads,seq,head_dim (repeatable)")
       ->type_name("B,H,S,D");
-  command.add_option("--suite", args.suite, "Named list of problems: mission, fa3, or a file")
+  command
+      .add_option("--suite", args.suite, "Named list of problems: mission, fa3, decode, or a file")
       ->type_name("NAME");
   command.add_option("--dtype", args.dtype, "Element type: f16, bf16")
       ->type_name("TYPE")
       ->capture_default_str();
   command.add_flag("--causal", args.causal, "Causal mask, aligned bottom-right");
+  command.add_flag("--lse", args.lse, "Also write the log-sum-exp of each row, fp32");
   command.add_option("--kv-heads", args.kv_heads, "Key/value heads; divides heads [heads]")
       ->type_name("N");
   command.add_option("--seq-kv", args.seq_kv, "Length of keys and values [seq]")->type_name("N");

@@ -28,6 +28,7 @@ struct ProblemArgs {
   std::string suite;
   std::string dtype = "f16";
   bool causal = false;
+  bool lse = false;
   std::string kv_heads;
   std::string seq_kv;
 };

@@ -63,8 +63,14 @@ Json space_json(const Space& space) {
   for (const RuledOut& rule : space.ruled_out()) {
     rules.push_back({{"require", rule.rule}, {"why", rule.why}, {"points", rule.points}});
   }
-  Json result = {
-      {"raw_points", space.raw_size()}, {"valid_points", space.size()}, {"ruled_out", rules}};
+  Json terms = Json::array();
+  for (const Term& term : space.kernel().manifest.terms) {
+    terms.push_back({{"name", term.name}, {"value", term.value}, {"meaning", term.meaning}});
+  }
+  Json result = {{"raw_points", space.raw_size()},
+                 {"valid_points", space.size()},
+                 {"terms", terms},
+                 {"ruled_out", rules}};
   if (auto point = space.default_point()) result["default"] = to_json(space.config(*point));
   return result;
 }
@@ -80,6 +86,11 @@ std::string space_text(const Space& space) {
         {axis.name, join(values, " "), describe(axis.values[axis.default_position]), axis.meaning});
   }
   text += axes.text();
+  Table terms({{"term"}, {"value"}, {"meaning"}});
+  for (const Term& term : space.kernel().manifest.terms) {
+    terms.add({term.name, term.value, term.meaning});
+  }
+  if (!terms.empty()) text += "\n" + terms.text();
   Table rules({{"ruled out", Align::kRight}, {"must hold"}, {"why"}});
   for (const RuledOut& rule : space.ruled_out()) {
     if (rule.points > 0) rules.add({std::to_string(rule.points), rule.rule, rule.why});

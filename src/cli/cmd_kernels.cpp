@@ -98,7 +98,9 @@ std::vector<Problem> lint_problems() {
       .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
   Problem wide = mission;
   wide.head_dim = 128;
-  return {mission, wide};
+  const Problem decode{
+      .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 32768, .head_dim = 128};
+  return {mission, wide, decode};
 }
 
 /// Machine-code findings of one kernel.

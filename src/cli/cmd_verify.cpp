@@ -1,7 +1,10 @@
 // cmd_verify.cpp - every gate on a config, edge problems included; exit 1 when one fails.
 #include "cli/cmd_verify.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -92,22 +95,35 @@ std::string sanitizer_text(const std::vector<Verified>& results) {
   return text;
 }
 
+/// With a column for the log-sum-exp when any result has one.
 std::string results_text(const std::vector<Verified>& results) {
-  Table table({{"problem"},
-               {"kernel"},
-               {"result"},
-               {"margin", Align::kRight},
-               {"worst rule"},
-               {"max abs", Align::kRight},
-               {"rel L2", Align::kRight},
-               {"gates", Align::kRight}});
+  const bool lse = std::any_of(results.begin(), results.end(), [](const Verified& result) {
+    return result.record.verification && result.record.verification->lse;
+  });
+  std::vector<Column> columns = {{"problem"},
+                                 {"kernel"},
+                                 {"result"},
+                                 {"margin", Align::kRight},
+                                 {"worst rule"},
+                                 {"max abs", Align::kRight},
+                                 {"rel L2", Align::kRight},
+                                 {"gates", Align::kRight}};
+  if (lse) columns.push_back({"lse margin", Align::kRight});
+  Table table(std::move(columns));
   std::string reasons;
   for (const Verified& result : results) {
     const Verification v = result.record.verification.value_or(Verification{});
-    table.add({result.problem_name, result.record.kernel,
-               passed(result.record) ? "passed" : std::string(name(result.record.outcome)),
-               fixed(v.margin, 2), v.worst_rule, fixed(v.max_abs_diff, 6), fixed(v.relative_l2, 6),
-               std::to_string(v.gates.size())});
+    std::vector<std::string> cells = {
+        result.problem_name,
+        result.record.kernel,
+        passed(result.record) ? "passed" : std::string(name(result.record.outcome)),
+        fixed(v.margin, 2),
+        v.worst_rule,
+        fixed(v.max_abs_diff, 6),
+        fixed(v.relative_l2, 6),
+        std::to_string(v.gates.size())};
+    if (lse) cells.push_back(v.lse ? fixed(v.lse->margin, 4) : "-");
+    table.add(std::move(cells));
     if (!passed(result.record))
       reasons +=
           result.problem_name + " " + result.record.kernel + ": " + result.record.reason + "\n";

@@ -23,6 +23,7 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
   if (!dtype) return usage_error("--dtype: " + dtype.error().message);
   problem.dtype = *dtype;
   problem.mask = args.causal ? Mask::kCausal : Mask::kNone;
+  problem.lse = args.lse;
   if (!args.kv_heads.empty()) {
     FATUNE_TRY(problem.kv_heads, positive("--kv-heads", args.kv_heads));
     if (problem.heads % problem.kv_heads != 0) {
@@ -58,6 +59,7 @@ std::string slug(const Problem& p) {
   if (p.seq_kv != p.seq_q) text += "-keys" + std::to_string(p.seq_kv);
   text += "-" + std::string(name(p.dtype));
   if (p.mask == Mask::kCausal) text += "-causal";
+  if (p.lse) text += "-lse";
   return text;
 }
 
@@ -67,6 +69,7 @@ std::string repeat_options(const ProblemArgs& args) {
   if (!args.suite.empty()) text += " --suite " + args.suite;
   if (args.dtype != ProblemArgs{}.dtype) text += " --dtype " + args.dtype;
   if (args.causal) text += " --causal";
+  if (args.lse) text += " --lse";
   if (!args.kv_heads.empty()) text += " --kv-heads " + args.kv_heads;
   if (!args.seq_kv.empty()) text += " --seq-kv " + args.seq_kv;
   return text;

@@ -66,9 +66,9 @@ std::string result_text(const SelftestResult& result) {
   Table cheats({{"kernel"}, {"gate"}, {"outcome"}, {"caught"}, {"reason"}});
   for (const SelftestRow& row : result.cheats)
     cheats.add({row.kernel, row.gate, row.outcome, yes_or_no(row), row.reason});
-  Table honest({{"honest kernel"}, {"outcome"}, {"passed"}, {"reason"}});
+  Table honest({{"honest kernel"}, {"problem"}, {"outcome"}, {"passed"}, {"reason"}});
   for (const SelftestRow& row : result.honest)
-    honest.add({row.kernel, row.outcome, yes_or_no(row), row.reason});
+    honest.add({row.kernel, describe(row.problem), row.outcome, yes_or_no(row), row.reason});
   return cheats.text() + "\n" + honest.text() +
          (result.passed() ? "every cheat was caught by its gate, every honest kernel passed\n"
                           : "the gates do not hold on this machine: trust none of its results\n");

@@ -30,6 +30,7 @@ std::string problem_flags(const Problem& p) {
   if (p.kv_heads != p.heads) text += " --kv-heads " + std::to_string(p.kv_heads);
   if (p.seq_kv != p.seq_q) text += " --seq-kv " + std::to_string(p.seq_kv);
   if (p.mask == Mask::kCausal) text += " --causal";
+  if (p.lse) text += " --lse";
   return text;
 }
 

@@ -57,8 +57,7 @@ MaybeFailure time_candidate(DeviceSession& session, DeviceProblem& problem, Exec
   // The output is checked again afterwards: it must come from these launches, on these inputs.
   const Status bound = program.bind(problem.addresses(problem.sets().front()));
   if (!bound) return failure_of(bound.error(), stream);
-  const Status poisoned =
-      gpu::fill_bytes(problem.out().address(), kNanByte, problem.out_bytes(), stream);
+  const Status poisoned = fill_insides(problem.outputs(), kNanByte, stream);
   if (!poisoned) return failure_of(poisoned.error(), stream);
   if (const Status reset = gpu::reset_persisting_lines(); !reset)
     return failure_of(reset.error(), stream);

@@ -36,6 +36,13 @@ class Erased {
   CUstream stream_;
 };
 
+Result<gpu::Buffer> poisoned_buffer(const gpu::Context& context, std::size_t bytes,
+                                    CUstream stream) {
+  FATUNE_TRY(gpu::Buffer buffer, gpu::make_buffer(context, bytes));
+  FATUNE_TRY_STATUS(gpu::fill_bytes(buffer.address(), kNanByte, bytes, stream));
+  return buffer;
+}
+
 std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), bytes.size());
@@ -47,14 +54,10 @@ std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
 Result<std::unique_ptr<DeviceProblem>> DeviceProblem::begin(DeviceSession& session,
                                                             const BeginOrder& order) {
   std::unique_ptr<DeviceProblem> problem(new DeviceProblem(session, order));
-  const auto bytes = static_cast<std::size_t>(query_bytes(order.problem).value);
   FATUNE_TRY(const std::string checks, read_file(order.checks_cubin));
   FATUNE_TRY(problem->checks_, DeviceChecks::load(session.context, checks, session.stream.raw()));
-  FATUNE_TRY(problem->out_,
-             GuardedBuffer::make(session.context, "out", bytes, kGuardByte, session.stream.raw()));
-  for (gpu::HostBuffer& host : problem->host_) {
-    FATUNE_TRY(host, gpu::make_host_buffer(session.context, bytes));
-  }
+  FATUNE_TRY_STATUS(problem->make_output("out", query_bytes(order.problem)));
+  if (order.problem.lse) FATUNE_TRY_STATUS(problem->make_output("lse", lse_bytes(order.problem)));
   for (const InputCase& which : order.cases) {
     auto set = problem->make_set(which);
     if (!set)
@@ -66,12 +69,26 @@ Result<std::unique_ptr<DeviceProblem>> DeviceProblem::begin(DeviceSession& sessi
   return problem;
 }
 
-std::span<std::byte> DeviceProblem::host_output(std::size_t which) const {
-  return {host_[which].data(), host_[which].bytes()};
+Status DeviceProblem::make_output(std::string name, Bytes size) {
+  const auto bytes = static_cast<std::size_t>(size.value);
+  FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(session_->context, std::move(name), bytes,
+                                                       kGuardByte, session_->stream.raw()));
+  outputs_.push_back(std::move(buffer));
+  for (std::vector<gpu::HostBuffer>& hosts : host_) {
+    FATUNE_TRY(gpu::HostBuffer host, gpu::make_host_buffer(session_->context, bytes));
+    hosts.push_back(std::move(host));
+  }
+  return {};
+}
+
+std::span<std::byte> DeviceProblem::host_output(std::size_t which, std::size_t output) const {
+  const gpu::HostBuffer& host = host_[which][output];
+  return {host.data(), host.bytes()};
 }
 
 TensorAddresses DeviceProblem::addresses(const InputSet& set) const {
-  return {set.q.address(), set.k.address(), set.v.address(), out_.address()};
+  return {set.q.address(), set.k.address(), set.v.address(), outputs_.front().address(),
+          order_.problem.lse ? outputs_.back().address() : 0};
 }
 
 std::chrono::microseconds DeviceProblem::kernel_limit() const {
@@ -117,13 +134,15 @@ Result<InputSet> DeviceProblem::make_set(const InputCase& which) {
 
 /// Reference and twin of a set, the reference checked in fp64, and the limits that follow.
 Status DeviceProblem::refer(InputSet& set, const HostInputs& inputs) {
-  FATUNE_TRY(const auto reference, run_by_head(order_.reference, set, sizeof(float)));
-  set.reference = make_reference_output(order_.problem, floats_of(reference));
-  FATUNE_TRY_STATUS(
-      validate_reference(order_.problem, inputs, set.reference.values, set.which.seed));
+  FATUNE_TRY(auto reference, run_by_head(order_.reference, set, sizeof(float)));
+  set.reference = make_reference_output(order_.problem, floats_of(reference.out));
+  FATUNE_TRY_STATUS(validate_reference(order_.problem, inputs,
+                                       {set.reference.values, reference.lse}, set.which.seed));
+  if (order_.problem.lse)
+    set.lse = make_lse_reference(order_.problem, inputs, std::move(reference.lse));
   const auto width = static_cast<std::size_t>(size_of(order_.problem.dtype));
   FATUNE_TRY(const auto twin, run_by_head(order_.twin, set, width));
-  const Comparison comparison = compare(set.reference, twin);
+  const Comparison comparison = compare(set.reference, twin.out);
   set.limits = make_limits(set.reference, comparison, set.which.distribution);
   const Judgement verdict = judge(order_.problem, comparison, set.limits);
   if (verdict.passed) return {};
@@ -131,9 +150,9 @@ Status DeviceProblem::refer(InputSet& set, const HostInputs& inputs) {
                       verdict.reason);
 }
 
-Result<std::vector<std::byte>> DeviceProblem::run_by_head(const Program& program,
-                                                          const InputSet& set,
-                                                          std::size_t element_bytes) {
+Result<DeviceProblem::HeadResults> DeviceProblem::run_by_head(const Program& program,
+                                                              const InputSet& set,
+                                                              std::size_t element_bytes) {
   const Problem& whole = order_.problem;
   Problem slice = whole;
   slice.batch = slice.heads = slice.kv_heads = 1;
@@ -143,10 +162,15 @@ Result<std::vector<std::byte>> DeviceProblem::run_by_head(const Program& program
   const auto key_elements = static_cast<std::size_t>(slice.key_elements());
   const auto width = static_cast<std::size_t>(size_of(whole.dtype));
   const auto heads = static_cast<std::size_t>(whole.batch * whole.heads);
-  FATUNE_TRY(gpu::Buffer memory,
-             gpu::make_buffer(session_->context, heads * query_elements * element_bytes));
-  const Erased out(std::move(memory), stream);
-  FATUNE_TRY_STATUS(gpu::fill_bytes((*out).address(), kNanByte, (*out).bytes(), stream));
+  HeadResults results;
+  results.out.resize(heads * query_elements * element_bytes);
+  results.lse.resize(lse_bytes(whole).value / sizeof(float));
+  FATUNE_TRY(gpu::Buffer out_memory,
+             poisoned_buffer(session_->context, results.out.size(), stream));
+  const Erased out(std::move(out_memory), stream);
+  FATUNE_TRY(gpu::Buffer lse_memory,
+             poisoned_buffer(session_->context, results.lse.size() * sizeof(float), stream));
+  const Erased lse(std::move(lse_memory), stream);
 
   const auto queue_all = [&]() -> Status {
     const std::int64_t group = whole.heads / whole.kv_heads;
@@ -154,10 +178,13 @@ Result<std::vector<std::byte>> DeviceProblem::run_by_head(const Program& program
       const auto batch = static_cast<std::int64_t>(head) / whole.heads;
       const auto kv_head = static_cast<std::size_t>(
           batch * whole.kv_heads + static_cast<std::int64_t>(head) % whole.heads / group);
+      const std::size_t lse_offset =
+          whole.lse ? head * static_cast<std::size_t>(slice.rows()) * sizeof(float) : 0;
       FATUNE_TRY_STATUS(loaded.bind({set.q.address() + head * query_elements * width,
                                      set.k.address() + kv_head * key_elements * width,
                                      set.v.address() + kv_head * key_elements * width,
-                                     (*out).address() + head * query_elements * element_bytes}));
+                                     (*out).address() + head * query_elements * element_bytes,
+                                     (*lse).address() + lse_offset}));
       FATUNE_TRY_STATUS(loaded.queue());
     }
     return {};
@@ -168,9 +195,10 @@ Result<std::vector<std::byte>> DeviceProblem::run_by_head(const Program& program
   reference_time_ = *time;
   // The weights are no candidate's business.
   FATUNE_TRY_STATUS(fill_insides(loaded.scratch(), kNanByte, stream));
-  std::vector<std::byte> result((*out).bytes());
-  FATUNE_TRY_STATUS(gpu::copy_to_host(result, (*out).address(), stream));
-  return result;
+  FATUNE_TRY_STATUS(gpu::copy_to_host(results.out, (*out).address(), stream));
+  FATUNE_TRY_STATUS(
+      gpu::copy_to_host(std::as_writable_bytes(std::span(results.lse)), (*lse).address(), stream));
+  return results;
 }
 
 Result<std::span<InputSet>> DeviceProblem::extra_sets() {
@@ -185,7 +213,7 @@ Result<std::span<InputSet>> DeviceProblem::extra_sets() {
 Status DeviceProblem::restore() {
   const CUstream stream = session_->stream.raw();
   FATUNE_TRY_STATUS(gpu::forbid_persisting_lines(stream));
-  FATUNE_TRY_STATUS(out_.fill_bands(stream));
+  for (const GuardedBuffer& output : outputs_) FATUNE_TRY_STATUS(output.fill_bands(stream));
   for (std::vector<InputSet>* group : {&sets_, &extra_sets_}) {
     for (InputSet& set : *group) {
       const GuardedBuffer* buffers[] = {&set.q, &set.k, &set.v};

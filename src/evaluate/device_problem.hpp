@@ -13,6 +13,7 @@
 #include "verify/compare.hpp"
 #include "verify/device_checks.hpp"
 #include "verify/inputs.hpp"
+#include "verify/lse.hpp"
 #include "verify/tolerance.hpp"
 
 namespace fatune {
@@ -26,6 +27,7 @@ struct InputSet {
   int v_doublings = 0;
   ReferenceOutput reference;
   Limits limits;
+  LseReference lse;
   GuardedBuffer q, k, v;
   std::vector<std::uint64_t> checksums;  ///< of q, k, v
 };
@@ -41,10 +43,10 @@ class DeviceProblem {
   std::vector<InputSet>& sets() { return sets_; }
   /// More seeds of the first case's distribution, for results near a limit; made at the first call.
   Result<std::span<InputSet>> extra_sets();
-  const GuardedBuffer& out() const { return out_; }
-  std::size_t out_bytes() const { return out_.bytes(); }
-  /// Page-locked room for two outputs.
-  std::span<std::byte> host_output(std::size_t which) const;
+  /// out, and lse when the problem wants it.
+  std::span<const GuardedBuffer> outputs() const { return outputs_; }
+  /// Page-locked room for two of each output, in the order of outputs().
+  std::span<std::byte> host_output(std::size_t which, std::size_t output = 0) const;
   DeviceChecks& checks() { return checks_; }
   TensorAddresses addresses(const InputSet& set) const;
   Micros reference_time() const { return reference_time_; }
@@ -55,19 +57,25 @@ class DeviceProblem {
   Status restore();
 
  private:
+  /// Of all heads, on the host.
+  struct HeadResults {
+    std::vector<std::byte> out;
+    std::vector<float> lse;  ///< empty unless the problem wants it
+  };
   explicit DeviceProblem(DeviceSession& session, const BeginOrder& order)
       : session_(&session), order_(order) {}
+  Status make_output(std::string name, Bytes bytes);
   Result<InputSet> make_set(const InputCase& which);
   Result<InputSet> upload(const InputCase& which, int v_doublings, const HostInputs& inputs);
   Status refer(InputSet& set, const HostInputs& inputs);
-  Result<std::vector<std::byte>> run_by_head(const Program& program, const InputSet& set,
-                                             std::size_t element_bytes);
+  Result<HeadResults> run_by_head(const Program& program, const InputSet& set,
+                                  std::size_t element_bytes);
 
   DeviceSession* session_;
   BeginOrder order_;
   DeviceChecks checks_;
-  GuardedBuffer out_;
-  gpu::HostBuffer host_[2];
+  std::vector<GuardedBuffer> outputs_;
+  std::vector<gpu::HostBuffer> host_[2];  ///< as outputs_
   std::vector<InputSet> sets_, extra_sets_;
   Micros reference_time_{0};
 };

@@ -2,10 +2,10 @@
 #include "evaluate/gates.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/text.hpp"
+#include "evaluate/poison.hpp"
 #include "gpu/call.hpp"
 #include "gpu/persisting.hpp"
 
@@ -17,12 +17,6 @@ namespace {
 constexpr std::uint8_t kPoisons[] = {0xff, 0x5a};
 /// A margin above it is worth more seeds.
 constexpr double kNearLimit = 0.9;
-
-/// Byte offset of the first difference; the size when there is none.
-std::size_t first_difference(std::span<const std::byte> a, std::span<const std::byte> b) {
-  if (std::memcmp(a.data(), b.data(), a.size()) == 0) return a.size();
-  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin());
-}
 
 }  // namespace
 
@@ -82,36 +76,16 @@ Failure hang_failure(std::chrono::microseconds limit) {
   return {Outcome::kTimeout, "a launch had not finished after " + describe(Seconds(seconds)), true};
 }
 
-std::string poison_finding(const Problem& problem, std::span<const std::byte> first,
-                           std::uint8_t first_pattern, std::span<const std::byte> second,
-                           std::uint8_t second_pattern) {
-  const std::size_t at = first_difference(first, second);
-  if (at == first.size()) return "";
-  const auto width = static_cast<std::size_t>(size_of(problem.dtype));
-  std::size_t different = 0, unwritten = 0, first_unwritten = 0;
-  for (std::size_t i = 0; i < first.size(); i += width) {
-    if (std::memcmp(first.data() + i, second.data() + i, width) == 0) continue;
-    ++different;
-    bool kept = true;
-    for (std::size_t byte = i; byte < i + width; ++byte) {
-      kept = kept && first[byte] == std::byte{first_pattern} &&
-             second[byte] == std::byte{second_pattern};
-    }
-    if (kept && unwritten++ == 0) first_unwritten = i / width;
-  }
-  const std::string all = " of " + std::to_string(problem.query_elements()) + " outputs ";
-  if (unwritten > 0) {
-    return "poison: " + std::to_string(unwritten) + all + "were never written, first at " +
-           describe(place_of(problem, static_cast<std::int64_t>(first_unwritten)));
-  }
-  return "repeat: " + std::to_string(different) + all + "differ between two runs, first at " +
-         describe(place_of(problem, static_cast<std::int64_t>(at / width)));
-}
-
 std::vector<const GuardedBuffer*> GateKeeper::buffers_of(const InputSet& set) const {
-  std::vector<const GuardedBuffer*> buffers = {&set.q, &set.k, &set.v, &problem_.out()};
+  std::vector<const GuardedBuffer*> buffers = {&set.q, &set.k, &set.v};
+  for (const GuardedBuffer& output : problem_.outputs()) buffers.push_back(&output);
   for (const GuardedBuffer& scratch : program_.scratch()) buffers.push_back(&scratch);
   return buffers;
+}
+
+/// out, and lse when the problem wants it from a program that writes it.
+std::span<const GuardedBuffer> GateKeeper::checked_outputs() const {
+  return program_.writes_lse() ? problem_.outputs() : problem_.outputs().first(1);
 }
 
 MaybeFailure GateKeeper::run(InputSet& set, std::optional<std::uint8_t> poison) {
@@ -119,8 +93,7 @@ MaybeFailure GateKeeper::run(InputSet& set, std::optional<std::uint8_t> poison) 
   const auto prepare = [&]() -> Status {
     FATUNE_TRY_STATUS(program_.bind(problem_.addresses(set)));
     if (!poison) return {};
-    FATUNE_TRY_STATUS(
-        gpu::fill_bytes(problem_.out().address(), *poison, problem_.out_bytes(), stream));
+    FATUNE_TRY_STATUS(fill_insides(problem_.outputs(), *poison, stream));
     return fill_insides(program_.scratch(), *poison, stream);
   };
   if (const Status ready = prepare(); !ready) return failure_of(ready.error(), stream);
@@ -138,16 +111,20 @@ MaybeFailure GateKeeper::run_and_look(InputSet& set, std::optional<std::uint8_t>
 
 MaybeFailure GateKeeper::to_host(std::size_t host) {
   const CUstream stream = session_.stream.raw();
-  const Status copied =
-      gpu::copy_to_host(problem_.host_output(host), problem_.out().address(), stream);
-  if (!copied) return failure_of(copied.error(), stream);
+  const auto outputs = checked_outputs();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Status copied =
+        gpu::copy_to_host(problem_.host_output(host, i), outputs[i].address(), stream);
+    if (!copied) return failure_of(copied.error(), stream);
+  }
   return std::nullopt;
 }
 
-/// Inputs unchanged, guard bands whole; takes the output's checksum on the way.
+/// Inputs unchanged, guard bands whole; takes the outputs' checksums on the way.
 MaybeFailure GateKeeper::look_around(const InputSet& set) {
   const CUstream stream = session_.stream.raw();
-  const GuardedBuffer* looked_at[] = {&set.q, &set.k, &set.v, &problem_.out()};
+  std::vector<const GuardedBuffer*> looked_at = {&set.q, &set.k, &set.v};
+  for (const GuardedBuffer& output : checked_outputs()) looked_at.push_back(&output);
   const auto sums = problem_.checks().checksums(looked_at);
   if (!sums) return failure_of(sums.error(), stream);
   for (std::size_t i = 0; i < set.checksums.size(); ++i) {
@@ -155,21 +132,42 @@ MaybeFailure GateKeeper::look_around(const InputSet& set) {
     return Failure{Outcome::kWrongResult, "inputs: the kernel changed " + looked_at[i]->name(),
                    false};
   }
-  output_sum_ = sums->back();
+  output_sums_.assign(sums->begin() + static_cast<std::ptrdiff_t>(set.checksums.size()),
+                      sums->end());
   const auto findings = problem_.checks().check_bands(buffers_of(set));
   if (!findings) return failure_of(findings.error(), stream);
   if (findings->empty()) return std::nullopt;
   return Failure{Outcome::kWrongResult, "guard_bands: " + describe(findings->front()), false};
 }
 
-void GateKeeper::account(const InputSet& set, const Comparison& comparison,
-                         const Judgement& verdict) {
-  if (verdict.margin >= verification_.margin) {
-    verification_.margin = verdict.margin;
-    verification_.worst_rule = verdict.worst_rule;
+const Judgement& GateKeeper::Judged::worst() const {
+  if (!lse || !verdict.passed) return verdict;
+  return lse->verdict.margin > verdict.margin ? lse->verdict : verdict;
+}
+
+/// Of what to_host() brought.
+GateKeeper::Judged GateKeeper::judge_outputs(const InputSet& set, std::size_t host) const {
+  Judged judged;
+  judged.comparison = compare(set.reference, problem_.host_output(host));
+  judged.verdict = judge(problem_.problem(), judged.comparison, set.limits);
+  if (checked_outputs().size() > 1) judged.lse = judge_lse(set.lse, problem_.host_output(host, 1));
+  return judged;
+}
+
+void GateKeeper::account(const InputSet& set, const Judged& judged) {
+  const Judgement& worst = judged.worst();
+  if (worst.margin >= verification_.margin) {
+    verification_.margin = worst.margin;
+    verification_.worst_rule = worst.worst_rule;
+  }
+  if (judged.lse) {
+    LseErrors& errors = verification_.lse ? *verification_.lse : verification_.lse.emplace();
+    errors.margin = std::max(errors.margin, judged.lse->verdict.margin);
+    errors.max_abs_diff = std::max(errors.max_abs_diff, judged.lse->max_abs);
   }
   ++verification_.seeds;
   if (set.which.distribution != Distribution::kNormal) return;
+  const Comparison& comparison = judged.comparison;
   const bool first = verification_.max_abs_diff == 0 && verification_.seeds == 1;
   verification_.max_abs_diff = std::max(verification_.max_abs_diff, comparison.max_abs);
   verification_.mean_abs_diff = std::max(verification_.mean_abs_diff, comparison.mean_abs);
@@ -178,36 +176,45 @@ void GateKeeper::account(const InputSet& set, const Comparison& comparison,
   verification_.allclose_1e3 = (first || verification_.allclose_1e3) && comparison.allclose_1e3;
 }
 
-/// One more run must leave the output whose checksum is `sum` and whose bytes, from a run over
+/// One more run must leave the outputs whose checksums are `sums` and whose bytes, from a run over
 /// `pattern`, are on the host.
 MaybeFailure GateKeeper::same_again(InputSet& set, std::optional<std::uint8_t> poison,
-                                    std::uint64_t sum, std::uint8_t pattern) {
+                                    const Sums& sums, std::uint8_t pattern) {
   if (auto failure = run_and_look(set, poison)) return failure;
-  if (output_sum_ == sum) return std::nullopt;
+  if (output_sums_ == sums) return std::nullopt;
   if (auto failure = to_host(1)) return failure;
-  const std::string finding = poison_finding(problem_.problem(), problem_.host_output(0), pattern,
-                                             problem_.host_output(1), poison.value_or(pattern));
-  if (finding.empty()) return std::nullopt;
-  return Failure{Outcome::kWrongResult, finding, false};
+  for (std::size_t i = 0; i < checked_outputs().size(); ++i) {
+    const std::string finding =
+        poison_finding(problem_.problem(), i == 0 ? OutputKind::kOut : OutputKind::kLse,
+                       {problem_.host_output(0, i), pattern},
+                       {problem_.host_output(1, i), poison.value_or(pattern)});
+    if (!finding.empty()) return Failure{Outcome::kWrongResult, finding, false};
+  }
+  return std::nullopt;
 }
 
 MaybeFailure GateKeeper::verify_set(InputSet& set) {
   if (auto failure = run_and_look(set, kPoisons[0])) return failure;
-  const std::uint64_t sum = output_sum_;
+  const Sums sums = output_sums_;
   if (auto failure = to_host(0)) return failure;
-  if (auto failure = same_again(set, kPoisons[1], sum, kPoisons[0])) return failure;
+  if (auto failure = same_again(set, kPoisons[1], sums, kPoisons[0])) return failure;
 
-  const Comparison comparison = compare(set.reference, problem_.host_output(0));
-  const Judgement verdict = judge(problem_.problem(), comparison, set.limits);
-  account(set, comparison, verdict);
-  if (!verdict.passed) {
+  const Judged judged = judge_outputs(set, 0);
+  account(set, judged);
+  if (!judged.worst().passed) {
     return Failure{Outcome::kWrongResult,
-                   "accuracy: " + verdict.reason + ", " +
+                   "accuracy: " + judged.worst().reason + ", " +
                        std::string(name(set.which.distribution)) + " inputs",
                    false};
   }
-  if (auto failure = same_again(set, std::nullopt, sum, kPoisons[0])) return failure;
+  if (auto failure = same_again(set, std::nullopt, sums, kPoisons[0])) return failure;
   return std::nullopt;
+}
+
+/// What is not looked at is said.
+void GateKeeper::note_outputs() {
+  if (checked_outputs().size() == problem_.outputs().size()) return;
+  verification_.not_run.push_back("accuracy of lse: the implementation computes out alone");
 }
 
 MaybeFailure GateKeeper::verify() {
@@ -215,7 +222,7 @@ MaybeFailure GateKeeper::verify() {
   verified_.clear();
   for (InputSet& set : problem_.sets()) {
     if (auto failure = verify_set(set)) return failure;
-    verified_.push_back(output_sum_);
+    verified_.push_back(output_sums_);
   }
   if (verification_.margin > kNearLimit) {
     auto extra = problem_.extra_sets();
@@ -226,6 +233,7 @@ MaybeFailure GateKeeper::verify() {
   }
   verification_.passed = true;
   verification_.gates = gate_names();
+  note_outputs();
   return std::nullopt;
 }
 
@@ -240,16 +248,16 @@ MaybeFailure GateKeeper::launch_only() {
 MaybeFailure GateKeeper::expect_verified(std::size_t index, const std::string& when) {
   InputSet& set = problem_.sets()[index];
   if (auto failure = look_around(set)) return failure;
-  if (verified_[index] == output_sum_) return std::nullopt;
+  if (verified_[index] == output_sums_) return std::nullopt;
   if (auto failure = to_host(1)) return failure;
-  const Judgement verdict =
-      judge(problem_.problem(), compare(set.reference, problem_.host_output(1)), set.limits);
+  const Judged judged = judge_outputs(set, 1);
+  const Judgement& verdict = judged.worst();
   const std::string begin = std::string(kTimedOutputGate) + ": " + when + ", ";
   if (!verdict.passed) return Failure{Outcome::kWrongResult, begin + verdict.reason, false};
   if (verified_[index]) {
     return Failure{Outcome::kWrongResult, begin + "the output is not the verified one", false};
   }
-  verified_[index] = output_sum_;
+  verified_[index] = output_sums_;
   return std::nullopt;
 }
 
@@ -282,8 +290,7 @@ MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
   const std::size_t other = problem_.sets().size() > 1 ? 1 : 0;
   session_.sampler->set_limit(problem_.kernel_limit());
   if (loop != nullptr) {
-    const Status poisoned =
-        gpu::fill_bytes(problem_.out().address(), kPoisons[0], problem_.out_bytes(), stream);
+    const Status poisoned = fill_insides(problem_.outputs(), kPoisons[0], stream);
     if (!poisoned) return failure_of(poisoned.error(), stream);
     if (auto failure = replay(*loop)) return failure;
     if (auto failure = expect_verified(0, "after the timed launches")) return failure;

@@ -42,12 +42,6 @@ using MaybeFailure = std::optional<Failure>;
 Failure failure_of(const Error& error, CUstream stream);
 Failure hang_failure(std::chrono::microseconds limit);
 
-/// What two runs over differently poisoned buffers tell; empty when they agree to the bit. Needs no
-/// device.
-std::string poison_finding(const Problem& problem, std::span<const std::byte> first,
-                           std::uint8_t first_pattern, std::span<const std::byte> second,
-                           std::uint8_t second_pattern);
-
 /// The floors of a problem on the session's device, at the highest clock that anybody tells.
 PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem);
 /// What the floors say to medians; notes in `verification` that the gate was passed, or why it did
@@ -78,10 +72,20 @@ class GateKeeper {
   const Verification& verification() const { return verification_; }
 
  private:
+  /// Checksums of the outputs that are checked, in the order of DeviceProblem::outputs().
+  using Sums = std::vector<std::uint64_t>;
+  struct Judged {
+    Comparison comparison;
+    Judgement verdict;  ///< the rules of out
+    std::optional<LseJudgement> lse;
+    const Judgement& worst() const;  ///< the first that failed, else the larger margin
+  };
+
+  std::span<const GuardedBuffer> checked_outputs() const;
   MaybeFailure run(InputSet& set, std::optional<std::uint8_t> poison);
   MaybeFailure run_and_look(InputSet& set, std::optional<std::uint8_t> poison);
   MaybeFailure to_host(std::size_t host);
-  MaybeFailure same_again(InputSet& set, std::optional<std::uint8_t> poison, std::uint64_t sum,
+  MaybeFailure same_again(InputSet& set, std::optional<std::uint8_t> poison, const Sums& sums,
                           std::uint8_t pattern);
   MaybeFailure look_around(const InputSet& set);
   MaybeFailure verify_set(InputSet& set);
@@ -90,15 +94,17 @@ class GateKeeper {
   MaybeFailure replay_swapped(const HotLoop& loop);
   MaybeFailure expect_verified(std::size_t index, const std::string& when);
   MaybeFailure check_persisting_lines();
-  void account(const InputSet& set, const Comparison& comparison, const Judgement& verdict);
+  Judged judge_outputs(const InputSet& set, std::size_t host) const;
+  void account(const InputSet& set, const Judged& judged);
+  void note_outputs();
   std::vector<const GuardedBuffer*> buffers_of(const InputSet& set) const;
 
   DeviceSession& session_;
   DeviceProblem& problem_;
   Executable& program_;
   Verification verification_;
-  std::uint64_t output_sum_ = 0;  ///< checksum of the output that look_around() saw last
-  std::vector<std::optional<std::uint64_t>> verified_;  ///< checksums of right outputs, by set
+  Sums output_sums_;                           ///< what look_around() saw last
+  std::vector<std::optional<Sums>> verified_;  ///< of right outputs, by set
 };
 
 }  // namespace fatune

@@ -30,6 +30,7 @@ class LoadedProgram : public Executable {
   /// All stages, in order. Only queues; fit for graph capture.
   Status queue() override;
   std::span<const GuardedBuffer> scratch() const override { return scratch_; }
+  bool writes_lse() const override { return problem_.lse; }
   /// Of the stage with the most registers, libraries' own kernels aside.
   Result<Resources> resources() const override;
   /// Versions and algorithms of libraries' products.

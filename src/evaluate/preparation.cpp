@@ -48,8 +48,9 @@ Result<Compiled> wait_for(CompileService& service, Ticket ticket) {
 Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases) {
   const double inputs =
       static_cast<double>(query_bytes(problem).value + 2 * key_bytes(problem).value);
-  const double output = static_cast<double>(query_bytes(problem).value);
-  const double reference = 4.0 * static_cast<double>(problem.query_elements());
+  const double lse = static_cast<double>(lse_bytes(problem).value);
+  const double output = static_cast<double>(query_bytes(problem).value) + lse;
+  const double reference = 4.0 * static_cast<double>(problem.query_elements()) + lse;
   const double scores =
       4.0 * static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv);
   const double needed = static_cast<double>(cases) * inputs + output + reference + scores;

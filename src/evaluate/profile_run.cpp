@@ -2,6 +2,7 @@
 #include "evaluate/profile_run.hpp"
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,9 @@ constexpr int kTrialPasses = 3;  // of a plan that is compared with others
 /// The problem's tensors in guarded memory, as candidates get them.
 struct Tensors {
   GuardedBuffer q, k, v, out;
+  std::optional<GuardedBuffer> lse;  ///< of a problem that wants it
   TensorAddresses addresses() const {
-    return {q.address(), k.address(), v.address(), out.address()};
+    return {q.address(), k.address(), v.address(), out.address(), lse ? lse->address() : 0};
   }
 };
 
@@ -44,6 +46,10 @@ Result<Tensors> make_tensors(const gpu::Context& context, CUstream stream, const
   FATUNE_TRY_STATUS(put("v", inputs.v, tensors.v));
   const auto bytes = static_cast<std::size_t>(query_bytes(job.problem).value);
   FATUNE_TRY(tensors.out, GuardedBuffer::make(context, "out", bytes, kGuardByte, stream));
+  if (job.problem.lse) {
+    const auto lse_size = static_cast<std::size_t>(lse_bytes(job.problem).value);
+    FATUNE_TRY(tensors.lse, GuardedBuffer::make(context, "lse", lse_size, kGuardByte, stream));
+  }
   return tensors;
 }
 

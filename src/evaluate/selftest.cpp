@@ -19,6 +19,18 @@ bool is_fixture(const Manifest& manifest) {
   return manifest.role == Role::kFault && !manifest.expected_gate.empty();
 }
 
+/// A fixture that can write the log-sum-exp is at fault there; an honest kernel must be right with
+/// it and without.
+std::vector<Problem> problems_for(const Manifest& manifest) {
+  if (!is_fixture(manifest) && manifest.role != Role::kAttention) return {};
+  Problem problem = manifest.selftest_shape.value_or(kUsual);
+  std::vector<Problem> problems;
+  if (!is_fixture(manifest) || !manifest.lse) problems.push_back(problem);
+  problem.lse = true;
+  if (manifest.lse) problems.push_back(problem);
+  return problems;
+}
+
 SelftestRow new_row(const Candidate& candidate) {
   const Manifest& manifest = candidate.kernel->manifest;
   SelftestRow row;
@@ -61,10 +73,8 @@ bool SelftestResult::passed() const { return !cheats.empty() && right(cheats) &&
 Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, Evaluator& evaluator) {
   std::map<Problem, std::vector<KernelRef>> by_problem;
   for (const KernelRef& kernel : kernels) {
-    const Manifest& manifest = kernel->manifest;
-    if (is_fixture(manifest))
-      by_problem[manifest.selftest_shape.value_or(kUsual)].push_back(kernel);
-    if (manifest.role == Role::kAttention) by_problem[kUsual].push_back(kernel);
+    for (const Problem& problem : problems_for(kernel->manifest))
+      by_problem[problem].push_back(kernel);
   }
   EvaluationPlan plan;
   plan.record_cold = true;

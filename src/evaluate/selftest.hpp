@@ -26,8 +26,9 @@ struct SelftestResult {
   bool passed() const;
 };
 
-/// Each fixture with an expected gate at its own problem, and every honest kernel's default config
-/// at a small one, through the gates and the timing of a sweep.
+/// Each fixture with an expected gate at its own problem, with lse if it writes that, and every
+/// honest kernel's default config at a small one, without lse and with, through the gates and the
+/// timing of a sweep.
 Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, Evaluator& evaluator);
 
 }  // namespace fatune

@@ -132,19 +132,22 @@ std::string describe(const Problem& p) {
   if (p.seq_kv != p.seq_q) text += fmt::format("x{}", p.seq_kv);
   text += fmt::format(",{} {}", p.head_dim, name(p.dtype));
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
+  if (p.lse) text += " lse";
   return text;
 }
 
 std::string key(const Problem& p) {
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}-{}", p.batch, p.heads, p.kv_heads, p.seq_q,
-                     p.seq_kv, p.head_dim, name(p.dtype), name(p.mask));
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}-{}{}", p.batch, p.heads, p.kv_heads, p.seq_q,
+                     p.seq_kv, p.head_dim, name(p.dtype), name(p.mask), p.lse ? "-lse" : "");
 }
 
 Json to_json(const Problem& problem) {
-  return Json{{"batch", problem.batch},       {"heads", problem.heads},
-              {"kv_heads", problem.kv_heads}, {"seq_q", problem.seq_q},
-              {"seq_kv", problem.seq_kv},     {"head_dim", problem.head_dim},
-              {"dtype", name(problem.dtype)}, {"mask", name(problem.mask)}};
+  Json object = {{"batch", problem.batch},       {"heads", problem.heads},
+                 {"kv_heads", problem.kv_heads}, {"seq_q", problem.seq_q},
+                 {"seq_kv", problem.seq_kv},     {"head_dim", problem.head_dim},
+                 {"dtype", name(problem.dtype)}, {"mask", name(problem.mask)}};
+  if (problem.lse) object["lse"] = true;
+  return object;
 }
 
 Result<Problem> problem_from_json(const Json& object, const std::string& where) {
@@ -164,6 +167,7 @@ Result<Problem> problem_from_json(const Json& object, const std::string& where) 
   const Result<Mask> mask = parse_mask(mask_text);
   if (!mask) return fields.error("mask", "is wrong: " + mask.error().message);
   problem.mask = *mask;
+  FATUNE_TRY(problem.lse, fields.boolean_or("lse", false));
   if (const Status valid = validate(problem); !valid) {
     return file_error(where + ": " + valid.error().message);
   }

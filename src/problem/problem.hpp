@@ -1,4 +1,4 @@
-// problem.hpp - what is to be computed: attention sizes, element type and mask.
+// problem.hpp - what is to be computed: attention sizes, element type, mask and outputs.
 #pragma once
 
 #include <compare>
@@ -27,10 +27,12 @@ struct Problem {
   std::int64_t head_dim = 64;
   Dtype dtype = Dtype::kF16;
   Mask mask = Mask::kNone;
+  bool lse = false;  ///< also wanted: the log-sum-exp of each row, fp32, (batch, heads, seq_q)
 
   friend auto operator<=>(const Problem&, const Problem&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
   std::int64_t key_elements() const { return batch * kv_heads * seq_kv * head_dim; }
+  std::int64_t rows() const { return batch * heads * seq_q; }  ///< of q and out
 };
 
 /// "4,8,512,64" as batch, heads, seq, head_dim; seq_kv and kv_heads follow. Errors name where the
@@ -39,12 +41,12 @@ struct Problem {
 Result<Problem> parse_shape(std::string_view text, std::string_view where = "--shape");
 /// Positive sizes within limits (each <= 2^31-1, tensors <= 2^40 bytes), kv_heads divides heads.
 Status validate(const Problem& problem);
-std::string describe(
-    const Problem& problem);              ///< "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal"
+/// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse"
+std::string describe(const Problem& problem);
 std::string key(const Problem& problem);  ///< stable, for ids and lookups
-/// An object with the members of Problem, in their order; dtype and mask by name.
+/// An object with the members of Problem, in their order; dtype and mask by name, lse if wanted.
 Json to_json(const Problem& problem);
-/// kv_heads, seq_kv, dtype and mask may be left out; unknown fields are ignored.
+/// kv_heads, seq_kv, dtype, mask and lse may be left out; unknown fields are ignored.
 Result<Problem> problem_from_json(const Json& object, const std::string& where);
 
 }  // namespace fatune

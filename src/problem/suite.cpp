@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kSchema = "fatune.problems/1";
 
 Result<NamedProblem> parse_entry(const Fields& entry) {
-  FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "causal"}));
+  FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "causal", "lse"}));
   NamedProblem named;
   FATUNE_TRY(named.name, entry.text("name"));
   if (named.name.empty()) return entry.error("name", "must not be empty");
@@ -30,6 +30,7 @@ Result<NamedProblem> parse_entry(const Fields& entry) {
   problem.dtype = *dtype;
   FATUNE_TRY(const bool causal, entry.boolean_or("causal", false));
   problem.mask = causal ? Mask::kCausal : Mask::kNone;
+  FATUNE_TRY(problem.lse, entry.boolean_or("lse", false));
   if (const Status valid = validate(problem); !valid) {
     return file_error(entry.where() + ": " + valid.error().message);
   }

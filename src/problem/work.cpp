@@ -23,8 +23,12 @@ Bytes query_bytes(const Problem& problem) {
 
 Bytes key_bytes(const Problem& problem) { return bytes_of(problem.key_elements(), problem.dtype); }
 
+Bytes lse_bytes(const Problem& problem) {
+  return Bytes(problem.lse ? static_cast<std::uint64_t>(problem.rows()) * sizeof(float) : 0);
+}
+
 Bytes least_bytes(const Problem& problem) {
-  return query_bytes(problem) * 2 + key_bytes(problem) * 2;
+  return query_bytes(problem) * 2 + key_bytes(problem) * 2 + lse_bytes(problem);
 }
 
 }  // namespace fatune

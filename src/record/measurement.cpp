@@ -39,6 +39,19 @@ Result<std::vector<ToolVerdict>> sanitizer_from_json(const Fields& fields) {
   return verdicts;
 }
 
+Json to_json(const LseErrors& x) {
+  return {{"margin", exact(x.margin)}, {"max_abs_diff", exact(x.max_abs_diff)}};
+}
+
+Result<std::optional<LseErrors>> lse_from_json(const Fields& verification) {
+  if (!verification.has("lse")) return std::optional<LseErrors>();
+  FATUNE_TRY(const Fields fields, verification.object("lse"));
+  LseErrors errors;
+  FATUNE_TRY(errors.margin, exact_number(fields, "margin"));
+  FATUNE_TRY(errors.max_abs_diff, exact_number(fields, "max_abs_diff"));
+  return std::optional<LseErrors>(errors);
+}
+
 }  // namespace
 
 Json to_json(const Timing& x) {
@@ -100,6 +113,7 @@ Json to_json(const Verification& x) {
   json["mean_abs_diff"] = exact(x.mean_abs_diff);
   json["relative_l2"] = exact(x.relative_l2);
   json["allclose_1e3"] = x.allclose_1e3;
+  if (x.lse) json["lse"] = to_json(*x.lse);
   json["seeds"] = x.seeds;
   json["gates"] = x.gates;
   if (!x.not_run.empty()) json["not_run"] = x.not_run;
@@ -120,6 +134,7 @@ Result<Verification> verification_from_json(const Json& object, const std::strin
   FATUNE_TRY(x.mean_abs_diff, exact_number_or(fields, "mean_abs_diff", 0));
   FATUNE_TRY(x.relative_l2, exact_number_or(fields, "relative_l2", 0));
   FATUNE_TRY(x.allclose_1e3, fields.boolean_or("allclose_1e3", false));
+  FATUNE_TRY(x.lse, lse_from_json(fields));
   FATUNE_TRY_STATUS(read_int(fields, "seeds", x.seeds));
   FATUNE_TRY(x.gates, fields.texts_or("gates", {}));
   FATUNE_TRY(x.not_run, fields.texts_or("not_run", {}));

@@ -39,6 +39,14 @@ const std::vector<std::string>& sanitizer_tools();
 /// The same reason for every tool.
 std::vector<ToolVerdict> sanitizer_not_run(const std::string& reason);
 
+/// Errors of the log-sum-exps of a problem that wants them.
+struct LseErrors {
+  double margin = 0;  ///< worst error / limit
+  double max_abs_diff = 0;
+
+  friend bool operator==(const LseErrors&, const LseErrors&) = default;
+};
+
 struct Verification {
   bool passed = false;
   bool skipped = false;      ///< --skip-correctness
@@ -47,7 +55,8 @@ struct Verification {
   double max_abs_diff = 0;
   double mean_abs_diff = 0;
   double relative_l2 = 0;
-  bool allclose_1e3 = false;  ///< allclose(rtol 1e-3, atol 1e-3), reported only
+  bool allclose_1e3 = false;       ///< allclose(rtol 1e-3, atol 1e-3), reported only
+  std::optional<LseErrors> lse{};  ///< also part of the margin
   int seeds = 0;
   std::vector<std::string> gates{};      ///< names of those passed, in order
   std::vector<std::string> not_run{};    ///< "physics: the device does not tell its memory clock"

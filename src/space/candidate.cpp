@@ -68,6 +68,7 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
   define("SEQ_KV", problem.seq_kv);
   define("HEAD_DIM", problem.head_dim);
   define("CAUSAL", problem.mask == Mask::kCausal ? 1 : 0);
+  define("LSE", problem.lse ? 1 : 0);
   define("DTYPE", static_cast<std::int64_t>(problem.dtype));
   define("DTYPE_BYTES", size_of(problem.dtype));
   const double scale = 1.0 / std::sqrt(static_cast<double>(problem.head_dim));

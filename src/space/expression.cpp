@@ -16,7 +16,6 @@
 namespace fatune {
 namespace {
 
-constexpr std::size_t kLongestText = 4096;          // chosen: no manifest comes near it
 constexpr double kLargestCount = 9007199254740992;  // 2^53, to which doubles hold every integer
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kConditionFunction = "condition_";
@@ -124,7 +123,9 @@ std::optional<std::string> problem_of_call(std::string_view text, std::size_t be
 
 // What the library would accept or explain badly: assignments, other characters, unknown functions.
 std::optional<std::string> problem_of_text(std::string_view text) {
-  if (text.size() > kLongestText) return fmt::format("is longer than {} characters", kLongestText);
+  if (text.size() > kLongestExpression) {
+    return fmt::format("is longer than {} characters", kLongestExpression);
+  }
   if (trim(text).empty()) return "is empty";
   static constexpr std::string_view kDoubled = "=&|";
   for (std::size_t at = 0; at < text.size();) {

@@ -14,6 +14,8 @@
 
 namespace fatune {
 
+inline constexpr std::size_t kLongestExpression = 4096;  // chosen: no manifest comes near it
+
 /// Variables by name. Small; looked up once per evaluation's variable.
 class Scope {
  public:

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "space/terms.hpp"
 
 namespace fatune {
 namespace {
@@ -17,7 +18,7 @@ class GemmPlanner {
     return fmt::format("{}: field '{}.gemm.{}'", candidate_.kernel->manifest.where, path_, field);
   }
   Result<Expression> parse(const std::string& text, const std::string& field) const {
-    return Expression::parse(text, place(field));
+    return Expression::parse(expand_terms(candidate_.kernel->manifest, text), place(field));
   }
   /// A whole number of at least `least`; `fallback` when the text is empty.
   Result<std::int64_t> count(const std::string& text, const std::string& field,

@@ -8,6 +8,7 @@
 #include "space/candidate.hpp"
 #include "space/device_rules.hpp"
 #include "space/gemm_plan.hpp"
+#include "space/terms.hpp"
 
 namespace fatune {
 namespace {
@@ -19,7 +20,8 @@ class Evaluation {
       : manifest_(manifest), scope_(std::move(scope)) {}
 
   Result<std::int64_t> count(const std::string& text, const std::string& path) const {
-    FATUNE_TRY(const Expression expression, Expression::parse(text, place_of(path)));
+    FATUNE_TRY(const Expression expression,
+               Expression::parse(expand_terms(manifest_, text), place_of(path)));
     return expression.count(scope_);
   }
   template <std::size_t kCount>

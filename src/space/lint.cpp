@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "space/space.hpp"
+#include "space/terms.hpp"
 
 namespace fatune {
 namespace {
@@ -14,6 +15,30 @@ namespace {
 constexpr std::array<std::string_view, 4> kArchs = {"sm_80", "sm_86", "sm_90a", "sm_120"};
 constexpr std::array<std::string_view, 5> kShapes = {"4,8,512,64", "4,8,512,128", "2,8,128,64",
                                                      "1,8,4096,64", "1,8,512,256"};
+
+std::vector<Problem> standard_problems() {
+  std::vector<Problem> problems;
+  for (const std::string_view shape : kShapes) {
+    Result<Problem> problem = parse_shape(shape);
+    FATUNE_CHECK(static_cast<bool>(problem), "the shapes above are well-formed");
+    problems.push_back(*problem);
+  }
+  return problems;
+}
+
+/// For a kernel that does none of those: few queries and many keys.
+std::vector<Problem> decoding_problems() {
+  const Problem usual{
+      .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 32768, .head_dim = 128};
+  const Problem small{
+      .batch = 1, .heads = 8, .kv_heads = 8, .seq_q = 1, .seq_kv = 4096, .head_dim = 64};
+  Problem many = usual;
+  many.batch = 1;
+  many.seq_q = 16;
+  Problem wide = usual;
+  wide.head_dim = 256;
+  return {usual, small, many, wide};
+}
 
 bool in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -50,6 +75,36 @@ bool is_operand(const GemmSpec& gemm, const std::string& buffer) {
                      [&](const GemmOperandSpec& operand) { return operand.buffer == buffer; });
 }
 
+/// What decides the shape of launches and of the boxes of tensor maps, as written.
+std::vector<std::string> launch_texts(const Manifest& manifest) {
+  std::vector<std::string> texts;
+  for (const StageSpec& stage : manifest.stages) {
+    for (const auto* extent : {&stage.grid, &stage.block, &stage.cluster}) {
+      texts.insert(texts.end(), extent->begin(), extent->end());
+    }
+    texts.push_back(stage.shared_bytes);
+  }
+  for (const TensorMapSpec& map : manifest.tensor_maps) {
+    texts.insert(texts.end(), map.box.begin(), map.box.end());
+  }
+  return texts;
+}
+
+/// Those of the library's products, and their types: a parameter may choose an algorithm or a type
+/// and appear nowhere in the text.
+std::vector<std::string> gemm_texts(const Manifest& manifest) {
+  std::vector<std::string> texts;
+  for (const StageSpec& stage : manifest.stages) {
+    if (!stage.gemm) continue;
+    const GemmSpec& gemm = *stage.gemm;
+    texts.insert(texts.end(), {gemm.m, gemm.n, gemm.k, gemm.batch, gemm.alpha, gemm.algorithm});
+    for (const GemmOperandSpec& operand : gemm.operands) {
+      texts.insert(texts.end(), {operand.type, operand.pitch, operand.stride});
+    }
+  }
+  return texts;
+}
+
 class Linter {
  public:
   explicit Linter(const Kernel& kernel)
@@ -57,6 +112,7 @@ class Linter {
 
   std::vector<LintFinding> run() {
     check_parameters();
+    check_terms();
     check_buffers();
     check_entries();
     if (manifest_.role == Role::kFault) return std::move(findings_);  // wrong on purpose
@@ -75,13 +131,15 @@ class Linter {
            std::any_of(kernel_->headers.begin(), kernel_->headers.end(),
                        [&](const SourceFile& header) { return mentions(header.text, name); });
   }
-  bool launch_mentions(std::string_view name) const;
-  bool gemm_mentions(std::string_view name) const;
+  /// Whether one of the texts depends on the name, by itself or through a term.
+  bool any_mentions(const std::vector<std::string>& texts, std::string_view name) const;
   void check_parameters();
+  void check_terms();
   void check_buffers();
   void check_entries();
   void check_static_shared();
   void check_spaces();
+  void check_spaces_of(const std::vector<Problem>& problems);
   void check_space(const Problem& problem, const DeviceLimits& limits);
   void report_idle_constraints();
 
@@ -93,43 +151,40 @@ class Linter {
   std::vector<std::string> default_fails_;  ///< where the default is ruled out
 };
 
-bool Linter::launch_mentions(std::string_view name) const {
-  const auto in = [&](const std::vector<std::string>& texts) {
-    return std::any_of(texts.begin(), texts.end(),
-                       [&](const std::string& text) { return mentions(text, name); });
-  };
-  return std::any_of(manifest_.stages.begin(), manifest_.stages.end(),
-                     [&](const StageSpec& stage) {
-                       return in(stage.grid) || in(stage.block) || in(stage.cluster) ||
-                              mentions(stage.shared_bytes, name);
-                     }) ||
-         std::any_of(manifest_.tensor_maps.begin(), manifest_.tensor_maps.end(),
-                     [&](const TensorMapSpec& map) { return in(map.box); });
+bool Linter::any_mentions(const std::vector<std::string>& texts, std::string_view name) const {
+  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+    return mentions(expand_terms(manifest_, text), name);
+  });
 }
 
-/// A parameter may choose a library's algorithm or a type and appear nowhere in the text.
-bool Linter::gemm_mentions(std::string_view name) const {
-  const auto in = [&](const GemmSpec& gemm) {
-    const std::string* texts[] = {&gemm.m,     &gemm.n,     &gemm.k,
-                                  &gemm.batch, &gemm.alpha, &gemm.algorithm};
-    return std::any_of(std::begin(texts), std::end(texts),
-                       [&](const std::string* text) { return mentions(*text, name); }) ||
-           std::any_of(gemm.operands.begin(), gemm.operands.end(),
-                       [&](const GemmOperandSpec& operand) {
-                         return operand.type == name || mentions(operand.pitch, name) ||
-                                mentions(operand.stride, name);
-                       });
+void Linter::check_terms() {
+  std::vector<std::string> texts = launch_texts(manifest_);
+  const auto add_texts = [&texts](const std::vector<std::string>& more) {
+    texts.insert(texts.end(), more.begin(), more.end());
   };
-  return std::any_of(manifest_.stages.begin(), manifest_.stages.end(),
-                     [&](const StageSpec& stage) { return stage.gemm && in(*stage.gemm); });
+  add_texts(gemm_texts(manifest_));
+  for (const Rule& rule : manifest_.constraints) texts.push_back(rule.require);
+  for (const ScratchSpec& scratch : manifest_.scratch) texts.push_back(scratch.bytes);
+  for (const StageSpec& stage : manifest_.stages) texts.push_back(stage.static_shared_bytes);
+  for (const Term& term : manifest_.terms) texts.push_back(term.value);
+  for (std::size_t i = 0; i < manifest_.terms.size(); ++i) {
+    const std::string& term = manifest_.terms[i].name;
+    const bool used = std::any_of(texts.begin(), texts.end(),
+                                  [&](const std::string& text) { return mentions(text, term); });
+    if (used) continue;
+    add(Severity::kWarning, fmt::format("terms[{}].name", i),
+        fmt::format("no expression uses {}", term));
+  }
 }
 
 void Linter::check_parameters() {
+  const std::vector<std::string> launches = launch_texts(manifest_);
+  const std::vector<std::string> products = gemm_texts(manifest_);
   for (std::size_t i = 0; i < manifest_.parameters.size(); ++i) {
     const Parameter& parameter = manifest_.parameters[i];
     const std::string path = fmt::format("parameters[{}]", i);
-    if (!text_mentions(parameter.name) && !gemm_mentions(parameter.name)) {
-      const bool launched = launch_mentions(parameter.name);
+    if (!text_mentions(parameter.name) && !any_mentions(products, parameter.name)) {
+      const bool launched = any_mentions(launches, parameter.name);
       add(launched ? Severity::kWarning : Severity::kError, path + ".name",
           launched ? fmt::format("{} changes the launch only; {} and its headers do not mention it",
                                  parameter.name, kernel_->source.path)
@@ -186,23 +241,26 @@ void Linter::check_static_shared() {
                   kernel_->source.path));
 }
 
-void Linter::check_spaces() {
-  excluded_.assign(manifest_.constraints.size(), 0);
+void Linter::check_spaces_of(const std::vector<Problem>& problems) {
   for (const std::string_view arch_text : kArchs) {
     const Result<Arch> arch = parse_arch(arch_text);
     FATUNE_CHECK(static_cast<bool>(arch), "the architectures above are well-formed");
     const Result<DeviceLimits> limits = typical_limits(*arch);
     FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
-    for (const std::string_view shape : kShapes) {
+    for (Problem problem : problems) {
       for (const Mask mask : manifest_.masks) {
-        Result<Problem> problem = parse_shape(shape);
-        FATUNE_CHECK(static_cast<bool>(problem), "the shapes above are well-formed");
-        problem->dtype = manifest_.dtypes.front();
-        problem->mask = mask;
-        check_space(*problem, *limits);
+        problem.dtype = manifest_.dtypes.front();
+        problem.mask = mask;
+        check_space(problem, *limits);
       }
     }
   }
+}
+
+void Linter::check_spaces() {
+  excluded_.assign(manifest_.constraints.size(), 0);
+  check_spaces_of(standard_problems());
+  if (spaces_ == 0) check_spaces_of(decoding_problems());
   if (spaces_ == 0) {
     add(Severity::kWarning, "supports",
         "no standard problem is supported, so no space was examined");

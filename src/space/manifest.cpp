@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "space/expression.hpp"
 #include "space/manifest_parse.hpp"
+#include "space/terms.hpp"
 #include "space/vocabulary.hpp"
 
 namespace fatune {
@@ -30,6 +31,12 @@ const std::array<std::string, 3> kInputs = {"q", "k", "v"};
 
 bool is_identifier(std::string_view text) {
   static constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz_0123456789";
+  return text.find_first_of(kAllowed.substr(0, 26)) == 0 &&
+         text.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+bool is_macro_name(std::string_view text) {
+  static constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   return text.find_first_of(kAllowed.substr(0, 26)) == 0 &&
          text.find_first_not_of(kAllowed) == std::string_view::npos;
 }
@@ -77,7 +84,7 @@ Status parse_identity(const Fields& root, Manifest& manifest) {
   }
   FATUNE_TRY_STATUS(root.only(
       {"schema", "name", "summary", "source", "role", "tuned_by_default", "needs_toolkit_headers",
-       "arch", "supports", "parameters", "constraints", "scratch", "tensor_maps", "stages",
+       "arch", "supports", "parameters", "terms", "constraints", "scratch", "tensor_maps", "stages",
        "expected_outcome", "expected_gate", "selftest_shape", "persisting_window"}));
   FATUNE_TRY(manifest.name, parse_identifier(root, "name"));
   FATUNE_TRY(manifest.summary, parse_words(root, "summary"));
@@ -138,9 +145,10 @@ Result<std::vector<T>> parse_list(const Fields& fields, std::string_view key, Pa
 
 Status parse_supports(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const Fields fields, root.object("supports"));
-  FATUNE_TRY_STATUS(fields.only({"dtypes", "masks", "rules"}));
+  FATUNE_TRY_STATUS(fields.only({"dtypes", "masks", "lse", "rules"}));
   FATUNE_TRY(manifest.dtypes, parse_list<Dtype>(fields, "dtypes", parse_dtype));
   FATUNE_TRY(manifest.masks, parse_list<Mask>(fields, "masks", parse_mask));
+  FATUNE_TRY(manifest.lse, fields.boolean_or("lse", false));
   FATUNE_TRY(manifest.problem_rules, parse_rules(fields, "rules"));
   return check_rules(manifest.problem_rules, fixed_names());
 }
@@ -169,6 +177,18 @@ Result<std::string> parse_identifier(const Fields& fields, std::string_view key)
   if (is_identifier(text)) return text;
   return fields.error(
       key, fmt::format("is '{}'; a name has lower-case letters, digits and _ only", text));
+}
+
+Result<std::string> parse_macro_name(const Fields& fields) {
+  FATUNE_TRY(std::string name, fields.text("name"));
+  if (!is_macro_name(name)) {
+    return fields.error("name",
+                        fmt::format("is '{}', which is not a macro's name such as BLOCK_M", name));
+  }
+  if (is_reserved_name(name)) {
+    return fields.error("name", fmt::format("is '{}', a name that fatune defines itself", name));
+  }
+  return name;
 }
 
 Status check_expression(const std::string& text, const std::string& where,
@@ -225,6 +245,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where)
   FATUNE_TRY_STATUS(parse_archs(root, manifest));
   FATUNE_TRY_STATUS(parse_supports(root, manifest));
   FATUNE_TRY(manifest.parameters, parse_parameters(root));
+  FATUNE_TRY_STATUS(parse_terms(root, manifest));
   FATUNE_TRY(manifest.constraints, parse_rules(root, "constraints"));
   FATUNE_TRY_STATUS(check_rules(manifest.constraints, expression_names(manifest)));
   FATUNE_TRY_STATUS(parse_launch(root, manifest));
@@ -249,6 +270,7 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
   if (std::find(masks.begin(), masks.end(), problem.mask) == masks.end()) {
     return fmt::format("handles mask {}, not {}", names_of(masks), name(problem.mask));
   }
+  if (problem.lse && !manifest.lse) return std::string("does not write the log-sum-exp (--lse)");
   if (limits.arch.number < manifest.min_arch) {
     return fmt::format("needs sm_{} or newer, not {}", manifest.min_arch, name(limits.arch));
   }

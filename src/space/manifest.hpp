@@ -34,6 +34,14 @@ struct Parameter {
   bool ordinal = true;  ///< numbers; words and booleans have no order
 };
 
+/// A name for an expression that others use.
+struct Term {
+  std::string name;
+  std::string value;  ///< expression over parameters, fixed names and earlier terms
+  std::string meaning;
+  std::string expanded;  ///< in parentheses, without terms; see space/terms.hpp
+};
+
 struct ScratchSpec {
   std::string name;
   std::string bytes;  ///< expression
@@ -52,7 +60,7 @@ struct StageSpec {
   std::string entry;
   std::vector<std::string> grid, block, cluster;  ///< three expressions each
   std::string shared_bytes, static_shared_bytes;  ///< expressions
-  std::vector<std::string> arguments;             ///< q, k, v, out, scratch names, tensor-map names
+  std::vector<std::string> arguments;  ///< q, k, v, out, lse, scratch and tensor-map names
 };
 
 enum class Role { kAttention, kReference, kBaseline, kFault };
@@ -67,8 +75,10 @@ struct Manifest {
   std::vector<Arch> only_archs;
   std::vector<Dtype> dtypes;
   std::vector<Mask> masks;
+  bool lse = false;  ///< can write the log-sum-exp
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;
+  std::vector<Term> terms;
   std::vector<Rule> constraints;
   std::vector<ScratchSpec> scratch;
   std::vector<TensorMapSpec> tensor_maps;

@@ -12,6 +12,7 @@ namespace fatune {
 namespace {
 
 const std::array<std::string, 4> kTensors = {"q", "k", "v", "out"};
+const std::string kLse = "lse";  // of fp32: neither a tensor map nor a product is over it
 constexpr std::size_t kRank = 4;
 constexpr std::size_t kDimensions = 3;
 
@@ -113,11 +114,23 @@ Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::
   return stage;
 }
 
+/// What the manifest says it can write is passed to a stage, and the other way round.
+Status check_lse(const Fields& root, const Manifest& manifest) {
+  const bool passed = std::any_of(
+      manifest.stages.begin(), manifest.stages.end(),
+      [](const StageSpec& stage) { return !stage.gemm && contains(stage.arguments, kLse); });
+  if (passed == manifest.lse) return {};
+  return root.error(manifest.lse ? "supports.lse" : "stages",
+                    manifest.lse ? "is true, but no stage has lse among its arguments"
+                                 : "have lse among their arguments, but supports.lse is not true");
+}
+
 }  // namespace
 
 Status parse_launch(const Fields& root, Manifest& manifest) {
   const std::vector<std::string> known = expression_names(manifest);
   std::vector<std::string> arguments(kTensors.begin(), kTensors.end());
+  arguments.push_back(kLse);
   FATUNE_TRY(const std::vector<Fields> scratch, root.objects_or_empty("scratch"));
   for (const Fields& fields : scratch) {
     FATUNE_TRY_STATUS(fields.only({"name", "bytes"}));
@@ -127,7 +140,8 @@ Status parse_launch(const Fields& root, Manifest& manifest) {
     FATUNE_TRY_STATUS(check_expression(spec.bytes, place(fields, "bytes"), known));
     manifest.scratch.push_back(std::move(spec));
   }
-  const std::vector<std::string> buffers = arguments;
+  std::vector<std::string> buffers = arguments;
+  std::erase(buffers, kLse);
   FATUNE_TRY(const std::vector<Fields> maps, root.objects_or_empty("tensor_maps"));
   for (const Fields& fields : maps) {
     FATUNE_TRY(TensorMapSpec map, parse_tensor_map(fields, arguments, known));
@@ -146,7 +160,7 @@ Status parse_launch(const Fields& root, Manifest& manifest) {
     }
     manifest.stages.push_back(std::move(stage));
   }
-  return {};
+  return check_lse(root, manifest);
 }
 
 }  // namespace fatune

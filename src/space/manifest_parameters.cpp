@@ -14,14 +14,6 @@ namespace {
 constexpr std::int64_t kLargestNumber = std::int64_t{1} << 53;  // what expressions hold exactly
 constexpr std::size_t kMostValues = 4096;                       // chosen: a list, not a range
 
-bool is_macro_name(std::string_view text) {
-  const auto allowed = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !text.empty() && text.front() >= 'A' && text.front() <= 'Z' &&
-         std::all_of(text.begin(), text.end(), allowed);
-}
-
 bool is_word(std::string_view text) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -98,15 +90,7 @@ Result<std::size_t> parse_default(const Fields& fields, const std::vector<Value>
 Result<Parameter> parse_parameter(const Fields& fields) {
   FATUNE_TRY_STATUS(fields.only({"name", "values", "default", "meaning"}));
   Parameter parameter;
-  FATUNE_TRY(parameter.name, fields.text("name"));
-  if (!is_macro_name(parameter.name)) {
-    return fields.error("name", fmt::format("is '{}', which is not a macro's name such as BLOCK_M",
-                                            parameter.name));
-  }
-  if (is_reserved_name(parameter.name)) {
-    return fields.error("name",
-                        fmt::format("is '{}', a name that fatune defines itself", parameter.name));
-  }
+  FATUNE_TRY(parameter.name, parse_macro_name(fields));
   FATUNE_TRY(parameter.values, parse_values(fields));
   FATUNE_TRY(parameter.default_position, parse_default(fields, parameter.values));
   FATUNE_TRY(parameter.meaning, parse_words(fields, "meaning"));

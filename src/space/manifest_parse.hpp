@@ -18,6 +18,8 @@ std::string place(const Fields& fields, std::string_view key);
 Result<std::string> parse_words(const Fields& fields, std::string_view key);
 /// A lower-case identifier: names of kernels, scratch buffers, tensor maps.
 Result<std::string> parse_identifier(const Fields& fields, std::string_view key);
+/// Under 'name', a macro's name that fatune does not define itself: of a parameter or a term.
+Result<std::string> parse_macro_name(const Fields& fields);
 /// Fails when the text does not parse or uses a name that is not known.
 Status check_expression(const std::string& text, const std::string& where,
                         std::span<const std::string> known);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "space/device_rules.hpp"
+#include "space/terms.hpp"
 #include "space/vocabulary.hpp"
 
 namespace fatune {
@@ -128,9 +129,10 @@ class RuleCompiler {
     return {};
   }
 
-  /// Parses, writes the constants into the expression, and notes which variables are parameters.
+  /// Parses the text without terms, writes the constants into the expression, and notes which
+  /// variables are parameters.
   Status add(CompiledRule& rule, const std::string& text, const std::string& where) {
-    FATUNE_TRY(Expression expression, Expression::parse(text, where));
+    FATUNE_TRY(Expression expression, Expression::parse(expand_terms(manifest_, text), where));
     const std::vector<std::string>& variables = expression.variables();
     for (std::size_t i = 0; i < variables.size(); ++i) {
       if (const Parameter* parameter = manifest_.find(variables[i])) {

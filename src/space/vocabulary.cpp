@@ -38,6 +38,7 @@ Scope fixed_scope(const Problem& problem, const DeviceLimits& limits) {
   set("SEQ_KV", problem.seq_kv);
   set("HEAD_DIM", problem.head_dim);
   set("CAUSAL", problem.mask == Mask::kCausal ? 1 : 0);
+  set("LSE", problem.lse ? 1 : 0);
   set("DTYPE", static_cast<std::int64_t>(problem.dtype));
   set("DTYPE_BYTES", size_of(problem.dtype));
   scope.set("SOFTMAX_SCALE", static_cast<double>(softmax_scale(problem)));
@@ -74,6 +75,7 @@ bool is_reserved_name(std::string_view name) {
 std::vector<std::string> expression_names(const Manifest& manifest) {
   std::vector<std::string> names = config_free_scope(manifest, Problem{}, DeviceLimits{}).names();
   for (const Parameter& parameter : manifest.parameters) names.push_back(parameter.name);
+  for (const Term& term : manifest.terms) names.push_back(term.name);
   return names;
 }
 

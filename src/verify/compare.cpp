@@ -164,8 +164,12 @@ OutputPlace place_of(const Problem& problem, std::int64_t element) {
 }
 
 std::string describe(const OutputPlace& place) {
+  return describe_row(place) + ", column " + std::to_string(place.column);
+}
+
+std::string describe_row(const OutputPlace& place) {
   return "batch " + std::to_string(place.batch) + ", head " + std::to_string(place.head) +
-         ", row " + std::to_string(place.row) + ", column " + std::to_string(place.column);
+         ", row " + std::to_string(place.row);
 }
 
 ReferenceOutput make_reference_output(const Problem& problem, std::vector<float> values) {

@@ -32,7 +32,8 @@ struct OutputPlace {
   std::int64_t batch = 0, head = 0, row = 0, column = 0;
 };
 OutputPlace place_of(const Problem& problem, std::int64_t element);
-std::string describe(const OutputPlace& place);  ///< "batch 0, head 3, row 17, column 5"
+std::string describe(const OutputPlace& place);      ///< "batch 0, head 3, row 17, column 5"
+std::string describe_row(const OutputPlace& place);  ///< "batch 0, head 3, row 17"
 
 struct Comparison {
   std::int64_t not_finite = 0;       ///< NaN or infinity

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 #include <tuple>
@@ -18,6 +19,7 @@ constexpr std::size_t kSampledRows =
     24;  // chosen: with 16384 keys a few milliseconds each on one core
 constexpr std::int64_t kKeyElementsOfAThread = 64 * 1024;  // chosen: some 100 us of work
 constexpr double kFp32Step = 0x1p-24;                      // relative rounding of fp32
+constexpr double kNothing = -std::numeric_limits<double>::infinity();  // log-sum-exp of no key
 
 std::string number(double value) { return fmt::format("{:.6g}", value); }
 
@@ -45,6 +47,40 @@ double fp32_limit(const HostRow& row) {
   return 8 * kFp32Step * (8 + row.score_magnitude) * row.value_magnitude;
 }
 
+/// The same for a log-sum-exp, at worst: every addition of a score rounds, the exponentials and the
+/// logarithm do, and each of a warp's lanes adds up its part of the keys.
+double fp32_lse_limit(const Problem& problem, const HostRow& row) {
+  const double sum = static_cast<double>(problem.seq_kv) / 32;
+  const double score = static_cast<double>(problem.head_dim + 8) * row.score_magnitude;
+  return kFp32Step * (score + sum + 16 + 2 * std::abs(row.lse));
+}
+
+Error wrong_reference(const OutputRow& where, const std::string& what, double got, double want,
+                      double limit) {
+  return device_error("the reference kernel is wrong: batch " + std::to_string(where.batch) +
+                      ", head " + std::to_string(where.head) + ", row " +
+                      std::to_string(where.row) + ", " + what + " is " + number(got) +
+                      ", fp64 on the host gives " + number(want) + " (limit " + number(limit) +
+                      "); nothing can be checked against it");
+}
+
+Status check_row(const Problem& problem, const OutputRow& where, const HostRow& expected,
+                 const ReferenceValues& reference) {
+  const std::int64_t row = (where.batch * problem.heads + where.head) * problem.seq_q + where.row;
+  const double limit = fp32_limit(expected);
+  for (std::int64_t d = 0; d < problem.head_dim; ++d) {
+    const double got = reference.out[static_cast<std::size_t>(row * problem.head_dim + d)];
+    const double want = expected.values[static_cast<std::size_t>(d)];
+    if (std::abs(got - want) <= limit) continue;  // false for NaN
+    return wrong_reference(where, "column " + std::to_string(d), got, want, limit);
+  }
+  if (!problem.lse) return {};
+  const double lse = reference.lse[static_cast<std::size_t>(row)];
+  const double lse_limit = expected.lse == kNothing ? 0 : fp32_lse_limit(problem, expected);
+  if (lse == expected.lse || std::abs(lse - expected.lse) <= lse_limit) return {};
+  return wrong_reference(where, "the log-sum-exp", lse, expected.lse, lse_limit);
+}
+
 }  // namespace
 
 std::int64_t visible_keys(const Problem& problem, std::int64_t row) {
@@ -60,7 +96,7 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
   const std::int64_t first_key = (where.batch * problem.kv_heads + kv_head) * problem.seq_kv * dim;
   const double scale = 1 / std::sqrt(static_cast<double>(dim));
   const auto columns = static_cast<std::size_t>(dim);
-  HostRow result{std::vector<double>(columns, 0.0), 0, 0};
+  HostRow result{std::vector<double>(columns, 0.0), 0, 0, kNothing};
   std::vector<double> query(columns), line(columns);
   decode_line(inputs.q, problem.dtype, query_at, query);
 
@@ -84,6 +120,7 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
     score = std::exp(score - largest);
     total += score;
   }
+  result.lse = largest + std::log(total);
   for (std::size_t key = 0; key < scores.size(); ++key) {
     decode_line(inputs.v, problem.dtype, first_key + static_cast<std::int64_t>(key) * dim, line);
     const double weight = scores[key] / total;
@@ -118,7 +155,7 @@ std::vector<OutputRow> sample_rows(const Problem& problem, std::size_t count, st
 }
 
 Status validate_reference(const Problem& problem, const HostInputs& inputs,
-                          std::span<const float> reference, std::uint64_t seed) {
+                          const ReferenceValues& reference, std::uint64_t seed) {
   const std::vector<OutputRow> sampled = sample_rows(problem, kSampledRows, seed);
   std::vector<HostRow> rows(sampled.size());
   const std::int64_t work = problem.seq_kv * problem.head_dim;
@@ -126,23 +163,8 @@ Status validate_reference(const Problem& problem, const HostInputs& inputs,
   parallel_for(rows.size(), least, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) rows[i] = attention_row(problem, inputs, sampled[i]);
   });
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const OutputRow& where = sampled[i];
-    const HostRow& expected = rows[i];
-    const double limit = fp32_limit(expected);
-    const std::int64_t first =
-        ((where.batch * problem.heads + where.head) * problem.seq_q + where.row) * problem.head_dim;
-    for (std::int64_t d = 0; d < problem.head_dim; ++d) {
-      const double got = reference[static_cast<std::size_t>(first + d)];
-      const double want = expected.values[static_cast<std::size_t>(d)];
-      if (std::abs(got - want) <= limit) continue;  // false for NaN
-      return device_error("the reference kernel is wrong: batch " + std::to_string(where.batch) +
-                          ", head " + std::to_string(where.head) + ", row " +
-                          std::to_string(where.row) + ", column " + std::to_string(d) + " is " +
-                          number(got) + ", fp64 on the host gives " + number(want) + " (limit " +
-                          number(limit) + "); nothing can be checked against it");
-    }
-  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    FATUNE_TRY_STATUS(check_row(problem, sampled[i], rows[i], reference));
   return {};
 }
 

@@ -42,6 +42,15 @@ constexpr std::array kRules = {
         "an output of zeros misses one of the limits at least 4 times over, or v is doubled",
         "limits that zeros can meet prove nothing; doubling is exact and leaves the mantissas as "
         "they are"},
+    ToleranceRule{
+        "lse",
+        "with lse: |lse-ref| <= 2^-22 (d+8) |q| max|k| / sqrt(d) + 2^-24 n + r in every row that "
+        "sees n keys, -inf exactly where n is 0; r is 2^-11 f16, 2^-8 bf16, 2^-4 e4m3, 2^-3 e5m2",
+        "it moves no more than the score that moves most, and a score is a sum of d exact products "
+        "in fp32, each addition off by 2^-23 of |q||k| at most, here and in the reference; a sum "
+        "of "
+        "n positive terms is off by n 2^-24 of itself; r is one rounding of the weights, which "
+        "whoever computes them again from the log-sum-exp rounds as well"},
 };
 
 std::string number(double value) {

@@ -37,7 +37,7 @@ void run(const Problem& problem) {
          [&] { reference = make_reference_output(problem, std::move(values)); });
   report("compare", [&] { static_cast<void>(compare(reference, inputs.q)); });
   report("validate_reference",
-         [&] { static_cast<void>(validate_reference(problem, inputs, reference.values, 42)); });
+         [&] { static_cast<void>(validate_reference(problem, inputs, {reference.values}, 42)); });
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ except ImportError:  # apt's python3-jsonschema belongs to the system's Python
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "configs" / "schemas"
 SHAPE = "--shape 4,8,512,64"
-CONFIG = '{"kernel":"fa_mma","config":{"BLOCK_M":128,"BLOCK_N":128,"NUM_WARPS":4,"KV_GROUPS":1,"STAGES":4,' \
-         '"Q_IN_REGS":false,"RESCALE":"always","KV_ORDER":"forward","GRID_ORDER":"query","MIN_CTAS":1}}'
+CONFIG = (pathlib.Path(__file__).resolve().parents[1] / "data" / "cli" / "fa_mma.json").read_text()
 SUITE = {"schema": "fatune.problems/1", "name": "two", "problems": [
     {"name": "held", "shape": "4,8,512,64"}, {"name": "not-held", "shape": "1,8,512,64"}]}
 # What is run in a fresh folder; a command's exit code may be 0 or 1, its stdout is one document.

@@ -31,7 +31,13 @@ std::vector<Case> cases() {
   odd.mask = Mask::kCausal;
   Problem narrow = usual;
   narrow.dtype = Dtype::kE4m3;
-  return {{usual, all}, {wide, all}, {odd, {"sm_90a"}}, {narrow, {"sm_90a"}}};
+  const Problem decode{
+      .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 4096, .head_dim = 128};
+  return {{usual, all},
+          {wide, all},
+          {odd, {"sm_90a"}},
+          {narrow, {"sm_90a"}},
+          {decode, {"sm_80", "sm_86", "sm_89", "sm_90a"}}};
 }
 
 struct Attempt {

@@ -89,7 +89,8 @@ TEST_CASE("edge problems are valid, keep what defines the kernel, and cover the 
                      .seq_kv = 512,
                      .head_dim = 96,
                      .dtype = Dtype::kBf16,
-                     .mask = Mask::kCausal};
+                     .mask = Mask::kCausal,
+                     .lse = true};
   std::set<std::int64_t> batches, sequences;
   bool odd_heads = false, unequal = false, grouped = false;
   std::set<Distribution> distributions;
@@ -98,6 +99,7 @@ TEST_CASE("edge problems are valid, keep what defines the kernel, and cover the 
     CHECK(edge.problem.head_dim == 96);
     CHECK(edge.problem.dtype == Dtype::kBf16);
     CHECK(edge.problem.mask == Mask::kCausal);
+    CHECK(edge.problem.lse);
     batches.insert(edge.problem.batch);
     sequences.insert(edge.problem.seq_q);
     odd_heads = odd_heads || edge.problem.heads == 3;

@@ -107,6 +107,22 @@ TEST_CASE("a fixture runs at its own problem") {
   CHECK(evaluator.begun.size() == 2);
 }
 
+TEST_CASE("what writes the log-sum-exp is asked for it, honest kernels also without") {
+  auto cheat = std::make_shared<Kernel>(*fixture("cheat", "wrong_result", "accuracy"));
+  cheat->manifest.lse = true;
+  auto honest = std::make_shared<Kernel>(*kKernels[2]);
+  honest->manifest.lse = true;
+  FatedEvaluator evaluator({{"cheat", {Outcome::kWrongResult, "accuracy: lse: 3, limit 1"}}});
+  const auto result = run_selftest({cheat, honest}, evaluator);
+  REQUIRE(result);
+  CHECK(result->passed());
+  REQUIRE(result->cheats.size() == 1);
+  CHECK(result->cheats[0].problem.lse);
+  REQUIRE(result->honest.size() == 2);
+  CHECK_FALSE(result->honest[0].problem.lse);
+  CHECK(result->honest[1].problem.lse);
+}
+
 TEST_CASE("nothing to catch is no success, and a kernel for another device is left out") {
   FatedEvaluator nothing({});
   const auto empty = run_selftest({kKernels[2]}, nothing);

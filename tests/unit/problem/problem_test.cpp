@@ -98,6 +98,9 @@ TEST_CASE("words for people and keys for lookups") {
   p.mask = Mask::kCausal;
   CHECK(describe(p) == "4,8(kv 2),1x512,64 bf16 causal");
   CHECK(key(p) == "b4-h8-kv2-sq1-skv512-d64-bf16-causal");
+  p.lse = true;
+  CHECK(describe(p) == "4,8(kv 2),1x512,64 bf16 causal lse");
+  CHECK(key(p) == "b4-h8-kv2-sq1-skv512-d64-bf16-causal-lse");
 }
 
 TEST_CASE("masks by name") {
@@ -124,6 +127,16 @@ TEST_CASE("JSON both ways") {
             "x") == mission());
 }
 
+TEST_CASE("the log-sum-exp is in JSON when it is wanted") {
+  Problem p = mission();
+  CHECK(to_json(p).count("lse") == 0);
+  p.lse = true;
+  CHECK(to_json(p)["lse"] == true);
+  CHECK(*problem_from_json(to_json(p), "x") == p);
+  CHECK_FALSE(p == mission());
+  CHECK(p.rows() == 4 * 8 * 512);
+}
+
 TEST_CASE("wrong JSON names the field") {
   CHECK(read_fault(R"({"heads":8,"seq_q":512,"head_dim":64})") ==
         "x.json: field 'batch' is missing");
@@ -135,5 +148,7 @@ TEST_CASE("wrong JSON names the field") {
         "x.json: field 'mask' is wrong: mask 'x' is unknown; known are none, causal");
   CHECK(read_fault(R"({"batch":0,"heads":8,"seq_q":5,"head_dim":64})") ==
         "x.json: batch must be at least 1, but is 0");
+  CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"lse":1})") ==
+        "x.json: field 'lse' must be true or false, but is number");
   CHECK(read_fault("3") == "x.json: must be an object, but is number");
 }

@@ -57,13 +57,26 @@ TEST_CASE("the fa3 suite is 36 problems of 16384 tokens") {
   CHECK(head_dims == std::set<std::int64_t>{64, 128, 256});
 }
 
+TEST_CASE("the decode suite has few queries and many keys") {
+  const Suite suite = shipped("decode");
+  REQUIRE(suite.problems.size() == 8);
+  CHECK(describe(suite.problems[0].problem) == "8,32(kv 8),1x32768,128 f16");
+  for (const NamedProblem& named : suite.problems) {
+    CAPTURE(named.name);
+    const Problem& p = named.problem;
+    CHECK(p.seq_q <= 64);
+    CHECK(p.seq_kv >= 4096);
+    CHECK(named.name.ends_with("-causal") == (p.mask == Mask::kCausal));
+  }
+}
+
 TEST_CASE("a problem may set everything") {
   const auto suite = parse_suite(
       R"({"schema":"fatune.problems/1","name":"s","problems":[{"name":"decode","shape":"4,8,1,64",
-          "kv_heads":2,"seq_kv":512,"dtype":"bf16","causal":true}]})",
+          "kv_heads":2,"seq_kv":512,"dtype":"bf16","causal":true,"lse":true}]})",
       "s.json");
   REQUIRE(suite);
-  CHECK(describe(suite->problems.at(0).problem) == "4,8(kv 2),1x512,64 bf16 causal");
+  CHECK(describe(suite->problems.at(0).problem) == "4,8(kv 2),1x512,64 bf16 causal lse");
 }
 
 TEST_CASE("errors name file and field") {

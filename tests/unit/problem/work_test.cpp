@@ -12,6 +12,10 @@ TEST_CASE("the mission's work") {
   CHECK(least_bytes(p) == Bytes(8388608));
   p.mask = Mask::kCausal;
   CHECK(flops(p).value == 1073741824.0);
+  CHECK(lse_bytes(p) == Bytes(0));
+  p.lse = true;
+  CHECK(lse_bytes(p) == Bytes(4 * 8 * 512 * 4));
+  CHECK(least_bytes(p) == Bytes(8388608 + 65536));
 }
 
 TEST_CASE("fewer key heads and other lengths change bytes and operations") {

@@ -31,6 +31,16 @@ TEST_CASE("observations read back as they were written") {
   CHECK(*conditions_from_json(reread(Conditions{}), "x") == Conditions{});
 }
 
+TEST_CASE("errors of a log-sum-exp are there when there is one") {
+  Verification x = sample_verification();
+  CHECK(to_json(x).count("lse") == 0);
+  x.lse = LseErrors{0.031, 1.5e-6};
+  CHECK(*verification_from_json(reread(x), "x") == x);
+  CHECK(verification_from_json(*parse_json(R"({"passed":true,"margin":1,"lse":{}})", "x"), "x")
+            .error()
+            .message == "x: field 'lse.margin' is missing");
+}
+
 TEST_CASE("an infinite margin, as of an output with NaN, survives") {
   Verification x = sample_verification();
   x.margin = std::numeric_limits<double>::infinity();

@@ -56,9 +56,20 @@ TEST_CASE("macros are in a fixed order and complete") {
   CHECK(macros_of(with(sample(), "REDUCE", 1), limits_of("sm_90a")) ==
         std::vector<std::string>{"BLOCK_M=64", "BLOCK_N=32", "REDUCE=1", "EXP2=1", "REDUCE_WARP=0",
                                  "REDUCE_SERIAL=1", "BATCH=4", "HEADS=8", "KV_HEADS=8", "SEQ_Q=512",
-                                 "SEQ_KV=512", "HEAD_DIM=64", "CAUSAL=0", "DTYPE=1",
+                                 "SEQ_KV=512", "HEAD_DIM=64", "CAUSAL=0", "LSE=0", "DTYPE=1",
                                  "DTYPE_BYTES=2", "SOFTMAX_SCALE=0.125f",
                                  "SOFTMAX_SCALE_LOG2E=0.180336878f", "SM_COUNT=132"});
+}
+
+TEST_CASE("the log-sum-exp is a macro, a variable, and another candidate") {
+  Candidate candidate = sample();
+  const std::string without = candidate_id(candidate, "");
+  candidate.problem.lse = true;
+  CHECK(candidate_id(candidate, "") != without);
+  const auto macros = macros_of(candidate, limits_of("80"));
+  CHECK(std::find(macros.begin(), macros.end(), "LSE=1") != macros.end());
+  const Manifest& manifest = candidate.kernel->manifest;
+  CHECK(*scope_of(manifest, candidate.config, candidate.problem, limits_of("80")).find("LSE") == 1);
 }
 
 TEST_CASE("the scale is a float literal that gives the float back exactly") {

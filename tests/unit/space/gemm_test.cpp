@@ -182,6 +182,28 @@ TEST_CASE("the lint counts a product's operands and parameters as used") {
   CHECK(unused[0].message.starts_with("PICK does nothing"));
 }
 
+TEST_CASE("a product's expressions can use terms") {
+  std::string text = changed("\"scratch\": [", R"json("terms": [
+    {"name": "GROUP", "value": "HEADS / KV_HEADS", "meaning": "query heads of a key head"},
+    {"name": "PITCH", "value": "round_up(SEQ_KV, 8)", "meaning": "scores from row to row"},
+    {"name": "ENTRY", "value": "PICK + 0", "meaning": "of the library's list"},
+    {"name": "SCALE", "value": "1 / 1024", "meaning": "of the scores"}], "scratch": [)json");
+  const auto put = [&text](std::string_view field, std::string_view from, std::string_view to) {
+    const std::size_t at = text.find(from, text.find(field));
+    FATUNE_CHECK(at != std::string::npos, "a test must replace text that is there");
+    text.replace(at, from.size(), to);
+  };
+  put("\"m\":", "HEADS / KV_HEADS", "GROUP");
+  put("\"alpha\":", "1 / 1024", "SCALE");
+  put("\"pitch_c\":", "round_up(SEQ_KV, 8)", "PITCH");
+  put("\"algorithm\":", "PICK", "ENTRY");
+  const auto named = plan_of(mixed_kernel(text));
+  INFO((named ? "" : named.error().message));
+  REQUIRE(named);
+  CHECK(to_json(*named) == to_json(*plan_of(mixed_kernel())));
+  CHECK(lint(*mixed_kernel(text)).empty());
+}
+
 TEST_CASE("a space with products has the rules of its launches only") {
   const auto space = Space::build(mixed_kernel(), kGrouped, limits_of("sm_90a"));
   REQUIRE(space);

@@ -1,4 +1,5 @@
 // kernel_tree_test.cpp - the project's own kernels load, have configs and pass the lint.
+#include <algorithm>
 #include <filesystem>
 
 #include <catch2/catch_test_macros.hpp>
@@ -39,6 +40,27 @@ TEST_CASE("every kernel's space for the mission shape has configs and a default"
     }
   }
   CHECK(built > 0);
+}
+
+TEST_CASE("the decoding kernel's space is neither tiny nor endless, and has a default") {
+  const Problem decode{
+      .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 32768, .head_dim = 128};
+  const auto kernels = project_kernels();
+  const auto found = std::find_if(kernels.begin(), kernels.end(), [](const KernelRef& kernel) {
+    return kernel->manifest.name == "fa_split";
+  });
+  REQUIRE(found != kernels.end());
+  const DeviceLimits limits = limits_of("90a");
+  const auto space = Space::build(*found, decode, limits);
+  INFO((space ? "" : space.error().message));
+  REQUIRE(space);
+  CHECK(space->size() >= 200);
+  CHECK(space->size() <= 5000);
+  REQUIRE(space->default_point());
+  CHECK(launch_plan(space->candidate(*space->default_point()), limits));
+  const auto prefill = unsupported_reason((*found)->manifest, kMission, limits);
+  REQUIRE(prefill);
+  CHECK(prefill->find("SEQ_Q <= 64") != std::string::npos);
 }
 
 TEST_CASE("every kernel of the project passes the static lint") {

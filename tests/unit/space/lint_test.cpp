@@ -113,6 +113,13 @@ TEST_CASE("a space that cannot be built is an error, and one never built is said
             "was examined"));
 }
 
+TEST_CASE("a kernel for few queries is examined at decoding problems") {
+  const auto lines = findings(clean_with("HEAD_DIM % 16 == 0", "SEQ_Q <= 64"));
+  CHECK_FALSE(has(lines,
+                  "warning: sample.json: field 'supports': no standard problem is supported, so no "
+                  "space was examined"));
+}
+
 TEST_CASE("fault fixtures are wrong on purpose") {
   CHECK(findings(clean_with("\"role\": \"attention\"", "\"role\": \"fault\"")).empty());
 }

@@ -157,8 +157,8 @@ TEST_CASE("mistakes in the launch are named") {
       {"\"scores\", \"map_k\"]", "\"score\", \"map_k\"]",
        "field 'stages[0].arguments[4]' is 'score', which is unknown; did you mean 'scores'?"},
       {"\"q\", \"k\"", "\"weights\", \"k\"",
-       "field 'stages[0].arguments[0]' is 'weights', which is not one of q, k, v, out, scores, "
-       "map_k"},
+       "field 'stages[0].arguments[0]' is 'weights', which is not one of q, k, v, out, lse, "
+       "scores, map_k"},
       {"\"q\", \"k\", \"v\", \"out\", \"scores\", \"map_k\"", "",
        "field 'stages[0].arguments' must name at least one argument"},
       {"\"sample_main\"", "\"sample main\"",
@@ -175,6 +175,14 @@ TEST_CASE("mistakes in the launch are named") {
        "field 'stages[0].sharde_bytes' is unknown; did you mean 'shared_bytes'?"},
       {"\"name\": \"scores\"", "\"name\": \"out\"",
        "field 'scratch[0].name' is 'out', which names another argument already"},
+      {"\"name\": \"scores\"", "\"name\": \"lse\"",
+       "field 'scratch[0].name' is 'lse', which names another argument already"},
+      {"\"tensor\": \"k\"", "\"tensor\": \"lse\"",
+       "field 'tensor_maps[0].tensor' is 'lse', which is not one of q, k, v, out"},
+      {"\"out\", \"scores\"", "\"out\", \"lse\", \"scores\"",
+       "field 'stages' have lse among their arguments, but supports.lse is not true"},
+      {"[\"none\", \"causal\"],", "[\"none\", \"causal\"], \"lse\": true,",
+       "field 'supports.lse' is true, but no stage has lse among its arguments"},
       {"\"name\": \"map_k\"", "\"name\": \"scores\"",
        "field 'tensor_maps[0].name' is 'scores', which names another argument already"},
       {"\"tensor\": \"k\"", "\"tensor\": \"keys\"",
@@ -209,6 +217,25 @@ TEST_CASE("a config is read back, and its mistakes are named") {
         "best.json: field 'BLOCKM' is not a parameter of sample; did you mean 'BLOCK_M'?");
   CHECK(read("3").error().message ==
         "best.json: a config must be an object of parameters, but is number");
+}
+
+TEST_CASE("a kernel that writes the log-sum-exp says so, and takes a pointer to it") {
+  std::string text =
+      sample_with("[\"none\", \"causal\"],", "[\"none\", \"causal\"], \"lse\": true,");
+  const std::string_view out = "\"out\", \"scores\"";
+  text.replace(text.find(out), out.size(), "\"out\", \"lse\", \"scores\"");
+  const auto manifest = parse_manifest(text, "sample.json");
+  REQUIRE(manifest);
+  CHECK(manifest->lse);
+  CHECK(manifest->stages[0].arguments[4] == "lse");
+  Problem problem = kMission;
+  CHECK(unsupported_reason(*manifest, problem, limits_of("80"))->empty());
+  problem.lse = true;
+  CHECK(unsupported_reason(*manifest, problem, limits_of("80"))->empty());
+  const auto without = parse_manifest(kSampleManifest, "sample.json");
+  REQUIRE(without);
+  CHECK(*unsupported_reason(*without, problem, limits_of("80")) ==
+        "does not write the log-sum-exp (--lse)");
 }
 
 TEST_CASE("what a kernel cannot do is said in words") {

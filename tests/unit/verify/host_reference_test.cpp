@@ -53,6 +53,7 @@ TEST_CASE("two keys, worked out by hand") {
   CHECK(row.values[3] == Approx(3 - 4 * p));
   CHECK(row.score_magnitude == Approx(1));
   CHECK(row.value_magnitude == Approx(3));
+  CHECK(row.lse == Approx(std::log(std::exp(1.0) + 1)));
 }
 
 TEST_CASE("the causal mask is aligned bottom-right, and rows that see nothing are zero") {
@@ -64,6 +65,7 @@ TEST_CASE("the causal mask is aligned bottom-right, and rows that see nothing ar
   CHECK(visible_keys(tall, 3) == 1);
   const HostInputs inputs = make_inputs(tall, {});
   for (const double x : attention_row(tall, inputs, {0, 0, 2}).values) CHECK(x == 0);
+  CHECK(attention_row(tall, inputs, {0, 0, 2}).lse == -HUGE_VAL);
   // The row that sees one key returns that key's value.
   std::uint16_t first = 0;
   std::memcpy(&first, inputs.v.data(), 2);
@@ -100,14 +102,42 @@ TEST_CASE("a right reference passes, a slightly wrong one is an error that says 
     problem.mask = mask;
     const HostInputs inputs = make_inputs(problem, {Distribution::kOutliers, 5});
     std::vector<float> reference = exact(problem, inputs);
-    CHECK(validate_reference(problem, inputs, reference, 1));
+    CHECK(validate_reference(problem, inputs, {reference}, 1));
     for (std::size_t i = 39 * 32; i < 40 * 32; ++i)
       reference[i] += 0.01f;  // head 0, last row: always sampled
-    const Status status = validate_reference(problem, inputs, reference, 1);
+    const Status status = validate_reference(problem, inputs, {reference}, 1);
     REQUIRE_FALSE(status);
     CHECK(status.error().kind == ErrorKind::kDevice);
     CHECK(status.error().message.find("head 0, row 39") != std::string::npos);
     reference[39 * 32] = std::nanf("");
-    CHECK_FALSE(validate_reference(problem, inputs, reference, 1));
+    CHECK_FALSE(validate_reference(problem, inputs, {reference}, 1));
+  }
+}
+
+TEST_CASE("a reference's log-sum-exps are checked when the problem wants them") {
+  const Problem problem{.heads = 2,
+                        .kv_heads = 2,
+                        .seq_q = 20,
+                        .seq_kv = 18,
+                        .head_dim = 32,
+                        .mask = Mask::kCausal,
+                        .lse = true};
+  const HostInputs inputs = make_inputs(problem, {Distribution::kLargeLogits, 5});
+  const std::vector<float> out = exact(problem, inputs);
+  std::vector<float> right;
+  for (std::int64_t row = 0; row < problem.rows(); ++row) {
+    const OutputRow where{0, row / problem.seq_q, row % problem.seq_q};
+    right.push_back(static_cast<float>(attention_row(problem, inputs, where).lse));
+  }
+  CHECK(validate_reference(problem, inputs, {out, right}, 1));
+  std::vector<float> wrong = right;
+  wrong[19] += 0.01f;  // head 0, last row: always sampled
+  const Status status = validate_reference(problem, inputs, {out, wrong}, 1);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message.find("head 0, row 19, the log-sum-exp is ") != std::string::npos);
+  for (const float nothing : {0.0f, std::nanf("")}) {  // row 0 sees no key
+    wrong = right;
+    wrong[0] = nothing;
+    CHECK_FALSE(validate_reference(problem, inputs, {out, wrong}, 1));
   }
 }

@@ -1,0 +1,97 @@
+// mma_products.cuh - a warp's two products of attention: scores from Q and K, output from weights
+// and V, operands by ldmatrix from swizzled tiles.
+#pragma once
+
+#include "common/mma.cuh"
+#include "common/mma_softmax.cuh"
+#include "common/swizzled_tile.cuh"
+
+constexpr int kDSteps = HEAD_DIM / 16;  // mma steps over the head dimension
+constexpr int kDTiles = HEAD_DIM / 8;   // 8-column tiles of the output
+
+/// A lane's ldmatrix addresses in a tile of K. The two registers of a right operand must be
+/// neighbours: the matrices come as (keys 0-7, half 0), (0-7, 1), (8-15, 0), (8-15, 1).
+DEVICE Fragments key_fragments(u32 tile, int lane) {
+  return fragments(tile, lane % 8 + lane / 16 * 8, lane / 8 % 2);
+}
+
+/// The same in a tile of Q, or of V, which is transposed on the way: (rows 0-7, half 0), (8-15, 0),
+/// (0-7, 1), (8-15, 1).
+DEVICE Fragments row_fragments(u32 tile, int lane) { return fragments(tile, lane % 16, lane / 16); }
+
+/// A warp's rows of Q as left operands: held in registers, or read anew from shared memory.
+template <int kM, bool kHeld>
+struct QueryRows;
+
+template <int kM>
+struct QueryRows<kM, false> {
+  Fragments rows;
+  DEVICE explicit QueryRows(const Fragments& rows_) : rows(rows_) {}
+  DEVICE void left(u32 (&operand)[4], int m, int step) const {
+    ldmatrix_x4(operand, rows.at(16 * m, step));
+  }
+};
+
+template <int kM>
+struct QueryRows<kM, true> {
+  u32 held[kM][kDSteps][4];
+  DEVICE explicit QueryRows(const Fragments& rows) {
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+#pragma unroll
+      for (int step = 0; step < kDSteps; ++step) ldmatrix_x4(held[m][step], rows.at(16 * m, step));
+    }
+  }
+  DEVICE void left(u32 (&operand)[4], int m, int step) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) operand[i] = held[m][step][i];
+  }
+};
+
+/// scores = Q K^T.
+template <bool kHeld, int kM, int kN>
+DEVICE void multiply_qk(Scores<kM, kN>& scores, const QueryRows<kM, kHeld>& q, const Fragments& k) {
+#pragma unroll
+  for (int m = 0; m < kM; ++m) {
+#pragma unroll
+    for (int n = 0; n < kN; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) scores.at[m][n][i] = 0.0f;
+    }
+  }
+#pragma unroll
+  for (int step = 0; step < kDSteps; ++step) {
+    u32 left[kM][4];
+#pragma unroll
+    for (int m = 0; m < kM; ++m) q.left(left[m], m, step);
+#pragma unroll
+    for (int n = 0; n < kN; n += 2) {
+      u32 right[4];
+      ldmatrix_x4(right, k.at(8 * n, step));
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        mma_16x8x16(scores.at[m][n], left[m], right[0], right[1]);
+        mma_16x8x16(scores.at[m][n + 1], left[m], right[2], right[3]);
+      }
+    }
+  }
+}
+
+/// out += weights V.
+template <int kM, int kN>
+DEVICE void multiply_pv(State<kM, kDTiles>& state, const Weights<kM, kN>& weights,
+                        const Fragments& v) {
+#pragma unroll
+  for (int step = 0; step < kN / 2; ++step) {
+#pragma unroll
+    for (int d = 0; d < kDSteps; ++d) {
+      u32 right[4];
+      ldmatrix_x4_trans(right, v.at(16 * step, d));
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        mma_16x8x16(state.out[m][2 * d], weights.at[m][step], right[0], right[1]);
+        mma_16x8x16(state.out[m][2 * d + 1], weights.at[m][step], right[2], right[3]);
+      }
+    }
+  }
+}

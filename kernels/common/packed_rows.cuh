@@ -1,0 +1,27 @@
+// packed_rows.cuh - a row of the query heads that a block packs together to its place in q, out and
+// lse.
+#pragma once
+
+#include "common/problem.cuh"
+
+/// kPack query heads of one key/value head form a packed head, its rows one position after the
+/// other: row r is position r / kPack of head r % kPack. A tile of them reads keys and values once
+/// for all heads, and under a causal mask its rows differ by less. With 1, rows and heads are the
+/// problem's own.
+template <int kPack>
+struct PackedRows {
+  static_assert(kHeadGroup % kPack == 0, "the heads of a pack share one key/value head");
+  static constexpr int kHeads = BATCH * HEADS / kPack;
+  static constexpr int kRows = SEQ_Q * kPack;  // of a packed head
+
+  DEVICE static int position(int row) { return row / kPack; }
+  DEVICE static int kv_head(int head) { return head * kPack / kHeadGroup; }
+
+  /// Rows from the packed head's first one in memory, where its heads lie one behind the other.
+  DEVICE static i64 place(int row) {
+    if constexpr (kPack == 1) return row;
+    return static_cast<i64>(row % kPack) * SEQ_Q + row / kPack;
+  }
+  /// The packed head's first row in memory, counted over all heads.
+  DEVICE static i64 first_place(int head) { return static_cast<i64>(head) * kRows; }
+};

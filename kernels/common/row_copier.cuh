@@ -1,0 +1,43 @@
+// row_copier.cuh - rows of HEAD_DIM elements to a swizzled tile by some of a block's threads, as
+// few as one warp.
+#pragma once
+
+#include "common/swizzled_tile.cuh"
+
+/// One of kWorkers threads' part in copying a tile, as in Copier of swizzled_tile.cuh. Where they
+/// copy only 4 rows in a pass, the swizzle of the next pass differs from that of the first by one
+/// bit: an exclusive or of the address.
+template <int kWorkers>
+struct RowCopier {
+  static constexpr int kCopyRows = kWorkers / kSwizzleWays;
+  static_assert((kCopyRows & (kCopyRows - 1)) == 0, "rows of two passes differ in other bits");
+  int row;
+  u32 to;    // shared address of its first chunk, in a tile at `shared`, a multiple of 128
+  int from;  // elements from the tensor's first row
+
+  DEVICE RowCopier(u32 shared, int worker) {
+    row = worker / kSwizzleWays;
+    to = shared + chunk_offset(row, worker % kSwizzleWays);
+    from = row * HEAD_DIM + worker % kSwizzleWays * 8;
+  }
+
+  /// Copies kCount rows to `tile` bytes after `shared`; `source` is the first of them plus `from`.
+  /// Rows from `rows_left` on become zeros when kMayEnd, and are not read.
+  template <int kCount, bool kMayEnd>
+  DEVICE void copy(int tile, const elem* source, int rows_left) const {
+#pragma unroll
+    for (int pass = 0; pass < kCount; pass += kCopyRows) {
+      if (kCount % kCopyRows != 0 && row + pass >= kCount) break;
+#pragma unroll
+      for (int chunk = 0; chunk < kChunks; chunk += kSwizzleWays) {
+        const u32 target = (to ^ (swizzle(pass) * 16)) + tile + pass * kRowBytes + chunk * 16;
+        const elem* piece = source + pass * HEAD_DIM + chunk * 8;
+        if constexpr (kMayEnd) {
+          cp_async_16_or_zero(target, piece, row + pass < rows_left);
+        } else {
+          cp_async_16(target, piece);
+        }
+      }
+    }
+  }
+};
