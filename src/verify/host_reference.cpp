@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include "base/parallel.hpp"
+#include "verify/compare.hpp"
 
 namespace fatune {
 namespace {
@@ -57,11 +58,10 @@ double fp32_lse_limit(const Problem& problem, const HostRow& row) {
 
 Error wrong_reference(const OutputRow& where, const std::string& what, double got, double want,
                       double limit) {
-  return device_error("the reference kernel is wrong: batch " + std::to_string(where.batch) +
-                      ", head " + std::to_string(where.head) + ", row " +
-                      std::to_string(where.row) + ", " + what + " is " + number(got) +
-                      ", fp64 on the host gives " + number(want) + " (limit " + number(limit) +
-                      "); nothing can be checked against it");
+  return device_error(
+      "the reference kernel is wrong: " + describe_row({where.batch, where.head, where.row}) +
+      ", " + what + " is " + number(got) + ", fp64 on the host gives " + number(want) + " (limit " +
+      number(limit) + "); nothing can be checked against it");
 }
 
 Status check_row(const Problem& problem, const OutputRow& where, const HostRow& expected,
