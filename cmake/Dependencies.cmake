@@ -1,7 +1,8 @@
 # Dependencies.cmake - finds each third-party library, or fetches it; code links to fatune::<name>.
 #
 # Found first: the packages of Debian 12 and Ubuntu 24.04 (tools/bootstrap.sh installs them), the
-# oldest versions being CLI11 2.1.2, nlohmann_json 3.11.2, spdlog 1.10 with fmt 9.1, muParser 2.3.3.
+# oldest versions being CLI11 2.1.2, nlohmann_json 3.11.2, spdlog 1.10 with fmt 9.1, muParser 2.3.3,
+# Eigen 3.4.
 # Fetched second: release archives, pinned by their SHA-256.
 
 include(FetchContent)
@@ -91,6 +92,23 @@ if(FATUNE_PORTABLE)
 else()
   target_link_libraries(fatune_fmt INTERFACE fmt::fmt)
   target_link_libraries(fatune_spdlog INTERFACE spdlog::spdlog)
+endif()
+
+# Eigen is headers alone: the archive's own project, with its tests, stays out of the build.
+FetchContent_Declare(Eigen3 SYSTEM
+  URL https://gitlab.com/libeigen/eigen/-/archive/3.4.0/eigen-3.4.0.tar.gz
+  URL_HASH SHA256=8586084f71f9bde545ee7fa6d00288b264a2b7ac3607b974e54d13e7162c1c72
+  SOURCE_SUBDIR cmake
+  FIND_PACKAGE_ARGS 3.4 CONFIG)
+FetchContent_MakeAvailable(Eigen3)
+add_library(fatune_eigen INTERFACE)
+add_library(fatune::eigen ALIAS fatune_eigen)
+if(TARGET Eigen3::Eigen)
+  target_link_libraries(fatune_eigen INTERFACE Eigen3::Eigen)
+elseif(EXISTS "${eigen3_SOURCE_DIR}/Eigen/Dense")
+  target_include_directories(fatune_eigen SYSTEM INTERFACE ${eigen3_SOURCE_DIR})
+else()
+  fatune_require_target(Eigen3::Eigen "Eigen 3.4 or newer")
 endif()
 
 find_package(OpenSSL 3.0 COMPONENTS Crypto)

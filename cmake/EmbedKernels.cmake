@@ -16,6 +16,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   fatune_find_embedded(external_files configs/external *.json)
   fatune_find_embedded(helper_files src/baseline *.py)
   fatune_find_embedded(recorded_files configs/recorded *.jsonl.gz)
+  fatune_find_embedded(known_files configs/known *.json)
 
   set(embedded_list ${CMAKE_CURRENT_BINARY_DIR}/embedded_files.cmake)
   set(embedded_source ${CMAKE_CURRENT_BINARY_DIR}/embedded.cpp)
@@ -26,13 +27,14 @@ set(config_files "@config_files@")
 set(external_files "@external_files@")
 set(helper_files "@helper_files@")
 set(recorded_files "@recorded_files@")
+set(known_files "@known_files@")
 ]])
   add_custom_command(
     OUTPUT ${embedded_source}
     COMMAND ${CMAKE_COMMAND} -DLIST=${embedded_list} -DOUTPUT=${embedded_source}
             -P ${CMAKE_CURRENT_LIST_FILE}
     DEPENDS ${kernel_files} ${config_files} ${external_files} ${helper_files} ${recorded_files}
-            ${embedded_list} ${CMAKE_CURRENT_LIST_FILE}
+            ${known_files} ${embedded_list} ${CMAKE_CURRENT_LIST_FILE}
     COMMENT "Embedding kernels and configs"
     VERBATIM)
   add_library(fatune_embedded STATIC ${embedded_source})
@@ -75,5 +77,6 @@ append_table(embedded_config_files configs/problems ${config_files})
 append_table(embedded_external_files configs/external ${external_files})
 append_table(embedded_helper_files src/baseline ${helper_files})
 append_table(embedded_recorded_files configs/recorded ${recorded_files})
+append_table(embedded_known_files configs/known ${known_files})
 string(APPEND code "\n}  // namespace fatune\n")
 file(WRITE ${OUTPUT} "${code}")

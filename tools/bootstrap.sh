@@ -56,7 +56,7 @@ want_build_packages() {
   want_command cmake cmake
   want_command ninja ninja-build
   local package
-  for package in libcli11-dev libfmt-dev libmuparser-dev libspdlog-dev libssl-dev \
+  for package in libcli11-dev libeigen3-dev libfmt-dev libmuparser-dev libspdlog-dev libssl-dev \
                  nlohmann-json3-dev zlib1g-dev; do
     want_package "$package"
   done

@@ -1,23 +1,34 @@
 #!/usr/bin/env python3
 """Copies what tools/evidence.sh measured to where it is committed.
 
-    collect_results.py EVIDENCE DEVICE       EVIDENCE: evidence.sh's OUT; DEVICE: the folder's name below results/, say h200
+    collect_results.py EVIDENCE DEVICE [OUT]     EVIDENCE: evidence.sh's OUT, or a copy of it, which then is named, too; DEVICE: the folder's name below results/, say h200
 """
+import gzip
 import json
 import pathlib
 import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-RUNS = {"mission": "mission", "long": "long", "exhaustive": "kernels", "suite-mission": "suite-mission", "suite-fa3": "suite-fa3", "suite-decode": "suite-decode"}
+RUNS = {"mission": "mission", "long": "long", "exhaustive": "kernels", "suite-mission": "suite-mission", "suite-fa3": "suite-fa3", "suite-decode": "suite-decode",
+        "exhaustive-wide": "space-wide", "exhaustive-small": "space-small"}
+OPTIONAL_RUNS = {"exhaustive-single": "space-single", "exhaustive-long": "space-long", "suite-mission-60": "suite-mission-60"}  # not measured every time
 RECORDED = "exhaustive"  # whose journal stands in for a GPU
 DOCUMENTS = ["selftest.json", "gate-1.json", "gate-2.json", "gate-tie-1.json", "gate-tie-2.json", "bench-1.json", "bench-2.json", "profile-mission.json",
              "profile-long.json", "profile-hybrid.json", "sanitize.json", "times.txt", "date.txt"]
 
 
-def copy_run(source, target, text):
+def copy_journal(source, target, folder):
+    """Sources of warm starts are named as seen from the evidence's folder."""
+    with gzip.open(source, "rt") as old, open(target, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as new:
+        for line in old:
+            new.write(line.replace(folder, "").encode())
+
+
+def copy_run(source, target, text, folder):
     target.mkdir(parents=True, exist_ok=True)
-    shutil.copy(source / "best.json", target / "best.json")
+    text_of_best = (source / "best.json").read_text()
+    (target / "best.json").write_text(text_of_best.replace(folder, ""))
     best = json.loads((target / "best.json").read_text())
     (target / "command.txt").write_text(best["command"] + "\n")
     lines = [line.rstrip().replace(f" {source.name}/", f" runs/{target.name}/") for line in text.read_text().splitlines()]
@@ -27,14 +38,20 @@ def copy_run(source, target, text):
 def main():
     evidence, device = pathlib.Path(sys.argv[1]), sys.argv[2]
     results = ROOT / "results" / device
-    for run, name in RUNS.items():
-        copy_run(evidence / run, results / name, evidence / (run + ".txt"))
+    folder = sys.argv[3].rstrip("/") + "/" if len(sys.argv) > 3 else str(evidence.resolve()) + "/"
+    runs = RUNS | {run: name for run, name in OPTIONAL_RUNS.items() if (evidence / run / "best.json").exists()}
+    for run, name in runs.items():
+        copy_run(evidence / run, results / name, evidence / (run + ".txt"), folder)
         journal = ROOT / "configs" / "recorded" / f"{device}-mission.jsonl.gz" if run == RECORDED else results / name / "journal.jsonl.gz"
-        shutil.copy(evidence / run / "journal.jsonl.gz", journal)
+        copy_journal(evidence / run / "journal.jsonl.gz", journal, folder)
         if (evidence / run / "suite.json").exists():
             shutil.copy(evidence / run / "suite.json", results / f"{name}.json")
     for document in DOCUMENTS:
         shutil.copy(evidence / document, results / document)
+    winners = results / "sanitize"
+    winners.mkdir(exist_ok=True)
+    for verdict in sorted(evidence.glob("sanitize-*.json")):
+        shutil.copy(verdict, winners / verdict.name.removeprefix("sanitize-"))
 
 
 if __name__ == "__main__":

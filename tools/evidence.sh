@@ -15,7 +15,7 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-fa3 suite-decode)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode exhaustive-wide exhaustive-small exhaustive-single exhaustive-long suite-mission-60)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -36,6 +36,21 @@ sweep() {
   else
     timed "$name" "$fatune" sweep "$@" --out "$name" --cache "$cache/${CACHE:-$name}" "${externals[@]}"
   fi
+}
+
+whole_space() { sweep "exhaustive-$1" --shape "$2" --kernel fa_mma,fa_wgmma --strategy exhaustive --baselines none; }
+
+sanitize_winners() {  # of a suite, one after another; one file each
+  local suite=$1 name
+  mkdir -p winners
+  python3 - "$suite" <<'PY'
+import json, sys
+for problem in json.load(open(f"{sys.argv[1]}/best.json"))["problems"]:
+    json.dump(problem, open(f"winners/{problem['name']}.json", "w"))
+PY
+  for name in winners/*.json; do
+    json "sanitize-$(basename "$name" .json)" verify --config "$name" --sanitize
+  done
 }
 
 torch=torch:flash,torch:cudnn,torch:efficient,torch:math
@@ -60,9 +75,15 @@ run_step() {
       for name in mission long; do json profile-$name profile --config "$name/best.json"; done
       json profile-hybrid profile --kernel hybrid_qkt --shape 4,8,512,64 ;;
     sanitize) json sanitize verify --config mission/best.json --sanitize ;;
+    sanitize-suite) sanitize_winners suite-mission ;;
     suite-mission) sweep suite-mission --suite mission --budget 240 --baselines $rivals,external:fa3 ;;
     suite-fa3) sweep suite-fa3 --suite fa3 --budget 40 --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
     suite-decode) sweep suite-decode --suite decode --budget 80 --baselines cudnn,torch:flash ;;
+    exhaustive-wide) whole_space wide 4,8,512,128 ;;
+    exhaustive-small) whole_space small 2,8,128,64 ;;
+    exhaustive-single) whole_space single 1,8,512,64 ;;
+    exhaustive-long) whole_space long 1,8,4096,64 ;;
+    suite-mission-60) sweep suite-mission-60 --suite mission --budget 60 --no-warm-start --baselines cudnn,torch:flash ;;
     *) echo "evidence.sh: there is no step '$1'" >&2; exit 2 ;;
   esac
 }

@@ -1,4 +1,5 @@
-// checks.cu - memory to findings: bytes that differ from a pattern, and a checksum; swaps memory.
+// checks.cu - memory to findings: bytes that differ from a pattern, and a checksum; swaps memory,
+// at once or late.
 // Not an attention kernel: compiled by itself, without macros, and launched around every candidate.
 
 using u8 = unsigned char;
@@ -37,7 +38,7 @@ extern "C" __global__ void check_sum(const u8* data, u64 bytes, u64* findings) {
 }
 
 /// Exchanges two stretches of memory that do not overlap.
-extern "C" __global__ void swap_memory(u8* a, u8* b, u64 bytes) {
+__device__ void exchange(u8* a, u8* b, u64 bytes) {
   const u64 words = bytes / 4;
   const u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
   const u64 first = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -53,5 +54,33 @@ extern "C" __global__ void swap_memory(u8* a, u8* b, u64 bytes) {
     const u8 byte = a[i];
     a[i] = b[i];
     b[i] = byte;
+  }
+}
+
+extern "C" __global__ void swap_memory(u8* a, u8* b, u64 bytes) { exchange(a, b, bytes); }
+
+struct Stretch {
+  u8 *a, *b;
+  u64 bytes;
+};
+
+/// Lets the kernel behind it on the stream begin, and only `nanoseconds` later exchanges the three
+/// pairs of inputs and fills the output: who does not wait for its end reads and writes too early.
+extern "C" __global__ void exchange_late(Stretch q, Stretch k, Stretch v, u8* out, u64 out_bytes,
+                                         unsigned pattern, u64 nanoseconds) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+  u64 begin, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin)::"memory");
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  } while (now - begin < nanoseconds);
+  exchange(q.a, q.b, q.bytes);
+  exchange(k.a, k.b, k.bytes);
+  exchange(v.a, v.b, v.bytes);
+  const u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+  for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < out_bytes; i += step) {
+    out[i] = static_cast<u8>(pattern);
   }
 }

@@ -5,6 +5,7 @@
 // (PACK_GQA), and walks over the keys in tiles of BLOCK_N. Its warps form KV_GROUPS groups; a
 // group's warps divide the rows among them, and each group takes its own share of the keys of every
 // tile. Formulas and layouts are derived in notes.md.
+#include "common/launch.cuh"
 #include "common/mma_epilogue.cuh"
 #include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"
@@ -221,6 +222,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
   const Visits visits = visits_of(place.block_row);
 
   const BlockCopier copier(base);
+  wait_for_work_in_front();
+  let_work_behind_begin();
   load_queries(copier, q, place);
   const i64 kv_offset = Rows::kv_head(place.head) * (i64{SEQ_KV} * HEAD_DIM) + copier.from;
   const Pipeline pipeline{copier, k, v, kv_offset, visits.count};

@@ -5,6 +5,7 @@
 // once. fa_split: one block owns BLOCK_M packed rows and one of SPLITS slices of the keys; its
 // warps form KV_GROUPS groups, each with a ring of its own in shared memory, which runs without
 // barriers among them. fa_split_combine: SPLITS partial rows become one. notes.md has the layouts.
+#include "common/launch.cuh"
 #include "common/lse.cuh"
 #include "common/mma_epilogue.cuh"
 #include "common/mma_products.cuh"
@@ -242,6 +243,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
   const int thread = static_cast<int>(threadIdx.x);
   const RowCopier<kThreads> q_copier(base, thread);
   const i64 first_row = i64{place.head} * kRows + place.block_row;
+  wait_for_work_in_front();
+  let_work_behind_begin();
   q_copier.copy<BLOCK_M, kRaggedRows>(0, q + (first_row * HEAD_DIM + q_copier.from),
                                       kRows - place.block_row);
 
@@ -342,8 +345,7 @@ DEVICE Share add_splits(const float4* out, const float2* stats, int part) {
 }
 
 extern "C" __global__ void __launch_bounds__(kCombineThreads)
-    fa_split_combine(const float* __restrict__ partial, const float2* __restrict__ stats,
-                     elem* __restrict__ out, float* __restrict__ lse) {
+    fa_split_combine(const float* partial, const float2* stats, elem* out, float* lse) {
   extern __shared__ __align__(128) u8 shared[];
   Share* const shares = reinterpret_cast<Share*>(shared);
   const int thread = static_cast<int>(threadIdx.x);
@@ -353,6 +355,7 @@ extern "C" __global__ void __launch_bounds__(kCombineThreads)
   const bool inside = kAllRows % COMBINE_ROWS == 0 || row < kAllRows;
 
   Share share{};
+  wait_for_work_in_front();
   if (inside) {
     const float4* const quads = reinterpret_cast<const float4*>(partial);
     share = add_splits(quads + (row * SPLITS * kQuads + quad), stats + row * SPLITS, part);

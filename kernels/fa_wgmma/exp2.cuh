@@ -16,8 +16,26 @@ DEVICE float polynomial_exp2(float x) {
   return __uint_as_float(__float_as_uint(power) + (__float_as_uint(shifted) << 23));
 }
 
-/// Scores become weights 2^(kScale * (score - peak)) and are summed; EXP_FMA of 16 by polynomial.
-template <bool kMasked, int kN, int kD>
+/// A row's weights of a tile, added in pairs, pairs of pairs and so on: no sum waits for a chain of
+/// others, nor the exponentials of a warp that has its turn alone for the sums.
+template <int kN>
+DEVICE float sum_in_pairs(const Scores<1, kN>& weights, int half) {
+  float sums[kN];
+#pragma unroll
+  for (int n = 0; n < kN; ++n) {
+    sums[n] = weights.at[0][n][2 * half] + weights.at[0][n][2 * half + 1];
+  }
+#pragma unroll
+  for (int step = 1; step < kN; step *= 2) {
+#pragma unroll
+    for (int n = 0; n + step < kN; n += 2 * step) sums[n] += sums[n + step];
+  }
+  return sums[0];
+}
+
+/// Scores become weights 2^(kScale * (score - peak)) and are summed, kInPairs or one after another;
+/// EXP_FMA of 16 by polynomial.
+template <bool kMasked, bool kInPairs, int kN, int kD>
 DEVICE void weigh_mixed(State<1, kD>& state, Scores<1, kN>& scores) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -31,8 +49,9 @@ DEVICE void weigh_mixed(State<1, kD>& state, Scores<1, kN>& scores) {
         const bool polynomial = (4 * n + i) * EXP_FMA % 16 < EXP_FMA;
         const float weight = polynomial ? polynomial_exp2(power) : fast_exp2(power);
         scores.at[0][n][i] = weight;
-        state.sum[0][half] += weight;
+        if (!kInPairs) state.sum[0][half] += weight;
       }
     }
+    if (kInPairs) state.sum[0][half] += sum_in_pairs(scores, half);
   }
 }

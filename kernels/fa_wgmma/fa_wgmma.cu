@@ -21,6 +21,7 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   if (CLUSTER > 1) cluster_arrive();
   loader.open(item_at(first));
   __syncthreads();
+  let_work_behind_begin();
   if (threadIdx.x == kThreads - 32) loader.fill(item_at(first));
   __syncwarp();
   if (LOADER != LOADER_SELF && warpgroup == kConsumers) {

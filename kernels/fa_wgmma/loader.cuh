@@ -1,6 +1,7 @@
 // loader.cuh - brings Q and the tiles of K and V by tensor copies, the latter through rings.
 #pragma once
 
+#include "common/launch.cuh"
 #include "common/tma.cuh"
 #include "fa_wgmma/memory.cuh"
 #include "fa_wgmma/work.cuh"
@@ -42,11 +43,15 @@ struct Loader {
   const TensorMap& map_k;
   const TensorMap& map_v;
 
-  DEVICE void load_q(const Item& item) const {
-    constexpr int kBytes = kPositions * 128;  // of a box of one head
-    mbarrier_expect(memory.q_here(), Memory::kQBytes);
-    const BoxStart from{0, item.row, item.head % HEADS, item.head / HEADS};
-    tensor_copy_boxes<kPack * kBytes, HEAD_DIM>(memory.q(), map_q, from, memory.q_here());
+  /// The 64 rows of a row block, which are of one head, or of several from their first positions
+  /// on.
+  DEVICE void load_q(const Item& item, int row_block) const {
+    const int head = item.head % HEADS + row_block * 64 / kPositions;
+    const BoxStart from{0, item.row + row_block * 64 % kPositions, head, item.head / HEADS};
+    const u32 here = memory.q_here(row_block);
+    mbarrier_expect(here, Memory::kQBytes / kRowBlocks);
+    tensor_copy_boxes<BLOCK_M * 128, HEAD_DIM>(memory.q() + row_block * 64 * 128, map_q, from,
+                                               here);
   }
   DEVICE void load(const TensorMap& map, u32 to, u32 here, const Item& item, int visit) const {
     const int kv_head = item.head % HEADS / kHeadGroup;
@@ -55,16 +60,18 @@ struct Loader {
     tensor_copy_boxes<BLOCK_N * 128, HEAD_DIM>(to, map, from, here);
   }
 
-  /// Makes the barriers and starts the copies that the first products wait for. A barrier and a
+  /// Makes the barriers, waits for the work in front, and starts the copies that the first products
+  /// wait for. A barrier and a
   /// copy are asked for by one thread of a warp at an address that the compiler knows, or they cost
   /// a loop over the warp's lanes: hence one thread, and no index that depends on it.
   DEVICE void open(const Item& item) const {
     if (threadIdx.x == 0) {
-      mbarrier_init(memory.q_here(), 1);
+      mbarrier_init(memory.q_here(0), 1);
       mbarrier_init(memory.k_here(0), 1);
       mbarrier_init_fence();
+      wait_for_work_in_front();
       if (item.visits > 0) {
-        load_q(item);
+        load_q(item, 0);
         load(map_k, memory.k(0), memory.k_here(0), item, 0);
       }
     }
@@ -73,6 +80,9 @@ struct Loader {
 
   /// By one thread, after `open` and a barrier of the block: fills the rings.
   DEVICE void fill(const Item& item) const {
+    if (item.visits == 0) return;
+#pragma unroll
+    for (int row_block = 1; row_block < kRowBlocks; ++row_block) load_q(item, row_block);
 #pragma unroll
     for (int slot = 0; slot < kStages; ++slot) {
       if (slot >= item.visits) return;
@@ -98,6 +108,10 @@ struct Loader {
 
  private:
   DEVICE void make_other_barriers() const {
+#pragma unroll
+    for (int row_block = 1; row_block < kRowBlocks; ++row_block) {
+      mbarrier_init(memory.q_here(row_block), 1);
+    }
     if (kPersistent) mbarrier_init(memory.q_free(), 4 * kConsumers);
 #pragma unroll
     for (int slot = 0; slot < kStages; ++slot) {
@@ -117,7 +131,8 @@ struct Loader {
     const int slot = at.turn % kStages;
     if (at.nth > 0 && at.visit == 0) {
       mbarrier_wait(memory.q_free(), (at.nth + 1) % 2);
-      load_q(at.item);
+#pragma unroll
+      for (int row_block = 0; row_block < kRowBlocks; ++row_block) load_q(at.item, row_block);
     }
     if (!opened(at)) {
       wait_free(memory.k_free(slot), at.turn);

@@ -28,7 +28,7 @@ struct Memory {
   static constexpr int kRows = kPersistent ? kWeights + kConsumers * kWeightBytes : 0;
   static constexpr int kStats = kWeights + kConsumers * kWeightBytes + kRowBytes;
   static constexpr int kBarriers = kStats + kStatBytes;
-  static constexpr int kBytes = kBarriers + 8 * (2 + 4 * kStages);
+  static constexpr int kBytes = kBarriers + 8 * (1 + kRowBlocks + 4 * kStages);
   u32 base;
 
   DEVICE u32 q() const { return base; }
@@ -40,10 +40,10 @@ struct Memory {
   DEVICE u32 stats() const { return base + kStats; }
 
   DEVICE u32 barrier(int index) const { return base + kBarriers + 8 * index; }
-  DEVICE u32 q_here() const { return barrier(0); }
-  DEVICE u32 q_free() const { return barrier(1); }
-  DEVICE u32 k_here(int slot) const { return barrier(2 + slot); }
-  DEVICE u32 v_here(int slot) const { return barrier(2 + kStages + slot); }
-  DEVICE u32 k_free(int slot) const { return barrier(2 + 2 * kStages + slot); }
-  DEVICE u32 v_free(int slot) const { return barrier(2 + 3 * kStages + slot); }
+  DEVICE u32 q_here(int row_block) const { return barrier(row_block); }
+  DEVICE u32 q_free() const { return barrier(kRowBlocks); }
+  DEVICE u32 k_here(int slot) const { return barrier(kRowBlocks + 1 + slot); }
+  DEVICE u32 v_here(int slot) const { return barrier(kRowBlocks + 1 + kStages + slot); }
+  DEVICE u32 k_free(int slot) const { return barrier(kRowBlocks + 1 + 2 * kStages + slot); }
+  DEVICE u32 v_free(int slot) const { return barrier(kRowBlocks + 1 + 3 * kStages + slot); }
 };

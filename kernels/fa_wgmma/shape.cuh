@@ -48,6 +48,7 @@ static_assert(HEAD_DIM % 32 == 0 && HEAD_DIM >= 64,
               "columns come in boxes of 64, half one the last");
 static_assert(kDTiles % kParts == 0, "each part finishes as many columns");
 static_assert(kPositions % 16 == 0 && BLOCK_M % kPack == 0, "16 rows of a warp are of one head");
+static_assert(kPositions % 64 == 0 || 64 % kPositions == 0, "a copy brings 64 rows in one box");
 static_assert(!PINGPONG || (kRowBlocks > 1 && KEY_PARTS == 1), "turns are taken by different rows");
 static_assert(LOADER != LOADER_SELF || kResident, "a warpgroup that computes cannot refill slots");
 static_assert(!kPersistent || kParts == 1, "slots go to the parts of one item in turn");

@@ -69,7 +69,7 @@ struct Worker {
     asm("" : "+r"(left));
     if (left <= 0) return;
     start_turns();
-    mbarrier_wait(memory.q_here(), q_parity);
+    mbarrier_wait(memory.q_here(row_block), q_parity);
     if (first) fall_behind();
     if constexpr (kOverlap) {
       attend_behind();
@@ -175,7 +175,7 @@ struct Worker {
   /// Scores become weights, still in f32. True when the output must be multiplied by `shrink`.
   DEVICE bool soften() {
     const bool rises = raise_peak();
-    weigh_mixed<kUnseen>(state, scores);
+    weigh_mixed<kUnseen, PINGPONG != 0>(state, scores);
     return rises;
   }
 
@@ -183,18 +183,22 @@ struct Worker {
   /// the order of the floats, those of negative ones below them: while the limit is positive, whole
   /// numbers decide it, three an instruction.
   DEVICE bool stays_below() const {
-    bool rises = false;
+    // Two chains a row: a lone warp would wait for the result of one before each step of it.
+    int top[2][2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float limit = state.peak[0][half] + kLazyRise;
-      int top = __float_as_int(scores.at[0][0][2 * half]);
 #pragma unroll
       for (int n = 0; n < kNTiles; ++n) {
-        top = max(max(top, __float_as_int(scores.at[0][n][2 * half])),
-                  __float_as_int(scores.at[0][n][2 * half + 1]));
+        const int left = __float_as_int(scores.at[0][n][2 * half]);
+        const int right = __float_as_int(scores.at[0][n][2 * half + 1]);
+        int& chain = top[half][n % 2];
+        chain = n < 2 ? max(left, right) : max(max(chain, left), right);
       }
-      rises = rises || limit < 0.0f || top > __float_as_int(limit);
     }
+    const float limit[2] = {state.peak[0][0] + kLazyRise, state.peak[0][1] + kLazyRise};
+    const bool rises =
+        fminf(limit[0], limit[1])<0.0f | max(top[0][0], top[0][1])> __float_as_int(limit[0]) |
+        max(top[1][0], top[1][1]) > __float_as_int(limit[1]);
     return !__any_sync(0xffffffffu, rises);
   }
 

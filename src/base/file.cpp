@@ -54,6 +54,8 @@ Result<std::string> read_bytes(const fs::path& path) {
 
 // zlib's window size with 16 added asks for the gzip format.
 constexpr int kGzip = MAX_WBITS + 16;
+/// Some kilobytes of gzip can stand for gigabytes; no file of ours comes near this. Chosen.
+constexpr std::size_t kLargestUnpacked = std::size_t{1} << 30U;
 
 std::string gzip(std::string_view bytes) {
   z_stream stream{};
@@ -106,7 +108,7 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& where) {
   std::string out;
   std::array<unsigned char, 1 << 16> chunk;
   int state = Z_OK;
-  while (state == Z_OK) {
+  while (state == Z_OK && out.size() <= kLargestUnpacked) {
     if (stream.avail_in == 0) {
       const std::string_view part = bytes.substr(0, 1U << 30U);
       stream.next_in = reinterpret_cast<const Bytef*>(part.data());
@@ -122,6 +124,7 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& where) {
   }
   const std::string reason = stream.msg ? stream.msg : "it ends too early";
   inflateEnd(&stream);
+  if (out.size() > kLargestUnpacked) return file_error(where + ": unpacks to more than 1 GiB");
   if (state != Z_STREAM_END) return file_error(where + ": broken gzip data: " + reason);
   return out;
 }

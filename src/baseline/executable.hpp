@@ -57,6 +57,8 @@ class Executable {
   virtual std::span<const GuardedBuffer> scratch() const { return {}; }
   /// Whether it writes the log-sum-exp that a problem wants.
   virtual bool writes_lse() const { return false; }
+  /// Whether it is launched to begin before the work in front of it on the stream has ended.
+  virtual bool begins_early() const { return false; }
   virtual Result<Resources> resources() const { return Resources{}; }
   /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config tells it all.
   virtual std::string detail() const { return {}; }

@@ -12,10 +12,12 @@
 #include "cli/chosen.hpp"
 #include "cli/cubin_census.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/importance_text.hpp"
 #include "cli/open_pool.hpp"
 #include "cli/output.hpp"
 #include "compile/inert.hpp"
 #include "evaluate/device_evaluator.hpp"
+#include "evaluate/forecast.hpp"
 #include "report/table.hpp"
 
 namespace fatune::cli {
@@ -27,6 +29,8 @@ struct InspectArgs {
   std::string arch;
   bool inert = false;
   bool census = false;
+  std::string run;
+  bool importance = false;
 };
 
 /// What is inspected: a kernel and problem, and one config where the user gave one.
@@ -199,6 +203,22 @@ std::string launch_text(const LaunchPlan& plan) {
   return table.text();
 }
 
+/// What the launch will find on the device, with the compiled registers.
+std::string forecast_text(const Forecast& forecast) {
+  Table table({{"entry"},
+               {"blocks", Align::kRight},
+               {"resident a SM", Align::kRight},
+               {"bound by"},
+               {"occupancy", Align::kRight},
+               {"waves", Align::kRight}});
+  for (const StageForecast& stage : forecast.stages) {
+    table.add({stage.entry, std::to_string(stage.blocks), std::to_string(stage.resident_blocks),
+               std::string(stage.bound), percent(stage.occupancy, 0), fixed(stage.waves, 2)});
+  }
+  return table.text() + fixed(forecast.flops_per_byte, 0) +
+         " operations for each byte that the problem must move\n";
+}
+
 Json config_json(const Subject& subject, const LaunchPlan& plan, const Compiled& compiled) {
   Json entries = Json::object();
   for (const auto& [entry, resources] : compiled.entries) entries[entry] = to_json(resources);
@@ -209,6 +229,7 @@ Json config_json(const Subject& subject, const LaunchPlan& plan, const Compiled&
           {"config", to_json(*subject.config)},
           {"feasible", true},
           {"launch", to_json(plan)},
+          {"forecast", to_json(forecast(subject.problem, plan, subject.limits, &compiled))},
           {"compiled", compiled.ok},
           {"compile_problem", compiled.problem},
           {"cubin", compiled.cubin_hash},
@@ -242,17 +263,41 @@ Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
   } else {
     print(subject.kernel->manifest.name + " " + describe(*subject.config) + "\nat " +
           describe(subject.problem) + " on " + name(subject.limits.arch) + "\n\n" +
-          launch_text(plan));
+          launch_text(plan) + "\n" +
+          forecast_text(forecast(subject.problem, plan, subject.limits, &compiled)));
+    const std::string hopeless = compiled.ok ? hopeless_reason(compiled) : "";
     print(compiled.ok ? "\n" + resources_text(compiled)
                       : "\ncompile_error: " + compiled.problem + "\n" + compiled.log);
+    if (!hopeless.empty()) print("a search leaves it out: " + hopeless + "\n");
     if (args.census && compiled.ok) print("\n" + census_text(census));
   }
   return compiled.ok ? kDone : kAnswerIsNo;
 }
 
+Result<int> inspect_run(const InspectArgs& args) {
+  if (args.run.empty()) {
+    return usage_error("--importance: name a run's folder, a journal or another tuner's results");
+  }
+  if (!args.importance) {
+    return usage_error("'" + args.run + "' is for --importance; a config is --config FILE");
+  }
+  if (args.common.json) {
+    FATUNE_TRY(const Json result, inspect_importance_json(args.run));
+    print_json(result);
+  } else {
+    FATUNE_TRY(const std::string text, inspect_importance(args.run));
+    print(text);
+  }
+  return kDone;
+}
+
 int run(const InspectArgs& args) {
   auto settings = resolve(args.common);
   if (!settings) return fail(settings.error());
+  if (args.importance || !args.run.empty()) {
+    auto done = inspect_run(args);
+    return done ? *done : fail(done.error());
+  }
   auto subject = resolve_subject(args, *settings);
   if (!subject) return fail(subject.error());
   auto code = subject->config ? inspect_config(args, *settings, *subject)
@@ -264,6 +309,10 @@ int run(const InspectArgs& args) {
 
 Runner setup_inspect(CLI::App& command) {
   auto args = std::make_shared<InspectArgs>();
+  command.add_option("RUN", args->run,
+                     "With --importance: a run's folder, a journal or another tuner's results");
+  command.add_flag("--importance", args->importance,
+                   "Show what each parameter, and each pair, explains of the times in RUN");
   add_choice_options(command, args->choice);
   command.add_option("--arch", args->arch, "Architecture instead of the device's")
       ->type_name("sm_XX");

@@ -10,6 +10,7 @@
 #include "cli/catalog.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/t1_space.hpp"
 #include "compile/inert.hpp"
 #include "report/table.hpp"
 #include "space/lint.hpp"
@@ -24,6 +25,8 @@ struct KernelsArgs {
   bool static_only = false;
   bool all = false;
   CLI::App* lint = nullptr;
+  CLI::App* space = nullptr;
+  std::string space_file;
 };
 
 std::string join_names(const Manifest& manifest) {
@@ -174,6 +177,10 @@ int report_findings(const KernelsArgs& args, const std::vector<LintFinding>& fin
 int run(const KernelsArgs& args) {
   auto settings = resolve(args.common);
   if (!settings) return fail(settings.error());
+  if (args.space->parsed()) {
+    const auto shown = show_t1_space(args.space_file, *settings);
+    return shown ? *shown : fail(shown.error());
+  }
   auto catalog = load_catalog(*settings);
   if (!catalog) return fail(catalog.error());
   std::vector<KernelRef> kernels = *catalog;
@@ -207,6 +214,10 @@ Runner setup_kernels(CLI::App& command) {
   args->lint->add_flag("--static-only", args->static_only,
                        "Do not compile, so inert parameters are not found");
   add_common_options(*args->lint, args->common);
+  args->space = command.add_subcommand(
+      "space", "Count the configs of a space that a T1 file of another tuner declares");
+  args->space->add_option("FILE", args->space_file, "T1 input file")->required();
+  add_common_options(*args->space, args->common);
   return [args] { return run(*args); };
 }
 

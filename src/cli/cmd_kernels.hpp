@@ -1,5 +1,5 @@
 // cmd_kernels.hpp - `fatune kernels`: what can be tuned; `kernels lint` checks manifests and
-// templates.
+// templates, `kernels space` counts a T1 file's configs.
 #pragma once
 
 #include "cli/args.hpp"

@@ -16,12 +16,14 @@
 #include "cli/count_use.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/imports.hpp"
 #include "cli/live_progress.hpp"
 #include "cli/output.hpp"
 #include "cli/problems.hpp"
 #include "cli/sanitize.hpp"
 #include "cli/sweep_plan.hpp"
 #include "cli/today.hpp"
+#include "cli/warm_starts.hpp"
 #include "cli/with_settings.hpp"
 #include "report/sweep_report.hpp"
 #include "search/strategy.hpp"
@@ -38,6 +40,7 @@ struct ReadySweep {
   KernelRef reference;
   DeviceChoice device;
   std::size_t jobs = 0;
+  std::vector<Recording> imports;
   bool sanitize = false;
 };
 
@@ -83,6 +86,14 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
                           : default_folder(slug(ready.options.plan.problems.front().problem));
   ready.options.finals.seed = ready.options.plan.seed;
   ready.options.date = today();
+  if (args.no_warm_start && !args.warm.empty())
+    return usage_error("--warm and --no-warm-start exclude each other");
+  if (!args.no_warm_start && !ready.options.resume) {
+    FATUNE_TRY(ready.options.known, known_configs(args.warm, ready.options.out));
+  }
+  if (ready.options.resume && !args.imports.empty())
+    return usage_error("--resume goes on as the run began; --import is for new runs");
+  FATUNE_TRY(ready.imports, read_imports(args.imports));
   if (args.compile_only) return ready;
   const std::vector<std::string>& baselines = ready.options.plan.baselines;
   FATUNE_TRY(ready.reference, reference_kernel(catalog));
@@ -138,6 +149,10 @@ Result<int> run_ready(ReadySweep ready, const Settings& settings) {
     const DeviceLimits& limits = evaluator->environment().limits;
     ready.options.count_use = make_count_use(ready.device, limits, settings);
   }
+  std::vector<KnownConfig>& known = ready.options.known;
+  const auto imported = import_known(ready.imports, ready.kernels, ready.options.plan.problems,
+                                     evaluator->environment().limits.arch);
+  known.insert(known.begin(), imported.begin(), imported.end());
   auto result = [&] {
     LiveProgress progress(settings);
     ready.options.on_progress = [&progress](const SweepProgress& now) { progress.show(now); };
@@ -183,6 +198,8 @@ void add_search_options(CLI::App& command, SweepArgs& args) {
   command.add_option("--strategy", args.strategy, strategy_help())
       ->type_name("NAME")
       ->capture_default_str();
+  command.add_flag("--one-lever", args.one_lever,
+                   "Each move changes exactly one parameter (evo, ga)");
   command
       .add_option(
           "--budget", args.budget,
@@ -198,6 +215,27 @@ void add_search_options(CLI::App& command, SweepArgs& args) {
                   "Implementations measured beside the winners; none for none")
       ->type_name("LIST")
       ->capture_default_str();
+  command.add_flag("--per-problem", args.per_problem,
+                   "Each problem has its own config; so it is without the next two");
+  command.add_flag("--one-config", args.one_config,
+                   "One config for all problems: the greatest geomean speed-up over the default");
+  command
+      .add_option("--portfolio", args.portfolio,
+                  "The K configs that together serve all problems best")
+      ->type_name("K");
+  command
+      .add_option("--warm", args.warm,
+                  "Start from the best configs of this best.json, journal or run's folder too "
+                  "(repeatable)")
+      ->type_name("PATH");
+  command
+      .add_option("--import", args.imports,
+                  "Start from the best configs of another tuner's results, where they map: a "
+                  "Kernel Tuner cache, T4 or KTT results, a journal (repeatable)")
+      ->type_name("FILE");
+  command.add_flag("--no-warm-start", args.no_warm_start,
+                   "Do not start from configs that were best elsewhere: earlier runs beside this "
+                   "one, and those that ship with fatune");
   command.add_option("--seed", args.seed, "Seed of the search, the inputs and the final rounds")
       ->type_name("N")
       ->capture_default_str();

@@ -18,6 +18,8 @@
 #include "cli/cmd_inspect.hpp"
 #include "cli/cmd_kernels.hpp"
 #include "cli/cmd_profile.hpp"
+#include "cli/cmd_replay.hpp"
+#include "cli/cmd_report.hpp"
 #include "cli/cmd_sweep.hpp"
 #include "cli/cmd_verify.hpp"
 #include "cli/exit_code.hpp"
@@ -40,6 +42,8 @@ constexpr CommandInfo kCommands[] = {
     {"verify", "Run every correctness gate on a config or a kernel", setup_verify},
     {"gate", "Decide whether a candidate is faster than its baselines: exit 0 or 1", setup_gate},
     {"profile", "Say what binds a config, from hardware counters read by ncu", setup_profile},
+    {"report", "Show what a run tried, or hand it to other tuners", setup_report},
+    {"replay", "Score search strategies on recorded data, with no GPU", setup_replay},
     {"inspect", "Show a kernel's space, resources, and why a config is ruled out", setup_inspect},
     {"kernels", "List what can be tuned; `kernels lint` checks it", setup_kernels},
     {"devices", "List the GPUs that are here", setup_devices},

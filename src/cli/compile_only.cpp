@@ -43,7 +43,7 @@ Resources worst_of(const Compiled& compiled) {
 /// the whole space.
 Result<std::vector<Point>> some_points(const Space& space, const RunPlan& plan) {
   FATUNE_TRY(auto strategy,
-             make_strategy("random", space,
+             make_strategy("random", space.lattice(),
                            {.seed = plan.seed, .budget = plan.budget_evaluations, .start = {}}));
   const std::uint64_t limit = plan.budget_evaluations == 0 ? space.size() : plan.budget_evaluations;
   return strategy->ask(static_cast<std::size_t>(std::min(limit, space.size())));

@@ -1,6 +1,7 @@
 // sweep_plan.cpp - checks the options of a sweep and fills the plan.
 #include "cli/sweep_plan.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/text.hpp"
@@ -21,6 +22,17 @@ Status check_strategy(const std::string& name) {
   const auto nearest = nearest_name(name, known);
   return usage_error("--strategy: '" + name + "' is not one of " + join(known, ", ") +
                      (nearest ? "; did you mean " + *nearest + "?" : ""));
+}
+
+Status check_one_lever(const SweepArgs& args) {
+  std::vector<std::string> keepers;
+  for (const StrategyInfo& info : strategies()) {
+    if (info.keeps_one_lever) keepers.emplace_back(info.name);
+  }
+  const bool keeps = std::find(keepers.begin(), keepers.end(), args.strategy) != keepers.end();
+  if (!args.one_lever || keeps) return {};
+  return usage_error("--one-lever: the strategy '" + args.strategy +
+                     "' does not know it; --strategy takes " + join(keepers, " or "));
 }
 
 std::string problem_flags(const Problem& p) {
@@ -82,6 +94,26 @@ Result<std::string> resolve_objective(const std::string& text) {
   return std::string(name(*objective));
 }
 
+Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problems) {
+  const int ways = int{args.one_config} + int{args.per_problem} + int{!args.portfolio.empty()};
+  if (ways > 1)
+    return usage_error("--one-config, --per-problem and --portfolio exclude each other");
+  std::uint64_t configs = args.one_config ? 1 : 0;
+  if (!args.portfolio.empty()) {
+    const auto number = parse_integer(args.portfolio);
+    if (!number || *number < 1)
+      return usage_error("--portfolio: '" + args.portfolio +
+                         "' is not a whole number of at least 1");
+    configs = static_cast<std::uint64_t>(*number);
+  }
+  if (configs == 0) return configs;
+  const std::string flag = args.one_config ? "--one-config" : "--portfolio";
+  if (problems < 2) return usage_error(flag + ": a single problem has its own config; add --suite");
+  if (args.objective == kScoreObjective)
+    return usage_error(flag + " compares times; --objective score is of one problem");
+  return configs;
+}
+
 Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProblem>& problems,
                              const std::vector<KernelRef>& kernels) {
   RunPlan plan;
@@ -89,7 +121,10 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
   for (const KernelRef& kernel : kernels) plan.kernels.push_back(kernel->manifest.name);
   FATUNE_TRY_STATUS(check_strategy(args.strategy));
   plan.strategy = args.strategy;
+  FATUNE_TRY_STATUS(check_one_lever(args));
+  plan.one_lever = args.one_lever;
   FATUNE_TRY(plan.objective, resolve_objective(args.objective));
+  FATUNE_TRY(plan.configs, resolve_configs(args, problems.size()));
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
   Budget budget;
   if (!args.budget.empty()) {
@@ -114,10 +149,16 @@ std::string command_line(const SweepArgs& args, const RunPlan& plan) {
     for (const NamedProblem& problem : plan.problems) text += problem_flags(problem.problem);
   }
   if (!args.kernels.empty()) text += " --kernel " + join(plan.kernels, ",");
-  if (args.strategy != "ga") text += " --strategy " + args.strategy;
+  if (args.strategy != SweepArgs().strategy) text += " --strategy " + args.strategy;
+  if (args.one_lever) text += " --one-lever";
   if (!args.budget.empty()) text += " --budget " + args.budget;
   if (args.baselines != SweepArgs().baselines) text += " --baselines " + args.baselines;
   if (args.objective != "hot") text += " --objective " + args.objective;
+  if (args.one_config) text += " --one-config";
+  if (!args.portfolio.empty()) text += " --portfolio " + args.portfolio;
+  for (const std::string& path : args.warm) text += " --warm " + path;
+  for (const std::string& path : args.imports) text += " --import " + path;
+  if (args.no_warm_start) text += " --no-warm-start";
   text += " --seed " + args.seed;
   if (args.record_cold) text += " --record-cold";
   if (args.skip_correctness) text += " --skip-correctness";

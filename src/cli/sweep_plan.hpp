@@ -16,7 +16,7 @@ struct SweepArgs {
   ProblemArgs problem;
   std::vector<std::string> kernels;
   std::string device = "auto";
-  std::string strategy = "ga";
+  std::string strategy = "evo";
   std::string budget;  ///< empty: 150, or everything for the exhaustive strategy
   std::string baselines = "naive,cudnn,torch:flash";
   std::string objective = "hot";
@@ -24,6 +24,13 @@ struct SweepArgs {
   std::string out, resume;
   std::string arch;
   std::string jobs;
+  bool one_lever = false;
+  bool one_config = false;
+  bool per_problem = false;
+  std::string portfolio;
+  std::vector<std::string> warm;
+  bool no_warm_start = false;
+  std::vector<std::string> imports;
   bool compile_only = false;
   bool skip_correctness = false;
   bool sanitize = false;
@@ -42,6 +49,8 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
                              const std::vector<KernelRef>& kernels);
 /// 0 when the flag is absent: decided by the number of cores.
 Result<std::size_t> parse_jobs(const std::string& text);
+/// How many configs the problems share: 0 for --per-problem, 1 for --one-config, k for --portfolio.
+Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problems);
 Result<std::uint64_t> parse_seed(const std::string& text);
 /// Of a final phase: 10 to 10000.
 Result<int> parse_rounds(const std::string& text);

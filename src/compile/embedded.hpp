@@ -28,4 +28,7 @@ std::span<const EmbeddedFile> embedded_helper_files();
 /// configs/recorded/*.jsonl.gz, journals that stand in for a GPU, ordered by path.
 std::span<const EmbeddedFile> embedded_recorded_files();
 
+/// configs/known/*.json, configs that were best where they were measured, ordered by path.
+std::span<const EmbeddedFile> embedded_known_files();
+
 }  // namespace fatune

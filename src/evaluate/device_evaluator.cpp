@@ -42,7 +42,10 @@ class DeviceEvaluator : public Evaluator {
     id_options_ = name(environment_.limits.arch) + " " + pool.compiler_identity();
     const PipelineEvents events{
         [this](const StartedRecord& record) { return on_start ? on_start(record) : Status(); },
-        noter()};
+        noter(),
+        [this](const CandidateRecord& record) {
+          return on_early_result ? on_early_result(record) : Status();
+        }};
     pipeline_.emplace(*compiler_, worker_, environment_.limits, id_options_, events);
     return {};
   }
@@ -62,7 +65,7 @@ class DeviceEvaluator : public Evaluator {
   }
 
   std::size_t capacity() const override {
-    return options_.look_ahead > 0 ? options_.look_ahead : compiler_->pool().jobs() + 2;
+    return options_.look_ahead > 0 ? options_.look_ahead : 2 * compiler_->pool().jobs();
   }
 
   Status submit(const Candidate& candidate) override { return pipeline_->submit(candidate); }

@@ -18,7 +18,7 @@ struct DeviceOptions {
   std::filesystem::path log_folder;  ///< worker stderr; the run's folder
   KernelRef reference;               ///< role "reference": what results are compared with
   double kernel_deadline_s = 10;     ///< a launch that has not finished by then is a timeout
-  std::size_t look_ahead = 0;        ///< 0: compile jobs + 2
+  std::size_t look_ahead = 0;        ///< 0: twice the compile jobs
 };
 
 /// Starts pool and worker side by side. No driver or device is an environment or device error with

@@ -51,7 +51,8 @@ class Evaluator {
   /// Inputs, reference and limits for a problem; the reference is validated before anything is
   /// measured.
   virtual Status begin_problem(const Problem& problem, const EvaluationPlan& plan) = 0;
-  /// How many candidates are worth having in flight, compilations ahead included.
+  /// How many candidates are worth having in flight, compilations ahead included: so many that
+  /// those behind a long compilation keep the compilers busy.
   virtual std::size_t capacity() const = 0;
   /// Starts work on a candidate; does not wait for it.
   virtual Status submit(const Candidate& candidate) = 0;
@@ -67,6 +68,10 @@ class Evaluator {
 
   /// Called with a candidate's id and key just before it first runs on the device.
   std::function<Status(const StartedRecord&)> on_start;
+  /// Called with a result that the device gives before it is its turn to be collected: to journal
+  /// it, so that nothing measured is lost. Collected, it may have become a duplicate of an older
+  /// candidate.
+  std::function<Status(const CandidateRecord&)> on_early_result;
   /// Called while waiting, a few times a second, to redraw progress; `phase` is "compiling",
   /// "verifying", "timing", "final 12/40".
   std::function<void(std::string_view phase)> on_progress;

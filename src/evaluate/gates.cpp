@@ -231,10 +231,49 @@ MaybeFailure GateKeeper::verify() {
       if (auto failure = verify_set(set)) return failure;
     }
   }
-  verification_.passed = true;
   verification_.gates = gate_names();
+  if (auto failure = check_early_start()) return failure;
+  verification_.passed = true;
   note_outputs();
   return std::nullopt;
+}
+
+/// Behind a kernel that lets it begin and then changes the inputs, and overwrites the output, the
+/// output must be that of the changed inputs.
+MaybeFailure GateKeeper::check_early_start() {
+  if (!program_.begins_early()) return std::nullopt;
+  if (problem_.sets().size() < 2) {
+    verification_.not_run.push_back(std::string(kEarlyStartGate) + ": there is one set of inputs");
+    return std::nullopt;
+  }
+  InputSet& first = problem_.sets()[0];
+  InputSet& second = problem_.sets()[1];
+  const CUstream stream = session_.stream.raw();
+  if (const Status bound = program_.bind(problem_.addresses(first)); !bound)
+    return failure_of(bound.error(), stream);
+  const auto both = [&]() -> Status {  // nothing between the two, or the second could not be early
+    FATUNE_TRY_STATUS(problem_.checks().exchange_late(
+        {{{first.q, second.q}, {first.k, second.k}, {first.v, second.v}}},
+        problem_.outputs().front(), kPoisons[0]));
+    return program_.queue();
+  };
+  const auto time = session_.sampler->time_once(both);
+  if (!time) return failure_of(time.error(), stream);
+  if (!*time) return hang_failure(problem_.kernel_limit());
+  if (const Status back = swap_inputs(); !back) return failure_of(back.error(), stream);
+  const char* when = "behind a kernel that still writes its inputs and output";
+  if (auto failure = expect_verified(1, kEarlyStartGate, when)) return failure;
+  verification_.gates.push_back(kEarlyStartGate);
+  return std::nullopt;
+}
+
+/// Queues the exchange of the first two sets' data.
+Status GateKeeper::swap_inputs() {
+  InputSet& first = problem_.sets()[0];
+  InputSet& second = problem_.sets()[1];
+  FATUNE_TRY_STATUS(problem_.checks().swap(first.q, second.q));
+  FATUNE_TRY_STATUS(problem_.checks().swap(first.k, second.k));
+  return problem_.checks().swap(first.v, second.v);
 }
 
 MaybeFailure GateKeeper::launch_only() {
@@ -245,14 +284,15 @@ MaybeFailure GateKeeper::launch_only() {
 }
 
 /// The output must be the verified one of a set; one that was not verified is compared now.
-MaybeFailure GateKeeper::expect_verified(std::size_t index, const std::string& when) {
+MaybeFailure GateKeeper::expect_verified(std::size_t index, const char* gate,
+                                         const std::string& when) {
   InputSet& set = problem_.sets()[index];
   if (auto failure = look_around(set)) return failure;
   if (verified_[index] == output_sums_) return std::nullopt;
   if (auto failure = to_host(1)) return failure;
   const Judged judged = judge_outputs(set, 1);
   const Judgement& verdict = judged.worst();
-  const std::string begin = std::string(kTimedOutputGate) + ": " + when + ", ";
+  const std::string begin = std::string(gate) + ": " + when + ", ";
   if (!verdict.passed) return Failure{Outcome::kWrongResult, begin + verdict.reason, false};
   if (verified_[index]) {
     return Failure{Outcome::kWrongResult, begin + "the output is not the verified one", false};
@@ -270,17 +310,10 @@ MaybeFailure GateKeeper::replay(const HotLoop& loop) {
 
 /// The timed graph, with the second set's data where the first set's was.
 MaybeFailure GateKeeper::replay_swapped(const HotLoop& loop) {
-  InputSet& first = problem_.sets()[0];
-  InputSet& second = problem_.sets()[1];
-  const auto swap = [&]() -> Status {
-    FATUNE_TRY_STATUS(problem_.checks().swap(first.q, second.q));
-    FATUNE_TRY_STATUS(problem_.checks().swap(first.k, second.k));
-    return problem_.checks().swap(first.v, second.v);
-  };
   const CUstream stream = session_.stream.raw();
-  if (const Status swapped = swap(); !swapped) return failure_of(swapped.error(), stream);
+  if (const Status swapped = swap_inputs(); !swapped) return failure_of(swapped.error(), stream);
   if (auto failure = replay(loop)) return failure;
-  if (const Status back = swap(); !back) return failure_of(back.error(), stream);
+  if (const Status back = swap_inputs(); !back) return failure_of(back.error(), stream);
   return std::nullopt;
 }
 
@@ -293,20 +326,23 @@ MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
     const Status poisoned = fill_insides(problem_.outputs(), kPoisons[0], stream);
     if (!poisoned) return failure_of(poisoned.error(), stream);
     if (auto failure = replay(*loop)) return failure;
-    if (auto failure = expect_verified(0, "after the timed launches")) return failure;
+    if (auto failure = expect_verified(0, kTimedOutputGate, "after the timed launches"))
+      return failure;
     // Over the first set's output: a kernel that keeps what it finds, or that knows its inputs by
     // their addresses, leaves it there.
     if (other != 0) {
       if (auto failure = replay_swapped(*loop)) return failure;
       const char* when = "after the timed launches, with other inputs at the same addresses";
-      if (auto failure = expect_verified(1, when)) return failure;
+      if (auto failure = expect_verified(1, kTimedOutputGate, when)) return failure;
     }
   }
   const std::pair<std::size_t, std::optional<std::uint8_t>> singles[] = {
       {other, kPoisons[1]}, {0, std::nullopt}, {other, kPoisons[0]}};
   for (const auto& [index, poison] : singles) {
     if (auto failure = run(problem_.sets()[index], poison)) return failure;
-    if (auto failure = expect_verified(index, "launched once more")) return failure;
+    if (auto failure = expect_verified(index, kTimedOutputGate, "launched once more")) {
+      return failure;
+    }
   }
   verification_.gates.push_back(kTimedOutputGate);
   return std::nullopt;

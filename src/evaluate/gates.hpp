@@ -24,6 +24,8 @@ const std::vector<std::string>& gate_names();
 inline constexpr const char* kPhysicsGate = "physics";
 inline constexpr const char* kTimedOutputGate = "timed_output";
 inline constexpr const char* kPersistingGate = "persisting_l2";
+/// That of launches which may begin before the work in front of them has ended.
+inline constexpr const char* kEarlyStartGate = "early_start";
 /// The gate behind an outcome: "constraints", "compilation", "launch", or the one that the reason
 /// of a wrong result begins with. Empty for the outcomes that no gate decides.
 std::string gate_of(Outcome outcome, std::string_view reason);
@@ -89,10 +91,12 @@ class GateKeeper {
                           std::uint8_t pattern);
   MaybeFailure look_around(const InputSet& set);
   MaybeFailure verify_set(InputSet& set);
+  MaybeFailure check_early_start();
   MaybeFailure check_outputs(const HotLoop* loop);
   MaybeFailure replay(const HotLoop& loop);
   MaybeFailure replay_swapped(const HotLoop& loop);
-  MaybeFailure expect_verified(std::size_t index, const std::string& when);
+  Status swap_inputs();
+  MaybeFailure expect_verified(std::size_t index, const char* gate, const std::string& when);
   MaybeFailure check_persisting_lines();
   Judged judge_outputs(const InputSet& set, std::size_t host) const;
   void account(const InputSet& set, const Judged& judged);

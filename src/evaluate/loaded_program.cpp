@@ -24,6 +24,7 @@ gpu::LaunchShape shape_of(const StagePlan& plan) {
   std::copy_n(plan.block, 3, shape.block.begin());
   std::copy_n(plan.cluster, 3, shape.cluster.begin());
   shape.shared_bytes = plan.shared_bytes;
+  shape.dependent = plan.dependent;
   return shape;
 }
 

@@ -31,6 +31,7 @@ class LoadedProgram : public Executable {
   Status queue() override;
   std::span<const GuardedBuffer> scratch() const override { return scratch_; }
   bool writes_lse() const override { return problem_.lse; }
+  bool begins_early() const override { return stages_.front().shape.dependent; }
   /// Of the stage with the most registers, libraries' own kernels aside.
   Result<Resources> resources() const override;
   /// Versions and algorithms of libraries' products.

@@ -11,6 +11,7 @@
 #include "base/hash.hpp"
 #include "base/interrupt.hpp"
 #include "evaluate/compiled_resources.hpp"
+#include "evaluate/forecast.hpp"
 
 namespace fatune {
 namespace {
@@ -64,22 +65,25 @@ Pipeline::Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits 
 void Pipeline::begin(const EvaluationPlan& plan) {
   FATUNE_CHECK(entries_.empty(), "a problem begins when everything of the one before is collected");
   plan_ = plan;
-  by_launch_.clear();
+  results_.clear();
+  originals_.clear();
   best_us_.clear();
   idle_since_ = Clock::now();
 }
 
 void Pipeline::remember(const Candidate& candidate, const CandidateRecord& record) {
-  note_best(record);
+  note_best(record.kernel, record.outcome, record.hot, record.cold);
   if (record.cubin.empty() || record.outcome == Outcome::kDuplicate) return;
   const auto plan = launch_plan(candidate, limits_);
-  if (plan) by_launch_.emplace(launch_key(record.cubin, *plan), record);
+  if (plan) originals_.emplace(launch_key(record.cubin, *plan), record);
 }
 
 Status Pipeline::submit(const Candidate& candidate) {
   Entry entry;
+  entry.number = ++submitted_;
   entry.record = new_record(candidate, id_options_);
   entry.submitted = Clock::now();
+  entry.usual = entry.record.config == to_json(default_config(candidate.kernel->manifest));
   FATUNE_TRY(std::string reason,
              unsupported_reason(candidate.kernel->manifest, candidate.problem, limits_));
   if (reason.empty()) {
@@ -105,23 +109,23 @@ void Pipeline::absorb_compiled() {
     entry.record.spent.compile_s = entry.compiled.from_cache ? 0 : entry.compiled.seconds;
     entry.ready = Clock::now();
     entry.state = State::kReady;
-    if (entry.compiled.ok) {
-      entry.record.cubin = entry.compiled.cubin_hash;
+    if (!entry.compiled.ok) {
+      entry.record.outcome = Outcome::kCompileError;
+      entry.record.reason = entry.compiled.problem;
+      entry.state = State::kDone;
       continue;
     }
-    entry.record.outcome = Outcome::kCompileError;
-    entry.record.reason = entry.compiled.problem;
+    entry.record.cubin = entry.compiled.cubin_hash;
+    std::string reason = entry.usual ? "" : hopeless_reason(entry.compiled);
+    if (reason.empty()) {
+      entry.launch = launch_key(entry.record.cubin, entry.plan);
+      continue;
+    }
+    entry.record.outcome = Outcome::kPruned;
+    entry.record.reason = std::move(reason);
+    entry.record.resources = with_compiler_log(std::nullopt, entry.compiled, entry.plan);
     entry.state = State::kDone;
   }
-}
-
-/// A candidate whose machine code has run before needs no device.
-bool Pipeline::settle_without_device(Entry& entry) {
-  const auto known = by_launch_.find(launch_key(entry.compiled.cubin_hash, entry.plan));
-  if (known == by_launch_.end()) return false;
-  copy_result(known->second, entry.record);
-  entry.state = State::kDone;
-  return true;
 }
 
 RunOrder Pipeline::order_for(const Entry& entry) const {
@@ -137,19 +141,23 @@ RunOrder Pipeline::order_for(const Entry& entry) const {
   return order;
 }
 
-/// Gives the next candidate to an idle device. An earlier one that still compiles holds up those
-/// behind it.
+/// Gives the oldest compiled candidate to an idle device; one whose machine code has run needs
+/// none. After an interrupt only those go on that are older than one that has been on the device.
 Status Pipeline::dispatch() {
   if (worker_.busy()) return {};
   for (Entry& entry : entries_) {
-    if (entry.state == State::kDone) continue;
-    if (entry.state == State::kCompiling || interrupted()) return {};
-    if (settle_without_device(entry)) continue;
+    if (entry.state != State::kReady) continue;
+    if (results_.contains(entry.launch) || originals_.contains(entry.launch)) {
+      entry.state = State::kDone;
+      continue;
+    }
+    if (interrupted() && entry.number > furthest_) return {};
     if (events_.started) FATUNE_TRY_STATUS(events_.started({entry.record.id, entry.record.key}));
     entry.record.spent.gpu_wait_s =
         seconds_between(std::max(idle_since_, entry.submitted), entry.ready);
     FATUNE_TRY_STATUS(worker_.start_run(order_for(entry), events_.progress));
     entry.state = State::kRunning;
+    furthest_ = std::max(furthest_, entry.number);
     return {};
   }
   return {};
@@ -162,28 +170,57 @@ Status Pipeline::absorb_run() {
   if (running == entries_.end()) return {};
   FATUNE_TRY(std::optional<RunReply> reply, worker_.finish(events_.progress));
   if (!reply) return {};
-  CandidateRecord& record = running->record;
-  record.outcome = reply->outcome;
-  record.reason = std::move(reply->reason);
-  record.hot = std::move(reply->hot);
-  record.cold = std::move(reply->cold);
-  record.verification = std::move(reply->verification);
-  record.resources =
+  RunResult result;
+  result.outcome = reply->outcome;
+  result.reason = std::move(reply->reason);
+  result.hot = std::move(reply->hot);
+  result.cold = std::move(reply->cold);
+  result.verification = std::move(reply->verification);
+  result.resources =
       with_compiler_log(std::move(reply->resources), running->compiled, running->plan);
-  record.conditions = std::move(reply->conditions);
-  record.spent.verify_s = reply->verify_s;
-  record.spent.timing_s = reply->timing_s;
+  result.conditions = std::move(reply->conditions);
+  result.verify_s = reply->verify_s;
+  result.timing_s = reply->timing_s;
   running->state = State::kDone;
   idle_since_ = Clock::now();
-  by_launch_.emplace(launch_key(running->compiled.cubin_hash, running->plan), record);
-  note_best(record);
-  return {};
+  note_best(running->record.kernel, result.outcome, result.hot, result.cold);
+  results_.emplace(running->launch, std::move(result));
+  const bool its_turn = running == entries_.begin();
+  return its_turn || !events_.early_result ? Status() : events_.early_result(with_result(*running));
 }
 
-void Pipeline::note_best(const CandidateRecord& record) {
-  const auto& timing = plan_.objective == Objective::kHot ? record.hot : record.cold;
-  if (record.outcome != Outcome::kMeasured || !timing) return;
-  const auto [best, first] = best_us_.emplace(record.kernel, timing->median_us);
+CandidateRecord Pipeline::with_result(const Entry& entry) const {
+  CandidateRecord record = entry.record;
+  const RunResult& result = results_.at(entry.launch);
+  record.outcome = result.outcome;
+  record.reason = result.reason;
+  record.hot = result.hot;
+  record.cold = result.cold;
+  record.verification = result.verification;
+  record.resources = result.resources;
+  record.conditions = result.conditions;
+  record.spent.verify_s = result.verify_s;
+  record.spent.timing_s = result.timing_s;
+  return record;
+}
+
+/// Fills the record of a candidate that is done: the first of its machine code to come here has
+/// what the device said, whoever of them ran.
+void Pipeline::conclude(Entry& entry) {
+  if (entry.launch.empty()) return;
+  if (const auto original = originals_.find(entry.launch); original != originals_.end()) {
+    copy_result(original->second, entry.record);
+    return;
+  }
+  entry.record = with_result(entry);
+  originals_.emplace(entry.launch, entry.record);
+}
+
+void Pipeline::note_best(const std::string& kernel, Outcome outcome,
+                         const std::optional<Timing>& hot, const std::optional<Timing>& cold) {
+  const auto& timing = plan_.objective == Objective::kHot ? hot : cold;
+  if (outcome != Outcome::kMeasured || !timing) return;
+  const auto [best, first] = best_us_.emplace(kernel, timing->median_us);
   if (!first) best->second = std::min(best->second, timing->median_us);
 }
 
@@ -210,11 +247,12 @@ Result<CandidateRecord> Pipeline::collect() {
   absorb_compiled();
   FATUNE_TRY_STATUS(dispatch());
   while (entries_.front().state != State::kDone) {
-    if (interrupted() && entries_.front().state != State::kRunning) {
+    if (interrupted() && entries_.front().number > furthest_) {
       return Error{ErrorKind::kInterrupted, "interrupted before the candidate ran"};
     }
     FATUNE_TRY_STATUS(step());
   }
+  conclude(entries_.front());
   CandidateRecord record = std::move(entries_.front().record);
   entries_.pop_front();
   return record;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -19,10 +20,13 @@ namespace fatune {
 struct PipelineEvents {
   std::function<Status(const StartedRecord&)> started;
   Note progress;
+  std::function<Status(const CandidateRecord&)> early_result = {};
 };
 
-/// Compiles ahead; the device runs strictly in the order of submission, so that the best so far is
-/// the same in every run that measures the same.
+/// Compiles ahead. The device takes the oldest candidate whose compilation has ended, so that a
+/// long compilation holds up nobody; records come in the order of submission all the same, and of
+/// equal machine code the one submitted first counts as measured. What depends on the course of the
+/// compilations is only which candidates are known to be clearly slower in time to be cut short.
 class Pipeline {
  public:
   Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits,
@@ -39,11 +43,24 @@ class Pipeline {
  private:
   using Clock = std::chrono::steady_clock;
   enum class State { kCompiling, kReady, kRunning, kDone };
+  /// What the device said of a program.
+  struct RunResult {
+    Outcome outcome = Outcome::kMeasured;
+    std::string reason;
+    std::optional<Timing> hot, cold;
+    std::optional<Verification> verification;
+    std::optional<Resources> resources;
+    std::optional<Conditions> conditions;
+    double verify_s = 0, timing_s = 0;
+  };
   struct Entry {
+    std::uint64_t number = 0;  ///< in the order of submission
     CandidateRecord record;
     LaunchPlan plan;
+    std::string launch;  ///< key of machine code and launch, once compiled
     Ticket ticket = 0;
     Compiled compiled;
+    bool usual = false;  ///< the kernel's default config, which is measured in any case
     State state = State::kCompiling;
     Clock::time_point submitted, ready;
   };
@@ -53,9 +70,11 @@ class Pipeline {
   Status step();
   Status absorb_run();
   void wait_for_events();
-  bool settle_without_device(Entry& entry);
+  CandidateRecord with_result(const Entry& entry) const;
+  void conclude(Entry& entry);
   RunOrder order_for(const Entry& entry) const;
-  void note_best(const CandidateRecord& record);
+  void note_best(const std::string& kernel, Outcome outcome, const std::optional<Timing>& hot,
+                 const std::optional<Timing>& cold);
 
   CompileService& compiler_;
   DeviceWorker& worker_;
@@ -64,8 +83,10 @@ class Pipeline {
   PipelineEvents events_;
   EvaluationPlan plan_;
   std::deque<Entry> entries_;
-  std::map<std::string, CandidateRecord>
-      by_launch_;  ///< first record of each machine code and launch plan
+  std::uint64_t submitted_ = 0;
+  std::uint64_t furthest_ = 0;                ///< highest number of those that reached the device
+  std::map<std::string, RunResult> results_;  ///< by machine code and launch plan
+  std::map<std::string, CandidateRecord> originals_;  ///< likewise: the first one collected
   std::map<std::string, double>
       best_us_;  ///< by kernel: one that is slow as a whole is still told apart
   Clock::time_point idle_since_;

@@ -41,7 +41,7 @@ Status check_range(const LaunchShape& shape) {
   return {};
 }
 
-/// The launch configuration; owns the attribute it points to.
+/// The launch configuration; owns the attributes it points to.
 class Configuration {
  public:
   Configuration(const LaunchShape& shape, CUstream stream) {
@@ -54,20 +54,29 @@ class Configuration {
     config_.blockDimZ = narrow(shape.block[2]);
     config_.sharedMemBytes = narrow(shape.shared_bytes);
     config_.hStream = stream;
-    if (!has_cluster(shape)) return;
-    cluster_.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    cluster_.value.clusterDim.x = narrow(shape.cluster[0]);
-    cluster_.value.clusterDim.y = narrow(shape.cluster[1]);
-    cluster_.value.clusterDim.z = narrow(shape.cluster[2]);
-    config_.attrs = &cluster_;
-    config_.numAttrs = 1;
+    config_.attrs = attributes_.data();
+    if (has_cluster(shape)) {
+      CUlaunchAttribute& cluster = add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+      cluster.value.clusterDim.x = narrow(shape.cluster[0]);
+      cluster.value.clusterDim.y = narrow(shape.cluster[1]);
+      cluster.value.clusterDim.z = narrow(shape.cluster[2]);
+    }
+    if (shape.dependent) {
+      add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+          .value.programmaticStreamSerializationAllowed = 1;
+    }
   }
   Configuration(const Configuration&) = delete;
   Configuration& operator=(const Configuration&) = delete;
   const CUlaunchConfig* pointer() const { return &config_; }
 
  private:
-  CUlaunchAttribute cluster_{};
+  CUlaunchAttribute& add(CUlaunchAttributeID id) {
+    CUlaunchAttribute& attribute = attributes_[config_.numAttrs++];
+    attribute.id = id;
+    return attribute;
+  }
+  std::array<CUlaunchAttribute, 2> attributes_{};
   CUlaunchConfig config_{};
 };
 

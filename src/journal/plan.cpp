@@ -52,10 +52,14 @@ Json to_json(const RunPlan& plan) {
                  {"objective", plan.objective},
                  {"seed", plan.seed},
                  {"budget_evaluations", plan.budget_evaluations}};
+  if (plan.one_lever) object["one_lever"] = true;
   if (plan.budget_seconds) object["budget_seconds"] = *plan.budget_seconds;
+  if (plan.configs > 0) object["configs"] = plan.configs;
   object["skip_correctness"] = plan.skip_correctness;
   object["record_cold"] = plan.record_cold;
   if (!plan.baselines.empty()) object["baselines"] = text_array(plan.baselines);
+  if (!plan.warm_starts.empty()) object["warm_starts"] = Json::array();
+  for (const KnownConfig& known : plan.warm_starts) object["warm_starts"].push_back(to_json(known));
   object["command"] = plan.command;
   return object;
 }
@@ -74,6 +78,7 @@ Result<RunPlan> plan_from_json(const Json& object, const std::string& where) {
   FATUNE_TRY(plan.kernels, fields.texts_or("kernels", {}));
   FATUNE_TRY(plan.kernel_hashes, fields.texts_or("kernel_hashes", {}));
   FATUNE_TRY(plan.strategy, fields.text("strategy"));
+  FATUNE_TRY(plan.one_lever, fields.boolean_or("one_lever", false));
   FATUNE_TRY(plan.objective, fields.text("objective"));
   FATUNE_TRY(const Json* seed, fields.value("seed"));
   if (!seed->is_number_integer()) return fields.error("seed", "is not a whole number");
@@ -84,9 +89,17 @@ Result<RunPlan> plan_from_json(const Json& object, const std::string& where) {
   if (fields.has("budget_seconds")) {
     FATUNE_TRY(plan.budget_seconds, fields.number("budget_seconds"));
   }
+  FATUNE_TRY(const std::int64_t configs, fields.integer_or("configs", 0));
+  if (configs < 0) return fields.error("configs", "is negative");
+  plan.configs = static_cast<std::uint64_t>(configs);
   FATUNE_TRY(plan.skip_correctness, fields.boolean_or("skip_correctness", false));
   FATUNE_TRY(plan.record_cold, fields.boolean_or("record_cold", false));
   FATUNE_TRY(plan.baselines, fields.texts_or("baselines", {}));
+  FATUNE_TRY(const std::vector<Fields> warm_starts, fields.objects_or_empty("warm_starts"));
+  for (const Fields& entry : warm_starts) {
+    FATUNE_TRY(KnownConfig known, known_config_from_json(entry.json(), entry.where()));
+    plan.warm_starts.push_back(std::move(known));
+  }
   FATUNE_TRY(plan.command, fields.text_or("command", ""));
   return plan;
 }
@@ -109,6 +122,10 @@ std::string difference(const RunPlan& recorded, const RunPlan& resumed) {
   if (recorded.strategy != resumed.strategy) {
     return differs("--strategy", recorded.strategy, resumed.strategy);
   }
+  if (recorded.one_lever != resumed.one_lever) {
+    return differs("--one-lever", recorded.one_lever ? "on" : "off",
+                   resumed.one_lever ? "on" : "off");
+  }
   if (recorded.objective != resumed.objective) {
     return differs("--objective", recorded.objective, resumed.objective);
   }
@@ -118,6 +135,10 @@ std::string difference(const RunPlan& recorded, const RunPlan& resumed) {
   if (recorded.budget_evaluations != resumed.budget_evaluations ||
       recorded.budget_seconds != resumed.budget_seconds) {
     return differs("--budget", describe_budget(recorded), describe_budget(resumed));
+  }
+  if (recorded.configs != resumed.configs) {
+    return differs("--portfolio", std::to_string(recorded.configs),
+                   std::to_string(resumed.configs));
   }
   if (recorded.skip_correctness != resumed.skip_correctness) {
     return differs("--skip-correctness", yes_no(recorded.skip_correctness),

@@ -8,6 +8,7 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "journal/known_config.hpp"
 #include "problem/problem.hpp"
 #include "problem/suite.hpp"
 
@@ -17,15 +18,20 @@ struct RunPlan {
   std::vector<NamedProblem> problems;
   std::vector<std::string> kernels;
   std::vector<std::string> kernel_hashes;  ///< text_hash of each, filled by run_sweep
-  std::string strategy = "ga";
+  std::string strategy = "evo";
+  bool one_lever = false;         ///< each move changes exactly one parameter
   std::string objective = "hot";  ///< hot, cold
   std::uint64_t seed = 42;
   std::uint64_t budget_evaluations = 150;  ///< a problem; 0: no limit
   std::optional<double> budget_seconds;    ///< a problem; either may end it
+  std::uint64_t configs = 0;               ///< that all problems share; 0: each problem has its own
   bool skip_correctness = false;
   bool record_cold = false;  ///< cold timing of every candidate, not only of finalists
   /// Names of implementations measured beside the winners; empty: the reference alone.
   std::vector<std::string> baselines;
+  /// Where the searches may start, nearest first for some problem of the plan; a resumed run keeps
+  /// those of its journal.
+  std::vector<KnownConfig> warm_starts;
   std::string command;  ///< as typed, to reproduce
 };
 Json to_json(const RunPlan& plan);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "journal/plan.hpp"
+#include "journal/suite_choice.hpp"
 #include "record/environment.hpp"
 #include "record/record.hpp"
 #include "space/space.hpp"
@@ -52,7 +53,8 @@ struct ProblemResult {
   std::map<Outcome, std::uint64_t> outcomes;
   /// Before compilation; "fa_mma: " stands before the reason if there are several kernels.
   std::vector<RuledOut> ruled_out;
-  std::vector<std::string> left_out;  ///< "fa_rows: why": kernels that cannot do this problem
+  std::vector<KnownConfig> warm_starts;  ///< that began the searches, kernel by kernel
+  std::vector<std::string> left_out;     ///< "fa_rows: why": kernels that cannot do this problem
   std::uint64_t raw_points = 0, valid_points = 0;
   double seconds = 0;
   double gpu_waited_s = 0;  ///< device idle because of compilation
@@ -65,6 +67,7 @@ struct SweepResult {
   RunPlan plan;
   Environment environment;
   std::vector<ProblemResult> problems;
+  std::optional<SuiteChoice> choice;  ///< of a plan whose problems share configs
   std::filesystem::path folder;
   bool interrupted = false;
   double seconds = 0;

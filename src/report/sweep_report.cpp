@@ -2,6 +2,7 @@
 #include "report/sweep_report.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.hpp"
 #include "report/cells.hpp"
@@ -185,6 +186,25 @@ std::string gate_line(const Gate& gate) {
          ", limit " + fixed(gate.threshold, 2) + ": " + (gate.passed ? "pass" : "fail") + "\n";
 }
 
+/// Whom the problems of a suite share, and why others were turned down.
+std::string choice_text(const SuiteChoice& choice) {
+  Table table({{"x default", Align::kRight}, {"best of"}, {"kernel"}, {"config"}});
+  std::map<std::string, int> turned_down;
+  for (const SuiteConfig& each : choice.configs) {
+    if (!each.turned_down.empty()) {
+      ++turned_down[each.turned_down.substr(0, each.turned_down.find(": "))];
+      continue;
+    }
+    table.add({each.speedup ? fixed(*each.speedup, kRatioDecimals) : "-", join(each.problems, " "),
+               each.kernel, describe_config(each.config)});
+  }
+  std::string text =
+      "Configs of the suite (x default: geomean speed-up over the default config)\n" + table.text();
+  for (const auto& [why, count] : turned_down)
+    text += "Turned down: " + std::to_string(count) + " (" + why + ")\n";
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string problem_report(const ProblemResult& problem, const SweepResult& run) {
@@ -204,6 +224,7 @@ std::string sweep_report(const SweepResult& result) {
     text += problem_report(problem, result) + "\n";
     has_best = has_best || !problem.finals.empty();
   }
+  if (result.choice && has_best) text += choice_text(*result.choice);
   if (has_best) text += "Best:    " + (result.folder / "best.json").string() + "\n";
   text += "Journal: " + (result.folder / "journal.jsonl").string() + "\n";
   if (result.interrupted) {

@@ -9,7 +9,7 @@ namespace {
 
 class Exhaustive final : public Strategy {
  public:
-  Exhaustive(const Space& space, const StrategyOptions& options)
+  Exhaustive(const Lattice& space, const StrategyOptions& options)
       : space_(space), deck_(space.size()), start_(space, options.start) {}
 
   std::string_view name() const override { return "exhaustive"; }
@@ -30,7 +30,7 @@ class Exhaustive final : public Strategy {
   void tell(const Told&) override {}
 
  private:
-  const Space& space_;
+  const Lattice& space_;
   Deck deck_;
   StartPoints start_;
   std::uint64_t next_ = 0;
@@ -38,7 +38,7 @@ class Exhaustive final : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_exhaustive(const Space& space, const StrategyOptions& options) {
+std::unique_ptr<Strategy> make_exhaustive(const Lattice& space, const StrategyOptions& options) {
   return std::make_unique<Exhaustive>(space, options);
 }
 

@@ -8,6 +8,6 @@ namespace fatune {
 /// The order is plain on purpose: a journal of a whole space then reads like a nested loop. The
 /// start points come first, because clearly slower candidates are cut short against the best so
 /// far. `space` must outlive the strategy.
-std::unique_ptr<Strategy> make_exhaustive(const Space& space, const StrategyOptions& options);
+std::unique_ptr<Strategy> make_exhaustive(const Lattice& space, const StrategyOptions& options);
 
 }  // namespace fatune

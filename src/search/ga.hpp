@@ -9,6 +9,6 @@ namespace fatune {
 /// crossover and mutation of parents won in tournaments, and single-axis moves around the three
 /// best. Without progress for 40 evaluations, all but the four best make room for distant points. A
 /// space that fits the budget is tried whole. `space` must outlive it.
-std::unique_ptr<Strategy> make_ga(const Space& space, const StrategyOptions& options);
+std::unique_ptr<Strategy> make_ga(const Lattice& space, const StrategyOptions& options);
 
 }  // namespace fatune

@@ -8,20 +8,18 @@
 namespace fatune {
 namespace {
 
-constexpr double kStepShare =
-    0.6;                          // of mutations of a number; chosen, shares of 0.3 to 0.8 do alike
-constexpr int kSpreadTries = 30;  // candidates of one maximin choice; chosen
+constexpr double kStepShare = 0.6;  // of mutations of a number; chosen, 0.3 to 0.8 do alike
 
-std::vector<std::size_t> movable_axes(const Space& space) {
+std::vector<std::size_t> movable_axes(const Lattice& space) {
   std::vector<std::size_t> movable;
   for (std::size_t i = 0; i < space.axes().size(); ++i) {
-    if (space.axes()[i].values.size() > 1) movable.push_back(i);
+    if (space.axes()[i].size > 1) movable.push_back(i);
   }
   return movable;
 }
 
-std::uint16_t mutate_axis(const Parameter& axis, std::uint16_t old, Rng& rng) {
-  const std::uint64_t choices = axis.values.size();
+std::uint16_t mutate_axis(const Axis& axis, std::uint16_t old, Rng& rng) {
+  const std::uint64_t choices = axis.size;
   if (axis.ordinal && rng.chance(kStepShare)) {
     const bool up = old == 0 || (old + 1U < choices && rng.chance(0.5));
     return static_cast<std::uint16_t>(up ? old + 1 : old - 1);
@@ -32,19 +30,19 @@ std::uint16_t mutate_axis(const Parameter& axis, std::uint16_t old, Rng& rng) {
 
 }  // namespace
 
-double distance(const Space& space, const Point& a, const Point& b) {
+double distance(const Lattice& space, const Point& a, const Point& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i]) continue;
-    const Parameter& axis = space.axes()[i];
+    const Axis& axis = space.axes()[i];
     const double steps = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
-    const double longest = static_cast<double>(axis.values.size() - 1);
+    const double longest = static_cast<double>(axis.size - 1);
     sum += axis.ordinal ? 0.5 + 0.5 * steps / longest : 1.0;
   }
   return sum;
 }
 
-Point mutate(const Space& space, const Point& point, Rng& rng) {
+Point mutate(const Lattice& space, const Point& point, Rng& rng) {
   const std::vector<std::size_t> movable = movable_axes(space);
   if (movable.empty()) return point;
   const std::size_t sure = movable[rng.below(movable.size())];
@@ -57,6 +55,15 @@ Point mutate(const Space& space, const Point& point, Rng& rng) {
   return mutant;
 }
 
+Point move_one_axis(const Lattice& space, const Point& point, Rng& rng) {
+  const std::vector<std::size_t> movable = movable_axes(space);
+  if (movable.empty()) return point;
+  const std::size_t axis = movable[rng.below(movable.size())];
+  Point moved = point;
+  moved[axis] = mutate_axis(space.axes()[axis], point[axis], rng);
+  return moved;
+}
+
 Point crossover(const Point& mother, const Point& father, Rng& rng) {
   Point child = mother;
   for (std::size_t i = 0; i < child.size(); ++i) {
@@ -65,11 +72,21 @@ Point crossover(const Point& mother, const Point& father, Rng& rng) {
   return child;
 }
 
-std::uint64_t far_from(const Space& space, const std::vector<Point>& known, const Deck& deck,
-                       Rng& rng) {
+std::vector<std::uint64_t> untried_neighbours(const Lattice& space, const Deck& deck,
+                                              const Point& point) {
+  std::vector<std::uint64_t> untried;
+  for (const Point& neighbour : space.neighbours(point)) {
+    const auto index = space.index_of(neighbour);
+    if (index && deck.has(*index)) untried.push_back(*index);
+  }
+  return untried;
+}
+
+std::uint64_t far_from(const Lattice& space, const std::vector<Point>& known, const Deck& deck,
+                       int tries, Rng& rng) {
   std::uint64_t chosen = deck.peek(rng);
   double widest = -1;
-  for (int i = 0; i < kSpreadTries; ++i) {
+  for (int i = 0; i < tries; ++i) {
     const std::uint64_t index = deck.peek(rng);
     const Point point = space.point(index);
     double nearest = std::numeric_limits<double>::infinity();

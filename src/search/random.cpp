@@ -10,7 +10,7 @@ namespace {
 
 class Random final : public Strategy {
  public:
-  Random(const Space& space, const StrategyOptions& options)
+  Random(const Lattice& space, const StrategyOptions& options)
       : space_(space), deck_(space.size()), start_(space, options.start), rng_(options.seed) {}
 
   std::string_view name() const override { return "random"; }
@@ -27,7 +27,7 @@ class Random final : public Strategy {
   void tell(const Told&) override {}
 
  private:
-  const Space& space_;
+  const Lattice& space_;
   Deck deck_;
   StartPoints start_;
   Rng rng_;
@@ -35,7 +35,7 @@ class Random final : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_random(const Space& space, const StrategyOptions& options) {
+std::unique_ptr<Strategy> make_random(const Lattice& space, const StrategyOptions& options) {
   return std::make_unique<Random>(space, options);
 }
 

@@ -6,6 +6,6 @@
 namespace fatune {
 
 /// The start points come first. `space` must outlive the strategy.
-std::unique_ptr<Strategy> make_random(const Space& space, const StrategyOptions& options);
+std::unique_ptr<Strategy> make_random(const Lattice& space, const StrategyOptions& options);
 
 }  // namespace fatune

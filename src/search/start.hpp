@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "search/deck.hpp"
-#include "space/space.hpp"
+#include "space/lattice.hpp"
 
 namespace fatune {
 
 class StartPoints {
  public:
-  StartPoints(const Space& space, const std::vector<Point>& points) {
+  StartPoints(const Lattice& space, const std::vector<Point>& points) {
     for (const Point& point : points) {
       if (const auto index = space.index_of(point)) indices_.push_back(*index);
     }

@@ -2,8 +2,14 @@
 #include "search/strategy.hpp"
 
 #include "base/text.hpp"
+#include "search/annealing.hpp"
+#include "search/de.hpp"
+#include "search/evo.hpp"
 #include "search/exhaustive.hpp"
 #include "search/ga.hpp"
+#include "search/ils.hpp"
+#include "search/kt_ga.hpp"
+#include "search/pso.hpp"
 #include "search/random.hpp"
 
 namespace fatune {
@@ -11,12 +17,19 @@ namespace {
 
 struct Entry {
   StrategyInfo info;
-  std::unique_ptr<Strategy> (*make)(const Space&, const StrategyOptions&);
+  std::unique_ptr<Strategy> (*make)(const Lattice&, const StrategyOptions&);
 };
 
 constexpr Entry kStrategies[] = {
-    {{"ga", "steady-state genetic algorithm from a spread start; tries small spaces whole"},
+    {{"evo", "a model of what was measured picks among relatives of the best and strangers", true},
+     make_evo},
+    {{"ga", "steady-state genetic algorithm from a spread start; tries small spaces whole", true},
      make_ga},
+    {{"kt-ga", "generational genetic algorithm with Kernel Tuner's settings"}, make_kt_ga},
+    {{"ils", "greedy iterated local search: climb, jump a little, climb again"}, make_ils},
+    {{"annealing", "simulated annealing: worse moves are taken while it is hot"}, make_annealing},
+    {{"de", "differential evolution over the parameters' positions"}, make_de},
+    {{"pso", "particle swarm over the parameters' positions"}, make_pso},
     {{"random", "valid configs in random order, none twice"}, make_random},
     {{"exhaustive", "every valid config, in the order of the parameters"}, make_exhaustive},
 };
@@ -29,7 +42,7 @@ std::vector<StrategyInfo> strategies() {
   return infos;
 }
 
-Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name, const Space& space,
+Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name, const Lattice& space,
                                                 const StrategyOptions& options) {
   std::vector<std::string> names;
   for (const Entry& entry : kStrategies) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "space/space.hpp"
+#include "space/lattice.hpp"
 
 namespace fatune {
 
@@ -35,16 +35,19 @@ struct StrategyOptions {
   std::uint64_t seed = 42;
   std::uint64_t budget = 150;     ///< evaluations the run may use; shapes populations
   std::vector<Point> start = {};  ///< tried first: default config, known-good ones
+  /// Each new point differs in exactly one axis from one asked before, while there is such a point.
+  bool one_lever = false;
 };
 
 /// Names that make_strategy() knows, with one line of explanation each, in the order of the help
 /// text.
 struct StrategyInfo {
   std::string_view name, summary;
+  bool keeps_one_lever = false;  ///< knows StrategyOptions::one_lever; the others ignore it
 };
 std::vector<StrategyInfo> strategies();
 /// `space` must outlive the strategy. An unknown name is a usage error with the nearest known one.
-Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name, const Space& space,
+Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name, const Lattice& space,
                                                 const StrategyOptions& options);
 
 }  // namespace fatune

@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kMaxStaticShared = 48 * 1024;
 constexpr std::array<std::int64_t, 3> kMaxGrid = {2147483647, 65535, 65535};
 constexpr std::int64_t kMaxBlockZ = 64;
+constexpr int kFirstDependentArch = 90;
 constexpr std::int64_t kMaxCluster = 8;  // what every device with clusters can do
 constexpr int kFirstArchWithClusters = 90;
 constexpr std::int64_t kMaxBox = 256;
@@ -106,5 +107,7 @@ bool memory_fits(std::span<const std::int64_t> scratch_bytes, const Problem& pro
                 describe(Bytes(static_cast<std::uint64_t>(bytes))),
                 describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))));
 }
+
+bool has_dependent_launches(const Arch& arch) { return arch.number >= kFirstDependentArch; }
 
 }  // namespace fatune

@@ -53,7 +53,15 @@ Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
   FATUNE_TRY(stage.shared_bytes, evaluation.count(spec.shared_bytes, path + ".shared_bytes"));
   FATUNE_TRY(stage.static_shared_bytes,
              evaluation.count(spec.static_shared_bytes, path + ".static_shared_bytes"));
+  FATUNE_TRY(const std::int64_t dependent, evaluation.count(spec.dependent, path + ".dependent"));
+  stage.dependent = dependent != 0;
   std::string why;
+  if (stage.dependent && !has_dependent_launches(limits.arch)) {
+    return device_error(
+        fmt::format("{}: {} begins before the work in front of it has ended, which "
+                    "needs sm_90",
+                    evaluation.place_of(path + ".dependent"), spec.entry));
+  }
   if (!shared_fits(stage.shared_bytes, stage.static_shared_bytes, limits, &why) ||
       !block_fits(stage.block, limits, &why) ||
       !grid_fits(stage.grid, stage.cluster, limits, &why)) {
@@ -70,6 +78,7 @@ Json to_json(const StagePlan& stage) {
               {"cluster", stage.cluster},
               {"shared_bytes", stage.shared_bytes},
               {"static_shared_bytes", stage.static_shared_bytes},
+              {"dependent", stage.dependent},
               {"arguments", stage.arguments}};
 }
 
@@ -108,6 +117,7 @@ Result<StagePlan> stage_from_json(const Fields& fields) {
   FATUNE_TRY_STATUS(read_counts(fields, "cluster", stage.cluster));
   FATUNE_TRY(stage.shared_bytes, read_count(fields, "shared_bytes"));
   FATUNE_TRY(stage.static_shared_bytes, read_count(fields, "static_shared_bytes"));
+  FATUNE_TRY(stage.dependent, fields.boolean_or("dependent", false));
   FATUNE_TRY(stage.arguments, fields.texts_or("arguments", {}));
   return stage;
 }

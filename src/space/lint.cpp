@@ -83,6 +83,7 @@ std::vector<std::string> launch_texts(const Manifest& manifest) {
       texts.insert(texts.end(), extent->begin(), extent->end());
     }
     texts.push_back(stage.shared_bytes);
+    texts.push_back(stage.dependent);
   }
   for (const TensorMapSpec& map : manifest.tensor_maps) {
     texts.insert(texts.end(), map.box.begin(), map.box.end());
@@ -117,6 +118,7 @@ class Linter {
     check_entries();
     if (manifest_.role == Role::kFault) return std::move(findings_);  // wrong on purpose
     check_static_shared();
+    check_early_starts();
     check_spaces();
     return std::move(findings_);
   }
@@ -138,6 +140,7 @@ class Linter {
   void check_buffers();
   void check_entries();
   void check_static_shared();
+  void check_early_starts();
   void check_spaces();
   void check_spaces_of(const std::vector<Problem>& problems);
   void check_space(const Problem& problem, const DeviceLimits& limits);
@@ -239,6 +242,17 @@ void Linter::check_static_shared() {
   add(Severity::kWarning, "stages",
       fmt::format("{} declares __shared__ arrays of fixed size, but every static_shared_bytes is 0",
                   kernel_->source.path));
+}
+
+/// A launch that may begin early waits somewhere for what is in front of it.
+void Linter::check_early_starts() {
+  for (std::size_t i = 0; i < manifest_.stages.size(); ++i) {
+    const StageSpec& stage = manifest_.stages[i];
+    if (stage.gemm || stage.dependent == "0" || text_mentions("griddepcontrol.wait")) continue;
+    add(Severity::kError, fmt::format("stages[{}].dependent", i),
+        fmt::format("{} and its headers never wait (griddepcontrol.wait) for the work in front",
+                    kernel_->source.path));
+  }
 }
 
 void Linter::check_spaces_of(const std::vector<Problem>& problems) {

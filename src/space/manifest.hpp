@@ -60,6 +60,7 @@ struct StageSpec {
   std::string entry;
   std::vector<std::string> grid, block, cluster;  ///< three expressions each
   std::string shared_bytes, static_shared_bytes;  ///< expressions
+  std::string dependent = "0";  ///< expression; 1: may begin before its predecessor has ended
   std::vector<std::string> arguments;  ///< q, k, v, out, lse, scratch and tensor-map names
 };
 

@@ -83,8 +83,8 @@ Result<TensorMapSpec> parse_tensor_map(const Fields& fields, std::vector<std::st
 
 Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::string> arguments,
                                      std::span<const std::string> known) {
-  FATUNE_TRY_STATUS(fields.only(
-      {"entry", "grid", "block", "cluster", "shared_bytes", "static_shared_bytes", "arguments"}));
+  FATUNE_TRY_STATUS(fields.only({"entry", "grid", "block", "cluster", "shared_bytes",
+                                 "static_shared_bytes", "dependent", "arguments"}));
   StageSpec stage;
   FATUNE_TRY(stage.entry, fields.text("entry"));
   if (!is_c_identifier(stage.entry)) {
@@ -100,6 +100,7 @@ Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::
   FATUNE_TRY(stage.shared_bytes, parse_expression(fields, "shared_bytes", "0", known));
   FATUNE_TRY(stage.static_shared_bytes,
              parse_expression(fields, "static_shared_bytes", "0", known));
+  FATUNE_TRY(stage.dependent, parse_expression(fields, "dependent", "0", known));
   FATUNE_TRY(stage.arguments, fields.texts_or("arguments", {}));
   if (stage.arguments.empty()) return fields.error("arguments", "must name at least one argument");
   for (std::size_t i = 0; i < stage.arguments.size(); ++i) {

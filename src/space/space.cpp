@@ -60,52 +60,25 @@ Result<Space> Space::build(KernelRef kernel, const Problem& problem, const Devic
   Space space;
   space.problem_ = problem;
   FATUNE_TRY(space.raw_size_, product_of(manifest));
+  std::vector<Axis> axes;
   std::vector<std::size_t> sizes;
-  for (const Parameter& parameter : manifest.parameters) sizes.push_back(parameter.values.size());
+  for (const Parameter& parameter : manifest.parameters) {
+    axes.push_back({parameter.name, parameter.values.size(), parameter.ordinal});
+    sizes.push_back(parameter.values.size());
+  }
   FATUNE_TRY(std::vector<CompiledRule> rules, compile_rules(manifest, problem, limits));
   FATUNE_TRY(Enumeration found,
              enumerate(sizes, rules, kMaxEnumerated, [&](std::span<const std::uint16_t> positions) {
                return describe_positions(manifest, positions);
              }));
   if (found.too_large) return too_large(manifest, problem);
-  space.codes_ = std::move(found.codes);
+  space.lattice_ = Lattice(std::move(axes), std::move(found.codes));
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (i >= manifest.constraints.size() && found.excluded[i] == 0) continue;
     space.ruled_out_.push_back({rules[i].text(), rules[i].why(), found.excluded[i]});
   }
   space.kernel_ = std::move(kernel);
   return space;
-}
-
-std::uint64_t Space::encode(const Point& point) const {
-  std::uint64_t code = 0;
-  for (std::size_t i = 0; i < point.size(); ++i) {
-    code = code * axes()[i].values.size() + point[i];
-  }
-  return code;
-}
-
-Point Space::point(std::uint64_t index) const {
-  FATUNE_CHECK(index < codes_.size(), "an index must be below the number of valid points");
-  std::uint64_t code = codes_[index];
-  Point point(axes().size());
-  for (std::size_t i = point.size(); i-- > 0;) {
-    const std::uint64_t size = axes()[i].values.size();
-    point[i] = static_cast<std::uint16_t>(code % size);
-    code /= size;
-  }
-  return point;
-}
-
-std::optional<std::uint64_t> Space::index_of(const Point& point) const {
-  if (point.size() != axes().size()) return std::nullopt;
-  for (std::size_t i = 0; i < point.size(); ++i) {
-    if (point[i] >= axes()[i].values.size()) return std::nullopt;
-  }
-  const std::uint64_t code = encode(point);
-  const auto found = std::lower_bound(codes_.begin(), codes_.end(), code);
-  if (found == codes_.end() || *found != code) return std::nullopt;
-  return static_cast<std::uint64_t>(found - codes_.begin());
 }
 
 Config Space::config(const Point& point) const {
@@ -130,19 +103,6 @@ std::optional<Point> Space::default_point() const {
   }
   if (!contains(point)) return std::nullopt;
   return point;
-}
-
-std::vector<Point> Space::neighbours(const Point& point) const {
-  std::vector<Point> found;
-  for (std::size_t axis = 0; axis < point.size(); ++axis) {
-    Point other = point;
-    for (std::size_t value = 0; value < axes()[axis].values.size(); ++value) {
-      if (value == point[axis]) continue;
-      other[axis] = static_cast<std::uint16_t>(value);
-      if (contains(other)) found.push_back(other);
-    }
-  }
-  return found;
 }
 
 }  // namespace fatune

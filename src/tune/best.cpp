@@ -83,15 +83,18 @@ Json gate_json(const Gate& gate) {
 Json search_json(const ProblemResult& result, const RunPlan& plan) {
   Json outcomes = Json::object();
   for (const auto& [outcome, count] : result.outcomes) outcomes[std::string(name(outcome))] = count;
-  return {{"strategy", plan.strategy},
-          {"seed", plan.seed},
-          {"objective", plan.objective},
-          {"evaluations", result.candidates.size()},
-          {"outcomes", outcomes},
-          {"seconds", result.seconds},
-          {"valid_points", result.valid_points},
-          {"raw_points", result.raw_points},
-          {"gpu_waited_s", result.gpu_waited_s}};
+  Json search = {{"strategy", plan.strategy},
+                 {"seed", plan.seed},
+                 {"objective", plan.objective},
+                 {"evaluations", result.candidates.size()},
+                 {"outcomes", outcomes},
+                 {"seconds", result.seconds},
+                 {"valid_points", result.valid_points},
+                 {"raw_points", result.raw_points},
+                 {"gpu_waited_s", result.gpu_waited_s}};
+  for (const KnownConfig& known : result.warm_starts)
+    search["warm_starts"].push_back(to_json(known));
+  return search;
 }
 
 Json problem_json(const ProblemResult& result, const RunPlan& plan) {
@@ -144,6 +147,18 @@ Json geomean_ratio(const SweepResult& result) {
   return ratios == 0 ? Json() : Json(std::exp(log_sum / ratios));
 }
 
+Json choice_json(const SuiteChoice& choice) {
+  Json json = {{"order", choice.order}, {"configs", Json::array()}};
+  for (const SuiteConfig& each : choice.configs) {
+    Json config = {{"kernel", each.kernel}, {"config", each.config}};
+    config["speedup_over_default"] = each.speedup ? Json(*each.speedup) : Json();
+    config["best_of"] = each.problems;
+    if (!each.turned_down.empty()) config["turned_down"] = each.turned_down;
+    json["configs"].push_back(std::move(config));
+  }
+  return json;
+}
+
 }  // namespace
 
 Json best_json(const SweepResult& result) {
@@ -159,6 +174,7 @@ Json best_json(const SweepResult& result) {
   }
   object["geomean_ratio"] = geomean_ratio(result);
   object["seconds"] = result.seconds;
+  if (result.choice) object["choice"] = choice_json(*result.choice);
   return object;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "journal/plan.hpp"
 
@@ -11,28 +12,26 @@ namespace fatune {
 
 inline constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
-/// What one kernel's search may use.
+/// How far searches may go.
 struct Share {
   std::uint64_t evaluations = kUnlimited;
   double deadline_s = std::numeric_limits<double>::infinity();  ///< on the run's clock
 };
 
-/// Half of a problem's budget goes to trials of its kernels, evenly (what one leaves unused, to
+/// Half of a problem's budget goes to trials of its kernels, evenly (what a small space leaves, to
 /// those after it); the other half to the kernel that then leads. A single kernel has it all.
 class Budget {
  public:
-  Budget(const RunPlan& plan, std::size_t kernels, double now_s);
-  /// The share of the next kernel's trial, as of now.
-  Share trial(double now_s);
-  /// All that is left.
-  Share rest() const;
-  void use(std::uint64_t evaluations);
+  /// `sizes` are the valid configs of each kernel, ascending.
+  Budget(const RunPlan& plan, const std::vector<std::uint64_t>& sizes, double now_s);
+  /// What one kernel's trial may use; all trials have the same deadline.
+  const Share& trial(std::size_t kernel) const { return trials_.at(kernel); }
+  /// What all of them together may use.
+  const Share& whole() const { return whole_; }
 
  private:
-  std::uint64_t evaluations_left_;
-  std::uint64_t kept_;  ///< for the leader
-  double trials_end_s_, end_s_;
-  std::size_t kernels_left_;
+  Share whole_;
+  std::vector<Share> trials_;
 };
 
 }  // namespace fatune

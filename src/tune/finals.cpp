@@ -19,17 +19,26 @@ KernelRef find_kernel(const std::vector<KernelRef>& kernels, const std::string& 
   return found == kernels.end() ? nullptr : *found;
 }
 
-std::vector<const CandidateRecord*> fastest_first(const std::vector<CandidateRecord>& candidates,
-                                                  const std::string& objective) {
+/// Where it matters who competes, an entrant whose machine code another one has competes too.
+bool may_compete(const FinalsRequest& request, const CandidateRecord& record) {
+  if (request.only == nullptr) return record.outcome == Outcome::kMeasured;
+  return (record.outcome == Outcome::kMeasured || record.outcome == Outcome::kDuplicate) &&
+         std::any_of(request.only->begin(), request.only->end(), [&](const Entrant& entrant) {
+           return entrant.kernel == record.kernel && entrant.config == record.config;
+         });
+}
+
+std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
+                                                  const std::vector<CandidateRecord>& candidates) {
   std::vector<const CandidateRecord*> ranked;
   for (const CandidateRecord& record : candidates) {
-    const bool timed = objective_timing(record, objective).has_value();
-    if (record.outcome == Outcome::kMeasured && timed) ranked.push_back(&record);
+    const bool timed = objective_timing(record, request.objective).has_value();
+    if (may_compete(request, record) && timed) ranked.push_back(&record);
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [&](const CandidateRecord* a, const CandidateRecord* b) {
-                     return objective_timing(*a, objective)->median_us <
-                            objective_timing(*b, objective)->median_us;
+                     return objective_timing(*a, request.objective)->median_us <
+                            objective_timing(*b, request.objective)->median_us;
                    });
   return ranked;
 }
@@ -54,7 +63,7 @@ bool ran(const std::vector<CandidateRecord>& candidates, const std::string& key)
 
 Result<std::vector<Contestant>> choose_contestants(const FinalsRequest& request,
                                                    const std::vector<CandidateRecord>& candidates) {
-  const auto ranked = fastest_first(candidates, request.objective);
+  const auto ranked = fastest_first(request, candidates);
   std::vector<Contestant> chosen;
   std::vector<std::string> keys;
   std::set<std::string> kernels;

@@ -13,6 +13,12 @@ namespace fatune {
 /// What a sweep's winners are measured against on a problem, beside the reference; empty: nothing.
 using MakeBaselines = std::function<Result<std::vector<Contestant>>(const Problem&)>;
 
+/// A config that takes part in a race over several problems.
+struct Entrant {
+  std::string kernel;
+  Json config;
+};
+
 struct FinalsRequest {
   const Problem& problem;
   const std::vector<KernelRef>& kernels;  ///< those searched
@@ -20,7 +26,8 @@ struct FinalsRequest {
   const DeviceLimits& limits;
   std::string objective;
   std::size_t finalists = 8;
-  std::vector<Contestant> baselines = {};  ///< beside the reference
+  std::vector<Contestant> baselines = {};      ///< beside the reference
+  const std::vector<Entrant>* only = nullptr;  ///< those that may be finalists; null: all
 };
 
 /// The fastest correct candidates, each machine code once; the default config of the fastest one's

@@ -2,17 +2,23 @@
 #include "tune/problem_sweep.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <memory>
+
+#include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "tune/budget.hpp"
 #include "tune/finals.hpp"
+#include "tune/point_list.hpp"
 #include "tune/search_loop.hpp"
 #include "tune/standing.hpp"
+#include "tune/warm_start.hpp"
 
 namespace fatune {
 namespace {
+
+constexpr std::size_t kWarmStarts = 4;  // of a kernel; chosen: half of the smallest spread start
 
 /// "no valid config: BLOCK_M % 64 == 0 (each warp owns 16 whole rows) excludes 12; ..."
 std::string describe_empty(const Space& space) {
@@ -33,86 +39,141 @@ void add_ruled_out(const Space& space, bool several_kernels, ProblemResult& resu
   }
 }
 
-/// The default config, and what was best for this kernel before.
-std::vector<Point> start_points(const Space& space, const ProblemRequest& request) {
+/// A config of an earlier version of the kernel, with the defaults of what it does not set.
+Json completed(const Manifest& manifest, const Json& known) {
+  Json config = to_json(default_config(manifest));
+  for (auto& [name, value] : config.items()) {
+    if (known.contains(name)) value = known.at(name);
+  }
+  return config;
+}
+
+/// The default config, and what was best for this kernel elsewhere: nearest problem first.
+std::vector<Point> start_points(const Space& space, const ProblemRequest& request, const Arch& arch,
+                                ProblemResult& result) {
   std::vector<Point> start;
   if (const auto usual = space.default_point()) start.push_back(*usual);
   const Manifest& manifest = space.kernel().manifest;
-  const auto known = request.known_good.find(manifest.name);
-  if (known == request.known_good.end()) return start;
-  for (const Json& json : known->second) {
-    const auto config = config_from_json(manifest, json, "an earlier best config");
+  std::size_t warm = 0;
+  for (const KnownConfig& known :
+       nearest_known(request.known, manifest.name, request.problem.problem, arch)) {
+    if (warm == kWarmStarts) break;
+    const auto config = config_from_json(manifest, completed(manifest, known.config), known.source);
     if (!config) continue;
-    if (auto point = space.point_of(*config)) start.push_back(*std::move(point));
+    auto point = space.point_of(*config);
+    if (!point || !space.contains(*point)) continue;
+    start.push_back(*std::move(point));
+    result.warm_starts.push_back(known);
+    ++warm;
   }
   return start;
 }
 
-/// One kernel's search, which can go on where its trial ended.
-struct KernelSearch {
-  std::string kernel;
-  std::unique_ptr<Strategy> strategy;
-  std::unique_ptr<SearchLoop> loop;
-  std::uint64_t used = 0;
+/// The searches of a problem's kernels, and the one window that they share.
+struct Searches {
+  std::vector<std::unique_ptr<Strategy>> strategies;
+  SearchLoop loop;
 };
 
-Result<KernelSearch> start_search(const ProblemRequest& request, const Space& space,
-                                  std::uint64_t budget, RunState& run, ProblemResult& result) {
-  StrategyOptions options;
-  options.seed = request.plan.seed;
-  options.budget = budget == kUnlimited ? 0 : budget;
-  options.start = start_points(space, request);
-  KernelSearch search;
-  search.kernel = space.kernel().manifest.name;
-  FATUNE_TRY(search.strategy, make_strategy(request.plan.strategy, space, options));
-  search.loop = std::make_unique<SearchLoop>(run, result, space, *search.strategy);
-  return search;
-}
-
-/// Lets a search use a share more.
-Status go_on(KernelSearch& search, Share share, Budget& budget) {
-  if (share.evaluations != kUnlimited) share.evaluations += search.used;
-  FATUNE_TRY(const std::uint64_t used, search.loop->run(share));
-  budget.use(used - search.used);
-  search.used = used;
+Status add_searches(const ProblemRequest& request, const std::vector<Space>& spaces, RunState& run,
+                    ProblemResult& result, Searches& searches) {
+  const Arch& arch = run.evaluator.environment().limits.arch;
+  for (const Space& space : spaces) {
+    StrategyOptions options;
+    options.seed = request.plan.seed;
+    options.budget = request.plan.budget_evaluations;
+    options.one_lever = request.plan.one_lever;
+    options.start = start_points(space, request, arch, result);
+    FATUNE_TRY(auto strategy, make_strategy(request.plan.strategy, space.lattice(), options));
+    searches.loop.add(space, *strategy);
+    searches.strategies.push_back(std::move(strategy));
+  }
   return {};
 }
 
-double best_of(const KernelSearch& search, const ProblemResult& result,
-               const std::string& objective) {
-  double best = std::numeric_limits<double>::infinity();
-  for (const CandidateRecord& record : result.candidates) {
-    const auto& timing = objective_timing(record, objective);
-    const bool counts = record.kernel == search.kernel && record.outcome == Outcome::kMeasured;
-    if (counts && timing) best = std::min(best, timing->median_us);
+/// Trials in turn, one candidate each, so that all kernels have results when they end. Without a
+/// limit there is nothing to choose, and one kernel follows the other.
+Status run_trials(const Budget& budget, RunState& run, Searches& searches) {
+  const Share& whole = budget.whole();
+  const bool in_turn = whole.evaluations != kUnlimited || std::isfinite(whole.deadline_s);
+  SearchLoop& loop = searches.loop;
+  const auto may_ask = [&](std::size_t search) {
+    const Share& trial = budget.trial(search);
+    return !run.interrupted && !loop.exhausted(search) && loop.asked(search) < trial.evaluations &&
+           run.clock.now() < trial.deadline_s;
+  };
+  for (bool any = true; any;) {
+    any = false;
+    for (std::size_t i = 0; i < searches.strategies.size(); ++i) {
+      for (;;) {
+        FATUNE_TRY_STATUS(loop.make_room());
+        if (!may_ask(i)) break;
+        FATUNE_TRY_STATUS(loop.ask(i));
+        any = true;
+        if (in_turn) break;
+      }
+    }
   }
-  return best;
+  return {};
 }
 
-/// Trials of all kernels; then the leader has the rest, and what it cannot use goes to the next.
+/// The search that has been told the least time, of those that have candidates left; the number of
+/// searches when none has.
+std::size_t leader_of(const Searches& searches) {
+  const std::size_t none = searches.strategies.size();
+  std::size_t leader = none;
+  for (std::size_t i = 0; i < none; ++i) {
+    if (searches.loop.exhausted(i)) continue;
+    if (leader == none || searches.loop.best_us(i) < searches.loop.best_us(leader)) leader = i;
+  }
+  return leader;
+}
+
+/// Trials of all kernels; then each candidate is asked of the kernel that leads at that moment, so
+/// that nobody waits for the last results of the trials.
 Status search_spaces(const ProblemRequest& request, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
-  Budget budget(request.plan, spaces.size(), run.clock.now());
-  const std::uint64_t limit = request.plan.budget_evaluations;
-  const std::uint64_t all = limit == 0 ? result.valid_points : std::min(limit, result.valid_points);
-  run.progress.plan_candidates(all, budget.rest().deadline_s);
-  std::vector<KernelSearch> searches;
-  for (const Space& space : spaces) {
-    if (run.interrupted) return {};
-    FATUNE_TRY(KernelSearch search,
-               start_search(request, space, budget.rest().evaluations, run, result));
-    FATUNE_TRY_STATUS(go_on(search, budget.trial(run.clock.now()), budget));
-    searches.push_back(std::move(search));
+  std::vector<std::uint64_t> sizes;
+  for (const Space& space : spaces) sizes.push_back(space.size());
+  const Budget budget(request.plan, sizes, run.clock.now());
+  const Share& whole = budget.whole();
+  run.progress.plan_candidates(std::min(whole.evaluations, result.valid_points), whole.deadline_s);
+  Searches searches{{}, SearchLoop(run, result)};
+  FATUNE_TRY_STATUS(add_searches(request, spaces, run, result, searches));
+  FATUNE_TRY_STATUS(run_trials(budget, run, searches));
+  for (;;) {
+    FATUNE_TRY_STATUS(searches.loop.make_room());
+    const std::size_t leader = leader_of(searches);
+    const bool spent =
+        searches.loop.asked() >= whole.evaluations || run.clock.now() >= whole.deadline_s;
+    if (run.interrupted || spent || leader == searches.strategies.size()) break;
+    FATUNE_TRY_STATUS(searches.loop.ask(leader));
   }
-  std::stable_sort(searches.begin(), searches.end(),
-                   [&](const KernelSearch& a, const KernelSearch& b) {
-                     return best_of(a, result, run.objective) < best_of(b, result, run.objective);
-                   });
-  for (KernelSearch& search : searches) {
-    if (run.interrupted) return {};
-    FATUNE_TRY_STATUS(go_on(search, budget.rest(), budget));
+  return searches.loop.finish();
+}
+
+void begin_progress(const ProblemRequest& request, RunState& run) {
+  const std::string label = request.problem.name.empty() ? "" : request.problem.name + " ";
+  run.progress.begin_problem(label + describe(request.problem.problem), run.clock.now());
+}
+
+/// Entrants of the space's kernel that are valid in it and have no record yet.
+std::vector<Point> points_to_race(const Space& space, const std::vector<Entrant>& entrants,
+                                  const ProblemResult& result) {
+  const Manifest& manifest = space.kernel().manifest;
+  std::vector<Point> points;
+  for (const Entrant& entrant : entrants) {
+    if (entrant.kernel != manifest.name) continue;
+    const bool known = std::any_of(
+        result.candidates.begin(), result.candidates.end(), [&](const CandidateRecord& record) {
+          return record.kernel == entrant.kernel && record.config == entrant.config;
+        });
+    const auto config = config_from_json(manifest, entrant.config, "an entrant of the race");
+    if (known || !config) continue;
+    auto point = space.point_of(*config);
+    if (point && space.contains(*point)) points.push_back(*std::move(point));
   }
-  return {};
+  return points;
 }
 
 Status run_finals(const ProblemRequest& request, RunState& run, ProblemResult& result) {
@@ -123,7 +184,8 @@ Status run_finals(const ProblemRequest& request, RunState& run, ProblemResult& r
                        run.evaluator.environment().limits,
                        run.objective,
                        request.finalists,
-                       {}};
+                       {},
+                       request.only};
   if (request.baselines) {
     FATUNE_TRY(wanted.baselines, request.baselines(problem));
   }
@@ -201,18 +263,55 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
   return built;
 }
 
-Result<ProblemResult> sweep_problem(const ProblemRequest& request, RunState& run) {
+Result<ProblemResult> search_problem(const ProblemRequest& request, RunState& run) {
   ProblemResult result;
   result.problem = request.problem;
   const double began_s = run.clock.now();
-  const std::string label = request.problem.name.empty() ? "" : request.problem.name + " ";
-  run.progress.begin_problem(label + describe(request.problem.problem), began_s);
+  begin_progress(request, run);
   FATUNE_TRY(const KernelSpaces built,
              build_spaces(request.kernels, run.evaluator.environment().limits, result));
   FATUNE_TRY_STATUS(settle_barred(built.barred, run, result));
   FATUNE_TRY_STATUS(search_spaces(request, built.spaces, run, result));
-  if (!run.interrupted) FATUNE_TRY_STATUS(run_finals(request, run, result));
   result.seconds = run.clock.now() - began_s;
+  return result;
+}
+
+Status race_problem(const ProblemRequest& request, const std::vector<Entrant>& entrants,
+                    RunState& run, ProblemResult& result) {
+  const double began_s = run.clock.now();
+  begin_progress(request, run);
+  ProblemResult described;
+  described.problem = request.problem;
+  FATUNE_TRY(const KernelSpaces built,
+             build_spaces(request.kernels, run.evaluator.environment().limits, described));
+  if (result.valid_points == 0) result = std::move(described);
+  SearchLoop loop(run, result);
+  std::vector<std::unique_ptr<Strategy>> lists;
+  for (const Space& space : built.spaces) {
+    lists.push_back(std::make_unique<PointList>(points_to_race(space, entrants, result)));
+    loop.add(space, *lists.back());
+  }
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    while (!run.interrupted && !loop.exhausted(i)) {
+      FATUNE_TRY_STATUS(loop.make_room());
+      FATUNE_TRY_STATUS(loop.ask(i));
+    }
+  }
+  FATUNE_TRY_STATUS(loop.finish());
+  result.seconds += run.clock.now() - began_s;
+  return {};
+}
+
+Status settle_problem(const ProblemRequest& request, RunState& run, ProblemResult& result) {
+  const double began_s = run.clock.now();
+  FATUNE_TRY_STATUS(run_finals(request, run, result));
+  result.seconds += run.clock.now() - began_s;
+  return {};
+}
+
+Result<ProblemResult> sweep_problem(const ProblemRequest& request, RunState& run) {
+  FATUNE_TRY(ProblemResult result, search_problem(request, run));
+  if (!run.interrupted) FATUNE_TRY_STATUS(settle_problem(request, run, result));
   return result;
 }
 

@@ -1,7 +1,6 @@
 // problem_sweep.hpp - one problem of a sweep: spaces, searches, final phase.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -21,9 +20,9 @@ struct ProblemRequest {
   std::size_t finalists = 8;
   FinalPlan finals;
   const MakeBaselines& baselines;
-  const CountUse& count_use;  ///< for scores; may be empty
-  const std::map<std::string, std::vector<Json>>&
-      known_good;  ///< by kernel: configs that were best for earlier problems
+  const CountUse& count_use;                   ///< for scores; may be empty
+  const std::vector<KnownConfig>& known;       ///< warm starts, and the best of earlier problems
+  const std::vector<Entrant>* only = nullptr;  ///< that may be finalists; null: all
 };
 
 struct KernelSpaces {
@@ -35,7 +34,16 @@ struct KernelSpaces {
 Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const DeviceLimits& limits,
                                   ProblemResult& result);
 
-/// An interrupt leaves the final phase out and `run.interrupted` set.
+/// Everything but the final phase. An interrupt leaves `run.interrupted` set.
+Result<ProblemResult> search_problem(const ProblemRequest& request, RunState& run);
+/// Measures the entrants that have a valid config here and no record in `result` yet, which may be
+/// of an earlier search or empty.
+Status race_problem(const ProblemRequest& request, const std::vector<Entrant>& entrants,
+                    RunState& run, ProblemResult& result);
+/// The final phase of a problem that was searched or raced.
+Status settle_problem(const ProblemRequest& request, RunState& run, ProblemResult& result);
+
+/// Search and final phase. An interrupt leaves the final phase out and `run.interrupted` set.
 Result<ProblemResult> sweep_problem(const ProblemRequest& request, RunState& run);
 
 }  // namespace fatune

@@ -10,7 +10,7 @@ namespace fatune {
 ResumeIndex::ResumeIndex(const Journal& journal) {
   for (const Record& record : journal.records) {
     if (const auto* started = std::get_if<StartedRecord>(&record)) {
-      started_[started->key] = started->id;
+      last_started_ = *started;
     } else if (const auto* finished = std::get_if<CandidateRecord>(&record)) {
       finished_.insert_or_assign(finished->key, *finished);
       last_at_s_ = std::max(last_at_s_, finished->at_s);
@@ -28,10 +28,9 @@ ResumeIndex::ResumeIndex(const Journal& journal) {
 std::optional<CandidateRecord> ResumeIndex::find(const Candidate& candidate) const {
   const std::string key = candidate_key(candidate);
   if (const auto found = finished_.find(key); found != finished_.end()) return found->second;
-  const auto started = started_.find(key);
-  if (started == started_.end()) return std::nullopt;
+  if (!last_started_ || last_started_->key != key) return std::nullopt;
   CandidateRecord record;
-  record.id = started->second;
+  record.id = last_started_->id;
   record.key = key;
   record.kernel = candidate.kernel->manifest.name;
   record.config = to_json(candidate.config);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ class ResumeIndex {
   ResumeIndex() = default;
   explicit ResumeIndex(const Journal& journal);
 
-  /// The journalled result of a candidate. One that was started and never finished took the whole
-  /// program with it: it gives a record that says `crashed`, which is not in the journal yet.
+  /// The journalled result of a candidate. The one started last, when it never finished, took the
+  /// whole program with it: it gives a record that says `crashed`, which is not in the journal yet.
+  /// Those started before it had left the device when it was their turn to be journalled.
   std::optional<CandidateRecord> find(const Candidate& candidate) const;
   bool is_journalled(const std::string& key) const { return finished_.contains(key); }
   std::vector<CandidateRecord> results(const Problem& problem) const;
@@ -28,7 +30,7 @@ class ResumeIndex {
 
  private:
   std::map<std::string, CandidateRecord> finished_;  ///< by key
-  std::map<std::string, std::string> started_;       ///< key to id
+  std::optional<StartedRecord> last_started_;
   std::vector<FinalRecord> finals_;
   double last_at_s_ = 0;
   bool complete_ = false;

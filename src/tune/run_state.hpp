@@ -1,6 +1,7 @@
 // run_state.hpp - what the parts of a running sweep share.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ struct RunState {
   EvaluationPlan plan;
   std::string objective;
   std::set<std::string> started;  ///< keys of those that reached the device in this attempt
-  std::optional<Problem> begun;   ///< the problem that the evaluator is ready for
+  std::map<std::string, CandidateRecord> early;  ///< by key: journalled, their turn is to come
+  std::optional<Problem> begun;                  ///< the problem that the evaluator is ready for
   bool interrupted = false;
 
   /// Makes the device ready for a problem: late, so that a run whose results are all journalled

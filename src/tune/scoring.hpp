@@ -22,6 +22,7 @@ using CountUse = std::function<Result<DeviceUse>(const Candidate&)>;
 struct Scoring {
   std::map<std::string, double> by_id;  ///< of measured candidates; empty: ranked by time
   std::string note;                     ///< which terms are absent, or why there is no score
+  std::string winner = {};  ///< id of the one that is best whatever its time; empty: none is
 };
 
 /// Of the candidates that were measured, by id.

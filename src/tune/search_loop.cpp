@@ -1,7 +1,8 @@
-// search_loop.cpp - a window of candidates in flight between a strategy and an evaluator.
+// search_loop.cpp - a window of candidates in flight between strategies and an evaluator.
 #include "tune/search_loop.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/interrupt.hpp"
 
@@ -17,83 +18,118 @@ std::optional<double> cost_of(const CandidateRecord& record,
         std::find_if(earlier.begin(), earlier.end(), [&](const CandidateRecord& other) {
           return other.id == record.duplicate_of && other.outcome != Outcome::kDuplicate;
         });
-    return original == earlier.end() ? std::nullopt : cost_of(*original, earlier, objective);
+    if (original != earlier.end()) return cost_of(*original, earlier, objective);
   }
+  // The original of a duplicate may be journalled and yet to be told; its times are repeated.
   const auto& timing = objective_timing(record, objective);
-  const bool timed = record.outcome == Outcome::kMeasured || record.outcome == Outcome::kPruned;
+  const bool timed = record.outcome == Outcome::kMeasured || record.outcome == Outcome::kPruned ||
+                     record.outcome == Outcome::kDuplicate;
   if (!timed || !timing) return std::nullopt;
   return timing->median_us;
 }
 
 }  // namespace
 
-SearchLoop::SearchLoop(RunState& run, ProblemResult& result, const Space& space, Strategy& strategy)
-    : run_(run),
-      result_(result),
-      space_(space),
-      strategy_(strategy),
-      capacity_(std::max<std::size_t>(1, run.evaluator.capacity())) {}
+SearchLoop::SearchLoop(RunState& run, ProblemResult& result)
+    : run_(run), result_(result), capacity_(std::max<std::size_t>(1, run.evaluator.capacity())) {}
 
-Result<std::uint64_t> SearchLoop::run(const Share& share) {
-  for (;;) {
-    run_.interrupted = run_.interrupted || interrupted();
-    if (!run_.interrupted) FATUNE_TRY_STATUS(fill(share));
-    if (window_.empty()) return asked_;
-    if (run_.interrupted && !worth_waiting()) return asked_;
-    auto settled = settle_oldest();
-    if (settled) continue;
-    run_.interrupted = settled.error().kind == ErrorKind::kInterrupted;
-    if (!run_.interrupted) return std::move(settled).error();
-    return asked_;
-  }
+std::size_t SearchLoop::add(const Space& space, Strategy& strategy) {
+  searches_.push_back({&space, &strategy, 0, false, std::numeric_limits<double>::infinity()});
+  return searches_.size() - 1;
 }
 
-Status SearchLoop::fill(const Share& share) {
-  while (window_.size() < capacity_ && asked_ < share.evaluations && !exhausted_ &&
-         run_.clock.now() < share.deadline_s) {
-    const std::vector<Point> points = strategy_.ask(1);
-    exhausted_ = points.empty();
-    for (const Point& point : points) {
-      const Candidate candidate = space_.candidate(point);
-      Slot slot{point, candidate_key(candidate), run_.known.find(candidate)};
-      if (!slot.known) {
-        FATUNE_TRY_STATUS(run_.begin(space_.problem()));
-        run_.clock.go_live();
-        FATUNE_TRY_STATUS(run_.evaluator.submit(candidate));
-      }
-      window_.push_back(std::move(slot));
-      ++asked_;
-    }
+std::uint64_t SearchLoop::asked() const {
+  std::uint64_t sum = 0;
+  for (const Search& search : searches_) sum += search.asked;
+  return sum;
+}
+
+bool SearchLoop::stopped() {
+  run_.interrupted = run_.interrupted || interrupted();
+  return run_.interrupted;
+}
+
+Status SearchLoop::make_room() {
+  while (!stopped() && window_.size() >= capacity_) FATUNE_TRY_STATUS(settle());
+  return {};
+}
+
+Status SearchLoop::ask(std::size_t search) {
+  Search& asked = searches_.at(search);
+  if (stopped() || asked.exhausted) return {};
+  FATUNE_CHECK(window_.size() < capacity_, "a candidate is asked for when there is room for it");
+  const std::vector<Point> points = asked.strategy->ask(1);
+  asked.exhausted = points.empty();
+  for (const Point& point : points) FATUNE_TRY_STATUS(put_in_flight(search, point));
+  return {};
+}
+
+Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
+  const Space& space = *searches_[search].space;
+  const Candidate candidate = space.candidate(point);
+  Slot slot{search, point, candidate_key(candidate), run_.known.find(candidate)};
+  if (slot.known) {
+    // The one that took the last attempt with it: before anything else starts, or the next attempt
+    // would not know.
+    if (!run_.known.is_journalled(slot.key)) FATUNE_TRY_STATUS(run_.journal.append(*slot.known));
+  } else {
+    FATUNE_TRY_STATUS(run_.begin(space.problem()));
+    run_.clock.go_live();
+    FATUNE_TRY_STATUS(run_.evaluator.submit(candidate));
   }
+  window_.push_back(std::move(slot));
+  ++searches_[search].asked;
+  return {};
+}
+
+Status SearchLoop::finish() {
+  while (!window_.empty() && (!stopped() || worth_waiting())) FATUNE_TRY_STATUS(settle());
+  return {};
+}
+
+/// An interrupt that comes while the evaluator waits is no error; what is in flight is given up.
+Status SearchLoop::settle() {
+  Status settled = settle_oldest();
+  if (settled || settled.error().kind != ErrorKind::kInterrupted) return settled;
+  run_.interrupted = true;
+  window_.clear();
   return {};
 }
 
 Status SearchLoop::settle_oldest() {
-  Slot slot = std::move(window_.front());
+  const Slot slot = std::move(window_.front());
   window_.pop_front();
   if (slot.known) {
     run_.clock.replay(slot.known->at_s);
-    if (!run_.known.is_journalled(slot.key)) FATUNE_TRY_STATUS(run_.journal.append(*slot.known));
-    tell(slot.point, *slot.known);
+    tell(slot, *slot.known);
     return {};
   }
   FATUNE_TRY(CandidateRecord record, run_.evaluator.collect());
   FATUNE_CHECK(record.key == slot.key, "records come in the order of submission");
-  record.at_s = run_.clock.now();
-  FATUNE_TRY_STATUS(run_.journal.append(record));
-  tell(slot.point, record);
+  const auto early = run_.early.extract(record.key);
+  if (early && early.mapped().outcome == record.outcome) {
+    record.at_s = early.mapped().at_s;
+  } else {
+    record.at_s = run_.clock.now();
+    FATUNE_TRY_STATUS(run_.journal.append(record));
+  }
+  tell(slot, record);
   return {};
 }
 
-void SearchLoop::tell(const Point& point, const CandidateRecord& record) {
+void SearchLoop::tell(const Slot& slot, const CandidateRecord& record) {
+  Search& search = searches_[slot.search];
   const auto cost = cost_of(record, result_.candidates, run_.objective);
-  strategy_.tell({point, cost, record.outcome == Outcome::kDuplicate});
+  search.strategy->tell({slot.point, cost, record.outcome == Outcome::kDuplicate});
+  if (record.outcome == Outcome::kMeasured && cost)
+    search.best_us = std::min(search.best_us, *cost);
   ++result_.outcomes[record.outcome];
   result_.gpu_waited_s += record.spent.gpu_wait_s;
   result_.candidates.push_back(record);
   run_.progress.candidate_done(record, cost, run_.clock.now());
 }
 
+/// The first of the window is journalled, or something of it has reached the device.
 bool SearchLoop::worth_waiting() const {
   if (window_.front().known) return true;
   return std::any_of(window_.begin(), window_.end(),

@@ -1,48 +1,69 @@
-// search_loop.hpp - runs one strategy over one space: ask, evaluate, journal, tell.
+// search_loop.hpp - runs the searches of a problem's kernels: ask, evaluate, journal, tell.
 #pragma once
 
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "journal/sweep_result.hpp"
 #include "search/strategy.hpp"
-#include "tune/budget.hpp"
 #include "tune/run_state.hpp"
 
 namespace fatune {
 
-/// Keeps as many candidates in flight as the evaluator has use for, and tells results in the order
-/// of the asks. What the journal holds takes its place in that order without being evaluated, so a
-/// resumed run asks what the first one asked.
+/// One window of candidates in flight for all searches, so that neither compilers nor device wait
+/// while one search ends and another begins. Results are told in the order of the asks, however
+/// their compilations end: the same measurements give the same run. What the journal holds takes
+/// its place in that order without being evaluated, so a resumed run asks what the first one asked.
 class SearchLoop {
  public:
-  SearchLoop(RunState& run, ProblemResult& result, const Space& space, Strategy& strategy);
-  /// Returns after the share is used up, the space is exhausted, or the candidate on the device
-  /// when an interrupt came. The value is the number of evaluations used.
-  Result<std::uint64_t> run(const Share& share);
+  SearchLoop(RunState& run, ProblemResult& result);
+  /// Returns the search's number. `space` and `strategy` must outlive the loop.
+  std::size_t add(const Space& space, Strategy& strategy);
+
+  /// Settles the oldest where the window is full.
+  Status make_room();
+  /// Puts the search's next candidate in flight, for which there must be room; nothing happens when
+  /// the space is exhausted or after an interrupt.
+  Status ask(std::size_t search);
+  /// Settles what is in flight; after an interrupt only what is on the device, and all that was
+  /// asked before it.
+  Status finish();
+
+  std::uint64_t asked(std::size_t search) const { return searches_.at(search).asked; }
+  std::uint64_t asked() const;
+  bool exhausted(std::size_t search) const { return searches_.at(search).exhausted; }
+  /// The least time told to the search; infinity before the first.
+  double best_us(std::size_t search) const { return searches_.at(search).best_us; }
 
  private:
+  struct Search {
+    const Space* space;
+    Strategy* strategy;
+    std::uint64_t asked = 0;
+    bool exhausted = false;
+    double best_us;
+  };
   struct Slot {
+    std::size_t search;
     Point point;
     std::string key;
     std::optional<CandidateRecord> known;
   };
-  Status fill(const Share& share);
+  Status put_in_flight(std::size_t search, const Point& point);
+  Status settle();
   Status settle_oldest();
-  void tell(const Point& point, const CandidateRecord& record);
-  /// After an interrupt: until what is on the device, and all that was asked before it, is told.
+  void tell(const Slot& slot, const CandidateRecord& record);
+  bool stopped();
   bool worth_waiting() const;
 
   RunState& run_;
   ProblemResult& result_;
-  const Space& space_;
-  Strategy& strategy_;
   std::size_t capacity_;
+  std::vector<Search> searches_;
   std::deque<Slot> window_;
-  std::uint64_t asked_ = 0;
-  bool exhausted_ = false;
 };
 
 }  // namespace fatune

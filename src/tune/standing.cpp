@@ -64,6 +64,13 @@ void promote_winner(std::vector<FinalRecord>& finals, const std::string& objecti
   std::rotate(finals.begin(), winner, winner + 1);
 }
 
+void promote_id(std::vector<FinalRecord>& finals, const std::string& id) {
+  const auto winner = std::find_if(finals.begin(), finals.end(), [&](const FinalRecord& record) {
+    return record.id == id && is_candidate(record);
+  });
+  if (winner != finals.end()) std::rotate(finals.begin(), winner, winner + 1);
+}
+
 /// The same with the highest score instead of the least time.
 void promote_highest(std::vector<FinalRecord>& finals, const std::map<std::string, double>& by_id) {
   auto highest = finals.end();
@@ -99,7 +106,9 @@ void settle_finals(ProblemResult& result, const std::string& objective, std::uin
   result.score_note = scoring.note;
   if (finals.empty()) return;
   sort_by_time(finals, objective);
-  if (scoring.by_id.empty()) {
+  if (!scoring.winner.empty()) {
+    promote_id(finals, scoring.winner);
+  } else if (scoring.by_id.empty()) {
     promote_winner(finals, objective, seed);
   } else {
     promote_highest(finals, scoring.by_id);

@@ -7,6 +7,8 @@
 #include "search/strategy.hpp"
 #include "tune/problem_sweep.hpp"
 #include "tune/suite_result.hpp"
+#include "tune/suite_sweep.hpp"
+#include "tune/warm_start.hpp"
 
 namespace fatune {
 namespace {
@@ -19,12 +21,20 @@ class Hooks {
       run.started.insert(started.key);
       return run.journal.append(started);
     };
+    evaluator_.on_early_result = [&run](CandidateRecord record) -> Status {
+      record.at_s = run.clock.now();
+      FATUNE_TRY_STATUS(run.journal.append(record));
+      std::string key = record.key;
+      run.early.insert_or_assign(std::move(key), std::move(record));
+      return Status();
+    };
     evaluator_.on_progress = [&run](std::string_view phase) {
       run.progress.activity(phase, run.clock.now());
     };
   }
   ~Hooks() {
     evaluator_.on_start = nullptr;
+    evaluator_.on_early_result = nullptr;
     evaluator_.on_progress = nullptr;
   }
   Hooks(const Hooks&) = delete;
@@ -56,6 +66,7 @@ Status check_same_device(const Environment& journalled, const Environment& prese
 struct OpenedJournal {
   JournalWriter writer;
   ResumeIndex known;
+  std::vector<KnownConfig> warm_starts;
 };
 
 Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& plan,
@@ -63,6 +74,7 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
   OpenedJournal opened;
   if (!options.resume) {
     FATUNE_TRY(opened.writer, JournalWriter::create(options.out, {plan, environment}));
+    opened.warm_starts = plan.warm_starts;
     return opened;
   }
   FATUNE_TRY(opened.writer, JournalWriter::resume(options.out));
@@ -75,6 +87,7 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
   }
   FATUNE_TRY_STATUS(check_same_device(journal.header.environment, environment, where));
   opened.known = ResumeIndex(journal);
+  opened.warm_starts = journal.header.plan.warm_starts;
   return opened;
 }
 
@@ -88,10 +101,15 @@ Status check_problems(const RunPlan& plan, const std::vector<KernelRef>& kernels
     for (const std::string& left_out : scratch.left_out) {
       log::debug(describe(problem.problem) + ": left out " + left_out);
     }
-    auto strategy = make_strategy(plan.strategy, built.spaces.front(), {});
+    auto strategy = make_strategy(plan.strategy, built.spaces.front().lattice(), {});
     if (!strategy) return std::move(strategy).error();
   }
   return {};
+}
+
+/// What progress counts: searches and races; several configs mean both for every problem.
+std::size_t stages_of(const RunPlan& plan) {
+  return plan.configs > 1 ? 2 * plan.problems.size() : plan.problems.size();
 }
 
 RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
@@ -104,28 +122,54 @@ RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
   return plan;
 }
 
+Status save(const SweepOptions& options, const SweepResult& result) {
+  FATUNE_TRY_STATUS(save_best(result));
+  return save_suite(result, options.date);
+}
+
+ProblemRequest request_of(const SweepOptions& options, const std::vector<KernelRef>& kernels,
+                          const KernelRef& reference, const RunPlan& plan,
+                          const NamedProblem& problem, const std::vector<KnownConfig>& known) {
+  return {plan,
+          problem,
+          kernels,
+          options.reference_is_baseline ? reference : nullptr,
+          options.finalists,
+          options.finals,
+          options.baselines,
+          options.count_use,
+          known};
+}
+
+/// Each problem for itself; the best of one may start the search of the next.
 Status sweep_problems(const SweepOptions& options, const std::vector<KernelRef>& kernels,
                       const KernelRef& reference, RunState& run, SweepResult& result) {
-  std::map<std::string, std::vector<Json>> known_good;
+  std::vector<KnownConfig> known = result.plan.warm_starts;
   for (const NamedProblem& problem : result.plan.problems) {
-    const ProblemRequest request{
-        result.plan,       problem,
-        kernels,           options.reference_is_baseline ? reference : nullptr,
-        options.finalists, options.finals,
-        options.baselines, options.count_use,
-        known_good};
-    auto swept = sweep_problem(request, run);
+    auto swept =
+        sweep_problem(request_of(options, kernels, reference, result.plan, problem, known), run);
     if (!swept)
       return with_context(std::move(swept).error(), "sweeping " + describe(problem.problem));
     result.problems.push_back(*std::move(swept));
     result.seconds = run.clock.now();
-    FATUNE_TRY_STATUS(save_best(result));
-    FATUNE_TRY_STATUS(save_suite(result, options.date));
+    FATUNE_TRY_STATUS(save(options, result));
     if (const FinalRecord* best = result.problems.back().best()) {
-      known_good[best->kernel].push_back(best->config);
+      known.push_back({problem.problem, result.environment.limits.arch, best->kernel, best->config,
+                       "this run"});
     }
     if (run.interrupted) break;
   }
+  return {};
+}
+
+/// All of them with the same few configs.
+Status sweep_together(const SweepOptions& options, const std::vector<KernelRef>& kernels,
+                      const KernelRef& reference, RunState& run, SweepResult& result) {
+  const MakeRequest make_request = [&](const NamedProblem& problem) {
+    return request_of(options, kernels, reference, result.plan, problem, result.plan.warm_starts);
+  };
+  Status swept = sweep_suite(make_request, run, result, [&] { return save(options, result); });
+  if (!swept) return with_context(std::move(swept).error(), "sweeping the suite");
   return {};
 }
 
@@ -140,7 +184,10 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   const bool scored = result.plan.objective == kScoreObjective;
   FATUNE_TRY(const Objective objective, parse_objective(scored ? "hot" : result.plan.objective));
   FATUNE_TRY_STATUS(check_problems(result.plan, kernels, result.environment.limits));
+  const Arch& arch = result.environment.limits.arch;
+  result.plan.warm_starts = select_warm_starts(options.known, result.plan, arch);
   FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, result.environment));
+  result.plan.warm_starts = std::move(opened.warm_starts);
 
   EvaluationPlan plan;
   plan.objective = objective;
@@ -154,14 +201,16 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
                std::move(opened.writer),
                std::move(opened.known),
                RunClock(options.clock, journalled_s),
-               ProgressTracker(options.on_progress, result.plan.problems.size()),
+               ProgressTracker(options.on_progress, stages_of(result.plan)),
                plan,
                result.plan.objective,
                {},
                {},
+               {},
                false};
   const Hooks hooks(run);
-  FATUNE_TRY_STATUS(sweep_problems(options, kernels, reference, run, result));
+  const auto sweep = result.plan.configs > 0 ? sweep_together : sweep_problems;
+  FATUNE_TRY_STATUS(sweep(options, kernels, reference, run, result));
   result.interrupted = run.interrupted;
   result.seconds = run.clock.now();
   if (!was_complete) {

@@ -9,7 +9,16 @@ namespace {
 
 constexpr std::size_t kMostFindings = 128;
 constexpr std::uint64_t kUntouched = ~std::uint64_t{0};
-const gpu::LaunchShape kShape{{264, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0};
+const gpu::LaunchShape kShape{{264, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
+/// Few blocks: the kernel behind must find room beside them, or it could not begin early.
+const gpu::LaunchShape kLateShape{{16, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
+constexpr unsigned long long kLateNs = 50'000;  // chosen: many times what it takes to begin
+
+/// As the kernel declares it.
+struct Stretch {
+  CUdeviceptr a = 0, b = 0;
+  unsigned long long bytes = 0;
+};
 
 }  // namespace
 
@@ -28,6 +37,7 @@ Result<DeviceChecks> DeviceChecks::load(const gpu::Context& context, std::string
   FATUNE_TRY(checks.pattern_, gpu::find_function(checks.module_, "check_pattern"));
   FATUNE_TRY(checks.sum_, gpu::find_function(checks.module_, "check_sum"));
   FATUNE_TRY(checks.swap_, gpu::find_function(checks.module_, "swap_memory"));
+  FATUNE_TRY(checks.late_, gpu::find_function(checks.module_, "exchange_late"));
   FATUNE_TRY(checks.findings_,
              gpu::make_buffer(context, kMostFindings * 2 * sizeof(std::uint64_t)));
   checks.stream_ = stream;
@@ -93,6 +103,22 @@ Status DeviceChecks::swap(const GuardedBuffer& a, const GuardedBuffer& b) {
   unsigned long long bytes = a.bytes();
   void* arguments[] = {&first, &second, &bytes};
   return gpu::launch(swap_, kShape, arguments, stream_);
+}
+
+Status DeviceChecks::exchange_late(const std::array<Exchange, 3>& inputs, const GuardedBuffer& out,
+                                   std::uint8_t pattern) {
+  std::array<Stretch, 3> stretches;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    FATUNE_CHECK(inputs[i].a.bytes() == inputs[i].b.bytes(),
+                 "the sets of a problem have the same sizes");
+    stretches[i] = {inputs[i].a.address(), inputs[i].b.address(), inputs[i].a.bytes()};
+  }
+  CUdeviceptr address = out.address();
+  unsigned long long bytes = out.bytes(), nanoseconds = kLateNs;
+  unsigned fill = pattern;
+  void* arguments[] = {&stretches[0], &stretches[1], &stretches[2], &address,
+                       &bytes,        &fill,         &nanoseconds};
+  return gpu::launch(late_, kLateShape, arguments, stream_);
 }
 
 }  // namespace fatune

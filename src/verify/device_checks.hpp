@@ -1,6 +1,7 @@
 // device_checks.hpp - device memory to findings: guard bands and checksums.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -36,13 +37,21 @@ class DeviceChecks {
   Result<std::vector<std::uint64_t>> checksums(std::span<const GuardedBuffer* const> buffers);
   /// Queues the exchange of what two buffers of the same size hold.
   Status swap(const GuardedBuffer& a, const GuardedBuffer& b);
+  /// Two buffers of the same size that exchange what they hold.
+  struct Exchange {
+    const GuardedBuffer &a, &b;
+  };
+  /// Queues a kernel that lets the next one begin and, while that may already run, waits a little,
+  /// exchanges the buffers and fills `out` with `pattern`. It leaves most of the device free.
+  Status exchange_late(const std::array<Exchange, 3>& inputs, const GuardedBuffer& out,
+                       std::uint8_t pattern);
 
  private:
   Status clear(std::size_t findings);
   Result<std::vector<std::uint64_t>> read(std::size_t findings);
 
   gpu::Module module_;
-  CUfunction pattern_ = nullptr, sum_ = nullptr, swap_ = nullptr;
+  CUfunction pattern_ = nullptr, sum_ = nullptr, swap_ = nullptr, late_ = nullptr;
   gpu::Buffer findings_;
   CUstream stream_ = nullptr;
 };

@@ -25,6 +25,7 @@ except ImportError:  # apt's python3-jsonschema belongs to the system's Python
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "configs" / "schemas"
+RECORDINGS = pathlib.Path(__file__).resolve().parents[1] / "data" / "recording"
 SHAPE = "--shape 4,8,512,64"
 CONFIG = (pathlib.Path(__file__).resolve().parents[1] / "data" / "cli" / "fa_mma.json").read_text()
 SUITE = {"schema": "fatune.problems/1", "name": "two", "problems": [
@@ -41,6 +42,7 @@ COMMANDS = [
     "gate --candidate config.json --baseline naive --suite suite.json",
     f"verify --config config.json {SHAPE}",
     f"profile --config config.json {SHAPE}",
+    f"replay {RECORDINGS}/convolution_a100.json {RECORDINGS}/hyperparameters_ga.json --repeats 2 --budget 40 --quiet",
 ]
 WRITTEN = ["run/best.json", "run/journal.jsonl", "bench.json", "suite-impl.json", "suite-config.json", "gate.json"]
 
@@ -97,7 +99,8 @@ def check_commands(checker, fatune):
         (here / "suite.json").write_text(json.dumps(SUITE))
         env = {"PATH": "/usr/bin:/bin", "HOME": folder, "XDG_CACHE_HOME": folder + "/cache", "LC_ALL": "C.UTF-8"}
         for command in COMMANDS:
-            line = [fatune, *command.split(), "--device", "recorded", "--json"]
+            device = [] if command.startswith("replay") else ["--device", "recorded"]
+            line = [fatune, *command.split(), *device, "--json"]
             done = subprocess.run(line, cwd=here, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=240, check=False)
             try:
@@ -112,7 +115,7 @@ def check_commands(checker, fatune):
 
 
 def check_committed(checker):
-    for path in [*sorted(ROOT.glob("kernels/*/*.json")), *sorted(ROOT.glob("configs/recorded/*")),
+    for path in [*sorted(ROOT.glob("kernels/*/*.json")), *sorted(ROOT.glob("configs/recorded/*")), *sorted(ROOT.glob("configs/known/*.json")),
                  *sorted(ROOT.glob("results/**/journal.jsonl*"))]:
         checker.check_file(path)
     for path in sorted(ROOT.glob("results/**/*.json")):

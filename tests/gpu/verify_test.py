@@ -29,19 +29,19 @@ VARIANTS = {
         {"PINGPONG": False, "OVERLAP": "none", "BLOCK_M": 64, "LOADER": "warp", "STORE": "tensor", "MIN_CTAS": 2},
         {"PINGPONG": False, "OVERLAP": "free", "BLOCK_M": 64, "KEY_PARTS": 2, "STAGES": 4, "RESCALE": "always"},
         {"PINGPONG": False, "OVERLAP": "none", "BLOCK_M": 64, "KEY_PARTS": 4, "STAGES": 4, "LOADER": "warpgroup"},
-        {"PINGPONG": False, "OVERLAP": "free", "BLOCK_M": 64, "CLUSTER": 2, "KV_ORDER": "backward"},
+        {"PINGPONG": False, "OVERLAP": "free", "BLOCK_M": 64, "CLUSTER": 2, "KV_ORDER": "backward", "LAUNCH": "chained"},
         {"PINGPONG": False, "OVERLAP": "none", "BLOCK_M": 64, "CLUSTER": 2, "KEY_PARTS": 2, "EXP_FMA": 2},
         {"SCHEDULER": "static", "GRID_ORDER": "rotate", "STORE": "tensor"},
-        {"SCHEDULER": "static", "GRID_ORDER": "mirror", "STAGGER": 800},
+        {"SCHEDULER": "static", "GRID_ORDER": "mirror", "STAGGER": 800, "LAUNCH": "plain"},
         {"WEIGHTS": "shared", "BLOCK_N": 96},
         {"PACK_GQA": True, "KV_ORDER": "backward"},
         {"BLOCK_M": 256, "PINGPONG": False, "OVERLAP": "free"},
     ],
     "fa_mma": [
-        {"RESCALE": "late", "STAGES": 2},
+        {"RESCALE": "late", "STAGES": 2, "LAUNCH": "chained"},
         {"PACK_GQA": True, "RESCALE": "late", "STAGES": 2},
         {"PACK_GQA": True, "KV_GROUPS": 2, "RESCALE": "always"},
-        {"KV_GROUPS": 4, "BLOCK_M": 16, "KV_ORDER": "backward"},
+        {"KV_GROUPS": 4, "BLOCK_M": 16, "KV_ORDER": "backward", "LAUNCH": "dependent"},
     ],
 }
 VARIANT_PROBLEMS = [

@@ -2,6 +2,7 @@
 #include "support/fake_evaluator.hpp"
 
 #include <numeric>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -85,7 +86,22 @@ Status FakeEvaluator::submit(const Candidate& candidate) {
 }
 
 Result<CandidateRecord> FakeEvaluator::collect() {
-  FATUNE_CHECK(!submitted_.empty(), "something has to be submitted before it can be collected");
+  FATUNE_CHECK(next_ || !submitted_.empty(),
+               "something has to be submitted before it can be collected");
+  CandidateRecord record;
+  if (next_) {
+    record = *std::exchange(next_, std::nullopt);
+  } else {
+    FATUNE_TRY(record, run_oldest());
+  }
+  if (device_.early && !submitted_.empty()) {
+    FATUNE_TRY(next_, run_oldest());
+    if (on_early_result) FATUNE_TRY_STATUS(on_early_result(*next_));
+  }
+  return record;
+}
+
+Result<CandidateRecord> FakeEvaluator::run_oldest() {
   if (device_.dies_after && evaluated_.size() >= *device_.dies_after) {
     return device_error("the device is gone");
   }
@@ -104,6 +120,11 @@ Result<CandidateRecord> FakeEvaluator::collect() {
 
 void FakeEvaluator::remember(const Candidate&, const CandidateRecord& record) {
   if (record.outcome != Outcome::kDuplicate) first_with_code_.emplace(record.cubin, record.id);
+}
+
+double FakeEvaluator::cost_of(const Candidate& candidate) const {
+  return device_.cost_on ? device_.cost_on(candidate.config, candidate.problem)
+                         : device_.cost_us(candidate.config);
 }
 
 CandidateRecord FakeEvaluator::evaluate(const Candidate& candidate) {
@@ -137,8 +158,7 @@ CandidateRecord FakeEvaluator::evaluate(const Candidate& candidate) {
 
 void FakeEvaluator::measure(const Candidate& candidate, CandidateRecord& record) const {
   Timing timing;
-  timing.median_us = timing.q1_us = timing.q3_us = timing.min_us =
-      device_.cost_us(candidate.config);
+  timing.median_us = timing.q1_us = timing.q3_us = timing.min_us = cost_of(candidate);
   timing.sem_relative = 0.001;
   timing.samples = 10;
   timing.killed_early = record.outcome == Outcome::kPruned;
@@ -187,7 +207,7 @@ FinalRecord FakeEvaluator::compete(const Contestant& contestant, const FinalPlan
   record.config = to_json(candidate.config);
   record.problem = candidate.problem;
   const bool reference = candidate.kernel->manifest.role == Role::kReference;
-  const double cost = reference ? 100.0 : device_.cost_us(candidate.config);
+  const double cost = reference ? 100.0 : cost_of(candidate);
   const std::size_t salt = std::accumulate(record.id.begin(), record.id.end(), std::size_t{0});
   record.hot_rounds_us = rounds_around(cost, device_.final_noise, plan.rounds, salt);
   record.cold_rounds_us = rounds_around(cost * 1.5, device_.final_noise, plan.rounds, salt);

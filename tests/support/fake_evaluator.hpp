@@ -13,15 +13,17 @@
 
 namespace fatune::test {
 
-/// What the device does; every function sees the config only.
+/// What the device does; every function but `cost_on` sees the config only.
 struct FakeDevice {
   std::function<double(const Config&)> cost_us;
-  std::function<std::optional<Outcome>(const Config&)> fails;  ///< empty: nothing does
+  std::function<double(const Config&, const Problem&)> cost_on;  ///< instead of cost_us, if set
+  std::function<std::optional<Outcome>(const Config&)> fails;    ///< empty: nothing does
   std::function<std::string(const Config&)> code;  ///< machine code; empty: every config its own
   std::size_t capacity = 1;
   std::optional<std::size_t> dies_after;  ///< results; then the device is gone for good
-  double seconds_each = 0.25;             ///< of its clock for a candidate
-  double final_noise = 0.01;              ///< relative spread of final rounds
+  bool early = false;          ///< the next one's result is there with each one collected
+  double seconds_each = 0.25;  ///< of its clock for a candidate
+  double final_noise = 0.01;   ///< relative spread of final rounds
   /// Of implementations from elsewhere, by name; no time: unavailable. Those called "external:..."
   /// get 12 values, however many rounds there are.
   std::function<std::optional<double>(const std::string&)> outside_us;
@@ -53,7 +55,9 @@ class FakeEvaluator final : public Evaluator {
   Environment& editable_environment() { return environment_; }
 
  private:
+  double cost_of(const Candidate& candidate) const;
   CandidateRecord evaluate(const Candidate& candidate);
+  Result<CandidateRecord> run_oldest();
   void measure(const Candidate& candidate, CandidateRecord& record) const;
   FinalRecord compete(const Contestant& contestant, const FinalPlan& plan) const;
   FinalRecord compete_from_elsewhere(const Contestant& contestant, const FinalPlan& plan) const;
@@ -63,6 +67,7 @@ class FakeEvaluator final : public Evaluator {
   Problem problem_;
   std::deque<Candidate> submitted_;
   std::map<std::string, std::string> first_with_code_;  ///< code to id
+  std::optional<CandidateRecord> next_;                 ///< an early result
   std::vector<std::string> evaluated_;
   std::size_t finals_run_ = 0, problems_begun_ = 0;
   double seconds_ = 0;

@@ -49,6 +49,10 @@ TEST_CASE("every problem suite is embedded byte for byte") {
   check_files(embedded_config_files(), kRoot / "configs/problems");
 }
 
+TEST_CASE("known configs are embedded byte for byte") {
+  check_files(embedded_known_files(), kRoot / "configs/known");
+}
+
 TEST_CASE("recorded journals are embedded as the gzip files they are") {
   for (const EmbeddedFile& file : embedded_recorded_files()) {
     INFO(file.path);

@@ -17,6 +17,7 @@ struct Bench {
   FakeLink* link = new FakeLink;
   DeviceWorker worker{std::unique_ptr<WorkerLink>(link)};
   std::vector<std::string> started;
+  std::vector<CandidateRecord> early;
   Pipeline pipeline{compiler,
                     worker,
                     *typical_limits(Arch{90, 'a'}),
@@ -25,7 +26,11 @@ struct Bench {
                        started.push_back(record.id);
                        return Status();
                      },
-                     nullptr}};
+                     nullptr,
+                     [this](const CandidateRecord& record) {
+                       early.push_back(record);
+                       return Status();
+                     }}};
 
   Bench() {
     run = [](const Json& order) -> std::vector<Json> {
@@ -213,4 +218,92 @@ TEST_CASE("an interrupt launches nothing new") {
   REQUIRE_FALSE(record);
   CHECK(record.error().kind == ErrorKind::kInterrupted);
   CHECK(bench.runs() == 0);
+}
+
+TEST_CASE("a long compilation holds up neither the device nor those behind it") {
+  Bench bench;
+  bench.compiler.delay = [](const CompileRequest& request) {
+    return tile_of(request) == 1 ? 5 : 0;
+  };
+  bench.submit({1, 2, 3});
+  for (const int tile : {1, 2, 3}) CHECK(bench.collect().config["TILE"] == tile);
+  std::vector<int> ran;
+  for (const Json& order : bench.link->orders) {
+    if (message_type(order) == "run") ran.push_back(tile_of_run(order));
+  }
+  CHECK(ran == std::vector<int>{2, 3, 1});
+  REQUIRE(bench.early.size() == 2);
+  CHECK(bench.early[0].config["TILE"] == 2);
+  CHECK(bench.early[0].outcome == Outcome::kMeasured);
+  CHECK(bench.early[0].hot->median_us == 12.0);
+}
+
+TEST_CASE("of equal machine code the one submitted first is measured, whichever compiles first") {
+  Bench bench;
+  bench.compiler.delay = [](const CompileRequest& request) {
+    return tile_of(request) == 1 ? 5 : 0;
+  };
+  bench.compiler.compile = [compile = bench.compiler.compile](const CompileRequest& request) {
+    Compiled compiled = compile(request);
+    compiled.cubin_hash = "same";
+    return compiled;
+  };
+  bench.submit({1, 2});
+  const CandidateRecord first = bench.collect(), second = bench.collect();
+  CHECK(first.config["TILE"] == 1);
+  CHECK(first.outcome == Outcome::kMeasured);
+  CHECK(first.hot->median_us == 12.0);
+  CHECK(second.outcome == Outcome::kDuplicate);
+  CHECK(second.duplicate_of == first.id);
+  CHECK(bench.runs() == 1);
+  CHECK(bench.early.at(0).outcome == Outcome::kMeasured);
+}
+
+TEST_CASE("an interrupt waits for those older than one that has been on the device") {
+  Bench bench;
+  bench.compiler.delay = [](const CompileRequest& request) {
+    return tile_of(request) == 2 ? 0 : 5;
+  };
+  bench.submit({1, 2, 3});
+  request_interrupt();
+  const CandidateRecord first = bench.collect(), second = bench.collect();
+  const auto third = bench.pipeline.collect();
+  clear_interrupt();
+  CHECK(first.outcome == Outcome::kMeasured);
+  CHECK(second.outcome == Outcome::kMeasured);
+  REQUIRE_FALSE(third);
+  CHECK(third.error().kind == ErrorKind::kInterrupted);
+  CHECK(bench.runs() == 2);
+}
+
+TEST_CASE("machine code that spills too much or has serial wgmma is not launched") {
+  Bench bench;
+  bench.compiler.compile = [compile = bench.compiler.compile](const CompileRequest& request) {
+    Compiled compiled = compile(request);
+    Resources& used = compiled.entries["main_entry"];
+    used.registers = 255;
+    if (tile_of(request) == 1) used.spill_store_bytes = 300;
+    if (tile_of(request) == 3) used.stack_bytes = 300;
+    if (tile_of(request) == 4)
+      used.warnings = {
+          "(C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+          "serialized due to the presence of Extern calls"};
+    // The default config, whatever it does, is what others are compared with.
+    if (tile_of(request) == 2) used.spill_store_bytes = 300;
+    if (tile_of(request) == 5) used.spill_store_bytes = 64;
+    return compiled;
+  };
+  bench.submit({1, 3, 4, 2, 5});
+  const CandidateRecord spills = bench.collect(), stack = bench.collect(), serial = bench.collect();
+  for (const CandidateRecord* record : {&spills, &stack, &serial}) {
+    CHECK(record->outcome == Outcome::kPruned);
+    CHECK_FALSE(record->hot);
+    CHECK(record->resources->registers == 255);
+  }
+  CHECK(spills.reason == "main_entry spills 300 bytes a thread, more than 256: not launched");
+  CHECK(stack.reason.starts_with("main_entry has a stack frame of 300 bytes a thread"));
+  CHECK(serial.reason.starts_with("main_entry: (C7510)"));
+  CHECK(bench.collect().outcome == Outcome::kMeasured);
+  CHECK(bench.collect().outcome == Outcome::kMeasured);
+  CHECK(bench.runs() == 2);
 }

@@ -25,6 +25,28 @@ TEST_CASE("a plan reads back as it was written, all 64 bits of its seed included
   CHECK(plan->seed == 18446744073709551615ULL);
 }
 
+TEST_CASE("a plan keeps where its searches start, and how many configs a suite shares") {
+  RunPlan written = sample_plan();
+  written.configs = 2;
+  written.warm_starts = {{written.problems.front().problem, Arch{90, 'a'}, "fa_mma",
+                          Json{{"BLOCK_M", 128}}, "runs/first/best.json"}};
+  const auto plan = plan_from_json(to_json(written), "plan");
+  REQUIRE(plan);
+  CHECK(dump(to_json(*plan)) == dump(to_json(written)));
+  REQUIRE(plan->warm_starts.size() == 1);
+  CHECK(plan->warm_starts.front().source == "runs/first/best.json");
+  // A resumed run keeps its journal's.
+  CHECK(difference_after([](RunPlan& other) {
+          other.warm_starts = {{Problem(), Arch{90, 'a'}, "fa_mma", Json::object(), "elsewhere"}};
+        }).empty());
+
+  Json object = to_json(written);
+  object["warm_starts"][0]["arch"] = "hopper";
+  const auto wrong = plan_from_json(object, "plan");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message.find("'warm_starts[0].arch'") != std::string::npos);
+}
+
 TEST_CASE("a plan with a wrong field is refused by name") {
   for (const std::string field : {"strategy", "objective", "seed", "budget_evaluations"}) {
     Json object = to_json(sample_plan());
@@ -44,6 +66,10 @@ TEST_CASE("each field that differs is named with both values") {
         "--seed is '18446744073709551615' in the journal and '7' here");
   CHECK(difference_after([](RunPlan& plan) { plan.strategy = "ga"; }) ==
         "--strategy is 'random' in the journal and 'ga' here");
+  CHECK(difference_after([](RunPlan& plan) { plan.configs = 1; }) ==
+        "--portfolio is '0' in the journal and '1' here");
+  CHECK(difference_after([](RunPlan& plan) { plan.one_lever = true; }) ==
+        "--one-lever is 'off' in the journal and 'on' here");
   CHECK(difference_after([](RunPlan& plan) { plan.kernels.pop_back(); }) ==
         "--kernel is 'fa_mma,fa_rows' in the journal and 'fa_mma' here");
   CHECK(difference_after([](RunPlan& plan) { plan.objective = "hot"; }) ==

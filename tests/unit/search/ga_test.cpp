@@ -17,7 +17,7 @@ constexpr std::uint64_t kBudget = 150;
 constexpr int kSeeds = 20;
 
 /// A tile space with a rule; 2,304 raw points.
-Space tile_space() {
+Lattice tile_space() {
   return make_space({.axes = {{"BLOCK_M", "[16, 32, 64, 128]", ""},
                               {"BLOCK_N", "[16, 32, 64, 128]", ""},
                               {"WARPS", "[1, 2, 4, 8]", ""},
@@ -25,7 +25,8 @@ Space tile_space() {
                               {"VEC", "[1, 2, 4]", ""},
                               {"ORDER", "[\"rows\", \"columns\", \"blocks\"]", ""},
                               {"EXP2", "[false, true]", ""}},
-                     .rules = {"BLOCK_M * BLOCK_N * STAGES <= 32768"}});
+                     .rules = {"BLOCK_M * BLOCK_N * STAGES <= 32768"}})
+      .lattice();
 }
 
 /// Every axis has its own optimum; the best corner is away from the ends.
@@ -50,14 +51,14 @@ double interacting(const Point& p) {
 
 using Landscape = double (*)(const Point&);
 
-double optimum(const Space& space, Landscape cost) {
+double optimum(const Lattice& space, Landscape cost) {
   double best = std::numeric_limits<double>::infinity();
   for (std::uint64_t i = 0; i < space.size(); ++i) best = std::min(best, cost(space.point(i)));
   return best;
 }
 
 /// The best cost within the budget, with `in_flight` results outstanding.
-double best_found(const Space& space, Landscape cost, std::string_view name, std::uint64_t seed,
+double best_found(const Lattice& space, Landscape cost, std::string_view name, std::uint64_t seed,
                   std::size_t in_flight) {
   auto made = make_strategy(name, space, {.seed = seed, .budget = kBudget});
   REQUIRE(made);
@@ -75,7 +76,7 @@ double best_found(const Space& space, Landscape cost, std::string_view name, std
 }
 
 /// How many of twenty seeds came within 5 % of the optimum.
-int successes(const Space& space, Landscape cost, std::string_view name, std::size_t in_flight) {
+int successes(const Lattice& space, Landscape cost, std::string_view name, std::size_t in_flight) {
   const double limit = 1.05 * optimum(space, cost);
   int count = 0;
   for (int seed = 0; seed < kSeeds; ++seed) {
@@ -85,7 +86,7 @@ int successes(const Space& space, Landscape cost, std::string_view name, std::si
 }
 
 TEST_CASE("ga comes within 5 % of the optimum where random search does not") {
-  const Space space = tile_space();
+  const Lattice space = tile_space();
   REQUIRE(space.size() > 1000);
   for (const Landscape cost : {separable, interacting}) {
     const int by_chance = successes(space, cost, "random", 1);
@@ -99,19 +100,19 @@ TEST_CASE("ga comes within 5 % of the optimum where random search does not") {
 }
 
 TEST_CASE("ga starts with points far from one another") {
-  const Space space = tile_space();
+  const Lattice space = tile_space();
   auto made = make_strategy("ga", space, {.budget = kBudget});
   REQUIRE(made);
   const auto start = (*made)->ask(16);
   for (std::size_t axis = 0; axis < space.axes().size(); ++axis) {
-    std::vector<bool> seen(space.axes()[axis].values.size());
+    std::vector<bool> seen(space.axes()[axis].size);
     for (const Point& point : start) seen[point[axis]] = true;
     CHECK(std::count(seen.begin(), seen.end(), true) == static_cast<std::ptrdiff_t>(seen.size()));
   }
 }
 
 TEST_CASE("ga goes on when everything fails") {
-  const Space space = tile_space();
+  const Lattice space = tile_space();
   auto made = make_strategy("ga", space, {.budget = kBudget});
   REQUIRE(made);
   for (std::uint64_t i = 0; i < kBudget; ++i) {
@@ -123,7 +124,7 @@ TEST_CASE("ga goes on when everything fails") {
 
 TEST_CASE("ga does not breed from duplicates") {
   // All but one axis is inert: duplicates cost the same, and the search must not settle on them.
-  const Space space = tile_space();
+  const Lattice space = tile_space();
   auto made = make_strategy("ga", space, {.budget = kBudget});
   REQUIRE(made);
   std::vector<bool> seen(4);

@@ -19,7 +19,7 @@ const TestKernel kMixed{.axes = {{"TILE", "[16, 32, 64, 128, 256]", ""},
                                  {"FIXED", "[1]", ""}}};
 
 TEST_CASE("distance respects the order of numbers and ignores that of words") {
-  const Space space = make_space(kMixed);
+  const Lattice space = make_space(kMixed).lattice();
   CHECK(distance(space, {0, 0, 0}, {0, 0, 0}) == 0);
   CHECK(distance(space, {0, 0, 0}, {1, 0, 0}) == Catch::Approx(0.625));
   CHECK(distance(space, {0, 0, 0}, {4, 0, 0}) == Catch::Approx(1.0));
@@ -28,7 +28,7 @@ TEST_CASE("distance respects the order of numbers and ignores that of words") {
 }
 
 TEST_CASE("a mutant differs, stays within the axes and prefers single steps") {
-  const Space space = make_space(kMixed);
+  const Lattice space = make_space(kMixed).lattice();
   Rng rng(11);
   std::map<int, int> steps;
   for (int i = 0; i < 2000; ++i) {
@@ -44,7 +44,7 @@ TEST_CASE("a mutant differs, stays within the axes and prefers single steps") {
 }
 
 TEST_CASE("a mutation at the end of an axis stays inside") {
-  const Space space = make_space(kMixed);
+  const Lattice space = make_space(kMixed).lattice();
   Rng rng(12);
   for (int i = 0; i < 500; ++i) {
     CHECK(mutate(space, {0, 0, 0}, rng)[0] < 5);
@@ -53,7 +53,7 @@ TEST_CASE("a mutation at the end of an axis stays inside") {
 }
 
 TEST_CASE("a space of one point has only itself as a mutant") {
-  const Space space = make_space({.axes = {{"FIXED", "[1]", ""}}});
+  const Lattice space = make_space({.axes = {{"FIXED", "[1]", ""}}}).lattice();
   Rng rng(13);
   CHECK(mutate(space, {0}, rng) == Point{0});
 }
@@ -69,11 +69,12 @@ TEST_CASE("a child has every axis from one of its parents") {
 }
 
 TEST_CASE("a spread point keeps away from those known") {
-  const Space space = make_space({.axes = {{"A", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]", ""}}});
+  const Lattice space =
+      make_space({.axes = {{"A", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]", ""}}}).lattice();
   Deck deck(space.size());
   Rng rng(15);
   int far = 0;
-  for (int i = 0; i < 50; ++i) far += far_from(space, {{0}, {1}}, deck, rng) >= 7;
+  for (int i = 0; i < 50; ++i) far += far_from(space, {{0}, {1}}, deck, 30, rng) >= 7;
   CHECK(far == 50);
   CHECK(deck.left() == 10);
 }

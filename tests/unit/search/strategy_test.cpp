@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/text.hpp"
 #include "support/test_kernels.hpp"
 
 namespace fatune {
@@ -18,7 +19,7 @@ const TestKernel kSmall{
     .axes = {{"A", "[1, 2, 4, 8]", "4"}, {"B", "[1, 2, 3]", "2"}, {"C", "[false, true]", ""}},
     .rules = {"A * B <= 12"}};
 
-std::unique_ptr<Strategy> strategy_named(std::string_view name, const Space& space,
+std::unique_ptr<Strategy> strategy_named(std::string_view name, const Lattice& space,
                                          StrategyOptions options = {}) {
   auto made = make_strategy(name, space, options);
   REQUIRE(made);
@@ -42,7 +43,7 @@ std::vector<Point> run_to_the_end(Strategy& strategy, std::size_t batch) {
 }
 
 TEST_CASE("every strategy tries each valid point exactly once") {
-  const Space space = make_space(kSmall);
+  const Lattice space = make_space(kSmall).lattice();
   for (const StrategyInfo& info : strategies()) {
     for (const std::uint64_t budget : {0U, 5U, 150U}) {
       for (const std::size_t batch : {1U, 3U}) {
@@ -60,9 +61,10 @@ TEST_CASE("every strategy tries each valid point exactly once") {
 }
 
 TEST_CASE("the same seed asks the same, another does not") {
-  const Space space = make_space({.axes = {{"A", "[1, 2, 3, 4, 5, 6, 7, 8]", ""},
-                                           {"B", "[1, 2, 3, 4, 5, 6, 7, 8]", ""},
-                                           {"C", "[1, 2, 3, 4, 5, 6, 7, 8]", ""}}});
+  const Lattice space = make_space({.axes = {{"A", "[1, 2, 3, 4, 5, 6, 7, 8]", ""},
+                                             {"B", "[1, 2, 3, 4, 5, 6, 7, 8]", ""},
+                                             {"C", "[1, 2, 3, 4, 5, 6, 7, 8]", ""}}})
+                            .lattice();
   for (const std::string name : {"ga", "random"}) {
     CAPTURE(name);
     const auto first = run_to_the_end(*strategy_named(name, space, {.seed = 1}), 2);
@@ -72,7 +74,7 @@ TEST_CASE("the same seed asks the same, another does not") {
 }
 
 TEST_CASE("start points come first, without repeats and invalid ones") {
-  const Space space = make_space(kSmall);
+  const Lattice space = make_space(kSmall).lattice();
   const std::vector<Point> start = {{2, 1, 0}, {3, 2, 0}, {0, 0, 1}, {2, 1, 0}};
   REQUIRE_FALSE(space.contains(start[1]));
   for (const StrategyInfo& info : strategies()) {
@@ -83,13 +85,13 @@ TEST_CASE("start points come first, without repeats and invalid ones") {
 }
 
 TEST_CASE("exhaustive follows the order of the space") {
-  const Space space = make_space(kSmall);
+  const Lattice space = make_space(kSmall).lattice();
   const auto points = strategy_named("exhaustive", space)->ask(4);
   CHECK(points == std::vector<Point>{{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {0, 1, 1}});
 }
 
 TEST_CASE("several asks may be outstanding") {
-  const Space space = make_space(kSmall);
+  const Lattice space = make_space(kSmall).lattice();
   for (const StrategyInfo& info : strategies()) {
     CAPTURE(info.name);
     const auto strategy = strategy_named(info.name, space, {.budget = 10});
@@ -101,14 +103,15 @@ TEST_CASE("several asks may be outstanding") {
 }
 
 TEST_CASE("an unknown strategy is a usage error with the nearest name") {
-  const Space space = make_space(kSmall);
+  const Lattice space = make_space(kSmall).lattice();
   const auto made = make_strategy("exhautive", space, {});
   REQUIRE_FALSE(made);
   CHECK(made.error().kind == ErrorKind::kUsage);
+  std::vector<std::string> known;
+  for (const StrategyInfo& info : strategies()) known.emplace_back(info.name);
   CHECK(made.error().message ==
-        "--strategy: there is no strategy 'exhautive'; did you mean 'exhaustive'? (known: ga, "
-        "random, "
-        "exhaustive)");
+        "--strategy: there is no strategy 'exhautive'; did you mean 'exhaustive'? (known: " +
+            join(known, ", ") + ")");
 }
 
 }  // namespace

@@ -122,11 +122,27 @@ TEST_CASE("a launch plan has every expression evaluated") {
   const Json json = to_json(*plan);
   CHECK(json["stages"][0].dump() ==
         R"({"entry":"sample_main","grid":[8,32,1],"block":[64,1,1],"cluster":[1,1,1],)"
-        R"("shared_bytes":8192,"static_shared_bytes":256,)"
+        R"("shared_bytes":8192,"static_shared_bytes":256,"dependent":false,)"
         R"("arguments":["q","k","v","out","scores","map_k"]})");
   const auto again = launch_plan_from_json(json, "message");
   REQUIRE(again);
   CHECK(to_json(*again) == json);
+}
+
+TEST_CASE("a dependent launch is planned where the device has them") {
+  const std::string_view before = "\"static_shared_bytes\": \"256\",";
+  Candidate candidate = sample();
+  candidate.kernel =
+      sample_kernel(sample_with(before, std::string(before) + "\"dependent\": \"BLOCK_M == 64\","));
+  const auto plan = launch_plan(candidate, limits_of("sm_90a"));
+  REQUIRE(plan);
+  CHECK(plan->stages[0].dependent);
+  CHECK(launch_plan_from_json(to_json(*plan), "message")->stages[0].dependent);
+  const auto older = launch_plan(candidate, limits_of("sm_89"));
+  REQUIRE_FALSE(older);
+  CHECK(older.error().message ==
+        "sample.json: field 'stages[0].dependent': sample_main begins before the work in front of "
+        "it has ended, which needs sm_90");
 }
 
 TEST_CASE("a broken plan names the field") {

@@ -99,6 +99,10 @@ TEST_CASE("entries, buffers and static shared memory must match the text") {
       findings(clean_with("\"static_shared_bytes\": \"256\"", "\"static_shared_bytes\": \"0\"")),
       "warning: sample.json: field 'stages': sample.cu declares __shared__ arrays of fixed "
       "size, but every static_shared_bytes is 0"));
+  CHECK(has(findings(clean_with("\"static_shared_bytes\": \"256\",",
+                                "\"static_shared_bytes\": \"256\", \"dependent\": \"EXP2\",")),
+            "error: sample.json: field 'stages[0].dependent': sample.cu and its headers never wait "
+            "(griddepcontrol.wait) for the work in front"));
 }
 
 TEST_CASE("a space that cannot be built is an error, and one never built is said") {

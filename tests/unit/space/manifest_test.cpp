@@ -81,7 +81,8 @@ TEST_CASE("mistakes in the head are named") {
        "field 'expected_gate' is for kernels of role 'fault' only"},
       {"\"role\": \"attention\"", "\"role\": \"fault\", \"expected_gate\": \"poisson\"",
        "field 'expected_gate' is 'poisson', which is not one of constraints, compilation, launch, "
-       "poison, inputs, guard_bands, accuracy, repeat, physics, timed_output, persisting_l2, "
+       "poison, inputs, guard_bands, accuracy, repeat, early_start, physics, timed_output, "
+       "persisting_l2, "
        "edge_problems"},
       {"\"role\": \"attention\"", "\"role\": \"fault\", \"persisting_window\": \"out\"",
        "field 'persisting_window' is 'out', which is not one of q, k, v"},

@@ -10,51 +10,41 @@
 namespace fatune {
 namespace {
 
-TEST_CASE("trials have half of the budget, and what one leaves unused goes to those after it") {
+TEST_CASE("trials have half of the budget, and what a small space leaves goes to those after it") {
   RunPlan plan;
   plan.budget_evaluations = 100;
-  Budget budget(plan, 3, 0);
-  CHECK(budget.trial(0).evaluations == 16);
-  budget.use(10);
-  CHECK(budget.trial(0).evaluations == 20);
-  budget.use(20);
-  CHECK(budget.trial(0).evaluations == 20);
-  budget.use(20);
-  CHECK(budget.rest().evaluations == 50);
-  budget.use(50);
-  CHECK(budget.rest().evaluations == 0);
+  const Budget budget(plan, {10, 500, 900}, 0);
+  CHECK(budget.trial(0).evaluations == 10);
+  CHECK(budget.trial(1).evaluations == 20);
+  CHECK(budget.trial(2).evaluations == 20);
+  CHECK(budget.whole().evaluations == 100);
 }
 
 TEST_CASE("a single kernel has all of the budget at once") {
   RunPlan plan;
   plan.budget_evaluations = 100;
   plan.budget_seconds = 60;
-  Budget budget(plan, 1, 5);
-  const Share share = budget.trial(5);
-  CHECK(share.evaluations == 100);
-  CHECK(share.deadline_s == 65);
+  const Budget budget(plan, {1000}, 5);
+  CHECK(budget.trial(0).evaluations == 100);
+  CHECK(budget.trial(0).deadline_s == 65);
 }
 
 TEST_CASE("no limit stays no limit") {
   RunPlan plan;
   plan.budget_evaluations = 0;
-  Budget budget(plan, 2, 0);
-  const Share share = budget.trial(0);
-  CHECK(share.evaluations == kUnlimited);
-  CHECK(std::isinf(share.deadline_s));
-  budget.use(1000);
+  const Budget budget(plan, {10, 20}, 0);
   CHECK(budget.trial(0).evaluations == kUnlimited);
-  CHECK(budget.rest().evaluations == kUnlimited);
+  CHECK(std::isinf(budget.trial(0).deadline_s));
+  CHECK(budget.whole().evaluations == kUnlimited);
 }
 
-TEST_CASE("trials share half of the seconds") {
+TEST_CASE("trials take turns in half of the seconds") {
   RunPlan plan;
   plan.budget_seconds = 60;
-  Budget budget(plan, 3, 100);
-  CHECK(budget.trial(100).deadline_s == 110);
-  CHECK(budget.trial(104).deadline_s == 117);
-  CHECK(budget.trial(200).deadline_s == 200);
-  CHECK(budget.rest().deadline_s == 160);
+  const Budget budget(plan, {10, 20, 30}, 100);
+  CHECK(budget.trial(0).deadline_s == 130);
+  CHECK(budget.trial(2).deadline_s == 130);
+  CHECK(budget.whole().deadline_s == 160);
 }
 
 TEST_CASE("a clock goes on where the journal ended") {

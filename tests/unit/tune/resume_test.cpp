@@ -200,5 +200,44 @@ TEST_CASE("duplicates of journalled machine code stay duplicates") {
   CHECK(fixture.run_well(second).problems.front().outcomes == whole);
 }
 
+TEST_CASE("a result that comes before its turn is journalled at once, and once") {
+  SweepFixture fixture;
+  auto device = toy_device();
+  device.capacity = 5;
+  device.early = true;
+  device.dies_after = 12;
+  FakeEvaluator first(device);
+  REQUIRE_FALSE(fixture.run(first));
+  const std::string text = fixture.text("journal.jsonl");
+  std::size_t results = 0;
+  for (const Line& line : lines_of(text)) results += line.type == "candidate";
+  CHECK(results == 12);
+
+  fixture.options.resume = true;
+  auto whole = toy_device();
+  whole.capacity = 5;
+  whole.early = true;
+  FakeEvaluator second(whole);
+  CHECK(fixture.run_well(second).problems.front().candidates.size() == 30);
+  CHECK(second.evaluated().size() == 18);
+}
+
+TEST_CASE("only the candidate that was started last can have crashed the run") {
+  SweepFixture fixture;
+  FakeEvaluator evaluator(toy_device());
+  fixture.run_well(evaluator);
+  auto journal = load_journal(fixture.options.out / "journal.jsonl");
+  REQUIRE(journal);
+  const Space space =
+      *Space::build(fixture.kernels.front(), test::test_problem(), test::test_limits());
+  const Candidate first = space.candidate(space.point(0)), last = space.candidate(space.point(1));
+  journal->records = {StartedRecord{"1", candidate_key(first)},
+                      StartedRecord{"2", candidate_key(last)}};
+  const ResumeIndex index(*journal);
+  CHECK_FALSE(index.find(first));
+  REQUIRE(index.find(last));
+  CHECK(index.find(last)->outcome == Outcome::kCrashed);
+}
+
 }  // namespace
 }  // namespace fatune

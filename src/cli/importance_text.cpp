@@ -1,0 +1,132 @@
+// importance_text.cpp - shares of variance in order, with what they are of.
+#include "cli/importance_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "report/table.hpp"
+
+namespace fatune::cli {
+namespace {
+
+constexpr std::uint64_t kFewest = 20;  // measured configs; below it shares are chance; chosen
+constexpr double kShown = 0.01;        // of the variance; less is noise of the fit
+constexpr double kJsonDigits = 1e4;
+
+double rounded(double share) { return std::round(share * kJsonDigits) / kJsonDigits; }
+
+struct Row {
+  std::string what;
+  double share;
+};
+
+std::vector<Row> rows_of(const ParameterImportance& importance) {
+  std::vector<Row> rows;
+  for (const auto& single : importance.singles) rows.push_back({single.name, single.share});
+  for (const auto& pair : importance.pairs) {
+    rows.push_back({pair.first + " with " + pair.second, pair.share});
+  }
+  std::erase_if(rows, [](const Row& row) { return row.share < kShown; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.share > b.share; });
+  return rows;
+}
+
+Table table_of(const ParameterImportance& importance) {
+  Table table({{"share", Align::kRight}, {"of the variance is explained by"}});
+  double shown = 0;
+  for (const Row& row : rows_of(importance)) {
+    table.add({percent(row.share, 0), row.what});
+    shown += row.share;
+  }
+  if (1 - shown >= kShown) {
+    table.add({percent(1 - shown, 0), "all else: smaller effects, and three parameters at once"});
+  }
+  return table;
+}
+
+std::string headline(const Recording& recording) {
+  std::string text = recording.name;
+  if (!recording.problem.empty()) text += ", " + recording.problem;
+  if (!recording.device.empty()) text += " on " + recording.device;
+  return text;
+}
+
+}  // namespace
+
+ParameterImportance importance_of(const Recording& recording) {
+  const bool positive =
+      std::all_of(recording.entries.begin(), recording.entries.end(),
+                  [](const RecordedEntry& entry) { return !entry.cost || *entry.cost > 0; });
+  std::vector<Point> points;
+  std::vector<std::optional<double>> costs;
+  for (std::uint64_t i = 0; i < recording.lattice.size(); ++i) {
+    points.push_back(recording.lattice.point(i));
+    std::optional<double> cost = recording.entries[i].cost;
+    if (cost && positive) cost = std::log(*cost);
+    costs.push_back(cost);
+  }
+  return parameter_importance(recording.lattice.axes(), points, costs);
+}
+
+std::string importance_text(const ParameterImportance& importance, ImportanceFormat format) {
+  if (importance.measured < kFewest) {
+    return fmt::format("What the parameters explain: {} timed configs are too few to say.\n",
+                       importance.measured);
+  }
+  const Table table = table_of(importance);
+  if (rows_of(importance).empty()) {
+    return fmt::format("What the parameters explain: nothing, {} timed configs differ by chance.\n",
+                       importance.measured);
+  }
+  const std::string what = fmt::format(
+      "What the parameters explain of {} timed configs{}, by functional ANOVA:\n",
+      importance.measured,
+      importance.failed > 0 ? fmt::format(" ({} failed and are left out)", importance.failed) : "");
+  return what + (format == ImportanceFormat::kText ? table.text() : "\n" + table.markdown());
+}
+
+Json to_json(const ParameterImportance& importance) {
+  Json parameters = Json::array(), pairs = Json::array();
+  for (const auto& single : importance.singles) {
+    parameters.push_back({{"name", single.name}, {"share", rounded(single.share)}});
+  }
+  for (const auto& pair : importance.pairs) {
+    pairs.push_back(
+        {{"first", pair.first}, {"second", pair.second}, {"share", rounded(pair.share)}});
+  }
+  return {{"measured", importance.measured},
+          {"failed", importance.failed},
+          {"parameters", parameters},
+          {"pairs", pairs},
+          {"rest", rounded(importance.rest)}};
+}
+
+Result<std::string> inspect_importance(const std::filesystem::path& path) {
+  FATUNE_TRY(const std::vector<Recording> recordings, read_recordings(path));
+  std::string text;
+  for (const Recording& recording : recordings) {
+    text += (text.empty() ? "" : "\n") + headline(recording) + "\n" +
+            importance_text(importance_of(recording), ImportanceFormat::kText);
+  }
+  return text;
+}
+
+Result<Json> inspect_importance_json(const std::filesystem::path& path) {
+  FATUNE_TRY(const std::vector<Recording> recordings, read_recordings(path));
+  Json groups = Json::array();
+  for (const Recording& recording : recordings) {
+    groups.push_back({{"name", recording.name},
+                      {"problem", recording.problem},
+                      {"device", recording.device},
+                      {"objective", recording.objective},
+                      {"importance", to_json(importance_of(recording))}});
+  }
+  return Json{{"schema", "fatune.inspect/1"}, {"recordings", groups}};
+}
+
+}  // namespace fatune::cli

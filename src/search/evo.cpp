@@ -1,0 +1,109 @@
+// evo.cpp - a population's relatives, ranked by a model of what was told.
+#include "search/evo.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "search/deck.hpp"
+#include "search/points.hpp"
+#include "search/population.hpp"
+#include "search/rng.hpp"
+#include "search/spread.hpp"
+#include "search/surrogate.hpp"
+
+namespace fatune {
+namespace {
+
+// Chosen on replays of other devices' spaces than those of docs/search.md: 6 to 16 starts, spread
+// by 4 to 30 tries, neighbours of 5 to 12 points and 300 to 1,000 strangers came out alike.
+constexpr std::uint64_t kStarts = 10;
+constexpr int kSpreadTries = 4;
+constexpr std::size_t kWithNeighbours = 5;  // of the best points
+constexpr int kChildren = 200, kStrangers = 300;
+
+class Evo final : public Strategy {
+ public:
+  Evo(const Lattice& space, const StrategyOptions& options)
+      : space_(space),
+        deck_(space.size()),
+        rng_(options.seed),
+        population_(space, options),
+        spread_(space, options, {kStarts, kSpreadTries}),
+        surrogate_(space),
+        one_lever_(options.one_lever) {}
+
+  std::string_view name() const override { return "evo"; }
+
+  std::vector<Point> ask(std::size_t count) override {
+    std::vector<Point> asked;
+    while (asked.size() < count && deck_.left() > 0) {
+      asked.push_back(space_.point(next_index()));
+      spread_.keep_from(asked.back());
+      pending_.push_back(asked.back());
+    }
+    return asked;
+  }
+
+  void tell(const Told& told) override {
+    const auto place = std::find(pending_.begin(), pending_.end(), told.point);
+    if (place != pending_.end()) pending_.erase(place);
+    surrogate_.tell(told.point, told.cost);
+    // A duplicate is the same kernel again: it would only crowd out others.
+    if (told.cost && !told.duplicate) population_.join(told.point, *told.cost);
+  }
+
+ private:
+  /// Takes the next point from the deck, which must not be empty.
+  std::uint64_t next_index() {
+    if (const auto index = spread_.start(deck_)) return *index;
+    const bool blind = population_.size() == 0 || !surrogate_.ready();
+    if (spread_.wanted() || blind) return spread_.next(deck_, rng_);
+    const std::vector<std::uint64_t> candidates = gather_candidates();
+    if (candidates.empty()) return spread_.next(deck_, rng_);
+    std::vector<Point> points;
+    for (const std::uint64_t index : candidates) points.push_back(space_.point(index));
+    const std::uint64_t chosen = candidates[surrogate_.most_promising(points, pending_, rng_)];
+    deck_.take(chosen);
+    return chosen;
+  }
+
+  /// Untried points, each once.
+  std::vector<std::uint64_t> gather_candidates() {
+    std::vector<std::uint64_t> candidates;
+    std::unordered_set<std::uint64_t> seen;
+    const auto add = [&](std::uint64_t index) {
+      if (deck_.has(index) && seen.insert(index).second) candidates.push_back(index);
+    };
+    const std::size_t bases =
+        one_lever_ ? population_.size() : std::min(kWithNeighbours, population_.size());
+    for (std::size_t rank = 0; rank < bases; ++rank) {
+      for (const std::uint64_t index :
+           untried_neighbours(space_, deck_, population_.member(rank))) {
+        add(index);
+      }
+    }
+    if (one_lever_) return candidates;
+    for (int i = 0; i < kChildren; ++i) {
+      if (const auto index = space_.index_of(population_.breed(rng_))) add(*index);
+    }
+    for (int i = 0; i < kStrangers; ++i) add(deck_.peek(rng_));
+    return candidates;
+  }
+
+  const Lattice& space_;
+  Deck deck_;
+  Rng rng_;
+  Population population_;
+  Spread spread_;
+  Surrogate surrogate_;
+  bool one_lever_;
+  std::vector<Point> pending_;  ///< asked, not told
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_evo(const Lattice& space, const StrategyOptions& options) {
+  return std::make_unique<Evo>(space, options);
+}
+
+}  // namespace fatune

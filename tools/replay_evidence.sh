@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# replay_evidence.sh - scores the search strategies on recorded spaces; needs no GPU.
+#
+#   tools/replay_evidence.sh FATUNE CACHEFILES [STEP...]
+#
+# FATUNE: the program. CACHEFILES: a folder with the files of docs/search.md, which names their source. STEPs: those of
+# `steps` below, all of them when none is named. Writes results/replay/*.json and docs/search-curves.svg, and brings
+# docs/search.md up to date. kernel-tuner installs Kernel Tuner below build/ and takes an hour, the rest some minutes.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+fatune=$(realpath "$1") files=$(realpath "$2")
+shift 2
+steps=("$@")
+[[ ${#steps[@]} -gt 0 ]] || steps=(spaces other published batch one-lever journals kernel-tuner)
+out=$root/results/replay
+mkdir -p "$out"
+
+spaces=(convolution_milo-A100.json.gz dedispersion_milo-A100.json.gz gemm-RTX_3090.json.gz pnpoly-RTX_2080_Ti.json.gz)
+small=(ktt-coulomb3d-RTX2080.json)
+other=(convolution_milo-A100_T4.json.gz gemm_milo-A6000-early.json.gz hyperparam-genetic_algorithm.json)
+
+# score NAME ARGS...: keeps the JSON and, beside it, the command that made it. It is run where the files lie, so that the
+# command names no folder.
+score() {
+  local name=$1
+  shift
+  echo "fatune replay $*${plot:+ --plot docs/search-curves.svg} --json" >"$out/$name.command.txt"
+  "$fatune" replay "$@" ${plot:+--plot "$plot"} --json >"$out/$name.json.new"
+  mv "$out/$name.json.new" "$out/$name.json"
+}
+
+run_step() {
+  case $1 in
+    spaces) cd "$files" && plot=$root/docs/search-curves.svg score spaces "${spaces[@]}" "${small[@]}" ;;
+    other) cd "$files" && score other "${other[@]}" ;;
+    published) cd "$files" && score published "${spaces[@]}" --published --repeats 25 ;;
+    batch)
+      cd "$files"
+      for batch in 4 16; do score "batch-$batch" "${spaces[@]}" --strategy evo --batch $batch; done ;;
+    one-lever) cd "$files" && score one-lever "${spaces[@]}" --strategy evo --one-lever ;;
+    journals)
+      cd "$root"
+      local journals=(configs/recorded/*.jsonl.gz)
+      score journals "${journals[@]}" --budget 500 ;;
+    kernel-tuner)
+      cd "$files"
+      echo "tools/compare_kernel_tuner.py ${spaces[*]}" >"$out/kernel-tuner.command.txt"
+      "$root/tools/compare_kernel_tuner.py" "${spaces[@]}" --out "$out/kernel-tuner.json" ;;
+    *) echo "replay_evidence.sh: there is no step '$1'" >&2; exit 2 ;;
+  esac
+}
+
+for step in "${steps[@]}"; do (run_step "$step"); done
+"$root/tools/update_search.py"

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Fills the measured parts of docs/search.md from results/replay/, between `<!-- begin NAME -->` and `<!-- end NAME -->`.
+
+    update_search.py            writes docs/search.md
+    update_search.py --check    exit 1 when docs/search.md says something that results/replay/ does not
+"""
+import json
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results" / "replay"
+KERNEL_TUNER = "kernel_tuner:"
+
+
+def load(name):
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        sys.exit(f"results/replay/{path.name} is missing: run tools/replay_evidence.sh, see docs/search.md")
+    return json.loads(path.read_text())
+
+
+def command(name):
+    return (RESULTS / f"{name}.command.txt").read_text().strip()
+
+
+def short(file):
+    return re.sub(r"\.jsonl?(\.gz)?", "", file)
+
+
+def in_order(values):
+    return list(dict.fromkeys(values))
+
+
+def by_place(document):
+    return {(row["strategy"], row["file"]): row for row in document["rows"]}
+
+
+def table(head, rows, left=1):
+    rule = "|" + "---|" * left + "---:|" * (len(head) - left)
+    return "\n".join(["| " + " | ".join(head) + " |", rule, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def number(value, decimals=2):
+    return "-" if value is None else f"{value:.{decimals}f}"
+
+
+def percent(value):
+    return "-" if value is None else f"{100 * value:.0f} %"
+
+
+def estimate(row, key="P"):
+    if row is None or row[key] is None:
+        return "-"
+    low, high = row[key + "_ci95"]
+    return f"{row[key]:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def made_by(*names):
+    return "By " + " and ".join(f"`{command(name)}` ([{name}.json](../results/replay/{name}.json))" for name in names) + "."
+
+
+def spaces():
+    rows = []
+    for space in load("spaces")["spaces"]:
+        unit = " " + space["unit"] if space["unit"] else ""
+        rows.append([short(space["file"]), space["device"], str(space["configs"]), str(space["failed"]), f"{space['optimum']:.4g}{unit}",
+                     f"{space['median']:.4g}{unit}", str(space["scored_to"]), str(space["control"]["repeats"]), number(space["control"]["P"], 3)])
+    return table(["space", "GPU", "configs", "of them fail", "optimum", "median", "P ends at", "control: repeats", "P"], rows, 2)
+
+
+def mean_cell(scores):
+    known = [score["P"] for score in scores if score and score["P"] is not None]
+    return number(sum(known) / len(known)) if len(known) == len(scores) else "-"
+
+
+def scores():
+    document, peer = load("spaces"), load("kernel-tuner")
+    files = in_order(row["file"] for row in document["rows"])
+    shared = in_order(row["file"] for row in peer["rows"])
+    rows = []
+    for source, where in ((document, files), (peer, shared)):
+        places = by_place(source)
+        for strategy in in_order(row["strategy"] for row in source["rows"]):
+            cells = [places.get((strategy, file)) for file in files]
+            name = f"Kernel Tuner `{strategy.removeprefix(KERNEL_TUNER)}`" if strategy.startswith(KERNEL_TUNER) else f"`{strategy}`"
+            on_shared = mean_cell([places.get((strategy, file)) for file in shared])
+            rows.append([name, *(estimate(cell) for cell in cells), on_shared, mean_cell(cells)])
+    repeats = sorted({row["repeats"] for row in peer["rows"]})
+    few = f"{repeats[0]} to {repeats[-1]}" if len(repeats) > 1 else str(repeats[0])
+    failed = [row for row in peer["rows"] if row.get("failure")]
+    text = [table(["strategy", *map(short, files), f"mean of {len(shared)}", f"mean of {len(files)}"], rows), "",
+            f"P with its 95 % interval. {made_by('spaces', 'kernel-tuner')} {document['rows'][0]['repeats']} runs of each of our strategies, {few} of Kernel Tuner's."]
+    text += [f"`{row['strategy'].removeprefix(KERNEL_TUNER)}` on {short(row['file'])}: {row['failure']}." for row in failed]
+    return "\n".join(text)
+
+
+def fractions():
+    document, published = load("spaces"), by_place(load("published"))
+    rows = []
+    for row in document["rows"]:
+        if row["strategy"] not in ("evo", "kt-ga", "random"):
+            continue
+        rows.append([short(row["file"]), f"`{row['strategy']}`", *(number(row["at"][t], 3) for t in ("25", "50", "100", "220")),
+                     *(percent(row["within5"][t]) for t in ("100", "220")), number(published.get((row["strategy"], row["file"]), row)["methodology_score"])])
+    head = ["space", "strategy", "of the optimum at 25", "at 50", "at 100", "at 220", "runs within 5 % at 100", "at 220", "published score"]
+    return table(head, rows, 2) + "\n\n" + made_by("spaces", "published")
+
+
+def batches():
+    documents = {1: by_place(load("spaces")), 4: by_place(load("batch-4")), 16: by_place(load("batch-16")), "lever": by_place(load("one-lever"))}
+    files = in_order(file for _, file in documents[4])
+    rows = []
+    for key, name in ((1, "one at a time"), (4, "4 in flight"), (16, "16 in flight"), ("lever", "`--one-lever`, one at a time")):
+        cells = [documents[key].get(("evo", file)) for file in files]
+        rows.append([name, *(estimate(cell) for cell in cells), mean_cell(cells)])
+    return table(["`evo`", *map(short, files), "mean"], rows) + "\n\n" + made_by("batch-4", "batch-16", "one-lever")
+
+
+def journals():
+    document = load("journals")
+    places = by_place(document)
+    strategies = in_order(row["strategy"] for row in document["rows"])
+    rows = []
+    for space in document["spaces"]:
+        cells = [places[(strategy, space["file"])] for strategy in strategies]
+        rows.append([short(space["file"]), str(space["configs"]), str(space["failed"]), str(space["early"]),
+                     *(percent(cell["within2_early"]) for cell in cells)])
+    return (table(["space", "configs", "of them fail", "evaluations", *(f"`{strategy}`" for strategy in strategies)], rows) +
+            "\n\nShare of the runs within 2 % of the optimum after that many evaluations: a tenth of the space, at least 60. " + made_by("journals"))
+
+
+def main():
+    page = ROOT / "docs" / "search.md"
+    text = page.read_text()
+    for name, make in (("spaces", spaces), ("scores", scores), ("fractions", fractions), ("batches", batches), ("journals", journals)):
+        block = f"<!-- begin {name} -->\n{make()}\n<!-- end {name} -->"
+        text, found = re.subn(rf"<!-- begin {name} -->.*?<!-- end {name} -->", lambda _: block, text, flags=re.S)
+        if found != 1:
+            sys.exit(f"docs/search.md: no block {name}")
+    if "--check" not in sys.argv:
+        page.write_text(text)
+    elif text != page.read_text():
+        sys.exit("docs/search.md is stale: run tools/update_search.py")
+
+
+if __name__ == "__main__":
+    main()
