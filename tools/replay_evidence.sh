@@ -40,8 +40,8 @@ run_step() {
     one-lever) cd "$files" && score one-lever "${spaces[@]}" --strategy evo --one-lever ;;
     journals)
       cd "$root"
-      local journals=(configs/recorded/*.jsonl.gz)
-      score journals "${journals[@]}" --budget 500 ;;
+      local journals=(configs/recorded/*.jsonl.gz results/h200/space-*/journal.jsonl.gz)
+      score journals "${journals[@]}" --strategy evo --repeats 25 --budget 480 ;;
     kernel-tuner)
       cd "$files"
       echo "tools/compare_kernel_tuner.py ${spaces[*]}" >"$out/kernel-tuner.command.txt"

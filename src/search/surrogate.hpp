@@ -24,9 +24,8 @@ class Surrogate {
   /// Two costs that differ are needed.
   bool ready() const { return least_ < most_; }
   /// The place, among the candidates, of the largest expected improvement beyond a small one.
-  /// Points in `pending` are
-  /// believed to have come out as the model expects, so that candidates close to them gain little.
-  /// There must be a candidate, and ready().
+  /// Points in `pending` are believed to have come out as the model expects, so that candidates
+  /// close to them gain little. There must be a candidate, and ready().
   std::size_t most_promising(std::span<const Point> candidates, std::span<const Point> pending,
                              Rng& rng);
 
