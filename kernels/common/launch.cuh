@@ -18,7 +18,7 @@ DEVICE void wait_for_work_in_front() {
 
 /// After the wait, by every block: what is behind may begin to prepare.
 DEVICE void let_work_behind_begin() {
-#if LAUNCH == LAUNCH_CHAINED
+#if defined(LAUNCH_CHAINED) && LAUNCH == LAUNCH_CHAINED
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }

@@ -8,6 +8,7 @@
 #include "common/lse.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/packed_rows.cuh"
+#include "common/row_join.cuh"
 #include "common/swizzled_tile.cuh"
 
 /// The place of a warp in its block and of a lane in its warp.
@@ -65,6 +66,10 @@ struct Exchange {
   DEVICE float2& stats(int group, int row) const {
     return reinterpret_cast<float2*>(memory + kPiecesBytes)[group * kBlockM + row];
   }
+  /// How a row's outputs of all groups add up, from `first` on in turn.
+  DEVICE RowJoin<kGroups> join(int first, int row) const {
+    return RowJoin<kGroups>([&](int i) { return stats((first + i) % kGroups, row); });
+  }
   /// This lane's part of column tile d from the group `distance` after the one that finishes d.
   DEVICE float4& piece(const Place& place, int distance, int m, int d) const {
     const int tile =
@@ -94,30 +99,6 @@ DEVICE void publish(const Exchange<kBlockM, kGroups>& exchange, const State<kM, 
   }
 }
 
-/// What each group's output counts for in a row, division by the sum of all included: weight[i] is
-/// that of the group i after the own one.
-template <int kBlockM, int kGroups>
-DEVICE void group_weights(float (&weight)[kGroups], const Exchange<kBlockM, kGroups>& exchange,
-                          int group, int row) {
-  float2 stats[kGroups];
-  float peak = NEG_INF;
-#pragma unroll
-  for (int distance = 0; distance < kGroups; ++distance) {
-    stats[distance] = exchange.stats((group + distance) % kGroups, row);
-    peak = fmaxf(peak, stats[distance].x);
-  }
-  if (peak == NEG_INF) peak = 0.0f;
-  float sum = 0.0f;
-#pragma unroll
-  for (int distance = 0; distance < kGroups; ++distance) {
-    weight[distance] = fast_exp2((stats[distance].x - peak) * kScale);
-    sum += weight[distance] * stats[distance].y;
-  }
-  const float inverse = inverse_or_zero(sum);
-#pragma unroll
-  for (int distance = 0; distance < kGroups; ++distance) weight[distance] *= inverse;
-}
-
 /// Joins the groups' outputs; group d % kGroups finishes column tile d and leaves it in `rows`.
 template <int kBlockM, int kGroups, int kM, int kD>
 DEVICE void join_groups(u8* rows, const Exchange<kBlockM, kGroups>& exchange, State<kM, kD>& state,
@@ -131,7 +112,10 @@ DEVICE void join_groups(u8* rows, const Exchange<kBlockM, kGroups>& exchange, St
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      group_weights(weight[m][half], exchange, place.group, place.row(m, half));
+      const RowJoin<kGroups> join = exchange.join(place.group, place.row(m, half));
+      const float inverse = inverse_or_zero(join.sum);
+#pragma unroll
+      for (int i = 0; i < kGroups; ++i) weight[m][half][i] = join.factor[i] * inverse;
       one[m][half] = 1.0f;
     }
   }
@@ -184,22 +168,6 @@ DEVICE void finish(elem* out, u8* rows, u8* spare, State<kM, kD>& state, const P
   }
 }
 
-/// Peak and sum of a row over all groups, after they have been published; without a key, -inf and
-/// 0.
-template <int kBlockM, int kGroups>
-DEVICE float2 joined_stats(const Exchange<kBlockM, kGroups>& exchange, int row) {
-  float peak = NEG_INF;
-#pragma unroll
-  for (int group = 0; group < kGroups; ++group) peak = fmaxf(peak, exchange.stats(group, row).x);
-  float sum = 0.0f;
-#pragma unroll
-  for (int group = 0; group < kGroups; ++group) {
-    const float2 part = exchange.stats(group, row);
-    if (part.y != 0.0f) sum += part.y * fast_exp2((part.x - peak) * kScale);
-  }
-  return make_float2(peak, sum);
-}
-
 /// After the block's output is finished: its rows' log-sum-exp. `lse` is that of the first row in
 /// memory of its head, `spare` the memory of the exchange.
 template <int kBlockM, int kGroups, int kPack = 1, int kM, int kD>
@@ -211,7 +179,10 @@ DEVICE void store_lse(float* lse, u8* spare, const State<kM, kD>& state, const P
     for (int half = 0; half < 2; ++half) {
       float2 stats = make_float2(state.peak[m][half], state.sum[m][half]);
       const int row = place.row(m, half);
-      if (kGroups > 1) stats = joined_stats(Exchange<kBlockM, kGroups>{spare}, row);
+      if constexpr (kGroups > 1) {
+        const auto join = Exchange<kBlockM, kGroups>{spare}.join(place.group, row);
+        stats = make_float2(join.peak, join.sum);
+      }
       if (place.block_row + row >= PackedRows<kPack>::kRows) continue;
       lse[PackedRows<kPack>::place(place.block_row + row)] = log_sum_exp(stats.x, stats.y);
     }

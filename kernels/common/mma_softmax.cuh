@@ -127,27 +127,6 @@ DEVICE void raise_peaks(State<kM, kD>& state, const Scores<kM, kN>& scores) {
   }
 }
 
-/// Scores become weights 2^(kScale * (score - peak)) and are summed.
-template <bool kMasked, int kM, int kN, int kD>
-DEVICE void weigh(State<kM, kD>& state, Scores<kM, kN>& scores) {
-#pragma unroll
-  for (int m = 0; m < kM; ++m) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float peak = state.peak[m][half];
-      const float offset = kMasked && peak == NEG_INF ? 0.0f : -peak * kScale;
-#pragma unroll
-      for (int n = 0; n < kN; ++n) {
-#pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          scores.at[m][n][i] = fast_exp2(fmaf(scores.at[m][n][i], kScale, offset));
-          state.sum[m][half] += scores.at[m][n][i];
-        }
-      }
-    }
-  }
-}
-
 /// Four weights of rows m and columns of step (16 keys) as the left operand of the product with V,
 /// rounded to DTYPE.
 template <int kM, int kN>

@@ -85,6 +85,11 @@ DEVICE void tensor_store_commit() { asm volatile("cp.async.bulk.commit_group;" :
 /// Waits until all of this thread's tensor stores have read shared memory.
 DEVICE void tensor_store_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
+/// Waits until they have written their tensors, too.
+DEVICE void tensor_store_wait_all() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
 /// What this thread wrote to shared memory is seen by copies and products that start after it.
 DEVICE void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
@@ -139,6 +144,12 @@ DEVICE void shared_store(u32 address, float2 value) {
                : "memory");
 }
 
+DEVICE void shared_store(u32 address, uint4 value) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x),
+               "r"(value.y), "r"(value.z), "r"(value.w)
+               : "memory");
+}
+
 DEVICE float4 shared_float4(u32 address) {
   float4 v;
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -172,6 +183,19 @@ DEVICE void named_sync(int id) {
 template <int kThreads>
 DEVICE void named_arrive(int id) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(kThreads) : "memory");
+}
+
+/// Whether `mine` is true for one of the kThreads; all of them learn it.
+template <int kThreads>
+DEVICE bool named_any(int id, bool mine) {
+  u32 any;
+  asm volatile(
+      "{.reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.or.pred q, %2, %3, p; "
+      "selp.u32 %0, 1, 0, q;}"
+      : "=r"(any)
+      : "r"(mine ? 1 : 0), "r"(id), "n"(kThreads)
+      : "memory");
+  return any != 0;
 }
 
 // ---- registers of a warpgroup; every warp of it must ask ----

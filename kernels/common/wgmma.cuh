@@ -88,6 +88,7 @@ DEVICE void pin(u32* values) {
 #define WGMMA_NAMES_32 WGMMA_NAMES_16 ", " "%8, %9, %10, %11, %12, %13, %14, %15"
 #define WGMMA_NAMES_48 WGMMA_NAMES_32 ", " "%16, %17, %18, %19, %20, %21, %22, %23"
 #define WGMMA_NAMES_64 WGMMA_NAMES_48 ", " "%24, %25, %26, %27, %28, %29, %30, %31"
+#define WGMMA_NAMES_72 WGMMA_NAMES_64 ", " "%32, %33, %34, %35"
 #define WGMMA_NAMES_80 WGMMA_NAMES_64 ", " "%32, %33, %34, %35, %36, %37, %38, %39"
 #define WGMMA_NAMES_96 WGMMA_NAMES_80 ", " "%40, %41, %42, %43, %44, %45, %46, %47"
 #define WGMMA_NAMES_112 WGMMA_NAMES_96 ", " "%48, %49, %50, %51, %52, %53, %54, %55"
@@ -105,6 +106,8 @@ DEVICE void pin(u32* values) {
 #define WGMMA_SUMS_32(m, c) WGMMA_SUMS_16(m, c), WGMMA_EIGHT(m, c, 8)
 #define WGMMA_SUMS_48(m, c) WGMMA_SUMS_32(m, c), WGMMA_EIGHT(m, c, 16)
 #define WGMMA_SUMS_64(m, c) WGMMA_SUMS_48(m, c), WGMMA_EIGHT(m, c, 24)
+#define WGMMA_SUMS_72(m, c) \
+  WGMMA_SUMS_64(m, c), m "f"((c)[32]), m "f"((c)[33]), m "f"((c)[34]), m "f"((c)[35])
 #define WGMMA_SUMS_80(m, c) WGMMA_SUMS_64(m, c), WGMMA_EIGHT(m, c, 32)
 #define WGMMA_SUMS_96(m, c) WGMMA_SUMS_80(m, c), WGMMA_EIGHT(m, c, 40)
 #define WGMMA_SUMS_112(m, c) WGMMA_SUMS_96(m, c), WGMMA_EIGHT(m, c, 48)
@@ -122,6 +125,7 @@ DEVICE void pin(u32* values) {
 #define WGMMA_REST_32 "%16", "%17", "%18", "%19", "%20", "%21"
 #define WGMMA_REST_48 "%24", "%25", "%26", "%27", "%28", "%29"
 #define WGMMA_REST_64 "%32", "%33", "%34", "%35", "%36", "%37"
+#define WGMMA_REST_72 "%36", "%37", "%38", "%39", "%40", "%41"
 #define WGMMA_REST_80 "%40", "%41", "%42", "%43", "%44", "%45"
 #define WGMMA_REST_96 "%48", "%49", "%50", "%51", "%52", "%53"
 #define WGMMA_REST_112 "%56", "%57", "%58", "%59", "%60", "%61"

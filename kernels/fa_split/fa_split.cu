@@ -11,6 +11,7 @@
 #include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/row_copier.cuh"
+#include "common/row_join.cuh"
 #include "common/swizzled_tile.cuh"
 
 constexpr int kThreads = NUM_WARPS * 32;
@@ -167,32 +168,6 @@ DEVICE void visit_keys(WarpState& state, const Stream& stream, const Operands& o
   }
 }
 
-/// How a row's parts add up: the joint peak and sum, and the factor of each part.
-template <int kParts>
-struct RowJoin {
-  float peak = NEG_INF;
-  float sum = 0.0f;
-  float factor[kParts];
-
-  /// `stat_of(i)` is part i's peak and sum. A part that saw no key has the peak -inf and counts for
-  /// nothing.
-  template <typename StatOf>
-  DEVICE explicit RowJoin(const StatOf& stat_of) {
-    float2 stats[kParts];
-#pragma unroll
-    for (int i = 0; i < kParts; ++i) {
-      stats[i] = stat_of(i);
-      peak = fmaxf(peak, stats[i].x);
-    }
-    const float finite = peak == NEG_INF ? 0.0f : peak;
-#pragma unroll
-    for (int i = 0; i < kParts; ++i) {
-      factor[i] = fast_exp2((stats[i].x - finite) * kScale);
-      sum += factor[i] * stats[i].y;
-    }
-  }
-};
-
 /// The partial rows of this block's slice: outputs as they were summed, and their peaks and sums.
 struct PartialRows {
   float* out;
@@ -210,8 +185,7 @@ struct PartialRows {
 DEVICE void write_row(const PartialRows& partial, const BlockExchange& exchange,
                       const WarpState& state, const Place& place, int m, int half) {
   const int row = place.row(m, half);
-  const RowJoin<KV_GROUPS> join(
-      [&](int distance) { return exchange.stats((place.group + distance) % KV_GROUPS, row); });
+  const RowJoin<KV_GROUPS> join = exchange.join(place.group, row);
   if (kRaggedRows && place.block_row + row >= kRows) return;
   if (place.group == 0 && place.lane % 4 == 0)
     partial.stats[row * SPLITS] = make_float2(join.peak, join.sum);

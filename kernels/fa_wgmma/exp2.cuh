@@ -16,6 +16,11 @@ DEVICE float polynomial_exp2(float x) {
   return __uint_as_float(__float_as_uint(power) + (__float_as_uint(shifted) << 23));
 }
 
+/// 2^power for an element of a tile: EXP_FMA of 16 by polynomial.
+DEVICE float weight_at(int element, float power) {
+  return element * EXP_FMA % 16 < EXP_FMA ? polynomial_exp2(power) : fast_exp2(power);
+}
+
 /// A row's weights of a tile, added in pairs, pairs of pairs and so on: no sum waits for a chain of
 /// others, nor the exponentials of a warp that has its turn alone for the sums.
 template <int kN>
@@ -46,8 +51,7 @@ DEVICE void weigh_mixed(State<1, kD>& state, Scores<1, kN>& scores) {
 #pragma unroll
       for (int i = 2 * half; i < 2 * half + 2; ++i) {
         const float power = fmaf(scores.at[0][n][i], kScale, offset);
-        const bool polynomial = (4 * n + i) * EXP_FMA % 16 < EXP_FMA;
-        const float weight = polynomial ? polynomial_exp2(power) : fast_exp2(power);
+        const float weight = weight_at(4 * n + i, power);
         scores.at[0][n][i] = weight;
         if (!kInPairs) state.sum[0][half] += weight;
       }

@@ -8,6 +8,7 @@
 // memory as a whole. Formulas and layouts are derived in notes.md.
 #include "fa_wgmma/finish.cuh"
 #include "fa_wgmma/loader.cuh"
+#include "fa_wgmma/woven.cuh"
 
 extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     fa_wgmma(elem* __restrict__ out, float* __restrict__ lse,
@@ -19,6 +20,7 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   const int first = static_cast<int>(blockIdx.x) / CLUSTER;
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (CLUSTER > 1) cluster_arrive();
+  if (kWholeSums) write_ones(memory);
   loader.open(item_at(first));
   __syncthreads();
   let_work_behind_begin();
@@ -33,18 +35,25 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   if constexpr (kMoveRegisters) take_registers<kConsumerRegisters>();
   Worker worker(memory, warpgroup);
   const OutputRows rows{memory, map_out, out, worker};
+  const Finish<kParts> finish{worker, memory, rows, lse};
   if constexpr (kPersistent) {
     u32 q_parity = 0;
 #pragma unroll 1
     for (int index = first; index < kItems; index += kBlocks) {
       worker.attend(item_at(index), index == first, q_parity);
-      Finish<kParts>{worker, memory, rows, lse}();
+      finish();
       worker.leave();
       q_parity ^= 1;
     }
+  } else if constexpr (kWoven) {
+    Woven woven(worker);
+    woven.attend(item_at(first));
+    if (kParts > 1) woven.repair(loader);
+    finish();
+    if (kParts == 1 && woven.repair(loader)) finish();
   } else {
     worker.attend(item_at(first), true, 0);
-    Finish<kParts>{worker, memory, rows, lse}();
+    finish();
   }
   if (STORE == STORE_TENSOR) tensor_store_wait();
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "common/lse.cuh"
+#include "common/row_join.cuh"
 #include "fa_wgmma/worker.cuh"
 
 constexpr int kOwnTiles = kDTiles / kParts;  // 8-column tiles that a part finishes
@@ -93,10 +94,11 @@ struct Finish {
   const OutputRows& rows;
   float* lse;
 
-  DEVICE void operator()() {
+  DEVICE void operator()() const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      worker.state.sum[0][half] = warp_sum<4>(worker.state.sum[0][half]);
+      float& sum = worker.state.sum[0][half];
+      if (!kWholeSums) sum = warp_sum<4>(sum);
     }
     if constexpr (kAll == 1) {
       const float factor[2] = {inverse_or_zero(worker.state.sum[0][0]),
@@ -237,26 +239,13 @@ struct Finish {
     float sums[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float2 stats[kAll];
-      float peak = NEG_INF;
+      const int row = worker.warp_row + worker.lane / 4 + 8 * half;
+      const RowJoin<kAll> join([&](int j) { return shared_float2(stat(part() ^ j, row)); });
+      const float inverse = inverse_or_zero(join.sum);
 #pragma unroll
-      for (int other = 0; other < kAll; ++other) {
-        const int row = worker.warp_row + worker.lane / 4 + 8 * half;
-        stats[other] = shared_float2(stat(part() ^ other, row));
-        peak = fmaxf(peak, stats[other].x);
-      }
-      const float finite = peak == NEG_INF ? 0.0f : peak;
-      float sum = 0.0f;
-#pragma unroll
-      for (int other = 0; other < kAll; ++other) {
-        weight[half][other] = fast_exp2((stats[other].x - finite) * kScale);
-        sum += weight[half][other] * stats[other].y;
-      }
-      const float inverse = inverse_or_zero(sum);
-#pragma unroll
-      for (int other = 0; other < kAll; ++other) weight[half][other] *= inverse;
-      peaks[half] = peak;
-      sums[half] = sum;
+      for (int j = 0; j < kAll; ++j) weight[half][j] = join.factor[j] * inverse;
+      peaks[half] = join.peak;
+      sums[half] = join.sum;
     }
     if (part() == 0) write_lse(peaks, sums);
   }

@@ -1,6 +1,6 @@
 // memory.cuh - where things lie in a block's shared memory.
 //
-//   Q | K ring | V ring | weights | finished rows | pieces and statistics of parts | barriers
+//   Q | K ring | V ring | weights | finished rows | ones | pieces and statistics of parts | barriers
 //
 // A tile of R rows is ceil(HEAD_DIM / 64) boxes of R x 128 bytes. Finished rows take Q's place, and
 // pieces that of the rings, where nobody else still needs them.
@@ -18,6 +18,7 @@ struct Memory {
   // Q's place has the next item's already.
   static constexpr int kRowBytes = kPersistent ? kQBytes : 0;
   static constexpr int kPieceBytes = (kParts - 1) * KEY_PARTS * BLOCK_M * HEAD_DIM / kParts * 4;
+  static constexpr int kOneBytes = kWholeSums ? 16 * 128 : 0;  // a box of 16 keys
   static constexpr int kStatBytes = kParts > 1 ? kParts* BLOCK_M * 8 : 0;
   static constexpr bool kOwnPieces = CLUSTER > 1;  // a neighbour may be ahead of this block
 
@@ -26,7 +27,8 @@ struct Memory {
   static constexpr int kWeights =
       kRing + (kOwnPieces ? kRingBytes + kPieceBytes : max_of(kRingBytes, kPieceBytes));
   static constexpr int kRows = kPersistent ? kWeights + kConsumers * kWeightBytes : 0;
-  static constexpr int kStats = kWeights + kConsumers * kWeightBytes + kRowBytes;
+  static constexpr int kOnes = kWeights + kConsumers * kWeightBytes + kRowBytes;
+  static constexpr int kStats = kOnes + kOneBytes;
   static constexpr int kBarriers = kStats + kStatBytes;
   static constexpr int kBytes = kBarriers + 8 * (1 + kRowBlocks + 4 * kStages);
   u32 base;
@@ -37,6 +39,7 @@ struct Memory {
   DEVICE u32 weights(int warpgroup) const { return base + kWeights + warpgroup * kWeightBytes; }
   DEVICE u32 rows() const { return base + kRows; }
   DEVICE u32 pieces() const { return base + kPieces; }
+  DEVICE u32 ones() const { return base + kOnes; }
   DEVICE u32 stats() const { return base + kStats; }
 
   DEVICE u32 barrier(int index) const { return base + kBarriers + 8 * index; }

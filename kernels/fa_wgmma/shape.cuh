@@ -23,9 +23,12 @@ constexpr int kBlocks = kPersistent ? min_of(kItems, SM_COUNT* MIN_CTAS) : kItem
 constexpr bool kResident = !kPersistent && kStages == kBlockTiles;  // a slot for every tile
 
 constexpr int kDTiles = HEAD_DIM / 8;   // 8-column tiles of the output
+constexpr bool kWholeSums = ROW_SUMS == ROW_SUMS_PRODUCT;
+constexpr int kOutTiles = kDTiles + (kWholeSums ? 1 : 0);  // and one of rows' sums
 constexpr int kDSteps = HEAD_DIM / 16;  // products over the head dimension
 constexpr int kNTiles = BLOCK_N / 8;    // 8-key tiles of the scores
 constexpr bool kOverlap = OVERLAP != OVERLAP_NONE;
+constexpr bool kWoven = OVERLAP == OVERLAP_WOVEN;
 constexpr bool kLazy = RESCALE == RESCALE_LAZY;
 constexpr bool kShared = WEIGHTS == WEIGHTS_SHARED;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
@@ -51,4 +54,10 @@ static_assert(kPositions % 16 == 0 && BLOCK_M % kPack == 0, "16 rows of a warp a
 static_assert(kPositions % 64 == 0 || 64 % kPositions == 0, "a copy brings 64 rows in one box");
 static_assert(!PINGPONG || (kRowBlocks > 1 && KEY_PARTS == 1), "turns are taken by different rows");
 static_assert(LOADER != LOADER_SELF || kResident, "a warpgroup that computes cannot refill slots");
+static_assert(!kWoven || (RESCALE == RESCALE_ONCE && !PINGPONG && !kShared),
+              "woven visits have one peak, no turns, and weights in registers");
+static_assert(!kWoven || kResident, "to visit tiles again they must still be there");
+static_assert(!kWoven || !kUnseen, "every row sees a key of its first tile");
+static_assert(!kWholeSums || (kWoven && HEAD_DIM == 64 && kParts == 1 && LSE == 0),
+              "the tile of ones lies one box behind any tile of values");
 static_assert(!kPersistent || kParts == 1, "slots go to the parts of one item in turn");

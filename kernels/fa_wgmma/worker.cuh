@@ -10,11 +10,9 @@
 #include "fa_wgmma/work.cuh"
 
 WGMMA_DEFINE_SCORES(multiply_qk, multiply_qk_first, BLOCK_N)
-#if WEIGHTS == WEIGHTS_SHARED
-WGMMA_DEFINE_VALUES_SHARED(multiply_pv, HEAD_DIM)
-#else
 WGMMA_DEFINE_VALUES(multiply_pv, HEAD_DIM)
-#endif
+WGMMA_DEFINE_VALUES_SHARED(multiply_pv_shared, HEAD_DIM)
+WGMMA_DEFINE_VALUES(multiply_pv_and_ones, 72)
 
 using Tile = Scores<1, kNTiles>;
 DEVICE float* sums_of(Tile& tile) { return &tile.at[0][0][0]; }
@@ -45,7 +43,7 @@ struct Worker {
   Item item;
   int left;   // visits to come
   Cursor at;  // the visit under way
-  State<1, kDTiles> state;
+  State<1, kOutTiles> state;
   Tile scores;
   u32 weights[BLOCK_N / 4];
   float shrink[2];
@@ -59,18 +57,20 @@ struct Worker {
         warp_row(row_block * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16),
         at{part, part, 0} {}
 
-  /// All visits of an item, which is the block's first or not; the last product with values is
-  /// still under way when it returns.
-  DEVICE void attend(const Item& item_, bool first, u32 q_parity) {
+  /// Before the visits of an item, which is the block's first or not. True: there are any.
+  DEVICE bool begin(const Item& item_, bool first, u32 q_parity) {
     item = item_;
-    state = State<1, kDTiles>();
-    left = ceil_div(item.visits - part, KEY_PARTS);
-    // A loop is wanted, of two visits too: laid out, ptxas mixes visits and spills.
-    asm("" : "+r"(left));
-    if (left <= 0) return;
+    begin_sums();
+    if (left <= 0) return false;
     start_turns();
     mbarrier_wait(memory.q_here(row_block), q_parity);
     if (first) fall_behind();
+    return true;
+  }
+
+  /// All visits of an item; the last product with values is still under way when it returns.
+  DEVICE void attend(const Item& item_, bool first, u32 q_parity) {
+    if (!begin(item_, first, q_parity)) return;
     if constexpr (kOverlap) {
       attend_behind();
     } else {
@@ -78,13 +78,20 @@ struct Worker {
     }
   }
 
+  /// The same visits of resident tiles once more, one product at a time.
+  DEVICE void attend_again() {
+    begin_sums();
+    at = {part, part, 0};
+    attend_singly();
+  }
+
   /// Position within its head of this lane's first row; the second is 8 further.
   DEVICE int position() const { return item.row + warp_row % kPositions + lane / 4; }
 
   DEVICE void wait_for_values() {
     wgmma_wait<0>();
-    if (!kShared) pin<BLOCK_N / 4>(weights);
-    pin<HEAD_DIM / 2>(out_sums());
+    if (!kShared && !kWoven) pin<BLOCK_N / 4>(weights);
+    pin<4 * kOutTiles>(out_sums());
   }
 
   /// The item's last visit is over: the next one's first is `next()` of the last in the rings.
@@ -96,8 +103,49 @@ struct Worker {
     }
   }
 
- private:
+  // ---- what visits are made of ----
+
   DEVICE float* out_sums() { return &state.out[0][0][0]; }
+
+  DEVICE void release_k(const Cursor& tile) const {
+    if (!kResident && lane == 0) mbarrier_arrive(memory.k_free(tile.slot));
+    if (kPersistent && tile.visit + KEY_PARTS >= item.visits && lane == 0) {
+      mbarrier_arrive(memory.q_free());
+    }
+  }
+  DEVICE void release_v(const Cursor& tile) const {
+    if (!kResident && lane == 0) mbarrier_arrive(memory.v_free(tile.slot));
+  }
+
+  /// Hides the keys of the visit under way that a row may not see.
+  DEVICE void mask(Tile& tile) const {
+    const int key = first_key(item, at.visit);
+    const int first_position = item.row + row_block * 64 % kPositions;
+    if (kAnyMask && key + BLOCK_N > visible_keys(first_position)) {
+      mask_scores<kRaggedKeys>(tile, position(), key + lane % 4 * 2);
+    }
+  }
+
+  /// The scores of a tile, alone at the tensor cores.
+  DEVICE void score(bool last) {
+    mbarrier_wait(memory.k_here(at.slot), at.parity);
+    take_turn();
+    wgmma_fence();
+    issue_qk();
+    pass_turn(last);
+    wgmma_wait<0>();
+    pin<BLOCK_N / 2>(sums_of(scores));
+    release_k(at);
+    mask(scores);
+  }
+
+ private:
+  DEVICE void begin_sums() {
+    state = State<1, kOutTiles>();
+    left = ceil_div(item.visits - part, KEY_PARTS);
+    // A loop is wanted, of two visits too: laid out, ptxas mixes visits and spills.
+    asm("" : "+r"(left));
+  }
 
   /// Row blocks begin STAGGER clocks after one another, lest all compute weights while the tensor
   /// cores idle, and then the other way round.
@@ -141,36 +189,17 @@ struct Worker {
     const u64 v = column_operand(memory.v(tile.slot), BLOCK_N * 128);
 #pragma unroll
     for (int step = 0; step < BLOCK_N / 16; ++step) {
-#if WEIGHTS == WEIGHTS_SHARED
-      const u64 left_operand =
-          row_operand(memory.weights(warpgroup)) + step / 4 * (64 * 8) + step % 4 * kColumnStep;
-#else
-      const u32* left_operand = weights + 4 * step;
-#endif
-      multiply_pv(out_sums(), left_operand, v + step * kRowStep);
+      if (kShared) {
+        const u64 left_operand = row_operand(memory.weights(warpgroup)) + step / 4 * (64 * 8);
+        multiply_pv_shared(out_sums(), left_operand + step % 4 * kColumnStep, v + step * kRowStep);
+      } else {
+        multiply_pv(out_sums(), weights + 4 * step, v + step * kRowStep);
+      }
     }
     wgmma_commit();
   }
 
-  DEVICE void release_k(const Cursor& tile) const {
-    if (!kResident && lane == 0) mbarrier_arrive(memory.k_free(tile.slot));
-    if (kPersistent && tile.visit + KEY_PARTS >= item.visits && lane == 0) {
-      mbarrier_arrive(memory.q_free());
-    }
-  }
-  DEVICE void release_v(const Cursor& tile) const {
-    if (!kResident && lane == 0) mbarrier_arrive(memory.v_free(tile.slot));
-  }
-
   // ---- softmax ----
-
-  DEVICE void mask() {
-    const int key = first_key(item, at.visit);
-    const int first_position = item.row + row_block * 64 % kPositions;
-    if (kAnyMask && key + BLOCK_N > visible_keys(first_position)) {
-      mask_scores<kRaggedKeys>(scores, position(), key + lane % 4 * 2);
-    }
-  }
 
   /// Scores become weights, still in f32. True when the output must be multiplied by `shrink`.
   DEVICE bool soften() {
@@ -252,23 +281,10 @@ struct Worker {
     } else {
       pin<BLOCK_N / 4>(weights);
     }
-    pin<HEAD_DIM / 2>(out_sums());
+    pin<4 * kOutTiles>(out_sums());
   }
 
   // ---- visits ----
-
-  /// The scores of a tile, alone at the tensor cores.
-  DEVICE void score(bool last) {
-    mbarrier_wait(memory.k_here(at.slot), at.parity);
-    take_turn();
-    wgmma_fence();
-    issue_qk();
-    pass_turn(last);
-    wgmma_wait<0>();
-    pin<BLOCK_N / 2>(sums_of(scores));
-    release_k(at);
-    mask();
-  }
 
   DEVICE void start_gather() {
     mbarrier_wait(memory.v_here(at.slot), at.parity);
@@ -291,7 +307,7 @@ struct Worker {
     wgmma_wait<1>();
     pin<BLOCK_N / 2>(sums_of(scores));
     release_k(at);
-    mask();
+    mask(scores);
     const bool rises = soften();
     if (OVERLAP == OVERLAP_HELD) hold();
     wait_for_values();

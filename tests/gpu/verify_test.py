@@ -36,6 +36,10 @@ VARIANTS = {
         {"WEIGHTS": "shared", "BLOCK_N": 96},
         {"PACK_GQA": True, "KV_ORDER": "backward"},
         {"BLOCK_M": 256, "PINGPONG": False, "OVERLAP": "free"},
+        {"OVERLAP": "woven", "RESCALE": "once", "PINGPONG": False, "STAGES": 8, "LOADER": "self"},
+        {"OVERLAP": "woven", "RESCALE": "once", "PINGPONG": False, "STAGES": 8, "LOADER": "self", "ROW_SUMS": "product", "STORE": "tensor", "LAUNCH": "chained"},
+        {"OVERLAP": "woven", "RESCALE": "once", "PINGPONG": False, "STAGES": 8, "LOADER": "self", "CLUSTER": 2, "BLOCK_M": 64, "EXP_FMA": 2},
+        {"OVERLAP": "woven", "RESCALE": "once", "PINGPONG": False, "STAGES": 8, "LOADER": "self", "PACK_GQA": True, "ROW_SUMS": "product"},
     ],
     "fa_mma": [
         {"RESCALE": "late", "STAGES": 2, "LAUNCH": "chained"},
