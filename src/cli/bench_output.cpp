@@ -2,6 +2,7 @@
 #include "cli/bench_output.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/text.hpp"
@@ -69,6 +70,28 @@ std::string conditions_text(const std::vector<FinalRecord>& rows) {
   return lines.empty() ? "" : join(lines, "\n") + "\n";
 }
 
+std::string time_text(const Timing& timing) {
+  return median_cell(timing) + " us " + interval_cell(timing);
+}
+
+/// What became of the number that the config's file gives.
+std::string confirmation_text(const Confirmation& c) {
+  const double change = c.now.median_us / c.then.median_us - 1;
+  std::string text = c.verdict == "confirmed" ? "confirms " : "does not confirm ";
+  text += c.file + ": " + time_text(c.then) + " then, " + time_text(c.now) + " now, ";
+  if (c.verdict == "confirmed") {
+    text += "the intervals meet\n";
+  } else if (c.verdict == "close") {
+    text += percent(std::abs(change)) + " apart, as two runs can be (docs/measuring.md)\n";
+  } else {
+    text += percent(std::abs(change)) + " " + c.verdict + "\n";
+  }
+  for (const std::string& difference : c.differences) text += "  " + difference + "\n";
+  if (c.differences.empty() && c.verdict != "confirmed")
+    text += "  nothing that is recorded differs; is the machine quiet? fatune doctor\n";
+  return text;
+}
+
 std::string problem_text(const BenchProblem& problem) {
   std::string text = label(problem.problem) + "\n";
   if (!problem.reason.empty()) return text + "not measured: " + problem.reason + "\n";
@@ -92,7 +115,8 @@ std::string problem_text(const BenchProblem& problem) {
     if (!row.detail.empty()) notes += "  " + impl_cell(row) + " " + row.detail + "\n";
     if (!row.reason.empty()) notes += "  " + impl_cell(row) + ": " + row.reason + "\n";
   }
-  return text + table.text() + notes + conditions_text(problem.rows);
+  text += table.text() + notes + conditions_text(problem.rows);
+  return problem.confirmation ? text + confirmation_text(*problem.confirmation) : text;
 }
 
 }  // namespace

@@ -54,14 +54,14 @@ extern "C" {
 )";
 
 constexpr const char* kDeclarations = R"(
-/* A loaded kernel. Fill it with @name@_load; several threads may launch it at once. */
+/* A loaded kernel, filled by load; several threads may launch it at once. */
 typedef struct {
   CUmodule module;
   CUfunction stages[@stages@];
 } @name@_kernel;
 
-/* Loads the machine code into the current context. CUDA_ERROR_NO_BINARY_FOR_GPU says that the device
- * cannot run it; nothing is left behind after a failure. */
+/* Loads the machine code into the current context. CUDA_ERROR_NO_BINARY_FOR_GPU says that the
+ * device cannot run it; nothing is left behind after a failure. */
 CUresult @name@_load(@name@_kernel *kernel);
 
 /* Releases what load took; the context must be the one of load. */
@@ -75,9 +75,11 @@ size_t @name@_scratch_bytes(void);
  * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.
  * @lse@
  * @scratch@
- * CUDA_ERROR_INVALID_VALUE says that one of them is null or not aligned. May be captured into a graph. */
-CUresult @name@_launch(const @name@_kernel *kernel, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v,
-                       CUdeviceptr out, CUdeviceptr lse, CUdeviceptr scratch, CUstream stream);
+ * CUDA_ERROR_INVALID_VALUE says that one of them is null or not aligned. May be captured into a
+ * graph. */
+CUresult @name@_launch(
+    const @name@_kernel *kernel, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, CUdeviceptr out,
+    CUdeviceptr lse, CUdeviceptr scratch, CUstream stream);
 
 #ifdef __cplusplus
 }

@@ -18,8 +18,9 @@ std::int64_t aligned(std::int64_t bytes) {
 }
 
 constexpr const char* kPrepare =
-    R"(static CUresult @name@_prepare(CUmodule module, const char *entry, int shared_bytes,
-                               int cluster_blocks, CUfunction *function) {
+    R"(static CUresult @name@_prepare(
+    CUmodule module, const char *entry, int shared_bytes, int cluster_blocks,
+    CUfunction *function) {
   CUresult code = cuModuleGetFunction(function, module, entry);
   if (code == CUDA_SUCCESS) {
     code = cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -39,9 +40,9 @@ constexpr const char* kPrepare =
 
 /// extents: grid, block and cluster, x y z each.
 constexpr const char* kLaunchStage =
-    R"(static CUresult @name@_launch_stage(CUfunction function, const unsigned extents[9],
-                                    unsigned shared_bytes, int dependent, void **arguments,
-                                    CUstream stream) {
+    R"(static CUresult @name@_launch_stage(
+    CUfunction function, const unsigned extents[9], unsigned shared_bytes, int dependent,
+    void **arguments, CUstream stream) {
   CUlaunchAttribute attributes[2];
   CUlaunchConfig config;
   memset(attributes, 0, sizeof(attributes));
@@ -74,14 +75,14 @@ constexpr const char* kLaunchStage =
 
 constexpr const char* kDescribeTensor =
     R"(/* sizes and strides in bytes of a contiguous tensor, head_dim first */
-static CUresult @name@_describe_tensor(void *map, CUdeviceptr tensor, const cuuint64_t sizes[4],
-                                       const cuuint64_t strides[3], const cuuint32_t box[4],
-                                       CUtensorMapSwizzle swizzle) {
+static CUresult @name@_describe_tensor(
+    void *map, CUdeviceptr tensor, const cuuint64_t sizes[4], const cuuint64_t strides[3],
+    const cuuint32_t box[4], CUtensorMapSwizzle swizzle) {
   static const cuuint32_t steps[4] = {1, 1, 1, 1};
-  return cuTensorMapEncodeTiled((CUtensorMap *)map, @element@, 4, (void *)(uintptr_t)tensor, sizes,
-                                strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                                CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return cuTensorMapEncodeTiled(
+      (CUtensorMap *)map, @element@, 4, (void *)(uintptr_t)tensor, sizes, strides, box, steps,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
 )";
@@ -128,15 +129,19 @@ std::string load_function(const KernelFacts& facts) {
   CUresult code;
   memset(kernel, 0, sizeof(*kernel));
   code = cuModuleLoadData(&kernel->module, @name@_cubin.bytes);
-  if (code != CUDA_SUCCESS) return code;
+  if (code != CUDA_SUCCESS) {
+    kernel->module = NULL;
+    return code;
+  }
 )";
   for (std::size_t i = 0; i < facts.stages.size(); ++i) {
     const StageFacts& stage = facts.stages[i];
     const std::int64_t blocks = stage.cluster[0] * stage.cluster[1] * stage.cluster[2];
-    text += i == 0 ? "  code = " : "  if (code == CUDA_SUCCESS) {\n    code = ";
-    text += fmt::format("@name@_prepare(kernel->module, \"{}\", {}, {},\n{}&kernel->stages[{}]);\n",
-                        stage.entry, stage.shared_bytes, blocks, i == 0 ? "      " : "        ", i);
-    if (i > 0) text += "  }\n";
+    text += fmt::format(
+        "  if (code == CUDA_SUCCESS) {{\n"
+        "    code = @name@_prepare(\n"
+        "        kernel->module, \"{}\", {}, {}, &kernel->stages[{}]);\n  }}\n",
+        stage.entry, stage.shared_bytes, blocks, i);
   }
   return text + R"(  if (code != CUDA_SUCCESS) {
     cuModuleUnload(kernel->module);
@@ -200,7 +205,8 @@ std::string describe_maps(const KernelFacts& facts) {
         "    static const cuuint64_t sizes[4] = {{{}}};\n"
         "    static const cuuint64_t strides[3] = {{{}}};\n"
         "    static const cuuint32_t box[4] = {{{}}};\n"
-        "    code = @name@_describe_tensor(tensor_{}, {}, sizes, strides, box, {});\n  }}\n",
+        "    code = @name@_describe_tensor(\n"
+        "        tensor_{}, {}, sizes, strides, box,\n        {});\n  }}\n",
         numbers(map.sizes), numbers(map.strides_bytes), numbers(map.box), map.name, map.tensor,
         swizzle_constant(map.swizzle_bytes));
   }
@@ -231,7 +237,8 @@ std::string launch_stages(const KernelFacts& facts) {
           fmt::format("    arguments[{}] = {};\n", a, argument_value(facts, stage.arguments[a]));
     }
     text += fmt::format(
-        "    code = @name@_launch_stage(kernel->stages[{}], extents, {}u, {}, arguments, stream);\n"
+        "    code = @name@_launch_stage(\n"
+        "        kernel->stages[{}], extents, {}u, {}, arguments, stream);\n"
         "  }}\n",
         i, stage.shared_bytes, stage.dependent ? 1 : 0);
   }
@@ -239,8 +246,9 @@ std::string launch_stages(const KernelFacts& facts) {
 }
 
 std::string launch_function(const KernelFacts& facts) {
-  return R"(CUresult @name@_launch(const @name@_kernel *kernel, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v,
-                       CUdeviceptr out, CUdeviceptr lse, CUdeviceptr scratch, CUstream stream) {
+  return R"(CUresult @name@_launch(
+    const @name@_kernel *kernel, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, CUdeviceptr out,
+    CUdeviceptr lse, CUdeviceptr scratch, CUstream stream) {
   CUresult code = CUDA_SUCCESS;
 )" + map_storage(facts) +
          scratch_pointers(facts) + check_pointers(facts) + describe_maps(facts) +

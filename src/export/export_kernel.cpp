@@ -2,6 +2,7 @@
 #include "export/export_kernel.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
@@ -68,16 +69,15 @@ Result<std::string> source_of(const ExportRequest& request, const KernelFacts& f
   FATUNE_TRY(const std::string code,
              flatten(*request.candidate.kernel, macros_of(request.candidate, request.limits)));
   std::string text =
-      fmt::format("// {}.cu - {}\n//\n", request.name, "one attention kernel, for one shape");
+      fmt::format("// {}.cu - one attention kernel, for one shape.\n//\n", request.name);
   for (const std::string& line : provenance(facts)) text += "// " + line + "\n";
-  text +=
-      "//\n// Options of NVRTC: " + fmt::format("--std=c++17 --gpu-architecture={}", facts.arch) +
-      (request.candidate.kernel->manifest.needs_toolkit_headers
-           ? " and the include folder of the CUDA toolkit.\n"
-           : ".\n") +
-      "// How to launch it (fatune.launch/1):\n";
-  for (const std::string& line : split(trim(dump_pretty(to_json(facts))), '\n'))
-    text += "//   " + line + "\n";
+  text += fmt::format("//\n// Options of NVRTC: --std=c++17 --gpu-architecture={}", facts.arch);
+  if (request.candidate.kernel->manifest.needs_toolkit_headers)
+    text += ", and the include folder of the CUDA toolkit";
+  text += "\n// How to launch it:\n";
+  const Json launch = to_json(facts);
+  for (const auto& [field, value] : launch.items())
+    text += fmt::format("//   {}: {}\n", field, dump(value));
   return text + "\n" + code;
 }
 

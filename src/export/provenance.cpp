@@ -22,7 +22,8 @@ std::string describe_measured(const KernelFacts& facts) {
     text += fmt::format(" (95 % interval {:.4g} to {:.4g})", (*measured.ci95_us)[0],
                         (*measured.ci95_us)[1]);
   }
-  if (measured.ratio) text += fmt::format(", {:.3f} of {}'s", *measured.ratio, measured.baseline);
+  if (measured.ratio)
+    text += fmt::format(", {:.3f} of {}'s time", *measured.ratio, measured.baseline);
   return text;
 }
 
