@@ -71,23 +71,24 @@ std::string conditions_text(const std::vector<FinalRecord>& rows) {
 }
 
 std::string time_text(const Timing& timing) {
-  return median_cell(timing) + " us " + interval_cell(timing);
+  const std::string text = median_cell(timing) + " us";
+  return timing.ci95_low_us ? text + " " + interval_cell(timing) : text;
 }
 
 /// What became of the number that the config's file gives.
 std::string confirmation_text(const Confirmation& c) {
-  const double change = c.now.median_us / c.then.median_us - 1;
-  std::string text = c.verdict == "confirmed" ? "confirms " : "does not confirm ";
-  text += c.file + ": " + time_text(c.then) + " then, " + time_text(c.now) + " now, ";
-  if (c.verdict == "confirmed") {
-    text += "the intervals meet\n";
-  } else if (c.verdict == "close") {
-    text += percent(std::abs(change)) + " apart, as two runs can be (docs/measuring.md)\n";
-  } else {
-    text += percent(std::abs(change)) + " " + c.verdict + "\n";
-  }
+  const std::string change = percent(std::abs(c.now.median_us / c.then.median_us - 1));
+  const bool moved = c.verdict == "faster" || c.verdict == "slower";
+  std::string text = moved                  ? "does not confirm "
+                     : c.verdict == "close" ? "agrees with "
+                                            : "confirms ";
+  text += c.file + ": " + time_text(c.then) + " then, " + time_text(c.now) + " now";
+  if (moved) text += ", " + change + " " + c.verdict;
+  if (c.verdict == "close")
+    text += ", " + change + " apart, as two runs can be (docs/measuring.md)";
+  text += "\n";
   for (const std::string& difference : c.differences) text += "  " + difference + "\n";
-  if (c.differences.empty() && c.verdict != "confirmed")
+  if (c.differences.empty() && moved)
     text += "  nothing that is recorded differs; is the machine quiet? fatune doctor\n";
   return text;
 }

@@ -66,19 +66,31 @@ Result<std::vector<Chosen>> choose(const SavedBest& saved, const ProblemArgs& ar
   return chosen;
 }
 
+bool knows_device(const SavedBest& saved, const Arch& arch) {
+  return saved.sm_count > 0 && saved.arch == name(arch);
+}
+
+/// The number of multiprocessors is compiled in, so a guess is worth a word.
+void note_guesses(const std::vector<ExportRequest>& requests) {
+  for (const ExportRequest& request : requests) {
+    if (knows_device(*request.saved, request.limits.arch)) continue;
+    log::info(fmt::format("compiled for {} multiprocessors, as a typical {} has",
+                          request.limits.sm_count, name(request.limits.arch)));
+    return;
+  }
+}
+
 /// The device that the file was measured on, or a typical one of --arch.
 Result<DeviceLimits> limits_for(const SavedBest& saved, const std::string& wanted) {
   if (wanted.empty() && saved.arch.empty())
     return usage_error(saved.file + ": names no device to compile for; say --arch sm_90a or alike");
-  auto arch = parse_arch(wanted.empty() ? saved.arch : wanted);
-  if (!arch) return with_context(std::move(arch).error(), wanted.empty() ? saved.file : "--arch");
-  FATUNE_TRY(DeviceLimits limits, typical_limits(*arch));
-  if (saved.sm_count > 0 && saved.arch == name(*arch)) {
-    limits.sm_count = saved.sm_count;
-  } else {
-    log::info(fmt::format("compiled for {} multiprocessors, as a typical {} has", limits.sm_count,
-                          name(*arch)));
+  const auto arch = parse_arch(wanted.empty() ? saved.arch : wanted);
+  if (!arch) {
+    return usage_error((wanted.empty() ? saved.file + ": field 'device.arch'" : "--arch") + ": " +
+                       arch.error().message);
   }
+  FATUNE_TRY(DeviceLimits limits, typical_limits(*arch));
+  if (knows_device(saved, *arch)) limits.sm_count = saved.sm_count;
   return limits;
 }
 
@@ -165,6 +177,7 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
     FATUNE_TRY(ExportedKernel kernel, export_kernel(request, pool));
     kernels.push_back(std::move(kernel));
   }
+  note_guesses(requests);
   FATUNE_TRY_STATUS(make_directories(args.out));
   std::vector<std::filesystem::path> files;
   for (const ExportFormat* format : formats) {

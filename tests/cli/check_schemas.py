@@ -42,7 +42,7 @@ COMMANDS = [
     "gate --candidate config.json --baseline naive --suite suite.json",
     f"verify --config config.json {SHAPE}",
     f"profile --config config.json {SHAPE}",
-    f"export --config config.json {SHAPE} --arch sm_80 --unverified --to cubin,json --name attention",
+    f"export --config config.json {SHAPE} --arch sm_90a --unverified --to cubin,json --name attention",
     f"replay {RECORDINGS}/convolution_a100.json {RECORDINGS}/hyperparameters_ga.json --repeats 2 --budget 40 --quiet",
 ]
 WRITTEN = ["run/best.json", "run/journal.jsonl", "bench.json", "suite-impl.json", "suite-config.json", "gate.json", "attention.json"]
