@@ -31,6 +31,7 @@ std::string comment_line(std::string line) {
   return " * " + line + "\n";
 }
 
+/// @include@: an include of the header, not of this file, as the check of our own includes sees it.
 constexpr const char* kIntroduction = R"( *
  * In one C or C++ file of a program:
  *
@@ -45,7 +46,7 @@ constexpr const char* kIntroduction = R"( *
 
 #include <stddef.h>
 
-#include <cuda.h>
+@include@ <cuda.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -162,6 +163,7 @@ std::string c_header(const ExportedKernel& kernel) {
                   ? "scratch is device memory of @name@_scratch_bytes(), on 256 bytes."
                   : "scratch is not needed: pass 0.");
   replace_all(text, "@stages@", std::to_string(facts.stages.size()));
+  replace_all(text, "@include@", "#include");
   replace_all(text, "@arch@", facts.arch);
   replace_all(text, "@NAME@", upper(kernel.name));
   replace_all(text, "@name@", kernel.name);
