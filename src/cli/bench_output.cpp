@@ -2,6 +2,7 @@
 #include "cli/bench_output.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/text.hpp"
@@ -69,6 +70,29 @@ std::string conditions_text(const std::vector<FinalRecord>& rows) {
   return lines.empty() ? "" : join(lines, "\n") + "\n";
 }
 
+std::string time_text(const Timing& timing) {
+  const std::string text = median_cell(timing) + " us";
+  return timing.ci95_low_us ? text + " " + interval_cell(timing) : text;
+}
+
+/// What became of the number that the config's file gives.
+std::string confirmation_text(const Confirmation& c) {
+  const std::string change = percent(std::abs(c.now.median_us / c.then.median_us - 1));
+  const bool moved = c.verdict == "faster" || c.verdict == "slower";
+  std::string text = moved                  ? "does not confirm "
+                     : c.verdict == "close" ? "agrees with "
+                                            : "confirms ";
+  text += c.file + ": " + time_text(c.then) + " then, " + time_text(c.now) + " now";
+  if (moved) text += ", " + change + " " + c.verdict;
+  if (c.verdict == "close")
+    text += ", " + change + " apart, as two runs can be (docs/measuring.md)";
+  text += "\n";
+  for (const std::string& difference : c.differences) text += "  " + difference + "\n";
+  if (c.differences.empty() && moved)
+    text += "  nothing that is recorded differs; is the machine quiet? fatune doctor\n";
+  return text;
+}
+
 std::string problem_text(const BenchProblem& problem) {
   std::string text = label(problem.problem) + "\n";
   if (!problem.reason.empty()) return text + "not measured: " + problem.reason + "\n";
@@ -92,7 +116,8 @@ std::string problem_text(const BenchProblem& problem) {
     if (!row.detail.empty()) notes += "  " + impl_cell(row) + " " + row.detail + "\n";
     if (!row.reason.empty()) notes += "  " + impl_cell(row) + ": " + row.reason + "\n";
   }
-  return text + table.text() + notes + conditions_text(problem.rows);
+  text += table.text() + notes + conditions_text(problem.rows);
+  return problem.confirmation ? text + confirmation_text(*problem.confirmation) : text;
 }
 
 }  // namespace

@@ -56,16 +56,22 @@ Result<ChosenCandidate> chosen_of(const ChosenConfig& entry, const NamedProblem&
       label(problem), {kernel, std::move(config), problem.problem}, problem.name};
 }
 
-Result<ChosenConfig> config_for(const std::vector<ChosenConfig>& saved, const Problem& problem,
-                                const std::string& file) {
+Result<std::size_t> position_for(const std::vector<ChosenConfig>& saved, const Problem& problem,
+                                 const std::string& file) {
   std::vector<std::string> held;
-  for (const ChosenConfig& entry : saved) {
-    if (entry.problem == problem) return entry;
-    if (entry.problem) held.push_back(describe(*entry.problem));
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    if (saved[i].problem == problem) return i;
+    if (saved[i].problem) held.push_back(describe(*saved[i].problem));
   }
-  if (saved.size() == 1) return saved.front();
+  if (saved.size() == 1) return std::size_t{0};
   return usage_error(file + " has no config for " + describe(problem) + "; it has those for " +
                      join(held, "; "));
+}
+
+Result<ChosenConfig> config_for(const std::vector<ChosenConfig>& saved, const Problem& problem,
+                                const std::string& file) {
+  FATUNE_TRY(const std::size_t position, position_for(saved, problem, file));
+  return saved[position];
 }
 
 void add_choice_options(CLI::App& command, ChoiceArgs& args) {

@@ -25,7 +25,11 @@ struct ChoiceArgs {
 };
 void add_choice_options(CLI::App& command, ChoiceArgs& args);
 
-/// The file's config for a problem; a file with one config has it for every problem.
+/// The position of the file's config for a problem; a file with one config has it for every
+/// problem.
+Result<std::size_t> position_for(const std::vector<ChosenConfig>& saved, const Problem& problem,
+                                 const std::string& file);
+/// That config.
 Result<ChosenConfig> config_for(const std::vector<ChosenConfig>& saved, const Problem& problem,
                                 const std::string& file);
 Result<ChosenCandidate> chosen_of(const ChosenConfig& entry, const NamedProblem& problem,

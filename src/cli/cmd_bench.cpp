@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -22,6 +23,8 @@
 #include "cli/today.hpp"
 #include "cli/with_settings.hpp"
 #include "tune/bench.hpp"
+#include "tune/confirm.hpp"
+#include "tune/saved_best.hpp"
 #include "tune/suite_result.hpp"
 
 namespace fatune::cli {
@@ -110,6 +113,23 @@ bool measured(const BenchProblem& problem, const BenchArgs& args) {
   return std::any_of(problem.rows.begin(), problem.rows.end(), timed);
 }
 
+/// The time that the config's file gives for this problem, if it does, beside the one of now.
+void add_confirmation(const SavedBest& saved, const Session& session, const Environment& here,
+                      BenchProblem& measured) {
+  if (measured.rows.empty()) return;
+  const FinalRecord& row = measured.rows.front();
+  for (const SavedWinner& winner : saved.winners) {
+    const ChosenConfig& choice = winner.choice;
+    if (choice.problem != row.problem || choice.kernel != row.kernel || choice.config != row.config)
+      continue;
+    for (const ChosenCandidate& chosen : session.chosen) {
+      if (chosen.candidate.kernel->manifest.name != row.kernel) continue;
+      measured.confirmation = confirm(saved, winner, row, here, *chosen.candidate.kernel);
+      return;
+    }
+  }
+}
+
 Status write_files(const BenchArgs& args, const BenchResult& result) {
   if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(bench_json(result))));
   if (!args.suite_out.empty())
@@ -128,8 +148,14 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
   result.command = command_line(args);
   result.date = today();
   result.suite = args.choice.problem.suite;
-  FATUNE_TRY_STATUS(run_bench(questions, plan, *session.evaluator, result,
-                              [&] { return write_files(args, result); }));
+  std::optional<SavedBest> saved;
+  if (!args.choice.config.empty()) {
+    FATUNE_TRY(saved, load_saved_best(args.choice.config));
+  }
+  FATUNE_TRY_STATUS(run_bench(questions, plan, *session.evaluator, result, [&] {
+    if (saved) add_confirmation(*saved, session, result.environment, result.problems.back());
+    return write_files(args, result);
+  }));
   if (settings.json) {
     print_json(bench_json(result));
   } else {

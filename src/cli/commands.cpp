@@ -14,6 +14,7 @@
 #include "cli/cmd_bench.hpp"
 #include "cli/cmd_devices.hpp"
 #include "cli/cmd_doctor.hpp"
+#include "cli/cmd_export.hpp"
 #include "cli/cmd_gate.hpp"
 #include "cli/cmd_inspect.hpp"
 #include "cli/cmd_kernels.hpp"
@@ -42,6 +43,7 @@ constexpr CommandInfo kCommands[] = {
     {"verify", "Run every correctness gate on a config or a kernel", setup_verify},
     {"gate", "Decide whether a candidate is faster than its baselines: exit 0 or 1", setup_gate},
     {"profile", "Say what binds a config, from hardware counters read by ncu", setup_profile},
+    {"export", "Hand a best config to other programs: machine code, source, header", setup_export},
     {"report", "Show what a run tried, or hand it to other tuners", setup_report},
     {"replay", "Score search strategies on recorded data, with no GPU", setup_replay},
     {"inspect", "Show a kernel's space, resources, and why a config is ruled out", setup_inspect},

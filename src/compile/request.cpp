@@ -54,6 +54,10 @@ std::string cache_key(const CompileRequest& request, const std::string& compiler
   return hasher.hex();
 }
 
+std::string id_options(const Arch& arch, const std::string& compiler_identity) {
+  return name(arch) + " " + compiler_identity;
+}
+
 Json to_json(const CompileRequest& request) {
   Json headers = Json::array();
   for (const auto& header : request.headers) headers.push_back(to_json(header));

@@ -25,6 +25,8 @@ CompileRequest compile_request(const Candidate& candidate, const DeviceLimits& l
 std::vector<std::string> compile_options(const CompileRequest& request);
 /// SHA-256 over the request, the compiler's version and, with toolkit headers, theirs.
 std::string cache_key(const CompileRequest& request, const std::string& compiler_identity);
+/// What candidate_id() takes beside the candidate.
+std::string id_options(const Arch& arch, const std::string& compiler_identity);
 Json to_json(const CompileRequest& request);
 Result<CompileRequest> compile_request_from_json(const Json& object, const std::string& where);
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
+#include "compile/request.hpp"
 #include "evaluate/compile_service.hpp"
 #include "evaluate/device_worker.hpp"
 #include "evaluate/final_phase.hpp"
@@ -39,7 +40,7 @@ class DeviceEvaluator : public Evaluator {
     const CompilePool& pool = compiler_->pool();
     add_host(environment_, pool.compiler_version());
     FATUNE_TRY_STATUS(pool.check_arch(environment_.limits.arch));
-    id_options_ = name(environment_.limits.arch) + " " + pool.compiler_identity();
+    id_options_ = id_options(environment_.limits.arch, pool.compiler_identity());
     const PipelineEvents events{
         [this](const StartedRecord& record) { return on_start ? on_start(record) : Status(); },
         noter(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,21 @@
 
 namespace fatune {
 
+/// What a best.json says of the config, beside what was measured of it now.
+struct Confirmation {
+  std::string file;
+  Timing then, now;  ///< median and interval
+  /// "confirmed": the intervals meet; "close": they do not, within what runs differ by; "faster",
+  /// "slower".
+  std::string verdict;
+  std::vector<std::string> differences;  ///< "driver was 580.1 and is 590.2": what may explain it
+};
+
 struct BenchProblem {
   NamedProblem problem;
   std::vector<FinalRecord> rows;  ///< the candidate first, if there is one; failed rows stay in
   std::string reason;             ///< why nothing could be measured; then there are no rows
+  std::optional<Confirmation> confirmation{};  ///< of a config whose time was saved
 };
 
 struct BenchResult {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "space/includes.hpp"
 
 namespace fatune {
 namespace {
@@ -28,40 +28,6 @@ const SourceFile* find_file(const SourceTree& tree, const std::string& path) {
 
 std::string beside(const std::string& path, const std::string& name) {
   return (fs::path(path).parent_path() / name).lexically_normal().generic_string();
-}
-
-/// The name in `#include "name"`, if the line is one.
-std::optional<std::string> quoted_include(std::string_view line) {
-  line = trim(line);
-  if (!line.starts_with('#')) return std::nullopt;
-  line = trim(line.substr(1));
-  if (!line.starts_with("include")) return std::nullopt;
-  line = trim(line.substr(7));
-  if (!line.starts_with('"')) return std::nullopt;
-  const std::size_t end = line.find('"', 1);
-  if (end == std::string_view::npos) return std::nullopt;
-  return std::string(line.substr(1, end - 1));
-}
-
-/// Includes with their line numbers; those inside block comments are left out.
-std::vector<std::pair<std::size_t, std::string>> quoted_includes(std::string_view text) {
-  std::vector<std::pair<std::size_t, std::string>> found;
-  bool in_comment = false;
-  std::size_t number = 0;
-  for (const std::string& line : split(text, '\n')) {
-    ++number;
-    const bool started_inside = in_comment;
-    for (std::size_t at = 0; at + 1 < line.size(); ++at) {
-      if (!in_comment && line.compare(at, 2, "//") == 0) break;
-      if (line.compare(at, 2, in_comment ? "*/" : "/*") == 0) {
-        in_comment = !in_comment;
-        ++at;
-      }
-    }
-    if (started_inside) continue;
-    if (auto name = quoted_include(line)) found.emplace_back(number, std::move(*name));
-  }
-  return found;
 }
 
 /// Adds what `file` includes to `headers`, then what that includes.

@@ -20,6 +20,21 @@ Json row_json(const FinalRecord& row) {
   return json;
 }
 
+Json time_json(const Timing& timing) {
+  Json json = {{"median_us", timing.median_us}};
+  if (timing.ci95_low_us && timing.ci95_high_us)
+    json["ci95_us"] = {*timing.ci95_low_us, *timing.ci95_high_us};
+  return json;
+}
+
+Json confirmation_json(const Confirmation& confirmation) {
+  return {{"file", confirmation.file},
+          {"verdict", confirmation.verdict},
+          {"then", time_json(confirmation.then)},
+          {"now", time_json(confirmation.now)},
+          {"differences", confirmation.differences}};
+}
+
 Json problem_json(const BenchProblem& problem) {
   Json json = Json::object();
   if (!problem.problem.name.empty()) json["name"] = problem.problem.name;
@@ -27,6 +42,7 @@ Json problem_json(const BenchProblem& problem) {
   if (!problem.reason.empty()) json["reason"] = problem.reason;
   json["rows"] = Json::array();
   for (const FinalRecord& row : problem.rows) json["rows"].push_back(row_json(row));
+  if (problem.confirmation) json["confirmation"] = confirmation_json(*problem.confirmation);
   return json;
 }
 
@@ -39,7 +55,8 @@ Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& p
   result.rounds = plan.rounds;
   result.seed = plan.seed;
   for (const BenchQuestion& question : questions) {
-    BenchProblem measured{question.problem, {}, ""};
+    BenchProblem measured;
+    measured.problem = question.problem;
     const Status begun = evaluator.begin_problem(question.problem.problem, {});
     if (begun) {
       FATUNE_TRY(measured.rows, evaluator.finals(question.contestants, plan));

@@ -1,6 +1,7 @@
 // best.cpp - builds the objects of fatune.best/1.
 #include "tune/best.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -45,8 +46,16 @@ void add_outcome(Json& object, const FinalRecord& record) {
   if (!record.reason.empty()) object["reason"] = record.reason;
 }
 
-Json best_contestant(const FinalRecord& record) {
+/// Of the kernel's template and headers in this run; empty when the plan does not tell.
+std::string text_hash(const FinalRecord& record, const RunPlan& plan) {
+  const auto found = std::find(plan.kernels.begin(), plan.kernels.end(), record.kernel);
+  const auto position = static_cast<std::size_t>(found - plan.kernels.begin());
+  return position < plan.kernel_hashes.size() ? plan.kernel_hashes[position] : std::string();
+}
+
+Json best_contestant(const FinalRecord& record, const RunPlan& plan) {
   Json object = contestant_json(record);
+  if (const std::string hash = text_hash(record, plan); !hash.empty()) object["text_hash"] = hash;
   if (record.verification) {
     object["verify"] = to_json(*record.verification);
     if (record.verification->sanitizer.empty())
@@ -102,7 +111,7 @@ Json problem_json(const ProblemResult& result, const RunPlan& plan) {
   if (!result.problem.name.empty()) object["name"] = result.problem.name;
   object["problem"] = to_json(result.problem.problem);
   const FinalRecord* best = result.best();
-  object["best"] = best == nullptr ? Json() : best_contestant(*best);
+  object["best"] = best == nullptr ? Json() : best_contestant(*best, plan);
   if (best != nullptr && result.standings.front().score)
     object["best"]["score"] = *result.standings.front().score;
   if (!result.score_note.empty()) object["score_note"] = result.score_note;
@@ -129,7 +138,8 @@ Json head_json(const SweepResult& result) {
   head["device"] = {{"name", environment.device_name},
                     {"arch", name(environment.limits.arch)},
                     {"driver", environment.driver},
-                    {"nvrtc", environment.nvrtc}};
+                    {"nvrtc", environment.nvrtc},
+                    {"sm_count", environment.limits.sm_count}};
   return head;
 }
 

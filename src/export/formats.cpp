@@ -1,0 +1,32 @@
+// formats.cpp - the table of export formats, and the search in it.
+#include "export/formats.hpp"
+
+#include "base/text.hpp"
+#include "export/write_files.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr ExportFormat kFormats[] = {
+    {"cubin", "machine code, and launch facts (fatune.launch/1) beside it", write_cubin},
+    {"source", "one self-contained .cu", write_source},
+    {"header", "one C99 header with the machine code and its launch", write_header},
+    {"json", "the config alone, as --config takes it", write_config},
+};
+
+}  // namespace
+
+std::span<const ExportFormat> export_formats() { return kFormats; }
+
+Result<const ExportFormat*> find_format(std::string_view name) {
+  std::vector<std::string> known;
+  for (const ExportFormat& format : kFormats) {
+    if (format.name == name) return &format;
+    known.emplace_back(format.name);
+  }
+  const auto nearest = nearest_name(name, known);
+  return usage_error("--to: '" + std::string(name) + "' is not one of " + join(known, ", ") +
+                     (nearest ? "; did you mean " + *nearest + "?" : ""));
+}
+
+}  // namespace fatune

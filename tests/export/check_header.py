@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Exports kernels as C headers, builds a program with each under C99 and C++, and compares the driver calls with the launch facts.
+
+  check_header.py --fatune build/dev/fatune --cuda-include DIR
+
+The driver is tests/export/fake_cuda.c, so this needs no GPU; without NVRTC or a C compiler it is skipped (exit code 77).
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SUITES = ROOT / "results" / "h200"
+NAIVE = {"kernel": "naive", "config": {"TILE": 16, "ROW_WARPS": 4}}
+WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"]
+# What to export: kernels with tensor maps, clusters, several stages, scratch and log-sum-exp.
+CASES = [
+    ["--config", str(SUITES / "mission" / "best.json")],
+    ["--config", str(SUITES / "suite-mission" / "best.json"), "--shape", "1,8,4096,64", "--causal"],
+    ["--config", str(SUITES / "suite-mission" / "best.json"), "--shape", "2,8,128,64"],
+    ["--config", str(SUITES / "suite-decode" / "best.json"), "--shape", "1,8,1,128", "--seq-kv", "4096"],
+    ["--config", "naive.json", "--shape", "1,2,64,32", "--dtype", "bf16", "--lse", "--arch", "sm_80"],
+]
+POINTERS = {"q": 1 << 20, "k": 2 << 20, "v": 3 << 20, "out": 4 << 20, "lse": 5 << 20}
+SCRATCH = 6 << 20
+# Of cuda.h: attributes of a function, element types and swizzles of a map.
+DYNAMIC_SHARED, CARVEOUT, NON_PORTABLE, MAX_SHARED = 8, 9, 14, 100
+ELEMENTS = {"byte": 0, "f16": 6, "bf16": 9}
+SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+NO_BINARY, INVALID_VALUE = 209, 1
+
+
+def round_up(size):
+    return (size + 255) // 256 * 256
+
+
+def words(values):
+    return " ".join(str(value) for value in values)
+
+
+class Expected:
+    """The calls that launch facts ask for."""
+
+    def __init__(self, facts):
+        self.facts = facts
+        self.pointers = dict(POINTERS)
+        if not facts["problem"].get("lse", False):
+            self.pointers["lse"] = 0
+        offset = 0
+        for scratch in facts["scratch"]:
+            self.pointers[scratch["name"]] = SCRATCH + offset
+            offset += round_up(scratch["bytes"])
+        self.scratch = offset
+        self.maps = {each["name"]: each for each in facts["tensor_maps"]}
+
+    def arguments(self):
+        return ",".join("".join("m" if name in self.maps else "p" for name in stage["arguments"]) for stage in self.facts["stages"])
+
+    def value(self, name):
+        return f"m{self.pointers[self.maps[name]['tensor']]}" if name in self.maps else f"p{self.pointers[name]}"
+
+    def load(self):
+        lines = ["load 7f454c46 aligned 1"]
+        for number, stage in enumerate(self.facts["stages"], 1):
+            lines += [f"function {number} {stage['entry']}", f"attribute {number} {DYNAMIC_SHARED} {stage['shared_bytes']}"]
+            if stage["shared_bytes"] > 0:
+                lines.append(f"attribute {number} {CARVEOUT} {MAX_SHARED}")
+            x, y, z = stage["cluster"]
+            if x * y * z > 8:
+                lines.append(f"attribute {number} {NON_PORTABLE} 1")
+        return lines
+
+    def launch(self):
+        lines = []
+        for each in self.facts["tensor_maps"]:
+            lines.append(f"map {ELEMENTS[each['element']]} rank 4 of {self.pointers[each['tensor']]} aligned 1 sizes {words(each['sizes'])} "
+                         f"strides {words(each['strides_bytes'])} box {words(each['box'])} steps 1 1 1 1 0 {SWIZZLES[each['swizzle_bytes']]} 3 0")
+        for number, stage in enumerate(self.facts["stages"], 1):
+            line = (f"launch {number} grid {words(stage['grid'])} block {words(stage['block'])} shared {stage['shared_bytes']} stream 7 extra 0")
+            x, y, z = stage["cluster"]
+            line += f" cluster {x} {y} {z}" if x * y * z > 1 else ""
+            line += " dependent 1" if stage["dependent"] else ""
+            lines.append(f"{line} arguments {words(self.value(name) for name in stage['arguments'])}")
+        return lines
+
+    def whole(self):
+        return [*self.load(), "loaded 0 module 1", f"scratch {self.scratch} verified 0", *self.launch(), "launched 0",
+                f"null {INVALID_VALUE}", f"misaligned {INVALID_VALUE}", "unload 1", "unloaded 0"]
+
+    def failed_load(self):
+        return ["load 7f454c46 aligned 1", f"loaded {NO_BINARY} module 0"]
+
+    def failed_function(self):
+        return [*self.load()[:2], "unload 1", f"loaded {NO_BINARY} module 0"]
+
+
+def run(command, folder, **more):
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False, **more)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def programs(folder, include):
+    """use_header.c with the header as C99 and as C++; the example as C99, without linking."""
+    common = [*WARNINGS, "-isystem", include, "-I", "."]
+    run(["gcc", "-std=c99", *common, "-c", HERE / "fake_cuda.c", "-o", "fake.o"], folder)
+    for name, compiler in {"c99": ["gcc", "-std=c99"], "c++": ["g++", "-std=c++11", "-x", "c++"]}.items():
+        run([*compiler, *common, "-c", HERE / "use_header.c", "-o", f"{name}.o"], folder)
+        run(["g++", f"{name}.o", "fake.o", "-o", name], folder)
+        yield name
+    run(["gcc", "-std=c99", *common, "-c", ROOT / "examples" / "c" / "attention.c", "-o", "example.o"], folder)
+
+
+def compare(got, expected, what):
+    if got.splitlines() != expected:
+        raise RuntimeError(f"{what}:\n--- got\n{got}--- expected\n" + "\n".join(expected))
+
+
+def check_case(options, fatune, include, cache):
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "naive.json").write_text(json.dumps(NAIVE))
+        run([fatune, "export", *options, "--to", "cubin,header", "--name", "attention", "--unverified", "--cache", cache], folder)
+        facts = json.loads((pathlib.Path(folder) / "attention.json").read_text())
+        # Whether a result still is verified depends on the compiler here; the program prints it.
+        expected = Expected(facts)
+        env = {**os.environ, "FAKE_ARGUMENTS": expected.arguments()}
+        for program in programs(folder, include):
+            what = f"{facts['kernel']} as {program}"
+            whole = [line.replace("verified 0", f"verified {int(facts['verified'])}") for line in expected.whole()]
+            compare(run([f"./{program}"], folder, env=env), whole, what)
+            compare(run([f"./{program}"], folder, env={**env, "FAKE_FAILS": "load"}), expected.failed_load(), what)
+            compare(run([f"./{program}"], folder, env={**env, "FAKE_FAILS": "function"}), expected.failed_function(), what)
+        return facts["kernel"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", required=True)
+    parser.add_argument("--cuda-include", required=True)
+    args = parser.parse_args()
+    if not shutil.which("gcc"):
+        print("gcc is not installed")
+        return 77
+    kernels = []
+    with tempfile.TemporaryDirectory() as cache:
+        for options in CASES:
+            try:
+                kernels.append(check_case(options, os.path.abspath(args.fatune), args.cuda_include, cache))
+            except RuntimeError as error:
+                if "(NVRTC) was not found" in str(error):
+                    print("NVRTC is not installed")
+                    return 77
+                print(error)
+                return 1
+    print(f"headers: {', '.join(kernels)}, each as C99 and C++")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
