@@ -41,7 +41,7 @@ TEST_CASE("the library tells its versions and the names of statuses") {
   CHECK(std::strlen(fatune_rt_version()) > 0);
   CHECK(std::string(fatune_rt_status_name(FATUNE_RT_TAMPERED)) == "FATUNE_RT_TAMPERED");
   CHECK(std::string(fatune_rt_status_name(FATUNE_RT_OUT_OF_MEMORY)) == "FATUNE_RT_OUT_OF_MEMORY");
-  CHECK(std::string(fatune_rt_status_name(static_cast<fatune_rt_status>(99))) == "unknown status");
+  CHECK(std::string(fatune_rt_status_name(static_cast<fatune_rt_status>(15))) == "unknown status");
 }
 
 TEST_CASE("kernels are listed without a driver") {

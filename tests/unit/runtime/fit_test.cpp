@@ -1,6 +1,7 @@
 // fit_test.cpp - checks which kernels may serve which problems, and that they compute the same.
 #include "runtime/fit.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

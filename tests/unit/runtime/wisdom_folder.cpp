@@ -1,6 +1,8 @@
 // wisdom_folder.cpp - texts to problems, problems to facts, facts to files.
 #include "wisdom_folder.hpp"
 
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
@@ -32,7 +34,9 @@ std::string cubin_of(const KernelFacts& facts) {
 
 TensorMapFacts map_of(const std::string& tensor, const Problem& p) {
   const bool query_like = tensor == "q" || tensor == "out";
-  TensorMapFacts map{.name = "map_" + tensor, .tensor = tensor};
+  TensorMapFacts map;
+  map.name = "map_" + tensor;
+  map.tensor = tensor;
   map.element = p.dtype == Dtype::kBf16 ? MapElement::kBf16 : MapElement::kF16;
   map.sizes = {p.head_dim, query_like ? p.seq_q : p.seq_kv, query_like ? p.heads : p.kv_heads,
                p.batch};
@@ -90,14 +94,15 @@ KernelFacts facts_of(const Problem& p) {
   facts.arch = "sm_90a";
   facts.compute_major = 9;
   facts.exact_compute = true;
-  StageFacts stage{.entry = "attend"};
+  StageFacts stage;
+  stage.entry = "attend";
   stage.grid = {p.batch * p.heads, 1, 1};
   stage.block = {128, 1, 1};
   stage.arguments = {"q", "k", "v", "out", "lse"};
   facts.stages.push_back(std::move(stage));
   facts.scale = 0.125;
   facts.verified = true;
-  facts.measured = MeasuredFacts{.hot_us = 10};
+  facts.measured.emplace().hot_us = 10;
   facts.device_name = "NVIDIA H200";
   facts.fatune = "0.1.0";
   facts.command = "fatune sweep";
@@ -115,7 +120,8 @@ KernelFacts elaborate_facts(const Problem& p) {
   first.shared_bytes = 100000;
   first.dependent = true;
   first.arguments = {"map_q", "map_k", "map_v", "partial", "stats"};
-  StageFacts second{.entry = "combine"};
+  StageFacts second;
+  second.entry = "combine";
   second.grid = {16, 1, 1};
   second.cluster = {16, 1, 1};
   second.block = {64, 2, 1};
