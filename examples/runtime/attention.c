@@ -147,7 +147,7 @@ static int run_all(fatune_rt *wisdom, gpu_stream stream) {
     problem.heads *= problem.batch;
     problem.kv_heads *= problem.batch;
     problem.batch = 1;
-    wrong |= run_problem(wisdom, &problem, stream);
+    if (kernel.tuned.batch > 1) wrong |= run_problem(wisdom, &problem, stream);
     problem = kernel.tuned;
     problem.batch *= 2;
     wrong |= run_problem(wisdom, &problem, stream);
@@ -162,9 +162,14 @@ static void list(fatune_rt *wisdom) {
     fatune_rt_kernel_info kernel;
     if (fatune_rt_kernel(wisdom, i, &kernel, NULL) != FATUNE_RT_OK) return;
     print_problem(&kernel.tuned);
-    printf("%-10s %-7s %8.2f us  %s%s%s\n", kernel.kernel, kernel.arch, kernel.measured_us,
-           kernel.device, kernel.recorded ? ", recorded" : "",
-           kernel.verified ? "" : ", NOT VERIFIED");
+    printf("%-10s %-7s ", kernel.kernel, kernel.arch);
+    if (kernel.measured_us > 0) {
+      printf("%8.2f us on %s%s", kernel.measured_us, kernel.device,
+             kernel.recorded ? ", recorded" : "");
+    } else {
+      printf("not measured");
+    }
+    printf("%s\n", kernel.verified ? "" : ", NOT VERIFIED");
   }
 }
 

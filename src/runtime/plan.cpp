@@ -76,8 +76,10 @@ Outcome<Done> launch(const fatune_rt_plan& plan, const fatune_rt_tensors& tensor
   }
   CUdeviceptr scratch = 0;
   const std::size_t bytes = plan.program->scratch_bytes();
-  FATUNE_TRY(done, check(*plan.driver, plan.driver->allocate(&scratch, bytes, stream),
-                         fmt::format("cannot allocate {} bytes of scratch memory", bytes)));
+  if (const CUresult code = plan.driver->allocate(&scratch, bytes, stream); code != CUDA_SUCCESS) {
+    return check(*plan.driver, code,
+                 fmt::format("cannot allocate {} bytes of scratch memory", bytes));
+  }
   Outcome<Done> queued = queue_all(plan, addresses, scratch, stream);
   const CUresult freed = plan.driver->free(scratch, stream);
   if (!queued) return queued;
