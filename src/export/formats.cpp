@@ -14,7 +14,8 @@ constexpr ExportFormat kFormats[] = {
     {"source", "one self-contained .cu", write_source},
     {"header", "one C99 header with the machine code and its launch", write_header},
     {"json", "the config alone, as --config takes it", write_config},
-    {"wisdom", "a folder of kernels that libfatune_rt opens; one that is there grows", write_wisdom},
+    {"wisdom", "a folder of kernels that libfatune_rt opens; one that is there grows",
+     write_wisdom},
     {"kernel-launcher", "configs and times as wisdom files of kernel_launcher",
      write_kernel_launcher},
 };
