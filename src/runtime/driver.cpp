@@ -67,8 +67,7 @@ Outcome<CUdevice> current_device(const Driver& driver) {
                    "cuCtxSetCurrent, before",
                    static_cast<std::int32_t>(code)};
   }
-  FATUNE_TRY(const Done done, check(driver, code, "cannot ask for the current device"));
-  static_cast<void>(done);
+  FATUNE_TRY_STATUS(check(driver, code, "cannot ask for the current device"));
   return device;
 }
 

@@ -89,11 +89,11 @@ Outcome<Done> MapCache::fill(const Addresses& addresses, Maps& maps) {
     if (entry.used < oldest->used) oldest = &entry;
   }
   oldest->used = 0;  // until it is whole again
-  FATUNE_TRY(const Done done, encode(addresses, oldest->maps));
+  FATUNE_TRY_STATUS(encode(addresses, oldest->maps));
   oldest->addresses = addresses;
   oldest->used = ++turn_;
   std::copy_n(oldest->maps.begin(), recipes_.size(), maps.begin());
-  return done;
+  return Done{};
 }
 
 }  // namespace fatune::rt

@@ -41,7 +41,7 @@ class [[nodiscard]] Outcome {
   std::variant<T, Failure> state_;
 };
 
-/// The value of an operation that has none.
+/// The value of an operation that has none; FATUNE_TRY_STATUS works with its Outcome.
 struct Done {};
 
 }  // namespace fatune::rt

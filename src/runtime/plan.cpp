@@ -43,8 +43,7 @@ Outcome<Done> check_scratch(const fatune_rt_plan& plan, const fatune_rt_tensors&
 Outcome<Done> queue_all(const fatune_rt_plan& plan, Addresses addresses, CUdeviceptr scratch,
                         CUstream stream) {
   for (std::int64_t i = 0; i < plan.fit.launches; ++i) {
-    FATUNE_TRY(const Done done, plan.program->queue(addresses, scratch, stream));
-    static_cast<void>(done);
+    FATUNE_TRY_STATUS(plan.program->queue(addresses, scratch, stream));
     addresses[kQ] += static_cast<CUdeviceptr>(plan.parts.query);
     addresses[kK] += static_cast<CUdeviceptr>(plan.parts.key);
     addresses[kV] += static_cast<CUdeviceptr>(plan.parts.key);
@@ -67,11 +66,11 @@ Outcome<Done> check_device(const fatune_rt_plan& plan) {
 
 Outcome<Done> launch(const fatune_rt_plan& plan, const fatune_rt_tensors& tensors,
                      CUstream stream) {
-  FATUNE_TRY(Done done, check_device(plan));
+  FATUNE_TRY_STATUS(check_device(plan));
   FATUNE_TRY(const Addresses addresses, addresses_of(plan, tensors));
   if (plan.program->scratch_bytes() == 0) return queue_all(plan, addresses, 0, stream);
   if (tensors.scratch != nullptr) {
-    FATUNE_TRY(done, check_scratch(plan, tensors));
+    FATUNE_TRY_STATUS(check_scratch(plan, tensors));
     return queue_all(plan, addresses, address(tensors.scratch), stream);
   }
   CUdeviceptr scratch = 0;

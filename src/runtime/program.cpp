@@ -76,22 +76,21 @@ Program::~Program() {
 
 Outcome<std::unique_ptr<Program>> Program::load(const Driver& driver, const StoredKernel& kernel,
                                                 CUdevice device) {
-  FATUNE_TRY(Done done, check_sizes(kernel.facts));
+  FATUNE_TRY_STATUS(check_sizes(kernel.facts));
   std::unique_ptr<Program> program(new Program(driver, kernel.facts));
   const CaptureAllowsLoading scope(driver);
-  FATUNE_TRY(done, program->load_stages(kernel, device));
+  FATUNE_TRY_STATUS(program->load_stages(kernel, device));
   return program;
 }
 
 Outcome<Done> Program::load_stages(const StoredKernel& kernel, CUdevice device) {
   const CUresult code = driver_.library_load(&library_, kernel.cubin.data(), nullptr, nullptr, 0,
                                              nullptr, nullptr, 0);
-  FATUNE_TRY(Done done,
-             check(driver_, code, fmt::format("cannot load {}", kernel.facts.cubin.file)));
+  FATUNE_TRY_STATUS(check(driver_, code, fmt::format("cannot load {}", kernel.facts.cubin.file)));
   for (const StageFacts& stage : kernel.facts.stages) {
-    FATUNE_TRY(done, add_stage(kernel.facts, stage, device));
+    FATUNE_TRY_STATUS(add_stage(kernel.facts, stage, device));
   }
-  return done;
+  return Done{};
 }
 
 Outcome<Done> Program::add_stage(const KernelFacts& facts, const StageFacts& plan,
@@ -99,10 +98,9 @@ Outcome<Done> Program::add_stage(const KernelFacts& facts, const StageFacts& pla
   Stage& stage = stages_.emplace_back();
   stage.entry = plan.entry;
   CUkernel kernel = nullptr;
-  FATUNE_TRY(Done done,
-             check(driver_, driver_.library_kernel(&kernel, library_, plan.entry.c_str()),
-                   fmt::format("cannot find {} in {}", plan.entry, facts.cubin.file)));
-  FATUNE_TRY(done, prepare(plan, kernel, device));
+  FATUNE_TRY_STATUS(check(driver_, driver_.library_kernel(&kernel, library_, plan.entry.c_str()),
+                          fmt::format("cannot find {} in {}", plan.entry, facts.cubin.file)));
+  FATUNE_TRY_STATUS(prepare(plan, kernel, device));
   stage.function = reinterpret_cast<CUfunction>(kernel);
   const auto narrow = [](std::int64_t size) { return static_cast<unsigned>(size); };
   CUlaunchConfig& config = stage.config;
@@ -124,20 +122,21 @@ Outcome<Done> Program::add_stage(const KernelFacts& facts, const StageFacts& pla
     dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     dependent.value.programmaticStreamSerializationAllowed = 1;
   }
-  for (const std::string& name : plan.arguments) {
-    const auto tensor = static_cast<std::size_t>(
-        std::find(kTensorNames.begin(), kTensorNames.end(), name) - kTensorNames.begin());
-    const std::size_t scratch = index_of(facts.scratch, name);
-    if (tensor < kTensors) {
-      stage.arguments.push_back({Argument::kAddress, static_cast<std::uint8_t>(tensor)});
-    } else if (scratch < facts.scratch.size()) {
-      stage.arguments.push_back({Argument::kScratch, static_cast<std::uint8_t>(scratch)});
-    } else {
-      const std::size_t map = index_of(facts.tensor_maps, name);
-      stage.arguments.push_back({Argument::kMap, static_cast<std::uint8_t>(map)});
-    }
+  for (const std::string& name : plan.arguments) stage.arguments.push_back(argument(facts, name));
+  return Done{};
+}
+
+Program::Argument Program::argument(const KernelFacts& facts, const std::string& name) {
+  const auto made = [](Argument::Kind kind, std::size_t index) {
+    return Argument{kind, static_cast<std::uint8_t>(index)};
+  };
+  const auto tensor = std::find(kTensorNames.begin(), kTensorNames.end(), name);
+  if (tensor != kTensorNames.end()) {
+    return made(Argument::kAddress, static_cast<std::size_t>(tensor - kTensorNames.begin()));
   }
-  return done;
+  const std::size_t scratch = index_of(facts.scratch, name);
+  if (scratch < facts.scratch.size()) return made(Argument::kScratch, scratch);
+  return made(Argument::kMap, index_of(facts.tensor_maps, name));  // the facts' reader saw to it
 }
 
 Outcome<Done> Program::prepare(const StageFacts& stage, CUkernel kernel, CUdevice device) const {
@@ -146,15 +145,15 @@ Outcome<Done> Program::prepare(const StageFacts& stage, CUkernel kernel, CUdevic
         driver_.set_kernel_attribute(attribute, static_cast<int>(value), kernel, device);
     return check(driver_, code, fmt::format("cannot allow {} {} {}", stage.entry, value, what));
   };
-  FATUNE_TRY(Done done, set(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, stage.shared_bytes,
-                            "bytes of dynamic shared memory"));
+  FATUNE_TRY_STATUS(set(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, stage.shared_bytes,
+                        "bytes of dynamic shared memory"));
   if (stage.shared_bytes > 0) {
-    FATUNE_TRY(done, set(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                         CU_SHAREDMEM_CARVEOUT_MAX_SHARED, "% of the L1 as shared memory"));
+    FATUNE_TRY_STATUS(set(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                          CU_SHAREDMEM_CARVEOUT_MAX_SHARED, "% of the L1 as shared memory"));
   }
   if (blocks(stage.cluster) > kPortableCluster) {
-    FATUNE_TRY(done, set(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
-                         "cluster of more than 8 blocks"));
+    FATUNE_TRY_STATUS(set(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
+                          "cluster of more than 8 blocks"));
   }
   CUfunction function = nullptr;  // loads the code now rather than at the first launch
   return check(driver_, driver_.kernel_function(&function, kernel),
@@ -164,7 +163,7 @@ Outcome<Done> Program::prepare(const StageFacts& stage, CUkernel kernel, CUdevic
 Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,
                              CUstream stream) const {
   Maps maps;
-  FATUNE_TRY(const Done done, maps_->fill(addresses, maps));
+  FATUNE_TRY_STATUS(maps_->fill(addresses, maps));
   std::array<CUdeviceptr, kMostScratch> parts;
   for (std::size_t i = 0; i < scratch_offsets_.size(); ++i)
     parts[i] = scratch + scratch_offsets_[i];
@@ -183,7 +182,7 @@ Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,
     const CUresult code = driver_.launch(&config, stage.function, values.data(), nullptr);
     if (code != CUDA_SUCCESS) return check(driver_, code, "cannot launch " + stage.entry);
   }
-  return done;
+  return Done{};
 }
 
 }  // namespace fatune::rt

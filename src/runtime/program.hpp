@@ -44,6 +44,7 @@ class Program {
   Program(const Driver& driver, const KernelFacts& facts);
   Outcome<Done> load_stages(const StoredKernel& kernel, CUdevice device);
   Outcome<Done> add_stage(const KernelFacts& facts, const StageFacts& stage, CUdevice device);
+  static Argument argument(const KernelFacts& facts, const std::string& name);
   Outcome<Done> prepare(const StageFacts& stage, CUkernel kernel, CUdevice device) const;
 
   const Driver& driver_;

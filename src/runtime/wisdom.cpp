@@ -92,16 +92,16 @@ Outcome<const Driver*> fatune_rt::driver() {
 Outcome<DeviceFacts> fatune_rt::device_facts(CUdevice device) const {
   DeviceFacts facts;
   std::array<char, 256> name{};
-  FATUNE_TRY(Done done,
-             check(driver_, driver_.device_name(name.data(), static_cast<int>(name.size()), device),
-                   "cannot ask the device for its name"));
+  FATUNE_TRY_STATUS(check(driver_,
+                          driver_.device_name(name.data(), static_cast<int>(name.size()), device),
+                          "cannot ask the device for its name"));
   facts.name = name.data();
   const auto ask = [&](int& value, CUdevice_attribute attribute) {
     return check(driver_, driver_.device_attribute(&value, attribute, device),
                  "cannot ask the device for its compute capability");
   };
-  FATUNE_TRY(done, ask(facts.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
-  FATUNE_TRY(done, ask(facts.minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+  FATUNE_TRY_STATUS(ask(facts.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
+  FATUNE_TRY_STATUS(ask(facts.minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
   return facts;
 }
 
