@@ -8,10 +8,14 @@
 
 #include "runtime/wisdom.hpp"
 
-namespace {
+using fatune::KernelFacts;
+using fatune::Mask;
+using fatune::Problem;
+using fatune::rt::Done;
+using fatune::rt::Failure;
+using fatune::rt::Outcome;
 
-using namespace fatune;
-using namespace fatune::rt;
+namespace {
 
 fatune_rt_status report(fatune_rt_error* error, fatune_rt_status status, std::string_view message,
                         std::int32_t driver_code) noexcept {
@@ -139,7 +143,7 @@ fatune_rt_status fatune_rt_launch(const fatune_rt_plan* plan, const fatune_rt_te
   return guarded(error, [&]() -> Outcome<Done> {
     if (plan == nullptr) return null_argument("plan");
     if (tensors == nullptr) return null_argument("tensors");
-    return launch(*plan, *tensors, stream);
+    return fatune::rt::launch(*plan, *tensors, stream);
   });
 }
 
@@ -151,7 +155,7 @@ fatune_rt_status fatune_rt_run(fatune_rt* wisdom, const fatune_rt_problem* probl
     if (problem == nullptr) return null_argument("problem");
     if (tensors == nullptr) return null_argument("tensors");
     FATUNE_TRY(const fatune_rt_plan* plan, wisdom->find(*problem, fatune_rt_options{}));
-    return launch(*plan, *tensors, stream);
+    return fatune::rt::launch(*plan, *tensors, stream);
   });
 }
 

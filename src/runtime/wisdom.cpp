@@ -8,9 +8,17 @@
 
 #include <fmt/format.h>
 
-namespace {
+using fatune::rt::check;
+using fatune::rt::Choice;
+using fatune::rt::DeviceFacts;
+using fatune::rt::Done;
+using fatune::rt::Driver;
+using fatune::rt::Failure;
+using fatune::rt::Outcome;
+using fatune::rt::Program;
+using fatune::rt::Wish;
 
-using namespace fatune::rt;
+namespace {
 
 constexpr std::int32_t kUsualMostLaunches = 16;  ///< see fatune_rt.h
 
@@ -73,7 +81,7 @@ std::size_t fatune_rt::QueryHash::operator()(const Query& query) const {
 Outcome<std::unique_ptr<fatune_rt>> fatune_rt::open(const std::filesystem::path& folder,
                                                     std::function<Outcome<SymbolSource>()> driver) {
   auto wisdom = std::make_unique<fatune_rt>();
-  FATUNE_TRY(wisdom->kernels_, load_wisdom(folder));
+  FATUNE_TRY(wisdom->kernels_, fatune::rt::load_wisdom(folder));
   wisdom->open_driver_ = std::move(driver);
   return wisdom;
 }
@@ -83,7 +91,7 @@ Outcome<const Driver*> fatune_rt::driver() {
   const std::lock_guard guard(driver_lock_);
   if (!driver_ready_.load(std::memory_order_relaxed)) {
     FATUNE_TRY(const SymbolSource symbols, open_driver_());
-    FATUNE_TRY(driver_, load_driver(symbols));
+    FATUNE_TRY(driver_, fatune::rt::load_driver(symbols));
     driver_ready_.store(true, std::memory_order_release);
   }
   return &driver_;
@@ -116,8 +124,8 @@ Outcome<const Program*> fatune_rt::program(const KernelOnDevice& place) {
 
 Outcome<std::unique_ptr<fatune_rt_plan>> fatune_rt::make_plan(const Query& query) {
   Wish wish;
-  FATUNE_TRY(wish.problem, problem_of(query.problem));
-  wish.scale = scale_of(query.problem);
+  FATUNE_TRY(wish.problem, fatune::rt::problem_of(query.problem));
+  wish.scale = fatune::rt::scale_of(query.problem);
   wish.max_launches =
       query.options.max_launches == 0 ? kUsualMostLaunches : query.options.max_launches;
   wish.unverified = query.options.allow_unverified != 0;
@@ -127,14 +135,14 @@ Outcome<std::unique_ptr<fatune_rt_plan>> fatune_rt::make_plan(const Query& query
                                                        wish.max_launches, kUsualMostLaunches)};
   }
   FATUNE_TRY(const DeviceFacts device, device_facts(query.device));
-  FATUNE_TRY(const Choice choice, choose(kernels_, wish, device));
+  FATUNE_TRY(const Choice choice, fatune::rt::choose(kernels_, wish, device));
   auto plan = std::make_unique<fatune_rt_plan>();
   FATUNE_TRY(plan->program, program({choice.kernel, query.device}));
   plan->driver = &driver_;
   plan->kernel = choice.kernel;
   plan->device = query.device;
   plan->fit = choice.fit;
-  plan->parts = part_bytes(kernels_[choice.kernel].facts.problem);
+  plan->parts = fatune::rt::part_bytes(kernels_[choice.kernel].facts.problem);
   plan->lse = wish.problem.lse;
   return plan;
 }
@@ -143,7 +151,7 @@ Outcome<const fatune_rt_plan*> fatune_rt::find(const fatune_rt_problem& problem,
                                                const fatune_rt_options& options) {
   Query query{problem, options, 0};
   FATUNE_TRY(const Driver* driver_table, driver());
-  FATUNE_TRY(query.device, current_device(*driver_table));
+  FATUNE_TRY(query.device, fatune::rt::current_device(*driver_table));
   {
     const std::shared_lock reading(plans_lock_);
     if (const auto found = plans_.find(query); found != plans_.end()) return found->second.get();
@@ -155,7 +163,7 @@ Outcome<const fatune_rt_plan*> fatune_rt::find(const fatune_rt_problem& problem,
 }
 
 Outcome<std::size_t> fatune_rt::nearest(const fatune_rt_problem& given) const {
-  FATUNE_TRY(const fatune::Problem problem, problem_of(given));
+  FATUNE_TRY(const fatune::Problem problem, fatune::rt::problem_of(given));
   if (const auto found = fatune::rt::nearest(kernels_, problem)) return *found;
   return Failure{FATUNE_RT_NO_KERNEL, fmt::format("none of the {} kernels is for {}",
                                                   kernels_.size(), fatune::name(problem.dtype))};
