@@ -20,8 +20,8 @@
  * Threads: after fatune_rt_open any number of threads may use one handle at once; fatune_rt_close
  * must come after all of them. The library keeps no state outside its handles.
  *
- * Errors: every function that can fail returns a status and, when `error` is not null, fills it.
- * Nothing is printed, and no output argument is touched after a failure.
+ * Errors: every function that can fail returns a status; when it is not FATUNE_RT_OK and `error` is
+ * not null, it fills that. Nothing is printed, and no output argument is touched after a failure.
  *
  * Contexts: fatune_rt_find and fatune_rt_launch use the CUDA context that is current on the calling
  * thread (that of cudaSetDevice, of PyTorch, or of cuCtxSetCurrent). One handle serves any number
