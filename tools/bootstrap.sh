@@ -2,7 +2,7 @@
 # bootstrap.sh - installs what building fatune needs; says nothing and does nothing when all is there.
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
-#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, Python's jsonschema
+#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, Python's jsonschema
 #   tools/bootstrap.sh portable   the same as build, and muParser's source, which is linked statically
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
@@ -186,6 +186,7 @@ if has_command apt-get; then
   if [[ $step == test ]]; then
     want_command python3 python3
     want_command clang-format-14 clang-format-14
+    want_command pkg-config pkg-config
     python3 -c 'import jsonschema' 2>/dev/null || want_package python3-jsonschema
   fi
   install_missing

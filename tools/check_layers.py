@@ -16,7 +16,7 @@ MAX_LINES = 400  # chosen: nine files in ten of the projects we like are below i
 
 # What may appear only in some places: pattern, the files allowed to, and the reason printed.
 CONFINED = [
-    (r"#include <(cuda|nvrtc|nvml|cuda_\w+)\.h>", r"src/gpu/|src/compile/nvrtc", "CUDA headers belong to gpu/ and compile/nvrtc"),
+    (r"#include <(cuda|nvrtc|nvml|cuda_\w+)\.h>", r"src/gpu/|src/compile/nvrtc|src/runtime/", "CUDA headers belong to gpu/, compile/nvrtc and runtime/"),
     (r"#include <nlohmann/json\.hpp>", r".*\.cpp$|src/(record/record|baseline/implementation)\.hpp$", "json.hpp costs a second per inclusion: headers take json_fwd.hpp (those that hold values of it are allowed)"),
     (r"#include [<\"]spdlog/", r"src/base/log\.cpp$", "spdlog is known to base/log.cpp alone"),
     (r"#include [<\"]CLI/", r"src/cli/", "CLI11 belongs to cli/"),

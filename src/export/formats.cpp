@@ -3,6 +3,8 @@
 
 #include "base/text.hpp"
 #include "export/write_files.hpp"
+#include "export/write_kernel_launcher.hpp"
+#include "export/write_wisdom.hpp"
 
 namespace fatune {
 namespace {
@@ -12,6 +14,10 @@ constexpr ExportFormat kFormats[] = {
     {"source", "one self-contained .cu", write_source},
     {"header", "one C99 header with the machine code and its launch", write_header},
     {"json", "the config alone, as --config takes it", write_config},
+    {"wisdom", "a folder of kernels that libfatune_rt opens; one that is there grows",
+     write_wisdom},
+    {"kernel-launcher", "configs and times as wisdom files of kernel_launcher",
+     write_kernel_launcher},
 };
 
 }  // namespace

@@ -43,9 +43,10 @@ COMMANDS = [
     f"verify --config config.json {SHAPE}",
     f"profile --config config.json {SHAPE}",
     f"export --config config.json {SHAPE} --arch sm_90a --unverified --to cubin,json --name attention",
+    f"export --config config.json {SHAPE} --arch sm_90a --unverified --to wisdom -o wisdom",
     f"replay {RECORDINGS}/convolution_a100.json {RECORDINGS}/hyperparameters_ga.json --repeats 2 --budget 40 --quiet",
 ]
-WRITTEN = ["run/best.json", "run/journal.jsonl", "bench.json", "suite-impl.json", "suite-config.json", "gate.json", "attention.json"]
+WRITTEN = ["run/best.json", "run/journal.jsonl", "bench.json", "suite-impl.json", "suite-config.json", "gate.json", "attention.json", "wisdom/index.json"]
 
 
 def load_schemas():

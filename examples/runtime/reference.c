@@ -1,0 +1,107 @@
+/* reference.c - one row at a time: scores, softmax and the weighted sum, all in double. */
+#include "reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_OF_HEAD 5
+
+size_t query_elements(const fatune_rt_problem *p) { return query_rows(p) * (size_t)p->head_dim; }
+
+size_t key_elements(const fatune_rt_problem *p) {
+  return (size_t)(p->batch * p->kv_heads) * (size_t)(p->seq_kv * p->head_dim);
+}
+
+size_t query_rows(const fatune_rt_problem *p) {
+  return (size_t)(p->batch * p->heads) * (size_t)p->seq_q;
+}
+
+static double value_of(uint16_t bits, int32_t dtype) {
+  if (dtype == FATUNE_RT_BF16) {
+    const uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof(value));
+    return (double)value;
+  }
+  const int exponent = bits >> 10 & 31;
+  const double fraction = (double)(bits & 1023) / 1024;
+  if (exponent == 31) return (double)NAN;
+  const double size = exponent == 0 ? ldexp(fraction, -14) : ldexp(1 + fraction, exponent - 15);
+  return bits & 0x8000 ? -size : size;
+}
+
+/* Of a value that the type holds exactly and that is 0 or not small. */
+static uint16_t bits_of(double value, int32_t dtype) {
+  const float narrow = (float)value;
+  uint32_t wide;
+  memcpy(&wide, &narrow, sizeof(wide));
+  if (dtype == FATUNE_RT_BF16) return (uint16_t)(wide >> 16);
+  if (narrow == 0) return 0;
+  /* The exponent's bias is 127 in fp32 and 15 in f16; the fraction has 23 and 10 bits. */
+  return (uint16_t)((wide >> 16 & 0x8000) | ((wide & 0x7fffffff) - (112U << 23)) >> 13);
+}
+
+void random_elements(uint16_t *elements, size_t count, int32_t dtype) {
+  static uint32_t state = 42;
+  size_t i;
+  for (i = 0; i < count; ++i) {
+    state = state * 1664525U + 1013904223U;
+    elements[i] = bits_of((double)((int)((state >> 16) % 129) - 64) / 64, dtype);
+  }
+}
+
+static double larger(double a, double b) { return b <= a ? a : b == b ? b : HUGE_VAL; }
+
+/* Of one row: out's largest error, and lse's. */
+static double row_error(const fatune_rt_problem *p, const host_tensors *t, int64_t head,
+                        int64_t row, double *scores, double *out) {
+  const int64_t key_head = head / p->heads * p->kv_heads + head % p->heads / (p->heads / p->kv_heads);
+  const size_t at = (size_t)((head * p->seq_q + row) * p->head_dim);
+  const size_t keys = (size_t)(key_head * p->seq_kv * p->head_dim);
+  const int64_t seen =
+      p->mask == FATUNE_RT_MASK_CAUSAL ? row + 1 + p->seq_kv - p->seq_q : p->seq_kv;
+  double peak = -HUGE_VAL, sum = 0, error = 0;
+  int64_t j, d;
+  for (j = 0; j < seen; ++j) {
+    scores[j] = 0;
+    for (d = 0; d < p->head_dim; ++d)
+      scores[j] += value_of(t->q[at + (size_t)d], p->dtype) *
+                   value_of(t->k[keys + (size_t)(j * p->head_dim + d)], p->dtype);
+    scores[j] *= (double)p->scale;
+    peak = larger(peak, scores[j]);
+  }
+  for (d = 0; d < p->head_dim; ++d) out[d] = 0;
+  for (j = 0; j < seen; ++j) {
+    const double weight = exp(scores[j] - peak);
+    sum += weight;
+    for (d = 0; d < p->head_dim; ++d)
+      out[d] += weight * value_of(t->v[keys + (size_t)(j * p->head_dim + d)], p->dtype);
+  }
+  for (d = 0; d < p->head_dim; ++d) {
+    const double right = seen > 0 ? out[d] / sum : 0;
+    error = larger(error, fabs(right - value_of(t->out[at + (size_t)d], p->dtype)));
+  }
+  if (t->lse != NULL && seen > 0)
+    error = larger(error, fabs(peak + log(sum) - (double)t->lse[head * p->seq_q + row]));
+  return error;
+}
+
+double largest_error(const fatune_rt_problem *p, const host_tensors *tensors) {
+  const int64_t heads = p->batch * p->heads;
+  const int64_t checked[3] = {0, heads / 2, heads - 1};
+  double *scores = malloc(sizeof(double) * (size_t)(p->seq_kv + p->head_dim));
+  double error = 0;
+  int i, r;
+  if (scores == NULL) return HUGE_VAL;
+  for (i = 0; i < 3; ++i) {
+    for (r = 0; r < ROWS_OF_HEAD; ++r) {
+      const int64_t row = (p->seq_q - 1) * r / (ROWS_OF_HEAD - 1);
+      error = larger(error, row_error(p, tensors, checked[i], row, scores, scores + p->seq_kv));
+    }
+  }
+  free(scores);
+  return error;
+}
+
+double allowed_error(int32_t dtype) { return dtype == FATUNE_RT_BF16 ? 1.0 / 64 : 1.0 / 512; }

@@ -1,0 +1,125 @@
+// choice.cpp - ranks the kernels that compute the same, and says why there is none.
+#include "runtime/choice.hpp"
+
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace fatune::rt {
+namespace {
+
+/// A scale is a float wherever it is used; this allows for a caller's other rounding of it. Chosen.
+constexpr double kScaleTolerance = 1e-6;
+
+bool same_scale(double compiled, double wanted) {
+  return std::abs(compiled - wanted) <= kScaleTolerance * std::abs(wanted);
+}
+
+double measured_us(const KernelFacts& facts) {
+  return facts.measured ? facts.measured->hot_us : std::numeric_limits<double>::infinity();
+}
+
+/// The kernel of the wisdom that came nearest to being chosen, and what was in its way.
+struct NearMiss {
+  const KernelFacts* launches = nullptr;
+  const KernelFacts* scale = nullptr;
+  const KernelFacts* unverified = nullptr;
+  const KernelFacts* device = nullptr;
+};
+
+Failure no_kernel(const Wish& wish, const DeviceFacts& device, const NearMiss& miss,
+                  std::size_t count) {
+  const std::string problem = describe(wish.problem);
+  if (miss.device != nullptr) {
+    return {FATUNE_RT_OTHER_DEVICE,
+            fmt::format("the kernel for {} is for {} and cannot run on {} (compute capability "
+                        "{}.{}): run `fatune sweep` there and export its result to this folder",
+                        problem, miss.device->arch, device.name, device.major, device.minor)};
+  }
+  if (miss.unverified != nullptr) {
+    return {FATUNE_RT_NO_KERNEL,
+            fmt::format("the kernel for {} was exported with --unverified: export a verified one, "
+                        "or set allow_unverified",
+                        problem)};
+  }
+  if (miss.scale != nullptr) {
+    return {FATUNE_RT_NO_KERNEL, fmt::format("the kernel for {} has the scale {} compiled in, not "
+                                             "{}: scale q by their ratio, or fall back",
+                                             problem, miss.scale->scale, wish.scale)};
+  }
+  if (miss.launches != nullptr) {
+    return {FATUNE_RT_NO_KERNEL,
+            fmt::format("the kernel for {} would be that for {}, launched more than {} times: tune "
+                        "this problem, or raise max_launches",
+                        problem, describe(miss.launches->problem), wish.max_launches)};
+  }
+  return {FATUNE_RT_NO_KERNEL,
+          fmt::format("none of the {} kernels computes {}: tune it (`fatune sweep`) and export it "
+                      "to this folder",
+                      count, problem)};
+}
+
+double log_ratio(std::int64_t a, std::int64_t b) {
+  return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+}
+
+/// Doublings of a length count once, of the number of heads half: kernels take the heads one by
+/// one, but tile the lengths. Masks and head_dim change the kernel's loop itself. Chosen.
+double distance(const Problem& a, const Problem& b) {
+  const double mask = a.mask == b.mask ? 0 : 4;
+  const double lse = a.lse == b.lse ? 0 : 0.5;
+  return mask + lse + 4 * log_ratio(a.head_dim, b.head_dim) + log_ratio(a.seq_q, b.seq_q) +
+         log_ratio(a.seq_kv, b.seq_kv) +
+         (log_ratio(a.batch * a.heads, b.batch * b.heads) +
+          log_ratio(a.batch * a.kv_heads, b.batch * b.kv_heads)) /
+             2;
+}
+
+}  // namespace
+
+Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
+                       const DeviceFacts& device) {
+  std::optional<Choice> best;
+  NearMiss miss;
+  const auto rank = [&](const Choice& choice) {
+    return std::tuple(choice.fit.launches, choice.fit.kind,
+                      measured_us(kernels[choice.kernel].facts));
+  };
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const KernelFacts& facts = kernels[i].facts;
+    const std::optional<Fit> found = fit(facts.problem, wish.problem);
+    if (!found) continue;
+    const Choice choice{i, *found};
+    if (found->launches > wish.max_launches) {
+      miss.launches = &facts;
+    } else if (!same_scale(facts.scale, wish.scale)) {
+      miss.scale = &facts;
+    } else if (!facts.verified && !wish.unverified) {
+      miss.unverified = &facts;
+    } else if (!runs_on(facts, device.major, device.minor)) {
+      miss.device = &facts;
+    } else if (!best || rank(choice) < rank(*best)) {
+      best = choice;
+    }
+  }
+  if (best) return *best;
+  return no_kernel(wish, device, miss, kernels.size());
+}
+
+std::optional<std::size_t> nearest(std::span<const StoredKernel> kernels, const Problem& problem) {
+  std::optional<std::size_t> best;
+  double least = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const Problem& tuned = kernels[i].facts.problem;
+    if (tuned.dtype != problem.dtype) continue;
+    const double away = distance(tuned, problem);
+    if (best && away >= least) continue;
+    best = i;
+    least = away;
+  }
+  return best;
+}
+
+}  // namespace fatune::rt

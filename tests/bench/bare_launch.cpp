@@ -1,0 +1,117 @@
+// bare_launch.cpp - binds a kernel's arguments and its launch configuration once.
+#include "bare_launch.hpp"
+
+#include <algorithm>
+
+#include "gpu/call.hpp"
+#include "gpu/driver.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::array<const char*, 5> kNames = {"q", "k", "v", "out", "lse"};
+
+gpu::TensorElement element_of(MapElement element) {
+  if (element == MapElement::kF16) return gpu::TensorElement::kF16;
+  return element == MapElement::kBf16 ? gpu::TensorElement::kBf16 : gpu::TensorElement::kByte;
+}
+
+template <typename Items>
+std::size_t named(const Items& items, const std::string& name) {
+  return static_cast<std::size_t>(
+      std::find_if(items.begin(), items.end(),
+                   [&](const auto& item) { return item.name == name; }) -
+      items.begin());
+}
+
+std::size_t tensor_named(const std::string& name) {
+  return static_cast<std::size_t>(std::find(kNames.begin(), kNames.end(), name) - kNames.begin());
+}
+
+}  // namespace
+
+Result<TensorBuffers> make_tensors(const gpu::Context& context, const Problem& p) {
+  const std::int64_t element = size_of(p.dtype);
+  const std::array<std::int64_t, 5> bytes = {
+      p.query_elements() * element, p.key_elements() * element, p.key_elements() * element,
+      p.query_elements() * element, p.lse ? p.rows() * 4 : 0};
+  TensorBuffers tensors;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    FATUNE_TRY(tensors[i], gpu::make_buffer(context, static_cast<std::size_t>(bytes[i])));
+  }
+  return tensors;
+}
+
+Result<std::unique_ptr<BareLaunch>> BareLaunch::make(const gpu::Context& context,
+                                                     const KernelFacts& facts,
+                                                     const std::string& cubin,
+                                                     const TensorBuffers& tensors,
+                                                     CUstream stream) {
+  auto bare = std::make_unique<BareLaunch>();
+  FATUNE_TRY(bare->module_, gpu::load_module(context, cubin));
+  for (std::size_t i = 0; i < tensors.size(); ++i) bare->addresses_[i] = tensors[i].address();
+  for (const ScratchFacts& scratch : facts.scratch) {
+    FATUNE_TRY(gpu::Buffer buffer,
+               gpu::make_buffer(context, static_cast<std::size_t>(scratch.bytes)));
+    bare->scratch_addresses_.push_back(buffer.address());
+    bare->scratch_.push_back(std::move(buffer));
+  }
+  for (const TensorMapFacts& map : facts.tensor_maps) {
+    const gpu::TensorMapShape shape{element_of(map.element), map.sizes, map.box, map.swizzle_bytes};
+    FATUNE_TRY(gpu::TensorMap encoded,
+               gpu::make_tensor_map(bare->addresses_[tensor_named(map.tensor)], shape));
+    bare->maps_.push_back(std::move(encoded));
+  }
+  for (const StageFacts& stage : facts.stages) {
+    FATUNE_TRY_STATUS(bare->add_stage(facts, stage, stream));
+  }
+  return bare;
+}
+
+Status BareLaunch::add_stage(const KernelFacts& facts, const StageFacts& plan, CUstream stream) {
+  auto stage = std::make_unique<Stage>();
+  FATUNE_TRY(stage->function, gpu::find_function(module_, plan.entry));
+  const gpu::LaunchShape shape{plan.grid, plan.block, plan.cluster, plan.shared_bytes,
+                               plan.dependent};
+  FATUNE_TRY_STATUS(gpu::prepare(stage->function, shape));
+  const auto narrow = [](std::int64_t size) { return static_cast<unsigned>(size); };
+  stage->config = {narrow(plan.grid[0]),      narrow(plan.grid[1]),
+                   narrow(plan.grid[2]),      narrow(plan.block[0]),
+                   narrow(plan.block[1]),     narrow(plan.block[2]),
+                   narrow(plan.shared_bytes), stream,
+                   stage->attributes.data(),  0};
+  if (plan.cluster != std::array<std::int64_t, 3>{1, 1, 1}) {
+    CUlaunchAttribute& cluster = stage->attributes[stage->config.numAttrs++];
+    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim = {narrow(plan.cluster[0]), narrow(plan.cluster[1]),
+                                narrow(plan.cluster[2])};
+  }
+  if (plan.dependent) {
+    CUlaunchAttribute& dependent = stage->attributes[stage->config.numAttrs++];
+    dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    dependent.value.programmaticStreamSerializationAllowed = 1;
+  }
+  for (const std::string& name : plan.arguments) {
+    const std::size_t scratch = named(facts.scratch, name);
+    void* value = nullptr;
+    if (tensor_named(name) < addresses_.size()) {
+      value = &addresses_[tensor_named(name)];
+    } else if (scratch < facts.scratch.size()) {
+      value = &scratch_addresses_[scratch];
+    } else {
+      value = maps_[named(facts.tensor_maps, name)].get();
+    }
+    stage->arguments.push_back(value);
+  }
+  stages_.push_back(std::move(stage));
+  return {};
+}
+
+bool BareLaunch::launch() {
+  return std::all_of(stages_.begin(), stages_.end(), [](const std::unique_ptr<Stage>& stage) {
+    return gpu::driver().launch(&stage->config, stage->function, stage->arguments.data(),
+                                nullptr) == CUDA_SUCCESS;
+  });
+}
+
+}  // namespace fatune

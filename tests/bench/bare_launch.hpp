@@ -1,0 +1,51 @@
+// bare_launch.hpp - a kernel of a folder of wisdom, all prepared: what libfatune_rt is compared
+// with.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/launch.hpp"
+#include "gpu/objects.hpp"
+#include "gpu/tensor_map.hpp"
+#include "launch/kernel_facts.hpp"
+
+namespace fatune {
+
+/// q, k, v, out, lse.
+using TensorBuffers = std::array<gpu::Buffer, 5>;
+Result<TensorBuffers> make_tensors(const gpu::Context& context, const Problem& problem);
+
+/// Everything that a launch passes stays where it is; launch() is one cuLaunchKernelEx a stage.
+class BareLaunch {
+ public:
+  static Result<std::unique_ptr<BareLaunch>> make(const gpu::Context& context,
+                                                  const KernelFacts& facts,
+                                                  const std::string& cubin,
+                                                  const TensorBuffers& tensors, CUstream stream);
+  BareLaunch() = default;
+  BareLaunch(const BareLaunch&) = delete;
+  BareLaunch& operator=(const BareLaunch&) = delete;
+
+  bool launch();
+
+ private:
+  struct Stage {
+    CUfunction function = nullptr;
+    CUlaunchConfig config{};
+    std::array<CUlaunchAttribute, 2> attributes{};
+    std::vector<void*> arguments;
+  };
+  Status add_stage(const KernelFacts& facts, const StageFacts& plan, CUstream stream);
+
+  gpu::Module module_;
+  std::array<CUdeviceptr, 5> addresses_{};
+  std::vector<gpu::Buffer> scratch_;
+  std::vector<CUdeviceptr> scratch_addresses_;
+  std::vector<gpu::TensorMap> maps_;
+  std::vector<std::unique_ptr<Stage>> stages_;
+};
+
+}  // namespace fatune

@@ -1,0 +1,172 @@
+// fatune_rt_test.cpp - checks the C interface: statuses, messages, what is refused and what is
+// told.
+#include "runtime/fatune_rt.h"
+
+#include <cstring>
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <dlfcn.h>
+
+#include "support/temporary_folder.hpp"
+#include "wisdom_folder.hpp"
+
+using namespace fatune;
+using Catch::Matchers::ContainsSubstring;
+using test::problem;
+
+namespace {
+
+struct Opened {
+  test::TemporaryFolder folder;
+  fatune_rt* wisdom = nullptr;
+  fatune_rt_error error{};
+
+  Opened() {
+    test::write_folder(folder.path(),
+                       {test::facts_of(problem("4,8,512,64")),
+                        test::facts_of(problem("1,8(kv 2),512x4096,64 bf16 causal"))});
+    REQUIRE(fatune_rt_open(folder.path().c_str(), &wisdom, &error) == FATUNE_RT_OK);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  ~Opened() { fatune_rt_close(wisdom); }
+};
+
+}  // namespace
+
+TEST_CASE("the library tells its versions and the names of statuses") {
+  CHECK(fatune_rt_abi() == FATUNE_RT_ABI);
+  CHECK(std::strlen(fatune_rt_version()) > 0);
+  CHECK(std::string(fatune_rt_status_name(FATUNE_RT_TAMPERED)) == "FATUNE_RT_TAMPERED");
+  CHECK(std::string(fatune_rt_status_name(FATUNE_RT_OUT_OF_MEMORY)) == "FATUNE_RT_OUT_OF_MEMORY");
+  CHECK(std::string(fatune_rt_status_name(static_cast<fatune_rt_status>(15))) == "unknown status");
+}
+
+TEST_CASE("kernels are listed without a driver") {
+  Opened opened;
+  REQUIRE(fatune_rt_count(opened.wisdom) == 2);
+  fatune_rt_kernel_info info;
+  REQUIRE(fatune_rt_kernel(opened.wisdom, 1, &info, nullptr) == FATUNE_RT_OK);
+  CHECK(std::string(info.kernel) == "fa_test");
+  CHECK(std::string(info.config) == R"({"BLOCK_M":128})");
+  CHECK(std::string(info.arch) == "sm_90a");
+  CHECK(info.tuned.kv_heads == 2);
+  CHECK(info.tuned.seq_kv == 4096);
+  CHECK(info.tuned.dtype == FATUNE_RT_BF16);
+  CHECK(info.tuned.mask == FATUNE_RT_MASK_CAUSAL);
+  CHECK(info.tuned.scale == 0.125F);
+  CHECK(info.measured_us == 10);
+  CHECK(info.verified == 1);
+  CHECK(fatune_rt_kernel(opened.wisdom, 2, &info, &opened.error) == FATUNE_RT_BAD_ARGUMENT);
+  CHECK_THAT(opened.error.message, ContainsSubstring("index is 2"));
+}
+
+TEST_CASE("a failed call leaves its outputs alone and says why") {
+  const test::TemporaryFolder folder;
+  fatune_rt* wisdom = nullptr;
+  fatune_rt_error error{};
+  CHECK(fatune_rt_open(folder.path().c_str(), &wisdom, &error) == FATUNE_RT_BAD_FILE);
+  CHECK(wisdom == nullptr);
+  CHECK(error.status == FATUNE_RT_BAD_FILE);
+  CHECK_THAT(error.message, ContainsSubstring("index.json"));
+  CHECK(fatune_rt_open(folder.path().c_str(), &wisdom, nullptr) == FATUNE_RT_BAD_FILE);
+}
+
+TEST_CASE("a message that is too long is cut, and ends") {
+  fatune_rt* wisdom = nullptr;
+  fatune_rt_error error{};
+  const std::string folder(2000, 'x');
+  CHECK(fatune_rt_open(folder.c_str(), &wisdom, &error) == FATUNE_RT_BAD_FILE);
+  CHECK(std::strlen(error.message) == sizeof(error.message) - 1);
+}
+
+TEST_CASE("null arguments are named") {
+  Opened opened;
+  const fatune_rt_problem wanted = test::c_problem(problem("4,8,512,64"));
+  const fatune_rt_plan* plan = nullptr;
+  const fatune_rt_tensors tensors{};
+  size_t index = 0;
+  const auto named = [&](fatune_rt_status status, const char* name) {
+    return status == FATUNE_RT_BAD_ARGUMENT &&
+           std::string(opened.error.message) == std::string(name) + " is null";
+  };
+  fatune_rt_error* error = &opened.error;
+  CHECK(named(fatune_rt_open(nullptr, &opened.wisdom, error), "folder"));
+  CHECK(named(fatune_rt_open("x", nullptr, error), "wisdom"));
+  CHECK(named(fatune_rt_find(nullptr, &wanted, nullptr, &plan, error), "wisdom"));
+  CHECK(named(fatune_rt_find(opened.wisdom, nullptr, nullptr, &plan, error), "problem"));
+  CHECK(named(fatune_rt_find(opened.wisdom, &wanted, nullptr, nullptr, error), "plan"));
+  CHECK(named(fatune_rt_launch(nullptr, &tensors, nullptr, error), "plan"));
+  CHECK(named(fatune_rt_run(opened.wisdom, &wanted, nullptr, nullptr, error), "tensors"));
+  CHECK(named(fatune_rt_nearest(opened.wisdom, &wanted, nullptr, error), "index"));
+  CHECK(named(fatune_rt_nearest(opened.wisdom, nullptr, &index, error), "problem"));
+  CHECK(fatune_rt_count(nullptr) == 0);
+  fatune_rt_close(nullptr);
+}
+
+TEST_CASE("problems that make no sense are refused by field") {
+  Opened opened;
+  size_t index = 0;
+  fatune_rt_problem wanted = test::c_problem(problem("4,8,512,64"));
+  const auto refused = [&](const char* why) {
+    CHECK(fatune_rt_nearest(opened.wisdom, &wanted, &index, &opened.error) ==
+          FATUNE_RT_BAD_ARGUMENT);
+    CHECK_THAT(opened.error.message, ContainsSubstring(why));
+  };
+  SECTION("zero") {
+    wanted.seq_q = 0;
+    refused("problem.seq_q must be at least 1");
+  }
+  SECTION("negative") {
+    wanted.batch = -4;
+    refused("problem.batch must be at least 1");
+  }
+  SECTION("heads") {
+    wanted.kv_heads = 3;
+    refused("problem.kv_heads must divide heads");
+  }
+  SECTION("dtype") {
+    wanted.dtype = 9;
+    refused("problem.dtype is 9");
+  }
+  SECTION("mask") {
+    wanted.mask = 2;
+    refused("problem.mask is 2");
+  }
+  SECTION("scale") {
+    wanted.scale = __builtin_nanf("");
+    refused("problem.scale is not finite");
+  }
+  SECTION("size") {
+    wanted.batch = INT64_MAX;
+    refused("problem.batch must be at most");
+  }
+}
+
+TEST_CASE("advice names the nearest kernel") {
+  Opened opened;
+  size_t index = 9;
+  fatune_rt_problem wanted = test::c_problem(problem("1,8,2048,64 bf16"));
+  REQUIRE(fatune_rt_nearest(opened.wisdom, &wanted, &index, nullptr) == FATUNE_RT_OK);
+  CHECK(index == 1);
+  wanted.dtype = FATUNE_RT_E5M2;
+  CHECK(fatune_rt_nearest(opened.wisdom, &wanted, &index, &opened.error) == FATUNE_RT_NO_KERNEL);
+  CHECK_THAT(opened.error.message, ContainsSubstring("none of the 2 kernels is for e5m2"));
+}
+
+TEST_CASE("without a driver a search says what to do") {
+  if (void* library = dlopen("libcuda.so.1", RTLD_NOW); library != nullptr) {
+    dlclose(library);
+    SKIP("this machine has an NVIDIA driver");
+  }
+  Opened opened;
+  const fatune_rt_problem wanted = test::c_problem(problem("4,8,512,64"));
+  const fatune_rt_plan* plan = nullptr;
+  CHECK(fatune_rt_find(opened.wisdom, &wanted, nullptr, &plan, &opened.error) ==
+        FATUNE_RT_NO_DRIVER);
+  CHECK(plan == nullptr);
+  CHECK_THAT(opened.error.message,
+             ContainsSubstring("libcuda.so.1") && ContainsSubstring("--gpus all"));
+}

@@ -1,0 +1,157 @@
+// fit_test.cpp - checks which kernels may serve which problems, and that they compute the same.
+#include "runtime/fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "wisdom_folder.hpp"
+
+using namespace fatune;
+using test::problem;
+
+namespace {
+
+std::optional<rt::Fit> fit(const char* tuned, const char* wanted) {
+  return rt::fit(problem(tuned), problem(wanted));
+}
+
+bool is(const std::optional<rt::Fit>& fit, fatune_rt_fit kind, std::int64_t launches) {
+  return fit && fit->kind == kind && fit->launches == launches;
+}
+
+/// Attention on flat memory, in double: out, and lse behind it.
+struct Flat {
+  std::vector<double> q, k, v;
+};
+
+std::vector<double> attend(const Problem& p, const double* q, const double* k, const double* v) {
+  std::vector<double> out(static_cast<std::size_t>(p.query_elements() + p.rows()));
+  for (std::int64_t row = 0; row < p.rows(); ++row) {
+    const std::int64_t head = row / p.seq_q;
+    const std::int64_t b = head / p.heads;
+    const std::int64_t key_head = b * p.kv_heads + head % p.heads / (p.heads / p.kv_heads);
+    const std::int64_t seen =
+        p.mask == Mask::kCausal ? std::max<std::int64_t>(0, row % p.seq_q + 1 + p.seq_kv - p.seq_q)
+                                : p.seq_kv;
+    double sum = 0;
+    double* to = &out[static_cast<std::size_t>(row * p.head_dim)];
+    for (std::int64_t j = 0; j < seen; ++j) {
+      double score = 0;
+      const std::int64_t at = (key_head * p.seq_kv + j) * p.head_dim;
+      for (std::int64_t d = 0; d < p.head_dim; ++d) score += q[row * p.head_dim + d] * k[at + d];
+      const double weight = std::exp(score);
+      sum += weight;
+      for (std::int64_t d = 0; d < p.head_dim; ++d) to[d] += weight * v[at + d];
+    }
+    for (std::int64_t d = 0; d < p.head_dim; ++d) to[d] = sum == 0 ? 0 : to[d] / sum;
+    out[static_cast<std::size_t>(p.query_elements() + row)] = std::log(sum);
+  }
+  return out;
+}
+
+std::vector<double> noise(std::int64_t count, unsigned seed) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    seed = seed * 1664525 + 1013904223;
+    values.push_back(static_cast<double>(seed >> 8U) / (1 << 24) - 0.5);
+  }
+  return values;
+}
+
+/// The kernel for `tuned`, launched as the fit says, on memory that holds `wanted`.
+std::vector<double> served(const Problem& tuned, const Problem& wanted, const rt::Fit& fit,
+                           const Flat& in) {
+  std::vector<double> out(static_cast<std::size_t>(wanted.query_elements() + wanted.rows()));
+  const rt::PartBytes parts = rt::part_bytes(tuned);
+  for (std::int64_t i = 0; i < fit.launches; ++i) {
+    const std::int64_t query = i * parts.query / size_of(tuned.dtype);
+    const std::int64_t key = i * parts.key / size_of(tuned.dtype);
+    const std::int64_t lse = i * parts.lse / 4;
+    const auto part =
+        attend(tuned, &in.q[static_cast<std::size_t>(query)], &in.k[static_cast<std::size_t>(key)],
+               &in.v[static_cast<std::size_t>(key)]);
+    std::copy_n(part.begin(), tuned.query_elements(), out.begin() + query);
+    std::copy_n(part.begin() + tuned.query_elements(), tuned.rows(),
+                out.begin() + wanted.query_elements() + lse);
+  }
+  return out;
+}
+
+/// Every small problem: 1 to 4 of each of batch, key heads and group, lengths up to 4.
+std::vector<Problem> small_problems() {
+  std::vector<Problem> problems;
+  for (const std::int64_t batch : {1, 2, 4}) {
+    for (const std::int64_t kv_heads : {1, 2, 3}) {
+      for (const std::int64_t group : {1, 2, 4}) {
+        for (const std::int64_t seq_q : {1, 2, 4}) {
+          for (const Mask mask : {Mask::kNone, Mask::kCausal}) {
+            problems.push_back({.batch = batch,
+                                .heads = kv_heads * group,
+                                .kv_heads = kv_heads,
+                                .seq_q = seq_q,
+                                .seq_kv = 4,
+                                .head_dim = 8,
+                                .mask = mask,
+                                .lse = true});
+          }
+        }
+      }
+    }
+  }
+  return problems;
+}
+
+}  // namespace
+
+TEST_CASE("the very problem fits exactly") {
+  CHECK(is(fit("4,8,512,64", "4,8,512,64"), FATUNE_RT_EXACT, 1));
+}
+
+TEST_CASE("batches and heads regroup when as many share keys") {
+  CHECK(is(fit("4,8,512,64", "32,1,512,64"), FATUNE_RT_REGROUPED, 1));
+  CHECK(is(fit("1,8(kv 2),512,64 causal", "2,4(kv 1),512,64 causal"), FATUNE_RT_REGROUPED, 1));
+  CHECK_FALSE(fit("1,8(kv 2),512,64 causal", "1,8(kv 4),512,64 causal"));
+}
+
+TEST_CASE("without a mask, heads that share keys are rows") {
+  CHECK(is(fit("2,1,8x512,64", "2,8(kv 1),1x512,64"), FATUNE_RT_REGROUPED, 1));
+  CHECK(is(fit("2,8(kv 1),1x512,64", "2,2(kv 1),4x512,64"), FATUNE_RT_REGROUPED, 1));
+  CHECK_FALSE(fit("2,1,8x512,64 causal", "2,8(kv 1),1x512,64 causal"));
+  CHECK(is(fit("2,8(kv 1),1x512,64", "2,8(kv 1),1x512,64 causal"), FATUNE_RT_REGROUPED, 1));
+}
+
+TEST_CASE("a kernel for an n-th of the heads is launched n times") {
+  CHECK(is(fit("1,8,512,64", "4,8,512,64"), FATUNE_RT_REPEATED, 4));
+  CHECK(is(fit("1,1,512,64 lse", "4,8,512,64 lse"), FATUNE_RT_REPEATED, 32));
+  CHECK_FALSE(fit("1,3,512,64", "1,8,512,64"));
+  CHECK_FALSE(fit("4,8,512,64", "1,8,512,64"));
+  CHECK_FALSE(fit("1,1,1x512,64 lse", "1,2,1x512,64 lse"));  // lse of the second: 4 bytes further
+  CHECK_FALSE(fit("1,1,1x1,4", "1,2,1x1,4"));                // q of the second: 8 bytes further
+}
+
+TEST_CASE("what else differs never fits") {
+  const char* wanted = GENERATE("4,8,512,128", "4,8,512,64 bf16", "4,8,512,64 causal",
+                                "4,8,512,64 lse", "4,8,513,64", "4,8,512x513,64", "4,8,256,64");
+  CHECK_FALSE(fit("4,8,512,64", wanted));
+}
+
+TEST_CASE("whatever fits computes the same, bit by bit") {
+  const std::vector<Problem> problems = small_problems();
+  const Flat in{noise(4 * 12 * 4 * 8, 1), noise(4 * 3 * 4 * 8, 2), noise(4 * 3 * 4 * 8, 3)};
+  int fits = 0;
+  for (const Problem& wanted : problems) {
+    const std::vector<double> right = attend(wanted, in.q.data(), in.k.data(), in.v.data());
+    for (const Problem& tuned : problems) {
+      const std::optional<rt::Fit> found = rt::fit(tuned, wanted);
+      if (!found) continue;
+      ++fits;
+      INFO(describe(tuned) << " for " << describe(wanted));
+      REQUIRE(served(tuned, wanted, *found, in) == right);
+    }
+  }
+  CHECK(fits > 1000);
+}

@@ -1,0 +1,170 @@
+// plan_test.cpp - checks what a plan's launch hands to the driver, and which tensors it refuses.
+#include "runtime/plan.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "fake_driver.hpp"
+#include "runtime/wisdom.hpp"
+#include "support/temporary_folder.hpp"
+#include "wisdom_folder.hpp"
+
+using namespace fatune;
+using Catch::Matchers::ContainsSubstring;
+using test::FakeDriver;
+using test::problem;
+
+namespace {
+
+void* at(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+/// A wisdom of one kernel, found for a problem.
+struct Found {
+  FakeDriver fake;
+  test::TemporaryFolder folder;
+  std::unique_ptr<fatune_rt> wisdom;
+  const fatune_rt_plan* plan = nullptr;
+  fatune_rt_tensors tensors{at(0x1000), at(0x2000), at(0x3000), at(0x4000), nullptr, nullptr, 0};
+  CUstream stream = reinterpret_cast<CUstream>(0x77);
+
+  Found(const KernelFacts& facts, const char* wanted) {
+    test::write_folder(folder.path(), {facts});
+    auto opened = fatune_rt::open(folder.path(), fake.source());
+    REQUIRE(opened);
+    wisdom = *std::move(opened);
+    const auto found = wisdom->find(test::c_problem(problem(wanted)), {});
+    REQUIRE(found);
+    plan = *found;
+    if (problem(wanted).lse) tensors.lse = static_cast<float*>(at(0x5000));
+  }
+  rt::Outcome<rt::Done> launch() { return rt::launch(*plan, tensors, stream); }
+  void refuses(const char* why) {
+    const auto outcome = launch();
+    REQUIRE_FALSE(outcome);
+    CHECK(outcome.error().status == FATUNE_RT_BAD_ARGUMENT);
+    CHECK_THAT(outcome.error().message, ContainsSubstring(why));
+    CHECK(fake.launches.empty());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a simple kernel gets its pointers, on the stream") {
+  Found found(test::facts_of(problem("4,8,512,64")), "4,8,512,64");
+  REQUIRE(found.launch());
+  REQUIRE(found.fake.launches.size() == 1);
+  const FakeDriver::Launch& launch = found.fake.launches[0];
+  CHECK(launch.entry == "attend");
+  CHECK(launch.addresses == std::vector<CUdeviceptr>{0x1000, 0x2000, 0x3000, 0x4000, 0});
+  CHECK(launch.config.gridDimX == 32);
+  CHECK(launch.config.blockDimX == 128);
+  CHECK(launch.config.sharedMemBytes == 0);
+  CHECK(launch.config.hStream == found.stream);
+  CHECK(launch.attributes.empty());
+}
+
+TEST_CASE("stages, tensor maps, scratch, clusters and dependent launches are as the facts say") {
+  Found found(test::elaborate_facts(problem("4,8,512,64 lse")), "4,8,512,64 lse");
+  found.tensors.scratch = at(0x10000);
+  found.tensors.scratch_bytes = 1024 + 512;
+  REQUIRE(found.launch());
+  REQUIRE(found.fake.launches.size() == 2);
+  const FakeDriver::Launch& first = found.fake.launches[0];
+  CHECK(first.addresses ==
+        std::vector<CUdeviceptr>{0x1000, 0x2000, 0x3000, 0x10000, 0x10000 + 1024});
+  CHECK(first.config.sharedMemBytes == 100000);
+  REQUIRE(first.attributes.size() == 2);
+  CHECK(first.attributes[0].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  CHECK(first.attributes[0].value.clusterDim.x == 2);
+  CHECK(first.attributes[1].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+  CHECK(first.attributes[1].value.programmaticStreamSerializationAllowed == 1);
+  const FakeDriver::Launch& second = found.fake.launches[1];
+  CHECK(second.entry == "combine");
+  CHECK(second.addresses == std::vector<CUdeviceptr>{0x10000 + 1024, 0x10000, 0x4000, 0x5000});
+  CHECK(second.config.blockDimY == 2);
+  REQUIRE(second.attributes.size() == 1);
+  CHECK(second.attributes[0].value.clusterDim.x == 16);
+  CHECK(found.fake.count("cuMemAllocAsync") == 0);
+}
+
+TEST_CASE("a smaller kernel is launched on one part of each tensor after the other") {
+  Found found(test::elaborate_facts(problem("2,8(kv 2),512,64 lse")), "6,8(kv 2),512,64 lse");
+  CHECK(found.plan->fit.launches == 3);
+  found.tensors.scratch = at(0x10000);
+  found.tensors.scratch_bytes = 4096;
+  REQUIRE(found.launch());
+  REQUIRE(found.fake.launches.size() == 6);
+  const CUdeviceptr query = 2 * 8 * 512 * 64 * 2;
+  CHECK(found.fake.launches[4].addresses ==
+        std::vector<CUdeviceptr>{0x1000 + 2 * query, 0x2000 + 2 * query / 4, 0x3000 + 2 * query / 4,
+                                 0x10000, 0x10400});
+  CHECK(found.fake.launches[5].addresses[3] == 0x5000 + 2 * 2 * 8 * 512 * 4);
+}
+
+TEST_CASE("scratch that the caller does not bring is allocated and freed on the stream") {
+  Found found(test::elaborate_facts(problem("4,8,512,64")), "4,8,512,64");
+  SECTION("around the launches") {
+    REQUIRE(found.launch());
+    CHECK(found.fake.count("cuMemAllocAsync 1536") == 1);
+    CHECK(found.fake.calls.back() == "cuMemFreeAsync");
+  }
+  SECTION("freed when a launch fails, too") {
+    found.fake.failing["cuLaunchKernelEx"] = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    const auto outcome = found.launch();
+    REQUIRE_FALSE(outcome);
+    CHECK(outcome.error().status == FATUNE_RT_DRIVER_FAILED);
+    CHECK(outcome.error().driver_code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    CHECK_THAT(outcome.error().message, ContainsSubstring("cannot launch attend"));
+    CHECK(found.fake.calls.back() == "cuMemFreeAsync");
+  }
+  SECTION("and none is no launch") {
+    found.fake.failing["cuMemAllocAsync"] = CUDA_ERROR_OUT_OF_MEMORY;
+    const auto outcome = found.launch();
+    REQUIRE_FALSE(outcome);
+    CHECK_THAT(outcome.error().message, ContainsSubstring("1536 bytes of scratch memory") &&
+                                            ContainsSubstring("CUDA_ERROR_OUT_OF_MEMORY"));
+    CHECK(found.fake.launches.empty());
+  }
+}
+
+TEST_CASE("tensors that no kernel could take are refused by name") {
+  Found found(test::facts_of(problem("4,8,512,64")), "4,8,512,64");
+  SECTION("null") {
+    found.tensors.v = nullptr;
+    found.refuses("tensors.v is null");
+  }
+  SECTION("misaligned") {
+    found.tensors.out = at(0x4008);
+    found.refuses("tensors.out: 0x4008 is no multiple of 16");
+  }
+  SECTION("lse that nobody asked for") {
+    found.tensors.lse = static_cast<float*>(at(0x5000));
+    found.refuses("tensors.lse is not null");
+  }
+  SECTION("another device") {
+    found.fake.device = 1;
+    found.refuses("the plan is for device 0, but the current context is on device 1");
+  }
+  SECTION("no context") {
+    found.fake.device = -1;
+    found.refuses("no CUDA context is current");
+  }
+}
+
+TEST_CASE("lse and scratch that are missing, short or misaligned are refused") {
+  Found found(test::elaborate_facts(problem("4,8,512,64 lse")), "4,8,512,64 lse");
+  found.tensors.scratch = at(0x10000);
+  found.tensors.scratch_bytes = 1536;
+  SECTION("lse") {
+    found.tensors.lse = nullptr;
+    found.refuses("tensors.lse is null");
+  }
+  SECTION("short") {
+    found.tensors.scratch_bytes = 1535;
+    found.refuses("tensors.scratch_bytes is 1535, but the plan needs 1536");
+  }
+  SECTION("misaligned") {
+    found.tensors.scratch = at(0x10010);
+    found.refuses("tensors.scratch is no multiple of 256");
+  }
+}

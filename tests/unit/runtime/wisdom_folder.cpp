@@ -1,0 +1,153 @@
+// wisdom_folder.cpp - texts to problems, problems to facts, facts to files.
+#include "wisdom_folder.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "launch/wisdom_index.hpp"
+
+namespace fatune::test {
+namespace {
+
+/// The number at the front of the text, which loses it.
+std::int64_t take_number(std::string& text) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = parse_integer(text.substr(0, end));
+  FATUNE_CHECK(number.has_value(), "a test's problem has its numbers in place");
+  text.erase(0, end);
+  return *number;
+}
+
+bool take(std::string& text, const std::string& part) {
+  if (!text.starts_with(part)) return false;
+  text.erase(0, part.size());
+  return true;
+}
+
+std::string cubin_of(const KernelFacts& facts) {
+  return "machine code of " + facts.kernel + " for " + describe(facts.problem) + " on " +
+         facts.arch;
+}
+
+TensorMapFacts map_of(const std::string& tensor, const Problem& p) {
+  const bool query_like = tensor == "q" || tensor == "out";
+  TensorMapFacts map;
+  map.name = "map_" + tensor;
+  map.tensor = tensor;
+  map.element = p.dtype == Dtype::kBf16 ? MapElement::kBf16 : MapElement::kF16;
+  map.sizes = {p.head_dim, query_like ? p.seq_q : p.seq_kv, query_like ? p.heads : p.kv_heads,
+               p.batch};
+  std::int64_t stride = size_of(p.dtype);
+  for (std::size_t i = 0; i < 3; ++i) map.strides_bytes[i] = stride *= map.sizes[i];
+  map.box = {64, 16, 1, 1};
+  map.swizzle_bytes = 128;
+  return map;
+}
+
+}  // namespace
+
+Problem problem(const std::string& text) {
+  std::string rest = text;
+  Problem p;
+  p.batch = take_number(rest);
+  take(rest, ",");
+  p.heads = p.kv_heads = take_number(rest);
+  if (take(rest, "(kv ")) {
+    p.kv_heads = take_number(rest);
+    take(rest, ")");
+  }
+  take(rest, ",");
+  p.seq_q = p.seq_kv = take_number(rest);
+  if (take(rest, "x")) p.seq_kv = take_number(rest);
+  take(rest, ",");
+  p.head_dim = take_number(rest);
+  p.dtype = take(rest, " bf16") ? Dtype::kBf16 : Dtype::kF16;
+  take(rest, " f16");
+  p.mask = take(rest, " causal") ? Mask::kCausal : Mask::kNone;
+  p.lse = take(rest, " lse");
+  FATUNE_CHECK(rest.empty() && validate(p), "a test's problem can be read");
+  return p;
+}
+
+fatune_rt_problem c_problem(const Problem& p) {
+  return {p.batch,
+          p.heads,
+          p.kv_heads,
+          p.seq_q,
+          p.seq_kv,
+          p.head_dim,
+          static_cast<std::int32_t>(p.dtype),
+          p.mask == Mask::kCausal ? FATUNE_RT_MASK_CAUSAL : FATUNE_RT_MASK_NONE,
+          p.lse ? 1 : 0,
+          0};
+}
+
+KernelFacts facts_of(const Problem& p) {
+  KernelFacts facts;
+  facts.kernel = "fa_test";
+  facts.config = R"({"BLOCK_M":128})";
+  facts.id = "0123456789abcdef";
+  facts.problem = p;
+  facts.arch = "sm_90a";
+  facts.compute_major = 9;
+  facts.exact_compute = true;
+  StageFacts stage;
+  stage.entry = "attend";
+  stage.grid = {p.batch * p.heads, 1, 1};
+  stage.block = {128, 1, 1};
+  stage.arguments = {"q", "k", "v", "out", "lse"};
+  facts.stages.push_back(std::move(stage));
+  facts.scale = 0.125;
+  facts.verified = true;
+  facts.measured.emplace().hot_us = 10;
+  facts.device_name = "NVIDIA H200";
+  facts.fatune = "0.1.0";
+  facts.command = "fatune sweep";
+  return stored(std::move(facts)).facts;
+}
+
+KernelFacts elaborate_facts(const Problem& p) {
+  KernelFacts facts = facts_of(p);
+  facts.kernel = "fa_elaborate";
+  facts.tensor_maps = {map_of("q", p), map_of("k", p), map_of("v", p), map_of("out", p)};
+  facts.scratch = {{"partial", 1000}, {"stats", 300}};
+  StageFacts& first = facts.stages[0];
+  first.grid = {4, 2, 1};
+  first.cluster = {2, 1, 1};
+  first.shared_bytes = 100000;
+  first.dependent = true;
+  first.arguments = {"map_q", "map_k", "map_v", "partial", "stats"};
+  StageFacts second;
+  second.entry = "combine";
+  second.grid = {16, 1, 1};
+  second.cluster = {16, 1, 1};
+  second.block = {64, 2, 1};
+  second.arguments = {"stats", "partial", "map_out", "lse"};
+  facts.stages.push_back(std::move(second));
+  return stored(std::move(facts)).facts;
+}
+
+rt::StoredKernel stored(KernelFacts facts) {
+  std::string cubin = cubin_of(facts);
+  facts.cubin = {short_hash(cubin) + ".cubin", sha256_hex(cubin),
+                 static_cast<std::int64_t>(cubin.size())};
+  return {std::move(facts), std::move(cubin)};
+}
+
+void write_folder(const std::filesystem::path& folder, const std::vector<KernelFacts>& kernels) {
+  std::vector<KernelFacts> listed;
+  FATUNE_CHECK(make_directories(folder / "cubins"), "tests can write temporary files");
+  for (const KernelFacts& facts : kernels) {
+    const rt::StoredKernel kernel = stored(facts);
+    const auto path = wisdom_cubin_path(folder, kernel.facts);
+    FATUNE_CHECK(replace_file(path, kernel.cubin), "tests can write temporary files");
+    listed.push_back(kernel.facts);
+  }
+  const std::string index = write_wisdom_index(listed, "0.1.0");
+  FATUNE_CHECK(replace_file(wisdom_index_path(folder), index), "tests can write temporary files");
+}
+
+}  // namespace fatune::test

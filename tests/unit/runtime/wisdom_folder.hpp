@@ -1,0 +1,28 @@
+// wisdom_folder.hpp - launch facts and folders of wisdom for tests, with text for machine code.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "launch/kernel_facts.hpp"
+#include "runtime/fatune_rt.h"
+#include "runtime/stored_kernels.hpp"
+
+namespace fatune::test {
+
+/// "4,8(kv 2),512,64 f16 causal lse", as describe(Problem) writes it.
+Problem problem(const std::string& text);
+fatune_rt_problem c_problem(const Problem& problem);
+
+/// A verified sm_90a kernel of one stage ("attend": q, k, v, out, lse by address) at 10 us.
+KernelFacts facts_of(const Problem& problem);
+/// The same with tensor maps, two stages, scratch, a cluster and dependent launches.
+KernelFacts elaborate_facts(const Problem& problem);
+/// With text for machine code, whose size and hash the facts then have.
+rt::StoredKernel stored(KernelFacts facts);
+
+/// index.json and cubins/ as the export writes them.
+void write_folder(const std::filesystem::path& folder, const std::vector<KernelFacts>& kernels);
+
+}  // namespace fatune::test
