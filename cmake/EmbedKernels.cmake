@@ -15,6 +15,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   fatune_find_embedded(config_files configs/problems *.json)
   fatune_find_embedded(external_files configs/external *.json)
   fatune_find_embedded(helper_files src/baseline *.py)
+  fatune_find_embedded(export_files src/export *.py)
   fatune_find_embedded(recorded_files configs/recorded *.jsonl.gz)
   fatune_find_embedded(known_files configs/known *.json)
 
@@ -26,6 +27,7 @@ set(kernel_files "@kernel_files@")
 set(config_files "@config_files@")
 set(external_files "@external_files@")
 set(helper_files "@helper_files@")
+set(export_files "@export_files@")
 set(recorded_files "@recorded_files@")
 set(known_files "@known_files@")
 ]])
@@ -33,8 +35,8 @@ set(known_files "@known_files@")
     OUTPUT ${embedded_source}
     COMMAND ${CMAKE_COMMAND} -DLIST=${embedded_list} -DOUTPUT=${embedded_source}
             -P ${CMAKE_CURRENT_LIST_FILE}
-    DEPENDS ${kernel_files} ${config_files} ${external_files} ${helper_files} ${recorded_files}
-            ${known_files} ${embedded_list} ${CMAKE_CURRENT_LIST_FILE}
+    DEPENDS ${kernel_files} ${config_files} ${external_files} ${helper_files} ${export_files}
+            ${recorded_files} ${known_files} ${embedded_list} ${CMAKE_CURRENT_LIST_FILE}
     COMMENT "Embedding kernels and configs"
     VERBATIM)
   add_library(fatune_embedded STATIC ${embedded_source})
@@ -76,6 +78,7 @@ append_table(embedded_kernel_files kernels ${kernel_files})
 append_table(embedded_config_files configs/problems ${config_files})
 append_table(embedded_external_files configs/external ${external_files})
 append_table(embedded_helper_files src/baseline ${helper_files})
+append_table(embedded_export_files src/export ${export_files})
 append_table(embedded_recorded_files configs/recorded ${recorded_files})
 append_table(embedded_known_files configs/known ${known_files})
 string(APPEND code "\n}  // namespace fatune\n")

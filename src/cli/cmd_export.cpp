@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "cli/catalog.hpp"
@@ -178,7 +177,7 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
     kernels.push_back(std::move(kernel));
   }
   note_guesses(requests);
-  FATUNE_TRY_STATUS(make_directories(args.out));
+  FATUNE_TRY_STATUS(make_target(formats, args.out));
   std::vector<std::filesystem::path> files;
   for (const ExportFormat* format : formats) {
     FATUNE_TRY(const auto written, format->write(kernels, args.out));
@@ -211,7 +210,7 @@ Runner setup_export(CLI::App& command) {
       ->delimiter(',')
       ->type_name("FORMAT")
       ->capture_default_str();
-  command.add_option("-o,--out", args->out, "Folder to write into")
+  command.add_option("-o,--out", args->out, "Folder to write into, or the .py file of --to torch")
       ->type_name("DIR")
       ->capture_default_str();
   command.add_option("--name", args->name, "Stem of the files and functions, of a single kernel")

@@ -25,6 +25,9 @@ std::span<const EmbeddedFile> embedded_external_files();
 /// The scripts that helper processes run, src/baseline/*.py.
 std::span<const EmbeddedFile> embedded_helper_files();
 
+/// The parts of files that export writes, src/export/*.py.
+std::span<const EmbeddedFile> embedded_export_files();
+
 /// configs/recorded/*.jsonl.gz, journals that stand in for a GPU, ordered by path.
 std::span<const EmbeddedFile> embedded_recorded_files();
 

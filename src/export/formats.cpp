@@ -1,9 +1,13 @@
 // formats.cpp - the table of export formats, and the search in it.
 #include "export/formats.hpp"
 
+#include <fmt/format.h>
+
+#include "base/file.hpp"
 #include "base/text.hpp"
 #include "export/write_files.hpp"
 #include "export/write_kernel_launcher.hpp"
+#include "export/write_torch.hpp"
 #include "export/write_wisdom.hpp"
 
 namespace fatune {
@@ -18,6 +22,8 @@ constexpr ExportFormat kFormats[] = {
      write_wisdom},
     {"kernel-launcher", "configs and times as wisdom files of kernel_launcher",
      write_kernel_launcher},
+    {"torch", "one Python file: a function for PyTorch, sdpa.py unless --out names it", write_torch,
+     ".py"},
 };
 
 }  // namespace
@@ -33,6 +39,20 @@ Result<const ExportFormat*> find_format(std::string_view name) {
   const auto nearest = nearest_name(name, known);
   return usage_error("--to: '" + std::string(name) + "' is not one of " + join(known, ", ") +
                      (nearest ? "; did you mean " + *nearest + "?" : ""));
+}
+
+Status make_target(std::span<const ExportFormat* const> formats,
+                   const std::filesystem::path& target) {
+  const std::string extension = target.extension().string();
+  for (const ExportFormat& format : kFormats) {
+    if (extension.empty() || format.extension != extension) continue;
+    if (formats.size() == 1 && formats.front() == &format)
+      return target.has_parent_path() ? make_directories(target.parent_path()) : Status();
+    return usage_error(fmt::format(
+        "--out {}: names a file, which --to {} alone writes; name a folder, or say --to {}",
+        target.string(), format.name, format.name));
+  }
+  return make_directories(target);
 }
 
 }  // namespace fatune

@@ -1,0 +1,215 @@
+# torch_operator.py - which route a call takes, remembered by all that it depends on; the function, the operator.
+
+def _best_kernel(key, index, scale):
+    """Of this process's kernels for a problem, the one for a device; None without one."""
+    kernels = [kernel for kernel in _kernels if kernel.key == key and kernel.has_scale(scale)]
+    if not kernels:
+        return None
+    capability, name = torch.cuda.get_device_capability(index), torch.cuda.get_device_name(index)
+    kernels = [kernel for kernel in kernels if _runs_on(kernel.facts, capability)]
+    return min(kernels, key=lambda kernel: kernel.rank(name), default=None)
+
+
+def _choose(tensors, mask, scale, gqa, misaligned):
+    """The route of a call, or None: PyTorch's own."""
+    query, key, value = tensors.values()
+    _refuse_misuse(query, key, value)
+    device = query.device
+    if device.type != "cuda" or torch.version.cuda is None:
+        return None
+    found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
+    kernel = _best_kernel(found, device.index, scale) if found else None
+    if kernel is None:
+        return None
+    strides = {name: None if misaligned else kernel.strides_of(name, tensor) for name, tensor in tensors.items()}
+    copied = [tensor.nbytes for name, tensor in tensors.items() if strides[name] is None]
+    if copied and not _worth_copying(kernel.facts, copied):
+        return None
+    try:
+        return _Route(kernel, device.index, strides)
+    except (OSError, RuntimeError) as error:
+        warnings.warn(f"PyTorch's attention is used instead of {kernel.facts['kernel']}: {error}", RuntimeWarning)
+        return None
+
+
+def _refuse_others(query, key, value):
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"sdpa: {name} must be a torch.Tensor, not {type(tensor).__name__}")
+
+
+def _refuse_misuse(query, key, value):
+    for name, tensor in (("key", key), ("value", value)):
+        if tensor.device != query.device:
+            raise ValueError(f"sdpa: {name} is on {tensor.device}, query on {query.device}; move them to one device")
+        if tensor.dtype != query.dtype and not torch._C._is_any_autocast_enabled():
+            raise ValueError(f"sdpa: {name} is {tensor.dtype}, query {query.dtype}; convert them to one type")
+    if key.dim() > 1 and value.dim() > 1 and key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"sdpa: key has {key.shape[-2]} rows, value {value.shape[-2]}; they must have as many")
+    if query.dim() > 0 and key.dim() > 0 and query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"sdpa: query has head_dim {query.shape[-1]}, key {key.shape[-1]}; they must agree")
+
+
+def _attend(query, key, value, mask, scale, gqa):
+    """Of real tensors that need no gradients: a kernel's output, or None when PyTorch is to do it."""
+    scale = None if scale is None else float(scale)
+    try:
+        q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
+        misaligned = (q | k | v) % _ALIGNMENT > 0
+        asked = (query.shape, query.is_contiguous() or query.stride(), query.dtype, query.device,
+                 key.shape, key.is_contiguous() or key.stride(), key.dtype, key.device,
+                 value.shape, value.is_contiguous() or value.stride(), value.dtype, value.device,
+                 mask, scale, gqa, misaligned)
+    except (RuntimeError, NotImplementedError):  # nested and sparse tensors have no strides
+        return None
+    route = _routes.get(asked, _UNKNOWN)
+    if route is _UNKNOWN:
+        route = _choose({"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned)
+        if len(_routes) >= _MAX_REMEMBERED:
+            _routes.clear()
+        _routes[asked] = route
+    return None if route is None else route(query, key, value, q, k, v)
+
+
+# The function and the operator.
+
+def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None,
+         dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+         enable_gqa: bool = False) -> torch.Tensor:
+    """Attention, with the arguments, meaning and result of F.scaled_dot_product_attention; on the current stream.
+
+    Kernels do is_causal for as many queries as keys, and for other lengths the mask of
+    torch.nn.attention.bias.causal_lower_right. Tensors of two devices or types, and of lengths that do not fit, raise
+    ValueError, what is no tensor TypeError.
+    """
+    if attn_mask is None and dropout_p == 0.0:
+        if torch.compiler.is_compiling():
+            return torch.ops.fatune.sdpa(query, key, value, is_causal, scale, enable_gqa)
+        return _operator(query, key, value, is_causal, scale, enable_gqa)
+    if isinstance(attn_mask, CausalBias):
+        if dropout_p == 0.0 and not is_causal and not torch.compiler.is_compiling():
+            out = _attend_below(attn_mask, query, key, value, scale, enable_gqa)
+            if out is not None:
+                return out
+        if F.scaled_dot_product_attention is not _pytorch:  # such a mask only heeds who stands there
+            return CausalBias.__torch_function__(
+                F.scaled_dot_product_attention, (CausalBias,), (query, key, value, attn_mask, dropout_p, is_causal),
+                {"scale": scale, "enable_gqa": enable_gqa})
+    return _pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+
+
+def _attend_below(bias, query, key, value, scale, gqa):
+    """As _attend, for a causal mask as an object."""
+    if (not _is_real(query, key, value) or _needs_gradients(query, key, value)
+            or (bias.seq_len_q, bias.seq_len_kv) != (query.shape[-2], key.shape[-2])):
+        return None
+    mask = _LOWER_RIGHT if bias.variant == CausalVariant.LOWER_RIGHT else _UPPER_LEFT
+    return _attend(query, key, value, mask, scale, gqa)
+
+
+def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
+    """fatune::sdpa: composed of _sdpa_kernel and PyTorch's attention when it is traced, hence with its gradients."""
+    real = _is_real(query, key, value)
+    if not real:
+        _refuse_others(query, key, value)
+    if torch.is_autocast_enabled():
+        query, key, value = (_autocast(tensor) for tensor in (query, key, value))
+    if not _needs_gradients(query, key, value):
+        mask = _UPPER_LEFT if is_causal else None
+        if real:
+            out = _attend(query, key, value, mask, scale, enable_gqa)
+            if out is not None:
+                return out
+        elif _may_have_kernel(query, key, value, mask, scale, enable_gqa):
+            return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa)
+    return _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+
+
+def _autocast(tensor):
+    """As PyTorch's attention does inside torch.autocast("cuda")."""
+    if tensor.is_cuda and tensor.is_floating_point() and tensor.dtype != torch.float64:
+        return tensor.to(torch.get_autocast_dtype("cuda"))
+    return tensor
+
+
+def _needs_gradients(query, key, value):
+    return torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+
+
+def _is_real(query, key, value):
+    """Tensors with memory, and nobody who wants to see the operators that run on them: no tracer, no transform."""
+    return (type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN
+            and torch._C._len_torch_dispatch_stack() == 0 and torch._C._functorch.peek_interpreter_stack() is None
+            and _forward_ad._current_level < 0 and torch._C._get_tracing_state() is None)
+
+
+def _may_have_kernel(query, key, value, mask, scale, gqa):
+    """While a call is traced: whether the choice is to be made when the graph runs. Sizes may be symbols; comparing
+    these would tie the graph to what they are now."""
+    tensors = (query, key, value)
+    from torch._subclasses.fake_tensor import FakeTensor
+    from torch._subclasses.functional_tensor import FunctionalTensor
+
+    traced = all(type(tensor) in _PLAIN or isinstance(tensor, (FakeTensor, FunctionalTensor)) for tensor in tensors)
+    if (not traced or torch._C._functorch.peek_interpreter_stack() is not None or _forward_ad._current_level >= 0
+            or not all(tensor.device.type == "cuda" and tensor.dim() == 4 for tensor in tensors)):
+        return False
+    if all(type(size) is int for tensor in tensors for size in tensor.shape):
+        found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
+        return found is not None and _best_kernel(found, query.device.index or 0, scale) is not None
+    return any(kernel.dtype == query.dtype and (type(query.shape[3]) is not int or kernel.key[4] == query.shape[3])
+               for kernel in _kernels)
+
+
+def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False):
+    """fatune::_sdpa_kernel: chooses when it runs; the result is contiguous whoever computed it."""
+    out = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa)
+    if out is None:
+        out = _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa).contiguous()
+    return out
+
+
+def _register():
+    library = torch.library.Library("fatune", "FRAGMENT")
+    arguments = ("(Tensor query, Tensor key, Tensor value, bool is_causal=False, float? scale=None, "
+                 "bool enable_gqa=False) -> Tensor")
+    library.define("sdpa" + arguments, tags=(torch.Tag.pt2_compliant_tag,))
+    library.impl("sdpa", _operator, "CompositeImplicitAutograd")
+    library.define("_sdpa_kernel" + arguments, tags=(torch.Tag.pt2_compliant_tag,))
+    library.impl("_sdpa_kernel", _run_kernel, "CompositeExplicitAutograd")
+
+    @torch.library.register_fake("fatune::_sdpa_kernel", lib=library)
+    def fake(query, key, value, is_causal=False, scale=None, enable_gqa=False):
+        return query.new_empty((*query.shape[:-1], value.shape[-1]))
+
+    return library
+
+
+def info() -> list[dict]:
+    """The launch facts (fatune.launch/1) of every kernel: problem, config, device, times, whether it was verified."""
+    return [kernel.facts for kernel in _kernels]
+
+
+def load(device: torch.device | int | None = None) -> int:
+    """Loads every kernel that the device (the current one unless told) can run; returns how many."""
+    index = torch.device("cuda", device) if isinstance(device, int) else torch.device(device or "cuda")
+    index = torch.cuda.current_device() if index.index is None else index.index
+    mine = [kernel for kernel in _kernels if _runs_on(kernel.facts, torch.cuda.get_device_capability(index))]
+    for kernel in mine:
+        kernel.on(index)
+    return len(mine)
+
+
+# A process may import several such files: they share kernels, decisions, the operators, and PyTorch's own attention
+# as it was before one of them took its place.
+_shared = torch.ops.fatune.__dict__.setdefault(
+    "shared_1", {"kernels": [], "routes": {}, "pytorch": F.scaled_dot_product_attention})
+_kernels, _routes, _pytorch = _shared["kernels"], _shared["routes"], _shared["pytorch"]
+_present = {kernel.facts["cubin"]["sha256"] for kernel in _kernels}
+_kernels.extend(_Kernel(facts, _CUBINS[facts["cubin"]["sha256"]]) for facts in _FACTS
+                if facts["cubin"]["sha256"] not in _present)
+_routes.clear()
+if "library" not in _shared:
+    _shared["library"] = _register()
+if not all(facts["verified"] for facts in _FACTS):
+    warnings.warn(f"{__file__} holds kernels whose results were never verified (info() says which)", RuntimeWarning)

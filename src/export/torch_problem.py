@@ -1,0 +1,95 @@
+"""Attention kernels tuned by fatune, behind a function with the signature of PyTorch's own.
+
+    from sdpa import sdpa
+    out = sdpa(query, key, value, is_causal=True)
+
+query is (batch, heads, seq_q, head_dim), key and value are (batch, kv_heads, seq_kv, head_dim), as in
+torch.nn.functional.scaled_dot_product_attention, which does whatever no kernel of this file was made for: other sizes,
+types, masks, scales and devices, dropout, and everything that needs gradients. The result is the same but for rounding.
+Also registered as the operator torch.ops.fatune.sdpa. Needs PyTorch 2.5 or newer and nothing else.
+
+    info()      what is in this file: one dictionary a kernel
+    load()      loads all kernels that a device can run, which otherwise happens at the first call of each
+    python sdpa.py      prints the list; on a GPU also compares each kernel with PyTorch in value and time
+"""
+from __future__ import annotations
+
+import base64
+import ctypes
+import hashlib
+import json
+import math
+import sys
+import threading
+import warnings
+import zlib
+
+import torch
+import torch.autograd.forward_ad as _forward_ad
+import torch.nn.functional as F
+from torch.nn.attention.bias import CausalBias, CausalVariant, causal_lower_right
+
+# @fatune: contents
+_FACTS = json.loads("[]")  # @fatune: facts
+_CUBINS: dict[str, str] = {}  # @fatune: cubins
+
+_DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
+_UNKNOWN = object()
+_UPPER_LEFT, _LOWER_RIGHT = "upper_left", "lower_right"  # where a causal mask starts; is_causal means the first
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+_MAX_REMEMBERED = 1024  # chosen: decisions, and addresses of a tensor map, kept before all are forgotten
+_ALIGNMENT = 16  # bytes: of the copy engine's addresses and strides, and of the kernels' vector loads
+_COPY_US = 2.5  # chosen: a small copy in a stream
+_COPY_BYTES_PER_US = 2e6  # chosen: half of what an H200's memory does
+
+
+# What is asked, and can a kernel do it? Sizes only: no tensor and no device.
+
+def _problem_key(q, k, v, dtype, mask, gqa):
+    """What a kernel must have been made for, from the tensors' shapes; None when no kernel can do it. Heads lie one
+    after the other, batch after batch: their number counts, not how it is made up."""
+    if not len(q) == len(k) == len(v) == 4 or k != v or q[0] != k[0] or q[3] != k[3]:
+        return None
+    if q[1] != k[1] and not (gqa and k[1] > 0 and q[1] % k[1] == 0):
+        return None
+    if mask == _UPPER_LEFT and q[2] != k[2]:  # ours end at the lower right
+        return None
+    return (q[0] * q[1], k[0] * k[1], q[2], k[2], q[3], dtype, mask is not None and q[2] > 1)
+
+
+def _byte_strides(shape, stride, heads, element):
+    """Bytes from row to row, head to head and batch to batch of a tensor (batch, heads, seq, dim) seen with `heads`
+    heads; None when it cannot be seen so, or its strides are none for the copy engine."""
+    batch, own_heads, seq, dim = shape
+    of_batch, of_head, of_row, of_column = stride
+    if of_column != 1:
+        return None
+    if own_heads != heads:
+        if own_heads > 1 and batch > 1 and of_batch != own_heads * of_head:
+            return None
+        of_head = of_batch if own_heads == 1 else of_head
+        of_batch = of_head * heads
+        batch = batch * own_heads // heads
+    row = of_row if seq > 1 else dim
+    head = of_head if heads > 1 else seq * dim
+    strides = tuple(count * element for count in (row, head, of_batch if batch > 1 else heads * seq * dim))
+    return strides if all(0 < s < 2**40 and s % _ALIGNMENT == 0 for s in strides) else None
+
+
+def _runs_on(facts, capability):
+    major, minor = facts["min_compute"]
+    if facts["exact_compute"]:
+        return capability == (major, minor)
+    return capability[0] == major and capability[1] >= minor
+
+
+def _saved_us(facts):
+    """Microseconds a call that the kernel saves of what its baseline takes, as measured; 0 when unknown."""
+    measured = facts["measured"] or {}
+    ratio = measured.get("ratio")
+    return measured["hot_us"] * (1 / ratio - 1) if ratio else 0.0
+
+
+def _worth_copying(facts, copied_bytes):
+    """Whether the kernel on contiguous copies is quicker than PyTorch, which reads other strides as they are."""
+    return sum(_COPY_US + 2 * count / _COPY_BYTES_PER_US for count in copied_bytes) < _saved_us(facts)

@@ -1,0 +1,223 @@
+"""torch_export_test.py - `fatune export --to torch` against F.scaled_dot_product_attention, in value and in time.
+
+Exports the kernels of committed runs (or takes --module FILE, an exported file), then: 30 problems, those of the
+kernels and random others that are left to PyTorch; and everything else a program may do (torch_export_cases.py).
+Prints a table; --json FILE keeps it. Exit code 77 without PyTorch and a GPU it can use.
+
+    python3 tests/gpu/torch_export_test.py --fatune build/dev/fatune [--json FILE]
+"""
+import argparse
+import importlib.util
+import json
+import math
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from gpu_support import SKIPPED, Checks
+
+try:
+    import torch
+    import torch.nn.functional as F
+
+    import torch_export_cases as cases
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(SKIPPED)
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+RUNS = ROOT / "results/h200/suite-mission"
+PROBLEMS = 30
+SEED = 42
+CALLS = 40  # in a graph, and in a row
+
+
+def load_module(args, folder):
+    file = args.module
+    if file is None:
+        if args.fatune is None:
+            sys.exit("say --fatune FILE, the program under test, or --module FILE, a file it exported")
+        file = folder / "sdpa.py"
+        subprocess.run([args.fatune, "export", args.runs, "--to", "torch", "-o", file], check=True,
+                       stdout=subprocess.DEVNULL)
+    spec = importlib.util.spec_from_file_location("sdpa", file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sdpa"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def problems(module):
+    """(batch, heads, kv_heads, seq_q, seq_kv, head_dim, dtype, causal, layout): the kernels', some with the same heads
+    in other batches or rows first in memory, and random others up to PROBLEMS."""
+    chance, listed = random.Random(SEED), []
+    for kernel in module.info():
+        p = kernel["problem"]
+        one = (p["batch"], p["heads"], p["kv_heads"], p["seq_q"], p["seq_kv"], p["head_dim"], p["dtype"],
+               p["mask"] == "causal")
+        listed.append((*one, "plain"))
+        if p["seq_q"] <= 512 and len(listed) < PROBLEMS // 2:
+            layout = chance.choice(["rows first", "other batches"])
+            if layout == "other batches":
+                one = (p["batch"] * p["heads"], 1, 1, *one[3:])
+            listed.append((*one, layout))
+    while len(listed) < PROBLEMS:
+        kv_heads = chance.choice([1, 2, 3, 8])
+        heads, seq = kv_heads * chance.choice([1, 1, 4]), chance.choice([1, 17, 100, 512, 777, 1024, 2048])
+        keys = chance.choice([seq, seq, seq, 512, 1500])
+        listed.append((chance.randint(1, 6), heads, kv_heads, seq, keys, chance.choice([32, 64, 80, 128]),
+                       chance.choice(["f16", "bf16"]), chance.random() < 0.4, chance.choice(["plain", "rows first"])))
+    return listed
+
+
+def make_inputs(problem):
+    batch, heads, kv_heads, seq_q, seq_kv, dim, dtype, _, layout = problem
+    kind = {"f16": torch.float16, "bf16": torch.bfloat16}[dtype]
+    inputs = []
+    for own_heads, seq in ((heads, seq_q), (kv_heads, seq_kv), (kv_heads, seq_kv)):
+        if layout == "rows first":
+            inputs.append(torch.randn(batch, seq, own_heads, dim, device="cuda", dtype=kind).transpose(1, 2))
+        else:
+            inputs.append(torch.randn(batch, own_heads, seq, dim, device="cuda", dtype=kind))
+    return inputs
+
+
+def graph_us(call):
+    """Microseconds of a call in a graph of many: the median of 7 replays."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(CALLS):
+            call()
+    times = []
+    for _ in range(8):
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        graph.replay()
+        stop.record()
+        stop.synchronize()
+        times.append(start.elapsed_time(stop) * 1e3 / CALLS)
+    return statistics.median(times[1:])
+
+
+def row_us(call):
+    """Microseconds of a call among others in a row, by the clock: of Python and of the GPU, whichever takes longer."""
+    times = []
+    for _ in range(8):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            call()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - start) * 1e6 / CALLS)
+    return statistics.median(times[1:])
+
+
+def exact(inputs, options):
+    """The result in fp32, head by head so that long sequences fit."""
+    q, k, v = (tensor.float() for tensor in inputs)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        parts = [F.scaled_dot_product_attention(q[b:b + 1], k[b:b + 1], v[b:b + 1], **options) for b in range(len(q))]
+    return torch.cat(parts)
+
+
+def measure(module, problem, checks):
+    causal = problem[7]
+    inputs = make_inputs(problem)
+    options = {"is_causal": causal, "enable_gqa": problem[1] != problem[2]}
+    ours, theirs = (lambda: module.sdpa(*inputs, **options)), (
+        lambda: F.scaled_dot_product_attention(*inputs, **options))
+    mask = module._UPPER_LEFT if causal else None
+    by_kernel = module._attend(*inputs, mask, None, options["enable_gqa"]) is not None
+    reference = exact(inputs, options)
+    errors = [cases.difference(call(), reference) for call in (ours, theirs)]
+    limit = {"f16": 2e-3, "bf16": 1e-2}[problem[6]]
+    checks.expect(errors[0] <= max(limit, 1.01 * errors[1]), f"{problem}: differs by {errors[0]:.1e}")
+    del reference
+    graph, row = [graph_us(call) for call in (ours, theirs)], [row_us(call) for call in (ours, theirs)]
+    return {"problem": dict(zip(("batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim", "dtype", "causal"),
+                                problem)), "layout": problem[8], "by": "kernel" if by_kernel else "pytorch",
+            "relative_error": errors[0], "pytorch_relative_error": errors[1], "graph_us": graph[0],
+            "pytorch_graph_us": graph[1], "call_us": row[0], "pytorch_call_us": row[1]}
+
+
+def text_of(row):
+    p = row["problem"]
+    heads = str(p["heads"]) if p["heads"] == p["kv_heads"] else f"{p['heads']}/{p['kv_heads']}"
+    seq = str(p["seq_q"]) if p["seq_q"] == p["seq_kv"] else f"{p['seq_q']}x{p['seq_kv']}"
+    name = f"{p['batch']},{heads},{seq},{p['head_dim']} {p['dtype']}{' causal' if p['causal'] else ''}"
+    errors = f"{row['relative_error']:.1e} {row['pytorch_relative_error']:.1e}"
+    times = " ".join(f"{row[key]:10.2f}" for key in ("graph_us", "pytorch_graph_us", "call_us", "pytorch_call_us"))
+    return f"{name:28} {row['layout']:13} {row['by']:8} {errors} {times}"
+
+
+def copies():
+    """Microseconds of a copy to contiguous memory, by megabytes: what torch_problem.py's constants estimate."""
+    found = {}
+    for megabytes in (0.5, 2, 8, 64):
+        seq = int(megabytes * 2**20 / 2 / 64 / 8)
+        source = torch.randn(1, seq, 8, 64, device="cuda").half().transpose(1, 2)
+        found[megabytes] = graph_us(lambda: source.clone(memory_format=torch.contiguous_format))
+    return found
+
+
+def run_cases(module, checks):
+    """The first kernel whose mask PyTorch can name by is_causal."""
+    facts = next(f for f in module.info() if f["problem"]["seq_q"] == f["problem"]["seq_kv"])
+    said = {}
+    for name, case in cases.CASES.items():
+        try:
+            wrong = case(module, facts)
+        except Exception as error:
+            wrong = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        said[name] = wrong or "ok"
+        checks.expect(wrong is None, f"{name}: {wrong}")
+        print(f"{name:56} {said[name]}")
+    return said
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", help="the program under test")
+    parser.add_argument("--runs", default=str(RUNS), help="what it exports")
+    parser.add_argument("--module", type=pathlib.Path, help="a file exported before")
+    parser.add_argument("--json", type=pathlib.Path, help="where the results are kept")
+    return parser.parse_args()
+
+
+def main():
+    args = parse_arguments()
+    if not torch.cuda.is_available() or torch.version.cuda is None:
+        print("skipped: no GPU that PyTorch can use")
+        sys.exit(SKIPPED)
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        module = load_module(args, pathlib.Path(folder))
+        loaded = module.load()
+        torch.manual_seed(SEED)
+        print(f"{'problem':28} {'layout':13} {'by':8} {'error':7} {'PyTorch':7} {'graph us':>10} {'PyTorch':>10} "
+              f"{'call us':>10} {'PyTorch':>10}")
+        rows = []
+        for problem in problems(module):
+            rows.append(measure(module, problem, checks))
+            print(text_of(rows[-1]), flush=True)
+        by_kernel = [row for row in rows if row["by"] == "kernel"]
+        checks.expect(len(by_kernel) >= loaded, f"only {len(by_kernel)} problems by {loaded} kernels")
+        ratio = math.exp(statistics.fmean(math.log(row["graph_us"] / row["pytorch_graph_us"]) for row in by_kernel)
+                         ) if by_kernel else None
+        said = run_cases(module, checks)
+        result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
+                  "kernels": loaded, "rows": rows, "graph_ratio_geomean": ratio, "cases": said,
+                  "copy_us_by_megabytes": copies(), "checks": checks.made, "failed": checks.failed}
+        print(f"geometric mean of our time over PyTorch's in a graph, {len(by_kernel)} problems by kernels: {ratio}")
+        print(f"a copy to contiguous memory, us by MB: {result['copy_us_by_megabytes']}")
+        if args.json:
+            args.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()

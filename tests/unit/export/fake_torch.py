@@ -1,0 +1,191 @@
+"""A stand-in for PyTorch, just enough for an exported file: tensors that are sizes, strides and an address, and no
+arithmetic. `state` is what the test sets; calls that reach PyTorch's own attention are kept in nn.functional.calls."""
+import math
+import sys
+import types
+
+state = types.SimpleNamespace(grad=False, autocast=None, modes=0, compiling=False, device=0, stream=70,
+                              capability=(9, 0), name="NVIDIA H200", next_address=0x10000)
+float16, bfloat16, float32, float64, uint8 = "float16", "bfloat16", "float32", "float64", "uint8"
+contiguous_format = "contiguous_format"
+BYTES = {float16: 2, bfloat16: 2, float32: 4, float64: 8, uint8: 1}
+
+
+class device:
+    def __init__(self, text, index=None):
+        kind, _, number = str(text).partition(":")
+        self.type, self.index = kind, int(number) if number else index
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other):
+        return str(self) == str(other)
+
+    def __hash__(self):
+        return hash(str(self))
+
+
+def dense(shape):
+    return tuple(math.prod(shape[i + 1:]) for i in range(len(shape)))
+
+
+class Tensor:
+    requires_grad = False
+
+    def __init__(self, shape, dtype=float16, device="cuda:0", stride=None, address=None):
+        self.shape, self.dtype, self.device = tuple(shape), dtype, globals()["device"](device)
+        self.strides = stride or dense(shape)
+        if address is None:
+            address = state.next_address
+            state.next_address += 512 + math.prod(self.shape) * BYTES[dtype] // 512 * 512
+        self.address, self.history = address, []
+
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    nbytes = property(lambda self: math.prod(self.shape) * BYTES[self.dtype])
+
+    def stride(self):
+        return self.strides
+
+    def dim(self):
+        return len(self.shape)
+
+    def data_ptr(self):
+        return self.address
+
+    def element_size(self):
+        return BYTES[self.dtype]
+
+    def is_floating_point(self):
+        return self.dtype != uint8
+
+    def is_contiguous(self):
+        sized = [i for i, size in enumerate(self.shape) if size > 1]
+        return all(self.strides[i] == dense(self.shape)[i] for i in sized)
+
+    def clone(self, memory_format):
+        return self.like(self.dtype)
+
+    def to(self, dtype):
+        return self if dtype == self.dtype else self.like(dtype)
+
+    def contiguous(self):
+        return self if self.is_contiguous() else self.like(self.dtype)
+
+    def like(self, dtype):
+        made = Tensor(self.shape, dtype, self.device)
+        made.history = [*self.history, self]
+        return made
+
+
+def empty_like(tensor, memory_format):
+    return Tensor(tensor.shape, tensor.dtype, tensor.device)
+
+
+def empty(count, dtype, device):
+    return Tensor((count,), dtype, device)
+
+
+def is_grad_enabled():
+    return state.grad
+
+
+def is_autocast_enabled():
+    return state.autocast is not None
+
+
+def get_autocast_dtype(kind):
+    return state.autocast
+
+
+class OnDevice:
+    """torch.cuda.device: another current device for a while."""
+
+    def __init__(self, index):
+        self.index = index
+
+    def __enter__(self):
+        self.index, state.device = state.device, self.index
+
+    def __exit__(self, *_):
+        state.device = self.index
+
+
+class Library:
+    def __init__(self, name, kind):
+        assert (name, kind) == ("fatune", "FRAGMENT")
+        self.schemas = []
+
+    def define(self, schema, tags):
+        name = schema.partition("(")[0]
+        assert not hasattr(sys.modules["torch"].ops.fatune, name), "an operator can be defined once"
+        self.schemas.append(schema)
+
+    def impl(self, name, function, key):
+        setattr(sys.modules["torch"].ops.fatune, name, function)
+
+
+class Symbol:
+    """A size that is not known while a call is traced, and must not be asked for."""
+
+    def refuse(self, *_):
+        raise AssertionError("a symbolic size was compared")
+
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __mul__ = __bool__ = refuse
+    __hash__ = None
+
+
+class FakeTensor(Tensor):
+    """What a tracer sees."""
+
+
+Tensor.Parameter = type("Parameter", (Tensor,), {})
+calls = []  # arguments of the calls of PyTorch's own attention
+
+
+def scaled_dot_product_attention(*arguments, **options):
+    calls.append((arguments, options))
+    return "PyTorch's"
+
+
+class CausalBias(Tensor):
+    def __init__(self, variant, rows, columns):
+        super().__init__((rows, columns))
+        self.variant, self.seq_len_q, self.seq_len_kv = variant, rows, columns
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments, options):
+        return "the mask's", function
+
+
+def module(name, **members):
+    sys.modules[name] = types.ModuleType(name)
+    vars(sys.modules[name]).update(members)
+    return sys.modules[name]
+
+
+def install():
+    """Puts the stand-in where `import torch` finds it."""
+    bias = module("torch.nn.attention.bias", CausalBias=CausalBias, CausalVariant=types.SimpleNamespace(
+        UPPER_LEFT="upper", LOWER_RIGHT="lower"), causal_lower_right=lambda q, kv: CausalBias("lower", q, kv))
+    functional = module("torch.nn.functional", scaled_dot_product_attention=scaled_dot_product_attention)
+    attention = module("torch.nn.attention", bias=bias)
+    nn = module("torch.nn", functional=functional, attention=attention, Parameter=Tensor.Parameter)
+    forward_ad = module("torch.autograd.forward_ad", _current_level=-1)
+    module("torch._subclasses.fake_tensor", FakeTensor=FakeTensor)
+    module("torch._subclasses.functional_tensor", FunctionalTensor=type("FunctionalTensor", (Tensor,), {}))
+    module("torch._subclasses")
+    module(
+        "torch", **{name: value for name, value in globals().items() if not name.startswith("__")}, nn=nn,
+        autograd=module("torch.autograd", forward_ad=forward_ad), ops=types.SimpleNamespace(
+            fatune=types.SimpleNamespace()),
+        library=types.SimpleNamespace(Library=Library, register_fake=lambda name, lib: lambda function: function),
+        Tag=types.SimpleNamespace(pt2_compliant_tag="compliant"), version=types.SimpleNamespace(cuda="13.0"),
+        compiler=types.SimpleNamespace(is_compiling=lambda: state.compiling),
+        cuda=types.SimpleNamespace(
+            current_device=lambda: state.device, device=OnDevice, is_available=lambda: False,
+            get_device_capability=lambda index=0: state.capability, get_device_name=lambda index=0: state.name),
+        _C=types.SimpleNamespace(
+            _cuda_getCurrentRawStream=lambda index: state.stream + index, _get_tracing_state=lambda: None,
+            _len_torch_dispatch_stack=lambda: state.modes, _is_any_autocast_enabled=lambda: state.autocast is not None,
+            _functorch=types.SimpleNamespace(peek_interpreter_stack=lambda: None)))

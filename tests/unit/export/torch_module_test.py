@@ -1,0 +1,385 @@
+"""torch_module_test.py FILE - imports a file that `fatune export --to torch` wrote, on stand-ins for PyTorch and the
+CUDA driver, and checks which kernel each call launches, with which arguments, and what is left to PyTorch.
+
+FILE is the one that write_torch_test.cpp makes: kernels tensor_maps, pointers and two_stages."""
+import importlib.util
+import math
+import pathlib
+import random
+import sys
+import unittest
+import warnings
+
+import fake_cuda
+import fake_torch
+
+fake_torch.install()
+import torch  # noqa: E402, the stand-in
+
+FILE = sys.argv.pop(1)
+
+
+def load(file=FILE):
+    spec = importlib.util.spec_from_file_location("sdpa", file)
+    module = importlib.util.module_from_spec(spec)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        spec.loader.exec_module(module)
+    return module, [str(warning.message) for warning in said]
+
+
+def qkv(batch, heads, seq_q, dim, dtype=torch.float16, kv_heads=None, seq_kv=None, **options):
+    key = (batch, kv_heads or heads, seq_kv or seq_q, dim)
+    return [torch.Tensor(shape, dtype, **options) for shape in ((batch, heads, seq_q, dim), key, key)]
+
+
+def rows_first(tensor):
+    """As after x.view(batch, seq, heads, dim).transpose(1, 2)."""
+    batch, heads, seq, dim = tensor.shape
+    return torch.Tensor(tensor.shape, tensor.dtype, tensor.device, (seq * heads * dim, dim, heads * dim, 1))
+
+
+class Sizes(unittest.TestCase):
+    """What needs no tensors."""
+
+    def setUp(self):
+        self.sdpa, _ = load()
+
+    def test_heads_count_not_how_they_are_made_up(self):
+        key = self.sdpa._problem_key
+        self.assertEqual(key((4, 8, 16, 64), (4, 8, 16, 64), (4, 8, 16, 64), "f16", None, False),
+                         key((2, 16, 16, 64), (2, 16, 16, 64), (2, 16, 16, 64), "f16", None, True))
+
+    def test_what_no_kernel_does_has_no_key(self):
+        key, q, k = self.sdpa._problem_key, (2, 8, 16, 64), (2, 4, 16, 64)
+        self.assertIsNotNone(key(q, k, k, "f16", None, True))
+        self.assertIsNone(key(q, k, k, "f16", None, False))
+        self.assertIsNone(key(q, (2, 3, 16, 64), (2, 3, 16, 64), "f16", None, True))
+        self.assertIsNone(key(q, k, (2, 4, 16, 32), "f16", None, True))
+        self.assertIsNone(key(q, (1, 4, 16, 64), (1, 4, 16, 64), "f16", None, True))
+        self.assertIsNone(key(q[1:], k[1:], k[1:], "f16", None, True))
+        self.assertIsNone(key(q, (2, 0, 16, 64), (2, 0, 16, 64), "f16", None, True))
+
+    def test_causal_masks_that_start_upper_left_need_as_many_keys(self):
+        key, q, k = self.sdpa._problem_key, (1, 2, 16, 64), (1, 2, 32, 64)
+        self.assertIsNone(key(q, k, k, "f16", "upper_left", False))
+        self.assertTrue(key(q, k, k, "f16", "lower_right", False)[-1])
+        self.assertTrue(key(q, q, q, "f16", "upper_left", False)[-1])
+
+    def test_one_query_at_the_lower_right_sees_every_key(self):
+        key, q, k = self.sdpa._problem_key, (1, 2, 1, 64), (1, 2, 32, 64)
+        self.assertEqual(key(q, k, k, "f16", "lower_right", False), key(q, k, k, "f16", None, False))
+
+    def test_strides_say_where_each_element_lies(self):
+        chance, seen = random.Random(42), 0
+        for _ in range(2000):
+            shape = tuple(chance.choice(sizes) for sizes in ((1, 2, 3), (1, 2, 4), (1, 3), (8, 16)))
+            order = chance.sample(range(3), 3) + [3]
+            strides, step = [0] * 4, 1
+            for dimension in reversed(order):
+                strides[dimension] = step if shape[dimension] > 1 else chance.choice((step, 7))
+                step *= shape[dimension] * chance.choice((1, 1, 2))
+            total = shape[0] * shape[1]
+            heads = chance.choice([count for count in range(1, total + 1) if total % count == 0])
+            found = self.sdpa._byte_strides(shape, strides, heads, 2)
+            if found is None:
+                continue
+            seen += 1
+            row, head, batch = found
+            view = (total // heads, heads, shape[2], shape[3])
+            self.assertEqual([2 * offset for offset in fake_cuda.offsets(shape, strides)],
+                             fake_cuda.offsets(view, (batch, head, row, 2)))
+        self.assertGreater(seen, 500)
+
+    def test_strides_that_cannot_be_read(self):
+        strides = self.sdpa._byte_strides
+        self.assertIsNone(strides((2, 4, 16, 64), (4096, 1024, 1, 16), 4, 2))  # columns apart
+        self.assertIsNone(strides((2, 4, 16, 64), (4096, 0, 64, 1), 4, 2))  # one head for all
+        self.assertIsNone(strides((2, 4, 16, 64), (4 * 16 * 68, 16 * 68, 68, 1), 4, 2))  # rows of 136 bytes
+        self.assertIsNone(strides((2, 4, 16, 64), (5000, 64, 256, 1), 8, 2))  # heads of two batches, unevenly apart
+
+    def test_devices(self):
+        runs_on = self.sdpa._runs_on
+        hopper, ampere = {"min_compute": [9, 0], "exact_compute": True}, {"min_compute": [8, 0], "exact_compute": False}
+        self.assertEqual([runs_on(hopper, c) for c in ((9, 0), (10, 0), (9, 1), (8, 0))], [True, False, False, False])
+        self.assertEqual([runs_on(ampere, c) for c in ((8, 0), (8, 9), (7, 5), (9, 0))], [True, True, False, False])
+
+
+class Calls(unittest.TestCase):
+    def setUp(self):
+        fake_torch.state.__dict__.update(grad=False, autocast=None, modes=0, compiling=False, device=0, stream=70,
+                                         capability=(9, 0), name="NVIDIA H200")
+        sys.modules["torch"].ops.fatune.__dict__.clear()
+        fake_torch.calls.clear()
+        self.api = fake_cuda.Api()
+        self.sdpa, self.said = load()
+        self.sdpa.ctypes.CDLL = lambda name: self.api
+
+    def one_launch(self):
+        self.assertEqual(fake_torch.calls, [])
+        self.assertEqual(len(self.api.launches), 1)
+        return self.api.launches[0]
+
+    def left_to_pytorch(self, *arguments, **options):
+        before = len(fake_torch.calls), len(self.api.launches)
+        result = self.sdpa.sdpa(*arguments, **options)
+        self.assertEqual(result, "PyTorch's")
+        self.assertEqual((len(fake_torch.calls), len(self.api.launches)), (before[0] + 1, before[1]))
+        return fake_torch.calls[-1]
+
+    def test_a_launch_has_the_facts_and_the_addresses(self):
+        tensors = qkv(4, 8, 512, 64)
+        out = self.sdpa.sdpa(*tensors)
+        launch = self.one_launch()
+        self.assertEqual((launch.entry, launch.grid, launch.block), ("tensor_maps", (2, 4, 8), (256, 1, 1)))
+        self.assertEqual((launch.shared_bytes, launch.stream), (147608, 70))
+        self.assertEqual(launch.attributes, {4: (2, 1, 1), 6: (1, 0, 0)})
+        addresses = [tensor.address for tensor in tensors]
+        self.assertEqual(launch.arguments, [out.address, 0, *addresses, out.address])
+        self.assertEqual((out.shape, out.dtype, out.is_contiguous()), (tensors[0].shape, torch.float16, True))
+        self.assertEqual(self.api.prepared, [("tensor_maps", 8, 147608), ("tensor_maps", 9, 100)])
+        self.assertEqual(self.api.loaded, [b"machine code of tensor_maps"])
+        self.assertEqual(self.api.mode, 0)
+        q = self.api.maps[0]
+        self.assertEqual((q["element"], q["swizzle"], q["box"]), (6, 3, (64, 64, 1, 1)))
+        self.assertEqual((q["sizes"], q["strides"]), ((64, 512, 8, 4), (128, 65536, 524288)))
+
+    def test_launches_are_kept_by_their_addresses(self):
+        tensors = qkv(4, 8, 512, 64)
+        free = fake_torch.state.next_address
+        for _ in range(3):
+            fake_torch.state.next_address = free
+            out = self.sdpa.sdpa(*tensors)
+        self.assertEqual((len(self.api.maps), len(self.api.loaded), len(self.api.launches)), (4, 1, 3))
+        others = qkv(4, 8, 512, 64)
+        fake_torch.state.stream = 80
+        self.sdpa.sdpa(*others)
+        last = self.api.launches[-1]
+        self.assertEqual((last.arguments[2:5], last.stream), ([tensor.address for tensor in others], 80))
+        fake_torch.state.next_address = free
+        self.sdpa.sdpa(*tensors)
+        self.assertEqual((self.api.launches[-1].arguments[0], self.api.launches[-1].stream), (out.address, 80))
+
+    def test_strides_of_maps_are_those_of_the_tensors(self):
+        tensors = [rows_first(tensor) for tensor in qkv(4, 8, 512, 64)]
+        out = self.sdpa.sdpa(*tensors)
+        self.assertEqual(self.one_launch().arguments[2:5], [tensor.address for tensor in tensors])
+        self.assertEqual([m["strides"] for m in self.api.maps if m["pointer"] != out.address],
+                         [(1024, 128, 524288)] * 3)
+        self.assertEqual(self.api.maps[-1]["strides"], (128, 65536, 524288))
+        self.assertTrue(out.is_contiguous())
+
+    def test_other_batches_of_as_many_heads(self):
+        out = self.sdpa.sdpa(*qkv(2, 16, 512, 64))
+        self.assertEqual(out.shape, (2, 16, 512, 64))
+        self.assertEqual(self.one_launch().grid, (2, 4, 8))
+
+    def test_memory_that_is_not_contiguous_is_copied_where_it_pays(self):
+        q, k, v = qkv(2, 8, 128, 64, torch.bfloat16, kv_heads=2, seq_kv=256)
+        mask = fake_torch.CausalBias("lower", 128, 256)
+        self.sdpa.sdpa(rows_first(q), k, v, mask, enable_gqa=True)
+        copied, *rest, out, lse = self.one_launch().arguments
+        self.assertEqual(rest, [k.address, v.address])
+        self.assertNotEqual(copied, q.address)
+        self.assertEqual(lse, 0)
+        self.sdpa._kernels[1].facts["measured"] = None  # nobody knows whether it pays
+        self.sdpa._routes.clear()
+        self.left_to_pytorch(rows_first(q), k, v, mask, enable_gqa=True)
+
+    def test_addresses_that_are_not_aligned_are_copied(self):
+        q, k, v = qkv(4, 8, 512, 64)
+        q.address += 2
+        self.sdpa._kernels[0].facts["measured"].update(ratio=0.1)
+        self.sdpa.sdpa(q, k, v)
+        self.assertNotIn(q.address, self.one_launch().arguments)
+        self.sdpa._kernels[0].facts["measured"].update(ratio=0.99)
+        self.sdpa._routes.clear()
+        self.left_to_pytorch(q, k, v)
+
+    def test_stages_scratch_and_log_sum_exp(self):
+        q, k, v = qkv(1, 4, 1, 64, seq_kv=1024)
+        out = self.sdpa.sdpa(q, k, v)
+        first, second = self.api.launches
+        partial, stats = first.arguments[3:]
+        self.assertEqual(first.arguments[:3], [q.address, k.address, v.address])
+        self.assertEqual(second.arguments[:3], [partial, stats, out.address])
+        lse = second.arguments[3]
+        self.assertEqual((stats - partial, lse - stats), (1024, 256))  # 1000 and 64 bytes, rounded to 256
+        self.assertIn(("combine", 14, 1), self.api.prepared)
+        self.assertEqual(second.attributes, {4: (16, 1, 1)})
+
+    def test_other_problems_are_left_to_pytorch(self):
+        q, k, v = qkv(4, 8, 512, 64)
+        self.left_to_pytorch(*qkv(4, 8, 511, 64))
+        self.left_to_pytorch(*qkv(4, 8, 512, 128))
+        self.left_to_pytorch(*qkv(4, 8, 512, 64, torch.bfloat16))
+        self.left_to_pytorch(*qkv(4, 8, 512, 64, torch.float32))
+        self.left_to_pytorch(*qkv(4, 8, 512, 64, device="cpu"))
+        self.left_to_pytorch(*qkv(0, 8, 512, 64))
+        self.left_to_pytorch(q, k, v, is_causal=True)
+        self.left_to_pytorch(q, k, v, scale=0.1)
+        self.left_to_pytorch(q, k, v, dropout_p=0.1)
+        self.left_to_pytorch(q, k, v, torch.Tensor((512, 512)))
+        self.left_to_pytorch(q, k, v, fake_torch.CausalBias("lower", 512, 512))
+        self.left_to_pytorch(*qkv(4, 8, 512, 64, kv_heads=2))
+        self.assertEqual(self.left_to_pytorch(q, k, v, scale=0.5), ((q, k, v), {
+            "is_causal": False, "scale": 0.5, "enable_gqa": False}))
+
+    def test_the_scale_compiled_in_may_be_given(self):
+        q, k, v = qkv(4, 8, 512, 64)
+        self.sdpa.sdpa(q, k, v, scale=1 / math.sqrt(64))
+        self.one_launch()
+
+    def test_upper_left_masks_of_other_lengths_are_left_to_pytorch(self):
+        q, k, v = qkv(2, 8, 128, 64, torch.bfloat16, kv_heads=2, seq_kv=256)
+        self.left_to_pytorch(q, k, v, is_causal=True, enable_gqa=True)
+        self.left_to_pytorch(q, k, v, fake_torch.CausalBias("upper", 128, 256), enable_gqa=True)
+        self.left_to_pytorch(q, k, v, fake_torch.CausalBias("lower", 100, 256), enable_gqa=True)
+        self.left_to_pytorch(q, k, v, fake_torch.CausalBias("lower", 128, 256))
+        self.sdpa.sdpa(q, k, v, fake_torch.CausalBias("lower", 128, 256), enable_gqa=True)
+        self.assertEqual(self.api.launches[0].entry, "pointers")
+
+    def test_gradients_are_left_to_pytorch(self):
+        q, k, v = qkv(4, 8, 512, 64)
+        v.requires_grad, fake_torch.state.grad = True, True
+        self.left_to_pytorch(q, k, v)
+        fake_torch.state.grad = False
+        self.sdpa.sdpa(q, k, v)
+        self.assertEqual(len(self.api.launches), 1)
+
+    def test_autocast_converts_as_pytorch_does(self):
+        fake_torch.state.autocast = torch.float16
+        q, k, v = qkv(4, 8, 512, 64, torch.float32)
+        out = self.sdpa.sdpa(q, k, v)
+        self.assertEqual(out.dtype, torch.float16)
+        self.assertEqual(self.one_launch().entry, "tensor_maps")
+
+    def test_other_devices_of_the_kernel(self):
+        tensors = qkv(4, 8, 512, 64, device="cuda:1")
+        self.sdpa.sdpa(*tensors)
+        self.sdpa.sdpa(*qkv(4, 8, 512, 64))
+        self.assertEqual([launch.stream for launch in self.api.launches], [71, 70])
+        self.assertEqual((len(self.api.loaded), fake_torch.state.device), (2, 0))
+
+    def test_other_kinds_of_devices(self):
+        fake_torch.state.capability = (10, 0)
+        self.left_to_pytorch(*qkv(4, 8, 512, 64))
+        sys.modules["torch"].version.cuda = None  # ROCm has capabilities of its own
+        fake_torch.state.capability = (9, 0)
+        self.sdpa._routes.clear()
+        try:
+            self.left_to_pytorch(*qkv(4, 8, 512, 64))
+        finally:
+            sys.modules["torch"].version.cuda = "13.0"
+
+    def test_misuse_raises(self):
+        q, k, v = qkv(4, 8, 512, 64)
+        for wrong, error, text in (
+                ((q, k, qkv(4, 8, 512, 64, torch.bfloat16)[2]), ValueError, "value is bfloat16, query float16"),
+                ((q, qkv(4, 8, 512, 64, device="cpu")[1], v), ValueError, "key is on cpu, query on cuda:0"),
+                ((q, qkv(4, 8, 512, 64, device="cuda:1")[1], v), ValueError, "key is on cuda:1"),
+                ((q, k, qkv(4, 8, 500, 64)[2]), ValueError, "key has 512 rows, value 500"),
+                ((q, *qkv(4, 8, 512, 32)[1:]), ValueError, "query has head_dim 64, key 32"),
+                (([1.0], k, v), TypeError, "query must be a torch.Tensor, not list")):
+            with self.subTest(text), self.assertRaisesRegex(error, text):
+                self.sdpa.sdpa(*wrong)
+        self.assertEqual((fake_torch.calls, self.api.launches), ([], []))
+
+    def test_a_thread_without_a_context_gets_one(self):
+        self.sdpa.sdpa(*qkv(4, 8, 512, 64))
+        self.api.context["set"] = None
+        self.sdpa.sdpa(*qkv(4, 8, 512, 64))
+        self.assertEqual((len(self.api.launches), self.api.context["set"]), (2, 0x700))
+
+    def test_a_launch_that_fails_raises(self):
+        self.api.refuse["cuLaunchKernelEx"] = 719
+        with self.assertRaisesRegex(RuntimeError, r"cannot launch fa_tensor_maps: what the driver says \(719\)"):
+            self.sdpa.sdpa(*qkv(4, 8, 512, 64))
+
+    def test_a_kernel_that_cannot_be_loaded_is_left_out_aloud(self):
+        self.api.refuse["cuFuncSetAttribute"] = 1
+        with self.assertWarnsRegex(RuntimeWarning, "instead of fa_tensor_maps: fatune: cannot prepare tensor_maps"):
+            self.left_to_pytorch(*qkv(4, 8, 512, 64))
+        self.assertEqual(self.api.mode, 0)
+        self.left_to_pytorch(*qkv(4, 8, 512, 64))  # and once only
+
+    def test_machine_code_that_was_changed_is_refused(self):
+        text = pathlib.Path(FILE).read_text(encoding="utf-8")
+        changed = f"{FILE}.changed.py"
+        pathlib.Path(changed).write_text(text.replace(self.sdpa.info()[0]["cubin"]["sha256"], "0" * 64),
+                                         encoding="utf-8")
+        sys.modules["torch"].ops.fatune.__dict__.clear()
+        self.sdpa, _ = load(changed)
+        self.sdpa.ctypes.CDLL = lambda name: self.api
+        with self.assertWarnsRegex(RuntimeWarning, "machine code of tensor_maps.cubin in .*changed.py was changed"):
+            self.left_to_pytorch(*qkv(4, 8, 512, 64))
+        with self.assertRaisesRegex(RuntimeError, "export it again"):
+            self.sdpa.load(0)
+
+    def test_while_compiling_the_operator_is_called(self):
+        fake_torch.state.compiling = True
+        seen = []
+        sys.modules["torch"].ops.fatune.sdpa = lambda *arguments: seen.append(arguments)
+        tensors = qkv(4, 8, 512, 64)
+        self.sdpa.sdpa(*tensors, is_causal=True)
+        self.assertEqual(seen, [(*tensors, True, None, False)])
+        self.left_to_pytorch(*tensors, dropout_p=0.5)
+
+    def test_a_tracer_sees_the_operator_where_there_is_a_kernel(self):
+        seen = []
+        sys.modules["torch"].ops.fatune._sdpa_kernel = lambda *arguments: seen.append(arguments)
+        for kind in (torch.FakeTensor, torch.Tensor):  # a tracer's own tensors, and a mode that sees operators
+            fake_torch.state.modes = int(kind is torch.Tensor)
+            tensors = [kind((4, 8, 512, 64)) for _ in range(3)]
+            self.sdpa.sdpa(*tensors)
+            self.assertEqual(seen.pop(), (*tensors, False, None, False))
+            self.left_to_pytorch(*(kind((4, 8, 500, 64)) for _ in range(3)))
+        symbolic = [torch.FakeTensor((torch.Symbol(), 8, torch.Symbol(), 64), stride=(1,) * 4, address=0)
+                    for _ in range(3)]
+        self.sdpa.sdpa(*symbolic)
+        self.assertEqual(len(seen), 1)
+        other = type("DTensor", (torch.Tensor,), {})
+        self.left_to_pytorch(*(other((4, 8, 512, 64)) for _ in range(3)))
+        self.assertEqual(self.api.launches, [])
+
+    def test_the_operator_chooses_when_it_runs(self):
+        self.sdpa._run_kernel(*qkv(4, 8, 512, 64))
+        self.one_launch()
+
+    def test_it_can_stand_in_pytorchs_place(self):
+        functional = sys.modules["torch.nn.functional"]
+        original = functional.scaled_dot_product_attention
+        functional.scaled_dot_product_attention = self.sdpa.sdpa
+        try:
+            self.left_to_pytorch(*qkv(4, 8, 500, 64))
+            second, _ = load()
+            functional.scaled_dot_product_attention = second.sdpa
+            self.left_to_pytorch(*qkv(4, 8, 501, 64))
+            mask = fake_torch.CausalBias("lower", 500, 512)
+            self.assertEqual(self.sdpa.sdpa(*qkv(4, 8, 500, 64), mask), ("the mask's", second.sdpa))
+        finally:
+            functional.scaled_dot_product_attention = original
+
+    def test_two_files_share_their_kernels_and_the_operators(self):
+        second, _ = load()
+        self.assertEqual(len(second.info()), 3)
+        self.assertIs(second._kernels, self.sdpa._kernels)
+
+    def test_an_unverified_kernel_is_announced(self):
+        self.assertEqual([text for text in self.said if "never verified" not in text], [])
+        self.assertEqual([kernel["kernel"] for kernel in self.sdpa.info() if not kernel["verified"]], ["fa_two_stages"])
+        self.assertEqual(len(self.said), 1)
+
+    def test_load_takes_what_the_device_can_run(self):
+        self.assertEqual(self.sdpa.load(0), 3)
+        fake_torch.state.capability = (8, 6)
+        self.assertEqual(self.sdpa.load("cuda:1"), 0)
+
+    def test_decisions_are_not_kept_without_end(self):
+        for seq in range(1, 1100):
+            self.left_to_pytorch(*qkv(1, 1, seq, 8))
+        self.assertLessEqual(len(self.sdpa._routes), 1024)
+
+
+if __name__ == "__main__":
+    unittest.main()
