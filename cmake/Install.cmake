@@ -18,7 +18,7 @@ add_custom_command(
   DEPENDS fatune
   COMMENT "Writing manual pages and completions"
   VERBATIM)
-add_custom_target(fatune_manual ALL DEPENDS ${manual_folder}/written)
+add_custom_target(fatune_pages ALL DEPENDS ${manual_folder}/written)
 
 install(TARGETS fatune RUNTIME COMPONENT program)
 install(DIRECTORY ${manual_folder}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
@@ -41,11 +41,19 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME fatune)
 set(CPACK_PACKAGE_CONTACT "The fatune authors <fatune@users.noreply.github.com>")
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL program)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(debian_version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
+file(STRINGS packaging/changelog changelog_lines)
+list(GET changelog_lines 0 latest_change)
+if(NOT latest_change MATCHES "^fatune \\(${debian_version}\\) ")
+  message(FATAL_ERROR "packaging/changelog begins with '${latest_change}', not with ${debian_version}")
+endif()
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
@@ -57,13 +65,13 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME fatune)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "python3-pip")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "nvidia-driver, nvidia-cuda-toolkit, python3-venv")
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
-  "autotuner for attention kernels on NVIDIA GPUs
- fatune finds, proves and records the fastest attention kernel for a shape
- and a GPU. It compiles variants of CUDA kernel templates with NVRTC, checks
- each against a reference, times them beside cuDNN and PyTorch, and writes
- the best configuration as JSON.
- .
- The driver and NVRTC are opened at run time: `fatune doctor' says what is
- missing and how to install it. Without a GPU, recorded data can be replayed.")
+"autotuner for attention kernels on NVIDIA GPUs
+fatune finds, proves and records the fastest attention kernel for a shape
+and a GPU. It compiles variants of CUDA kernel templates with NVRTC, checks
+each against a reference, times them beside cuDNN and PyTorch, and writes
+the best configuration as JSON.
+.
+The driver and NVRTC are opened at run time: `fatune doctor' says what is
+missing and how to install it. Without a GPU, recorded data can be replayed.")
 
 include(CPack)

@@ -5,10 +5,11 @@
 find_program(gzip gzip REQUIRED)
 file(GLOB docs ${CPACK_TEMPORARY_DIRECTORY}/*/usr/share/doc/*)
 foreach(doc IN LISTS docs)
-  cmake_path(GET doc FILENAME package)
   if(EXISTS ${doc}/CHANGELOG.md)
     file(RENAME ${doc}/CHANGELOG.md ${doc}/changelog)
-    execute_process(COMMAND ${gzip} -9n ${doc}/changelog COMMAND_ERROR_IS_FATAL ANY)
+    file(COPY_FILE ${CMAKE_CURRENT_LIST_DIR}/changelog ${doc}/changelog.Debian)
+    execute_process(COMMAND ${gzip} -9n ${doc}/changelog ${doc}/changelog.Debian
+      COMMAND_ERROR_IS_FATAL ANY)
   endif()
 endforeach()
 

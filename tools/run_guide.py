@@ -16,6 +16,7 @@ import argparse
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -49,12 +50,18 @@ def say(text):
     print(text, flush=True)
 
 
+def echoed(text):
+    """The commands, each shown before it runs; a command of several lines is not taken apart."""
+    lines = text.splitlines()
+    whole = all(subprocess.run(["bash", "-n"], input=line, text=True, stderr=subprocess.DEVNULL, check=False).returncode == 0
+                for line in lines)
+    return "".join(f"echo {shlex.quote('$ ' + each)}\n{each}\n" for each in (lines if whole else [text]))
+
+
 def run(block, shell, folder, env, transcript):
     """The block's exit code; its output goes to the transcript, or is shown when it fails."""
-    if transcript:
-        say("".join(f"$ {line}\n" for line in block.text.splitlines()).rstrip())
-    done = subprocess.run(shell, cwd=folder, env=env, input=block.text, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=600, check=False)
+    done = subprocess.run(shell, cwd=folder, env=env, input=echoed(block.text) if transcript else block.text, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
     if transcript:
         say(done.stdout.rstrip())
         say(f"(exit {done.returncode})\n")

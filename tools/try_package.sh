@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # try_package.sh - installs a fatune package on a Debian that has nothing else, and uses it there.
 #
-#   tools/try_package.sh fatune_0.1.0_amd64.deb [BASE]
+#   tools/try_package.sh fatune_0.1.0-1_amd64.deb [BASE]
 #
 # The clean root is made by debootstrap (or copied from the folder BASE, which is one already) below
 # $TMPDIR, and removed at the end. There the package is installed by apt, its manual pages and
-# completions are read, and docs/guide.md is followed word by word. stdout is a transcript of it all.
+# completions are read, NVRTC is installed by the line that doctor prints, and docs/guide.md is
+# followed word by word. stdout is a transcript of it all.
 # Needs root and debootstrap. Exit code 1: something in there did not work.
 set -euo pipefail
 
@@ -34,12 +35,12 @@ fi
 mount -t proc proc "$root/proc"
 
 # A user of their own, as most people are.
-chroot "$root" useradd --create-home --shell /bin/bash reader
+chroot "$root" useradd --create-home --home-dir /reader --shell /bin/bash reader
 cp "$package" "$root/tmp/fatune.deb"
 chmod 644 "$root/tmp/fatune.deb"
 
 inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"; }
-as_reader() { inside setpriv --reuid reader --regid reader --clear-groups env HOME=/home/reader "$@"; }
+as_reader() { inside setpriv --reuid reader --regid reader --clear-groups env HOME=/reader "$@"; }
 
 # Prints a command as it is typed, runs it as the reader, and shows what it says.
 show() {
@@ -50,10 +51,10 @@ show() {
 
 echo "# Debian $(cat "$root/etc/debian_version"), made by debootstrap; $(inside dpkg-query -W -f '.' | wc -c) packages"
 echo
-echo "\$ sudo apt-get install ./fatune.deb"
-{ inside apt-get update && inside apt-get install -y --no-install-recommends /tmp/fatune.deb man-db; } >"$root/tmp/apt.log" 2>&1 ||
+echo "\$ sudo apt-get install ./fatune.deb man-db python3-pip"
+{ inside apt-get update && inside apt-get install -y --no-install-recommends /tmp/fatune.deb man-db python3-pip; } >"$root/tmp/apt.log" 2>&1 ||
   { tail -n 20 "$root/tmp/apt.log"; exit 1; }
-grep -E '^Setting up ' "$root/tmp/apt.log"
+grep -E '^Setting up fatune' "$root/tmp/apt.log"
 echo
 
 show "dpkg-query -W -f '\${Package} \${Version}, \${Installed-Size} KiB\nDepends: \${Depends}\n' fatune"
@@ -63,15 +64,24 @@ show "man -k fatune"
 # shellcheck disable=SC2016  # the shell in there expands it
 show 'source /usr/share/bash-completion/completions/fatune
 COMP_LINE="fatune sweep --kernel fa_w" COMP_POINT=26; _fatune; echo "${COMPREPLY[@]}"'
-show "fatune sweep --shape 4,8,512,64 --compile-only || echo \"exit code \$?\""
+
+echo "# Without a CUDA toolkit: the line that doctor prints"
+echo
+# Behind a proxy, pip needs the certificates that it has outside.
+[[ -z ${PIP_CERT:-} ]] || install -D -m 644 "$PIP_CERT" "$root/etc/ssl/certs/ca-certificates.crt"
+show "fatune inspect --kernel fa_mma --shape 4,8,512,64 --arch sm_90a --inert || echo \"exit code \$?\""
+line=$(as_reader fatune doctor | grep -m 1 -o 'python3 -m pip install .*nvidia-cuda-nvrtc.*' || true)
+show "$line"
+show "fatune doctor || echo \"exit code \$?\""
+show "fatune sweep --shape 4,8,512,64 --kernel fa_rows --compile-only --arch sm_90a"
 
 echo "# docs/guide.md, word by word"
 echo
-folder=$root/home/reader/guide
-inside install -d -o reader -g reader /home/reader/guide
+folder=$root/reader/guide
+inside install -d -o reader -g reader /reader/guide
 "$project/tools/run_guide.py" "$project/docs/guide.md" --folder "$folder" --transcript -- \
   chroot "$root" setpriv --reuid reader --regid reader --clear-groups \
-  env -i PATH=/usr/bin:/bin HOME=/home/reader LC_ALL=C.UTF-8 COLUMNS=120 bash -ec 'cd ~/guide; source /dev/stdin'
+  env -i PATH=/usr/bin:/bin HOME=/reader LC_ALL=C.UTF-8 COLUMNS=120 bash -ec 'cd ~/guide; source /dev/stdin'
 
 inside apt-get remove -y fatune >"$root/tmp/apt.log" 2>&1
 [[ -z $(inside find /usr/share/fatune /usr/bin/fatune 2>/dev/null) ]] || { echo "files remain after removal"; exit 1; }

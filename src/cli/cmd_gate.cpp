@@ -98,13 +98,13 @@ void add_side_options(CLI::App& command, GateArgs& args) {
   command
       .add_option("--candidate", args.sides.candidate,
                   "A best.json or config file, a kernel, or an implementation")
-      ->type_name("CANDIDATE")
+      ->type_name("WHAT")
       ->required();
   command
       .add_option("--baseline", args.sides.baselines,
                   "What it must beat, each of them: implementations, kernels, files of `bench "
                   "--out`")
-      ->type_name("CANDIDATE,...")
+      ->type_name("WHAT,...")
       ->required();
   add_problem_options(command, args.sides.problem);
 }

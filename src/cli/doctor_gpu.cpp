@@ -77,7 +77,9 @@ Checks gpu_checks(const GpusSeen& seen, const HostSystem& host) {
   if (!seen.driver) {
     // A driver that is there but finds no GPU is not mended by installing one.
     const bool absent = seen.driver.error().kind == ErrorKind::kEnvironment;
-    return {{Health::kBad, kGroup, "NVIDIA driver", seen.driver.error().message,
+    // What else the message advises is the remedy's part here.
+    const std::string& message = seen.driver.error().message;
+    return {{Health::kBad, kGroup, "NVIDIA driver", message.substr(0, message.find(". ")),
              absent ? driver_line(host) : "see that a GPU is there, and CUDA_VISIBLE_DEVICES"}};
   }
   Checks checks = {driver_check(seen)};

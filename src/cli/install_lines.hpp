@@ -11,9 +11,9 @@ namespace fatune::cli {
 
 /// What such a line depends on.
 struct HostSystem {
-  std::string distribution;    ///< ID of os-release: "debian", "ubuntu"; empty: unknown
-  std::string driver;          ///< "580.159.04"; empty: none
-  std::filesystem::path data;  ///< fatune's own folder of data, in which it looks
+  std::string distribution{};    ///< ID of os-release: "debian", "ubuntu"; empty: unknown
+  std::string driver{};          ///< "580.159.04"; empty: none
+  std::filesystem::path data{};  ///< fatune's own folder of data, in which it looks
   bool container = false;
   bool root = false;
   bool pip = false;  ///< `python3 -m pip` works

@@ -58,7 +58,7 @@ Result<ValueWords> known_values(const Settings& settings) {
   words.add("STRATEGY", strategy_words());
   words.add("SUITE", suite_words(), Paths::kFiles);
   words.add("IMPL", joined({{"none", "no baseline"}}, implementations));
-  words.add("CANDIDATE", implementations, Paths::kFiles);
+  words.add("WHAT", implementations, Paths::kFiles);
   words.add("DEVICE", {{"auto", "the GPU, or a recording where there is none"},
                        {"recorded", "the recording that ships with fatune"},
                        {"cuda:0", "the first GPU"},

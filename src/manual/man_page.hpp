@@ -13,8 +13,8 @@ namespace fatune {
 /// What every page says beside its command.
 struct ManFacts {
   using Entry = std::pair<std::string, std::string>;  ///< a term and its meaning
-  std::string version;
-  std::vector<Entry> exit_codes, environment, files;
+  std::string version{};
+  std::vector<Entry> exit_codes{}, environment{}, files{};
 };
 
 /// `text` so that troff prints it as it is: backslashes, hyphens, and lines that begin like a

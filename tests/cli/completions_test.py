@@ -146,7 +146,7 @@ class Zsh(Folder):
         (self.folder / "_fatune").write_text(script("zsh"))
 
     def complete(self, line):
-        """Types the line and a tab into an interactive zsh, and reads what it lists or completes."""
+        """Types the line and a tab into an interactive zsh, and reads what it lists or fills in."""
         master, slave = os.openpty()
         env = dict(os.environ, HOME=str(self.folder), ZDOTDIR=str(self.folder), TERM="vt100", PS1="> ", COLUMNS="500",
                    PATH=f"{pathlib.Path(FATUNE).parent}:{os.environ['PATH']}")
@@ -158,13 +158,13 @@ class Zsh(Folder):
                      "autoload -Uz compinit; compinit -u -d $PWD/dump; zstyle ':completion:*' menu no; PS1=; print RE''ADY\n")
             os.write(master, setup.encode())
             self.read_until(master, "READY")
-            os.write(master, line.encode() + b"\t\t")
+            os.write(master, line.encode() + b"\t")
             text = self.read_until(master, None)
         finally:
             shell.kill()
             shell.wait()
             os.close(master)
-        plain = re.sub(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>()][A-Z0-9]?)", " ", text)
+        plain = re.sub(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>()][A-Z0-9]?)", " ", text.replace("\0", ""))
         return re.split(r"[\s\r\x07]+", plain)
 
     def read_until(self, master, word):

@@ -37,7 +37,7 @@ class Doctor(unittest.TestCase):
         rows, answer = self.gpu("quiet")
         self.assertEqual(rows, [("ok", QUIET)])
         device = [row["found"] for row in answer["checks"] if row["what"] == "cuda:0"]
-        self.assertEqual(device, ["NVIDIA Fake, sm_90, 132 multiprocessors, 140 GiB"])
+        self.assertEqual(device, ["NVIDIA Fake, sm_90, 132 multiprocessors, 140.0 GiB"])
 
     def test_each_disturbance_has_its_row_and_remedy(self):
         for state, found in [

@@ -58,8 +58,13 @@ class Guides(unittest.TestCase):
             self.assertIn(message, out)
 
     def test_a_transcript_shows_commands_and_output(self):
-        _, out = run(block("<!-- run -->", "echo hello"), "--transcript")
-        self.assertEqual(out, "$ echo hello\nhello\n(exit 0)\n\nguide.md: 1 blocks\n")
+        _, out = run(block("<!-- run -->", "echo hello\necho 'you there'"), "--transcript")
+        self.assertEqual(out, "$ echo hello\nhello\n$ echo 'you there'\nyou there\n(exit 0)\n\nguide.md: 1 blocks\n")
+
+    def test_a_command_of_several_lines_stays_whole(self):
+        code, out = run(block("<!-- run -->", "if true; then\n  echo hello\nfi"), "--transcript")
+        self.assertEqual(code, 0)
+        self.assertIn("fi\n\nhello\n", out)
 
     def test_another_shell(self):
         self.assertEqual(run(block("<!-- run -->", "anything"), "--", "cat")[0], 0)

@@ -39,7 +39,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char*, void** device) {
   return *device = device, kSuccess;
 }
 int nvmlDeviceGetClockInfo(void*, int, unsigned* mhz) {
-  return answer(mhz, is("slow") ? 990 : is("working") ? 1980 : 345);
+  return answer(mhz, is("slow") ? 990 : is("working") || is("throttled") ? 1980 : 345);
 }
 int nvmlDeviceGetMaxClockInfo(void*, int, unsigned* mhz) { return answer(mhz, 1980); }
 int nvmlDeviceGetTemperature(void*, int, unsigned* celsius) {

@@ -1,6 +1,8 @@
 // doctor_gpu_test.cpp - GPUs as they may be found, to findings.
 #include "cli/doctor_gpu.hpp"
 
+#include <algorithm>
+
 #include <catch2/catch_test_macros.hpp>
 
 namespace fatune::cli {
@@ -17,13 +19,19 @@ gpu::DeviceFacts h200() {
   return facts;
 }
 
+gpu::Reading reading(int clock_mhz, int celsius, std::uint64_t reasons, int busy_percent) {
+  gpu::Reading reading;
+  reading.sm_clock_mhz = clock_mhz;
+  reading.temperature_c = celsius;
+  reading.throttle_reasons = reasons;
+  reading.busy_percent = busy_percent;
+  return reading;
+}
+
 /// One quiet GPU.
 GpuWatch quiet() {
   GpuWatch watch;
-  watch.readings = {{.sm_clock_mhz = 345,
-                     .temperature_c = 31,
-                     .throttle_reasons = std::uint64_t{1},
-                     .busy_percent = 0}};
+  watch.readings = {reading(345, 31, 0x1, 0)};
   watch.max_sm_clock_mhz = 1980;
   watch.memory_used_bytes = std::uint64_t{600} << 20;
   watch.persistence = true;
@@ -43,17 +51,14 @@ TEST_CASE("a quiet GPU is told in three lines") {
   CHECK(text_of(quiet()) ==
         "GPU\n"
         "  ok       NVIDIA driver: 580.159.04, runs programs of CUDA 13.0 and older\n"
-        "  ok       cuda:0: NVIDIA H200, sm_90, 132 multiprocessors, 140 GiB\n"
+        "  ok       cuda:0: NVIDIA H200, sm_90, 132 multiprocessors, 140.0 GiB\n"
         "  ok       cuda:0 state: nobody else on it, no throttling, 345 of 1980 MHz, 31 degrees C\n"
         "able to tune on a GPU\n");
 }
 
 TEST_CASE("a GPU that is busy, hot, throttled and shared is noisy four times") {
   GpuWatch watch = quiet();
-  watch.readings = {{.sm_clock_mhz = 1980,
-                     .temperature_c = 86,
-                     .throttle_reasons = std::uint64_t{0x40},
-                     .busy_percent = 97}};
+  watch.readings = {reading(1980, 86, 0x40, 97)};
   watch.mig = true;
   const Checks checks = gpu_checks(one(watch), {});
   CHECK(is_able(checks));

@@ -7,10 +7,7 @@ namespace fatune::cli {
 namespace {
 
 HostSystem debian() {
-  return {.distribution = "debian",
-          .driver = "580.159.04",
-          .data = "/home/me/.local/share/fatune",
-          .pip = true};
+  return {.distribution = "debian", .driver = "580.159.04", .data = "/me/data", .pip = true};
 }
 
 TEST_CASE("the distribution is the ID of os-release") {
@@ -23,7 +20,7 @@ TEST_CASE("libraries are those that the driver can load") {
   HostSystem host = debian();
   CHECK(cuda_major(host) == 13);
   CHECK(cudnn_line(host) ==
-        "python3 -m pip install --no-deps --target /home/me/.local/share/fatune/cuda "
+        "python3 -m pip install --no-deps --target /me/data/cuda "
         "nvidia-cudnn-cu13 nvidia-cublas");
   host.driver = "535.104.05";
   CHECK(cuda_major(host) == 12);
@@ -60,8 +57,7 @@ TEST_CASE("tools and PyTorch") {
   HostSystem host = debian();
   CHECK(tool_line("compute-sanitizer", host).find(" cuda-sanitizer-13-0 ") != std::string::npos);
   CHECK(tool_line("cuobjdump", host).find(" cuda-cuobjdump-13-0 ") != std::string::npos);
-  CHECK(torch_line(host).find("python3 -m venv /home/me/.local/share/fatune/torch && ") !=
-        std::string::npos);
+  CHECK(torch_line(host).find("python3 -m venv /me/data/torch && ") != std::string::npos);
   CHECK(cublas_line(host).find("libcublas-13-0") != std::string::npos);
   host.distribution = "fedora";
   CHECK(tool_line("ncu", host) == "install a CUDA toolkit, which has it");
