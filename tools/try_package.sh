@@ -40,7 +40,7 @@ cp "$package" "$root/tmp/fatune.deb"
 chmod 644 "$root/tmp/fatune.deb"
 
 inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"; }
-as_reader() { inside setpriv --reuid reader --regid reader --clear-groups env HOME=/reader "$@"; }
+as_reader() { inside setpriv --reuid reader --regid reader --clear-groups env HOME=/reader PIP_PROGRESS_BAR=off "$@"; }
 
 # Prints a command as it is typed, runs it as the reader, and shows what it says.
 show() {
@@ -69,11 +69,12 @@ echo "# Without a CUDA toolkit: the line that doctor prints"
 echo
 # Behind a proxy, pip needs the certificates that it has outside.
 [[ -z ${PIP_CERT:-} ]] || install -D -m 644 "$PIP_CERT" "$root/etc/ssl/certs/ca-certificates.crt"
-show "fatune inspect --kernel fa_mma --shape 4,8,512,64 --arch sm_90a --inert || echo \"exit code \$?\""
+compiles="fatune inspect --kernel fa_rows --shape 4,8,512,64 --arch sm_90a --inert || echo \"exit code \$?\""
+show "$compiles"
 line=$(as_reader fatune doctor | grep -m 1 -o 'python3 -m pip install .*nvidia-cuda-nvrtc.*' || true)
 show "$line"
 show "fatune doctor || echo \"exit code \$?\""
-show "fatune sweep --shape 4,8,512,64 --kernel fa_rows --compile-only --arch sm_90a"
+show "$compiles"
 
 echo "# docs/guide.md, word by word"
 echo

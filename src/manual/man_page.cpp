@@ -105,6 +105,14 @@ bool has_option(const CommandDoc& command, const OptionDoc& option) {
                      [&](const OptionDoc& other) { return other.flags == option.flags; });
 }
 
+/// "fatune finds kernels." as the rest of a line that begins with "fatune - ".
+std::string what_it_does(const CommandDoc& program) {
+  std::string text = program.summary;
+  if (text.starts_with(program.name + " ")) text.erase(0, program.name.size() + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 std::string page_of(const CommandDoc& program, const CommandDoc& command) {
   return program.name + "-" + command.name;
 }
@@ -127,7 +135,7 @@ std::string roff_text(std::string_view text) {
 }
 
 std::string program_page(const CommandDoc& program, const ManFacts& facts) {
-  std::string text = head(program.name, facts) + name_section(program.name, program.summary) +
+  std::string text = head(program.name, facts) + name_section(program.name, what_it_does(program)) +
                      section("SYNOPSIS") + bold(program.name) + " " + italic("COMMAND") + " [" +
                      italic("OPTIONS") + "]\n" + section("COMMANDS");
   std::vector<std::string> pages;

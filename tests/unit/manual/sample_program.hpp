@@ -25,7 +25,7 @@ inline CommandDoc sample_program() {
                     .summary = "List more",
                     .options = {help, {.argument = "COLOR", .value = "COLOR"}}}};
   return {.name = "toy",
-          .summary = "a toy",
+          .summary = "toy plays with you.",
           .options = {help},
           .commands = {find, list},
           .examples = {"toy find"}};
