@@ -199,8 +199,8 @@ const std::string& Nvrtc::version() const { return state_->version; }
 const std::string& Nvrtc::identity() const { return state_->identity; }
 const std::vector<int>& Nvrtc::archs() const { return state_->archs; }
 
-Program Nvrtc::compile(const CompileRequest& request) const {
-  Program program;
+CompilerOutput Nvrtc::compile(const CompileRequest& request) const {
+  CompilerOutput program;
   program.problem = unsupported_arch(request.arch, state_->version, state_->archs);
   if (!program.problem.empty()) return program;
   Input input{.name = request.source.path,

@@ -13,7 +13,7 @@
 namespace fatune {
 
 /// What one compilation gave.
-struct Program {
+struct CompilerOutput {
   bool ok = false;
   std::string problem;  ///< first error line, when not ok
   std::string log;
@@ -33,7 +33,7 @@ class Nvrtc {
   const std::string& identity() const;    ///< "nvrtc 13.0.88 CL-36424714"
   const std::vector<int>& archs() const;  ///< compute capabilities it compiles for: 75, 80, ...
 
-  Program compile(const CompileRequest& request) const;
+  CompilerOutput compile(const CompileRequest& request) const;
 
  private:
   struct State;

@@ -35,7 +35,7 @@ Greeting greet(const Result<Nvrtc>& nvrtc) {
 
 Compiled compile(const Nvrtc& nvrtc, const CompileRequest& request, std::string& cubin) {
   const auto start = std::chrono::steady_clock::now();
-  Program program = nvrtc.compile(request);
+  CompilerOutput program = nvrtc.compile(request);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   Compiled compiled;
   compiled.ok = program.ok;
