@@ -2,8 +2,9 @@
 # bootstrap.sh - installs what building fatune needs; says nothing and does nothing when all is there.
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
-#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, Python's jsonschema
+#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, Python's jsonschema
 #   tools/bootstrap.sh portable   the same as build, and muParser's source, which is linked statically
+#   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
 # either, the one line that installs them is printed and the exit code is 3. What the distribution has
@@ -179,7 +180,10 @@ install_cuda_wheels() {
 # ---- steps -------------------------------------------------------------------------------------
 
 step=${1:-build}
-case $step in build | test | portable) ;; *) say "usage: bootstrap.sh build|test|portable"; exit 2 ;; esac
+case $step in
+  build | test | portable | package) ;;
+  *) say "usage: bootstrap.sh build|test|portable|package"; exit 2 ;;
+esac
 
 if has_command apt-get; then
   want_build_packages
@@ -187,7 +191,14 @@ if has_command apt-get; then
     want_command python3 python3
     want_command clang-format-14 clang-format-14
     want_command pkg-config pkg-config
+    want_command zsh zsh
+    want_command fish fish
+    want_command mandoc mandoc
     python3 -c 'import jsonschema' 2>/dev/null || want_package python3-jsonschema
+  fi
+  if [[ $step == package ]]; then
+    want_command dpkg-shlibdeps dpkg-dev
+    want_command file file
   fi
   install_missing
 else

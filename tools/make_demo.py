@@ -5,6 +5,7 @@
     make_demo.py FATUNE docs/demo.svg --check    exit 1 when the picture is stale
 """
 import html
+import os
 import pathlib
 import re
 import subprocess
@@ -14,15 +15,54 @@ import tempfile
 COMMAND = ["sweep", "--shape", "4,8,512,64", "--device", "recorded"]
 COLUMNS, ROWS = 150, 34
 CHARACTER, LINE, MARGIN = 7.2, 17, 16
-GREEN = re.compile(r"^( ?1=? .*|.*best is .*|Gate: .*)$")
+PLAIN, FAINT = "#e6edf3", "#8b949e"
+# What each escape sequence of the program looks like on a dark terminal.
+STYLES = {"": f'fill="{PLAIN}"', "1": 'fill="#ffffff" font-weight="bold"', "2": f'fill="{FAINT}"', "31": 'fill="#ff7b72"',
+          "32": 'fill="#7ee787"', "33": 'fill="#e3b341"'}
+ESCAPE = re.compile(r"\x1b\[([0-9]*)m")
+
+
+def output_on_terminal(command):
+    """stdout of a command that writes to a terminal of its own, colours included."""
+    master, slave = os.openpty()
+    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=slave, env=dict(env, TERM="xterm")) as process:
+        os.close(slave)
+        text = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # the program has ended
+                break
+            if not part:
+                break
+            text += part
+    os.close(master)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit code {process.returncode}")
+    return text.decode().replace("\r\n", "\n")
+
+
+def pieces(line):
+    """A line as (style, text), cut to the picture's width."""
+    parts = ESCAPE.split(line)
+    result, room = [], COLUMNS
+    for style, text in zip(["", *parts[1::2]], parts[0::2]):
+        if len(text) > room:
+            text = text[: max(room - 1, 0)] + "…"
+        room -= len(text)
+        if text:
+            result.append(("" if style == "0" else style, text))
+        if text.endswith("…") and room <= 0:
+            break
+    return result
 
 
 def screen(fatune):
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([fatune, *COMMAND, "--out", folder + "/run", "-q"], capture_output=True, text=True, check=True)
-        text = done.stdout.replace(folder + "/run", "runs/demo")
-    lines = ["$ ./fatune " + " ".join(COMMAND[:3]), *re.sub(r"in [0-9.]+ s\b", "in a moment", text).splitlines()]
-    return [line if len(line) <= COLUMNS else line[: COLUMNS - 1] + "…" for line in lines]
+        text = output_on_terminal([fatune, *COMMAND, "--out", folder + "/run", "-q"]).replace(folder + "/run", "runs/demo")
+    text = re.sub(r"in [0-9.]+ s\b", "in a moment", text)
+    return ["\x1b[2m$ ./fatune " + " ".join(COMMAND[:3]) + "\x1b[0m", *text.splitlines()]
 
 
 def shorten(lines):
@@ -37,9 +77,9 @@ def svg(lines):
     width, height = int(COLUMNS * CHARACTER + 2 * MARGIN), len(lines) * LINE + 2 * MARGIN
     rows = []
     for number, line in enumerate(lines):
-        colour = "#7ee787" if GREEN.match(line) else "#8b949e" if line.startswith(("recorded", "-", "$")) else "#e6edf3"
         y = MARGIN + (number + 1) * LINE - 4
-        rows.append(f'<text x="{MARGIN}" y="{y}" fill="{colour}" xml:space="preserve">{html.escape(line)}</text>')
+        spans = "".join(f"<tspan {STYLES[style]}>{html.escape(text)}</tspan>" for style, text in pieces(line))
+        rows.append(f'<text x="{MARGIN}" y="{y}" xml:space="preserve">{spans}</text>')
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="ui-monospace, DejaVu Sans Mono, monospace" '
             f'font-size="12">\n<rect width="{width}" height="{height}" rx="8" fill="#0d1117"/>\n' + "\n".join(rows) + "\n</svg>\n")
 

@@ -21,14 +21,12 @@ struct State {
     plain.set_level(level);
     marked.set_level(level);
   }
-  // Colour only when stderr is a terminal.
-  static spdlog::sink_ptr make_sink() {
-    return std::make_shared<spdlog::sinks::stderr_color_sink_mt>(spdlog::color_mode::automatic);
-  }
 
+  using Sink = spdlog::sinks::stderr_color_sink_mt;
   std::mutex mutex;
-  spdlog::logger plain{"plain", make_sink()};
-  spdlog::logger marked{"marked", make_sink()};
+  std::shared_ptr<Sink> sink = std::make_shared<Sink>(spdlog::color_mode::never);
+  spdlog::logger plain{"plain", std::make_shared<Sink>(spdlog::color_mode::never)};
+  spdlog::logger marked{"marked", sink};
   void (*before)() = nullptr;
   void (*after)() = nullptr;
 };
@@ -47,6 +45,11 @@ void write(spdlog::logger& logger, spdlog::level::level_enum level, std::string_
 }
 
 }  // namespace
+
+void set_colour(Colour colour) {
+  state().sink->set_color_mode(colour == Colour::kAnsi ? spdlog::color_mode::always
+                                                       : spdlog::color_mode::never);
+}
 
 void set_level(Level level) {
   switch (level) {

@@ -7,6 +7,9 @@ namespace fatune::log {
 
 enum class Level { kQuiet, kWarn, kInfo, kDebug };
 
+enum class Colour { kNone, kAnsi };
+
+void set_colour(Colour colour);  ///< of the word "error" or "warning"; none unless told
 void set_level(Level level);
 /// Called around every message so that a live progress line is cleared first and drawn again after.
 void set_interlude(void (*before)(), void (*after)());

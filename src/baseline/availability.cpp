@@ -7,10 +7,12 @@
 
 #include "base/run_program.hpp"
 #include "base/text.hpp"
+#include "baseline/cublas_lt.hpp"
 #include "baseline/cudnn_library.hpp"
 #include "baseline/external.hpp"
 #include "baseline/external_description.hpp"
 #include "baseline/torch_process.hpp"
+#include "gpu/library.hpp"
 
 namespace fatune {
 namespace {
@@ -26,7 +28,14 @@ Availability missing(std::string impl, const std::string& message) {
 Availability cudnn(const OutsideOptions& options) {
   const auto library = open_cudnn_library(options.library_folders);
   if (!library) return missing("cudnn", library.error().message);
-  return {"cudnn", true, "cuDNN " + cudnn_version_text(library->version()), ""};
+  const std::string file = gpu::file_of(reinterpret_cast<const void*>(library->version));
+  return {"cudnn", true, "cuDNN " + cudnn_version_text(library->version()) + " (" + file + ")", ""};
+}
+
+Availability cublas() {
+  const auto found = find_cublas_lt();
+  if (!found) return missing("cublas", found.error().message);
+  return {"cublas", true, "cuBLAS " + *found, ""};
 }
 
 Availability torch(const OutsideOptions& options) {
@@ -51,7 +60,7 @@ Availability external(const std::string& name, const OutsideOptions& options) {
 }  // namespace
 
 std::vector<Availability> availability(const OutsideOptions& options) {
-  std::vector<Availability> all = {cudnn(options), torch(options)};
+  std::vector<Availability> all = {cudnn(options), cublas(), torch(options)};
   for (const std::string& name : external_names(options.external_folders))
     all.push_back(external(name, options));
   return all;

@@ -55,6 +55,11 @@ std::string status_text(const CublasLtFunctions& functions, int status) {
   return fmt::format("{} ({})", text == nullptr ? "unknown status" : text, status);
 }
 
+/// Major, minor and patch, as 130002 for 13.0.2.
+std::string version_text(std::size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
 Result<CublasLt> open() {
   FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
   CublasLt opened;
@@ -205,6 +210,13 @@ class CublasGemm : public BatchedGemm {
 };
 
 }  // namespace
+
+Result<std::string> find_cublas_lt() {
+  FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
+  FATUNE_TRY(const CublasLtFunctions functions, load_functions(library));
+  const auto file = gpu::file_of(reinterpret_cast<const void*>(functions.version));
+  return fmt::format("{} ({})", version_text(functions.version()), file);
+}
 
 Result<const CublasLt*> cublas_lt() {
   static const Result<CublasLt> opened = open();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/result.hpp"
 #include "baseline/cublas_lt_api.hpp"
@@ -20,6 +21,9 @@ inline constexpr int kGemmAlgorithms = 8;
 /// Hopper.
 inline constexpr std::size_t kGemmWorkspaceLimit = std::size_t{32} << 20;
 
+/// "13.0.2 (/usr/local/cuda/lib64/libcublasLt.so.13)", without a context; an environment error
+/// names every place tried.
+Result<std::string> find_cublas_lt();
 /// Opened at the first call, in the context that is current then; the answer stays.
 Result<const CublasLt*> cublas_lt();
 

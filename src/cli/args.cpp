@@ -34,9 +34,9 @@ void add_problem_options(CLI::App& command, ProblemArgs& args) {
       ->type_name("B,H,S,D");
   command
       .add_option("--suite", args.suite, "Named list of problems: mission, fa3, decode, or a file")
-      ->type_name("NAME");
+      ->type_name("SUITE");
   command.add_option("--dtype", args.dtype, "Element type: f16, bf16")
-      ->type_name("TYPE")
+      ->type_name("f16|bf16")
       ->capture_default_str();
   command.add_flag("--causal", args.causal, "Causal mask, aligned bottom-right");
   command.add_flag("--lse", args.lse, "Also write the log-sum-exp of each row, fp32");

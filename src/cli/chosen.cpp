@@ -77,7 +77,8 @@ Result<ChosenConfig> config_for(const std::vector<ChosenConfig>& saved, const Pr
 void add_choice_options(CLI::App& command, ChoiceArgs& args) {
   command.add_option("--config", args.config, "A best.json, or {\"kernel\":NAME,\"config\":{...}}")
       ->type_name("FILE");
-  command.add_option("--kernel", args.kernel, "A kernel, at its default config")->type_name("NAME");
+  command.add_option("--kernel", args.kernel, "A kernel, at its default config")
+      ->type_name("KERNEL");
   add_problem_options(command, args.problem);
 }
 

@@ -179,7 +179,7 @@ Runner setup_bench(CLI::App& command) {
   command
       .add_option("--impl", args->impls,
                   "Implementations beside a config, or alone: cudnn,torch:flash [naive]")
-      ->type_name("LIST");
+      ->type_name("IMPL,...");
   add_rounds_options(command, args->rounds);
   command.add_option("--out", args->out, "Write every row and round (fatune.bench/1)")
       ->type_name("FILE");

@@ -67,7 +67,7 @@ void print_result(const GateResult& result, const GateArgs& args, const Settings
   } else if (args.format == "md") {
     print(gate_markdown(result));
   } else {
-    print_with_notice(session, gate_report(result));
+    print_with_notice(session, gate_report(result, settings.paint));
   }
 }
 
@@ -98,13 +98,13 @@ void add_side_options(CLI::App& command, GateArgs& args) {
   command
       .add_option("--candidate", args.sides.candidate,
                   "A best.json or config file, a kernel, or an implementation")
-      ->type_name("X")
+      ->type_name("WHAT")
       ->required();
   command
       .add_option("--baseline", args.sides.baselines,
                   "What it must beat, each of them: implementations, kernels, files of `bench "
                   "--out`")
-      ->type_name("Y,...")
+      ->type_name("WHAT,...")
       ->required();
   add_problem_options(command, args.sides.problem);
 }
@@ -120,11 +120,11 @@ Runner setup_gate(CLI::App& command) {
       ->type_name("R")
       ->capture_default_str();
   command.add_option("--objective", args->objective, "What is compared: hot or cold latency")
-      ->type_name("NAME")
+      ->type_name("hot|cold")
       ->capture_default_str();
   add_rounds_options(command, args->rounds);
   command.add_option("--format", args->format, "text, or md for a pull request's comment")
-      ->type_name("NAME")
+      ->type_name("text|md")
       ->capture_default_str();
   command.add_option("--out", args->out, "Write the decision with all numbers (fatune.gate/1)")
       ->type_name("FILE");

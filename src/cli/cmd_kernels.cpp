@@ -207,7 +207,7 @@ Runner setup_kernels(CLI::App& command) {
   command.add_flag("--all", args->all, "Also the fixtures that misbehave on purpose");
   args->lint = command.add_subcommand(
       "lint", "Check manifests, templates, and that every parameter does something");
-  args->lint->add_option("NAME", args->names, "Kernels to check [all]");
+  args->lint->add_option("KERNEL", args->names, "Kernels to check [all]");
   args->lint->add_option("--arch", args->arch, "Architecture to compile for")
       ->type_name("sm_XX")
       ->capture_default_str();

@@ -150,7 +150,7 @@ Runner setup_replay(CLI::App& command) {
   command
       .add_option("--strategy", args->strategies,
                   "Strategies to score, comma-separated [all but exhaustive]")
-      ->type_name("NAME,...")
+      ->type_name("STRATEGY,...")
       ->delimiter(',');
   command.add_option("--repeats", args->repeats, "Runs of each strategy, each with its own seed")
       ->type_name("N")

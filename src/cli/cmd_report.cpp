@@ -132,11 +132,11 @@ Runner setup_report(CLI::App& command) {
   command
       .add_option("--format", args->format,
                   "text, md, csv; t4 (T4 results), kernel-tuner (a cache file it can simulate on)")
-      ->type_name("FORMAT")
+      ->type_name(join(std::vector<std::string>(kFormats.begin(), kFormats.end()), "|"))
       ->capture_default_str();
   command.add_option("--kernel", args->kernels, "Only these kernels, comma-separated")
       ->delimiter(',')
-      ->type_name("NAME");
+      ->type_name("KERNEL,...");
   command
       .add_option("--out", args->out,
                   "Write to this file; t4 and kernel-tuner of several problems: to this folder")

@@ -110,7 +110,7 @@ int print_result(const SweepResult& result, const std::string& notice, const Set
   if (settings.json) {
     print_json(best_json(result));
   } else {
-    print(sweep_report(result));
+    print(sweep_report(result, settings.paint));
     if (!notice.empty()) print(notice);
   }
   if (result.interrupted) {
@@ -194,9 +194,9 @@ void add_search_options(CLI::App& command, SweepArgs& args) {
   command
       .add_option("--kernel", args.kernels,
                   "Kernels to tune, comma-separated [those tuned by default]")
-      ->type_name("NAME");
+      ->type_name("KERNEL,...");
   command.add_option("--strategy", args.strategy, strategy_help())
-      ->type_name("NAME")
+      ->type_name("STRATEGY")
       ->capture_default_str();
   command.add_flag("--one-lever", args.one_lever,
                    "Each move changes exactly one parameter (evo, ga)");
@@ -208,12 +208,12 @@ void add_search_options(CLI::App& command, SweepArgs& args) {
   command
       .add_option("--objective", args.objective,
                   "hot or cold latency, or score: hot, then speed and use of the device")
-      ->type_name("NAME")
+      ->type_name("hot|cold|score")
       ->capture_default_str();
   command
       .add_option("--baselines", args.baselines,
                   "Implementations measured beside the winners; none for none")
-      ->type_name("LIST")
+      ->type_name("IMPL,...")
       ->capture_default_str();
   command.add_flag("--per-problem", args.per_problem,
                    "Each problem has its own config; so it is without the next two");

@@ -12,18 +12,21 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "cli/cmd_bench.hpp"
+#include "cli/cmd_completions.hpp"
 #include "cli/cmd_devices.hpp"
 #include "cli/cmd_doctor.hpp"
 #include "cli/cmd_export.hpp"
 #include "cli/cmd_gate.hpp"
 #include "cli/cmd_inspect.hpp"
 #include "cli/cmd_kernels.hpp"
+#include "cli/cmd_man.hpp"
 #include "cli/cmd_profile.hpp"
 #include "cli/cmd_replay.hpp"
 #include "cli/cmd_report.hpp"
 #include "cli/cmd_sweep.hpp"
 #include "cli/cmd_verify.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/settings.hpp"
 #include "compile/pool.hpp"
 #include "evaluate/device_evaluator.hpp"
 #include "evaluate/profile_run.hpp"
@@ -52,10 +55,18 @@ constexpr CommandInfo kCommands[] = {
     {"doctor", "Check whether this machine is able and quiet enough", setup_doctor},
 };
 
-constexpr const char* kFooter =
-    "First command:\n  fatune sweep --shape 4,8,512,64\n"
-    "Exit codes: 0 done, 1 the answer is no, 2 usage, 3 environment, 4 files, 5 device, 70 bug, "
-    "130 interrupted";
+/// Of use to packages and to those who set up a shell; left out of --help's list.
+constexpr CommandInfo kHiddenCommands[] = {
+    {"completions", "Print the script that completes fatune's words in a shell", setup_completions},
+    {"man", "Print a manual page, or write all of them", setup_man},
+};
+
+std::string footer() {
+  std::vector<std::string> codes;
+  for (const ExitCode& each : exit_codes())
+    codes.push_back(std::to_string(each.code) + " " + each.word);
+  return "First command:\n  fatune sweep --shape 4,8,512,64\nExit codes: " + join(codes, ", ");
+}
 
 /// The subcommand the parser stopped in, for "see fatune X --help".
 std::string help_hint(const CLI::App& app) {
@@ -68,7 +79,12 @@ std::optional<std::string> unknown_command(int argc, const char* const* argv) {
   if (argc < 2 || argv[1][0] == '-') return std::nullopt;
   std::vector<std::string> known;
   for (const CommandInfo& info : kCommands) known.emplace_back(info.name);
-  if (std::find(known.begin(), known.end(), argv[1]) != known.end()) return std::nullopt;
+  const auto named = [&](const CommandInfo& info) {
+    return argv[1] == std::string_view(info.name);
+  };
+  if (std::any_of(std::begin(kCommands), std::end(kCommands), named)) return std::nullopt;
+  if (std::any_of(std::begin(kHiddenCommands), std::end(kHiddenCommands), named))
+    return std::nullopt;
   const auto nearest = nearest_name(argv[1], known);
   return "there is no command '" + std::string(argv[1]) + "'" +
          (nearest ? "; did you mean " + *nearest + "?" : "; there are " + join(known, ", "));
@@ -114,12 +130,15 @@ int run_command(int argc, const char* const* argv) {
   CLI::App app(
       "fatune finds, proves and records the fastest attention kernel for your shape on your GPU.",
       "fatune");
+  set_log_colour();
   app.set_version_flag("--version", std::string("fatune ") + FATUNE_VERSION);
   app.require_subcommand(1);
-  app.footer(kFooter);
+  app.footer(footer());
   std::map<std::string, Runner> runners;
   for (const CommandInfo& info : kCommands)
     runners[info.name] = info.setup(*app.add_subcommand(info.name, info.summary));
+  for (const CommandInfo& info : kHiddenCommands)
+    runners[info.name] = info.setup(*app.add_subcommand(info.name, info.summary)->group(""));
   if (const auto wrong = unknown_command(argc, argv)) {
     log::error(*wrong + " (see fatune --help)");
     return kUsage;

@@ -4,6 +4,21 @@
 #include "base/log.hpp"
 
 namespace fatune::cli {
+namespace {
+
+constexpr ExitCode kCodes[] = {
+    {kDone, "done", "Done."},
+    {kAnswerIsNo, "the answer is no", "It ran, and the answer is no: a gate that does not pass."},
+    {kUsage, "usage", "An option or its value is wrong; the message names it."},
+    {kEnvironment, "environment", "Something is missing here: the driver, NVRTC, a library."},
+    {kFiles, "files", "A file cannot be read or written, or its contents are wrong."},
+    {kDevice, "device", "There is no GPU, or it failed."},
+    {kBug, "bug", "A bug in fatune."},
+    {kInterrupted, "interrupted", "Interrupted; the journal is intact, sweep --resume goes on."}};
+
+}  // namespace
+
+std::span<const ExitCode> exit_codes() { return kCodes; }
 
 int exit_code(ErrorKind kind) {
   switch (kind) {

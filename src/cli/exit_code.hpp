@@ -1,6 +1,8 @@
 // exit_code.hpp - turns an error's kind into the process's exit code.
 #pragma once
 
+#include <span>
+
 #include "base/result.hpp"
 
 namespace fatune::cli {
@@ -13,6 +15,14 @@ inline constexpr int kFiles = 4;
 inline constexpr int kDevice = 5;
 inline constexpr int kBug = 70;
 inline constexpr int kInterrupted = 130;
+
+struct ExitCode {
+  int code;
+  const char* word;     ///< "files"
+  const char* meaning;  ///< a sentence
+};
+/// All of them, in order.
+std::span<const ExitCode> exit_codes();
 
 int exit_code(ErrorKind kind);
 /// Logs the error and returns its exit code.

@@ -32,7 +32,7 @@ std::size_t terminal_columns() {
 LiveProgress::LiveProgress(const Settings& settings) : silent_(settings.quiet) {
   if (silent_) return;
   display().emplace(std::cerr, settings.live ? ProgressStyle::kLive : ProgressStyle::kPlain,
-                    terminal_columns);
+                    terminal_columns, settings.live_paint);
   log::set_interlude([] { display()->clear(); }, [] { display()->draw(); });
 }
 

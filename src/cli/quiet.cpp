@@ -17,7 +17,9 @@ constexpr std::chrono::milliseconds kBetween{50};
 constexpr int kWarmGpuCelsius =
     80;                            // chosen: data-centre GPUs begin to slow down some degrees above
 constexpr double kLowClock = 0.9;  // chosen: of the highest, under load
-constexpr double kBusyHost = 0.5;  // chosen: of the cores
+constexpr int kBusyPercent = 5;    // chosen: an idle GPU answers 0
+constexpr Bytes kDriversOwn(std::uint64_t{2} << 30);  // chosen: an idle H200 holds 0.6 GiB back
+constexpr double kBusyHost = 0.5;                     // chosen: of the cores
 
 struct Slowdown {
   std::uint64_t bits;
@@ -49,6 +51,22 @@ void add_processes(const GpuWatch& watch, std::vector<Noise>& noise) {
   noise.push_back({"others compute on it: " + join(names, ", "),
                    "end them, or choose another GPU with --device cuda:N; rounds that they disturb "
                    "widen every interval"});
+}
+
+/// In a container, processes of others are not listed; their work shows all the same.
+void add_unseen(const GpuWatch& watch, std::vector<Noise>& noise) {
+  if (!watch.processes.empty()) return;
+  int busy = 0;
+  for (const gpu::Reading& reading : watch.readings)
+    busy = std::max(busy, reading.busy_percent.value_or(0));
+  const std::uint64_t memory = watch.memory_used_bytes.value_or(0);
+  std::vector<std::string> signs;
+  if (busy >= kBusyPercent) signs.push_back("busy " + std::to_string(busy) + " % of the time");
+  if (memory > kDriversOwn.value) signs.push_back(describe(Bytes(memory)) + " in use");
+  if (signs.empty()) return;
+  noise.push_back({"others compute on it, not visible from here: " + join(signs, ", "),
+                   "end them, or choose another GPU with --device cuda:N; from within a container "
+                   "only the host's nvidia-smi names them"});
 }
 
 std::uint64_t reasons_seen(const GpuWatch& watch) {
@@ -100,6 +118,9 @@ GpuWatch watch_gpu(const gpu::Telemetry& telemetry) {
   watch.processes = telemetry.compute_processes();
   watch.max_sm_clock_mhz = telemetry.max_sm_clock_mhz();
   watch.mig = telemetry.mig_enabled().value_or(false);
+  watch.memory_used_bytes = telemetry.memory_used_bytes();
+  watch.persistence = telemetry.persistence();
+  watch.compute_mode = telemetry.compute_mode();
   for (int i = 0; i < kReadings; ++i) {
     if (i > 0) std::this_thread::sleep_for(kBetween);
     watch.readings.push_back(telemetry.read());
@@ -110,6 +131,7 @@ GpuWatch watch_gpu(const gpu::Telemetry& telemetry) {
 std::vector<Noise> gpu_noise(const GpuWatch& watch) {
   std::vector<Noise> noise;
   add_processes(watch, noise);
+  add_unseen(watch, noise);
   add_slowdowns(watch, noise);
   add_low_clock(watch, noise);
   if (const int celsius = hottest(watch); celsius >= kWarmGpuCelsius)
@@ -119,7 +141,25 @@ std::vector<Noise> gpu_noise(const GpuWatch& watch) {
         {"MIG is on: the GPU is shared in slices",
          "numbers hold for this slice only, and its neighbours share memory and power"});
   }
+  if (watch.watchdog) {
+    noise.push_back({"it drives a display: shared with the desktop, which also ends long kernels",
+                     "stop the desktop, or choose another GPU with --device cuda:N"});
+  }
   return noise;
+}
+
+std::vector<Noise> gpu_notes(const GpuWatch& watch) {
+  std::vector<Noise> notes;
+  if (watch.persistence && !*watch.persistence) {
+    notes.push_back({"persistence mode is off: the driver unloads between programs",
+                     "each command begins some seconds later; `nvidia-smi -pm 1` turns it on"});
+  }
+  if (watch.compute_mode == gpu::ComputeMode::kExclusive) {
+    notes.push_back({"set to one process at a time",
+                     "fatune's processes take turns, baselines in Python cannot; `nvidia-smi -c 0` "
+                     "shares it"});
+  }
+  return notes;
 }
 
 std::optional<Noise> host_noise(double load, unsigned cores) {

@@ -18,13 +18,20 @@ struct GpuWatch {
   std::vector<gpu::Reading> readings;
   std::vector<gpu::GpuProcess> processes;  ///< other than this one
   std::optional<int> max_sm_clock_mhz;
-  bool mig = false;  ///< shared in slices
+  bool mig = false;       ///< shared in slices
+  bool watchdog = false;  ///< it drives a display: the system ends long kernels
+  std::optional<std::uint64_t> memory_used_bytes;
+  std::optional<bool> persistence;
+  std::optional<gpu::ComputeMode> compute_mode;
 };
 /// Reads only; changes no setting.
 GpuWatch watch_gpu(const gpu::Telemetry& telemetry);
 
-/// Other processes, throttling, heat, clocks held low, slices. Empty: quiet.
+/// Other processes, seen or only felt, throttling, heat, clocks held low, slices, a display. Empty:
+/// quiet.
 std::vector<Noise> gpu_noise(const GpuWatch& watch);
+/// What makes no timing worse but is worth knowing: a driver that unloads, a GPU for one process.
+std::vector<Noise> gpu_notes(const GpuWatch& watch);
 /// A host with more work than half its cores compiles slowly and launches late.
 std::optional<Noise> host_noise(double load, unsigned cores);
 /// "345 of 1980 MHz, 31 degrees C".

@@ -3,19 +3,22 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <vector>
 
 #include "base/result.hpp"
 #include "cli/args.hpp"
 #include "gpu/library.hpp"
+#include "report/paint.hpp"
 
 namespace fatune::cli {
 
 struct Settings {
   bool json = false;
   bool quiet = false;
-  bool live = false;    ///< stderr is a terminal: a progress line may be redrawn
-  bool colour = false;  ///< stdout is a terminal and NO_COLOR is not set
+  bool live = false;  ///< stderr is a terminal: a progress line may be redrawn
+  Paint paint;        ///< of stdout: colours on a terminal, unless NO_COLOR is set or TERM is dumb
+  Paint live_paint;   ///< the same of stderr
   gpu::SearchPaths search;
   std::filesystem::path cache;
   std::vector<std::filesystem::path> kernel_dirs;
@@ -24,6 +27,17 @@ struct Settings {
   std::vector<std::filesystem::path> program_folders;  ///< PATH, split
 };
 
+struct EnvironmentVariable {
+  const char* name;
+  const char* meaning;
+};
+/// Those that are read, for the manual.
+std::span<const EnvironmentVariable> environment_variables();
+/// Where fatune's data may lie, whether or not they exist: the user's own first.
+std::vector<std::filesystem::path> data_folders();
+
+/// Messages have colours by the same rule; comes before the first of them.
+void set_log_colour();
 /// Also sets the log level.
 Result<Settings> resolve(const CommonArgs& args);
 

@@ -5,10 +5,9 @@
 
 namespace fatune::cli {
 std::vector<OptionalTool> optional_tools() {
-  return {
-      {"compute-sanitizer", "checks winners for races and bad accesses; part of the CUDA toolkit"},
-      {"ncu", "reads hardware counters; Nsight Compute, part of the CUDA toolkit"},
-      {"cuobjdump", "shows machine code; part of the CUDA toolkit"}};
+  return {{"compute-sanitizer", "checks winners for races and bad accesses (sweep --sanitize)"},
+          {"ncu", "reads hardware counters (profile)"},
+          {"cuobjdump", "shows machine code (inspect --census)"}};
 }
 
 std::optional<std::filesystem::path> find_tool(const std::string& name, const Settings& settings) {

@@ -12,7 +12,7 @@ namespace fatune::cli {
 
 struct OptionalTool {
   std::string name;
-  std::string remedy;  ///< what it would give, and where it comes from
+  std::string purpose;  ///< "checks winners for races"
 };
 std::vector<OptionalTool> optional_tools();
 /// On PATH, or in bin/ of a CUDA folder.

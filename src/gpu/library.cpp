@@ -120,6 +120,12 @@ Result<Library> Library::open(const std::vector<std::string>& names,
   return library;
 }
 
+std::string file_of(const void* function) {
+  Dl_info info{};
+  const bool known = dladdr(function, &info) != 0 && info.dli_fname != nullptr;
+  return known ? info.dli_fname : "";
+}
+
 void* Library::symbol(const char* name) const {
   return handle_ == nullptr ? nullptr : dlsym(handle_, name);
 }

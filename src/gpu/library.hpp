@@ -52,6 +52,9 @@ class Library {
   std::string path_;
 };
 
+/// The file that a loaded library's function came from; empty when the loader does not tell.
+std::string file_of(const void* function);
+
 /// Fills a table of functions from a library, and notes which the library lacks.
 class SymbolLoader {
  public:

@@ -25,6 +25,17 @@ struct NvmlProcess {
   unsigned gpu_instance, compute_instance;
 };
 
+/// nvmlUtilization_t.
+struct NvmlUtilization {
+  unsigned gpu, memory;
+};
+/// nvmlMemory_t.
+struct NvmlMemory {
+  unsigned long long total, free, used;
+};
+constexpr unsigned kComputeModeDefault = 0;
+constexpr unsigned kComputeModeProhibited = 2;
+
 struct Nvml {
   NvmlResult (*init)();
   NvmlResult (*shutdown)();
@@ -37,6 +48,10 @@ struct Nvml {
   NvmlResult (*power_limit)(NvmlDevice, unsigned*);
   NvmlResult (*reasons)(NvmlDevice, unsigned long long*);
   NvmlResult (*processes)(NvmlDevice, unsigned*, NvmlProcess*);
+  NvmlResult (*utilization)(NvmlDevice, NvmlUtilization*);
+  NvmlResult (*memory)(NvmlDevice, NvmlMemory*);
+  NvmlResult (*persistence)(NvmlDevice, unsigned*);
+  NvmlResult (*compute_mode)(NvmlDevice, unsigned*);
   NvmlResult (*mig_mode)(NvmlDevice, unsigned*, unsigned*);
   NvmlResult (*driver_version)(char*, unsigned);
 };
@@ -66,6 +81,10 @@ Nvml load_functions(const Library& library) {
        {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
   load(library, nvml.processes,
        {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"});
+  load(library, nvml.utilization, {"nvmlDeviceGetUtilizationRates"});
+  load(library, nvml.memory, {"nvmlDeviceGetMemoryInfo"});
+  load(library, nvml.persistence, {"nvmlDeviceGetPersistenceMode"});
+  load(library, nvml.compute_mode, {"nvmlDeviceGetComputeMode"});
   load(library, nvml.mig_mode, {"nvmlDeviceGetMigMode"});
   load(library, nvml.driver_version, {"nvmlSystemGetDriverVersion"});
   return nvml;
@@ -146,6 +165,9 @@ Reading Telemetry::read() const {
   reading.temperature_c = ask_int(nvml.temperature, device, kTemperatureGpu);
   reading.power_w = ask_watts(nvml.power, device);
   reading.throttle_reasons = ask<unsigned long long>(nvml.reasons, device);
+  if (NvmlUtilization rates{};
+      nvml.utilization != nullptr && nvml.utilization(device, &rates) == kNvmlSuccess)
+    reading.busy_percent = static_cast<int>(rates.gpu);
   return reading;
 }
 
@@ -178,6 +200,27 @@ std::optional<bool> Telemetry::mig_enabled() const {
   unsigned pending = 0;
   const NvmlResult code = state_->nvml.mig_mode(state_->device, &current, &pending);
   return code == kNvmlSuccess ? std::optional(current == 1) : std::nullopt;
+}
+
+std::optional<bool> Telemetry::persistence() const {
+  if (!state_) return std::nullopt;
+  const auto value = ask<unsigned>(state_->nvml.persistence, state_->device);
+  return value ? std::optional(*value == 1) : std::nullopt;
+}
+
+std::optional<ComputeMode> Telemetry::compute_mode() const {
+  if (!state_) return std::nullopt;
+  const auto value = ask<unsigned>(state_->nvml.compute_mode, state_->device);
+  if (!value) return std::nullopt;
+  if (*value == kComputeModeDefault) return ComputeMode::kShared;
+  return *value == kComputeModeProhibited ? ComputeMode::kProhibited : ComputeMode::kExclusive;
+}
+
+std::optional<std::uint64_t> Telemetry::memory_used_bytes() const {
+  if (!state_ || state_->nvml.memory == nullptr) return std::nullopt;
+  NvmlMemory memory{};
+  const NvmlResult code = state_->nvml.memory(state_->device, &memory);
+  return code == kNvmlSuccess ? std::optional<std::uint64_t>(memory.used) : std::nullopt;
 }
 
 std::vector<GpuProcess> Telemetry::compute_processes() const {

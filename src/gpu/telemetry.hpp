@@ -14,8 +14,12 @@ struct Reading {
   std::optional<int> sm_clock_mhz, memory_clock_mhz;
   std::optional<int> temperature_c;
   std::optional<double> power_w;
+  std::optional<int> busy_percent;  ///< of the last second or less, any kernel ran on it
   std::optional<std::uint64_t> throttle_reasons;  ///< NVML's clocks-event bits
 };
+
+/// Who may compute on a GPU, as its administrator set it.
+enum class ComputeMode { kShared, kExclusive, kProhibited };
 
 struct GpuProcess {
   unsigned pid = 0;
@@ -44,6 +48,10 @@ class Telemetry {
   std::optional<double> power_limit_w() const;
   std::optional<std::string> driver_version() const;  ///< "580.159.04"
   std::optional<bool> mig_enabled() const;
+  std::optional<bool> persistence() const;  ///< the driver stays loaded between programs
+  std::optional<ComputeMode> compute_mode() const;
+  std::optional<std::uint64_t> memory_used_bytes()
+      const;  ///< by anybody, the driver's own included
   std::vector<GpuProcess> compute_processes() const;
 
  private:

@@ -55,7 +55,7 @@ std::string candidate_line(const GateProblem& problem, const GateResult& result)
          interval_cell(timing) + "\n";
 }
 
-std::string problem_text(const GateProblem& problem, const GateResult& result) {
+std::string problem_text(const GateProblem& problem, const GateResult& result, const Paint& paint) {
   std::string text = candidate_line(problem, result);
   Table table({{"baseline"},
                {result.objective + " us", Align::kRight},
@@ -70,7 +70,8 @@ std::string problem_text(const GateProblem& problem, const GateResult& result) {
     const auto& timing = objective_timing(row.baseline, result.objective);
     table.add({baseline_cell(row), median_cell(timing), interval_cell(timing), ratio_cell(row),
                ratio_interval_cell(row), comparison_cell(row),
-               row.verdict.empty() ? "-" : row.verdict, pass_cell(row.passed)});
+               row.verdict.empty() ? "-" : row.verdict,
+               paint(row.passed ? Tone::kGood : Tone::kBad, pass_cell(row.passed))});
     if (!row.ratio) reasons += row.reason + "\n";
   }
   if (!table.empty()) text += table.text();
@@ -94,11 +95,14 @@ std::string means_text(const GateResult& result) {
 
 }  // namespace
 
-std::string gate_report(const GateResult& result) {
+std::string gate_report(const GateResult& result, const Paint& paint) {
   std::string text;
-  for (const GateProblem& problem : result.problems) text += problem_text(problem, result) + "\n";
+  for (const GateProblem& problem : result.problems)
+    text += problem_text(problem, result, paint) + "\n";
   if (result.problems.size() > 1) text += means_text(result);
-  return text + "Gate: " + (result.passed ? "pass" : "fail") + " (" + limit_text(result) + ")\n";
+  const std::string decision =
+      result.passed ? paint(Tone::kGood, "pass") : paint(Tone::kBad, "fail");
+  return text + "Gate: " + decision + " (" + limit_text(result) + ")\n";
 }
 
 std::string gate_markdown(const GateResult& result) {

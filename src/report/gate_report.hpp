@@ -4,11 +4,12 @@
 #include <string>
 
 #include "journal/gate_result.hpp"
+#include "report/paint.hpp"
 
 namespace fatune {
 
 /// A table for each problem, the reasons behind what could not be compared, and the decision.
-std::string gate_report(const GateResult& result);
+std::string gate_report(const GateResult& result, const Paint& paint = {});
 /// One Markdown table over all problems, with the decision as its title.
 std::string gate_markdown(const GateResult& result);
 

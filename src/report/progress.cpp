@@ -59,29 +59,33 @@ std::string describe_counts(const SweepProgress& progress) {
 
 std::string sparkline(const std::vector<double>& values, std::size_t width) {
   if (values.empty() || width == 0) return "";
-  const std::size_t first = values.size() > width ? values.size() - width : 0;
-  const auto [low, high] =
-      std::minmax_element(values.begin() + static_cast<std::ptrdiff_t>(first), values.end());
+  const std::size_t bars = std::min(width, values.size());
+  std::vector<double> heights;
+  for (std::size_t bar = 1; bar <= bars; ++bar)
+    heights.push_back(std::log(values[bar * values.size() / bars - 1]));
+  const auto [low, high] = std::minmax_element(heights.begin(), heights.end());
   std::string text;
-  for (std::size_t i = first; i < values.size(); ++i) {
-    const double share = *high > *low ? (values[i] - *low) / (*high - *low) : 0.0;
+  for (const double height : heights) {
+    const double share = *high > *low ? (height - *low) / (*high - *low) : 0.0;
     text += kBars[static_cast<std::size_t>(std::lround(share * 7))];
   }
   return text;
 }
 
-std::string live_lines(const SweepProgress& progress, std::size_t columns) {
+std::string live_lines(const SweepProgress& progress, std::size_t columns, const Paint& paint) {
   std::string first = describe_place(progress) + " · " + describe_counts(progress);
   const std::string outcomes = describe_outcomes(progress);
   if (!outcomes.empty()) first += " · " + outcomes;
   first += " · " + describe(Seconds(progress.elapsed_s));
   if (progress.left_s) first += ", about " + describe(Seconds(*progress.left_s)) + " left";
-  std::string second = "  ";
   const std::string spark = sparkline(progress.best_history_us, kSparkWidth);
-  if (!spark.empty()) second += spark + " ";
-  second += describe_best(progress);
+  std::string second = (spark.empty() ? "" : spark + " ") + describe_best(progress);
   if (!progress.activity.empty()) second += " · " + progress.activity;
-  return cut(first, columns) + "\n" + cut(second, columns);
+  second = cut(second, columns > 2 ? columns - 2 : 0);
+  // Colours have no width: they come after the cut, and only around what is left whole.
+  if (!spark.empty() && second.starts_with(spark + " "))
+    second = paint(Tone::kGood, spark) + second.substr(spark.size());
+  return cut(first, columns) + "\n  " + second;
 }
 
 std::string plain_line(const SweepProgress& progress) {
@@ -94,8 +98,8 @@ std::string plain_line(const SweepProgress& progress) {
 }
 
 ProgressDisplay::ProgressDisplay(std::ostream& out, ProgressStyle style,
-                                 std::function<std::size_t()> columns)
-    : out_(out), style_(style), columns_(std::move(columns)) {}
+                                 std::function<std::size_t()> columns, const Paint& paint)
+    : out_(out), style_(style), columns_(std::move(columns)), paint_(paint) {}
 
 bool ProgressDisplay::is_due(const SweepProgress& progress) const {
   const bool changed =
@@ -126,7 +130,7 @@ void ProgressDisplay::clear() {
 void ProgressDisplay::draw() {
   if (style_ != ProgressStyle::kLive || !any_ || on_screen_) return;
   const std::size_t columns = columns_();
-  out_ << live_lines(shown_, columns > 1 ? columns - 1 : 1);
+  out_ << live_lines(shown_, columns > 1 ? columns - 1 : 1, paint_);
   on_screen_ = true;
 }
 

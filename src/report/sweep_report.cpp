@@ -76,7 +76,16 @@ std::string compared_with(const ProblemResult& problem) {
   return first == problem.finals.end() ? "baseline" : first->impl;
 }
 
-std::string finalists(const ProblemResult& problem, const SweepResult& run) {
+/// The winner stands out, baselines step back.
+std::vector<std::string> painted(std::vector<std::string> cells, const std::string& place,
+                                 const Paint& paint) {
+  const bool first = place == "1" || place == "1=";
+  if (!first && place != "-") return cells;
+  for (std::string& cell : cells) cell = paint(first ? Tone::kGood : Tone::kFaint, cell);
+  return cells;
+}
+
+std::string finalists(const ProblemResult& problem, const SweepResult& run, const Paint& paint) {
   const std::string baseline = compared_with(problem);
   Table table({{"#", Align::kRight},
                {"implementation"},
@@ -97,8 +106,9 @@ std::string finalists(const ProblemResult& problem, const SweepResult& run) {
   for (std::size_t i = 0; i < problem.finals.size(); ++i) {
     const FinalRecord& record = problem.finals[i];
     const std::string cell = place_cell(record, problem.standings[i], place);
-    table.add(finalist_row(record, problem.standings[i], cell, baseline));
-    configs.add(config_row(record, cell));
+    const auto row = finalist_row(record, problem.standings[i], cell, baseline);
+    table.add(painted(row, cell, paint));
+    configs.add(painted(config_row(record, cell), cell, paint));
   }
   std::string text = "Finalists (final phase, interleaved rounds" + skip_mark(run) + ")\n";
   text += table.text();
@@ -162,9 +172,8 @@ std::string headline(const ProblemResult& problem, const SweepResult& run) {
           name(environment.limits.arch) + (environment.recorded ? ", recorded" : "") + "): ";
   const FinalRecord* best = problem.best();
   if (best == nullptr) {
-    if (!problem.finals.empty()) return text + "no candidate passed the final phase\n";
-    return text +
-           (run.interrupted ? "interrupted before the final phase\n" : "no correct candidate\n");
+    if (!problem.finals.empty()) return text + "no candidate passed the final phase";
+    return text + (run.interrupted ? "interrupted before the final phase" : "no correct candidate");
   }
   const auto& timing = objective_timing(*best, run.plan.objective);
   text += "best is " + best->impl;
@@ -177,13 +186,14 @@ std::string headline(const ProblemResult& problem, const SweepResult& run) {
     text += ", " + fixed(standing.to_baseline->value, kRatioDecimals) + "x " +
             problem.gate->baseline + ": " + standing.verdict;
   }
-  return text + skip_mark(run) + "\n";
+  return text + skip_mark(run);
 }
 
-std::string gate_line(const Gate& gate) {
+std::string gate_line(const Gate& gate, const Paint& paint) {
+  const std::string decision = gate.passed ? paint(Tone::kGood, "pass") : paint(Tone::kBad, "fail");
   return "Gate: " + fixed(gate.ratio.value, kRatioDecimals) + " " +
          interval_text(gate.ratio.low, gate.ratio.high, kRatioDecimals) + " of " + gate.baseline +
-         ", limit " + fixed(gate.threshold, 2) + ": " + (gate.passed ? "pass" : "fail") + "\n";
+         ", limit " + fixed(gate.threshold, 2) + ": " + decision + "\n";
 }
 
 /// Whom the problems of a suite share, and why others were turned down.
@@ -207,21 +217,22 @@ std::string choice_text(const SuiteChoice& choice) {
 
 }  // namespace
 
-std::string problem_report(const ProblemResult& problem, const SweepResult& run) {
-  std::string text = headline(problem, run);
-  if (!problem.finals.empty()) text += "\n" + finalists(problem, run);
+std::string problem_report(const ProblemResult& problem, const SweepResult& run,
+                           const Paint& paint) {
+  std::string text = paint(Tone::kStrong, headline(problem, run)) + "\n";
+  if (!problem.finals.empty()) text += "\n" + finalists(problem, run, paint);
   if (!problem.score_note.empty()) text += problem.score_note + "\n";
   text += "\n" + excluded(problem, run);
   text += "\n" + outcomes(problem, run);
-  if (problem.gate) text += "\n" + gate_line(*problem.gate);
+  if (problem.gate) text += "\n" + gate_line(*problem.gate, paint);
   return text;
 }
 
-std::string sweep_report(const SweepResult& result) {
+std::string sweep_report(const SweepResult& result, const Paint& paint) {
   std::string text;
   bool has_best = false;
   for (const ProblemResult& problem : result.problems) {
-    text += problem_report(problem, result) + "\n";
+    text += problem_report(problem, result, paint) + "\n";
     has_best = has_best || !problem.finals.empty();
   }
   if (result.choice && has_best) text += choice_text(*result.choice);

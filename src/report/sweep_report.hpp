@@ -4,14 +4,16 @@
 #include <string>
 
 #include "journal/sweep_result.hpp"
+#include "report/paint.hpp"
 
 namespace fatune {
 
 /// For each problem: headline, finalists with intervals, ratio to the baseline, what was ruled out
 /// and why; then the paths. Every table says so when correctness was not checked.
-std::string sweep_report(const SweepResult& result);
+std::string sweep_report(const SweepResult& result, const Paint& paint = {});
 
 /// One problem's part of it.
-std::string problem_report(const ProblemResult& problem, const SweepResult& run);
+std::string problem_report(const ProblemResult& problem, const SweepResult& run,
+                           const Paint& paint = {});
 
 }  // namespace fatune

@@ -44,6 +44,7 @@ COMMANDS = [
     f"profile --config config.json {SHAPE}",
     f"export --config config.json {SHAPE} --arch sm_90a --unverified --to cubin,json --name attention",
     f"export --config config.json {SHAPE} --arch sm_90a --unverified --to wisdom -o wisdom",
+    "doctor",
     f"replay {RECORDINGS}/convolution_a100.json {RECORDINGS}/hyperparameters_ga.json --repeats 2 --budget 40 --quiet",
 ]
 WRITTEN = ["run/best.json", "run/journal.jsonl", "bench.json", "suite-impl.json", "suite-config.json", "gate.json", "attention.json", "wisdom/index.json"]
@@ -101,7 +102,7 @@ def check_commands(checker, fatune):
         (here / "suite.json").write_text(json.dumps(SUITE))
         env = {"PATH": "/usr/bin:/bin", "HOME": folder, "XDG_CACHE_HOME": folder + "/cache", "LC_ALL": "C.UTF-8"}
         for command in COMMANDS:
-            device = [] if command.split()[0] in ("export", "replay") else ["--device", "recorded"]
+            device = [] if command.split()[0] in ("doctor", "export", "replay") else ["--device", "recorded"]
             line = [fatune, *command.split(), *device, "--json"]
             done = subprocess.run(line, cwd=here, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=240, check=False)

@@ -33,6 +33,7 @@ TEST_CASE("each implementation from elsewhere is found, or told what it lacks") 
   options.program_folders = {folder.path()};
   const auto without = availability(options);
   CHECK(without.front().impl == "cudnn");
+  CHECK(row(without, "cublas").found.starts_with("cuBLAS "));
   const Availability no_torch = row(without, "torch:*");
   CHECK_FALSE(no_torch.available);
   CHECK(no_torch.found == "there is no program no-such-python on PATH");

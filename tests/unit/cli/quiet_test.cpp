@@ -53,6 +53,36 @@ TEST_CASE("a low clock under load, heat and slices are noise") {
   CHECK(gpu_noise(sliced).size() == 1);
 }
 
+TEST_CASE("others that cannot be seen are felt") {
+  GpuWatch watch = seen(1980, 0);
+  watch.readings.front().busy_percent = 97;
+  watch.memory_used_bytes = std::uint64_t{12} << 30;
+  const auto noise = gpu_noise(watch);
+  REQUIRE(noise.size() == 1);
+  CHECK(noise.front().found ==
+        "others compute on it, not visible from here: busy 97 % of the time, 12.0 GiB in use");
+  watch.processes = {{.pid = 17, .memory_bytes = std::nullopt}};
+  CHECK(gpu_noise(watch).size() == 1);
+  CHECK(gpu_noise(watch).front().found == "others compute on it: process 17");
+}
+
+TEST_CASE("a driver's own memory and an idle second are no sign of others") {
+  GpuWatch watch = seen(345, 0x1);
+  watch.readings.front().busy_percent = 0;
+  watch.memory_used_bytes = std::uint64_t{600} << 20;
+  CHECK(gpu_noise(watch).empty());
+}
+
+TEST_CASE("a display disturbs; persistence and exclusiveness are notes") {
+  GpuWatch watch = seen(345, 0x1);
+  watch.watchdog = true;
+  watch.persistence = false;
+  watch.compute_mode = gpu::ComputeMode::kExclusive;
+  CHECK(gpu_noise(watch).size() == 1);
+  CHECK(gpu_notes(watch).size() == 2);
+  CHECK(gpu_notes(GpuWatch{}).empty());
+}
+
 TEST_CASE("a busy host is noise") {
   CHECK_FALSE(host_noise(3.9, 8));
   const auto noise = host_noise(4.1, 8);

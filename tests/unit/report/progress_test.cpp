@@ -47,10 +47,19 @@ TEST_CASE("before the first success there is no best and no shape") {
   CHECK(plain_line(progress) == "[2/3] p: search 0/5, no correct candidate yet, 0.0 s");
 }
 
-TEST_CASE("a sparkline shows the last values between its lowest and highest") {
+TEST_CASE("a sparkline shows the whole series between its lowest and highest") {
   CHECK(sparkline({}, 8).empty());
   CHECK(sparkline({5, 5}, 8) == "▁▁");
-  CHECK(sparkline({100, 8, 4, 1}, 3) == "█▄▁");
+  CHECK(sparkline({64, 16, 4, 1}, 4) == "█▆▃▁");
+  CHECK(sparkline({100, 100, 8, 8, 1, 1}, 3) == "█▄▁");
+  CHECK(sparkline({100, 100, 8, 8, 1, 1, 1, 1}, 1) == "▁");
+}
+
+TEST_CASE("colours are around the sparkline, and not where it was cut") {
+  const Paint paint(Colour::kAnsi);
+  CHECK(live_lines(sample(), 200, paint).find("\n  \x1b[32m█▅▅▁\x1b[0m best 9.81 us") !=
+        std::string::npos);
+  CHECK(live_lines(sample(), 5, paint).find('\x1b') == std::string::npos);
 }
 
 TEST_CASE("live lines are redrawn in place and removable") {

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Runs `fatune doctor` on GPUs that are not there: a driver and an NVML made for this test say how they are.
+
+    doctor_test.py --fatune PATH --fakes FOLDER
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FATUNE = FAKES = ""
+QUIET = "nobody else on it, no throttling, 345 of 1980 MHz, 31 degrees C"
+
+
+class Doctor(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def doctor(self, state, *options, **environment):
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LD_LIBRARY_PATH": FAKES, "FAKE_GPU": state,
+               "LC_ALL": "C.UTF-8", **environment}
+        return subprocess.run([FATUNE, "doctor", *options], env=env, capture_output=True, text=True, check=False, timeout=120)
+
+    def gpu(self, state):
+        """What is said of the GPU's state, and the whole answer."""
+        answer = json.loads(self.doctor(state, "--json").stdout)
+        rows = [row for row in answer["checks"] if row["what"] == "cuda:0 state"]
+        return [(row["health"], row["found"]) for row in rows], answer
+
+    def test_a_quiet_gpu(self):
+        rows, answer = self.gpu("quiet")
+        self.assertEqual(rows, [("ok", QUIET)])
+        device = [row["found"] for row in answer["checks"] if row["what"] == "cuda:0"]
+        self.assertEqual(device, ["NVIDIA Fake, sm_90, 132 multiprocessors, 140.0 GiB"])
+
+    def test_each_disturbance_has_its_row_and_remedy(self):
+        for state, found in [
+            ("shared", "others compute on it: process 4711 with 3.0 GiB"),
+            ("working", "others compute on it, not visible from here: busy 97 % of the time"),
+            ("full", "others compute on it, not visible from here: 12.0 GiB in use"),
+            ("hot", "88 degrees C"),
+            ("throttled", "slowed down: hw_thermal"),
+            ("slow", "clock at 990 of 1980 MHz while it works"),
+            ("mig", "MIG is on: the GPU is shared in slices"),
+        ]:
+            with self.subTest(state=state):
+                rows, answer = self.gpu(state)
+                self.assertIn(("noisy", found), rows)
+                self.assertFalse(answer["quiet"])
+                self.assertTrue(all(row["remedy"] for row in answer["checks"] if row["health"] != "ok"))
+
+    def test_everything_at_once(self):
+        rows, _ = self.gpu("shared hot throttled mig")
+        self.assertEqual([health for health, _ in rows], ["noisy"] * 4)
+
+    def test_notes_are_not_noise(self):
+        rows, _ = self.gpu("unloading exclusive")
+        self.assertEqual([health for health, _ in rows], ["ok", "note", "note"])
+
+    def test_a_gpu_that_nobody_may_use(self):
+        rows, answer = self.gpu("prohibited")
+        self.assertIn(("missing", "no program may compute on it"), rows)
+        self.assertFalse(answer["able"])
+        self.assertEqual(self.doctor("prohibited").returncode, 1)
+
+    def test_no_driver(self):
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("this machine has a driver")
+        done = self.doctor("", LD_LIBRARY_PATH="")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("  missing  NVIDIA driver: no NVIDIA driver was found", done.stdout)
+        self.assertIn("not able to tune on a GPU here", done.stdout)
+
+    def test_colours_only_on_a_terminal_that_has_them(self):
+        self.assertNotIn("\x1b", self.doctor("quiet").stdout)
+        for settings, wanted in [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]:
+            with self.subTest(settings=settings):
+                self.assertEqual("\x1b[32mok\x1b[0m" in self.on_terminal(settings), wanted)
+
+    def on_terminal(self, settings):
+        master, slave = os.openpty()
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LD_LIBRARY_PATH": FAKES, "TERM": "xterm", **settings}
+        with subprocess.Popen([FATUNE, "doctor"], env=env, stdin=subprocess.DEVNULL, stdout=slave,
+                              stderr=subprocess.DEVNULL) as process:
+            os.close(slave)
+            text = b""
+            while True:
+                try:
+                    part = os.read(master, 65536)
+                except OSError:  # the other side is closed
+                    break
+                if not part:
+                    break
+                text += part
+            process.wait()
+        os.close(master)
+        return text.decode()
+
+
+def main():
+    global FATUNE, FAKES
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", required=True)
+    parser.add_argument("--fakes", required=True)
+    args, rest = parser.parse_known_args()
+    FATUNE, FAKES = os.path.abspath(args.fatune), os.path.abspath(args.fakes)
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

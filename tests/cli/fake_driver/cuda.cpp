@@ -1,0 +1,89 @@
+// cuda.cpp - a libcuda.so.1 with one GPU that has facts and can do nothing; for doctor's test.
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+constexpr int kSuccess = 0;
+constexpr int kNotSupported = 801;
+
+/// CUdevice_attribute by its number; 0 for what nobody asks here.
+int attribute(int which) {
+  switch (which) {
+    case 75:  // compute capability, major
+      return 9;
+    case 16:  // multiprocessors
+      return 132;
+    case 97:  // shared memory a block may ask for
+      return 232448;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+int cuInit(unsigned) { return kSuccess; }
+int cuDriverGetVersion(int* version) { return *version = 13000, kSuccess; }
+int cuGetErrorName(int, const char** name) { return *name = "FAKE", kSuccess; }
+int cuGetErrorString(int, const char** text) { return *text = "a fake", kSuccess; }
+int cuDeviceGetCount(int* count) { return *count = 1, kSuccess; }
+int cuDeviceGet(int* device, int) { return *device = 0, kSuccess; }
+int cuDeviceGetName(char* name, int size, int) {
+  return std::snprintf(name, static_cast<std::size_t>(size), "NVIDIA Fake"), kSuccess;
+}
+int cuDeviceGetUuid_v2(char* uuid, int) { return std::memset(uuid, 7, 16), kSuccess; }
+int cuDeviceGetPCIBusId(char* id, int size, int) {
+  return std::snprintf(id, static_cast<std::size_t>(size), "0000:1B:00.0"), kSuccess;
+}
+int cuDeviceGetAttribute(int* value, int which, int) { return *value = attribute(which), kSuccess; }
+int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
+  return *bytes = std::size_t{140} << 30, kSuccess;
+}
+
+// The rest of what a driver must have; doctor calls none of them.
+#define FAKE(name) \
+  int name() { return kNotSupported; }
+FAKE(cuDevicePrimaryCtxRetain)
+FAKE(cuDevicePrimaryCtxRelease_v2)
+FAKE(cuCtxSetCurrent)
+FAKE(cuStreamCreate)
+FAKE(cuStreamDestroy_v2)
+FAKE(cuStreamQuery)
+FAKE(cuStreamSynchronize)
+FAKE(cuEventCreate)
+FAKE(cuEventDestroy_v2)
+FAKE(cuEventRecord)
+FAKE(cuEventQuery)
+FAKE(cuEventElapsedTime)
+FAKE(cuMemGetInfo_v2)
+FAKE(cuMemAlloc_v2)
+FAKE(cuMemFree_v2)
+FAKE(cuMemHostAlloc)
+FAKE(cuMemFreeHost)
+FAKE(cuMemcpyHtoDAsync_v2)
+FAKE(cuMemcpyDtoHAsync_v2)
+FAKE(cuMemcpyDtoDAsync_v2)
+FAKE(cuMemsetD8Async)
+FAKE(cuMemsetD32Async)
+FAKE(cuModuleLoadDataEx)
+FAKE(cuModuleUnload)
+FAKE(cuModuleGetFunction)
+FAKE(cuFuncGetAttribute)
+FAKE(cuFuncSetAttribute)
+FAKE(cuOccupancyMaxActiveBlocksPerMultiprocessor)
+FAKE(cuOccupancyMaxActiveClusters)
+FAKE(cuLaunchKernelEx)
+FAKE(cuStreamBeginCapture_v2)
+FAKE(cuStreamEndCapture)
+FAKE(cuGraphDestroy)
+FAKE(cuGraphInstantiateWithFlags)
+FAKE(cuGraphExecDestroy)
+FAKE(cuGraphUpload)
+FAKE(cuGraphLaunch)
+#undef FAKE
+
+}  // extern "C"
