@@ -3,7 +3,7 @@
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
 #   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, Python's jsonschema
-#   tools/bootstrap.sh portable   the same as build, and muParser's source, which is linked statically
+#   tools/bootstrap.sh portable   the same as build, and the sources of muParser and cpp-httplib, linked statically
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
 # either, the one line that installs them is printed and the exit code is 3. What the distribution has
@@ -55,8 +55,9 @@ want_build_packages() {
   want_command g++ g++
   want_command cmake cmake
   want_command ninja ninja-build
+  want_command pkg-config pkgconf
   local package
-  for package in libcli11-dev libeigen3-dev libfmt-dev libmuparser-dev libspdlog-dev libssl-dev \
+  for package in libcli11-dev libcpp-httplib-dev libeigen3-dev libfmt-dev libmuparser-dev libspdlog-dev libssl-dev \
                  nlohmann-json3-dev zlib1g-dev; do
     want_package "$package"
   done
@@ -119,22 +120,23 @@ ensure_catch2() {
   say "that failed (.deps/apt/log): CMake will fetch Catch2"
 }
 
-# muParser's source: distributions ship it as a shared library only.
-ensure_muparser_source() {
-  [[ -f $deps/muparser-source/CMakeLists.txt ]] && return 0
+# A library's source, where distributions ship no static one. $1: Debian's source package, $2: a file
+# in its root, $3: its name.
+ensure_source() {
+  [[ -f $deps/$1-source/$2 ]] && return 0
   local mirror release
   read -r mirror release <<<"$(distribution_mirror)" || true
-  [[ -n $mirror ]] || { say "no apt mirror known: CMake will fetch muParser"; return 0; }
-  say "unpacking muParser's source into .deps/"
+  [[ -n $mirror ]] || { say "no apt mirror known: CMake will fetch $3"; return 0; }
+  say "unpacking $3's source into .deps/"
   if private_apt_update "deb-src $mirror $release main universe" &&
-     (cd "$deps/apt" && rm -f muparser_*.orig.tar.* &&
-      private_apt apt-get source --download-only muparser >>log 2>&1 &&
-      rm -rf "$deps/muparser-source" && mkdir "$deps/muparser-source" &&
-      tar -xf muparser_*.orig.tar.* -C "$deps/muparser-source" --strip-components=1); then
+     (cd "$deps/apt" && rm -f "$1"_*.orig.tar.* &&
+      private_apt apt-get source --download-only "$1" >>log 2>&1 &&
+      rm -rf "$deps/$1-source" && mkdir "$deps/$1-source" &&
+      tar -xf "$1"_*.orig.tar.* -C "$deps/$1-source" --strip-components=1); then
     return 0
   fi
-  rm -rf "$deps/muparser-source"
-  say "that failed (.deps/apt/log): CMake will fetch muParser"
+  rm -rf "${deps:?}/$1-source"
+  say "that failed (.deps/apt/log): CMake will fetch $3"
 }
 
 # ---- CUDA --------------------------------------------------------------------------------------
@@ -198,5 +200,8 @@ check_cmake_version
 find_cuda || install_cuda_wheels
 if has_command apt-get; then
   [[ $step != test ]] || ensure_catch2
-  [[ $step != portable ]] || ensure_muparser_source
+  if [[ $step == portable ]]; then
+    ensure_source muparser CMakeLists.txt muParser
+    ensure_source cpp-httplib httplib.h cpp-httplib
+  fi
 fi
