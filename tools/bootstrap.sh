@@ -2,8 +2,8 @@
 # bootstrap.sh - installs what building fatune needs; says nothing and does nothing when all is there.
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
-#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, Python's jsonschema
-#   tools/bootstrap.sh portable   the same as build, and the sources of muParser and cpp-httplib, linked statically
+#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, Python's jsonschema, a Chromium
+#   tools/bootstrap.sh portable   the same as build, and the sources of muParser and cpp-httplib
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
 # either, the one line that installs them is printed and the exit code is 3. What the distribution has
@@ -57,14 +57,24 @@ want_build_packages() {
   want_command ninja ninja-build
   want_command pkg-config pkgconf
   local package
-  for package in libcli11-dev libcpp-httplib-dev libeigen3-dev libfmt-dev libmuparser-dev libspdlog-dev libssl-dev \
-                 nlohmann-json3-dev zlib1g-dev; do
+  for package in libcli11-dev libcpp-httplib-dev libeigen3-dev libfmt-dev libmuparser-dev \
+                 libspdlog-dev libssl-dev nlohmann-json3-dev zlib1g-dev; do
     want_package "$package"
   done
   if ! find_cuda; then
     want_command python3 python3
     python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
   fi
+}
+
+# The report's page is tested in it. Ubuntu has it as a snap only, which containers cannot run.
+want_browser() {
+  local name
+  for name in chromium chromium-browser google-chrome chrome; do
+    if has_command $name; then return 0; fi
+  done
+  if [[ $(sed -n 's/^ID=//p' /etc/os-release) == debian ]]; then missing+=(chromium)
+  else say "no Chromium here: the test of the report's page will be skipped"; fi
 }
 
 check_cmake_version() {
@@ -189,6 +199,7 @@ if has_command apt-get; then
     want_command python3 python3
     want_command clang-format-14 clang-format-14
     python3 -c 'import jsonschema' 2>/dev/null || want_package python3-jsonschema
+    want_browser
   fi
   install_missing
 else

@@ -10,8 +10,8 @@ namespace fatune::svg {
 std::string number(double value);
 /// Text between tags or in a quoted attribute.
 std::string escape(const std::string& text);
-/// Opens a picture of this size in pixels, with its ground painted. Classes: text, faint (fill), grid,
-/// axis (stroke); `style` adds others.
+/// Opens a picture of this size in pixels, with its ground painted. Classes: text, faint (fill),
+/// grid, axis (stroke); `style` adds others.
 std::string begin(double width, double height, const std::string& style = "");
 /// `rest`: more attributes, "class=\"text\"".
 std::string text_at(double x, double y, const std::string& rest, const std::string& text);

@@ -1,4 +1,5 @@
-// cmd_report.cpp - runs as text, Markdown, CSV, JSON, a web page, pictures, or files of other tuners.
+// cmd_report.cpp - runs as text, Markdown, CSV, JSON, a web page, pictures, or files of other
+// tuners.
 #include "cli/cmd_report.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@
 namespace fatune::cli {
 namespace {
 
-constexpr std::array<const char*, 7> kFormats = {"text", "md",  "csv",         "html",
+constexpr std::array<const char*, 7> kFormats = {"text", "md", "csv",         "html",
                                                  "svg",  "t4", "kernel-tuner"};
 
 struct ReportArgs {

@@ -14,7 +14,7 @@
 namespace fatune::cli {
 namespace {
 
-constexpr double kShown = 0.01;        // of the variance; less is noise of the fit
+constexpr double kShown = 0.01;  // of the variance; less is noise of the fit
 struct Row {
   std::string what;
   double share;

@@ -86,7 +86,8 @@ Result<std::optional<int>> parse_serve(const std::optional<std::string>& text) {
   if (text->empty()) return std::optional<int>(kLivePort);
   const auto port = parse_integer(*text);
   if (port && *port >= 0 && *port <= 65535) return std::optional<int>(static_cast<int>(*port));
-  return usage_error("--serve: '" + *text + "' is no port; give a number from 1 to 65535, or 0 for any "
+  return usage_error("--serve: '" + *text +
+                     "' is no port; give a number from 1 to 65535, or 0 for any "
                      "that is free");
 }
 

@@ -133,8 +133,8 @@ class Columns {
     columns_["registers"].push_back(used ? Json(used->registers) : Json());
     columns_["shared_bytes"].push_back(
         used ? Json(used->static_shared_bytes + used->dynamic_shared_bytes) : Json());
-    columns_["spill_bytes"].push_back(
-        used ? Json(used->spill_store_bytes + used->spill_load_bytes) : Json());
+    columns_["spill_bytes"].push_back(used ? Json(used->spill_store_bytes + used->spill_load_bytes)
+                                           : Json());
   }
   Json take() { return std::move(columns_); }
 

@@ -16,9 +16,9 @@ constexpr std::string_view kHtml = "src/page/html/";
 constexpr std::string_view kD3 = "third_party/d3/d3.min.js";
 constexpr std::string_view kD3Licence = "third_party/d3/LICENSE";
 /// In this order: each may use those before it.
-constexpr const char* kScripts[] = {"model.js",  "frame.js",    "bars.js",     "search.js",
-                                    "matter.js", "hardware.js", "overview.js", "table.js",
-                                    "page.js"};
+constexpr const char* kScripts[] = {"model.js",    "frame.js",  "bars.js",
+                                    "search.js",   "matter.js", "hardware.js",
+                                    "overview.js", "table.js",  "page.js"};
 
 std::string_view embedded_text(std::string_view path) {
   for (const EmbeddedFile& file : embedded_page_files()) {
@@ -105,12 +105,13 @@ std::string escape_script(std::string json) {
 }
 
 std::string page_html(const Json& data, const std::string& title, PageMode mode) {
-  return fill(part("page.html"), {{"{{title}}", escape_html(title)},
-                                  {"{{connect}}", mode == PageMode::kLive ? "'self'" : "'none'"},
-                                  {"{{style}}", std::string(part("style.css"))},
-                                  {"{{data}}", escape_script(dump(data))},
-                                  {"{{scripts}}", scripts(mode)},
-                                  {"{{licence}}", escape_html(std::string(embedded_text(kD3Licence)))}});
+  return fill(part("page.html"),
+              {{"{{title}}", escape_html(title)},
+               {"{{connect}}", mode == PageMode::kLive ? "'self'" : "'none'"},
+               {"{{style}}", std::string(part("style.css"))},
+               {"{{data}}", escape_script(dump(data))},
+               {"{{scripts}}", scripts(mode)},
+               {"{{licence}}", escape_html(std::string(embedded_text(kD3Licence)))}});
 }
 
 }  // namespace fatune

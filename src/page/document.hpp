@@ -12,8 +12,9 @@ enum class PageMode {
   kLive   ///< asks the server that it came from for newer data
 };
 
-/// Template, style, scripts, D3 and the data in one text. It loads nothing from elsewhere, and says so
-/// to the browser (Content-Security-Policy). Whatever the data's strings hold, they stay strings.
+/// Template, style, scripts, D3 and the data in one text. It loads nothing from elsewhere, and says
+/// so to the browser (Content-Security-Policy). Whatever the data's strings hold, they stay
+/// strings.
 std::string page_html(const Json& data, const std::string& title, PageMode mode);
 
 /// Text between tags or in a quoted attribute.

@@ -17,9 +17,9 @@ namespace fatune {
 namespace {
 
 constexpr const char* kAddress = "127.0.0.1";
-constexpr std::chrono::seconds kLinger{3};     // chosen: pages ask once a second
-constexpr std::chrono::seconds kWatching{3};   // a page that asked within this is still open
-constexpr std::chrono::milliseconds kStep{50};
+constexpr std::chrono::seconds kLinger{3};    // chosen: pages ask once a second
+constexpr std::chrono::seconds kWatching{3};  // a page that asked within this is still open
+constexpr std::chrono::milliseconds kStep{50}, kSoon{1};
 constexpr std::size_t kThreads = 4;  // a person and a few pages
 
 using Clock = std::chrono::steady_clock;
@@ -54,12 +54,15 @@ class LiveServer::Impl {
     port_ = port == 0 ? server_.bind_to_any_port(kAddress)
                       : (server_.bind_to_port(kAddress, port) ? port : -1);
     if (port_ < 0) {
-      return environment_error("--serve: port " + std::to_string(port) + " of " + kAddress +
-                               " is in use; name another with --serve PORT, or 0 for any that is free");
+      return environment_error(
+          "--serve: port " + std::to_string(port) + " of " + kAddress +
+          " is in use; name another with --serve PORT, or 0 for any that is free");
     }
     url_ = std::string("http://") + kAddress + ":" + std::to_string(port_) + "/";
     add_answers();
     thread_ = std::thread([this] { server_.listen_after_bind(); });
+    // A server that is stopped before it listens would never stop.
+    while (!server_.is_running()) std::this_thread::sleep_for(kSoon);
     return {};
   }
 
@@ -85,26 +88,27 @@ class LiveServer::Impl {
   }
 
   void add_answers() {
-    server_.set_pre_routing_handler([this](const httplib::Request& request,
-                                           httplib::Response& response) {
-      response.set_header("X-Content-Type-Options", "nosniff");
-      response.set_header("Referrer-Policy", "no-referrer");
-      response.set_header("Cache-Control", "no-cache");
-      if (!is_ours(request)) {
-        refuse(response, 403, "this page is at " + url_ + " only");
-      } else if (request.method != "GET" && request.method != "HEAD") {
-        response.set_header("Allow", "GET");
-        refuse(response, 405, "only GET is answered");
-      } else {
-        return httplib::Server::HandlerResponse::Unhandled;
-      }
-      return httplib::Server::HandlerResponse::Handled;
-    });
+    server_.set_pre_routing_handler(
+        [this](const httplib::Request& request, httplib::Response& response) {
+          response.set_header("X-Content-Type-Options", "nosniff");
+          response.set_header("Referrer-Policy", "no-referrer");
+          response.set_header("Cache-Control", "no-cache");
+          if (!is_ours(request)) {
+            refuse(response, 403, "this page is at " + url_ + " only");
+          } else if (request.method != "GET" && request.method != "HEAD") {
+            response.set_header("Allow", "GET");
+            refuse(response, 405, "only GET is answered");
+          } else {
+            return httplib::Server::HandlerResponse::Unhandled;
+          }
+          return httplib::Server::HandlerResponse::Handled;
+        });
     server_.Get("/", [this](const httplib::Request&, httplib::Response& response) {
       const LiveView::State state = view_.state();
       const auto data = parse_json(state.json, "the live page");
-      response.set_content(page_html(data ? *data : Json::object(), "fatune: sweep", PageMode::kLive),
-                           "text/html; charset=utf-8");
+      response.set_content(
+          page_html(data ? *data : Json::object(), "fatune: sweep", PageMode::kLive),
+          "text/html; charset=utf-8");
     });
     server_.Get("/data.json", [this](const httplib::Request& request, httplib::Response& response) {
       const LiveView::State state = view_.state();

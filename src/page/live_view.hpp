@@ -11,8 +11,8 @@
 
 namespace fatune {
 
-/// Safe to use from several threads. The journal is read again when it has grown, and at most once in
-/// kLeastPause, so that its size bounds what watching costs.
+/// Safe to use from several threads. The journal is read again when it has grown, and at most once
+/// in kLeastPause, so that its size bounds what watching costs.
 class LiveView {
  public:
   static constexpr std::chrono::milliseconds kLeastPause{800};  ///< chosen: pages ask once a second

@@ -16,8 +16,9 @@ enum class Depth {
   kQuick  ///< without what the parameters explain, which costs a second for thousands of candidates
 };
 
-/// Times are microseconds with at most five significant digits. Candidates are columns, in the order
-/// tried; a config is a row of positions in its kernel's lists of values, -1 where it lacks one.
+/// Times are microseconds with at most five significant digits. Candidates are columns, in the
+/// order tried; a config is a row of positions in its kernel's lists of values, -1 where it lacks
+/// one.
 Json page_json(std::span<const PageRun> runs, Depth depth);
 
 /// The part of it that says how far a running sweep is.

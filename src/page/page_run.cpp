@@ -55,7 +55,8 @@ void read_end(const Journal& journal, PageRun& run) {
 }
 
 PageProblem page_problem(const NamedProblem& named, const Journal& journal,
-                         std::vector<JournalGroup>& groups, const std::map<Problem, Json>& published) {
+                         std::vector<JournalGroup>& groups,
+                         const std::map<Problem, Json>& published) {
   PageProblem problem;
   problem.result.problem = named;
   for (JournalGroup& group : groups) {
@@ -68,7 +69,8 @@ PageProblem page_problem(const NamedProblem& named, const Journal& journal,
   }
   problem.result.finals = last_finals(journal, named.problem);
   const auto entry = published.find(named.problem);
-  if (entry != published.end() && settle_as_published(entry->second, problem.result)) return problem;
+  if (entry != published.end() && settle_as_published(entry->second, problem.result))
+    return problem;
   Scoring scoring;
   if (entry != published.end()) scoring.winner = published_winner(entry->second);
   settle_finals(problem.result, timed_objective(journal), journal.header.plan.seed, scoring);

@@ -27,8 +27,8 @@ struct PageRun {
   double seconds = 0;  ///< of the search, so far as the journal tells
 };
 
-/// A run's folder or a journal, plain or .gz. Order, ratios and intervals of the finals are those of the
-/// best.json beside the journal, if it lists them; else they are computed as a sweep does.
+/// A run's folder or a journal, plain or .gz. Order, ratios and intervals of the finals are those
+/// of the best.json beside the journal, if it lists them; else they are computed as a sweep does.
 Result<PageRun> load_page_run(const std::filesystem::path& path);
 
 /// The finals of several attempts: of each contestant the last.

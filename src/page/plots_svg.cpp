@@ -16,11 +16,13 @@ using svg::line_at, svg::number, svg::text_at;
 constexpr double kWidth = 760, kMargin = 16, kHead = 56, kFoot = 44;
 constexpr double kLabels = 190, kValues = 150, kRow = 26, kBar = 14;
 constexpr double kPlotHeight = 300, kAxis = 56;
-/// A bar longer than this many times the fastest baseline is cut, or the others could not be told apart.
+/// A bar longer than this many times the fastest baseline is cut, or the others could not be told
+/// apart.
 constexpr double kLongestBar = 3;
 constexpr double kHighestDot = 6;  // times the best; what is slower lies on the upper edge
-constexpr const char* kDots = ".dot { stroke-width: 3.4; stroke-linecap: round; fill: none }\n"
-                              ".best { stroke-width: 2; fill: none; stroke: #d55e00 }\n";
+constexpr const char* kDots =
+    ".dot { stroke-width: 3.4; stroke-linecap: round; fill: none }\n"
+    ".best { stroke-width: 2; fill: none; stroke: #d55e00 }\n";
 
 std::string objective_of(const JournalHeader& header) {
   return header.plan.objective == "cold" ? "cold" : "hot";
@@ -156,8 +158,8 @@ std::string legend(const PageProblem& problem) {
   double x = kWidth - kMargin;
   for (std::size_t kernel = problem.groups.size(); kernel-- > 0;) {
     const std::string& name = problem.groups[kernel].kernel;
-    text += text_at(x, 44, "text-anchor=\"end\" fill=\"" + std::string(svg::colour(kernel + 1)) + "\"",
-                    name);
+    text += text_at(
+        x, 44, "text-anchor=\"end\" fill=\"" + std::string(svg::colour(kernel + 1)) + "\"", name);
     x -= 8.0 * static_cast<double>(name.size()) + 14;
   }
   return text;
@@ -183,8 +185,9 @@ std::string convergence_svg(const PageProblem& problem, const JournalHeader& hea
   }
   line += "H" + number(frame.x(all.size()));
   std::string text = svg::begin(kWidth, kHead + kPlotHeight + kFoot, kDots);
-  text += head(title_of(problem, header), header.plan.strategy + ": best so far and every candidate, us " +
-                                               objective_of(header));
+  text +=
+      head(title_of(problem, header),
+           header.plan.strategy + ": best so far and every candidate, us " + objective_of(header));
   text += legend(problem) + frame.axes();
   for (std::size_t kernel = 0; kernel < dots.size(); ++kernel) {
     text += "<path class=\"dot\" stroke=\"" + std::string(svg::colour(kernel + 1)) + "\" d=\"" +

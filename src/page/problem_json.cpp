@@ -27,9 +27,8 @@ Json timing_json(const Timing& timing) {
 }
 
 Json ratio_json(const Ratio& ratio) {
-  return {{"value", rounded(ratio.value)},
-          {"low", rounded(ratio.low)},
-          {"high", rounded(ratio.high)}};
+  return {
+      {"value", rounded(ratio.value)}, {"low", rounded(ratio.low)}, {"high", rounded(ratio.high)}};
 }
 
 Json rounds_json(const std::vector<double>& rounds) {
@@ -65,11 +64,10 @@ void add_measurements(const FinalRecord& record, Json& object) {
 }
 
 Json final_json(const FinalRecord& record, const Standing& standing) {
-  Json object = {{"impl", record.impl},       {"role", record.role},
-                 {"kernel", record.kernel},   {"id", record.id},
-                 {"config", record.config},   {"outcome", name(record.outcome)},
-                 {"reason", record.reason},   {"detail", record.detail},
-                 {"external", record.external}};
+  Json object = {
+      {"impl", record.impl},     {"role", record.role},     {"kernel", record.kernel},
+      {"id", record.id},         {"config", record.config}, {"outcome", name(record.outcome)},
+      {"reason", record.reason}, {"detail", record.detail}, {"external", record.external}};
   add_measurements(record, object);
   if (standing.to_baseline) object["ratio"] = ratio_json(*standing.to_baseline);
   object["ties_with_best"] = standing.ties_with_best;
@@ -77,7 +75,8 @@ Json final_json(const FinalRecord& record, const Standing& standing) {
   return object;
 }
 
-/// The best's time over that of each baseline: medians alone, the interval that counts is the gate's.
+/// The best's time over that of each baseline: medians alone, the interval that counts is the
+/// gate's.
 void add_gains(const ProblemResult& result, const std::string& objective, Json& finals) {
   const FinalRecord* best = result.best();
   if (best == nullptr || !objective_timing(*best, objective)) return;
@@ -103,8 +102,9 @@ std::string without_numbers(const std::string& reason) {
   std::string text;
   for (std::size_t i = 0; i < reason.size(); ++i) {
     const auto digit = [&](std::size_t at) { return reason[at] >= '0' && reason[at] <= '9'; };
-    const bool inside_word = i > 0 && (std::isalpha(static_cast<unsigned char>(reason[i - 1])) != 0 ||
-                                       reason[i - 1] == '_');
+    const bool inside_word =
+        i > 0 &&
+        (std::isalpha(static_cast<unsigned char>(reason[i - 1])) != 0 || reason[i - 1] == '_');
     if (!digit(i) || inside_word) {
       text += reason[i];
       continue;
@@ -146,9 +146,8 @@ Json outcomes_json(const PageProblem& problem) {
   }
   Json list = Json::array();
   for (const auto& [outcome, reasons] : outcomes) {
-    list.push_back({{"outcome", name(outcome)},
-                    {"count", reasons.count},
-                    {"reasons", reasons_json(reasons)}});
+    list.push_back(
+        {{"outcome", name(outcome)}, {"count", reasons.count}, {"reasons", reasons_json(reasons)}});
   }
   return list;
 }

@@ -12,9 +12,9 @@ namespace fatune {
 /// By problem, the object of fatune.best/1; empty where there is no best.json that can be read.
 std::map<Problem, Json> published_beside(const std::filesystem::path& journal);
 
-/// Puts the finals in the order of `entry` and takes over their standings and the gate: the page then
-/// shows the numbers that were published, and no interval is computed twice. False, with nothing
-/// changed, when it does not list exactly these finals.
+/// Puts the finals in the order of `entry` and takes over their standings and the gate: the page
+/// then shows the numbers that were published, and no interval is computed twice. False, with
+/// nothing changed, when it does not list exactly these finals.
 bool settle_as_published(const Json& entry, ProblemResult& result);
 
 /// Id of the published best; empty if there is none.

@@ -149,8 +149,7 @@ std::string legend(const std::vector<std::string>& strategies, std::size_t acros
     const double y = kMargin + kTitle + kLegendLine * static_cast<double>(i / across) + 14;
     text +=
         i < strategies.size()
-            ? legend_entry(x, y, std::string("stroke=\"") + svg::colour(i) + "\"",
-                           strategies[i])
+            ? legend_entry(x, y, std::string("stroke=\"") + svg::colour(i) + "\"", strategies[i])
             : legend_entry(x, y, "class=\"control\" stroke-dasharray=\"5 3\"", "random");
   }
   return text;

@@ -106,9 +106,9 @@ PeakRates peak_rates(Dtype dtype, const Environment& environment) {
       fmt::format("{}-bit bus x {:.0f} transfers a clock x {} MHz", environment.memory_bus_bits,
                   kTransfersPerClock, environment.memory_clock_mhz);
   peak.cache_bytes = clocks * kL2BytesPerClock;
-  peak.cache_origin = fmt::format("{} SMs x {:.0f} bytes a clock x {} MHz",
-                                  environment.limits.sm_count, kL2BytesPerClock,
-                                  environment.max_sm_clock_mhz);
+  peak.cache_origin =
+      fmt::format("{} SMs x {:.0f} bytes a clock x {} MHz", environment.limits.sm_count,
+                  kL2BytesPerClock, environment.max_sm_clock_mhz);
   return peak;
 }
 
@@ -119,9 +119,9 @@ PhysicsFloor physics_floor(const Problem& problem, const Environment& environmen
   if (!floor.unknown.empty()) return floor;
   const double operations = 4 * static_cast<double>(problem.batch * problem.heads) *
                             visible_pairs(problem) * static_cast<double>(problem.head_dim);
-  const Floor arithmetic{Micros(operations / peak.flops),
-                         fmt::format("{:.3g} GFLOP at {:.0f} TFLOP/s", operations * 1e-9,
-                                     peak.flops * 1e-6)};
+  const Floor arithmetic{
+      Micros(operations / peak.flops),
+      fmt::format("{:.3g} GFLOP at {:.0f} TFLOP/s", operations * 1e-9, peak.flops * 1e-6)};
 
   const double bytes = bytes_read(problem);
   const double dram = peak.memory_bytes, cache = peak.cache_bytes;

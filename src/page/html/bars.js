@@ -28,13 +28,16 @@ function longestBar(rows, which) {
   return Math.min(d3.max(all), 3 * fastest);
 }
 
+const partOf = (value) => value < 0.095 ? percent(value, 1) : times(value);
+
 function drawBars(problem, key, plot, width) {
   const which = choices.get(key) ?? problem.finals.map((f) => ['hot', 'cold'].find((w) => measured(f, w))).find(Boolean);
   const rows = barRows(problem, which);
   const narrow = width < 560;
   const rowHeight = narrow ? 44 : 32, bar = 16, top = 4;
   const labels = narrow ? 0 : Math.min(230, d3.max(rows, (row) => textWidth(row.label, 13)) + 16);
-  const values = d3.max(rows, (row) => textWidth(us(row.final[which].us) + ' µs', 13)) + (narrow ? 10 : 150);
+  const gain = (final) => !narrow && final.best_over_this && which === choices.get('objective') ? `best takes ${partOf(final.best_over_this)} of it` : '';
+  const values = d3.max(rows, ({final}) => textWidth(us(final[which].us) + ' µs', 13) + textWidth(gain(final), 12)) + (narrow ? 14 : 30);
   const longest = longestBar(rows, which);
   const x = d3.scaleLinear([0, longest], [labels, Math.max(labels + 60, width - values)]);
   const height = top + rows.length * rowHeight + 8;
@@ -56,9 +59,7 @@ function drawBars(problem, key, plot, width) {
     }
     const value = g.append('text').attr('x', (cut ? end : Math.max(end, x(time.high ?? time.us))) + 8).attr('y', y + bar / 2).attr('dy', '0.33em');
     value.append('tspan').attr('class', final === best ? 'strong' : null).text(us(time.us) + ' µs');
-    if (!narrow && final.best_over_this && which === choices.get('objective')) {
-      value.append('tspan').attr('class', 'soft').attr('dx', 10).text(`best takes ${times(final.best_over_this)} of it`);
-    }
+    if (gain(final)) value.append('tspan').attr('class', 'soft').attr('dx', 10).text(gain(final));
     g.append('rect').attr('x', 0).attr('y', top + i * rowHeight).attr('width', width).attr('height', rowHeight).attr('fill', 'transparent').datum(final)
       .call((s) => hover(s, () => [label, `${us(time.us)} µs ${which}` + (time.low === null ? '' : `, 95 % interval ${us(time.low)} to ${us(time.high)}`),
         final.detail, finalConfig(final), final.external ? 'measured by a program of its own' : '']));
@@ -80,12 +81,19 @@ function barsFigure(problem, run) {
   });
 }
 
+/// Finalists near the best: beside a far slower one all others would be one line.
+function sampleRows(problem, which) {
+  const all = problem.finals.filter((f) => !isBaseline(f) && f[which + '_rounds']?.length);
+  const limit = 1.6 * d3.min(all, (f) => f[which].us);
+  return {near: all.filter((f) => f[which].us <= limit), far: all.filter((f) => f[which].us > limit)};
+}
+
 function drawSamples(problem, key, plot, width) {
   const which = choices.get(key) ?? 'hot';
-  const rows = problem.finals.filter((f) => !isBaseline(f) && f[which + '_rounds']?.length);
+  const rows = sampleRows(problem, which).near;
   const narrow = width < 560, rowHeight = 30, top = 6;
-  const label = (f, i) => `${i + 1}  ${f.kernel}${f.role === 'default' ? ' (default)' : ''}`;
-  const labels = narrow ? 96 : d3.max(rows, (f, i) => textWidth(label(f, i))) + 20;
+  const label = (f, i) => `${i + 1}  ` + (f.role !== 'default' ? f.kernel : narrow ? 'default config' : `${f.kernel} (default)`);
+  const labels = narrow ? 136 : d3.max(rows, (f, i) => textWidth(label(f, i))) + 20;
   const all = rows.flatMap((f) => f[which + '_rounds']).sort(d3.ascending);
   const low = all[0], high = Math.max(d3.quantile(all, 0.995), d3.max(rows, (f) => f[which].us));
   const x = d3.scaleLinear([low, high], [labels + 6, width - 12]).nice(6);
@@ -111,7 +119,11 @@ function samplesFigure(problem) {
   const key = 'samples';
   return figure({
     id: 'samples', title: 'Finalists, round by round', wide: true,
-    note: 'A dot a round, in a fresh process, the finalists in random order. Line: median; band: its 95 % interval.',
+    note: () => {
+      const far = sampleRows(problem, choices.get(key) ?? 'hot').far.length;
+      return 'A dot a round, in a fresh process, the finalists in random order. Line: median; band: its 95 % interval.' +
+        (far ? ` ${plural(far, 'finalist')} of more than 1.6 times the best’s time: in the table only.` : '');
+    },
     controls: (redraw) => hotOrCold({finals: problem.finals.filter((f) => !isBaseline(f))}, key, redraw),
     draw: (plot, width) => drawSamples(problem, key, plot, width),
     table: () => ({

@@ -11,7 +11,7 @@ function drawRoofline(points, hardware, plot, width, labelled) {
   const left = 50, top = 28, right = width - 8, bottom = Math.min(400, Math.max(280, width * 0.42));
   const ridge = hardware.tensor_tflops / hardware.memory_tbs;
   const intensities = points.map((p) => p.intensity);
-  const x = d3.scaleLog([Math.min(d3.min(intensities) / 2.5, ridge / 8), Math.max(d3.max(intensities) * 3, ridge * 5)], [left, right]);
+  const x = d3.scaleLog([Math.min(d3.min(intensities) / 2.5, ridge / 8), Math.max(d3.max(intensities) * (!labelled ? 3 : width < 560 ? 60 : 8), ridge * 5)], [left, right]);
   const lowest = Math.max(d3.min(points, (p) => p.rate), d3.max(points, (p) => p.rate) / 400);
   const y = d3.scaleLog([lowest / 1.6, hardware.tensor_tflops * 1.5], [bottom, top]).clamp(true);
   const svg = chart(plot, width, bottom + 42, 'roofline');
@@ -24,7 +24,7 @@ function drawRoofline(points, hardware, plot, width, labelled) {
   };
   const cache = roof(hardware.cache_tbs, '5 4'), memory = roof(hardware.memory_tbs, null);
   svg.append('path').attr('d', `M${x(Math.max(cache.knee, x.domain()[0]))} ${y(hardware.tensor_tflops)}H${right}`).attr('stroke', 'var(--ink)').attr('stroke-width', 1.5);
-  svg.append('text').attr('class', 'soft halo').attr('x', right).attr('y', y(hardware.tensor_tflops) - 7).attr('text-anchor', 'end').text(`tensor cores ${plain(hardware.tensor_tflops)} TFLOP/s`);
+  svg.append('text').attr('class', 'soft halo').attr('x', right).attr('y', y(hardware.tensor_tflops) - 7).attr('text-anchor', 'end').text(`tensor cores ${digits(hardware.tensor_tflops, 4)} TFLOP/s`);
   const along = (tbs, {from, knee}, text, below) => {
     if (from >= knee) return;
     const middle = Math.sqrt(from * knee), angle = Math.atan2(y(knee * tbs) - y(from * tbs), x(knee) - x(from)) * 180 / Math.PI;

@@ -7,7 +7,7 @@ function liveText(live) {
   const parts = [];
   if (live.problems > 1) parts.push(`problem ${live.problem_number} of ${live.problems}`);
   parts.push(live.phase === 'final' ? 'final phase' : live.all ? `${count(live.done)} of ${count(live.all)}` : plural(live.done, 'candidate'));
-  if (live.left_s !== null) parts.push(`${seconds(Math.max(live.left_s, 1))} left`);
+  if (live.left_s !== null) parts.push(`${seconds(Math.max(Math.ceil(live.left_s), 1)).replace(/\.0+ s$/, ' s')} left`);
   return parts.join(' · ');
 }
 

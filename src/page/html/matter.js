@@ -84,7 +84,7 @@ function drawHeat(problem, run, plot, width) {
   if (!across || !down) { plot.append(el('p', {}, `Fewer than two parameters of ${kernel.name} vary.`)); return; }
   const {cells, columns, rows} = heatCells(problem, run, kernel, across, down);
   const left = Math.min(130, d3.max(rows, (v) => textWidth(valueText(v), 13)) + 14), top = 24;
-  const cellWidth = Math.min(104, (width - left) / columns.length), cellHeight = 34;
+  const cellWidth = (width - left) / columns.length, cellHeight = rows.length < 5 ? 48 : 36;
   const svg = chart(plot, width, top + rows.length * cellHeight + 30, `best time by ${across} and ${down}`);
   const best = d3.min(cells, (c) => c.best);
   const strength = d3.scaleLog([best, best * 2.5], [1, 0.06]).clamp(true);

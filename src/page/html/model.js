@@ -75,7 +75,8 @@ function settleColours() {
   const wins = new Map();
   for (const run of data.runs) {
     for (const problem of run.problems) {
-      const best = bestOf(problem);
+      const objective = objectiveOf(run);
+      const best = bestOf(problem) ?? d3.least(candidatesOf(problem, objective).filter((c) => c.us !== null), (c) => c.us);
       if (best) wins.set(best.kernel, (wins.get(best.kernel) ?? 0) + 1);
     }
   }

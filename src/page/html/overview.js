@@ -29,7 +29,7 @@ function drawRatios(rows, plot, width) {
   const labels = Math.min(width * 0.4, d3.max(rows, (e) => textWidth(name(e))) + 14);
   const ratio = (e) => bestOf(e.problem).ratio;
   const bottom = top + rows.length * rowHeight;
-  const x = d3.scaleLinear([Math.min(0.3, d3.min(rows, (e) => ratio(e).low) * 0.9), Math.max(1.1, d3.max(rows, (e) => ratio(e).high) * 1.03)], [labels, width - 56]);
+  const x = d3.scaleLinear([d3.min(rows, (e) => ratio(e).low) * 0.94, Math.max(1.1, d3.max(rows, (e) => ratio(e).high) * 1.03)], [labels, width - 56]);
   const svg = chart(plot, width, bottom + 40, 'ratio to the fastest baseline, problem by problem');
   const ticks = narrow ? [0.5, 0.8, 1] : [0.5, 0.8, 0.95, 1.05];
   xAxis(svg, x, {y: bottom, top, ticks: ticks.filter((t) => t > x.domain()[0]), format: (t) => t.toFixed(2).replace(/0$/, ''), label: 'time over the fastest other’s', from: labels, to: width - 56});
@@ -79,15 +79,31 @@ const LENGTH_VALUES = {
   rate: {text: 'TFLOP/s', unit: 'TFLOP/s', of: (e, us) => e.problem.flops / us * 1e-6, log: false},
 };
 
-/// Lines of one panel: ours, and every baseline that has at least two points. Of several problems of one
+const RIVALS_DRAWN = 5;
+
+/// The baselines that come nearest to the best, on the geometric mean of the problems that have them.
+function nearestRivals(entries) {
+  const ratios = new Map();
+  for (const {problem, run} of entries) {
+    const objective = objectiveOf(run), best = bestOf(problem);
+    for (const rival of best ? baselinesOf(problem, objective) : []) {
+      if (!ratios.has(rival.impl)) ratios.set(rival.impl, []);
+      ratios.get(rival.impl).push(Math.log(rival[objective].us / best[objective].us));
+    }
+  }
+  const most = d3.max(ratios.values(), (list) => list.length);
+  return [...ratios].filter(([, list]) => list.length * 2 >= most).sort((a, b) => d3.mean(a[1]) - d3.mean(b[1])).slice(0, RIVALS_DRAWN).map(([impl]) => impl);
+}
+
+/// Lines of one panel: ours, and those rivals that have at least two points. Of several problems of one
 /// length, the one with the largest batch times heads.
-function lengthLines(list, value) {
+function lengthLines(list, value, rivals) {
   const single = [...d3.rollup(list, (same) => d3.greatest(same, (e) => e.problem.problem.batch * e.problem.problem.heads), (e) => e.problem.problem.seq_kv).values()];
   const lines = new Map();
   for (const e of single) {
     const objective = objectiveOf(e.run);
     const best = bestOf(e.problem);
-    for (const final of [best, ...baselinesOf(e.problem, objective)]) {
+    for (const final of [best, ...baselinesOf(e.problem, objective).filter((f) => rivals.includes(f.impl))]) {
       const name = final === best ? 'fatune' : final.impl;
       if (!lines.has(name)) lines.set(name, []);
       lines.get(name).push({e, final, name, length: e.problem.problem.seq_kv, value: value.of(e, final[objective].us)});
@@ -96,17 +112,11 @@ function lengthLines(list, value) {
   return [...lines].filter(([, points]) => points.length > 1);
 }
 
-const rivalColours = ['var(--k1)', 'var(--k2)', 'var(--k3)', 'var(--k4)', 'var(--k5)', 'var(--other)'];
-function lineColours(panels) {
-  const names = new Set(panels.flatMap(({list}) => lengthLines(list, LENGTH_VALUES.latency).map(([name]) => name)));
-  names.delete('fatune');
-  const sorted = [...names].sort();
-  return (name) => name === 'fatune' ? 'var(--accent)' : rivalColours[sorted.indexOf(name) % rivalColours.length];
-}
+const lineColour = (name, rivals) => name === 'fatune' ? 'var(--accent)' : `var(--k${1 + rivals.indexOf(name)})`;
 
-function drawLengthPanel(panel, value, colour, holder, width) {
+function drawLengthPanel(panel, value, rivals, holder, width) {
   const left = 50, top = 26, right = width - 12, bottom = 190;
-  const lines = lengthLines(panel.list, value), points = lines.flatMap(([, list]) => list);
+  const lines = lengthLines(panel.list, value, rivals), colour = (name) => lineColour(name, rivals), points = lines.flatMap(([, list]) => list);
   const lengths = [...new Set(points.map((p) => p.length))].sort(d3.ascending);
   const x = d3.scaleLog(d3.extent(lengths), [left + 10, right - 6]);
   const extent = d3.extent(points, (p) => p.value);
@@ -126,21 +136,21 @@ function drawLengthPanel(panel, value, colour, holder, width) {
 function lengthFigure(entries) {
   const panels = lengthPanels(entries);
   if (!panels.length) return null;
-  const colour = lineColours(panels), key = 'length';
+  const rivals = nearestRivals(panels.flatMap(({list}) => list)), key = 'length';
   return figure({
-    id: 'length', title: 'Latency against sequence length', wide: true, note: 'Problems that differ in length and batch alone share a panel. Of several with one length, the largest is drawn.',
+    id: 'length', title: 'Latency against sequence length', wide: true, note: 'Problems that differ in length and batch alone share a panel. Of several with one length, the largest is drawn, with the five others that come nearest; the table has all.',
     controls: (redraw) => [choice(key, Object.entries(LENGTH_VALUES).map(([name, v]) => [name, v.text]), redraw)],
     draw: (plot, width) => {
       const value = LENGTH_VALUES[choices.get(key)], columns = Math.max(1, Math.min(3, panels.length, Math.floor((width + 32) / 332)));
       const each = Math.floor((width - 32 * (columns - 1)) / columns), holder = el('div', {class: 'panels', style: `grid-template-columns:repeat(${columns},minmax(0,1fr))`});
       for (const panel of panels) {
         const box = el('div', {}, el('h4', {}, panel.title));
-        drawLengthPanel(panel, value, colour, box, each);
+        drawLengthPanel(panel, value, rivals, box, each);
         holder.append(box);
       }
       plot.append(holder);
-      const names = new Set(panels.flatMap(({list}) => lengthLines(list, value).map(([name]) => name)));
-      legend(plot, [...names].map((name) => [colour(name), name === 'fatune' ? 'fatune, best' : implName(name), 'line']));
+      const names = new Set(panels.flatMap(({list}) => lengthLines(list, value, rivals).map(([name]) => name)));
+      legend(plot, [...names].map((name) => [lineColour(name, rivals), name === 'fatune' ? 'fatune, best' : implName(name), 'line']));
     },
     table: () => ({columns: [{title: 'problem'}, {title: 'keys', number: true}, {title: 'implementation'}, {title: 'µs', number: true}],
       rows: panels.flatMap(({list}) => list.flatMap((e) => [bestOf(e.problem), ...baselinesOf(e.problem, objectiveOf(e.run))].map((f) => [problemName(e.problem), e.problem.problem.seq_kv, implName(f.impl), us(f[objectiveOf(e.run)].us)])))}),

@@ -2,10 +2,10 @@
 
 function notices(runs) {
   const list = [];
-  const add = (text) => list.push(el('p', {class: 'notice'}, text));
+  const add = (text) => list.push(el('p', {class: 'notice'}, text[0].toUpperCase() + text.slice(1)));
   for (const run of runs) {
     const who = runs.length > 1 ? `${run.name}: ` : '';
-    if (run.recorded) add(`${who}recorded. These times were not measured in this run: a recording made on ${run.environment.device} stands in for the GPU.`);
+    if (run.recorded) add(`${who}recorded: these times were not measured in this run, a recording made on ${run.environment.device} stands in for the GPU.`);
     if (run.correctness_skipped) add(`${who}correctness was not checked (--skip-correctness).`);
     if (run.status === 'interrupted') add(`${who}interrupted before its end; what it measured is here.`);
     if (run.status === 'unfinished' && !data.live) add(`${who}the journal has no end: the sweep still runs, or was killed.`);
@@ -60,7 +60,7 @@ function facts(problem, run) {
 function hero(problem, run) {
   const env = run.environment, best = bestOf(problem);
   return el('section', {class: 'hero', id: 'verdict'},
-    el('p', {class: 'eyebrow'}, `${problemTitle(problem)} on ${env.device} (${env.arch})`),
+    el('p', {class: 'eyebrow'}, `${problemTitle(problem)} on ${env.device} (${env.arch}${run.recorded ? ', recorded' : ''})`),
     headline(problem, run), verdictLine(problem, run), ...notices([run]),
     best ? el('ul', {class: 'chosen', 'aria-label': 'The best config'}, ...Object.entries(best.config).map(([k, v]) => el('li', {}, el('b', {}, k + '='), String(v)))) : null,
     facts(problem, run));

@@ -12,7 +12,8 @@ bool holds(const std::string& text, const std::string& part) {
 }
 
 TEST_CASE("strings of the data stay strings") {
-  const Json data = {{"runs", Json::array()}, {"name", "</script><script>alert(1)</script><!-- {{scripts}}"}};
+  const Json data = {{"runs", Json::array()},
+                     {"name", "</script><script>alert(1)</script><!-- {{scripts}}"}};
   const std::string page = page_html(data, "<b>\"title\" & more</b>", PageMode::kFile);
   CHECK_FALSE(holds(page, "alert(1)</script>"));
   CHECK(holds(page, R"(\u003c/script>\u003cscript>alert(1)\u003c/script>\u003c!-- {{scripts}})"));

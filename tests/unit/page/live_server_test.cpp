@@ -30,7 +30,7 @@ TEST_CASE("the page and its data, with how far the sweep is") {
   progress.done = 6;
   progress.all = 150;
   server->show(progress);
-  httplib::Client client(server->url());
+  httplib::Client client("127.0.0.1", port_of(*server));
   const auto page = client.Get("/");
   REQUIRE(page);
   CHECK(page->status == 200);
@@ -53,7 +53,7 @@ TEST_CASE("the page and its data, with how far the sweep is") {
 TEST_CASE("before the journal exists there are no runs") {
   const test::TemporaryFolder folder;
   const auto server = start(folder.path());
-  httplib::Client client(server->url());
+  httplib::Client client("127.0.0.1", port_of(*server));
   const auto answer = client.Get("/data.json");
   REQUIRE(answer);
   CHECK((*parse_json(answer->body, "data.json"))["runs"].empty());
@@ -62,8 +62,9 @@ TEST_CASE("before the journal exists there are no runs") {
 TEST_CASE("another host name, another method and another path are refused") {
   const test::SampleRun sample;
   const auto server = start(sample.path());
-  httplib::Client client(server->url());
-  const auto elsewhere = client.Get("/data.json", {{"Host", "evil.example:" + std::to_string(port_of(*server))}});
+  httplib::Client client("127.0.0.1", port_of(*server));
+  const auto elsewhere =
+      client.Get("/data.json", {{"Host", "evil.example:" + std::to_string(port_of(*server))}});
   REQUIRE(elsewhere);
   CHECK(elsewhere->status == 403);
   CHECK(elsewhere->body.find("NVIDIA") == std::string::npos);
@@ -81,9 +82,10 @@ TEST_CASE("a port in use is an error that names it") {
   const auto second = LiveServer::start(port_of(*server), sample.path());
   REQUIRE_FALSE(second);
   CHECK(second.error().kind == ErrorKind::kEnvironment);
-  CHECK(second.error().message == "--serve: port " + std::to_string(port_of(*server)) +
-                                      " of 127.0.0.1 is in use; name another with --serve PORT, or 0 "
-                                      "for any that is free");
+  CHECK(second.error().message ==
+        "--serve: port " + std::to_string(port_of(*server)) +
+            " of 127.0.0.1 is in use; name another with --serve PORT, or 0 "
+            "for any that is free");
 }
 
 TEST_CASE("nobody watches: the end waits for nobody") {

@@ -10,7 +10,7 @@
 #include "base/file.hpp"
 #include "journal/journal.hpp"
 #include "page/page_run.hpp"
-#include "temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace fatune::test {
 
