@@ -111,11 +111,40 @@ else()
   fatune_require_target(Eigen3::Eigen "Eigen 3.4 or newer")
 endif()
 
+# cpp-httplib serves the live page. Distributions ship it as a library with a pkg-config file that
+# says how it was built; a portable program takes the header alone, without TLS or compression.
+if(FATUNE_PORTABLE)
+  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/.deps/cpp-httplib-source)
+    set(FETCHCONTENT_SOURCE_DIR_HTTPLIB ${PROJECT_SOURCE_DIR}/.deps/cpp-httplib-source)
+  endif()
+else()
+  find_package(PkgConfig)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(CPP_HTTPLIB IMPORTED_TARGET cpp-httplib>=0.11)
+  endif()
+endif()
+add_library(fatune_httplib INTERFACE)
+add_library(fatune::httplib ALIAS fatune_httplib)
+if(TARGET PkgConfig::CPP_HTTPLIB)
+  target_link_libraries(fatune_httplib INTERFACE PkgConfig::CPP_HTTPLIB)
+else()
+  FetchContent_Declare(httplib SYSTEM
+    URL https://github.com/yhirose/cpp-httplib/archive/v0.14.3.tar.gz
+    URL_HASH SHA256=dcf6486d9030937636d8a4f820ca9531808fd7edb283893dddbaa05f99357e63
+    SOURCE_SUBDIR header_alone)
+  FetchContent_MakeAvailable(httplib)
+  if(NOT EXISTS "${httplib_SOURCE_DIR}/httplib.h")
+    fatune_require_target(httplib::httplib "cpp-httplib 0.11 or newer")
+  endif()
+  target_include_directories(fatune_httplib SYSTEM INTERFACE ${httplib_SOURCE_DIR})
+endif()
+
 find_package(OpenSSL 3.0 COMPONENTS Crypto)
 fatune_require_target(OpenSSL::Crypto "OpenSSL's libcrypto 3.0 or newer")
 find_package(ZLIB 1.2)
 fatune_require_target(ZLIB::ZLIB "zlib 1.2 or newer")
 find_package(Threads REQUIRED)
+target_link_libraries(fatune_httplib INTERFACE Threads::Threads)
 
 if(FATUNE_TESTS)
   FetchContent_Declare(Catch2 SYSTEM

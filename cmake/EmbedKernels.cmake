@@ -1,4 +1,4 @@
-# EmbedKernels.cmake - turns kernels and configs into embedded.cpp, the library fatune_embedded.
+# EmbedKernels.cmake - turns kernels, configs and the report's page into embedded.cpp, the library fatune_embedded.
 #
 # Included, it defines the target; the build then runs the same file as a script (cmake -P) when an
 # embedded file changes. The bytes come in through the assembler's .incbin: exact, and quick to build.
@@ -18,6 +18,14 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   fatune_find_embedded(export_files src/export *.py)
   fatune_find_embedded(recorded_files configs/recorded *.jsonl.gz)
   fatune_find_embedded(known_files configs/known *.json)
+  fatune_find_embedded(page_files . src/page/html/*.html src/page/html/*.css src/page/html/*.js)
+  # As its authors published it (third_party/README.md).
+  set(d3_file ${PROJECT_SOURCE_DIR}/third_party/d3/d3.min.js)
+  file(SHA256 ${d3_file} d3_sha256)
+  if(NOT d3_sha256 STREQUAL f2094bbf6141b359722c4fe454eb6c4b0f0e42cc10cc7af921fc158fceb86539)
+    message(FATAL_ERROR "${d3_file} is not the published D3 7.9.0; see third_party/README.md")
+  endif()
+  list(APPEND page_files ${d3_file} ${PROJECT_SOURCE_DIR}/third_party/d3/LICENSE)
 
   set(embedded_list ${CMAKE_CURRENT_BINARY_DIR}/embedded_files.cmake)
   set(embedded_source ${CMAKE_CURRENT_BINARY_DIR}/embedded.cpp)
@@ -30,13 +38,14 @@ set(helper_files "@helper_files@")
 set(export_files "@export_files@")
 set(recorded_files "@recorded_files@")
 set(known_files "@known_files@")
+set(page_files "@page_files@")
 ]])
   add_custom_command(
     OUTPUT ${embedded_source}
     COMMAND ${CMAKE_COMMAND} -DLIST=${embedded_list} -DOUTPUT=${embedded_source}
             -P ${CMAKE_CURRENT_LIST_FILE}
     DEPENDS ${kernel_files} ${config_files} ${external_files} ${helper_files} ${export_files}
-            ${recorded_files} ${known_files} ${embedded_list} ${CMAKE_CURRENT_LIST_FILE}
+            ${recorded_files} ${known_files} ${page_files} ${embedded_list} ${CMAKE_CURRENT_LIST_FILE}
     COMMENT "Embedding kernels and configs"
     VERBATIM)
   add_library(fatune_embedded STATIC ${embedded_source})
@@ -81,5 +90,6 @@ append_table(embedded_helper_files src/baseline ${helper_files})
 append_table(embedded_export_files src/export ${export_files})
 append_table(embedded_recorded_files configs/recorded ${recorded_files})
 append_table(embedded_known_files configs/known ${known_files})
+append_table(embedded_page_files . ${page_files})
 string(APPEND code "\n}  // namespace fatune\n")
 file(WRITE ${OUTPUT} "${code}")

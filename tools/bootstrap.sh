@@ -2,8 +2,8 @@
 # bootstrap.sh - installs what building fatune needs; says nothing and does nothing when all is there.
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
-#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, Python's jsonschema
-#   tools/bootstrap.sh portable   the same as build, and muParser's source, which is linked statically
+#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, Python's jsonschema, a Chromium
+#   tools/bootstrap.sh portable   the same as build, and the sources of muParser and cpp-httplib
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
@@ -56,15 +56,26 @@ want_build_packages() {
   want_command g++ g++
   want_command cmake cmake
   want_command ninja ninja-build
+  want_command pkg-config pkgconf
   local package
-  for package in libcli11-dev libeigen3-dev libfmt-dev libmuparser-dev libspdlog-dev libssl-dev \
-                 nlohmann-json3-dev zlib1g-dev; do
+  for package in libcli11-dev libcpp-httplib-dev libeigen3-dev libfmt-dev libmuparser-dev \
+                 libspdlog-dev libssl-dev nlohmann-json3-dev zlib1g-dev; do
     want_package "$package"
   done
   if ! find_cuda; then
     want_command python3 python3
     python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
   fi
+}
+
+# The report's page is tested in it. Ubuntu has it as a snap only, which containers cannot run.
+want_browser() {
+  local name
+  for name in chromium chromium-browser google-chrome chrome; do
+    if has_command $name; then return 0; fi
+  done
+  if [[ $(sed -n 's/^ID=//p' /etc/os-release) == debian ]]; then missing+=(chromium)
+  else say "no Chromium here: the test of the report's page will be skipped"; fi
 }
 
 check_cmake_version() {
@@ -120,22 +131,23 @@ ensure_catch2() {
   say "that failed (.deps/apt/log): CMake will fetch Catch2"
 }
 
-# muParser's source: distributions ship it as a shared library only.
-ensure_muparser_source() {
-  [[ -f $deps/muparser-source/CMakeLists.txt ]] && return 0
+# A library's source, where distributions ship no static one. $1: Debian's source package, $2: a file
+# in its root, $3: its name.
+ensure_source() {
+  [[ -f $deps/$1-source/$2 ]] && return 0
   local mirror release
   read -r mirror release <<<"$(distribution_mirror)" || true
-  [[ -n $mirror ]] || { say "no apt mirror known: CMake will fetch muParser"; return 0; }
-  say "unpacking muParser's source into .deps/"
+  [[ -n $mirror ]] || { say "no apt mirror known: CMake will fetch $3"; return 0; }
+  say "unpacking $3's source into .deps/"
   if private_apt_update "deb-src $mirror $release main universe" &&
-     (cd "$deps/apt" && rm -f muparser_*.orig.tar.* &&
-      private_apt apt-get source --download-only muparser >>log 2>&1 &&
-      rm -rf "$deps/muparser-source" && mkdir "$deps/muparser-source" &&
-      tar -xf muparser_*.orig.tar.* -C "$deps/muparser-source" --strip-components=1); then
+     (cd "$deps/apt" && rm -f "$1"_*.orig.tar.* &&
+      private_apt apt-get source --download-only "$1" >>log 2>&1 &&
+      rm -rf "$deps/$1-source" && mkdir "$deps/$1-source" &&
+      tar -xf "$1"_*.orig.tar.* -C "$deps/$1-source" --strip-components=1); then
     return 0
   fi
-  rm -rf "$deps/muparser-source"
-  say "that failed (.deps/apt/log): CMake will fetch muParser"
+  rm -rf "${deps:?}/$1-source"
+  say "that failed (.deps/apt/log): CMake will fetch $3"
 }
 
 # ---- CUDA --------------------------------------------------------------------------------------
@@ -195,6 +207,7 @@ if has_command apt-get; then
     want_command fish fish
     want_command mandoc mandoc
     python3 -c 'import jsonschema' 2>/dev/null || want_package python3-jsonschema
+    want_browser
   fi
   if [[ $step == package ]]; then
     want_command dpkg-shlibdeps dpkg-dev
@@ -210,5 +223,8 @@ check_cmake_version
 find_cuda || install_cuda_wheels
 if has_command apt-get; then
   [[ $step != test ]] || ensure_catch2
-  [[ $step != portable ]] || ensure_muparser_source
+  if [[ $step == portable ]]; then
+    ensure_source muparser CMakeLists.txt muParser
+    ensure_source cpp-httplib httplib.h cpp-httplib
+  fi
 fi

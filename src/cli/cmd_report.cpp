@@ -1,4 +1,5 @@
-// cmd_report.cpp - a run's journal as text, Markdown, CSV, JSON, T4 results or Kernel Tuner caches.
+// cmd_report.cpp - runs as text, Markdown, CSV, JSON, a web page, pictures, or files of other
+// tuners.
 #include "cli/cmd_report.hpp"
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
 #include "cli/problems.hpp"
+#include "cli/report_page.hpp"
 #include "cli/report_text.hpp"
 #include "cli/with_settings.hpp"
 #include "recording/recording.hpp"
@@ -23,12 +25,13 @@
 namespace fatune::cli {
 namespace {
 
-constexpr std::array<const char*, 5> kFormats = {"text", "md", "csv", "t4", "kernel-tuner"};
+constexpr std::array<const char*, 7> kFormats = {"text", "md", "csv",         "html",
+                                                 "svg",  "t4", "kernel-tuner"};
 
 struct ReportArgs {
   CommonArgs common;
-  std::string run;
-  std::string format = "text";
+  std::vector<std::string> runs;
+  std::string format;  ///< empty: what the suffix of `out` says, else text
   std::vector<std::string> kernels;
   std::string out;
 };
@@ -37,15 +40,33 @@ bool is_interchange(const std::string& format) {
   return format == "t4" || format == "kernel-tuner";
 }
 
-Status check_format(const ReportArgs& args) {
+bool is_page(const std::string& format) { return format == "html" || format == "svg"; }
+
+std::string format_of(const ReportArgs& args) {
+  if (!args.format.empty()) return args.format;
+  const std::string suffix = std::filesystem::path(args.out).extension().string();
+  for (const char* format : {"html", "md", "csv"}) {
+    if (suffix == std::string(".") + format) return format;
+  }
+  return "text";
+}
+
+Status check_format(const ReportArgs& args, const std::string& format) {
   const std::vector<std::string> known(kFormats.begin(), kFormats.end());
-  if (std::find(known.begin(), known.end(), args.format) == known.end()) {
-    const auto nearest = nearest_name(args.format, known);
-    return usage_error("--format: '" + args.format + "' is not one of " + join(known, ", ") +
+  if (std::find(known.begin(), known.end(), format) == known.end()) {
+    const auto nearest = nearest_name(format, known);
+    return usage_error("--format: '" + format + "' is not one of " + join(known, ", ") +
                        (nearest ? "; did you mean " + *nearest + "?" : ""));
   }
-  if (args.common.json && args.format != "text")
-    return usage_error("--json and --format exclude each other");
+  if (args.common.json && format != "text")
+    return usage_error("--json and --format " + format + " exclude each other");
+  if (args.runs.size() > 1 && !is_page(format)) {
+    return usage_error((args.common.json ? "--json" : "--format " + format) + " shows one run, " +
+                       std::to_string(args.runs.size()) +
+                       " are named: name one, or compare them with --out FILE.html");
+  }
+  if (format == "svg" && args.out.empty())
+    return usage_error("--format svg draws several pictures: name a folder with --out");
   return {};
 }
 
@@ -78,18 +99,18 @@ Result<std::string> interchange(const std::string& format, const JournalGroup& g
 }
 
 /// These formats hold one kernel and problem each: several go into a folder.
-Result<int> write_interchange(const ReportArgs& args, const std::vector<JournalGroup>& groups,
-                              const Journal& journal) {
+Result<int> write_interchange(const ReportArgs& args, const std::string& format,
+                              const std::vector<JournalGroup>& groups, const Journal& journal) {
   if (args.out.empty() && groups.size() > 1) {
     std::vector<std::string> names;
     for (const JournalGroup& group : groups)
       names.push_back(group.kernel + " " + describe(group.problem));
     return usage_error(
-        "a " + args.format + " file holds one kernel and problem, this run has several (" +
+        "a " + format + " file holds one kernel and problem, this run has several (" +
         join(names, "; ") + "): choose one with --kernel, or name a folder with --out");
   }
   for (const JournalGroup& group : groups) {
-    FATUNE_TRY(const std::string text, interchange(args.format, group, journal));
+    FATUNE_TRY(const std::string text, interchange(format, group, journal));
     if (args.out.empty()) {
       print(text);
       continue;
@@ -105,22 +126,35 @@ Result<int> write_interchange(const ReportArgs& args, const std::vector<JournalG
   return kDone;
 }
 
+Status write_or_print(const std::string& out, const std::string& text) {
+  if (!out.empty()) return replace_file(out, text);
+  print(text);
+  return {};
+}
+
+Result<int> show_pages(const ReportArgs& args, const std::string& format) {
+  FATUNE_TRY(const std::vector<PageRun> runs, load_page_runs(args.runs, args.kernels));
+  if (format == "svg") {
+    FATUNE_TRY_STATUS(write_plots(runs, args.out));
+  } else {
+    FATUNE_TRY_STATUS(write_or_print(args.out, report_page(runs)));
+  }
+  return kDone;
+}
+
 Result<int> report(const ReportArgs& args, const Settings& settings) {
-  FATUNE_TRY_STATUS(check_format(args));
-  FATUNE_TRY(const std::filesystem::path file, find_results(args.run));
+  const std::string format = format_of(args);
+  FATUNE_TRY_STATUS(check_format(args, format));
+  if (is_page(format)) return show_pages(args, format);
+  FATUNE_TRY(const std::filesystem::path file, find_results(args.runs.front()));
   FATUNE_TRY(const Journal journal, load_journal(file));
   FATUNE_TRY(const std::vector<JournalGroup> groups, choose_groups(args, journal, file.string()));
-  if (is_interchange(args.format)) return write_interchange(args, groups, journal);
+  if (is_interchange(format)) return write_interchange(args, format, groups, journal);
   if (settings.json) {
     print_json(report_json(groups, journal));
     return kDone;
   }
-  const std::string text = report_text(groups, journal, args.format);
-  if (args.out.empty()) {
-    print(text);
-  } else {
-    FATUNE_TRY_STATUS(replace_file(args.out, text));
-  }
+  FATUNE_TRY_STATUS(write_or_print(args.out, report_text(groups, journal, format)));
   return kDone;
 }
 
@@ -128,21 +162,24 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
 
 Runner setup_report(CLI::App& command) {
   auto args = std::make_shared<ReportArgs>();
-  command.add_option("RUN", args->run, "A run's folder, or a journal")->required();
+  command.add_option("RUN", args->runs, "A run's folder, or a journal; html and svg take several")
+      ->required();
   command
       .add_option("--format", args->format,
-                  "text, md, csv; t4 (T4 results), kernel-tuner (a cache file it can simulate on)")
-      ->type_name(join(std::vector<std::string>(kFormats.begin(), kFormats.end()), "|"))
-      ->capture_default_str();
+                  "text, md, csv; html (one page, opens anywhere), svg (a folder of pictures); t4 "
+                  "(T4 results), kernel-tuner (a cache file it can simulate on) [by the suffix of "
+                  "--out, else text]")
+      ->type_name(join(std::vector<std::string>(kFormats.begin(), kFormats.end()), "|"));
   command.add_option("--kernel", args->kernels, "Only these kernels, comma-separated")
       ->delimiter(',')
       ->type_name("KERNEL,...");
   command
-      .add_option("--out", args->out,
-                  "Write to this file; t4 and kernel-tuner of several problems: to this folder")
+      .add_option("-o,--out", args->out,
+                  "Write to this file; svg, and t4 and kernel-tuner of several problems: to this "
+                  "folder")
       ->type_name("PATH");
   add_common_options(command, args->common);
-  add_example(command, "fatune report runs/mission --format t4 --out mission.t4.json");
+  add_example(command, "fatune report runs/mission -o report.html");
   return [args] {
     return with_settings(args->common,
                          [&](const Settings& settings) { return report(*args, settings); });

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <ctime>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,7 @@
 #include "cli/today.hpp"
 #include "cli/warm_starts.hpp"
 #include "cli/with_settings.hpp"
+#include "page/live_server.hpp"
 #include "report/sweep_report.hpp"
 #include "search/strategy.hpp"
 #include "tune/best.hpp"
@@ -42,6 +44,7 @@ struct ReadySweep {
   std::size_t jobs = 0;
   std::vector<Recording> imports;
   bool sanitize = false;
+  std::optional<int> serve;  ///< a port
 };
 
 /// runs/20260131-174500-4-8-512-64-f16
@@ -101,6 +104,7 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   FATUNE_TRY(ready.options.baselines, make_baselines(baselines, catalog, settings));
   FATUNE_TRY(ready.device, choose_device(args.device));
   ready.sanitize = args.sanitize;
+  FATUNE_TRY(ready.serve, parse_serve(args.serve));
   return ready;
 }
 
@@ -138,7 +142,26 @@ Status sanitize_winners(const ReadySweep& ready, const DeviceLimits& limits,
   return save_best(result);
 }
 
+/// Runs the sweep with its progress on stderr and, with --serve, on a page.
+Result<SweepResult> run_watched(ReadySweep& ready, Evaluator& evaluator, LiveServer* server,
+                                const Settings& settings) {
+  LiveProgress progress(settings);
+  ready.options.on_progress = [&](const SweepProgress& now) {
+    progress.show(now);
+    if (server != nullptr) server->show(now);
+  };
+  auto result = run_sweep(ready.options, ready.kernels, ready.reference, evaluator);
+  ready.options.on_progress = nullptr;
+  if (server != nullptr) server->finish();
+  return result;
+}
+
 Result<int> run_ready(ReadySweep ready, const Settings& settings) {
+  std::unique_ptr<LiveServer> server;
+  if (ready.serve) {
+    FATUNE_TRY(server, LiveServer::start(*ready.serve, ready.options.out));
+    log::info("live at " + server->url() + " until the sweep ends");
+  }
   FATUNE_TRY_STATUS(make_directories(ready.options.out));
   FATUNE_TRY(
       auto evaluator,
@@ -153,11 +176,7 @@ Result<int> run_ready(ReadySweep ready, const Settings& settings) {
   const auto imported = import_known(ready.imports, ready.kernels, ready.options.plan.problems,
                                      evaluator->environment().limits.arch);
   known.insert(known.begin(), imported.begin(), imported.end());
-  auto result = [&] {
-    LiveProgress progress(settings);
-    ready.options.on_progress = [&progress](const SweepProgress& now) { progress.show(now); };
-    return run_sweep(ready.options, ready.kernels, ready.reference, *evaluator);
-  }();
+  auto result = run_watched(ready, *evaluator, server.get(), settings);
   if (!result) return std::move(result).error();
   if (ready.sanitize) {
     const DeviceLimits& limits = evaluator->environment().limits;
@@ -171,6 +190,8 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(ReadySweep ready, make_ready(args, catalog, settings));
   if (!args.arch.empty() && !args.compile_only)
     return usage_error("--arch goes with --compile-only; a GPU knows its own");
+  if (args.serve && args.compile_only)
+    return usage_error("--serve shows a search; --compile-only does none");
   if (args.compile_only) {
     return compile_only({args.arch.empty() ? "sm_90a" : args.arch, ready.jobs}, ready.options.plan,
                         ready.kernels, settings);
@@ -253,6 +274,13 @@ void add_run_options(CLI::App& command, SweepArgs& args) {
       ->type_name("sm_XX");
   command.add_flag("--record-cold", args.record_cold,
                    "Measure every candidate cold too, not only finalists");
+  command
+      .add_option_function<std::string>(
+          "--serve", [&args](const std::string& port) { args.serve = port; },
+          "Show the search as a page while it runs, on 127.0.0.1 only: at this port [8712]; 0: any "
+          "that is free")
+      ->expected(0, 1)
+      ->type_name("[PORT]");
   command.add_flag("--sanitize", args.sanitize,
                    "Run the winner under compute-sanitizer; best.json has what it says");
   command.add_flag("--skip-correctness", args.skip_correctness,

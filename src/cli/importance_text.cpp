@@ -2,23 +2,19 @@
 #include "cli/importance_text.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "recording/recording.hpp"
+#include "replay/recording_importance.hpp"
 #include "report/table.hpp"
 
 namespace fatune::cli {
 namespace {
 
-constexpr std::uint64_t kFewest = 20;  // measured configs; below it shares are chance; chosen
-constexpr double kShown = 0.01;        // of the variance; less is noise of the fit
-constexpr double kJsonDigits = 1e4;
-
-double rounded(double share) { return std::round(share * kJsonDigits) / kJsonDigits; }
-
+constexpr double kShown = 0.01;  // of the variance; less is noise of the fit
 struct Row {
   std::string what;
   double share;
@@ -58,23 +54,8 @@ std::string headline(const Recording& recording) {
 
 }  // namespace
 
-ParameterImportance importance_of(const Recording& recording) {
-  const bool positive =
-      std::all_of(recording.entries.begin(), recording.entries.end(),
-                  [](const RecordedEntry& entry) { return !entry.cost || *entry.cost > 0; });
-  std::vector<Point> points;
-  std::vector<std::optional<double>> costs;
-  for (std::uint64_t i = 0; i < recording.lattice.size(); ++i) {
-    points.push_back(recording.lattice.point(i));
-    std::optional<double> cost = recording.entries[i].cost;
-    if (cost && positive) cost = std::log(*cost);
-    costs.push_back(cost);
-  }
-  return parameter_importance(recording.lattice.axes(), points, costs);
-}
-
 std::string importance_text(const ParameterImportance& importance, ImportanceFormat format) {
-  if (importance.measured < kFewest) {
+  if (importance.measured < kFewestForImportance) {
     return fmt::format("What the parameters explain: {} timed configs are too few to say.\n",
                        importance.measured);
   }
@@ -88,22 +69,6 @@ std::string importance_text(const ParameterImportance& importance, ImportanceFor
       importance.measured,
       importance.failed > 0 ? fmt::format(" ({} failed and are left out)", importance.failed) : "");
   return what + (format == ImportanceFormat::kText ? table.text() : "\n" + table.markdown());
-}
-
-Json to_json(const ParameterImportance& importance) {
-  Json parameters = Json::array(), pairs = Json::array();
-  for (const auto& single : importance.singles) {
-    parameters.push_back({{"name", single.name}, {"share", rounded(single.share)}});
-  }
-  for (const auto& pair : importance.pairs) {
-    pairs.push_back(
-        {{"first", pair.first}, {"second", pair.second}, {"share", rounded(pair.share)}});
-  }
-  return {{"measured", importance.measured},
-          {"failed", importance.failed},
-          {"parameters", parameters},
-          {"pairs", pairs},
-          {"rest", rounded(importance.rest)}};
 }
 
 Result<std::string> inspect_importance(const std::filesystem::path& path) {

@@ -6,21 +6,14 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
-#include "recording/recording.hpp"
 #include "search/importance.hpp"
 
 namespace fatune::cli {
-
-/// Of the logarithm of the cost, so that factors become sums; of the cost itself where one is not
-/// positive.
-ParameterImportance importance_of(const Recording& recording);
 
 enum class ImportanceFormat { kText, kMarkdown };
 /// A sentence and a table of the shares of 1 % and more, largest first; only a sentence where too
 /// little was measured.
 std::string importance_text(const ParameterImportance& importance, ImportanceFormat format);
-/// {measured, failed, parameters[{name, share}], pairs[{first, second, share}], rest}
-Json to_json(const ParameterImportance& importance);
 
 /// `fatune inspect FILE --importance`: of everything that the file or folder of a run holds.
 Result<std::string> inspect_importance(const std::filesystem::path& path);

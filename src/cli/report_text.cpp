@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/importance_text.hpp"
 #include "journal/sweep_result.hpp"
+#include "replay/recording_importance.hpp"
 #include "report/candidates.hpp"
 #include "report/ranking.hpp"
 

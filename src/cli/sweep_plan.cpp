@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "cli/baselines.hpp"
 #include "evaluate/evaluator.hpp"
+#include "page/live_server.hpp"
 #include "search/strategy.hpp"
 #include "tune/scoring.hpp"
 
@@ -78,6 +79,16 @@ Result<std::uint64_t> parse_seed(const std::string& text) {
   if (!number || *number < 0)
     return usage_error("--seed: '" + text + "' is not a whole number of at least 0");
   return static_cast<std::uint64_t>(*number);
+}
+
+Result<std::optional<int>> parse_serve(const std::optional<std::string>& text) {
+  if (!text) return std::optional<int>();
+  if (text->empty()) return std::optional<int>(kLivePort);
+  const auto port = parse_integer(*text);
+  if (port && *port >= 0 && *port <= 65535) return std::optional<int>(static_cast<int>(*port));
+  return usage_error("--serve: '" + *text +
+                     "' is no port; give a number from 1 to 65535, or 0 for any "
+                     "that is free");
 }
 
 Result<int> parse_rounds(const std::string& text) {

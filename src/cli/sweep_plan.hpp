@@ -1,6 +1,7 @@
 // sweep_plan.hpp - the options of `fatune sweep` turned into a run plan.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct SweepArgs {
   std::vector<std::string> imports;
   bool compile_only = false;
   bool skip_correctness = false;
+  std::optional<std::string> serve;  ///< a port; empty: the usual one
   bool sanitize = false;
   bool record_cold = false;
 };
@@ -54,6 +56,8 @@ Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problem
 Result<std::uint64_t> parse_seed(const std::string& text);
 /// Of a final phase: 10 to 10000.
 Result<int> parse_rounds(const std::string& text);
+/// Of --serve: a port, its own default without a value; nothing without the flag.
+Result<std::optional<int>> parse_serve(const std::optional<std::string>& text);
 /// The command that repeats this run, as a shell would read it.
 std::string command_line(const SweepArgs& args, const RunPlan& plan);
 

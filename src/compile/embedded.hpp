@@ -34,4 +34,8 @@ std::span<const EmbeddedFile> embedded_recorded_files();
 /// configs/known/*.json, configs that were best where they were measured, ordered by path.
 std::span<const EmbeddedFile> embedded_known_files();
 
+/// What the HTML report is made of: src/page/html/* and third_party/d3/*, named from the project's
+/// root.
+std::span<const EmbeddedFile> embedded_page_files();
+
 }  // namespace fatune

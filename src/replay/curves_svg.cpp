@@ -5,65 +5,24 @@
 #include <array>
 #include <cmath>
 
+#include "base/svg.hpp"
 #include "base/text.hpp"
 
 namespace fatune {
 namespace {
+
+using svg::line_at, svg::number, svg::text_at, svg::tick_step;
 
 constexpr double kPanelWidth = 380, kPanelHeight = 250;
 constexpr double kLeft = 52, kRight = 14, kTop = 42, kBottom = 40;  // around a panel's axes
 constexpr double kMargin = 12, kLegendLine = 20, kLegendColumn = 108, kTitle = 24;
 constexpr std::size_t kMostColumns = 3, kSquare = 4;  // so many panels stand two by two
 
-/// Told apart by readers who see few colours (after Okabe and Ito), on white and on black.
-constexpr std::array<const char*, 8> kColours = {"#d55e00", "#0072b2", "#009e73", "#cc79a7",
-                                                 "#e69f00", "#56b4e9", "#8c6bb1", "#a6761d"};
 constexpr const char* kStyle =
-    "<style>\n"
-    ".ground { fill: #ffffff } .text { fill: #1f2328 } .faint { fill: #59636e }\n"
-    ".grid { stroke: #d1d9e0 } .axis { stroke: #59636e } .control { stroke: #59636e }\n"
-    ".control-band { fill: #59636e }\n"
+    ".control { stroke: #59636e } .control-band { fill: #59636e }\n"
     "@media (prefers-color-scheme: dark) {\n"
-    "  .ground { fill: #0d1117 } .text { fill: #e6edf3 } .faint { fill: #9198a1 }\n"
-    "  .grid { stroke: #30363d } .axis { stroke: #9198a1 } .control { stroke: #9198a1 }\n"
-    "  .control-band { fill: #9198a1 }\n"
-    "}\n"
-    "</style>\n";
-
-std::string number(double value) { return fixed(value, 1); }
-
-std::string escape(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '&') {
-      escaped += "&amp;";
-    } else if (c == '<') {
-      escaped += "&lt;";
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
-}
-
-std::string text_at(double x, double y, const std::string& rest, const std::string& text) {
-  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" " + rest + ">" + escape(text) +
-         "</text>\n";
-}
-
-std::string line_at(double x1, double y1, double x2, double y2, const std::string& css) {
-  return "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) +
-         "\" y2=\"" + number(y2) + "\" class=\"" + css + "\"/>\n";
-}
-
-/// A step of 1, 2 or 5 times a power of ten that cuts `range` into 3 to 7 pieces.
-double tick_step(double range) {
-  const double power = std::pow(10.0, std::floor(std::log10(range / 3)));
-  for (const double factor : {5.0, 2.0}) {
-    if (range / (factor * power) >= 3) return factor * power;
-  }
-  return power;
-}
+    "  .control { stroke: #9198a1 } .control-band { fill: #9198a1 }\n"
+    "}\n";
 
 /// Every evaluation first, fewer where curves are flat.
 std::vector<std::uint64_t> sampled(std::uint64_t budget) {
@@ -91,7 +50,7 @@ class Panel {
     text += curve(replay_.control, "control", "");
     for (std::size_t i = 0; i < strategies.size(); ++i) {
       for (const ReplayRow& row : replay_.rows) {
-        if (row.strategy == strategies[i]) text += curve(row, "", kColours[i % kColours.size()]);
+        if (row.strategy == strategies[i]) text += curve(row, "", svg::colour(i));
       }
     }
     return text + "</g>\n";
@@ -190,8 +149,7 @@ std::string legend(const std::vector<std::string>& strategies, std::size_t acros
     const double y = kMargin + kTitle + kLegendLine * static_cast<double>(i / across) + 14;
     text +=
         i < strategies.size()
-            ? legend_entry(x, y, std::string("stroke=\"") + kColours[i % kColours.size()] + "\"",
-                           strategies[i])
+            ? legend_entry(x, y, std::string("stroke=\"") + svg::colour(i) + "\"", strategies[i])
             : legend_entry(x, y, "class=\"control\" stroke-dasharray=\"5 3\"", "random");
   }
   return text;
@@ -209,12 +167,7 @@ std::string curves_svg(const std::vector<Replay>& replays, std::uint64_t budget)
   const double head = kMargin + kTitle + kMargin +
                       kLegendLine * static_cast<double>(strategies.size() / entries + 1);
   const double height = head + kPanelHeight * static_cast<double>(lines) + kMargin;
-  std::string text = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(width) +
-                     " " + number(height) + "\" width=\"" + number(width) + "\" height=\"" +
-                     number(height) +
-                     "\" font-family=\"system-ui, DejaVu Sans, sans-serif\" font-size=\"12\">\n";
-  text += kStyle;
-  text += "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
+  std::string text = svg::begin(width, height, kStyle);
   text += text_at(kMargin, kMargin + 14, "class=\"text\" font-weight=\"600\"",
                   "Best so far, above the optimum: mean of the runs and its 95 % interval");
   text += legend(strategies, entries);

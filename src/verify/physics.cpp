@@ -87,24 +87,44 @@ double visible_pairs(const Problem& problem) {
   return queries * (keys - queries) + queries * (queries + 1) / 2;
 }
 
-PhysicsFloor physics_floor(const Problem& problem, const Environment& environment) {
-  PhysicsFloor floor;
-  floor.unknown = missing_fact(environment);
-  if (!floor.unknown.empty()) return floor;
+PeakRates peak_rates(Dtype dtype, const Environment& environment) {
+  PeakRates peak;
+  peak.unknown = missing_fact(environment);
+  if (!peak.unknown.empty()) return peak;
   const int arch = environment.limits.arch.number;
   // SM clocks in a microsecond, over the whole device.
   const double clocks = static_cast<double>(environment.limits.sm_count) *
                         static_cast<double>(environment.max_sm_clock_mhz);
+  const double in_a_clock = tensor_flops_per_clock(arch) * rate_factor(dtype, arch);
+  peak.flops = clocks * in_a_clock;
+  peak.flops_origin =
+      fmt::format("{} SMs x {:.0f} operations a clock x {} MHz", environment.limits.sm_count,
+                  in_a_clock, environment.max_sm_clock_mhz);
+  peak.memory_bytes =
+      environment.memory_bus_bits / 8.0 * environment.memory_clock_mhz * kTransfersPerClock;
+  peak.memory_origin =
+      fmt::format("{}-bit bus x {:.0f} transfers a clock x {} MHz", environment.memory_bus_bits,
+                  kTransfersPerClock, environment.memory_clock_mhz);
+  peak.cache_bytes = clocks * kL2BytesPerClock;
+  peak.cache_origin =
+      fmt::format("{} SMs x {:.0f} bytes a clock x {} MHz", environment.limits.sm_count,
+                  kL2BytesPerClock, environment.max_sm_clock_mhz);
+  return peak;
+}
+
+PhysicsFloor physics_floor(const Problem& problem, const Environment& environment) {
+  PhysicsFloor floor;
+  const PeakRates peak = peak_rates(problem.dtype, environment);
+  floor.unknown = peak.unknown;
+  if (!floor.unknown.empty()) return floor;
   const double operations = 4 * static_cast<double>(problem.batch * problem.heads) *
                             visible_pairs(problem) * static_cast<double>(problem.head_dim);
-  const double peak = clocks * tensor_flops_per_clock(arch) * rate_factor(problem.dtype, arch);
-  const Floor arithmetic{Micros(operations / peak), fmt::format("{:.3g} GFLOP at {:.0f} TFLOP/s",
-                                                                operations * 1e-9, peak * 1e-6)};
+  const Floor arithmetic{
+      Micros(operations / peak.flops),
+      fmt::format("{:.3g} GFLOP at {:.0f} TFLOP/s", operations * 1e-9, peak.flops * 1e-6)};
 
   const double bytes = bytes_read(problem);
-  const double dram =
-      environment.memory_bus_bits / 8.0 * environment.memory_clock_mhz * kTransfersPerClock;
-  const double cache = clocks * kL2BytesPerClock;
+  const double dram = peak.memory_bytes, cache = peak.cache_bytes;
   const double excess = std::max(0.0, bytes - static_cast<double>(environment.l2_bytes));
   const Floor from_dram{Micros(bytes / dram), rate_text(bytes, dram, "memory")};
   const Floor from_cache{Micros(bytes / cache), rate_text(bytes, cache, "the L2 cache")};

@@ -24,6 +24,17 @@ struct PhysicsFloor {
 /// they fit. Both at the highest clocks that the device has; every guess is on the generous side.
 PhysicsFloor physics_floor(const Problem& problem, const Environment& environment);
 
+/// The highest rates that a device can have, a microsecond, and what they follow from: its own
+/// clocks and widths, and the table of what a multiprocessor does in a clock.
+struct PeakRates {
+  double flops = 0;         ///< of the tensor cores, dense, for the element type
+  double memory_bytes = 0;  ///< read or written, DRAM
+  double cache_bytes = 0;   ///< from the L2 cache to the multiprocessors
+  std::string flops_origin, memory_origin, cache_origin;  ///< "132 SMs x 4096 a clock x 1980 MHz"
+  std::string unknown;  ///< which fact of the device is missing; then there are no rates
+};
+PeakRates peak_rates(Dtype dtype, const Environment& environment);
+
 /// Dense f16 operations a clock of one multiprocessor's tensor cores; 0 for an architecture that
 /// the table lacks.
 int tensor_flops_per_clock(int arch);

@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -117,6 +118,16 @@ def check_commands(checker, fatune):
                 checker.failures.append(f"{name} was not written")
 
 
+def check_page(checker, fatune, journal):
+    """The data inside an HTML report."""
+    done = subprocess.run([fatune, "report", journal, "--format", "html"], capture_output=True, text=True, timeout=240, check=False)
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', done.stdout, re.DOTALL)
+    if found:
+        checker.check(json.loads(found.group(1)), f"fatune report {journal.name}")
+    else:
+        checker.failures.append(f"fatune report: exit {done.returncode}, no data in the page: {done.stderr[-400:]}")
+
+
 def check_committed(checker):
     for path in [*sorted(ROOT.glob("kernels/*/*.json")), *sorted(ROOT.glob("configs/recorded/*")), *sorted(ROOT.glob("configs/known/*.json")),
                  *sorted(ROOT.glob("results/**/journal.jsonl*"))]:
@@ -135,6 +146,8 @@ def main():
     checker = Checker()
     check_committed(checker)
     check_commands(checker, os.path.abspath(args.fatune))
+    for name in ("mission", "suite-decode"):
+        check_page(checker, os.path.abspath(args.fatune), ROOT / "results" / "h200" / name / "journal.jsonl.gz")
     for failure in checker.failures:
         print(failure)
     print(", ".join(f"{count} of {name}" for name, count in sorted(checker.checked.items())))

@@ -1,0 +1,187 @@
+// frame.js - elements, figures with controls and a table beside each chart, and what charts share.
+
+/// el('p', {class: 'x'}, 'text', child): text is never read as markup.
+function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== false) node.setAttribute(name, value === true ? '' : value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+/// What the reader chose stays chosen when a live page is drawn again.
+const choices = new Map();
+
+function dataTable({columns, rows}) {
+  const cell = (tag, value, i) => el(tag, {class: columns[i].number ? 'n' : null}, value === null || value === undefined ? '' : String(value));
+  return el('div', {class: 'scroll'}, el('table', {},
+    el('thead', {}, el('tr', {}, ...columns.map((column, i) => cell('th', column.title, i)))),
+    el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map((value, i) => cell('td', value, i)))))));
+}
+
+/// One of several, as buttons. options: [[value, text], ...]
+function choice(key, options, redraw) {
+  if (!options.some(([value]) => value === choices.get(key))) choices.set(key, options[0][0]);
+  const group = el('span', {class: 'choice', role: 'group'});
+  for (const [value, text] of options) {
+    group.append(el('button', {type: 'button', 'aria-pressed': String(choices.get(key) === value), onclick: (event) => {
+      choices.set(key, value);
+      for (const button of group.children) button.setAttribute('aria-pressed', String(button === event.currentTarget));
+      redraw();
+    }}, text));
+  }
+  return group;
+}
+
+function dropdown(key, label, options, redraw) {
+  if (!options.some(([value]) => value === choices.get(key))) choices.set(key, options[0][0]);
+  const select = el('select', {onchange: () => { choices.set(key, options[select.selectedIndex][0]); redraw(); }},
+    ...options.map(([value, text]) => el('option', {selected: value === choices.get(key)}, text)));
+  return el('label', {}, label, select);
+}
+
+/// A figure: {id, title, note, controls(redraw) -> nodes, draw(plot, width), table() -> {columns, rows}, wide}.
+/// `draw` is called again when the figure's width or a choice changes.
+function figure(spec) {
+  const note = el('p', {});
+  const plot = el('div', {class: 'plot'});
+  let width = 0;
+  const redraw = () => {
+    if (width < 1) return;
+    plot.replaceChildren();
+    note.textContent = typeof spec.note === 'function' ? spec.note() : spec.note ?? '';
+    spec.draw(plot, width);
+    if (details.open) fillTable();
+  };
+  const details = el('details', {}, el('summary', {}, 'As a table'));
+  const fillTable = () => {
+    while (details.children.length > 1) details.lastChild.remove();
+    details.append(dataTable(spec.table()));
+  };
+  details.addEventListener('toggle', () => { if (details.open) fillTable(); });
+  const save = el('button', {type: 'button', onclick: () => saveSvg(plot, spec.id)}, 'Save as SVG');
+  const node = el('figure', {id: spec.id, class: spec.wide ? 'wide' : null},
+    el('figcaption', {}, el('h3', {}, spec.title), note),
+    el('div', {class: 'controls'}, ...(spec.controls ? spec.controls(redraw) : [])),
+    plot, el('div', {class: 'under'}, spec.table ? details : null, save));
+  new ResizeObserver((entries) => {
+    const now = Math.round(entries[0].contentRect.width);
+    if (Math.abs(now - width) < 2) return;
+    width = now;
+    requestAnimationFrame(redraw);
+  }).observe(plot);
+  return node;
+}
+
+function chart(plot, width, height, title) {
+  return d3.select(plot).append('svg').attr('class', 'chart').attr('viewBox', `0 0 ${width} ${height}`)
+    .attr('role', 'img').attr('aria-label', title).call((svg) => svg.append('title').text(title));
+}
+
+const measure = document.createElement('canvas').getContext('2d');
+function textWidth(text, size = 13) {
+  measure.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return measure.measureText(text).width;
+}
+/// The text, cut to a width.
+function fitted(text, width, size = 13) {
+  if (textWidth(text, size) <= width) return text;
+  let cut = text;
+  while (cut.length > 1 && textWidth(cut + '…', size) > width) cut = cut.slice(0, -1);
+  return cut + '…';
+}
+
+function xAxis(svg, scale, {y, top, ticks, format, label, from, to}) {
+  const group = svg.append('g');
+  for (const tick of ticks) {
+    group.append('line').attr('class', 'gridline').attr('x1', scale(tick)).attr('x2', scale(tick)).attr('y1', top).attr('y2', y);
+    group.append('text').attr('class', 'tick').attr('x', scale(tick)).attr('y', y + 16).attr('text-anchor', 'middle').text(format(tick));
+  }
+  group.append('line').attr('class', 'axisline').attr('x1', from).attr('x2', to).attr('y1', y).attr('y2', y);
+  if (label) group.append('text').attr('class', 'soft').attr('x', to).attr('y', y + 34).attr('text-anchor', 'end').text(label);
+}
+
+function yAxis(svg, scale, {x, right, ticks, format, label, top}) {
+  const group = svg.append('g');
+  for (const tick of ticks) {
+    group.append('line').attr('class', 'gridline').attr('x1', x).attr('x2', right).attr('y1', scale(tick)).attr('y2', scale(tick));
+    group.append('text').attr('class', 'tick').attr('x', x - 8).attr('y', scale(tick)).attr('dy', '0.32em').attr('text-anchor', 'end').text(format(tick));
+  }
+  if (label) group.append('text').attr('class', 'soft').attr('x', 0).attr('y', top - 12).text(label);
+}
+
+/// About `wanted` round ticks of a logarithmic scale: 1, 2, 5 times powers of ten; powers alone over many decades.
+function logTicks([low, high], wanted = 6) {
+  const all = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) {
+    for (const factor of [1, 2, 5]) all.push(factor * 10 ** power);
+  }
+  const inside = all.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+  if (inside.length < 3) return d3.ticks(low, high, wanted - 1).filter((tick) => tick > 0);
+  return inside.length <= wanted + 3 ? inside : inside.filter((tick) => Number.isInteger(Math.round(Math.log10(tick) * 1e6) / 1e6));
+}
+const plain = (value) => value >= 1000 ? count(value) : String(Number(value.toPrecision(3)));
+
+const tip = {
+  show(event, title, ...lines) {
+    const box = byId('tip');
+    box.replaceChildren(el('b', {}, title), ...lines.filter(Boolean).map((line) => el('div', {}, line)));
+    box.hidden = false;
+    const {width, height} = box.getBoundingClientRect();
+    const x = Math.min(event.clientX + 14, innerWidth - width - 8);
+    const y = event.clientY + height + 24 > innerHeight ? event.clientY - height - 12 : event.clientY + 14;
+    box.style.left = Math.max(8, x) + 'px';
+    box.style.top = Math.max(8, y) + 'px';
+  },
+  hide() { byId('tip').hidden = true; },
+};
+const hover = (selection, lines) => selection
+  .on('pointermove', (event, d) => tip.show(event, ...lines(d))).on('pointerleave', tip.hide);
+
+/// Shows the point that is nearest to the pointer. points: [{x, y, ...}] in pixels.
+function hoverNearest(svg, points, width, height, lines) {
+  if (!points.length) return;
+  const delaunay = d3.Delaunay.from(points, (p) => p.x, (p) => p.y);
+  const mark = svg.append('circle').attr('r', 5.5).attr('fill', 'none').attr('stroke', 'var(--ink)').attr('stroke-width', 1.5).attr('visibility', 'hidden');
+  svg.append('rect').attr('width', width).attr('height', height).attr('fill', 'none').attr('pointer-events', 'all')
+    .on('pointermove', (event) => {
+      const [x, y] = d3.pointer(event);
+      const point = points[delaunay.find(x, y)];
+      if (Math.hypot(point.x - x, point.y - y) > 40) { mark.attr('visibility', 'hidden'); tip.hide(); return; }
+      mark.attr('cx', point.x).attr('cy', point.y).attr('visibility', 'visible');
+      tip.show(event, ...lines(point));
+    })
+    .on('pointerleave', () => { mark.attr('visibility', 'hidden'); tip.hide(); });
+}
+
+function legend(plot, entries) {
+  plot.append(el('ul', {class: 'legend'}, ...entries.map(([colour, text, kind]) =>
+    el('li', {}, el('i', {class: kind ?? null, style: kind ? `color:${colour}` : `background:${colour}`}), text))));
+}
+
+/// The chart as a file that stands alone: variables become the colours that they have now.
+function saveSvg(plot, name) {
+  const probe = el('span', {});
+  document.body.append(probe);
+  const resolved = (text) => text.replace(/var\(--[\w-]+\)/g, (variable) => {
+    probe.style.color = variable;
+    return getComputedStyle(probe).color;
+  });
+  const rules = [...document.styleSheets[0].cssRules].filter((rule) => rule.selectorText?.startsWith('.chart')).map((rule) => rule.cssText);
+  [...plot.querySelectorAll('svg')].forEach((svg, i) => {
+    const copy = svg.cloneNode(true);
+    const [, , width, height] = svg.getAttribute('viewBox').split(' ');
+    copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
+    copy.setAttribute('width', width);
+    copy.setAttribute('height', height);
+    copy.setAttribute('font-family', 'system-ui, sans-serif');
+    copy.prepend(document.createElementNS('http://www.w3.org/2000/svg', 'style'));
+    copy.firstChild.textContent = rules.join('\n');
+    const text = resolved(new XMLSerializer().serializeToString(copy));
+    const link = el('a', {href: 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(text), download: `${name}${i ? '-' + (i + 1) : ''}.svg`});
+    link.click();
+  });
+  probe.remove();
+}

@@ -1,0 +1,58 @@
+// live_view.cpp - reads the journal when it has grown.
+#include "page/live_view.hpp"
+
+#include <array>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "page/page_json.hpp"
+
+namespace fatune {
+
+void LiveView::show(const SweepProgress& progress) {
+  const std::lock_guard lock(mutex_);
+  progress_ = progress;
+  progress_.best_history_us.clear();  // the page has every candidate
+}
+
+void LiveView::finish() {
+  const std::lock_guard lock(mutex_);
+  finished_ = true;
+  size_ = 0;  // once more, with all that it can tell
+}
+
+/// An unreadable journal, one that does not exist yet say, leaves what was known.
+void LiveView::read_journal() {
+  const auto now = std::chrono::steady_clock::now();
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(folder_ / "journal.jsonl", error);
+  const bool soon = !finished_ && now - read_at_ < kLeastPause;
+  if (error || size == size_ || soon) return;
+  auto run = load_page_run(folder_);
+  if (!run) {
+    log::debug("the live page keeps what it has: " + run.error().message);
+    return;
+  }
+  const std::array runs = {std::move(*run)};
+  Json page = page_json(runs, finished_ ? Depth::kFull : Depth::kQuick);
+  runs_ = dump(page["runs"]);
+  size_ = size;
+  read_at_ = std::chrono::steady_clock::now();
+}
+
+LiveView::State LiveView::state() {
+  const std::lock_guard lock(mutex_);
+  read_journal();
+  Json live = live_json(progress_);
+  live["finished"] = finished_;
+  State state;
+  state.json = R"({"schema":"fatune.page/1","live":)" + dump(live) + R"(,"runs":)" + runs_ + "}";
+  state.tag = "\"" + sha256_hex(state.json).substr(0, 16) + "\"";
+  state.final = finished_;
+  return state;
+}
+
+}  // namespace fatune

@@ -1,0 +1,43 @@
+// live_view.hpp - a journal that grows and the latest progress to the page's newest state.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+#include "record/progress.hpp"
+
+namespace fatune {
+
+/// Safe to use from several threads. The journal is read again when it has grown, and at most once
+/// in kLeastPause, so that its size bounds what watching costs.
+class LiveView {
+ public:
+  static constexpr std::chrono::milliseconds kLeastPause{800};  ///< chosen: pages ask once a second
+
+  explicit LiveView(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  void show(const SweepProgress& progress);
+  void finish();
+
+  struct State {
+    std::string json;  ///< fatune.page/1 with "live"
+    std::string tag;   ///< differs where json does
+    bool final = false;
+  };
+  State state();
+
+ private:
+  void read_journal();
+
+  std::filesystem::path folder_;
+  std::mutex mutex_;
+  SweepProgress progress_;
+  bool finished_ = false;
+  std::uintmax_t size_ = 0;  ///< of the journal, when it was read
+  std::chrono::steady_clock::time_point read_at_{};
+  std::string runs_ = "[]";  ///< JSON
+};
+
+}  // namespace fatune

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""Opens the report in headless Chromium: no error on the console, the charts are there, the table sorts and filters.
+
+    report_page_test.py --fatune PATH
+
+Reports of committed journals (one problem, a suite, two runs, nothing measured) and a live page while a sweep runs on the recorded
+device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
+skipped with the reason (exit 77); under CI=true that is a failure.
+"""
+import argparse
+import html
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+SKIPPED = 77
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "results" / "h200"
+RECORDED = ROOT / "configs" / "recorded" / "h200-mission.jsonl.gz"  # 7,494 candidates
+BROWSERS = ["chromium", "chromium-browser", "google-chrome", "chrome"]
+MOST_BYTES = 3_000_000
+MOST_DRAWING_MS = 10_000  # the promise is a second; a shared machine without a GPU may be much slower
+
+WATCH = """<script>window.__errors = [];
+addEventListener('error', (e) => __errors.push(String(e.message)));
+addEventListener('unhandledrejection', (e) => __errors.push(String(e.reason)));
+addEventListener('securitypolicyviolation', (e) => __errors.push('refused: ' + e.blockedURI));
+window.__began = performance.now();
+for (const level of ['error', 'warn']) { const old = console[level]; console[level] = (...a) => { __errors.push(a.join(' ')); old(...a); }; }
+</script>"""
+
+PROBE = """<script>
+const probe = async () => {
+  const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+  const found = {ready_ms: performance.now() - __began};
+  await wait(400);
+  const column = (title) => [...document.querySelectorAll('.candidates th')].findIndex((th) => th.textContent === title);
+  const values = (i) => [...document.querySelectorAll('.candidates tbody tr')].map((tr) => tr.children[i].textContent);
+  found.title = document.title;
+  found.heading = document.querySelector('h1').textContent;
+  found.text = document.body.innerText;
+  found.charts = [...document.querySelectorAll('figure')].map((f) => [f.id, f.querySelectorAll('svg').length, f.querySelectorAll('svg *').length]);
+  found.unnamed = document.querySelectorAll('svg:not([aria-label])').length;
+  found.nan = [...document.querySelectorAll('svg *')].filter((e) => [...e.attributes].some((a) => /NaN|Infinity|undefined/.test(a.value))).length;
+  found.wider = document.documentElement.scrollWidth - innerWidth;
+  found.loaded = performance.getEntriesByType('resource').map((r) => r.name).filter((n) => !n.startsWith('data:'));
+  const hot = column('hot µs');
+  if (hot >= 0) {
+    found.sorted = values(hot).slice(0, 50);
+    document.querySelectorAll('.candidates th button')[hot].click();
+    found.reversed = values(hot).slice(0, 50);
+    const input = document.querySelector('.candidates input');
+    input.value = 'NUM_WARPS=8'; input.dispatchEvent(new Event('input'));
+    found.filtered = values(document.querySelectorAll('.candidates th').length - 1);
+    found.count = document.querySelector('.candidates .count').textContent;
+  }
+  const cold = [...document.querySelectorAll('#bars .choice button')].find((b) => b.textContent === 'cold');
+  if (cold) { cold.click(); found.cold = document.querySelector('#bars svg').getAttribute('aria-label'); }
+  const details = document.querySelector('#bars details');
+  if (details) { details.open = true; await wait(50); found.table_rows = details.querySelectorAll('tbody tr').length; }
+  const across = document.querySelector('#heat select');
+  if (across) { across.selectedIndex = across.options.length - 1; across.dispatchEvent(new Event('change')); await wait(100); found.heat = document.querySelectorAll('#heat svg rect').length; }
+  document.getElementById('theme').click();
+  found.theme = document.documentElement.dataset.theme;
+  found.paper = getComputedStyle(document.body).backgroundColor;
+  const next = document.querySelector('[aria-label="Next problem"]');
+  if (next) { const before = document.querySelector('#verdict h1').textContent; next.click(); await wait(100); found.next = [before, document.querySelector('#verdict .eyebrow').textContent]; }
+  found.errors = __errors;
+  const out = document.createElement('pre'); out.id = 'found'; out.textContent = JSON.stringify(found); document.body.append(out);
+};
+probe().catch((e) => { const out = document.createElement('pre'); out.id = 'found'; out.textContent = JSON.stringify({errors: [String(e.stack)]}); document.body.append(out); });
+</script>"""
+
+
+def find_browser():
+    for name in BROWSERS:
+        if shutil.which(name):
+            return shutil.which(name)
+    fails = bool(os.environ.get("CI"))
+    print(f"{'FAILED' if fails else 'skipped'}: no Chromium here (tools/bootstrap.sh test installs it where apt has it)")
+    sys.exit(1 if fails else SKIPPED)
+
+
+class Browser:
+    def __init__(self, path, folder):
+        self.line = [path, "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
+                     "--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder}/profile"]
+        if os.getuid() == 0:
+            self.line.append("--no-sandbox")
+
+    def dump(self, url, budget_ms=6000, width=1200):
+        done = subprocess.run([*self.line, f"--window-size={width},900", f"--virtual-time-budget={budget_ms}", "--dump-dom", url],
+                              capture_output=True, text=True, timeout=180, check=False)
+        return done.stdout
+
+    def probe(self, page, folder, width=1200):
+        """What the probe found on a copy of the page."""
+        text = page.read_text()
+        copy = pathlib.Path(folder) / f"probed-{page.name}"
+        head, body = text.split("<head>", 1)
+        copy.write_text(head + "<head>" + WATCH + body.replace("</body>", PROBE + "</body>"))
+        dom = self.dump(copy.as_uri(), width=width)
+        found = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
+        if not found:
+            raise SystemExit(f"{page.name}: the page did not come to its end in the browser:\n{dom[-600:]}")
+        answer = json.loads(html.unescape(found.group(1)))
+        if "paper" not in answer:
+            raise SystemExit(f"{page.name}: the probe failed: {answer['errors']}")
+        return answer
+
+
+class Checks:
+    def __init__(self):
+        self.failures = []
+
+    def check(self, holds, what):
+        if not holds:
+            self.failures.append(what)
+
+    def common(self, name, found):
+        self.check(found["errors"] == [], f"{name}: on the console: {found['errors']}")
+        self.check(found["unnamed"] == 0, f"{name}: {found['unnamed']} charts without a name for those who cannot see them")
+        self.check(found["nan"] == 0, f"{name}: {found['nan']} marks have no place")
+        self.check(found["wider"] <= 0, f"{name}: the page is {found['wider']} pixels wider than the window")
+        self.check(found["loaded"] == [], f"{name}: loaded {found['loaded']}")
+        self.check(found["ready_ms"] < MOST_DRAWING_MS, f"{name}: drawn after {found['ready_ms']:.0f} ms")
+        for figure, charts, marks in found["charts"]:
+            self.check(charts > 0 and marks > 1, f"{name}: figure {figure} is empty")
+
+    def figures(self, name, found, wanted):
+        there = {figure for figure, _, _ in found.get("charts", [])}
+        self.check(wanted <= there, f"{name}: without {', '.join(sorted(wanted - there))}")
+
+
+def report(fatune, out, *runs, expected=0):
+    done = subprocess.run([fatune, "report", *map(str, runs), "-o", str(out)], capture_output=True, text=True, timeout=240, check=False)
+    if done.returncode != expected:
+        raise SystemExit(f"fatune report: exit {done.returncode}: {done.stderr}")
+    return out
+
+
+def numbers(texts):
+    return [float(text.replace(",", "")) for text in texts if text]
+
+
+def one_problem(checks, browser, fatune, folder):
+    page = report(fatune, folder / "recorded.html", RECORDED)
+    checks.check(page.stat().st_size < MOST_BYTES, f"7,494 candidates make {page.stat().st_size} bytes, more than {MOST_BYTES}")
+    for width in (1200, 500):
+        name = f"recorded at {width}"
+        found = browser.probe(page, folder, width)
+        checks.common(name, found)
+        checks.figures(name, found, {"bars", "samples", "convergence-evaluations", "convergence-seconds", "outcomes", "importance", "heat", "roofline"})
+        hot, down = numbers(found["sorted"]), numbers(found["reversed"])
+        checks.check(len(hot) == 50 and hot == sorted(hot), f"{name}: the table does not come sorted: {hot[:5]}")
+        checks.check(down == sorted(down, reverse=True) and down[0] > hot[0], f"{name}: a click does not turn the order: {down[:5]}")
+        checks.check(found["filtered"] and all("NUM_WARPS=8" in row for row in found["filtered"]), f"{name}: the filter lets others through")
+        checks.check(found["count"].endswith("of 7,494 candidates"), f"{name}: {found['count']}")
+        checks.check(found["cold"].startswith("cold"), f"{name}: hot and cold do not switch")
+        checks.check(found["table_rows"] >= 10, f"{name}: the table under the bars has {found['table_rows']} rows")
+        checks.check(found["heat"] > 1, f"{name}: no heat map of another pair")
+        checks.check(found["theme"] in ("light", "dark"), f"{name}: the theme does not switch")
+        print(f"{name}: {page.stat().st_size} bytes, drawn in {found['ready_ms']:.0f} ms")
+
+
+def suites(checks, browser, fatune, folder):
+    found = browser.probe(report(fatune, folder / "suite.html", RESULTS / "suite-fa3"), folder)
+    checks.common("suite", found)
+    checks.figures("suite", found, {"ratios", "length", "roofline-all", "bars"})
+    checks.check(found.get("next", ["", ""])[1] != "", "suite: the next problem does not open")
+    found = browser.probe(report(fatune, folder / "two.html", RESULTS / "mission", RESULTS / "suite-decode"), folder)
+    checks.common("two runs", found)
+    checks.check("mission" in found["title"] and "suite-decode" in found["title"], f"two runs: the title is {found['title']}")
+
+
+def bad_input(checks, browser, fatune, folder):
+    """Nothing measured, reasons that look like markup, and a GPU that nobody knows."""
+    run = folder / "none"
+    run.mkdir()
+    with open(run / "journal.jsonl", "w") as out:
+        for line in subprocess.run(["zcat", RECORDED], capture_output=True, text=True, check=True).stdout.splitlines()[:3]:
+            record = json.loads(line)
+            if "schema" in record:
+                record["environment"]["limits"]["arch"] = "sm_61"
+            if record.get("t") == "candidate":
+                record.pop("hot", None)
+                record.pop("cold", None)
+                record["outcome"], record["reason"] = "compile_error", "</script><img src=x onerror=alert(1)> & \"quoted\""
+            out.write(json.dumps(record) + "\n")
+    found = browser.probe(report(fatune, folder / "none.html", run), folder)
+    checks.common("nothing measured", found)
+    checks.check("No candidate was measured" in found["heading"], f"nothing measured: the heading is {found['heading']}")
+    checks.check("<img src=x onerror=alert(1)>" in found["text"], "nothing measured: the reason is not shown as text")
+    checks.check("no end" in found["text"], "nothing measured: nothing says that the journal has no end")
+
+
+def live(checks, browser, fatune, folder):
+    """A sweep on the recorded device, held open by a slow budget, seen by a browser and by a stranger."""
+    sweep = subprocess.Popen([fatune, "sweep", "--shape", "4,8,512,64", "--device", "recorded", "--kernel", "fa_mma,fa_wgmma", "--budget", "6000",
+                              "--strategy", "random", "--serve", "0", "--out", str(folder / "live")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        url = None
+        while url is None:
+            line = sweep.stderr.readline()
+            if not line:
+                raise SystemExit("the sweep ended before it served anything")
+            found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
+            url = found.group(0) if found else None
+        request = urllib.request.Request(url + "data.json", headers={"Host": "attacker.example"})
+        try:
+            urllib.request.urlopen(request, timeout=10)
+            checks.check(False, "live: another host name is answered")
+        except urllib.error.HTTPError as refused:
+            checks.check(refused.code == 403, f"live: another host name gets {refused.code}")
+        dom = browser.dump(url, budget_ms=3000)
+        checks.check("<main" in dom and 'data-ready="yes"' in dom, "live: the page does not come up")
+        checks.check(re.search(r'id="live"[^>]*>[^<]*(of|candidate|phase|ended)', dom) is not None, "live: nothing says how far the sweep is")
+        sweep.terminate()
+        sweep.communicate(timeout=60)
+        time.sleep(0.2)
+        try:
+            urllib.request.urlopen(url, timeout=2)
+            checks.check(False, "live: the server outlives its sweep")
+        except (urllib.error.URLError, ConnectionError):
+            pass
+    finally:
+        if sweep.poll() is None:
+            sweep.kill()
+            sweep.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", required=True)
+    fatune = os.path.abspath(parser.parse_args().fatune)
+    path = find_browser()
+    checks = Checks()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = pathlib.Path(name)
+        browser = Browser(path, folder)
+        for part in (one_problem, suites, bad_input, live):
+            part(checks, browser, fatune, folder)
+    for failure in checks.failures:
+        print(failure)
+    print(f"report-page: {len(checks.failures)} failures")
+    sys.exit(1 if checks.failures else 0)
+
+
+if __name__ == "__main__":
+    main()
