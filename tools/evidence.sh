@@ -15,7 +15,7 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode exhaustive-wide exhaustive-small exhaustive-single exhaustive-long suite-mission-60)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -83,6 +83,7 @@ run_step() {
     exhaustive-small) whole_space small 2,8,128,64 ;;
     exhaustive-single) whole_space single 1,8,512,64 ;;
     exhaustive-long) whole_space long 1,8,4096,64 ;;
+    exhaustive-stress) whole_space stress 2,16,8192,128 ;;
     suite-mission-60) sweep suite-mission-60 --suite mission --budget 60 --no-warm-start --baselines cudnn,torch:flash ;;
     *) echo "evidence.sh: there is no step '$1'" >&2; exit 2 ;;
   esac
