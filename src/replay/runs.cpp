@@ -63,8 +63,7 @@ class Run {
     const std::uint64_t most = options_.most_seconds ? recording_.lattice.size() : options_.budget;
     const std::uint64_t may = most - std::min(most, trace_.size() + in_flight_.size());
     const std::size_t room = std::min(options_.batch, strategy_.most_in_flight());
-    const std::size_t want =
-        std::min<std::uint64_t>(room - std::min(room, in_flight_.size()), may);
+    const std::size_t want = std::min<std::uint64_t>(room - std::min(room, in_flight_.size()), may);
     if (want > 0) {
       const double start = thread_seconds();
       const std::vector<Point> asked = strategy_.ask(want);

@@ -26,8 +26,7 @@ inline Eigen::ArrayXXf squared_distances(const Metric& metric, std::span<const P
                                          std::span<const Point> columns) {
   Eigen::ArrayXXf distances(signed_size(rows.size()), signed_size(columns.size()));
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    metric.squared_distances(columns[i], rows,
-                             {distances.col(signed_size(i)).data(), rows.size()});
+    metric.squared_distances(columns[i], rows, {distances.col(signed_size(i)).data(), rows.size()});
   }
   return distances;
 }

@@ -15,14 +15,15 @@ namespace fatune {
 namespace {
 
 // Chosen on replays of other devices' spaces than those of docs/search.md: 6 to 16 starts, spread
-// by 4 to 30 tries, neighbours of 5 to 12 points and 300 to 1,000 strangers came out alike.
-constexpr std::uint64_t kStarts = 10;
+// by 4 to 30 tries, neighbours of 5 to 12 points and 300 to 1,000 strangers came out alike. Of
+// those, attention kernels do best with few starts.
+constexpr std::uint64_t kStarts = 7;
 constexpr int kSpreadTries = 4;
-constexpr std::size_t kWithNeighbours = 5;  // of the best points
-constexpr int kChildren = 200, kStrangers = 300;         // where the model has learnt again
+constexpr std::size_t kWithNeighbours = 5;              // of the best points
+constexpr int kChildren = 200, kStrangers = 300;        // where the model has learnt again
 constexpr int kMoreChildren = 25, kMoreStrangers = 20;  // else, beside those there are
 // Asked and not told, at most: two, and one for each eighth answer. See
-// docs/decisions/0016-few-in-flight-while-little-is-known.md.
+// docs/decisions/0017-few-in-flight-while-little-is-known.md.
 constexpr std::size_t kLeastInFlight = 2, kAnswersForOneMore = 8;
 
 class Evo final : public Strategy {
@@ -53,7 +54,8 @@ class Evo final : public Strategy {
     if (tries_all_) return Strategy::most_in_flight();
     const std::size_t known = kLeastInFlight + told_ / kAnswersForOneMore;
     // What is spread hears nothing of the others.
-    return std::max<std::size_t>(known, pending_.size() + spread_.left());
+    if (spread_.wanted()) return std::max<std::size_t>(known, pending_.size() + spread_.left());
+    return known;
   }
 
   void tell(const Told& told) override {

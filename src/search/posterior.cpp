@@ -108,7 +108,8 @@ void Posterior::solve(std::span<const Point> points, Index first_column, Index f
   const Index rows = signed_size(points_.size()) - first_row;
   const Index columns = signed_size(points.size());
   if (rows == 0 || columns == 0) return;
-  const auto observed = std::span<const Point>(points_).subspan(static_cast<std::size_t>(first_row));
+  const auto observed =
+      std::span<const Point>(points_).subspan(static_cast<std::size_t>(first_row));
   Eigen::MatrixXf block = correlation(squared_distances(metric_, observed, points)).matrix();
   if (first_row > 0) {
     const Eigen::MatrixXf before = factor_.block(first_row, 0, rows, first_row).cast<float>();

@@ -43,7 +43,7 @@ class Posterior {
   const Metric& metric_;
   double noise_ = 0;
   std::vector<Point> points_;
-  Eigen::MatrixXd factor_;  ///< lower Cholesky factor of correlations and noise; may be larger
+  Eigen::MatrixXd factor_;     ///< lower Cholesky factor of correlations and noise; may be larger
   Eigen::VectorXd surprises_;  ///< the factor's inverse, times the values less their mean
   double mean_ = 0, variance_ = 1;
 
