@@ -7,6 +7,7 @@ Replays the pipeline of compilers, window and one device by events: each problem
 the seconds that the journal says each compilation and each run took. No search is replayed, and no final phase.
 """
 import argparse
+import collections
 import gzip
 import heapq
 import itertools
@@ -27,16 +28,30 @@ def load(path):
     return problems
 
 
-def simulate(candidates, jobs, window, in_order, drains):
-    """Seconds until all are told, in order; `drains` waits for everything where the kernel changes."""
+SPREAD, LEAST_IN_FLIGHT, ANSWERS_FOR_ONE_MORE = 7, 2, 8  # evo's: src/search/evo.cpp
+
+
+def may_ask(asked, told):
+    """Whether a kernel's search that asked and was told so many wants another one in flight."""
+    return asked < SPREAD or asked - told < LEAST_IN_FLIGHT + told // ANSWERS_FOR_ONE_MORE
+
+
+def simulate(candidates, jobs, window, in_order, drains, bounded=False):
+    """Seconds until all are told, in order; `drains` waits for everything where the kernel changes, `bounded` keeps
+    each kernel's search to what may_ask() says."""
     ends = [i for i in range(1, len(candidates)) if candidates[i][2] != candidates[i - 1][2]] if drains else []
     ends.append(len(candidates))
     now, asked, told = 0.0, 0, 0
     queue, compiling, ready, done, running = [], [], [], set(), None
+    asked_of, told_of = collections.Counter(), collections.Counter()
     while told < len(candidates):
         limit = next(end for end in ends if end > told)
         while asked < min(limit, told + window):
+            kernel = candidates[asked][2]
+            if bounded and not may_ask(asked_of[kernel], told_of[kernel]):
+                break
             queue.append(asked)
+            asked_of[kernel] += 1
             asked += 1
         while queue and len(compiling) < jobs:
             number = queue.pop(0)
@@ -52,6 +67,7 @@ def simulate(candidates, jobs, window, in_order, drains):
         while compiling and compiling[0][0] <= now:
             heapq.heappush(ready, heapq.heappop(compiling)[1])
         while told in done:
+            told_of[candidates[told][2]] += 1
             told += 1
     return now
 
@@ -62,20 +78,21 @@ def main():
     parser.add_argument("--jobs", type=int, default=16)
     args = parser.parse_args()
     jobs = args.jobs
-    ways = [("window jobs + 2, device in order, drained at each kernel", jobs + 2, True, True),
-            ("window 2 x jobs, device in order, drained at each kernel", 2 * jobs, True, True),
-            ("window 2 x jobs, device takes what is ready, drained", 2 * jobs, False, True),
-            ("window jobs + 2, device takes what is ready, no drain", jobs + 2, False, False),
-            ("window 2 x jobs, device takes what is ready, no drain", 2 * jobs, False, False),
-            ("window 3 x jobs, device takes what is ready, no drain", 3 * jobs, False, False)]
+    ways = [("window jobs + 2, device in order, drained at each kernel", jobs + 2, True, True, False),
+            ("window 2 x jobs, device in order, drained at each kernel", 2 * jobs, True, True, False),
+            ("window 2 x jobs, device takes what is ready, drained", 2 * jobs, False, True, False),
+            ("window jobs + 2, device takes what is ready, no drain", jobs + 2, False, False, False),
+            ("window 2 x jobs, device takes what is ready, no drain", 2 * jobs, False, False, False),
+            ("window 3 x jobs, device takes what is ready, no drain", 3 * jobs, False, False, False),
+            ("window 2 x jobs, of it each search what it can use", 2 * jobs, False, False, True)]
     for path in args.journals:
         problems = load(path)
         everything = [candidate for problem in problems for candidate in problem]
         print(f"{path}: {len(everything)} candidates of {len(problems)} problems")
         print(f"  {sum(c[0] for c in everything) / jobs:8.2f} s  compilations on {jobs} processes, nothing else")
         print(f"  {sum(c[1] for c in everything):8.2f} s  device, nothing else")
-        for name, window, in_order, drains in ways:
-            seconds = sum(simulate(problem, jobs, window, in_order, drains) for problem in problems)
+        for name, *way in ways:
+            seconds = sum(simulate(problem, jobs, *way) for problem in problems)
             print(f"  {seconds:8.2f} s  {name}")
 
 

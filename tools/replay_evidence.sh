@@ -17,6 +17,7 @@ mkdir -p "$out"
 
 spaces=(convolution_milo-A100.json.gz dedispersion_milo-A100.json.gz gemm-RTX_3090.json.gz pnpoly-RTX_2080_Ti.json.gz)
 small=(ktt-coulomb3d-RTX2080.json)
+in_flight=(1 4 8 16 32)
 other=(convolution_milo-A100_T4.json.gz gemm_milo-A6000-early.json.gz hyperparam-genetic_algorithm.json)
 
 # score NAME ARGS...: keeps the JSON and, beside it, the command that made it. It is run where the files lie, so that the
@@ -36,12 +37,13 @@ run_step() {
     published) cd "$files" && score published "${spaces[@]}" --published --repeats 25 ;;
     batch)
       cd "$files"
-      for batch in 4 16; do score "batch-$batch" "${spaces[@]}" --strategy evo --batch $batch; done ;;
+      for batch in 4 16 32; do score "batch-$batch" "${spaces[@]}" --strategy evo --batch $batch; done ;;
     one-lever) cd "$files" && score one-lever "${spaces[@]}" --strategy evo --one-lever ;;
     journals)
       cd "$root"
       local journals=(configs/recorded/*.jsonl.gz results/h200/space-*/journal.jsonl.gz)
-      score journals "${journals[@]}" --strategy evo --repeats 25 --budget 480 ;;
+      score journals "${journals[@]}" --strategy evo --budget 480
+      for batch in "${in_flight[@]}"; do score "journals-60-$batch" "${journals[@]}" --strategy evo --budget 60 --batch "$batch"; done ;;
     kernel-tuner)
       cd "$files"
       echo "tools/compare_kernel_tuner.py ${spaces[*]}" >"$out/kernel-tuner.command.txt"

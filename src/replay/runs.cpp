@@ -31,7 +31,8 @@ std::uint64_t seed_of(std::uint64_t seed, std::size_t repeat) {
   return Rng(outer.next() + repeat).next();
 }
 
-/// Asks ahead: up to `batch` points wait for their turn to be told.
+/// Asks ahead: up to `batch` points wait for their turn to be told, fewer where the strategy wants
+/// fewer.
 class Run {
  public:
   Run(const Recording& recording, const std::vector<double>& seconds, const RunOptions& options,
@@ -61,7 +62,8 @@ class Run {
   bool fill() {
     const std::uint64_t most = options_.most_seconds ? recording_.lattice.size() : options_.budget;
     const std::uint64_t may = most - std::min(most, trace_.size() + in_flight_.size());
-    const std::size_t want = std::min<std::uint64_t>(options_.batch - in_flight_.size(), may);
+    const std::size_t room = std::min(options_.batch, strategy_.most_in_flight());
+    const std::size_t want = std::min<std::uint64_t>(room - std::min(room, in_flight_.size()), may);
     if (want > 0) {
       const double start = thread_seconds();
       const std::vector<Point> asked = strategy_.ask(want);

@@ -15,11 +15,16 @@ namespace fatune {
 namespace {
 
 // Chosen on replays of other devices' spaces than those of docs/search.md: 6 to 16 starts, spread
-// by 4 to 30 tries, neighbours of 5 to 12 points and 300 to 1,000 strangers came out alike.
-constexpr std::uint64_t kStarts = 10;
+// by 4 to 30 tries, neighbours of 5 to 12 points and 300 to 1,000 strangers came out alike. Of
+// those, attention kernels do best with few starts.
+constexpr std::uint64_t kStarts = 7;
 constexpr int kSpreadTries = 4;
-constexpr std::size_t kWithNeighbours = 5;  // of the best points
-constexpr int kChildren = 200, kStrangers = 300;
+constexpr std::size_t kWithNeighbours = 5;              // of the best points
+constexpr int kChildren = 200, kStrangers = 300;        // where the model has learnt again
+constexpr int kMoreChildren = 25, kMoreStrangers = 20;  // else, beside those there are
+// Asked and not told, at most: two, and one for each eighth answer. See
+// docs/decisions/0017-few-in-flight-while-little-is-known.md.
+constexpr std::size_t kLeastInFlight = 2, kAnswersForOneMore = 8;
 
 class Evo final : public Strategy {
  public:
@@ -30,7 +35,8 @@ class Evo final : public Strategy {
         population_(space, options),
         spread_(space, options, {kStarts, kSpreadTries}),
         surrogate_(space),
-        one_lever_(options.one_lever) {}
+        one_lever_(options.one_lever),
+        tries_all_(space.size() <= options.budget) {}
 
   std::string_view name() const override { return "evo"; }
 
@@ -44,7 +50,16 @@ class Evo final : public Strategy {
     return asked;
   }
 
+  std::size_t most_in_flight() const override {
+    if (tries_all_) return Strategy::most_in_flight();
+    const std::size_t known = kLeastInFlight + told_ / kAnswersForOneMore;
+    // What is spread hears nothing of the others.
+    if (spread_.wanted()) return std::max<std::size_t>(known, pending_.size() + spread_.left());
+    return known;
+  }
+
   void tell(const Told& told) override {
+    ++told_;
     const auto place = std::find(pending_.begin(), pending_.end(), told.point);
     if (place != pending_.end()) pending_.erase(place);
     surrogate_.tell(told.point, told.cost);
@@ -58,17 +73,32 @@ class Evo final : public Strategy {
     if (const auto index = spread_.start(deck_)) return *index;
     const bool blind = population_.size() == 0 || !surrogate_.ready();
     if (spread_.wanted() || blind) return spread_.next(deck_, rng_);
+    if (surrogate_.refresh(rng_)) {
+      pool_.clear();
+      add_relatives(kChildren, kStrangers);
+    } else {
+      add_relatives(kMoreChildren, kMoreStrangers);
+    }
     const std::vector<std::uint64_t> candidates = gather_candidates();
     if (candidates.empty()) return spread_.next(deck_, rng_);
     std::vector<Point> points;
     for (const std::uint64_t index : candidates) points.push_back(space_.point(index));
-    const std::uint64_t chosen = candidates[surrogate_.most_promising(points, pending_, rng_)];
+    const std::uint64_t chosen = candidates[surrogate_.most_promising(points, pending_)];
     deck_.take(chosen);
     return chosen;
   }
 
-  /// Untried points, each once.
-  std::vector<std::uint64_t> gather_candidates() {
+  /// To the pool, from which they go when the model learns again: until then it remembers them.
+  void add_relatives(int children, int strangers) {
+    if (one_lever_) return;
+    for (int i = 0; i < children; ++i) {
+      if (const auto index = space_.index_of(population_.breed(rng_))) pool_.push_back(*index);
+    }
+    for (int i = 0; i < strangers; ++i) pool_.push_back(deck_.peek(rng_));
+  }
+
+  /// Untried points, each once: neighbours of the best, and the pool.
+  std::vector<std::uint64_t> gather_candidates() const {
     std::vector<std::uint64_t> candidates;
     std::unordered_set<std::uint64_t> seen;
     const auto add = [&](std::uint64_t index) {
@@ -82,11 +112,7 @@ class Evo final : public Strategy {
         add(index);
       }
     }
-    if (one_lever_) return candidates;
-    for (int i = 0; i < kChildren; ++i) {
-      if (const auto index = space_.index_of(population_.breed(rng_))) add(*index);
-    }
-    for (int i = 0; i < kStrangers; ++i) add(deck_.peek(rng_));
+    for (const std::uint64_t index : pool_) add(index);
     return candidates;
   }
 
@@ -97,7 +123,10 @@ class Evo final : public Strategy {
   Spread spread_;
   Surrogate surrogate_;
   bool one_lever_;
+  bool tries_all_;  ///< in whatever order
+  std::vector<std::uint64_t> pool_;
   std::vector<Point> pending_;  ///< asked, not told
+  std::size_t told_ = 0;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// gaussian_process.cpp - the linear algebra of a Gaussian process; the only file that knows Eigen.
+// gaussian_process.cpp - a climb to the likeliest hyper-parameters.
 #include "search/gaussian_process.hpp"
 
 #include <algorithm>
@@ -9,7 +9,9 @@
 #include <Eigen/Dense>
 
 #include "base/check.hpp"
+#include "search/correlation.hpp"
 #include "search/metric.hpp"
+#include "search/posterior.hpp"
 
 namespace fatune {
 namespace {
@@ -21,23 +23,13 @@ using Index = Eigen::Index;
 // The prior of the hyper-parameters and the climb's steps; chosen, on logarithms.
 constexpr double kUsualNoise = 1e-3, kLeastNoise = 1e-5, kMostNoise = 0.3;
 constexpr double kWeightSpread = 1.5, kNoiseSpread = 2, kFarthest = 6;
-constexpr int kClimbSteps = 8;
+constexpr int kClimbSteps = 4;
 constexpr double kFirstStride = 0.4, kLongestStride = 1, kLonger = 1.4, kShorter = 0.5;
-constexpr double kLeastVariance = 1e-6;  ///< of values, and of beliefs, against rounding
-
-Index signed_size(std::size_t size) { return static_cast<Index>(size); }
+constexpr double kLeastVariance = 1e-6;  ///< of values, against rounding
 
 double square(double x) { return x * x; }
 
-/// Matern-5/2, of squared distances.
-template <typename Distances>
-auto correlation(const Eigen::ArrayBase<Distances>& squared) {
-  using Scalar = typename Distances::Scalar;
-  const auto z = (squared.derived() * Scalar(5)).sqrt().eval();
-  return ((Scalar(1) + z + z.square() / Scalar(3)) * (-z).exp()).eval();
-}
-
-/// Its derivative by the squared distance.
+/// The derivative of correlation() by the squared distance.
 Eigen::ArrayXXd correlation_slope(const Eigen::ArrayXXd& squared) {
   const Eigen::ArrayXXd z = (squared * 5).sqrt();
   return -5.0 / 6 * (1 + z) * (-z).exp();
@@ -60,13 +52,15 @@ double log_expected_improvement(const Belief& belief, double best) {
 
 class GaussianProcess::Algebra {
  public:
-  explicit Algebra(const Lattice& space) : metric_(space), log_noise_(std::log(kUsualNoise)) {}
+  explicit Algebra(const Lattice& space)
+      : metric_(space), log_noise_(std::log(kUsualNoise)), posterior_(space, metric_) {
+    posterior_.reset(kUsualNoise);
+  }
 
   Hyperparameters hyperparameters() const { return {metric_.weights(), log_noise_}; }
   void set(const Hyperparameters& chosen);
   void learn(std::span<const Point> points, std::span<const double> values);
-  void observe(std::span<const Point> points, std::span<const double> values);
-  std::vector<Belief> predict(std::span<const Point> points) const;
+  Posterior& posterior() { return posterior_; }
 
  private:
   /// The objective of learn(), to be made small, at the present hyper-parameters; `slopes` are its
@@ -75,31 +69,16 @@ class GaussianProcess::Algebra {
   void add_prior(double& objective, Vector& slopes) const;
   Vector position() const;
   void move_to(const Vector& position);
-  Eigen::ArrayXXd squared_distances(std::span<const Point> points) const;
-  /// Adds a point to those factored.
-  void append(const Point& point);
 
   Metric metric_;
   double log_noise_;
-  std::vector<Point> points_;
-  Matrix factor_;  ///< lower Cholesky factor of the points' correlations and noise; may be larger
-  Vector pull_;    ///< the inverse of that matrix, times the values
-  double mean_ = 0, variance_ = 1;
+  Posterior posterior_;
 };
 
 void GaussianProcess::Algebra::set(const Hyperparameters& chosen) {
   metric_.set_weights(chosen.weights);
   log_noise_ = chosen.noise;
-  points_.clear();
-}
-
-Eigen::ArrayXXd GaussianProcess::Algebra::squared_distances(std::span<const Point> points) const {
-  Eigen::ArrayXXf distances(signed_size(points.size()), signed_size(points.size()));
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    metric_.squared_distances(points[i], points,
-                              {distances.col(signed_size(i)).data(), points.size()});
-  }
-  return distances.cast<double>();
+  posterior_.reset(std::exp(log_noise_));
 }
 
 Vector GaussianProcess::Algebra::position() const {
@@ -133,7 +112,7 @@ double GaussianProcess::Algebra::objective(std::span<const Point> points, const 
                                            Vector& slopes) const {
   const Index count = signed_size(points.size());
   const double noise = std::exp(log_noise_);
-  const Eigen::ArrayXXd distances = squared_distances(points);
+  const Eigen::ArrayXXd distances = squared_distances(metric_, points, points).cast<double>();
   Matrix matrix = correlation(distances).matrix();
   matrix.diagonal().array() += noise;
   const Eigen::LLT<Matrix> factored(matrix);
@@ -200,70 +179,6 @@ void GaussianProcess::Algebra::learn(std::span<const Point> points,
   move_to(best);
 }
 
-void GaussianProcess::Algebra::append(const Point& point) {
-  const Index count = signed_size(points_.size());
-  if (factor_.rows() <= count) {
-    const Index room = std::max<Index>(64, 2 * count);
-    Matrix larger = Matrix::Zero(room, room);
-    larger.topLeftCorner(count, count) = factor_.topLeftCorner(count, count);
-    factor_ = std::move(larger);
-  }
-  Eigen::ArrayXf distances(count);
-  metric_.squared_distances(point, points_, {distances.data(), points_.size()});
-  Vector row = correlation(distances).matrix().cast<double>();
-  factor_.topLeftCorner(count, count).triangularView<Eigen::Lower>().solveInPlace(row);
-  factor_.row(count).head(count) = row.transpose();
-  const double left = 1 + std::exp(log_noise_) - row.squaredNorm();
-  factor_(count, count) = std::sqrt(std::max(left, kLeastVariance));
-  points_.push_back(point);
-}
-
-void GaussianProcess::Algebra::observe(std::span<const Point> points,
-                                       std::span<const double> values) {
-  FATUNE_CHECK(!points.empty() && points.size() == values.size(), "every point has a value");
-  const auto same = std::mismatch(points_.begin(), points_.end(), points.begin(), points.end());
-  points_.erase(same.first, points_.end());
-  if (points_.empty()) {
-    const Eigen::ArrayXXd distances = squared_distances(points);
-    Matrix matrix = correlation(distances).matrix();
-    matrix.diagonal().array() += std::exp(log_noise_);
-    factor_ = Eigen::LLT<Matrix>(matrix).matrixL();
-    points_.assign(points.begin(), points.end());
-  }
-  for (const Point& point : points.subspan(points_.size())) append(point);
-
-  const Index count = signed_size(points.size());
-  const auto lower = factor_.topLeftCorner(count, count).triangularView<Eigen::Lower>();
-  pull_ = to_vector(values);
-  mean_ = pull_.mean();
-  pull_.array() -= mean_;
-  lower.solveInPlace(pull_);
-  variance_ = std::max(kLeastVariance, pull_.squaredNorm() / static_cast<double>(count));
-  lower.transpose().solveInPlace(pull_);
-}
-
-std::vector<Belief> GaussianProcess::Algebra::predict(std::span<const Point> points) const {
-  const Index known = signed_size(points_.size());
-  Eigen::ArrayXXf distances(known, signed_size(points.size()));
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    metric_.squared_distances(points[i], points_,
-                              {distances.col(signed_size(i)).data(), points_.size()});
-  }
-  // Single precision: half the time, and exact enough to rank candidates.
-  Eigen::MatrixXf shared = correlation(distances).matrix();
-  const Eigen::VectorXf means = shared.transpose() * pull_.cast<float>();
-  const Eigen::MatrixXf factor = factor_.topLeftCorner(known, known).cast<float>();
-  factor.triangularView<Eigen::Lower>().solveInPlace(shared);
-  std::vector<Belief> beliefs(points.size());
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const Index column = signed_size(i);
-    const double left = 1 - static_cast<double>(shared.col(column).squaredNorm());
-    beliefs[i].mean = mean_ + static_cast<double>(means(column));
-    beliefs[i].deviation = std::sqrt(variance_ * std::max(left, kLeastVariance));
-  }
-  return beliefs;
-}
-
 GaussianProcess::GaussianProcess(const Lattice& space)
     : algebra_(std::make_unique<Algebra>(space)) {}
 GaussianProcess::~GaussianProcess() = default;
@@ -274,10 +189,10 @@ void GaussianProcess::learn(std::span<const Point> points, std::span<const doubl
   algebra_->learn(points, values);
 }
 void GaussianProcess::observe(std::span<const Point> points, std::span<const double> values) {
-  algebra_->observe(points, values);
+  algebra_->posterior().observe(points, values);
 }
-std::vector<Belief> GaussianProcess::predict(std::span<const Point> points) const {
-  return algebra_->predict(points);
+std::vector<Belief> GaussianProcess::predict(std::span<const Point> points) {
+  return algebra_->posterior().predict(points);
 }
 
 }  // namespace fatune

@@ -5,15 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "search/belief.hpp"
 #include "space/lattice.hpp"
 
 namespace fatune {
-
-/// A normal distribution.
-struct Belief {
-  double mean = 0;
-  double deviation = 0;
-};
 
 /// The logarithm of how far a draw from `belief` is expected to lie below `best`; a logarithm,
 /// because the hopeless ones of many candidates are still to be ranked.
@@ -40,11 +35,13 @@ class GaussianProcess {
   /// Climbs the marginal likelihood of these values, times a prior around the usual weights, a few
   /// steps from where it is. Costs the cube of the number of points at each step.
   void learn(std::span<const Point> points, std::span<const double> values);
-  /// What is known from now on. Costs the cube of the number of points, or their square where they
-  /// continue the points of the last call and nothing was learnt in between.
+  /// What is known from now on. Points beyond the values are in flight: believed to come out as the
+  /// model expects. Cheap where they continue the points of the last call and nothing was learnt in
+  /// between (search/posterior.hpp).
   void observe(std::span<const Point> points, std::span<const double> values);
-  /// Something must have been observed.
-  std::vector<Belief> predict(std::span<const Point> points) const;
+  /// Something must have been observed, and the points must differ. Cheap for those that the last
+  /// call was asked about, too.
+  std::vector<Belief> predict(std::span<const Point> points);
 
  private:
   class Algebra;

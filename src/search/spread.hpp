@@ -24,6 +24,7 @@ class Spread {
   Spread(const Lattice& space, const StrategyOptions& options, const SpreadPlan& plan);
 
   bool wanted() const { return left_ > 0; }
+  std::uint64_t left() const { return left_; }  ///< of those wanted
   void want(std::uint64_t points) { left_ = points; }
   /// To be told of every point that was asked, from here or not.
   void keep_from(const Point& point);

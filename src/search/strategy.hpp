@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,9 @@ class Strategy {
   /// Up to `count` new points, not necessarily told yet; empty when the space is exhausted.
   virtual std::vector<Point> ask(std::size_t count) = 0;
   virtual void tell(const Told& told) = 0;
+  /// So many points are well asked and not told at the same time, at least one; who asks for more
+  /// gets points that are chosen with too little knowledge.
+  virtual std::size_t most_in_flight() const { return std::numeric_limits<std::size_t>::max(); }
 };
 
 struct StrategyOptions {

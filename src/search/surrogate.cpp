@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kCapQuantile = 0.75;  // of the successes' costs; chosen
 constexpr double kLeastGain = 0.1;     // that counts, in the values' deviation; 0 to 0.25 do alike
-// New costs before it learns again: a sixth of all, at most 8; chosen.
-constexpr std::size_t kLearnShare = 6, kLearnEvery = 8;
+// New costs before it learns again: a sixth of all, at most 16; chosen, 8 do alike.
+constexpr std::size_t kLearnShare = 6, kLearnEvery = 16;
 // Chosen to keep a choice within milliseconds; the best of them, then a sample.
 constexpr std::size_t kMostSeen = 280, kBestSeen = 180;
 constexpr std::size_t kMostLearntFrom = 120, kBestLearntFrom = 60;
@@ -87,19 +87,21 @@ void Surrogate::learn(Rng& rng) {
   told_when_learnt_ = told_.size();
 }
 
-std::size_t Surrogate::most_promising(std::span<const Point> candidates,
-                                      std::span<const Point> pending, Rng& rng) {
-  FATUNE_CHECK(ready() && !candidates.empty(), "a model needs costs and something to choose from");
+bool Surrogate::refresh(Rng& rng) {
+  FATUNE_CHECK(ready(), "a model needs costs that differ");
   const std::size_t news = told_.size() - told_when_learnt_;
-  if (news >= std::clamp(told_.size() / kLearnShare, std::size_t{1}, kLearnEvery)) learn(rng);
-  std::vector<double> known = values();
-  process_.observe(seen_points_, known);
-  if (!pending.empty()) {
-    std::vector<Point> points = seen_points_;
-    points.insert(points.end(), pending.begin(), pending.end());
-    for (const Belief& belief : process_.predict(pending)) known.push_back(belief.mean);
-    process_.observe(points, known);
-  }
+  if (news < std::clamp(told_.size() / kLearnShare, std::size_t{1}, kLearnEvery)) return false;
+  learn(rng);
+  return true;
+}
+
+std::size_t Surrogate::most_promising(std::span<const Point> candidates,
+                                      std::span<const Point> pending) {
+  FATUNE_CHECK(ready() && !candidates.empty(), "a model needs costs and something to choose from");
+  const std::vector<double> known = values();
+  std::vector<Point> points = seen_points_;
+  points.insert(points.end(), pending.begin(), pending.end());
+  process_.observe(points, known);
   const double best = *std::min_element(known.begin(), known.end());
   const std::vector<Belief> beliefs = process_.predict(candidates);
   std::size_t chosen = 0;

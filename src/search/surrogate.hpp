@@ -23,11 +23,14 @@ class Surrogate {
   void tell(const Point& point, std::optional<double> cost);
   /// Two costs that differ are needed.
   bool ready() const { return least_ < most_; }
+  /// Learns again how much each parameter matters, where enough was told since it last did; true
+  /// when it has. Until the next time, candidates that it was asked about before are cheap.
+  /// ready() must hold.
+  bool refresh(Rng& rng);
   /// The place, among the candidates, of the largest expected improvement beyond a small one.
   /// Points in `pending` are believed to have come out as the model expects, so that candidates
-  /// close to them gain little. There must be a candidate, and ready().
-  std::size_t most_promising(std::span<const Point> candidates, std::span<const Point> pending,
-                             Rng& rng);
+  /// close to them gain little. There must be a candidate, none twice, and ready().
+  std::size_t most_promising(std::span<const Point> candidates, std::span<const Point> pending);
 
  private:
   /// Of `places`, the `best` by cost and a sample of the others: `count` in all, ascending.

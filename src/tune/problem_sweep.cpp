@@ -106,7 +106,8 @@ Status run_trials(const Budget& budget, RunState& run, Searches& searches) {
     any = false;
     for (std::size_t i = 0; i < searches.strategies.size(); ++i) {
       for (;;) {
-        FATUNE_TRY_STATUS(loop.make_room());
+        if (!may_ask(i)) break;
+        FATUNE_TRY_STATUS(loop.make_room(i));
         if (!may_ask(i)) break;
         FATUNE_TRY_STATUS(loop.ask(i));
         any = true;
@@ -142,12 +143,15 @@ Status search_spaces(const ProblemRequest& request, const std::vector<Space>& sp
   FATUNE_TRY_STATUS(add_searches(request, spaces, run, result, searches));
   FATUNE_TRY_STATUS(run_trials(budget, run, searches));
   for (;;) {
-    FATUNE_TRY_STATUS(searches.loop.make_room());
     const std::size_t leader = leader_of(searches);
     const bool spent =
         searches.loop.asked() >= whole.evaluations || run.clock.now() >= whole.deadline_s;
     if (run.interrupted || spent || leader == searches.strategies.size()) break;
-    FATUNE_TRY_STATUS(searches.loop.ask(leader));
+    if (searches.loop.has_room(leader)) {
+      FATUNE_TRY_STATUS(searches.loop.ask(leader));
+    } else {
+      FATUNE_TRY_STATUS(searches.loop.settle_one());
+    }
   }
   return searches.loop.finish();
 }
@@ -293,7 +297,7 @@ Status race_problem(const ProblemRequest& request, const std::vector<Entrant>& e
   }
   for (std::size_t i = 0; i < lists.size(); ++i) {
     while (!run.interrupted && !loop.exhausted(i)) {
-      FATUNE_TRY_STATUS(loop.make_room());
+      FATUNE_TRY_STATUS(loop.make_room(i));
       FATUNE_TRY_STATUS(loop.ask(i));
     }
   }

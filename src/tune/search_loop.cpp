@@ -34,7 +34,8 @@ SearchLoop::SearchLoop(RunState& run, ProblemResult& result)
     : run_(run), result_(result), capacity_(std::max<std::size_t>(1, run.evaluator.capacity())) {}
 
 std::size_t SearchLoop::add(const Space& space, Strategy& strategy) {
-  searches_.push_back({&space, &strategy, 0, false, std::numeric_limits<double>::infinity()});
+  searches_.push_back(
+      {.space = &space, .strategy = &strategy, .best_us = std::numeric_limits<double>::infinity()});
   return searches_.size() - 1;
 }
 
@@ -49,15 +50,24 @@ bool SearchLoop::stopped() {
   return run_.interrupted;
 }
 
-Status SearchLoop::make_room() {
-  while (!stopped() && window_.size() >= capacity_) FATUNE_TRY_STATUS(settle());
+bool SearchLoop::has_room(std::size_t search) const {
+  const Search& asking = searches_.at(search);
+  // One at a time is always right.
+  return window_.size() < capacity_ &&
+         asking.in_flight < std::max<std::size_t>(1, asking.strategy->most_in_flight());
+}
+
+Status SearchLoop::make_room(std::size_t search) {
+  while (!stopped() && !has_room(search)) FATUNE_TRY_STATUS(settle());
   return {};
 }
+
+Status SearchLoop::settle_one() { return stopped() ? Status() : settle(); }
 
 Status SearchLoop::ask(std::size_t search) {
   Search& asked = searches_.at(search);
   if (stopped() || asked.exhausted) return {};
-  FATUNE_CHECK(window_.size() < capacity_, "a candidate is asked for when there is room for it");
+  FATUNE_CHECK(has_room(search), "a candidate is asked for when there is room for it");
   const std::vector<Point> points = asked.strategy->ask(1);
   asked.exhausted = points.empty();
   for (const Point& point : points) FATUNE_TRY_STATUS(put_in_flight(search, point));
@@ -79,6 +89,7 @@ Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
   }
   window_.push_back(std::move(slot));
   ++searches_[search].asked;
+  ++searches_[search].in_flight;
   return {};
 }
 
@@ -119,6 +130,7 @@ Status SearchLoop::settle_oldest() {
 
 void SearchLoop::tell(const Slot& slot, const CandidateRecord& record) {
   Search& search = searches_[slot.search];
+  --search.in_flight;
   const auto cost = cost_of(record, result_.candidates, run_.objective);
   search.strategy->tell({slot.point, cost, record.outcome == Outcome::kDuplicate});
   if (record.outcome == Outcome::kMeasured && cost)

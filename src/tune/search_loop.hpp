@@ -14,7 +14,8 @@
 namespace fatune {
 
 /// One window of candidates in flight for all searches, so that neither compilers nor device wait
-/// while one search ends and another begins. Results are told in the order of the asks, however
+/// while one search ends and another begins; of it a search has as many as its strategy can make
+/// use of (Strategy::most_in_flight). Results are told in the order of the asks, however
 /// their compilations end: the same measurements give the same run. What the journal holds takes
 /// its place in that order without being evaluated, so a resumed run asks what the first one asked.
 class SearchLoop {
@@ -23,8 +24,12 @@ class SearchLoop {
   /// Returns the search's number. `space` and `strategy` must outlive the loop.
   std::size_t add(const Space& space, Strategy& strategy);
 
-  /// Settles the oldest where the window is full.
-  Status make_room();
+  /// In the window, and among the candidates that the search's strategy may have in flight.
+  bool has_room(std::size_t search) const;
+  /// Settles the oldest in flight until the search has room, or until an interrupt.
+  Status make_room(std::size_t search);
+  /// Settles the oldest in flight, of which there must be one; nothing happens after an interrupt.
+  Status settle_one();
   /// Puts the search's next candidate in flight, for which there must be room; nothing happens when
   /// the space is exhausted or after an interrupt.
   Status ask(std::size_t search);
@@ -43,6 +48,7 @@ class SearchLoop {
     const Space* space;
     Strategy* strategy;
     std::uint64_t asked = 0;
+    std::size_t in_flight = 0;
     bool exhausted = false;
     double best_us;
   };

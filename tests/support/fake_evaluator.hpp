@@ -50,6 +50,7 @@ class FakeEvaluator final : public Evaluator {
   const std::vector<std::string>& evaluated() const { return evaluated_; }  ///< keys, in order
   /// Of the candidate submitted `place` after the oldest.
   std::string key_in_flight(std::size_t place) const { return candidate_key(submitted_.at(place)); }
+  std::size_t in_flight() const { return submitted_.size(); }
   std::size_t finals_run() const { return finals_run_; }
   std::size_t problems_begun() const { return problems_begun_; }
   Environment& editable_environment() { return environment_; }

@@ -62,6 +62,17 @@ TEST_CASE("the number of threads changes nothing, the seed and the repeat do") {
   CHECK(run(recording, options).traces != one.traces);
 }
 
+TEST_CASE("a strategy that wants few in flight is not asked for more") {
+  const Recording recording = make_rugged_recording(200, 0);
+  RunOptions options{.strategy = "evo", .repeats = 2, .budget = 60};
+  options.batch = 10;
+  const auto few = run(recording, options).traces;
+  options.batch = 1000;
+  CHECK(run(recording, options).traces == few);
+  options.batch = 1;
+  CHECK(run(recording, options).traces != few);
+}
+
 TEST_CASE("a limit of time ends a run instead of the budget") {
   const Recording recording = make_rugged_recording(50, 0);
   const std::vector<double> seconds(50, 2.0);

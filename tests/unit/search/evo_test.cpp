@@ -114,6 +114,24 @@ TEST_CASE("evo asks the same again, whatever is in flight") {
   }
 }
 
+TEST_CASE("evo wants more in flight the more it was told") {
+  const Lattice space = tiles();
+  const auto strategy = strategy_on(space, "evo", {.budget = 100});
+  CHECK(strategy->most_in_flight() == 7);
+  std::vector<Point> order = strategy->ask(7);
+  CHECK(strategy->most_in_flight() == 2);
+  for (std::size_t told = 1; told <= 80; ++told) {
+    strategy->tell({order[told - 1], tile_cost(order[told - 1]), false});
+    const std::size_t in_flight = order.size() - told;
+    const std::size_t most = strategy->most_in_flight();
+    CHECK(most == 2 + told / 8);
+    if (in_flight >= most) continue;
+    for (const Point& point : strategy->ask(most - in_flight)) order.push_back(point);
+  }
+  // Where all are tried, none is chosen with too little knowledge.
+  CHECK(strategy_on(space, "evo", {.budget = space.size()})->most_in_flight() >= space.size());
+}
+
 TEST_CASE("evo tries small spaces whole") {
   const std::vector<std::vector<std::size_t>> shapes = {{1}, {1, 1, 1}, {2}, {1, 3}, {4, 1, 3, 2}};
   for (const auto& shape : shapes) {

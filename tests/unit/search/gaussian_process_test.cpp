@@ -1,6 +1,7 @@
 // gaussian_process_test.cpp - beliefs against values worked out by hand.
 #include "search/gaussian_process.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <catch2/catch_approx.hpp>
@@ -64,6 +65,52 @@ TEST_CASE("observing fewer points forgets the others") {
   process.observe(std::vector<Point>{{0}, {2}, {1}}, std::vector<double>{1, 3, 9});
   process.observe(std::vector<Point>{{0}, {2}}, std::vector<double>{1, 3});
   CHECK(process.predict(std::vector<Point>{{1}})[0].mean == near(2));
+}
+
+TEST_CASE("beliefs do not depend on what was asked about before") {
+  const Lattice space = lattice_of({6, 5, 2});
+  std::vector<Point> points;
+  std::vector<double> values;
+  GaussianProcess asked_often(space);
+  std::vector<Belief> found;
+  std::vector<Point> candidates;
+  for (std::uint64_t i = 0; i + 9 < space.size(); i += 3) {
+    points.push_back(space.point(i));
+    values.push_back(std::cos(static_cast<double>(i)));
+    // Backwards, so that what is kept moves; forwards would leave it where it is.
+    candidates.clear();
+    for (std::uint64_t j = 9; j > 0; --j) candidates.push_back(space.point(i + j));
+    asked_often.observe(points, values);
+    found = asked_often.predict(candidates);
+  }
+  GaussianProcess asked_once(space);
+  asked_once.observe(points, values);
+  const auto expected = asked_once.predict(candidates);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    CHECK(found[i].mean == near(expected[i].mean));
+    CHECK(found[i].deviation == near(expected[i].deviation));
+  }
+  // Other observations, as many of them and the first ones the same.
+  std::reverse(points.begin() + 5, points.end());
+  asked_often.observe(points, values);
+  asked_once.set(asked_once.hyperparameters());
+  asked_once.observe(points, values);
+  CHECK(asked_often.predict(candidates)[4].mean == near(asked_once.predict(candidates)[4].mean));
+}
+
+TEST_CASE("a point in flight changes no mean and makes its surroundings surer") {
+  const Lattice space = lattice_of({9});
+  GaussianProcess process(space);
+  process.observe(std::vector<Point>{{0}, {8}}, std::vector<double>{1, 3});
+  const std::vector<Point> candidates = {{3}, {4}, {7}};
+  const auto before = process.predict(candidates);
+  process.observe(std::vector<Point>{{0}, {8}, {4}}, std::vector<double>{1, 3});
+  const auto after = process.predict(candidates);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    CHECK(after[i].mean == near(before[i].mean));
+    CHECK(after[i].deviation < before[i].deviation);
+  }
+  CHECK(after[1].deviation < 0.2 * before[1].deviation);
 }
 
 TEST_CASE("learning tells an axis that matters from one that does not") {

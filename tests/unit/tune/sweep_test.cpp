@@ -15,6 +15,7 @@ namespace {
 using test::FakeEvaluator;
 using test::SweepFixture;
 using test::toy_device;
+using test::toy_kernel;
 
 std::string error_of(SweepFixture& fixture, FakeEvaluator& evaluator, ErrorKind kind) {
   const auto result = fixture.run(evaluator);
@@ -78,6 +79,40 @@ TEST_CASE("many candidates in flight are told in order") {
   CHECK(result.problems.front().candidates.size() == 30);
   for (std::size_t i = 0; i < 30; ++i) {
     CHECK(result.problems.front().candidates[i].key == evaluator.evaluated()[i]);
+  }
+}
+
+TEST_CASE("a search has no more in flight than its strategy can use") {
+  for (const std::string strategy : {"evo", "random"}) {
+    SweepFixture fixture;
+    fixture.options.plan.strategy = strategy;
+    auto device = toy_device();
+    device.capacity = 16;
+    FakeEvaluator* evaluating = nullptr;
+    std::vector<std::size_t> in_flight;
+    device.on_result = [&](std::size_t) { in_flight.push_back(evaluating->in_flight()); };
+    FakeEvaluator evaluator(device);
+    evaluating = &evaluator;
+    CHECK(fixture.run_well(evaluator).problems.front().candidates.size() == 30);
+    REQUIRE(in_flight.size() == 30);
+    CAPTURE(strategy, in_flight);
+    // Those that evo spreads out need not wait for one another.
+    CHECK(in_flight[0] >= (strategy == "evo" ? 6 : 15));
+    CHECK((in_flight[16] < 5) == (strategy == "evo"));
+  }
+}
+
+TEST_CASE("kernels whose searches know little still fill the window together") {
+  SweepFixture fixture;
+  fixture.kernels = {toy_kernel("first"), toy_kernel("second"), toy_kernel("third")};
+  fixture.options.plan.strategy = "evo";
+  auto device = toy_device();
+  device.capacity = 12;
+  FakeEvaluator evaluator(device);
+  const ProblemResult problem = fixture.run_well(evaluator).problems.front();
+  CHECK(problem.candidates.size() == 30);
+  for (std::size_t i = 0; i < 30; ++i) {
+    CHECK(problem.candidates[i].key == evaluator.evaluated()[i]);
   }
 }
 

@@ -1,0 +1,12 @@
+// belief.hpp - what a model thinks of the value at a point.
+#pragma once
+
+namespace fatune {
+
+/// A normal distribution.
+struct Belief {
+  double mean = 0;
+  double deviation = 0;
+};
+
+}  // namespace fatune
