@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Copies what tools/evidence.sh measured to where it is committed.
+"""Copies what tools/evidence.sh measured to where it is committed; names what it did not measure, which stays as it was.
 
     collect_results.py EVIDENCE DEVICE [OUT]     EVIDENCE: evidence.sh's OUT, or a copy of it, which then is named, too; DEVICE: the folder's name below results/, say h200
 """
@@ -10,9 +10,9 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-RUNS = {"mission": "mission", "long": "long", "exhaustive": "kernels", "suite-mission": "suite-mission", "suite-fa3": "suite-fa3", "suite-decode": "suite-decode",
-        "exhaustive-wide": "space-wide", "exhaustive-small": "space-small"}
-OPTIONAL_RUNS = {"exhaustive-single": "space-single", "exhaustive-long": "space-long", "suite-mission-60": "suite-mission-60"}  # not measured every time
+RUNS = {"mission": "mission", "long": "long", "exhaustive": "kernels", "suite-mission": "suite-mission", "suite-mission-60": "suite-mission-60",
+        "suite-fa3": "suite-fa3", "suite-decode": "suite-decode"}
+RUNS |= {f"exhaustive-{name}": f"space-{name}" for name in ("single", "wide", "small", "long", "stress")}
 RECORDED = "exhaustive"  # whose journal stands in for a GPU
 DOCUMENTS = ["selftest.json", "gate-1.json", "gate-2.json", "gate-tie-1.json", "gate-tie-2.json", "bench-1.json", "bench-2.json", "profile-mission.json",
              "profile-long.json", "profile-hybrid.json", "sanitize.json", "times.txt", "date.txt"]
@@ -35,23 +35,31 @@ def copy_run(source, target, text, folder):
     (target / "report.txt").write_text("\n".join(lines) + "\n")
 
 
+def collect_run(source, results, name, device, folder):
+    copy_run(source, results / name, source.with_suffix(".txt"), folder)
+    journal = ROOT / "configs" / "recorded" / f"{device}-mission.jsonl.gz" if source.name == RECORDED else results / name / "journal.jsonl.gz"
+    copy_journal(source / "journal.jsonl.gz", journal, folder)
+    if (source / "suite.json").exists():
+        shutil.copy(source / "suite.json", results / f"{name}.json")
+
+
 def main():
     evidence, device = pathlib.Path(sys.argv[1]), sys.argv[2]
     results = ROOT / "results" / device
     folder = sys.argv[3].rstrip("/") + "/" if len(sys.argv) > 3 else str(evidence.resolve()) + "/"
-    runs = RUNS | {run: name for run, name in OPTIONAL_RUNS.items() if (evidence / run / "best.json").exists()}
-    for run, name in runs.items():
-        copy_run(evidence / run, results / name, evidence / (run + ".txt"), folder)
-        journal = ROOT / "configs" / "recorded" / f"{device}-mission.jsonl.gz" if run == RECORDED else results / name / "journal.jsonl.gz"
-        copy_journal(evidence / run / "journal.jsonl.gz", journal, folder)
-        if (evidence / run / "suite.json").exists():
-            shutil.copy(evidence / run / "suite.json", results / f"{name}.json")
+    missing = [run for run in RUNS if not (evidence / run / "best.json").exists()] + [document for document in DOCUMENTS if not (evidence / document).exists()]
+    for run in RUNS:
+        if run not in missing:
+            collect_run(evidence / run, results, RUNS[run], device, folder)
     for document in DOCUMENTS:
-        shutil.copy(evidence / document, results / document)
+        if document not in missing:
+            shutil.copy(evidence / document, results / document)
     winners = results / "sanitize"
     winners.mkdir(exist_ok=True)
     for verdict in sorted(evidence.glob("sanitize-*.json")):
         shutil.copy(verdict, winners / verdict.name.removeprefix("sanitize-"))
+    if missing:
+        print("not measured this time: " + ", ".join(missing))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""known_configs.py - suites of results/DEVICE to configs/known/ARCH.json, where searches start.
+"""known_configs.py - runs of results/DEVICE to configs/known/ARCH.json, where searches start.
 
     known_configs.py            writes the files
     known_configs.py --check    exit 1 when a file is not what results/ gives
@@ -11,30 +11,29 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
-def problem_of(row):
-    """As fatune writes problems: the mask by name."""
-    problem = dict(row["problem"])
-    problem["mask"] = "causal" if problem.pop("causal") else "none"
-    return problem
+def results_of(folder):
+    """Every problem's entry of every committed best.json, with the file and a name to say where it is from."""
+    for file in sorted(folder.glob("*/best.json")):
+        content = json.loads(file.read_text())
+        for entry in content.get("problems", [content]):
+            name = f": {entry['name']}" if "name" in entry else ""
+            yield content["device"], entry, file.relative_to(ROOT).as_posix() + name
 
 
 def known_of(folder):
-    """The fastest of each problem and kernel, in the order of the suites."""
-    fastest, arch, device = {}, None, None
-    for suite in sorted(folder.glob("suite-*.json")):
-        content = json.loads(suite.read_text())
-        arch, device = content["device"]["arch"], content["device"]["name"]
-        for row in content["rows"]:
-            best = row["best"]
-            if best is None or not best["impl"].startswith("fatune:"):
+    """The fastest of each problem and kernel, among all finalists."""
+    fastest, arch, device_name = {}, None, None
+    for device, entry, source in results_of(folder):
+        arch, device_name = device["arch"], device["name"]
+        for finalist in entry["finalists"]:
+            if finalist["outcome"] != "measured":
                 continue
-            key = json.dumps([row["problem"], best["kernel"]])
-            if key in fastest and fastest[key][0] <= best["hot_us"]:
+            time = finalist["hot"]["median_us"]
+            key = json.dumps([entry["problem"], finalist["kernel"]])
+            if key in fastest and fastest[key][0] <= time:
                 continue
-            source = f"{suite.relative_to(ROOT).as_posix()}: {row['name']}"
-            fastest[key] = (best["hot_us"], {"problem": problem_of(row), "kernel": best["kernel"],
-                                             "config": best["config"], "source": source})
-    return arch, device, [known for _, known in fastest.values()]
+            fastest[key] = (time, {"problem": entry["problem"], "kernel": finalist["kernel"], "config": finalist["config"], "source": source})
+    return arch, device_name, [known for _, known in fastest.values()]
 
 
 def text_of(arch, device, configs):

@@ -7,9 +7,11 @@ using namespace fatune;
 
 TEST_CASE("readings widen the clock range and keep the highest heat") {
   Conditions conditions;
-  fold(conditions, {1800, 2619, 40, 300.0, 0x1});
-  fold(conditions, {1980, 2619, 45, 250.0, 0x4});
-  fold(conditions, {1755, std::nullopt, std::nullopt, std::nullopt, std::nullopt});
+  fold(conditions, {1800, 2619, 40, 300.0, 90, 0x1});
+  fold(conditions, {1980, 2619, 45, 250.0, 95, 0x4});
+  gpu::Reading clock_alone;
+  clock_alone.sm_clock_mhz = 1755;
+  fold(conditions, clock_alone);
   CHECK(conditions.sm_clock_mhz_min == 1755);
   CHECK(conditions.sm_clock_mhz_max == 1980);
   CHECK(conditions.memory_clock_mhz == 2619);
