@@ -5,7 +5,8 @@
 #
 # FATUNE: the program. OUT: a folder; a step that was interrupted goes on from there. DIR: where the programs of
 # configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
-# compilation cache unless its name says otherwise. tools/collect_results.py copies OUT to results/.
+# compilation cache unless its name says otherwise. BUDGET=N in the environment: evaluations a problem of suites,
+# instead of each one's own number. tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 fatune=$(realpath "$1") out=$2
 shift 2
@@ -76,9 +77,9 @@ run_step() {
       json profile-hybrid profile --kernel hybrid_qkt --shape 4,8,512,64 ;;
     sanitize) json sanitize verify --config mission/best.json --sanitize ;;
     sanitize-suite) sanitize_winners suite-mission ;;
-    suite-mission) sweep suite-mission --suite mission --budget 240 --baselines $rivals,external:fa3 ;;
-    suite-fa3) sweep suite-fa3 --suite fa3 --budget 40 --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
-    suite-decode) sweep suite-decode --suite decode --budget 80 --baselines cudnn,torch:flash ;;
+    suite-mission) sweep suite-mission --suite mission --budget ${BUDGET:-240} --baselines $rivals,external:fa3 ;;
+    suite-fa3) sweep suite-fa3 --suite fa3 --budget ${BUDGET:-40} --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
+    suite-decode) sweep suite-decode --suite decode --budget ${BUDGET:-80} --baselines cudnn,torch:flash ;;
     exhaustive-wide) whole_space wide 4,8,512,128 ;;
     exhaustive-small) whole_space small 2,8,128,64 ;;
     exhaustive-single) whole_space single 1,8,512,64 ;;
