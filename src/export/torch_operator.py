@@ -10,13 +10,46 @@ def _best_kernel(key, index, scale):
     return min(kernels, key=lambda kernel: kernel.rank(name), default=None)
 
 
+class _AlignedCopies:
+    """The route to PyTorch's attention for rows that begin at odd addresses, on copies of such tensors: on them as
+    they are, PyTorch 2.11 gave other numbers on an H200 for rows 130 bytes apart."""
+
+    def __init__(self, mask, scale, gqa):
+        self.is_causal, self.scale, self.gqa = mask == _UPPER_LEFT, scale, gqa
+
+    def __call__(self, query, key, value, *_):
+        tensors = [tensor if _is_aligned(tensor) else tensor.clone(memory_format=torch.contiguous_format)
+                   for tensor in (query, key, value)]
+        return _pytorch(*tensors, is_causal=self.is_causal, scale=self.scale, enable_gqa=self.gqa)
+
+
+def _is_aligned(tensor):
+    return tensor.data_ptr() % _ALIGNMENT == 0 and (
+        tensor.is_contiguous() or _begins_aligned(tensor.shape, tensor.stride(), tensor.element_size()))
+
+
+def _no_rows(query, key, value, *_):
+    """The route of a call without a query, for which PyTorch's attention on CUDA gives no tensor at all."""
+    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+
+
 def _choose(tensors, mask, scale, gqa, misaligned):
-    """The route of a call, or None: PyTorch's own."""
+    """The route of a call, or None: PyTorch's own on the tensors as they are."""
     query, key, value = tensors.values()
     _refuse_misuse(query, key, value)
-    device = query.device
-    if device.type != "cuda" or torch.version.cuda is None:
+    if query.device.type != "cuda" or torch.version.cuda is None:
         return None
+    if 0 in query.shape:
+        return _no_rows
+    route = _kernel_route(tensors, mask, scale, gqa, misaligned)
+    if route is None and mask != _LOWER_RIGHT and not all(map(_is_aligned, tensors.values())):
+        return _AlignedCopies(mask, scale, gqa)
+    return route
+
+
+def _kernel_route(tensors, mask, scale, gqa, misaligned):
+    query, key, value = tensors.values()
+    device = query.device
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
     kernel = _best_kernel(found, device.index, scale) if found else None
     if kernel is None:
@@ -165,8 +198,8 @@ def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False
     """fatune::_sdpa_kernel: chooses when it runs; the result is contiguous whoever computed it."""
     out = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa)
     if out is None:
-        out = _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa).contiguous()
-    return out
+        out = _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+    return out.contiguous()
 
 
 def _register():

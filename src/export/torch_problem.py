@@ -76,6 +76,11 @@ def _byte_strides(shape, stride, heads, element):
     return strides if all(0 < s < 2**40 and s % _ALIGNMENT == 0 for s in strides) else None
 
 
+def _begins_aligned(shape, stride, element):
+    """Whether every row begins a multiple of 16 bytes behind the first."""
+    return all(size <= 1 or distance * element % _ALIGNMENT == 0 for size, distance in zip(shape[:-1], stride[:-1]))
+
+
 def _runs_on(facts, capability):
     major, minor = facts["min_compute"]
     if facts["exact_compute"]:

@@ -69,6 +69,9 @@ class Tensor:
     def to(self, dtype):
         return self if dtype == self.dtype else self.like(dtype)
 
+    def new_empty(self, shape):
+        return Tensor(shape, self.dtype, self.device)
+
     def contiguous(self):
         return self if self.is_contiguous() else self.like(self.dtype)
 

@@ -194,7 +194,22 @@ class Calls(unittest.TestCase):
         self.assertNotIn(q.address, self.one_launch().arguments)
         self.sdpa._kernels[0].facts["measured"].update(ratio=0.99)
         self.sdpa._routes.clear()
-        self.left_to_pytorch(q, k, v)
+        (given, *rest), _ = self.left_to_pytorch(q, k, v)
+        self.assertEqual((given.history, rest), ([q], [k, v]))
+
+    def test_pytorch_gets_copies_of_rows_at_odd_addresses(self):
+        q, k, v = qkv(3, 5, 40, 64)  # no kernel's problem
+        odd = torch.Tensor(k.shape, k.dtype, stride=(5 * 40 * 65, 40 * 65, 65, 1))
+        (*rest, given), options = self.left_to_pytorch(q, k, odd, is_causal=True)
+        self.assertEqual((given.history, rest), ([odd], [q, k]))
+        self.assertEqual(options, {"is_causal": True, "scale": None, "enable_gqa": False})
+        even = torch.Tensor(k.shape, k.dtype, stride=(5 * 40 * 72, 40 * 72, 72, 1))
+        self.assertIs(self.left_to_pytorch(q, k, even)[0][2], even)
+
+    def test_no_query_gives_no_rows(self):
+        q, k, v = qkv(0, 8, 512, 64)
+        self.assertEqual(self.sdpa.sdpa(q, k, v).shape, (0, 8, 512, 64))
+        self.assertEqual((fake_torch.calls, self.api.launches), ([], []))
 
     def test_stages_scratch_and_log_sum_exp(self):
         q, k, v = qkv(1, 4, 1, 64, seq_kv=1024)
