@@ -230,7 +230,6 @@ class Calls(unittest.TestCase):
         self.left_to_pytorch(*qkv(4, 8, 512, 64, torch.bfloat16))
         self.left_to_pytorch(*qkv(4, 8, 512, 64, torch.float32))
         self.left_to_pytorch(*qkv(4, 8, 512, 64, device="cpu"))
-        self.left_to_pytorch(*qkv(0, 8, 512, 64))
         self.left_to_pytorch(q, k, v, is_causal=True)
         self.left_to_pytorch(q, k, v, scale=0.1)
         self.left_to_pytorch(q, k, v, dropout_p=0.1)
