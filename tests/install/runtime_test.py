@@ -64,7 +64,7 @@ class Installed:
     def check_program(self, program, way):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(self.libraries)}
         output = run(program, self.wisdom, env=environment, exit_code=0 if has_driver() else 3)
-        assert "2,8(kv 8),128x128,64 f16" in output and "fa_mma" in output, output
+        assert "2,8(kv 8),128x128,64 f16" in output and "sm_90a" in output, output
         print(f"{way}: builds and runs")
 
     def package_config(self, *options):
