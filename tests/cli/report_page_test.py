@@ -68,7 +68,7 @@ const probe = async () => {
   if (details) { details.open = true; await wait(50); found.table_rows = details.querySelectorAll('tbody tr').length; }
   const across = document.querySelector('#heat select');
   if (across) { across.selectedIndex = across.options.length - 1; across.dispatchEvent(new Event('change'));
-    for (let i = 0; i < 40 && !document.querySelector('#heat svg rect'); ++i) await wait(50);  // figures are drawn in the browser's next frame
+    await wait(100);
     found.heat = document.querySelectorAll('#heat svg rect').length; }
   document.getElementById('theme').click();
   found.theme = document.documentElement.dataset.theme;

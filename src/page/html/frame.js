@@ -66,11 +66,15 @@ function figure(spec) {
     el('figcaption', {}, el('h3', {}, spec.title), note),
     el('div', {class: 'controls'}, ...(spec.controls ? spec.controls(redraw) : [])),
     plot, el('div', {class: 'under'}, spec.table ? details : null, save));
-  new ResizeObserver((entries) => {
-    const now = Math.round(entries[0].contentRect.width);
-    if (Math.abs(now - width) < 2) return;
+  const fit = (now) => {
+    if (Math.abs(now - width) < 2) return false;
     width = now;
-    requestAnimationFrame(redraw);
+    return true;
+  };
+  // Whoever asked for the figure has put it into the page by then: no frame shows it empty.
+  queueMicrotask(() => { if (fit(plot.clientWidth)) redraw(); });
+  new ResizeObserver((entries) => {
+    if (fit(Math.round(entries[0].contentRect.width))) requestAnimationFrame(redraw);
   }).observe(plot);
   return node;
 }
