@@ -19,6 +19,7 @@ package=$(readlink -f "$1")
 [[ $(id -u) == 0 ]] || { echo "try_package: changing the root needs root" >&2; exit 3; }
 
 root=$(mktemp -d)
+chmod 755 "$root"  # it becomes the root folder of a user who is not root
 clean_up() {
   umount "$root/proc" 2>/dev/null || true
   rm -rf --one-file-system "$root"
