@@ -96,8 +96,10 @@ def scores():
     repeats = sorted({row["repeats"] for row in peer["rows"]})
     few = f"{repeats[0]} to {repeats[-1]}" if len(repeats) > 1 else str(repeats[0])
     failed = [row for row in peer["rows"] if row.get("failure")]
+    own = [1e3 * row["seconds"] / row["evaluations"] for row in document["rows"] if row["strategy"] == "evo"]
     text = [table(["strategy", *map(short, files), f"mean of {len(shared)}", f"mean of {len(files)}"], rows), "",
-            f"P with its 95 % interval. {made_by('spaces', 'kernel-tuner')} {document['rows'][0]['repeats']} runs of each of our strategies, {few} of Kernel Tuner's."]
+            f"P with its 95 % interval. {made_by('spaces', 'kernel-tuner')} {document['rows'][0]['repeats']} runs of each of our strategies, {few} of Kernel Tuner's. "
+            f"`evo` itself took {min(own):.1f} to {max(own):.1f} ms of processor time an evaluation."]
     text += [f"`{row['strategy'].removeprefix(KERNEL_TUNER)}` on {short(row['file'])}: {row['failure']}." for row in failed]
     return "\n".join(text)
 
