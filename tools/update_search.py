@@ -12,6 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "replay"
 KERNEL_TUNER = "kernel_tuner:"
+IN_FLIGHT = (1, 4, 8, 16, 32)
 
 
 def load(name):
@@ -95,8 +96,10 @@ def scores():
     repeats = sorted({row["repeats"] for row in peer["rows"]})
     few = f"{repeats[0]} to {repeats[-1]}" if len(repeats) > 1 else str(repeats[0])
     failed = [row for row in peer["rows"] if row.get("failure")]
+    own = [1e3 * row["seconds"] / row["evaluations"] for row in document["rows"] if row["strategy"] == "evo"]
     text = [table(["strategy", *map(short, files), f"mean of {len(shared)}", f"mean of {len(files)}"], rows), "",
-            f"P with its 95 % interval. {made_by('spaces', 'kernel-tuner')} {document['rows'][0]['repeats']} runs of each of our strategies, {few} of Kernel Tuner's."]
+            f"P with its 95 % interval. {made_by('spaces', 'kernel-tuner')} {document['rows'][0]['repeats']} runs of each of our strategies, {few} of Kernel Tuner's. "
+            f"`evo` itself took {min(own):.1f} to {max(own):.1f} ms of processor time an evaluation."]
     text += [f"`{row['strategy'].removeprefix(KERNEL_TUNER)}` on {short(row['file'])}: {row['failure']}." for row in failed]
     return "\n".join(text)
 
@@ -117,12 +120,12 @@ def fractions():
 def batches():
     if not measured("batch-4", "batch-16"):
         return "Not measured yet."
-    keys = {"batch-4": 4, "batch-16": 16, "one-lever": "lever"}
+    keys = {"batch-4": 4, "batch-16": 16, "batch-32": 32, "one-lever": "lever"}
     more = measured(*keys)
     documents = {1: by_place(load("spaces"))} | {keys[name]: by_place(load(name)) for name in more}
     files = in_order(file for _, file in documents[keys[more[0]]])
     rows = []
-    for key, name in ((1, "one at a time"), (4, "4 in flight"), (16, "16 in flight"), ("lever", "`--one-lever`, one at a time")):
+    for key, name in ((1, "one at a time"), (4, "4 in flight"), (16, "16 in flight"), (32, "32 in flight"), ("lever", "`--one-lever`, one at a time")):
         if key not in documents:
             continue
         cells = [documents[key].get(("evo", file)) for file in files]
@@ -134,15 +137,20 @@ def journals():
     if not measured("journals"):
         return "Not measured yet."
     document = load("journals")
-    places = by_place(document)
-    strategies = in_order(row["strategy"] for row in document["rows"])
+    windows = {n: by_place(load(f"journals-60-{n}")) for n in IN_FLIGHT if measured(f"journals-60-{n}")}
     rows = []
     for space in document["spaces"]:
-        cells = [places[(strategy, space["file"])] for strategy in strategies]
-        rows.append([short(space["file"]), str(space["configs"]), str(space["failed"]), str(space["early"]),
-                     *(percent(cell["within2_early"]) for cell in cells)])
-    return (table(["space", "configs", "of them fail", "evaluations", *(f"`{strategy}`" for strategy in strategies)], rows) +
-            "\n\nShare of the runs within 2 % of the optimum after that many evaluations: a tenth of the space, at least 60. " + made_by("journals"))
+        place = ("evo", space["file"])
+        rows.append([f"`{space['kernel']}`", space["problem"], str(space["configs"]), str(space["early"]),
+                     percent(by_place(document)[place]["within2_early"]),
+                     *(percent(by[place]["within2_end"]) for by in windows.values())])
+    means = [mean_cell([row for row in by.values() if row["strategy"] == "evo"]) for by in windows.values()]
+    rows.append(["mean P to 60", "", "", "", "", *means])
+    head = ["kernel", "problem", "configs", "a tenth, at least 60", "after these", *(f"after 60, {n} in flight" for n in windows)]
+    shares = f"Share of {document['rows'][0]['repeats']} runs of `evo` within 2 % of the optimum, without the default config to start from."
+    same = command("journals-60-1").replace("--batch 1", "--batch N")
+    links = ", ".join(f"[{n}](../results/replay/journals-60-{n}.json)" for n in windows)
+    return f"{table(head, rows, 2)}\n\n{shares} {made_by('journals')} After 60 by `{same}`: N = {links}."
 
 
 def main():

@@ -40,6 +40,8 @@ Json row_json(const std::string& file, const ReplayRow& row) {
           {"within5_ci95", by_count(kWithinAt, score.within, interval_of)},
           {"within2_early", value_of(score.near)},
           {"within2_early_ci95", interval_of(score.near)},
+          {"within2_end", value_of(score.near_at_end)},
+          {"within2_end_ci95", interval_of(score.near_at_end)},
           {"methodology_score", number_or_null(row.published)},
           {"evaluations", row.evaluations},
           {"seconds", row.seconds}};

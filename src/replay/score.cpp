@@ -111,6 +111,7 @@ Score score_runs(const std::vector<Trace>& traces, const Recording& recording,
   if (near_at(landscape) <= budget) {
     score.near = share_within(kNear, column(curves, near_at(landscape)), landscape);
   }
+  score.near_at_end = share_within(kNear, column(curves, budget), landscape);
   for (std::uint64_t t = 1; t <= budget; ++t) {
     score.excess.push_back(excess_estimate(column(curves, t), landscape));
   }

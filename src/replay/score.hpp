@@ -44,6 +44,8 @@ struct Score {
   std::array<std::optional<Estimate>, kWithinAt.size()> within;
   /// Share of runs within kNear of the optimum after near_at() evaluations.
   std::optional<Estimate> near;
+  /// The same where the budget ends.
+  Estimate near_at_end;
   /// Mean of (best - optimum) / |optimum| after each number of evaluations, from 1 on.
   std::vector<Estimate> excess;
 };

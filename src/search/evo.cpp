@@ -22,6 +22,10 @@ constexpr int kSpreadTries = 4;
 constexpr std::size_t kWithNeighbours = 5;              // of the best points
 constexpr int kChildren = 200, kStrangers = 300;        // where the model has learnt again
 constexpr int kMoreChildren = 25, kMoreStrangers = 20;  // else, beside those there are
+// Where the model has learnt again, too: the best points that are moved to each value, and where
+// to.
+constexpr std::size_t kMoved = 3;
+constexpr int kMovedTo = 1000;
 // Asked and not told, at most: two, and one for each eighth answer. See
 // docs/decisions/0017-few-in-flight-while-little-is-known.md.
 constexpr std::size_t kLeastInFlight = 2, kAnswersForOneMore = 8;
@@ -76,6 +80,7 @@ class Evo final : public Strategy {
     if (surrogate_.refresh(rng_)) {
       pool_.clear();
       add_relatives(kChildren, kStrangers);
+      add_moved();
     } else {
       add_relatives(kMoreChildren, kMoreStrangers);
     }
@@ -95,6 +100,19 @@ class Evo final : public Strategy {
       if (const auto index = space_.index_of(population_.breed(rng_))) pool_.push_back(*index);
     }
     for (int i = 0; i < strangers; ++i) pool_.push_back(deck_.peek(rng_));
+  }
+
+  /// To the pool: the best, changed as little as a sample allows, so that each value of each axis
+  /// comes up. Values that are valid only together are in no neighbour, and rarely in a stranger.
+  void add_moved() {
+    if (one_lever_) return;
+    std::vector<Point> sample;
+    for (int i = 0; i < kMovedTo; ++i) sample.push_back(space_.point(deck_.peek(rng_)));
+    for (std::size_t rank = 0; rank < std::min(kMoved, population_.size()); ++rank) {
+      for (const Point& point : nearest_by_value(space_, population_.member(rank), sample)) {
+        if (const auto index = space_.index_of(point)) pool_.push_back(*index);
+      }
+    }
   }
 
   /// Untried points, each once: neighbours of the best, and the pool.

@@ -22,7 +22,7 @@ using Index = Eigen::Index;
 
 // The prior of the hyper-parameters and the climb's steps; chosen, on logarithms.
 constexpr double kUsualNoise = 1e-3, kLeastNoise = 1e-5, kMostNoise = 0.3;
-constexpr double kWeightSpread = 1.5, kNoiseSpread = 2, kFarthest = 6;
+constexpr double kWeightSpread = 2, kNoiseSpread = 2, kFarthest = 6;
 constexpr int kClimbSteps = 4;
 constexpr double kFirstStride = 0.4, kLongestStride = 1, kLonger = 1.4, kShorter = 0.5;
 constexpr double kLeastVariance = 1e-6;  ///< of values, against rounding

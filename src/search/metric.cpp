@@ -9,7 +9,7 @@ namespace fatune {
 namespace {
 
 // Chosen: numbers at the ends of an axis are farther apart than two words, neighbours much nearer.
-constexpr double kUsualSlope = 4, kUsualStep = 0.15, kUsualWordStep = 1;
+constexpr double kUsualSlope = 4, kUsualStep = 0.4, kUsualWordStep = 1;
 
 std::size_t steps_between(std::uint16_t a, std::uint16_t b) {
   return static_cast<std::size_t>(a < b ? b - a : a - b);

@@ -42,6 +42,30 @@ double distance(const Lattice& space, const Point& a, const Point& b) {
   return sum;
 }
 
+std::vector<Point> nearest_by_value(const Lattice& space, const Point& from,
+                                    std::span<const Point> points) {
+  struct Nearest {
+    double distance = std::numeric_limits<double>::infinity();
+    const Point* point = nullptr;
+  };
+  std::vector<std::vector<Nearest>> by_value;
+  for (const Axis& axis : space.axes()) by_value.emplace_back(axis.size);
+  for (const Point& point : points) {
+    const double far = distance(space, from, point);
+    for (std::size_t i = 0; i < point.size(); ++i) {
+      Nearest& nearest = by_value[i][point[i]];
+      if (point[i] != from[i] && far < nearest.distance) nearest = {far, &point};
+    }
+  }
+  std::vector<Point> found;
+  for (const auto& values : by_value) {
+    for (const Nearest& nearest : values) {
+      if (nearest.point) found.push_back(*nearest.point);
+    }
+  }
+  return found;
+}
+
 Point mutate(const Lattice& space, const Point& point, Rng& rng) {
   const std::vector<std::size_t> movable = movable_axes(space);
   if (movable.empty()) return point;

@@ -2,6 +2,7 @@
 // spread.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "search/deck.hpp"
@@ -14,6 +15,10 @@ namespace fatune {
 /// difference in rank over the axis's length, so that neighbouring tile sizes are nearer than
 /// distant ones.
 double distance(const Lattice& space, const Point& a, const Point& b);
+
+/// For each value of each axis that `from` has not: of the points with it, the nearest to `from`.
+std::vector<Point> nearest_by_value(const Lattice& space, const Point& from,
+                                    std::span<const Point> points);
 
 /// Changes each axis with probability 1/d, at least one; a number goes one step up or down in 6 of
 /// 10 cases, else to any other value. The result may be invalid: the caller looks it up in the

@@ -130,6 +130,8 @@ TEST_CASE("nearness is looked at after a tenth of the space, at least 60 evaluat
   late.push_back(best);
   CHECK(small.score({late, {best}}).near->value == 0.5);
   CHECK_FALSE(small.score({{best}}, 59).near);
+  CHECK(small.score({late, {best}}, 60).near_at_end.value == 0.5);
+  CHECK(small.score({late, {best}}, 61).near_at_end.value == 1);
 }
 
 TEST_CASE("on a space smaller than the budget P ends where random search has the optimum") {

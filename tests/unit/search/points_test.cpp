@@ -27,6 +27,15 @@ TEST_CASE("distance respects the order of numbers and ignores that of words") {
   CHECK(distance(space, {0, 0, 0}, {4, 2, 0}) == Catch::Approx(2.0));
 }
 
+TEST_CASE("each value comes from the nearest point that has it") {
+  const Lattice space = make_space(kMixed).lattice();
+  const std::vector<Point> points = {{4, 1, 0}, {3, 1, 0}, {0, 1, 0}, {0, 0, 0}, {2, 0, 0}};
+  const std::vector<Point> expected = {{2, 0, 0}, {3, 1, 0}, {4, 1, 0}, {0, 1, 0}};
+  CHECK(nearest_by_value(space, {0, 0, 0}, points) == expected);
+  CHECK(nearest_by_value(space, {0, 0, 0}, {}).empty());
+  CHECK(nearest_by_value(space, {4, 1, 0}, std::vector<Point>{{4, 1, 0}}).empty());
+}
+
 TEST_CASE("a mutant differs, stays within the axes and prefers single steps") {
   const Lattice space = make_space(kMixed).lattice();
   Rng rng(11);
