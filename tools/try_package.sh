@@ -83,7 +83,7 @@ folder=$root/reader/guide
 inside install -d -o reader -g reader /reader/guide
 "$project/tools/run_guide.py" "$project/docs/guide.md" --folder "$folder" --transcript -- \
   chroot "$root" setpriv --reuid reader --regid reader --clear-groups \
-  env -i PATH=/usr/bin:/bin HOME=/reader LC_ALL=C.UTF-8 COLUMNS=120 bash -ec 'cd ~/guide; source /dev/stdin'
+  env -i PATH=/usr/bin:/bin HOME=/reader LC_ALL=C.UTF-8 COLUMNS=120 bash -ec 'cd ~/guide; exec bash -e -s'
 
 inside apt-get remove -y fatune >"$root/tmp/apt.log" 2>&1
 [[ -z $(inside find /usr/share/fatune /usr/bin/fatune 2>/dev/null) ]] || { echo "files remain after removal"; exit 1; }
