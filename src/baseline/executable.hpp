@@ -1,8 +1,9 @@
-// executable.hpp - anything that computes attention when queued on a stream.
+// executable.hpp - anything that computes a problem when queued on a stream.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,9 +17,11 @@ namespace fatune {
 
 /// Device addresses of a problem's tensors: q, out (batch, heads, seq_q, head_dim); k, v (batch,
 /// kv_heads, seq_kv, head_dim); contiguous, in the problem's element type. lse (batch, heads,
-/// seq_q), fp32; 0 for a problem that does not want it.
+/// seq_q), fp32; 0 for a problem that does not want it. Of an operation of one's own there is `own`
+/// instead: what it declares, by name.
 struct TensorAddresses {
   CUdeviceptr q = 0, k = 0, v = 0, out = 0, lse = 0;
+  std::map<std::string, CUdeviceptr> own = {};
 };
 
 /// The times of one turn in a round, microseconds a launch.

@@ -122,6 +122,7 @@ Result<Json> external_settings(const std::string& name, const Problem& problem,
       {"launches", description.launches},   {"runs", description.runs},
       {"timeout_s", description.timeout_s}, {"verifies", description.verifies}};
   FATUNE_TRY(settings["refusal"], refusal(description, problem));
+  if (settings["refusal"] != "") return settings;
   for (const std::string& argument : description.arguments) {
     FATUNE_TRY(const std::string filled, fill_in(argument, problem, name));
     settings["arguments"].push_back(filled);

@@ -19,10 +19,15 @@ namespace {
 constexpr std::string_view kSchema = "fatune.external/1";
 constexpr std::int64_t kMostSeconds = 100;  // the final phase waits 120 s for a sign of life
 
-using Number = std::pair<std::string_view, std::int64_t>;
+using Number = std::pair<std::string, std::int64_t>;
 
 /// What placeholders and rules can name.
 std::vector<Number> numbers_of(const Problem& problem) {
+  std::vector<Number> numbers;
+  if (problem.own) {
+    for (const NamedSize& size : problem.own->sizes) numbers.emplace_back(size.name, size.value);
+    return numbers;
+  }
   return {{"batch", problem.batch}, {"heads", problem.heads},   {"kv_heads", problem.kv_heads},
           {"seq_q", problem.seq_q}, {"seq_kv", problem.seq_kv}, {"head_dim", problem.head_dim}};
 }
@@ -40,6 +45,12 @@ Result<std::string> value_of(std::string_view placeholder, const Problem& proble
     if (placeholder == name) return std::to_string(value);
   }
   if (placeholder == "dtype") return std::string(name(problem.dtype));
+  if (problem.own) {
+    return file_error(
+        fmt::format("{}: there is no placeholder {{{}}}; there are dtype and those "
+                    "that 'sizes' names",
+                    where, placeholder));
+  }
   if (placeholder == "mask") return std::string(name(problem.mask));
   if (placeholder == "causal") return std::string(causal ? "1" : "0");
   constexpr std::string_view kChoice = "causal:";
@@ -54,7 +65,7 @@ Result<std::string> value_of(std::string_view placeholder, const Problem& proble
       where, placeholder));
 }
 
-Result<std::vector<ExternalRule>> parse_rules(const Fields& supports) {
+Result<std::vector<ExternalRule>> parse_rules(const Fields& supports, const Problem& trial) {
   std::vector<ExternalRule> rules;
   FATUNE_TRY(const auto entries, supports.objects_or_empty("rules"));
   for (const Fields& entry : entries) {
@@ -63,7 +74,7 @@ Result<std::vector<ExternalRule>> parse_rules(const Fields& supports) {
     FATUNE_TRY(rule.require, entry.text("require"));
     FATUNE_TRY(rule.why, entry.text("why"));
     FATUNE_TRY(const Expression expression, Expression::parse(rule.require, entry.where()));
-    FATUNE_TRY(const bool tried, expression.test(scope_of({})));
+    FATUNE_TRY(const bool tried, expression.test(scope_of(trial)));
     static_cast<void>(tried);
     rules.push_back(std::move(rule));
   }
@@ -82,10 +93,31 @@ Result<std::vector<std::int64_t>> parse_head_dims(const Fields& supports) {
   return sizes;
 }
 
-Status parse_supports(const Fields& fields, ExternalDescription& description) {
+/// A small problem of what the program computes, to try placeholders and rules on.
+Result<Problem> parse_operation(const Fields& fields, ExternalDescription& description) {
+  Problem trial;
+  FATUNE_TRY(description.operation, fields.text_or("operation", description.operation));
+  FATUNE_TRY(description.sizes, fields.texts_or("sizes", {}));
+  const bool own = fields.has("operation");
+  if (own == description.sizes.empty()) {
+    return fields.error("sizes", own ? "must name the operation's sizes, for placeholders"
+                                     : "goes with 'operation', which is missing");
+  }
+  if (!own) return trial;
+  trial.own.emplace().operation = description.operation;
+  for (const std::string& name : description.sizes) trial.own->sizes.push_back({name, 1});
+  return trial;
+}
+
+Status parse_supports(const Fields& fields, const Problem& trial,
+                      ExternalDescription& description) {
   if (!fields.has("supports")) return {};
   FATUNE_TRY(const Fields supports, fields.object("supports"));
   FATUNE_TRY_STATUS(supports.only({"dtypes", "masks", "head_dims", "rules"}));
+  for (const char* field : {"masks", "head_dims"}) {
+    if (trial.own && supports.has(field))
+      return supports.error(field, "is of attention, not of " + description.operation);
+  }
   FATUNE_TRY(description.dtypes, supports.texts_or("dtypes", {}));
   for (const std::string& text : description.dtypes) {
     if (const auto dtype = parse_dtype(text); !dtype)
@@ -97,7 +129,7 @@ Status parse_supports(const Fields& fields, ExternalDescription& description) {
       return supports.error("masks", "is wrong: " + mask.error().message);
   }
   FATUNE_TRY(description.head_dims, parse_head_dims(supports));
-  FATUNE_TRY(description.rules, parse_rules(supports));
+  FATUNE_TRY(description.rules, parse_rules(supports, trial));
   return {};
 }
 
@@ -142,8 +174,8 @@ Result<ExternalDescription> parse_external(std::string_view text, const std::str
     return fields.error("schema", fmt::format("is '{}'; this version reads '{}'", schema, kSchema));
   }
   FATUNE_TRY_STATUS(fields.only({"schema", "name", "summary", "homepage", "licence", "install",
-                                 "program", "arguments", "supports", "output", "launches", "runs",
-                                 "timeout_s", "verifies"}));
+                                 "program", "operation", "sizes", "arguments", "supports", "output",
+                                 "launches", "runs", "timeout_s", "verifies"}));
   ExternalDescription description;
   FATUNE_TRY(description.name, fields.text("name"));
   FATUNE_TRY(description.summary, fields.text("summary"));
@@ -151,12 +183,13 @@ Result<ExternalDescription> parse_external(std::string_view text, const std::str
   FATUNE_TRY(description.licence, fields.text_or("licence", ""));
   FATUNE_TRY(description.install, fields.text("install"));
   FATUNE_TRY(description.program, fields.text("program"));
+  FATUNE_TRY(const Problem trial, parse_operation(fields, description));
   FATUNE_TRY(description.arguments, fields.texts_or("arguments", {}));
   for (const std::string& argument : description.arguments) {
-    FATUNE_TRY(const std::string tried, fill_in(argument, {}, where + ": field 'arguments'"));
+    FATUNE_TRY(const std::string tried, fill_in(argument, trial, where + ": field 'arguments'"));
     static_cast<void>(tried);
   }
-  FATUNE_TRY_STATUS(parse_supports(fields, description));
+  FATUNE_TRY_STATUS(parse_supports(fields, trial, description));
   FATUNE_TRY(const Fields output, fields.object("output"));
   FATUNE_TRY(description.output, external_output_from_json(output));
   FATUNE_TRY(description.launches, count(fields, "launches", 1, 1'000'000));
@@ -167,11 +200,14 @@ Result<ExternalDescription> parse_external(std::string_view text, const std::str
 }
 
 Result<std::string> refusal(const ExternalDescription& description, const Problem& problem) {
+  const std::string wanted = problem.own ? problem.own->operation : "attention";
+  if (description.operation != wanted)
+    return "it computes " + description.operation + ", not " + wanted;
   if (!allowed(description.dtypes, name(problem.dtype))) {
     return "it does " + join(description.dtypes, ", ") + ", not " +
            std::string(name(problem.dtype));
   }
-  if (!allowed(description.masks, name(problem.mask))) {
+  if (!problem.own && !allowed(description.masks, name(problem.mask))) {
     return "it does the masks " + join(description.masks, ", ") + ", not " +
            std::string(name(problem.mask));
   }

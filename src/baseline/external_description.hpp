@@ -35,7 +35,8 @@ Result<ExternalTimes> read_external_output(std::string_view text, const External
 
 /// A rule of the description that a problem must keep.
 struct ExternalRule {
-  std::string require;  ///< an expression over batch, heads, kv_heads, seq_q, seq_kv and head_dim
+  std::string require;  ///< an expression over batch, heads, kv_heads, seq_q, seq_kv and head_dim,
+                        ///< or over the operation's sizes
   std::string why;
 };
 
@@ -43,7 +44,9 @@ struct ExternalDescription {
   std::string name, summary, homepage, licence;
   std::string install;  ///< how to come by the program
   std::string program;
-  std::vector<std::string> arguments;  ///< with placeholders
+  std::string operation = "attention";  ///< what it computes
+  std::vector<std::string> sizes;       ///< of an operation of one's own: names for placeholders
+  std::vector<std::string> arguments;   ///< with placeholders
   std::vector<std::string> dtypes, masks;
   std::vector<std::int64_t> head_dims;  ///< this list and the two above: empty is all
   std::vector<ExternalRule> rules;
@@ -56,7 +59,8 @@ struct ExternalDescription {
 Result<ExternalDescription> parse_external(std::string_view text, const std::string& where);
 
 /// Fills in {batch}, {heads}, {kv_heads}, {seq_q}, {seq_kv}, {head_dim}, {dtype}, {mask}, {causal}
-/// (0 or 1) and {causal:A|B}, A without a mask and B with it.
+/// (0 or 1) and {causal:A|B}, A without a mask and B with it. Of an operation of one's own: its
+/// sizes, as {ROWS}, and {dtype}.
 Result<std::string> fill_in(std::string_view text, const Problem& problem,
                             const std::string& where);
 

@@ -33,6 +33,10 @@ void add_problem_options(CLI::App& command, ProblemArgs& args) {
   command.add_option("--shape", args.shapes, "Problem: batch,heads,seq,head_dim (repeatable)")
       ->type_name("B,H,S,D");
   command
+      .add_option("--size", args.sizes,
+                  "Problem of a kernel's own operation, instead of --shape (repeatable)")
+      ->type_name("NAME=N,...");
+  command
       .add_option("--suite", args.suite, "Named list of problems: mission, fa3, decode, or a file")
       ->type_name("SUITE");
   command.add_option("--dtype", args.dtype, "Element type: f16, bf16")

@@ -25,6 +25,7 @@ struct CommonArgs {
 
 struct ProblemArgs {
   std::vector<std::string> shapes;
+  std::vector<std::string> sizes;
   std::string suite;
   std::string dtype = "f16";
   bool causal = false;

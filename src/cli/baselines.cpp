@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "cli/catalog.hpp"
 #include "cli/outside_options.hpp"
 
 namespace fatune::cli {
@@ -26,16 +25,17 @@ bool names_reference(const std::vector<std::string>& impls, const KernelRef& ref
 }
 
 Result<MakeBaselines> make_baselines(const std::vector<std::string>& impls,
+                                     const KernelRef& reference,
                                      const std::vector<KernelRef>& catalog,
                                      const Settings& settings) {
-  FATUNE_TRY(const KernelRef reference, reference_kernel(catalog));
   std::vector<std::string> others = impls;
   std::erase(others, reference->manifest.name);
   const OutsideOptions options = outside_options(settings);
   MakeBaselines make = [others, catalog, options](const Problem& problem) {
     return baseline_contestants(others, problem, catalog, options);
   };
-  FATUNE_TRY_STATUS(check_implementations(others, catalog, options));
+  FATUNE_TRY_STATUS(check_implementations(others, catalog, options,
+                                          operation_name(reference->manifest.operation)));
   return make;
 }
 

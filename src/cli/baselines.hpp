@@ -20,6 +20,7 @@ bool names_reference(const std::vector<std::string>& impls, const KernelRef& ref
 /// Those of `impls` that are not the reference kernel, for each problem of a sweep. Names that mean
 /// nothing are an error at once.
 Result<MakeBaselines> make_baselines(const std::vector<std::string>& impls,
+                                     const KernelRef& reference,
                                      const std::vector<KernelRef>& catalog,
                                      const Settings& settings);
 

@@ -106,7 +106,7 @@ std::string problem_text(const BenchProblem& problem) {
                {"n", Align::kRight},
                {"cold us", Align::kRight},
                {"95 %", Align::kRight},
-               {"TFLOP/s", Align::kRight},
+               {rate_name(problem.problem.problem), Align::kRight},
                {"outcome"}});
   std::string notes;
   for (const FinalRecord& row : problem.rows) {

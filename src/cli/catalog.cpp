@@ -47,18 +47,49 @@ Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& cata
   }
   if (!names.empty()) return chosen;
   for (const KernelRef& kernel : catalog) {
-    if (kernel->manifest.tuned_by_default) chosen.push_back(kernel);
+    const Manifest& manifest = kernel->manifest;
+    if (manifest.tuned_by_default && !manifest.operation) chosen.push_back(kernel);
   }
   if (chosen.empty())
     return usage_error("no kernel is tuned by default; choose with --kernel NAME");
   return chosen;
 }
 
-Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog) {
+Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
+                                   const OperationRef& operation) {
   for (const KernelRef& kernel : catalog) {
-    if (kernel->manifest.role == Role::kReference) return kernel;
+    const Manifest& manifest = kernel->manifest;
+    if (manifest.role == Role::kReference &&
+        operation_name(manifest.operation) == operation_name(operation))
+      return kernel;
   }
-  return file_error("no kernel of role 'reference' is at hand, so nothing could be verified");
+  return file_error("no kernel of role 'reference' for " + std::string(operation_name(operation)) +
+                    " is at hand, so nothing could be verified");
+}
+
+Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels) {
+  for (const KernelRef& kernel : kernels) {
+    const Manifest& first = kernels.front()->manifest;
+    const Manifest& other = kernel->manifest;
+    if (operation_name(other.operation) == operation_name(first.operation)) continue;
+    return usage_error("--kernel: " + first.name + " computes " +
+                       std::string(operation_name(first.operation)) + " and " + other.name + " " +
+                       std::string(operation_name(other.operation)) +
+                       "; name kernels of one operation");
+  }
+  return kernels.empty() ? nullptr : kernels.front()->manifest.operation;
+}
+
+OperationRef operation_of(const std::vector<std::string>& impls,
+                          const std::vector<KernelRef>& catalog) {
+  for (const std::string& impl : impls) {
+    for (const KernelRef& kernel : catalog) {
+      const Manifest& manifest = kernel->manifest;
+      if (manifest.operation && (impl == manifest.name || impl == "fatune:" + manifest.name))
+        return manifest.operation;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace fatune::cli

@@ -10,12 +10,10 @@
 namespace fatune::cli {
 namespace {
 
-bool names_problem(const ProblemArgs& args) { return !args.shapes.empty() || !args.suite.empty(); }
-
 Result<std::vector<ChosenCandidate>> from_kernel(const ChoiceArgs& args,
                                                  const std::vector<KernelRef>& catalog) {
   FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, args.kernel));
-  FATUNE_TRY(const auto problems, resolve_problems(args.problem));
+  FATUNE_TRY(const auto problems, resolve_problems(args.problem, kernel->manifest.operation));
   std::vector<ChosenCandidate> chosen;
   for (const NamedProblem& named : problems) {
     chosen.push_back(
@@ -29,7 +27,8 @@ Result<std::vector<ChosenCandidate>> from_file(const ChoiceArgs& args,
   FATUNE_TRY(const std::vector<ChosenConfig> saved, load_best(args.config));
   std::vector<ChosenCandidate> chosen;
   if (names_problem(args.problem) || !saved.front().problem) {
-    FATUNE_TRY(const auto problems, resolve_problems(args.problem));
+    FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, saved.front().kernel));
+    FATUNE_TRY(const auto problems, resolve_problems(args.problem, kernel->manifest.operation));
     for (const NamedProblem& named : problems) {
       FATUNE_TRY(const ChosenConfig entry, config_for(saved, named.problem, args.config));
       FATUNE_TRY(ChosenCandidate candidate, chosen_of(entry, named, args.config, catalog));

@@ -86,7 +86,8 @@ Result<std::vector<BenchQuestion>> questions_of(const BenchArgs& args, const Ses
     questions.push_back({{chosen.name, problem}, std::move(rows)});
   }
   if (has_choice(args)) return questions;
-  FATUNE_TRY(const auto problems, resolve_problems(args.choice.problem));
+  const OperationRef& operation = session.reference->manifest.operation;
+  FATUNE_TRY(const auto problems, resolve_problems(args.choice.problem, operation));
   for (const NamedProblem& named : problems) {
     FATUNE_TRY(auto rows, contestants_of(nullptr, named.problem, args, session, settings));
     questions.push_back({named, std::move(rows)});
@@ -100,7 +101,9 @@ Result<Session> open(const BenchArgs& args, const Settings& settings) {
     return usage_error("say what to measure: --config FILE, --kernel NAME or --impl LIST");
   }
   FATUNE_TRY(auto catalog, load_catalog(settings));
-  return open_session(std::move(catalog), args.device, settings);
+  FATUNE_TRY(const auto impls, parse_implementations("--impl", args.impls));
+  const OperationRef operation = operation_of(impls, catalog);
+  return open_session(std::move(catalog), operation, args.device, settings);
 }
 
 /// A problem counts when its candidate was measured, or without one any implementation.

@@ -78,7 +78,10 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
   rules.seed = plan.seed;
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const auto candidates, gate_candidates(args.sides, catalog, settings));
-  FATUNE_TRY(const Session session, open_session(std::move(catalog), args.device, settings));
+  const KernelRef& kernel = candidates.front().contestant.candidate.kernel;
+  const OperationRef operation = kernel ? kernel->manifest.operation : nullptr;
+  FATUNE_TRY(const Session session,
+             open_session(std::move(catalog), operation, args.device, settings));
   FATUNE_TRY(const auto questions, gate_questions(args.sides, candidates, session, settings));
   FATUNE_TRY(GateResult result, run_gate(questions, rules, plan, *session.evaluator));
   result.command = command_line(args);

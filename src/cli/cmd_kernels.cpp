@@ -42,8 +42,9 @@ std::string arch_text(const Manifest& manifest) {
   return manifest.min_arch > 0 ? "sm_" + std::to_string(manifest.min_arch) + "+" : "any";
 }
 
-std::string_view role_name(Role role) {
-  switch (role) {
+/// Of a candidate what it computes, of others what they are for.
+std::string_view role_name(const Manifest& manifest) {
+  switch (manifest.role) {
     case Role::kReference:
       return "reference";
     case Role::kBaseline:
@@ -51,7 +52,7 @@ std::string_view role_name(Role role) {
     case Role::kFault:
       return "fault";
     case Role::kAttention:
-      return "attention";
+      return operation_name(manifest.operation);
   }
   return "";
 }
@@ -70,7 +71,7 @@ Json kernel_json(const Manifest& manifest) {
   }
   return {{"name", manifest.name},
           {"summary", manifest.summary},
-          {"role", role_name(manifest.role)},
+          {"role", role_name(manifest)},
           {"arch", arch_text(manifest)},
           {"dtypes", split(join_names(manifest), ',')},
           {"tuned_by_default", manifest.tuned_by_default},
@@ -88,7 +89,7 @@ int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels) {
       {{"kernel"}, {"role"}, {"arch"}, {"dtypes"}, {"parameters", Align::kRight}, {"what it is"}});
   for (const KernelRef& kernel : kernels) {
     const Manifest& manifest = kernel->manifest;
-    table.add({manifest.name, std::string(role_name(manifest.role)), arch_text(manifest),
+    table.add({manifest.name, std::string(role_name(manifest)), arch_text(manifest),
                join_names(manifest), std::to_string(manifest.parameters.size()), manifest.summary});
   }
   print(table.text());
@@ -96,7 +97,8 @@ int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels) {
 }
 
 /// Where inert parameters are looked for: the first of these that the kernel supports.
-std::vector<Problem> lint_problems() {
+std::vector<Problem> lint_problems(const Manifest& manifest) {
+  if (manifest.operation) return typical_problems(*manifest.operation, manifest.dtypes.front());
   Problem mission{
       .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
   Problem wide = mission;
@@ -110,7 +112,7 @@ std::vector<Problem> lint_problems() {
 Result<std::vector<LintFinding>> lint_code(const KernelRef& kernel, const DeviceLimits& limits,
                                            CompilePool& pool) {
   std::vector<LintFinding> findings;
-  for (const Problem& problem : lint_problems()) {
+  for (const Problem& problem : lint_problems(kernel->manifest)) {
     FATUNE_TRY(const std::string reason, unsupported_reason(kernel->manifest, problem, limits));
     if (!reason.empty()) continue;
     FATUNE_TRY(const Space space, Space::build(kernel, problem, limits));

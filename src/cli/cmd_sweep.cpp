@@ -63,15 +63,17 @@ Result<RunPlan> resumed_plan(const SweepArgs& args) {
   return std::move(journal.header.plan);
 }
 
-bool names_problem(const SweepArgs& args) {
-  return !args.problem.shapes.empty() || !args.problem.suite.empty();
-}
-
 Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& catalog) {
-  if (!args.resume.empty() && !names_problem(args)) return resumed_plan(args);
-  FATUNE_TRY(const auto problems, resolve_problems(args.problem));
+  if (!args.resume.empty() && !names_problem(args.problem)) return resumed_plan(args);
   FATUNE_TRY(const auto kernels, choose_kernels(catalog, args.kernels));
-  return resolve_plan(args, problems, kernels);
+  FATUNE_TRY(const OperationRef operation, operation_of(kernels));
+  FATUNE_TRY(const auto problems, resolve_problems(args.problem, operation));
+  if (!operation || args.baselines != SweepArgs().baselines)
+    return resolve_plan(args, problems, kernels);
+  FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
+  SweepArgs own = args;
+  own.baselines = reference->manifest.name;  // of attention's, none computes this
+  return resolve_plan(own, problems, kernels);
 }
 
 Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef>& catalog,
@@ -81,6 +83,7 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   ReadySweep ready;
   FATUNE_TRY(ready.options.plan, plan_of(args, catalog));
   FATUNE_TRY(ready.kernels, choose_kernels(catalog, ready.options.plan.kernels));
+  FATUNE_TRY(const OperationRef operation, operation_of(ready.kernels));
   FATUNE_TRY(ready.jobs, parse_jobs(args.jobs));
   ready.options.resume = !args.resume.empty();
   ready.options.out = !args.resume.empty() ? std::filesystem::path(args.resume)
@@ -99,9 +102,10 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   FATUNE_TRY(ready.imports, read_imports(args.imports));
   if (args.compile_only) return ready;
   const std::vector<std::string>& baselines = ready.options.plan.baselines;
-  FATUNE_TRY(ready.reference, reference_kernel(catalog));
+  FATUNE_TRY(ready.reference, reference_kernel(catalog, operation));
   ready.options.reference_is_baseline = names_reference(baselines, ready.reference);
-  FATUNE_TRY(ready.options.baselines, make_baselines(baselines, catalog, settings));
+  FATUNE_TRY(ready.options.baselines,
+             make_baselines(baselines, ready.reference, catalog, settings));
   FATUNE_TRY(ready.device, choose_device(args.device));
   ready.sanitize = args.sanitize;
   FATUNE_TRY(ready.serve, parse_serve(args.serve));

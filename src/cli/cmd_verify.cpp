@@ -13,6 +13,7 @@
 #include "cli/device_choice.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/problems.hpp"
 #include "cli/sanitize.hpp"
 #include "cli/selftest.hpp"
 #include "cli/session.hpp"
@@ -135,8 +136,8 @@ std::string results_text(const std::vector<Verified>& results) {
 /// --selftest chooses kernels and problems itself.
 Result<int> run_selftest_alone(const VerifyArgs& args, const Settings& settings) {
   const ChoiceArgs& choice = args.choice;
-  if (!choice.config.empty() || !choice.kernel.empty() || !choice.problem.shapes.empty() ||
-      !choice.problem.suite.empty() || args.sanitize) {
+  if (!choice.config.empty() || !choice.kernel.empty() || names_problem(choice.problem) ||
+      args.sanitize) {
     return usage_error(
         "--selftest chooses kernels and problems itself; leave out --config, --kernel, --shape, "
         "--suite and --sanitize");

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "cli/baselines.hpp"
+#include "cli/catalog.hpp"
 #include "cli/outside_options.hpp"
 #include "cli/problems.hpp"
 #include "tune/saved_result.hpp"
@@ -79,7 +80,8 @@ Result<std::vector<GateCandidate>> gate_candidates(const GateSides& sides,
     }
     return candidates;
   }
-  FATUNE_TRY(const auto problems, resolve_problems(sides.problem));
+  FATUNE_TRY(const auto problems,
+             resolve_problems(sides.problem, operation_of({sides.candidate}, catalog)));
   for (const NamedProblem& problem : problems) {
     FATUNE_TRY(Contestant contestant,
                from_name(sides.candidate, problem.problem, catalog, settings));

@@ -39,6 +39,36 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
   return problem;
 }
 
+Error not_for(const std::string& flag, const Operation& operation) {
+  return usage_error(flag + " is for attention; the kernel computes " + operation.name + ": " +
+                     example_sizes(operation));
+}
+
+/// What --size says, with --dtype.
+Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
+                                                const Operation& operation) {
+  if (!args.shapes.empty()) return not_for("--shape", operation);
+  if (!args.suite.empty()) return not_for("--suite", operation);
+  if (args.causal) return not_for("--causal", operation);
+  if (args.lse) return not_for("--lse", operation);
+  if (!args.kv_heads.empty()) return not_for("--kv-heads", operation);
+  if (!args.seq_kv.empty()) return not_for("--seq-kv", operation);
+  if (args.sizes.empty()) {
+    return usage_error("no problem given: add the sizes of " + operation.name + ", say " +
+                       example_sizes(operation));
+  }
+  const auto dtype = parse_dtype(args.dtype);
+  if (!dtype) return usage_error("--dtype: " + dtype.error().message);
+  std::vector<NamedProblem> problems;
+  for (const std::string& text : args.sizes) {
+    FATUNE_TRY(const auto sizes, parse_sizes(text, "--size"));
+    auto problem = own_problem(operation, sizes, *dtype);
+    if (!problem) return usage_error("--size " + text + ": " + problem.error().message);
+    problems.push_back({"", *std::move(problem)});
+  }
+  return problems;
+}
+
 std::string suite_names() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_config_files())
@@ -53,6 +83,15 @@ std::string label(const NamedProblem& named) {
 }
 
 std::string slug(const Problem& p) {
+  if (p.own) {
+    std::string text = p.own->operation;
+    for (const NamedSize& size : p.own->sizes) {
+      text += "-";
+      for (const char c : size.name) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      text += std::to_string(size.value);
+    }
+    return text + "-" + std::string(name(p.dtype));
+  }
   std::string text = std::to_string(p.batch) + "-" + std::to_string(p.heads) + "-" +
                      std::to_string(p.seq_q) + "-" + std::to_string(p.head_dim);
   if (p.kv_heads != p.heads) text += "-kv" + std::to_string(p.kv_heads);
@@ -66,6 +105,7 @@ std::string slug(const Problem& p) {
 std::string repeat_options(const ProblemArgs& args) {
   std::string text;
   for (const std::string& shape : args.shapes) text += " --shape " + shape;
+  for (const std::string& sizes : args.sizes) text += " --size " + sizes;
   if (!args.suite.empty()) text += " --suite " + args.suite;
   if (args.dtype != ProblemArgs{}.dtype) text += " --dtype " + args.dtype;
   if (args.causal) text += " --causal";
@@ -88,7 +128,18 @@ Result<Suite> load_suite(const std::string& name_or_file) {
   return parse_suite(text, name_or_file);
 }
 
-Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args) {
+bool names_problem(const ProblemArgs& args) {
+  return !args.shapes.empty() || !args.sizes.empty() || !args.suite.empty();
+}
+
+Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
+                                                   const OperationRef& operation) {
+  if (operation) return resolve_sizes(args, *operation);
+  if (!args.sizes.empty()) {
+    return usage_error(
+        "--size is for kernels of an operation of their own (docs/own_kernel.md): choose one with "
+        "--kernel-dir and --kernel; the problems of attention are --shape B,H,S,D");
+  }
   if (args.shapes.empty() && args.suite.empty()) {
     return usage_error(
         "no problem given: add --shape B,H,S,D (say --shape 4,8,512,64) or --suite NAME");

@@ -21,7 +21,9 @@ constexpr std::int64_t kMostKeys = 256;  // chosen: kernels run up to 100 times 
 /// The last small edge problem that the config can do: the later ones have more in them.
 Result<std::optional<Candidate>> awkward(Candidate candidate, const DeviceLimits& limits) {
   std::optional<Candidate> found;
-  for (const EdgeProblem& edge : edge_problems(candidate.problem, kSeed)) {
+  FATUNE_TRY(const std::vector<EdgeProblem> edges,
+             edge_problems(candidate.problem, kSeed, candidate.kernel->manifest.operation));
+  for (const EdgeProblem& edge : edges) {
     if (edge.problem.seq_kv > kMostKeys) continue;
     candidate.problem = edge.problem;
     FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));

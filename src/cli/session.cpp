@@ -7,11 +7,11 @@
 
 namespace fatune::cli {
 
-Result<Session> open_session(std::vector<KernelRef> catalog, const std::string& device,
-                             const Settings& settings) {
+Result<Session> open_session(std::vector<KernelRef> catalog, const OperationRef& operation,
+                             const std::string& device, const Settings& settings) {
   Session session;
   FATUNE_TRY(const DeviceChoice chosen_device, choose_device(device));
-  FATUNE_TRY(session.reference, reference_kernel(catalog));
+  FATUNE_TRY(session.reference, reference_kernel(catalog, operation));
   FATUNE_TRY(session.evaluator,
              open_evaluator({chosen_device, session.reference, {}, 0}, settings));
   session.notice = recorded_notice(chosen_device, session.evaluator->environment());
@@ -23,7 +23,8 @@ Result<Session> open_session(const ChoiceArgs& choice, const std::string& device
                              const Settings& settings) {
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(auto chosen, resolve_choice(choice, catalog));
-  FATUNE_TRY(Session session, open_session(std::move(catalog), device, settings));
+  const OperationRef operation = chosen.front().candidate.kernel->manifest.operation;
+  FATUNE_TRY(Session session, open_session(std::move(catalog), operation, device, settings));
   session.chosen = std::move(chosen);
   return session;
 }

@@ -19,9 +19,9 @@ struct Session {
   std::unique_ptr<Evaluator> evaluator;
   std::string notice;  ///< of a recorded device: the first and last line; empty on a GPU
 };
-/// Without configs: for commands that choose otherwise.
-Result<Session> open_session(std::vector<KernelRef> catalog, const std::string& device,
-                             const Settings& settings);
+/// Without configs: for commands that choose otherwise. `operation`: what will be computed.
+Result<Session> open_session(std::vector<KernelRef> catalog, const OperationRef& operation,
+                             const std::string& device, const Settings& settings);
 Result<Session> open_session(const ChoiceArgs& choice, const std::string& device,
                              const Settings& settings);
 /// A kernel that cannot do the candidate's problem is a usage error with the reason.

@@ -37,9 +37,11 @@ Status check_one_lever(const SweepArgs& args) {
 }
 
 std::string problem_flags(const Problem& p) {
+  const std::string dtype = p.dtype == Dtype::kF16 ? "" : " --dtype " + std::string(name(p.dtype));
+  if (p.own) return " --size " + describe(p.own->sizes) + dtype;
   std::string text = " --shape " + std::to_string(p.batch) + "," + std::to_string(p.heads) + "," +
                      std::to_string(p.seq_q) + "," + std::to_string(p.head_dim);
-  if (p.dtype != Dtype::kF16) text += " --dtype " + std::string(name(p.dtype));
+  text += dtype;
   if (p.kv_heads != p.heads) text += " --kv-heads " + std::to_string(p.kv_heads);
   if (p.seq_kv != p.seq_q) text += " --seq-kv " + std::to_string(p.seq_kv);
   if (p.mask == Mask::kCausal) text += " --causal";

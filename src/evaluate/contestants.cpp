@@ -32,13 +32,29 @@ Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernel
       (nearest ? "; did you mean " + *nearest + "?" : "; there are " + join(known, ", ")));
 }
 
+/// Libraries know attention alone; an external program's description says what it computes.
+Status check_computes(const std::string& impl, const std::optional<Implementation>& outside,
+                      const KernelRef& kernel, std::string_view operation) {
+  if (outside && outside->origin == Origin::kExternal) return {};
+  const std::string_view computes =
+      kernel ? operation_name(kernel->manifest.operation) : "attention";
+  if (computes == operation) return {};
+  return usage_error(impl + " computes " + std::string(computes) + ", not " +
+                     std::string(operation) + "; compare with kernels of " +
+                     std::string(operation) + (operation == "attention" ? "" : ", its reference") +
+                     " or external: programs");
+}
+
 }  // namespace
 
 Status check_implementations(const std::vector<std::string>& impls,
-                             const std::vector<KernelRef>& kernels, const OutsideOptions& options) {
+                             const std::vector<KernelRef>& kernels, const OutsideOptions& options,
+                             std::string_view operation) {
   for (const std::string& impl : impls) {
     FATUNE_TRY(const auto outside, parse_implementation(impl));
-    if (!outside && !find_kernel(kernels, impl)) return unknown_name(impl, kernels, options);
+    const KernelRef kernel = outside ? nullptr : find_kernel(kernels, impl);
+    if (!outside && !kernel) return unknown_name(impl, kernels, options);
+    FATUNE_TRY_STATUS(check_computes(impl, outside, kernel, operation));
     if (outside && outside->origin == Origin::kExternal)
       FATUNE_TRY_STATUS(load_external(outside->variant, options.external_folders));
   }
@@ -52,10 +68,13 @@ Result<std::vector<Contestant>> baseline_contestants(const std::vector<std::stri
   std::vector<Contestant> rows;
   for (const std::string& impl : impls) {
     FATUNE_TRY(const auto outside, parse_implementation(impl));
+    const KernelRef kernel = outside ? nullptr : find_kernel(kernels, impl);
+    if (outside || kernel)
+      FATUNE_TRY_STATUS(check_computes(impl, outside, kernel, operation_name(problem)));
     Contestant row{impl, "baseline", {nullptr, {}, problem}, {}};
     if (outside) {
       FATUNE_TRY(row.outside, outside_program(*outside, problem, options));
-    } else if (const KernelRef kernel = find_kernel(kernels, impl)) {
+    } else if (kernel) {
       row.candidate = {kernel, default_config(kernel->manifest), problem};
     } else {
       return unknown_name(impl, kernels, options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -18,9 +19,10 @@ Result<std::vector<Contestant>> baseline_contestants(const std::vector<std::stri
                                                      const std::vector<KernelRef>& kernels,
                                                      const OutsideOptions& options);
 
-/// A usage error when a name means nothing, before anything is measured; a faulty description of an
-/// external program is one, too.
+/// A usage error when a name means nothing or computes something else than `operation`, before
+/// anything is measured; a faulty description of an external program is one, too.
 Status check_implementations(const std::vector<std::string>& impls,
-                             const std::vector<KernelRef>& kernels, const OutsideOptions& options);
+                             const std::vector<KernelRef>& kernels, const OutsideOptions& options,
+                             std::string_view operation = "attention");
 
 }  // namespace fatune

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/file.hpp"
+#include "evaluate/erased.hpp"
+#include "evaluate/own_reference.hpp"
 #include "gpu/persisting.hpp"
 #include "problem/work.hpp"
 #include "verify/host_reference.hpp"
@@ -18,35 +20,20 @@ constexpr int kExtraSeeds = 4;     // more inputs for results near a limit
 constexpr int kMostDoublings = 6;  // of v, see the tolerance rule "vacuity"
 constexpr std::uint64_t kExtraSeedStep = 1000;
 
-/// Overwritten on its way out: a reference left in free memory could be found by the next
-/// candidate.
-class Erased {
- public:
-  Erased(gpu::Buffer buffer, CUstream stream) : buffer_(std::move(buffer)), stream_(stream) {}
-  Erased(const Erased&) = delete;
-  Erased& operator=(const Erased&) = delete;
-  ~Erased() {
-    if (gpu::fill_bytes(buffer_.address(), kNanByte, buffer_.bytes(), stream_))
-      static_cast<void>(gpu::synchronize(stream_));
-  }
-  const gpu::Buffer& operator*() const { return buffer_; }
-
- private:
-  gpu::Buffer buffer_;
-  CUstream stream_;
-};
-
-Result<gpu::Buffer> poisoned_buffer(const gpu::Context& context, std::size_t bytes,
-                                    CUstream stream) {
-  FATUNE_TRY(gpu::Buffer buffer, gpu::make_buffer(context, bytes));
-  FATUNE_TRY_STATUS(gpu::fill_bytes(buffer.address(), kNanByte, bytes, stream));
-  return buffer;
-}
-
 std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
+}
+
+std::vector<const GuardedBuffer*> pointers_to(const std::vector<GuardedBuffer>& buffers) {
+  std::vector<const GuardedBuffer*> pointers;
+  for (const GuardedBuffer& buffer : buffers) pointers.push_back(&buffer);
+  return pointers;
+}
+
+std::vector<HostTensor> tensors_of(HostInputs inputs) {
+  return {{"q", std::move(inputs.q)}, {"k", std::move(inputs.k)}, {"v", std::move(inputs.v)}};
 }
 
 }  // namespace
@@ -56,8 +43,7 @@ Result<std::unique_ptr<DeviceProblem>> DeviceProblem::begin(DeviceSession& sessi
   std::unique_ptr<DeviceProblem> problem(new DeviceProblem(session, order));
   FATUNE_TRY(const std::string checks, read_file(order.checks_cubin));
   FATUNE_TRY(problem->checks_, DeviceChecks::load(session.context, checks, session.stream.raw()));
-  FATUNE_TRY_STATUS(problem->make_output("out", query_bytes(order.problem)));
-  if (order.problem.lse) FATUNE_TRY_STATUS(problem->make_output("lse", lse_bytes(order.problem)));
+  FATUNE_TRY_STATUS(problem->make_outputs());
   for (const InputCase& which : order.cases) {
     auto set = problem->make_set(which);
     if (!set)
@@ -67,6 +53,17 @@ Result<std::unique_ptr<DeviceProblem>> DeviceProblem::begin(DeviceSession& sessi
     problem->sets_.push_back(*std::move(set));
   }
   return problem;
+}
+
+Status DeviceProblem::make_outputs() {
+  if (order_.own) {
+    for (const TensorPlan& tensor : order_.own->outputs())
+      FATUNE_TRY_STATUS(make_output(tensor.name, Bytes(tensor.bytes())));
+    return {};
+  }
+  FATUNE_TRY_STATUS(make_output("out", query_bytes(order_.problem)));
+  if (!order_.problem.lse) return {};
+  return make_output("lse", lse_bytes(order_.problem));
 }
 
 Status DeviceProblem::make_output(std::string name, Bytes size) {
@@ -87,8 +84,18 @@ std::span<std::byte> DeviceProblem::host_output(std::size_t which, std::size_t o
 }
 
 TensorAddresses DeviceProblem::addresses(const InputSet& set) const {
-  return {set.q.address(), set.k.address(), set.v.address(), outputs_.front().address(),
-          order_.problem.lse ? outputs_.back().address() : 0};
+  TensorAddresses addresses;
+  if (order_.own) {
+    for (const GuardedBuffer& each : set.inputs) addresses.own[each.name()] = each.address();
+    for (const GuardedBuffer& each : outputs_) addresses.own[each.name()] = each.address();
+    return addresses;
+  }
+  addresses.q = set.inputs[0].address();
+  addresses.k = set.inputs[1].address();
+  addresses.v = set.inputs[2].address();
+  addresses.out = outputs_.front().address();
+  if (order_.problem.lse) addresses.lse = outputs_.back().address();
+  return addresses;
 }
 
 std::chrono::microseconds DeviceProblem::kernel_limit() const {
@@ -98,28 +105,41 @@ std::chrono::microseconds DeviceProblem::kernel_limit() const {
 }
 
 Result<InputSet> DeviceProblem::upload(const InputCase& which, int v_doublings,
-                                       const HostInputs& inputs) {
+                                       const std::vector<HostTensor>& tensors) {
   InputSet set;
   set.which = which;
   set.v_doublings = v_doublings;
-  const auto put = [&](const char* tensor, const std::vector<std::byte>& bytes,
-                       GuardedBuffer& target) -> Status {
-    FATUNE_TRY(target, GuardedBuffer::make(session_->context, tensor, bytes.size(), kNanByte,
-                                           session_->stream.raw()));
-    return gpu::copy_to_device(target.address(), bytes, session_->stream.raw());
-  };
-  FATUNE_TRY_STATUS(put("q", inputs.q, set.q));
-  FATUNE_TRY_STATUS(put("k", inputs.k, set.k));
-  FATUNE_TRY_STATUS(put("v", inputs.v, set.v));
-  const GuardedBuffer* buffers[] = {&set.q, &set.k, &set.v};
-  FATUNE_TRY(set.checksums, checks_.checksums(buffers));
+  const CUstream stream = session_->stream.raw();
+  for (const HostTensor& tensor : tensors) {
+    FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(session_->context, tensor.name,
+                                                         tensor.bytes.size(), kNanByte, stream));
+    FATUNE_TRY_STATUS(gpu::copy_to_device(buffer.address(), tensor.bytes, stream));
+    set.inputs.push_back(std::move(buffer));
+  }
+  FATUNE_TRY(set.checksums, checks_.checksums(pointers_to(set.inputs)));
+  return set;
+}
+
+/// The same bytes that the set was made of.
+std::vector<HostTensor> DeviceProblem::host_tensors(const InputSet& set) const {
+  if (!order_.own) return tensors_of(make_inputs(order_.problem, set.which, set.v_doublings));
+  return own_inputs(*order_.own, set.which);
+}
+
+/// Inputs, reference and limits as declared; limits that zeros meet cannot be helped here.
+Result<InputSet> DeviceProblem::make_own_set(const InputCase& which) {
+  FATUNE_TRY(InputSet set, upload(which, 0, own_inputs(*order_.own, which)));
+  FATUNE_TRY(OwnReferences references, refer_own(*session_, order_, addresses(set).own));
+  set.own = std::move(references.outputs);
+  reference_time_ = references.time;
   return set;
 }
 
 Result<InputSet> DeviceProblem::make_set(const InputCase& which) {
+  if (order_.own) return make_own_set(which);
   for (int doublings = 0;; ++doublings) {
     const HostInputs inputs = make_inputs(order_.problem, which, doublings);
-    FATUNE_TRY(InputSet set, upload(which, doublings, inputs));
+    FATUNE_TRY(InputSet set, upload(which, doublings, tensors_of(inputs)));
     FATUNE_TRY_STATUS(refer(set, inputs));
     // A reference of nothing but zeros (every row masked) is right to demand zeros.
     const bool telling =
@@ -180,11 +200,12 @@ Result<DeviceProblem::HeadResults> DeviceProblem::run_by_head(const Program& pro
           batch * whole.kv_heads + static_cast<std::int64_t>(head) % whole.heads / group);
       const std::size_t lse_offset =
           whole.lse ? head * static_cast<std::size_t>(slice.rows()) * sizeof(float) : 0;
-      FATUNE_TRY_STATUS(loaded.bind({set.q.address() + head * query_elements * width,
-                                     set.k.address() + kv_head * key_elements * width,
-                                     set.v.address() + kv_head * key_elements * width,
+      FATUNE_TRY_STATUS(loaded.bind({set.inputs[0].address() + head * query_elements * width,
+                                     set.inputs[1].address() + kv_head * key_elements * width,
+                                     set.inputs[2].address() + kv_head * key_elements * width,
                                      (*out).address() + head * query_elements * element_bytes,
-                                     (*lse).address() + lse_offset}));
+                                     (*lse).address() + lse_offset,
+                                     {}}));
       FATUNE_TRY_STATUS(loaded.queue());
     }
     return {};
@@ -216,15 +237,15 @@ Status DeviceProblem::restore() {
   for (const GuardedBuffer& output : outputs_) FATUNE_TRY_STATUS(output.fill_bands(stream));
   for (std::vector<InputSet>* group : {&sets_, &extra_sets_}) {
     for (InputSet& set : *group) {
-      const GuardedBuffer* buffers[] = {&set.q, &set.k, &set.v};
-      FATUNE_TRY(const auto sums, checks_.checksums(buffers));
+      FATUNE_TRY(const auto sums, checks_.checksums(pointers_to(set.inputs)));
       if (sums != set.checksums) {
-        const HostInputs inputs = make_inputs(order_.problem, set.which, set.v_doublings);
-        FATUNE_TRY_STATUS(gpu::copy_to_device(set.q.address(), inputs.q, stream));
-        FATUNE_TRY_STATUS(gpu::copy_to_device(set.k.address(), inputs.k, stream));
-        FATUNE_TRY_STATUS(gpu::copy_to_device(set.v.address(), inputs.v, stream));
+        const std::vector<HostTensor> tensors = host_tensors(set);
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+          const CUdeviceptr to = set.inputs[i].address();
+          FATUNE_TRY_STATUS(gpu::copy_to_device(to, tensors[i].bytes, stream));
+        }
       }
-      for (const GuardedBuffer* buffer : buffers) FATUNE_TRY_STATUS(buffer->fill_bands(stream));
+      for (const GuardedBuffer& buffer : set.inputs) FATUNE_TRY_STATUS(buffer.fill_bands(stream));
     }
   }
   return gpu::synchronize(stream);

@@ -3,7 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -14,6 +17,8 @@
 #include "verify/device_checks.hpp"
 #include "verify/inputs.hpp"
 #include "verify/lse.hpp"
+#include "verify/tensor_check.hpp"
+#include "verify/tensor_inputs.hpp"
 #include "verify/tolerance.hpp"
 
 namespace fatune {
@@ -28,8 +33,9 @@ struct InputSet {
   ReferenceOutput reference;
   Limits limits;
   LseReference lse;
-  GuardedBuffer q, k, v;
-  std::vector<std::uint64_t> checksums;  ///< of q, k, v
+  std::vector<TensorReference> own;      ///< of an operation of one's own, instead of these three
+  std::vector<GuardedBuffer> inputs;     ///< q, k, v, or those that the operation declares
+  std::vector<std::uint64_t> checksums;  ///< of the inputs
 };
 
 class DeviceProblem {
@@ -40,10 +46,12 @@ class DeviceProblem {
                                                       const BeginOrder& order);
 
   const Problem& problem() const { return order_.problem; }
+  /// Tensors and tolerance of an operation of one's own.
+  const std::optional<OwnPlan>& own() const { return order_.own; }
   std::vector<InputSet>& sets() { return sets_; }
   /// More seeds of the first case's distribution, for results near a limit; made at the first call.
   Result<std::span<InputSet>> extra_sets();
-  /// out, and lse when the problem wants it.
+  /// out, and lse when the problem wants it; or those that the operation declares.
   std::span<const GuardedBuffer> outputs() const { return outputs_; }
   /// Page-locked room for two of each output, in the order of outputs().
   std::span<std::byte> host_output(std::size_t which, std::size_t output = 0) const;
@@ -66,8 +74,12 @@ class DeviceProblem {
       : session_(&session), order_(order) {}
   Status make_output(std::string name, Bytes bytes);
   Result<InputSet> make_set(const InputCase& which);
-  Result<InputSet> upload(const InputCase& which, int v_doublings, const HostInputs& inputs);
+  Status make_outputs();
+  Result<InputSet> upload(const InputCase& which, int v_doublings,
+                          const std::vector<HostTensor>& tensors);
+  Result<InputSet> make_own_set(const InputCase& which);
   Status refer(InputSet& set, const HostInputs& inputs);
+  std::vector<HostTensor> host_tensors(const InputSet& set) const;
   Result<HeadResults> run_by_head(const Program& program, const InputSet& set,
                                   std::size_t element_bytes);
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/check.hpp"
 #include "problem/work.hpp"
 
 namespace fatune {
@@ -45,6 +46,7 @@ Problem one_head_group(Problem problem) {
 }  // namespace
 
 bool is_large(const Problem& problem) {
+  if (problem.own) return false;
   return flops(problem).value > kLargeFlops && !(one_head_group(problem) == problem);
 }
 
@@ -62,6 +64,31 @@ std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed) 
   }
   if (is_large(like)) problems.push_back({one_head_group(like), hard.cases});
   problems.push_back(std::move(hard));
+  return problems;
+}
+
+std::vector<InputCase> hard_cases(const Operation& operation, std::uint64_t seed) {
+  std::vector<InputCase> cases;
+  for (const std::string& word : operation.hard_inputs) {
+    const auto distribution = parse_distribution(word);
+    FATUNE_CHECK(static_cast<bool>(distribution), "the declaration's reader knows the words");
+    cases.push_back({*distribution, seed});
+  }
+  return cases;
+}
+
+Result<std::vector<EdgeProblem>> edge_problems(const Problem& like, std::uint64_t seed,
+                                               const OperationRef& operation) {
+  if (!operation) return edge_problems(like, seed);
+  std::vector<EdgeProblem> problems;
+  for (const std::vector<NamedSize>& sizes : operation->edges) {
+    FATUNE_TRY(Problem edge, own_problem(*operation, sizes, like.dtype));
+    problems.push_back({std::move(edge), {{Distribution::kNormal, seed}}});
+  }
+  if (problems.empty()) return problems;
+  const std::vector<InputCase> hard = hard_cases(*operation, seed);
+  std::vector<InputCase>& cases = problems.back().cases;
+  cases.insert(cases.end(), hard.begin(), hard.end());
   return problems;
 }
 

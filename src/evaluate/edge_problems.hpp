@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/result.hpp"
 #include "problem/problem.hpp"
+#include "space/operation.hpp"
 #include "verify/inputs.hpp"
 
 namespace fatune {
@@ -24,5 +26,12 @@ bool is_large(const Problem& problem);
 /// causal), and every hard distribution. Of a large problem also one group of its heads, at its own
 /// lengths, with every hard distribution.
 std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed);
+
+/// By the operation that `like` is a problem of: the above for attention (null), else the edges
+/// that it declares, the last of them with its hard inputs, too.
+Result<std::vector<EdgeProblem>> edge_problems(const Problem& like, std::uint64_t seed,
+                                               const OperationRef& operation);
+/// The inputs that finalists of an operation meet besides those of the search, as it declares.
+std::vector<InputCase> hard_cases(const Operation& operation, std::uint64_t seed);
 
 }  // namespace fatune

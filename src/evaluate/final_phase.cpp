@@ -213,13 +213,16 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Contestant>& 
   setting_.worker.end();  // a fresh process, so that nothing of the search is left in it
   const bool checks = setting_.evaluation.checks == Checks::kAll;
   const std::uint64_t seed = setting_.evaluation.seed;
+  const OperationRef& operation = setting_.preparation.reference->manifest.operation;
   // Everything is handed to the compilers first; checking starts while they work.
   FATUNE_TRY(
       const Stage main,
-      request_stage(problem_, checks ? final_cases(problem_, seed) : search_cases(seed), false));
+      request_stage(problem_, checks ? final_cases(problem_, seed, operation) : search_cases(seed),
+                    false));
   std::vector<Stage> edges;
   if (plan_.edge_problems && checks) {
-    for (EdgeProblem& edge : edge_problems(problem_, seed)) {
+    FATUNE_TRY(std::vector<EdgeProblem> awkward, edge_problems(problem_, seed, operation));
+    for (EdgeProblem& edge : awkward) {
       FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), true));
       edges.push_back(std::move(stage));
     }

@@ -77,15 +77,17 @@ Failure hang_failure(std::chrono::microseconds limit) {
 }
 
 std::vector<const GuardedBuffer*> GateKeeper::buffers_of(const InputSet& set) const {
-  std::vector<const GuardedBuffer*> buffers = {&set.q, &set.k, &set.v};
+  std::vector<const GuardedBuffer*> buffers;
+  for (const GuardedBuffer& input : set.inputs) buffers.push_back(&input);
   for (const GuardedBuffer& output : problem_.outputs()) buffers.push_back(&output);
   for (const GuardedBuffer& scratch : program_.scratch()) buffers.push_back(&scratch);
   return buffers;
 }
 
-/// out, and lse when the problem wants it from a program that writes it.
+/// out, and lse when the problem wants it from a program that writes it; or all that are declared.
 std::span<const GuardedBuffer> GateKeeper::checked_outputs() const {
-  return program_.writes_lse() ? problem_.outputs() : problem_.outputs().first(1);
+  const bool all = problem_.own() || program_.writes_lse();
+  return all ? problem_.outputs() : problem_.outputs().first(1);
 }
 
 MaybeFailure GateKeeper::run(InputSet& set, std::optional<std::uint8_t> poison) {
@@ -123,7 +125,8 @@ MaybeFailure GateKeeper::to_host(std::size_t host) {
 /// Inputs unchanged, guard bands whole; takes the outputs' checksums on the way.
 MaybeFailure GateKeeper::look_around(const InputSet& set) {
   const CUstream stream = session_.stream.raw();
-  std::vector<const GuardedBuffer*> looked_at = {&set.q, &set.k, &set.v};
+  std::vector<const GuardedBuffer*> looked_at;
+  for (const GuardedBuffer& input : set.inputs) looked_at.push_back(&input);
   for (const GuardedBuffer& output : checked_outputs()) looked_at.push_back(&output);
   const auto sums = problem_.checks().checksums(looked_at);
   if (!sums) return failure_of(sums.error(), stream);
@@ -140,40 +143,9 @@ MaybeFailure GateKeeper::look_around(const InputSet& set) {
   return Failure{Outcome::kWrongResult, "guard_bands: " + describe(findings->front()), false};
 }
 
-const Judgement& GateKeeper::Judged::worst() const {
-  if (!lse || !verdict.passed) return verdict;
-  return lse->verdict.margin > verdict.margin ? lse->verdict : verdict;
-}
-
 /// Of what to_host() brought.
-GateKeeper::Judged GateKeeper::judge_outputs(const InputSet& set, std::size_t host) const {
-  Judged judged;
-  judged.comparison = compare(set.reference, problem_.host_output(host));
-  judged.verdict = judge(problem_.problem(), judged.comparison, set.limits);
-  if (checked_outputs().size() > 1) judged.lse = judge_lse(set.lse, problem_.host_output(host, 1));
-  return judged;
-}
-
-void GateKeeper::account(const InputSet& set, const Judged& judged) {
-  const Judgement& worst = judged.worst();
-  if (worst.margin >= verification_.margin) {
-    verification_.margin = worst.margin;
-    verification_.worst_rule = worst.worst_rule;
-  }
-  if (judged.lse) {
-    LseErrors& errors = verification_.lse ? *verification_.lse : verification_.lse.emplace();
-    errors.margin = std::max(errors.margin, judged.lse->verdict.margin);
-    errors.max_abs_diff = std::max(errors.max_abs_diff, judged.lse->max_abs);
-  }
-  ++verification_.seeds;
-  if (set.which.distribution != Distribution::kNormal) return;
-  const Comparison& comparison = judged.comparison;
-  const bool first = verification_.max_abs_diff == 0 && verification_.seeds == 1;
-  verification_.max_abs_diff = std::max(verification_.max_abs_diff, comparison.max_abs);
-  verification_.mean_abs_diff = std::max(verification_.mean_abs_diff, comparison.mean_abs);
-  verification_.relative_l2 =
-      std::max(verification_.relative_l2, std::min(comparison.relative_l2, kWorstMargin));
-  verification_.allclose_1e3 = (first || verification_.allclose_1e3) && comparison.allclose_1e3;
+Judged GateKeeper::judge(const InputSet& set, std::size_t host) const {
+  return judge_outputs(problem_, set, host, checked_outputs().size());
 }
 
 /// One more run must leave the outputs whose checksums are `sums` and whose bytes, from a run over
@@ -184,10 +156,12 @@ MaybeFailure GateKeeper::same_again(InputSet& set, std::optional<std::uint8_t> p
   if (output_sums_ == sums) return std::nullopt;
   if (auto failure = to_host(1)) return failure;
   for (std::size_t i = 0; i < checked_outputs().size(); ++i) {
-    const std::string finding =
-        poison_finding(problem_.problem(), i == 0 ? OutputKind::kOut : OutputKind::kLse,
-                       {problem_.host_output(0, i), pattern},
-                       {problem_.host_output(1, i), poison.value_or(pattern)});
+    const PoisonedRun before{problem_.host_output(0, i), pattern};
+    const PoisonedRun after{problem_.host_output(1, i), poison.value_or(pattern)};
+    const OutputKind kind = i == 0 ? OutputKind::kOut : OutputKind::kLse;
+    const std::string finding = problem_.own()
+                                    ? poison_finding(problem_.own()->outputs()[i], before, after)
+                                    : poison_finding(problem_.problem(), kind, before, after);
     if (!finding.empty()) return Failure{Outcome::kWrongResult, finding, false};
   }
   return std::nullopt;
@@ -199,8 +173,8 @@ MaybeFailure GateKeeper::verify_set(InputSet& set) {
   if (auto failure = to_host(0)) return failure;
   if (auto failure = same_again(set, kPoisons[1], sums, kPoisons[0])) return failure;
 
-  const Judged judged = judge_outputs(set, 0);
-  account(set, judged);
+  const Judged judged = judge(set, 0);
+  account(judged, set.which, verification_);
   if (!judged.worst().passed) {
     return Failure{Outcome::kWrongResult,
                    "accuracy: " + judged.worst().reason + ", " +
@@ -251,10 +225,12 @@ MaybeFailure GateKeeper::check_early_start() {
   const CUstream stream = session_.stream.raw();
   if (const Status bound = program_.bind(problem_.addresses(first)); !bound)
     return failure_of(bound.error(), stream);
+  std::vector<DeviceChecks::Exchange> pairs;
+  for (std::size_t i = 0; i < first.inputs.size(); ++i)
+    pairs.push_back({first.inputs[i], second.inputs[i]});
   const auto both = [&]() -> Status {  // nothing between the two, or the second could not be early
-    FATUNE_TRY_STATUS(problem_.checks().exchange_late(
-        {{{first.q, second.q}, {first.k, second.k}, {first.v, second.v}}},
-        problem_.outputs().front(), kPoisons[0]));
+    FATUNE_TRY_STATUS(
+        problem_.checks().exchange_late(pairs, problem_.outputs().front(), kPoisons[0]));
     return program_.queue();
   };
   const auto time = session_.sampler->time_once(both);
@@ -271,9 +247,9 @@ MaybeFailure GateKeeper::check_early_start() {
 Status GateKeeper::swap_inputs() {
   InputSet& first = problem_.sets()[0];
   InputSet& second = problem_.sets()[1];
-  FATUNE_TRY_STATUS(problem_.checks().swap(first.q, second.q));
-  FATUNE_TRY_STATUS(problem_.checks().swap(first.k, second.k));
-  return problem_.checks().swap(first.v, second.v);
+  for (std::size_t i = 0; i < first.inputs.size(); ++i)
+    FATUNE_TRY_STATUS(problem_.checks().swap(first.inputs[i], second.inputs[i]));
+  return {};
 }
 
 MaybeFailure GateKeeper::launch_only() {
@@ -290,7 +266,7 @@ MaybeFailure GateKeeper::expect_verified(std::size_t index, const char* gate,
   if (auto failure = look_around(set)) return failure;
   if (verified_[index] == output_sums_) return std::nullopt;
   if (auto failure = to_host(1)) return failure;
-  const Judged judged = judge_outputs(set, 1);
+  const Judged judged = judge(set, 1);
   const Judgement& verdict = judged.worst();
   const std::string begin = std::string(gate) + ": " + when + ", ";
   if (!verdict.passed) return Failure{Outcome::kWrongResult, begin + verdict.reason, false};

@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "baseline/executable.hpp"
 #include "evaluate/device_problem.hpp"
+#include "evaluate/judged.hpp"
 #include "record/measurement.hpp"
 #include "record/outcome.hpp"
 #include "timing/sampler.hpp"
@@ -76,13 +77,6 @@ class GateKeeper {
  private:
   /// Checksums of the outputs that are checked, in the order of DeviceProblem::outputs().
   using Sums = std::vector<std::uint64_t>;
-  struct Judged {
-    Comparison comparison;
-    Judgement verdict;  ///< the rules of out
-    std::optional<LseJudgement> lse;
-    const Judgement& worst() const;  ///< the first that failed, else the larger margin
-  };
-
   std::span<const GuardedBuffer> checked_outputs() const;
   MaybeFailure run(InputSet& set, std::optional<std::uint8_t> poison);
   MaybeFailure run_and_look(InputSet& set, std::optional<std::uint8_t> poison);
@@ -98,8 +92,7 @@ class GateKeeper {
   Status swap_inputs();
   MaybeFailure expect_verified(std::size_t index, const char* gate, const std::string& when);
   MaybeFailure check_persisting_lines();
-  Judged judge_outputs(const InputSet& set, std::size_t host) const;
-  void account(const InputSet& set, const Judged& judged);
+  Judged judge(const InputSet& set, std::size_t host) const;
   void note_outputs();
   std::vector<const GuardedBuffer*> buffers_of(const InputSet& set) const;
 

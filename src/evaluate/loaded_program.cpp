@@ -99,6 +99,7 @@ Status LoadedProgram::bind(const TensorAddresses& tensors) {
   pointers_["v"] = tensors.v;
   pointers_["out"] = tensors.out;
   pointers_["lse"] = tensors.lse;
+  for (const auto& [name, address] : tensors.own) pointers_[name] = address;
   for (const TensorMapPlan& plan : map_plans_) {
     auto map = gpu::make_tensor_map(pointers_[plan.tensor], map_shape(plan, problem_));
     if (!map) return with_context(std::move(map).error(), "describing tensor map " + plan.name);

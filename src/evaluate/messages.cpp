@@ -118,14 +118,16 @@ Json to_json(const BeginOrder& order) {
   for (const InputCase& which : order.cases) cases.push_back(to_json(which));
   Json expected = Json::array();
   for (const OutsideProgram& program : order.expected) expected.push_back(to_json(program));
-  return {{"t", "begin"},
-          {"problem", to_json(order.problem)},
-          {"checks_cubin", order.checks_cubin},
-          {"reference", to_json(order.reference)},
-          {"twin", to_json(order.twin)},
-          {"cases", std::move(cases)},
-          {"kernel_deadline_s", order.kernel_deadline_s},
-          {"expected", std::move(expected)}};
+  Json object = {{"t", "begin"},
+                 {"problem", to_json(order.problem)},
+                 {"checks_cubin", order.checks_cubin},
+                 {"reference", to_json(order.reference)},
+                 {"twin", to_json(order.twin)},
+                 {"cases", std::move(cases)},
+                 {"kernel_deadline_s", order.kernel_deadline_s},
+                 {"expected", std::move(expected)}};
+  put(object, "own", order.own);
+  return object;
 }
 
 Result<BeginOrder> begin_order_from_json(const Json& message) {
@@ -147,6 +149,7 @@ Result<BeginOrder> begin_order_from_json(const Json& message) {
     FATUNE_TRY(OutsideProgram program, outside_from_json(each));
     order.expected.push_back(std::move(program));
   }
+  FATUNE_TRY(order.own, optional_object(fields, "own", own_plan_from_json));
   return order;
 }
 

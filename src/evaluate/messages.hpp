@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "baseline/implementation.hpp"
 #include "problem/problem.hpp"
+#include "problem/tensor.hpp"
 #include "record/environment.hpp"
 #include "record/measurement.hpp"
 #include "record/outcome.hpp"
@@ -33,6 +34,9 @@ struct BeginOrder {
   Program reference,
       twin;  ///< for one head: batch, heads and kv_heads are 1; the reference writes fp32
   std::vector<InputCase> cases;  ///< the first one is timed
+  /// Of an operation of one's own. Its reference and twin compute the whole problem; with a
+  /// declared tolerance there is no twin, and its cubin is empty.
+  std::optional<OwnPlan> own = {};
   double kernel_deadline_s = 10;
   std::vector<OutsideProgram> expected = {};  ///< will be asked for: slow ones start now
 };

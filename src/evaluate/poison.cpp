@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "verify/compare.hpp"
 
@@ -20,19 +21,23 @@ std::size_t width_of(const Problem& problem, OutputKind kind) {
                                   : static_cast<std::size_t>(size_of(problem.dtype));
 }
 
+/// How an output's elements are counted and named.
+struct Output {
+  std::size_t width = 0;  ///< bytes of an element
+  std::string elements;   ///< " outputs "
+  std::function<std::string(std::size_t element)> place;
+};
+
 std::string place_text(const Problem& problem, OutputKind kind, std::size_t element) {
   const auto at = static_cast<std::int64_t>(element);
   if (kind == OutputKind::kOut) return describe(place_of(problem, at));
   return describe_row(place_of(problem, at * problem.head_dim));
 }
 
-}  // namespace
-
-std::string poison_finding(const Problem& problem, OutputKind kind, const PoisonedRun& first,
-                           const PoisonedRun& second) {
+std::string finding(const Output& output, const PoisonedRun& first, const PoisonedRun& second) {
   const std::size_t at = first_difference(first.bytes, second.bytes);
   if (at == first.bytes.size()) return "";
-  const std::size_t width = width_of(problem, kind);
+  const std::size_t width = output.width;
   std::size_t different = 0, unwritten = 0, first_unwritten = 0;
   for (std::size_t i = 0; i < first.bytes.size(); i += width) {
     if (std::memcmp(first.bytes.data() + i, second.bytes.data() + i, width) == 0) continue;
@@ -44,14 +49,32 @@ std::string poison_finding(const Problem& problem, OutputKind kind, const Poison
     }
     if (kept && unwritten++ == 0) first_unwritten = i / width;
   }
-  const std::string all = " of " + std::to_string(first.bytes.size() / width) +
-                          (kind == OutputKind::kLse ? " log-sum-exps " : " outputs ");
+  const std::string all = " of " + std::to_string(first.bytes.size() / width) + output.elements;
   if (unwritten > 0) {
     return "poison: " + std::to_string(unwritten) + all + "were never written, first at " +
-           place_text(problem, kind, first_unwritten);
+           output.place(first_unwritten);
   }
   return "repeat: " + std::to_string(different) + all + "differ between two runs, first at " +
-         place_text(problem, kind, at / width);
+         output.place(at / width);
+}
+
+}  // namespace
+
+std::string poison_finding(const Problem& problem, OutputKind kind, const PoisonedRun& first,
+                           const PoisonedRun& second) {
+  const Output output{width_of(problem, kind),
+                      kind == OutputKind::kLse ? " log-sum-exps " : " outputs ",
+                      [&](std::size_t element) { return place_text(problem, kind, element); }};
+  return finding(output, first, second);
+}
+
+std::string poison_finding(const TensorPlan& tensor, const PoisonedRun& first,
+                           const PoisonedRun& second) {
+  const Output output{tensor.width(), " elements of " + tensor.name + " ",
+                      [&](std::size_t element) {
+                        return describe_place(tensor, static_cast<std::int64_t>(element));
+                      }};
+  return finding(output, first, second);
 }
 
 }  // namespace fatune

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "problem/problem.hpp"
+#include "problem/tensor.hpp"
 
 namespace fatune {
 
@@ -24,6 +25,9 @@ struct PoisonedRun {
 /// "poison: ..." for elements that were never written, "repeat: ..." for others that differ; empty
 /// when the runs agree to the bit.
 std::string poison_finding(const Problem& problem, OutputKind kind, const PoisonedRun& first,
+                           const PoisonedRun& second);
+/// The same of an output of an operation of one's own.
+std::string poison_finding(const TensorPlan& tensor, const PoisonedRun& first,
                            const PoisonedRun& second);
 
 }  // namespace fatune

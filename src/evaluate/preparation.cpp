@@ -38,6 +38,22 @@ Result<std::string> cubin_of(CompileService& service, Ticket ticket, const std::
   return environment_error("cannot compile the " + what + ": " + compiled.problem);
 }
 
+Status check_room(const Problem& problem, double needed, const DeviceLimits& limits) {
+  if (limits.memory_bytes == 0 || needed <= static_cast<double>(limits.memory_bytes)) return {};
+  return usage_error(describe(problem) + " needs " +
+                     describe(Bytes(static_cast<std::uint64_t>(needed))) +
+                     " of GPU memory with its reference, the device has " +
+                     describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))) +
+                     "; choose a smaller " + (problem.own ? "--size" : "--shape"));
+}
+
+/// The inputs of each case, the outputs, and the reference's in fp32, as of two bytes an element.
+Status check_own_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases) {
+  const double inputs = static_cast<double>(problem.own->bytes_read);
+  const double outputs = static_cast<double>(problem.own->bytes_written);
+  return check_room(problem, static_cast<double>(cases) * inputs + 3 * outputs, limits);
+}
+
 }  // namespace
 
 Result<Compiled> wait_for(CompileService& service, Ticket ticket) {
@@ -46,6 +62,7 @@ Result<Compiled> wait_for(CompileService& service, Ticket ticket) {
 }
 
 Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases) {
+  if (problem.own) return check_own_memory(problem, limits, cases);
   const double inputs =
       static_cast<double>(query_bytes(problem).value + 2 * key_bytes(problem).value);
   const double lse = static_cast<double>(lse_bytes(problem).value);
@@ -54,20 +71,21 @@ Status check_memory(const Problem& problem, const DeviceLimits& limits, std::siz
   const double scores =
       4.0 * static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv);
   const double needed = static_cast<double>(cases) * inputs + output + reference + scores;
-  if (limits.memory_bytes == 0 || needed <= static_cast<double>(limits.memory_bytes)) return {};
-  return usage_error(describe(problem) + " needs " +
-                     describe(Bytes(static_cast<std::uint64_t>(needed))) +
-                     " of GPU memory with its reference, the device has " +
-                     describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))) +
-                     "; choose a smaller --shape");
+  return check_room(problem, needed, limits);
 }
 
 std::vector<InputCase> search_cases(std::uint64_t seed) {
   return {{Distribution::kNormal, seed}, {Distribution::kNormal, seed + kSecondSeed}};
 }
 
-std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed) {
+std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed,
+                                   const OperationRef& operation) {
   std::vector<InputCase> cases = search_cases(seed);
+  if (operation) {
+    const std::vector<InputCase> hard = hard_cases(*operation, seed);
+    cases.insert(cases.end(), hard.begin(), hard.end());
+    return cases;
+  }
   if (is_large(problem)) return cases;
   for (const Distribution each :
        {Distribution::kUniform, Distribution::kOutliers, Distribution::kLargeLogits,
@@ -86,14 +104,21 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
     return usage_error("the reference kernel " + manifest.name + " cannot do " + describe(problem) +
                        ": " + unsupported);
   }
-  const Candidate slice{setting.reference, default_config(manifest), one_head(problem)};
+  const Candidate slice{setting.reference, default_config(manifest),
+                        problem.own ? problem : one_head(problem)};
   PendingProblem pending;
   pending.problem = problem;
+  if (manifest.operation) {
+    FATUNE_TRY(pending.own, own_plan(*manifest.operation, problem));
+  }
   pending.cases = std::move(cases);
   FATUNE_TRY(pending.plan, launch_plan(slice, setting.limits));
   FATUNE_TRY(const CompileRequest checks, checks_request(setting.limits));
   pending.reference = service.submit(compile_request(slice, setting.limits, {"OUT_F32=1"}));
-  pending.twin = service.submit(compile_request(slice, setting.limits, {"ROUND_INTERMEDIATES=1"}));
+  if (!pending.own || !pending.own->tolerance) {
+    pending.twin =
+        service.submit(compile_request(slice, setting.limits, {"ROUND_INTERMEDIATES=1"}));
+  }
   pending.checks = service.submit(checks);
   return pending;
 }
@@ -103,11 +128,14 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
   BeginOrder order;
   order.problem = pending.problem;
   order.cases = pending.cases;
+  order.own = pending.own;
   order.kernel_deadline_s = setting.kernel_deadline_s;
   order.reference.plan = order.twin.plan = pending.plan;
   FATUNE_TRY(order.reference.cubin, cubin_of(service, pending.reference, "reference kernel"));
-  FATUNE_TRY(order.twin.cubin,
-             cubin_of(service, pending.twin, "reference kernel's low-precision twin"));
+  if (pending.twin) {
+    FATUNE_TRY(order.twin.cubin,
+               cubin_of(service, *pending.twin, "reference kernel's low-precision twin"));
+  }
   FATUNE_TRY(order.checks_cubin, cubin_of(service, pending.checks, "device checks"));
   return order;
 }

@@ -1,6 +1,7 @@
 // preparation.hpp - a problem to the order that makes a worker ready for it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,9 @@ struct PendingProblem {
   Problem problem;
   std::vector<InputCase> cases;
   LaunchPlan plan;
-  Ticket reference = 0, twin = 0, checks = 0;
+  std::optional<OwnPlan> own = {};  ///< of an operation of one's own
+  Ticket reference = 0, checks = 0;
+  std::optional<Ticket> twin = {};  ///< none where a tolerance is declared
 };
 
 /// A problem that the reference cannot do is a usage error with the reason.
@@ -40,8 +43,10 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
 Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases);
 
 /// Two seeds of N(0,1) in the search; every distribution for finalists, unless the problem is large
-/// (is_large), when one group of its heads is an edge problem for them.
+/// (is_large), when one group of its heads is an edge problem for them. Of an operation of one's
+/// own: two seeds of what it declares, and its hard inputs.
 std::vector<InputCase> search_cases(std::uint64_t seed);
-std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed);
+std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed,
+                                   const OperationRef& operation = nullptr);
 
 }  // namespace fatune

@@ -2,7 +2,6 @@
 #include "evaluate/profile_run.hpp"
 
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "problem/work.hpp"
 #include "verify/guarded_buffer.hpp"
 #include "verify/inputs.hpp"
+#include "verify/tensor_inputs.hpp"
 
 namespace fatune {
 namespace {
@@ -26,30 +26,63 @@ constexpr int kTrialPasses = 3;  // of a plan that is compared with others
 
 /// The problem's tensors in guarded memory, as candidates get them.
 struct Tensors {
-  GuardedBuffer q, k, v, out;
-  std::optional<GuardedBuffer> lse;  ///< of a problem that wants it
-  TensorAddresses addresses() const {
-    return {q.address(), k.address(), v.address(), out.address(), lse ? lse->address() : 0};
-  }
+  std::vector<GuardedBuffer> buffers;
+  TensorAddresses addresses;
 };
 
+/// Makes one buffer after the other, filled or left to be written.
+class TensorMaker {
+ public:
+  TensorMaker(const gpu::Context& context, CUstream stream) : context_(context), stream_(stream) {}
+
+  Result<CUdeviceptr> input(const std::string& name, const std::vector<std::byte>& bytes) {
+    FATUNE_TRY(const CUdeviceptr address, room(name, bytes.size(), kNanByte));
+    FATUNE_TRY_STATUS(gpu::copy_to_device(address, bytes, stream_));
+    return address;
+  }
+  Result<CUdeviceptr> output(const std::string& name, std::uint64_t bytes) {
+    return room(name, static_cast<std::size_t>(bytes), kGuardByte);
+  }
+  std::vector<GuardedBuffer> take() { return std::move(buffers_); }
+
+ private:
+  Result<CUdeviceptr> room(const std::string& name, std::size_t bytes, std::uint8_t guard) {
+    FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(context_, name, bytes, guard, stream_));
+    buffers_.push_back(std::move(buffer));
+    return buffers_.back().address();
+  }
+
+  const gpu::Context& context_;
+  CUstream stream_;
+  std::vector<GuardedBuffer> buffers_;
+};
+
+Result<Tensors> make_own_tensors(TensorMaker maker, const ProfileJob& job) {
+  Tensors tensors;
+  for (const HostTensor& input : own_inputs(*job.own, {Distribution::kNormal, job.seed})) {
+    FATUNE_TRY(tensors.addresses.own[input.name], maker.input(input.name, input.bytes));
+  }
+  for (const TensorPlan& output : job.own->outputs()) {
+    FATUNE_TRY(tensors.addresses.own[output.name], maker.output(output.name, output.bytes()));
+  }
+  tensors.buffers = maker.take();
+  return tensors;
+}
+
 Result<Tensors> make_tensors(const gpu::Context& context, CUstream stream, const ProfileJob& job) {
+  TensorMaker maker(context, stream);
+  if (job.own) return make_own_tensors(std::move(maker), job);
   const HostInputs inputs = make_inputs(job.problem, {Distribution::kNormal, job.seed});
   Tensors tensors;
-  const auto put = [&](const char* name, const std::vector<std::byte>& bytes,
-                       GuardedBuffer& buffer) -> Status {
-    FATUNE_TRY(buffer, GuardedBuffer::make(context, name, bytes.size(), kNanByte, stream));
-    return gpu::copy_to_device(buffer.address(), bytes, stream);
-  };
-  FATUNE_TRY_STATUS(put("q", inputs.q, tensors.q));
-  FATUNE_TRY_STATUS(put("k", inputs.k, tensors.k));
-  FATUNE_TRY_STATUS(put("v", inputs.v, tensors.v));
-  const auto bytes = static_cast<std::size_t>(query_bytes(job.problem).value);
-  FATUNE_TRY(tensors.out, GuardedBuffer::make(context, "out", bytes, kGuardByte, stream));
+  TensorAddresses& addresses = tensors.addresses;
+  FATUNE_TRY(addresses.q, maker.input("q", inputs.q));
+  FATUNE_TRY(addresses.k, maker.input("k", inputs.k));
+  FATUNE_TRY(addresses.v, maker.input("v", inputs.v));
+  FATUNE_TRY(addresses.out, maker.output("out", query_bytes(job.problem).value));
   if (job.problem.lse) {
-    const auto lse_size = static_cast<std::size_t>(lse_bytes(job.problem).value);
-    FATUNE_TRY(tensors.lse, GuardedBuffer::make(context, "lse", lse_size, kGuardByte, stream));
+    FATUNE_TRY(addresses.lse, maker.output("lse", lse_bytes(job.problem).value));
   }
+  tensors.buffers = maker.take();
   return tensors;
 }
 
@@ -84,13 +117,13 @@ Status run_job(const ProfileJob& job) {
   if (!job.program.outside) {
     FATUNE_TRY(LoadedProgram program,
                LoadedProgram::load(context, stream.raw(), job.program, job.problem));
-    FATUNE_TRY_STATUS(program.bind(tensors.addresses()));
+    FATUNE_TRY_STATUS(program.bind(tensors.addresses));
     return run_passes(program, stream.raw(), job.warm_ups);
   }
   OutsideHost host;
   FATUNE_TRY(Executable * executable,
              host.open(*job.program.outside, {context, stream.raw(), job.problem, facts.l2_bytes}));
-  FATUNE_TRY_STATUS(executable->bind(tensors.addresses()));
+  FATUNE_TRY_STATUS(executable->bind(tensors.addresses));
   FATUNE_TRY_STATUS(executable->settle([&](const std::function<Status()>& work) {
     return time_passes(context, stream.raw(), work);
   }));
@@ -122,6 +155,7 @@ Json to_json(const ProfileJob& job) {
                  {"problem", to_json(job.problem)},
                  {"warm_ups", job.warm_ups},
                  {"seed", job.seed}};
+  if (job.own) object["own"] = to_json(*job.own);
   if (job.program.outside) {
     object["outside"] = {{"impl", job.program.outside->impl},
                          {"settings", job.program.outside->settings}};
@@ -141,6 +175,10 @@ Result<ProfileJob> profile_job_from_json(const Json& object, const std::string& 
   job.device = static_cast<int>(device);
   FATUNE_TRY(const Json* problem, fields.value("problem"));
   FATUNE_TRY(job.problem, problem_from_json(*problem, where));
+  if (fields.has("own")) {
+    FATUNE_TRY(const Json* own, fields.value("own"));
+    FATUNE_TRY(job.own, own_plan_from_json(*own, where));
+  }
   FATUNE_TRY(const std::int64_t warm_ups, fields.integer("warm_ups"));
   job.warm_ups = static_cast<int>(warm_ups);
   FATUNE_TRY(const Json* seed, fields.value("seed"));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -16,9 +17,10 @@ namespace fatune {
 struct ProfileJob {
   int device = 0;
   Problem problem;
+  std::optional<OwnPlan> own = {};  ///< of an operation of one's own: its tensors
   Program program;
   int warm_ups = 3;         ///< passes before the profiler looks at one
-  std::uint64_t seed = 42;  ///< of the N(0,1) inputs
+  std::uint64_t seed = 42;  ///< of the inputs
 };
 Json to_json(const ProfileJob& job);
 Result<ProfileJob> profile_job_from_json(const Json& object, const std::string& where);

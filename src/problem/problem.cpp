@@ -100,6 +100,7 @@ Result<Problem> parse_shape(std::string_view text, std::string_view where) {
 }
 
 Status validate(const Problem& problem) {
+  if (problem.own) return {};  // its tensors are checked where the declaration is known
   const std::array<std::pair<std::string_view, std::int64_t>, 6> sizes = {
       {{"batch", problem.batch},
        {"heads", problem.heads},
@@ -126,6 +127,8 @@ Status validate(const Problem& problem) {
 }
 
 std::string describe(const Problem& p) {
+  if (p.own)
+    return fmt::format("{} {} {}", p.own->operation, describe(p.own->sizes), name(p.dtype));
   std::string text = fmt::format("{},{}", p.batch, p.heads);
   if (p.kv_heads != p.heads) text += fmt::format("(kv {})", p.kv_heads);
   text += fmt::format(",{}", p.seq_q);
@@ -137,11 +140,18 @@ std::string describe(const Problem& p) {
 }
 
 std::string key(const Problem& p) {
+  if (p.own)
+    return fmt::format("{}:{}:{}", p.own->operation, describe(p.own->sizes), name(p.dtype));
   return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}-{}{}", p.batch, p.heads, p.kv_heads, p.seq_q,
                      p.seq_kv, p.head_dim, name(p.dtype), name(p.mask), p.lse ? "-lse" : "");
 }
 
 Json to_json(const Problem& problem) {
+  if (problem.own) {
+    Json object = to_json(*problem.own);
+    object["dtype"] = name(problem.dtype);
+    return object;
+  }
   Json object = {{"batch", problem.batch},       {"heads", problem.heads},
                  {"kv_heads", problem.kv_heads}, {"seq_q", problem.seq_q},
                  {"seq_kv", problem.seq_kv},     {"head_dim", problem.head_dim},
@@ -153,16 +163,20 @@ Json to_json(const Problem& problem) {
 Result<Problem> problem_from_json(const Json& object, const std::string& where) {
   const Fields fields(object, where);
   Problem problem;
+  FATUNE_TRY(const std::string dtype_text, fields.text_or("dtype", "f16"));
+  const Result<Dtype> dtype = parse_dtype(dtype_text);
+  if (!dtype) return fields.error("dtype", "is wrong: " + dtype.error().message);
+  problem.dtype = *dtype;
+  if (fields.has("operation")) {
+    FATUNE_TRY(problem.own, own_problem_from_json(fields));
+    return problem;
+  }
   FATUNE_TRY(problem.batch, fields.integer("batch"));
   FATUNE_TRY(problem.heads, fields.integer("heads"));
   FATUNE_TRY(problem.kv_heads, fields.integer_or("kv_heads", problem.heads));
   FATUNE_TRY(problem.seq_q, fields.integer("seq_q"));
   FATUNE_TRY(problem.seq_kv, fields.integer_or("seq_kv", problem.seq_q));
   FATUNE_TRY(problem.head_dim, fields.integer("head_dim"));
-  FATUNE_TRY(const std::string dtype_text, fields.text_or("dtype", "f16"));
-  const Result<Dtype> dtype = parse_dtype(dtype_text);
-  if (!dtype) return fields.error("dtype", "is wrong: " + dtype.error().message);
-  problem.dtype = *dtype;
   FATUNE_TRY(const std::string mask_text, fields.text_or("mask", "none"));
   const Result<Mask> mask = parse_mask(mask_text);
   if (!mask) return fields.error("mask", "is wrong: " + mask.error().message);

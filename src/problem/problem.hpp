@@ -1,14 +1,17 @@
-// problem.hpp - what is to be computed: attention sizes, element type, mask and outputs.
+// problem.hpp - what is to be computed: attention sizes, element type, mask and outputs, or the
+// sizes of an operation of one's own.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "problem/dtype.hpp"
+#include "problem/own_problem.hpp"
 
 namespace fatune {
 
@@ -28,6 +31,8 @@ struct Problem {
   Dtype dtype = Dtype::kF16;
   Mask mask = Mask::kNone;
   bool lse = false;  ///< also wanted: the log-sum-exp of each row, fp32, (batch, heads, seq_q)
+  /// Set for what is not attention (decision 0016): of the members above, only dtype counts then.
+  std::optional<OwnProblem> own = std::nullopt;
 
   friend auto operator<=>(const Problem&, const Problem&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
@@ -41,10 +46,11 @@ struct Problem {
 Result<Problem> parse_shape(std::string_view text, std::string_view where = "--shape");
 /// Positive sizes within limits (each <= 2^31-1, tensors <= 2^40 bytes), kv_heads divides heads.
 Status validate(const Problem& problem);
-/// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse"
+/// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse", "rmsnorm ROWS=4096,COLUMNS=1024 f16"
 std::string describe(const Problem& problem);
 std::string key(const Problem& problem);  ///< stable, for ids and lookups
-/// An object with the members of Problem, in their order; dtype and mask by name, lse if wanted.
+/// An object with the members of Problem, in their order; dtype and mask by name, lse if wanted. Of
+/// an operation of one's own: dtype and the members of OwnProblem.
 Json to_json(const Problem& problem);
 /// kv_heads, seq_kv, dtype, mask and lse may be left out; unknown fields are ignored.
 Result<Problem> problem_from_json(const Json& object, const std::string& where);

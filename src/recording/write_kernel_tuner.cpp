@@ -38,15 +38,23 @@ Json tune_params(const JournalGroup& group) {
   return params;
 }
 
+Json sizes_of(const Problem& problem) {
+  if (!problem.own) {
+    return {problem.batch, problem.heads,  problem.kv_heads,
+            problem.seq_q, problem.seq_kv, problem.head_dim};
+  }
+  Json sizes = Json::array();
+  for (const NamedSize& size : problem.own->sizes) sizes.push_back(size.value);
+  return sizes;
+}
+
 Json header_of(const JournalGroup& group, const Journal& journal) {
   const Problem& problem = group.problem.problem;
   Json keys = Json::array();
   for (const auto& item : group.configs.front().record.config.items()) keys.push_back(item.key());
   return {{"device_name", journal.header.environment.device_name},
           {"kernel_name", group.kernel},
-          {"problem_size",
-           {problem.batch, problem.heads, problem.kv_heads, problem.seq_q, problem.seq_kv,
-            problem.head_dim}},
+          {"problem_size", sizes_of(problem)},
           {"fatune_problem", to_json(problem)},
           {"tune_params_keys", keys},
           {"tune_params", tune_params(group)},

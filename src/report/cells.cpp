@@ -30,8 +30,12 @@ std::string interval_cell(const std::optional<Timing>& timing) {
 
 std::string rate_cell(const FinalRecord& record) {
   if (!record.hot) return "-";
-  const auto rate = flops(record.problem) / to_seconds(Micros(record.hot->median_us));
-  return fixed(rate.value, rate.value < 100 ? 1 : 0);
+  const Seconds time = to_seconds(Micros(record.hot->median_us));
+  const double rate = counts_flops(record.problem) ? (flops(record.problem) / time).value
+                                                   : gigabytes_per_second(record.problem, time);
+  return fixed(rate, rate < 100 ? 1 : 0);
 }
+
+std::string rate_name(const Problem& problem) { return counts_flops(problem) ? "TFLOP/s" : "GB/s"; }
 
 }  // namespace fatune

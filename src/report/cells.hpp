@@ -16,6 +16,9 @@ int decimals_for(double time_us);
 /// "-" for what was not measured.
 std::string median_cell(const std::optional<Timing>& timing);
 std::string interval_cell(const std::optional<Timing>& timing);
-std::string rate_cell(const FinalRecord& record);  ///< TFLOP/s, hot
+/// Hot, in the unit of rate_name().
+std::string rate_cell(const FinalRecord& record);
+/// "TFLOP/s", or "GB/s" of the least bytes for an operation that declares no operations to count.
+std::string rate_name(const Problem& problem);
 
 }  // namespace fatune

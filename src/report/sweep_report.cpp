@@ -93,7 +93,7 @@ std::string finalists(const ProblemResult& problem, const SweepResult& run, cons
                {"95 %", Align::kRight},
                {"cold us", Align::kRight},
                {"95 %", Align::kRight},
-               {"TFLOP/s", Align::kRight},
+               {rate_name(problem.problem.problem), Align::kRight},
                {"x " + baseline, Align::kRight},
                {"95 %", Align::kRight},
                {"verdict"}});
@@ -135,7 +135,8 @@ std::string excluded(const ProblemResult& problem, const SweepResult& run) {
   if (!table.empty()) text += table.text();
   if (rules.size() > kRulesShown) {
     text += "and " + std::to_string(rules.size() - kRulesShown) +
-            " rules more; `fatune inspect --kernel NAME --shape ...` shows all\n";
+            " rules more; `fatune inspect --kernel NAME " +
+            (problem.problem.problem.own ? "--size" : "--shape") + " ...` shows all\n";
   }
   for (const std::string& reason : problem.left_out) text += "left out: " + reason + "\n";
   return text;
@@ -179,7 +180,7 @@ std::string headline(const ProblemResult& problem, const SweepResult& run) {
   text += "best is " + best->impl;
   const std::string kind = run.plan.objective == "cold" ? " cold" : " hot";
   if (timing) text += " at " + describe(Micros(timing->median_us)) + kind;
-  if (best->hot) text += ", " + rate_cell(*best) + " TFLOP/s";
+  if (best->hot) text += ", " + rate_cell(*best) + " " + rate_name(best->problem);
   const Standing& standing = problem.standings.front();
   if (standing.score) text += ", score " + fixed(*standing.score, 1);
   if (standing.to_baseline && problem.gate) {

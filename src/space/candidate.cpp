@@ -23,6 +23,32 @@ std::string float_literal(float value) {
   return text + "f";
 }
 
+std::string macro(std::string_view name, std::int64_t value) {
+  return fmt::format("{}={}", name, value);
+}
+
+void add_sizes(const Problem& problem, std::vector<std::string>& macros) {
+  if (problem.own) {
+    for (const NamedSize& size : problem.own->sizes) macros.push_back(macro(size.name, size.value));
+    return;
+  }
+  macros.push_back(macro("BATCH", problem.batch));
+  macros.push_back(macro("HEADS", problem.heads));
+  macros.push_back(macro("KV_HEADS", problem.kv_heads));
+  macros.push_back(macro("SEQ_Q", problem.seq_q));
+  macros.push_back(macro("SEQ_KV", problem.seq_kv));
+  macros.push_back(macro("HEAD_DIM", problem.head_dim));
+  macros.push_back(macro("CAUSAL", problem.mask == Mask::kCausal ? 1 : 0));
+  macros.push_back(macro("LSE", problem.lse ? 1 : 0));
+}
+
+void add_scales(const Problem& problem, std::vector<std::string>& macros) {
+  const double scale = 1.0 / std::sqrt(static_cast<double>(problem.head_dim));
+  macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(problem)));
+  macros.push_back("SOFTMAX_SCALE_LOG2E=" +
+                   float_literal(static_cast<float>(scale * std::numbers::log2e)));
+}
+
 }  // namespace
 
 std::string candidate_id(const Candidate& candidate, std::string_view options) {
@@ -49,7 +75,7 @@ Scope scope_of(const Manifest& manifest, const Config& config, const Problem& pr
 std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimits& limits) {
   std::vector<std::string> macros;
   const auto define = [&macros](std::string_view name, std::int64_t value) {
-    macros.push_back(fmt::format("{}={}", name, value));
+    macros.push_back(macro(name, value));
   };
   for (const Setting& setting : candidate.config.settings) {
     define(setting.name, setting.value.number);
@@ -60,21 +86,10 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
       define(word_constant(parameter.name, value.word), value.number);
     }
   }
-  const Problem& problem = candidate.problem;
-  define("BATCH", problem.batch);
-  define("HEADS", problem.heads);
-  define("KV_HEADS", problem.kv_heads);
-  define("SEQ_Q", problem.seq_q);
-  define("SEQ_KV", problem.seq_kv);
-  define("HEAD_DIM", problem.head_dim);
-  define("CAUSAL", problem.mask == Mask::kCausal ? 1 : 0);
-  define("LSE", problem.lse ? 1 : 0);
-  define("DTYPE", static_cast<std::int64_t>(problem.dtype));
-  define("DTYPE_BYTES", size_of(problem.dtype));
-  const double scale = 1.0 / std::sqrt(static_cast<double>(problem.head_dim));
-  macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(problem)));
-  macros.push_back("SOFTMAX_SCALE_LOG2E=" +
-                   float_literal(static_cast<float>(scale * std::numbers::log2e)));
+  add_sizes(candidate.problem, macros);
+  define("DTYPE", static_cast<std::int64_t>(candidate.problem.dtype));
+  define("DTYPE_BYTES", size_of(candidate.problem.dtype));
+  if (!candidate.problem.own) add_scales(candidate.problem, macros);
   define("SM_COUNT", limits.sm_count);
   return macros;
 }

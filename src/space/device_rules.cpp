@@ -98,9 +98,7 @@ bool box_fits(std::span<const std::int64_t> box, int swizzle, Dtype dtype, std::
 bool memory_fits(std::span<const std::int64_t> scratch_bytes, const Problem& problem,
                  const DeviceLimits& limits, std::string* why) {
   if (limits.memory_bytes <= 0) return true;
-  double bytes = 2 * static_cast<double>(query_bytes(problem).value) +
-                 2 * static_cast<double>(key_bytes(problem).value) +
-                 static_cast<double>(lse_bytes(problem).value);
+  double bytes = static_cast<double>(least_bytes(problem).value);
   for (const std::int64_t scratch : scratch_bytes) bytes += static_cast<double>(scratch);
   if (bytes <= static_cast<double>(limits.memory_bytes)) return true;
   return refuse(why, "needs {} of device memory for tensors and scratch, the device has {}",

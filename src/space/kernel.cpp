@@ -59,12 +59,14 @@ std::string hash_texts(const Kernel& kernel) {
   Hasher hasher;
   hasher.add(kernel.source.text);
   for (const SourceFile& header : kernel.headers) hasher.add(header.path).add(header.text);
+  if (kernel.manifest.operation) hasher.add(kernel.manifest.operation->text);
   return hasher.hex();
 }
 
-Result<KernelRef> load_kernel(const SourceTree& tree, const SourceFile& file) {
+Result<KernelRef> load_kernel(const SourceTree& tree, const SourceFile& file,
+                              std::span<const OperationRef> operations) {
   Kernel kernel;
-  FATUNE_TRY(kernel.manifest, parse_manifest(file.text, file.path));
+  FATUNE_TRY(kernel.manifest, parse_manifest(file.text, file.path, operations));
   const std::string path = beside(file.path, kernel.manifest.source);
   const SourceFile* source = find_file(tree, path);
   if (source == nullptr) {
@@ -92,6 +94,27 @@ Result<bool> is_manifest(const SourceTree& tree, const SourceFile& file) {
   const auto schema = json.find("schema");
   return schema != json.end() && schema->is_string() &&
          schema->get_ref<const std::string&>().starts_with("fatune.kernel/");
+}
+
+/// The operations that the tree's references declare; none of two manifests.
+Result<std::vector<OperationRef>> find_operations(const SourceTree& tree) {
+  std::vector<OperationRef> operations;
+  for (const SourceFile& file : tree) {
+    FATUNE_TRY(const bool manifest, is_manifest(tree, file));
+    if (!manifest || file.text.find("\"operation\"") == std::string::npos) continue;
+    FATUNE_TRY(const Json json, parse_json(file.text, file.path));
+    const auto found = json.is_object() ? json.find("operation") : json.end();
+    if (found == json.end() || !found->is_object()) continue;
+    FATUNE_TRY(const Fields fields, Fields(json, file.path).object("operation"));
+    FATUNE_TRY(Operation operation, parse_operation(fields));
+    for (const OperationRef& other : operations) {
+      if (other->name == operation.name)
+        return fields.error("name", fmt::format("is '{}', which another manifest declares already",
+                                                operation.name));
+    }
+    operations.push_back(std::make_shared<const Operation>(std::move(operation)));
+  }
+  return operations;
 }
 
 bool belongs_to_tree(const fs::path& path) {
@@ -123,11 +146,12 @@ Result<SourceTree> load_source_tree(const fs::path& folder) {
 }
 
 Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree) {
+  FATUNE_TRY(const std::vector<OperationRef> operations, find_operations(tree));
   std::vector<KernelRef> kernels;
   for (const SourceFile& file : tree) {
     FATUNE_TRY(const bool manifest, is_manifest(tree, file));
     if (!manifest) continue;
-    FATUNE_TRY(KernelRef kernel, load_kernel(tree, file));
+    FATUNE_TRY(KernelRef kernel, load_kernel(tree, file, operations));
     for (const KernelRef& other : kernels) {
       if (other->manifest.name != kernel->manifest.name) continue;
       return file_error(fmt::format("{}: field 'name' is '{}', which {} has already", file.path,

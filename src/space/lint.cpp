@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -138,6 +139,7 @@ class Linter {
   void check_parameters();
   void check_terms();
   void check_buffers();
+  void check_tensors(const std::function<bool(const std::string&)>& passed);
   void check_entries();
   void check_static_shared();
   void check_early_starts();
@@ -220,8 +222,19 @@ void Linter::check_buffers() {
     add(Severity::kError, fmt::format("tensor_maps[{}].name", i),
         fmt::format("no stage has {} among its arguments", manifest_.tensor_maps[i].name));
   }
-  if (!passed("out") && manifest_.role != Role::kFault) {
+  if (manifest_.operation) {
+    check_tensors(passed);
+  } else if (!passed("out") && manifest_.role != Role::kFault) {
     add(Severity::kError, "stages", "no stage has out among its arguments, so nothing is computed");
+  }
+}
+
+void Linter::check_tensors(const std::function<bool(const std::string&)>& passed) {
+  for (const TensorSpec& tensor : manifest_.operation->tensors) {
+    if (passed(tensor.name)) continue;
+    add(tensor.output ? Severity::kError : Severity::kWarning, "stages",
+        fmt::format("no stage has {} among its arguments{}", tensor.name,
+                    tensor.output ? ", so it stays unwritten" : ""));
   }
 }
 
@@ -262,8 +275,9 @@ void Linter::check_spaces_of(const std::vector<Problem>& problems) {
     const Result<DeviceLimits> limits = typical_limits(*arch);
     FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
     for (Problem problem : problems) {
+      problem.dtype = manifest_.dtypes.front();
+      if (problem.own) check_space(problem, *limits);
       for (const Mask mask : manifest_.masks) {
-        problem.dtype = manifest_.dtypes.front();
         problem.mask = mask;
         check_space(problem, *limits);
       }
@@ -273,11 +287,16 @@ void Linter::check_spaces_of(const std::vector<Problem>& problems) {
 
 void Linter::check_spaces() {
   excluded_.assign(manifest_.constraints.size(), 0);
-  check_spaces_of(standard_problems());
-  if (spaces_ == 0) check_spaces_of(decoding_problems());
+  if (manifest_.operation) {
+    check_spaces_of(typical_problems(*manifest_.operation, manifest_.dtypes.front()));
+  } else {
+    check_spaces_of(standard_problems());
+    if (spaces_ == 0) check_spaces_of(decoding_problems());
+  }
   if (spaces_ == 0) {
     add(Severity::kWarning, "supports",
-        "no standard problem is supported, so no space was examined");
+        fmt::format("no {} problem is supported, so no space was examined",
+                    manifest_.operation ? "typical" : "standard"));
     return;
   }
   for (const std::string& place : default_fails_) {

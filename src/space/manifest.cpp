@@ -83,10 +83,26 @@ Status parse_identity(const Fields& root, Manifest& manifest) {
     return root.error("schema",
                       fmt::format("is '{}', but this program reads '{}'", schema, kSchema));
   }
-  FATUNE_TRY_STATUS(root.only(
-      {"schema", "name", "summary", "source", "role", "tuned_by_default", "needs_toolkit_headers",
-       "arch", "supports", "parameters", "terms", "constraints", "scratch", "tensor_maps", "stages",
-       "expected_outcome", "expected_gate", "selftest_shape", "persisting_window"}));
+  FATUNE_TRY_STATUS(root.only({"schema",
+                               "name",
+                               "summary",
+                               "source",
+                               "role",
+                               "tuned_by_default",
+                               "needs_toolkit_headers",
+                               "operation",
+                               "arch",
+                               "supports",
+                               "parameters",
+                               "terms",
+                               "constraints",
+                               "scratch",
+                               "tensor_maps",
+                               "stages",
+                               "expected_outcome",
+                               "expected_gate",
+                               "selftest_shape",
+                               "persisting_window"}));
   FATUNE_TRY(manifest.name, parse_identifier(root, "name"));
   FATUNE_TRY(manifest.summary, parse_words(root, "summary"));
   FATUNE_TRY(manifest.source, parse_words(root, "source"));
@@ -148,10 +164,16 @@ Status parse_supports(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const Fields fields, root.object("supports"));
   FATUNE_TRY_STATUS(fields.only({"dtypes", "masks", "lse", "rules"}));
   FATUNE_TRY(manifest.dtypes, parse_list<Dtype>(fields, "dtypes", parse_dtype));
-  FATUNE_TRY(manifest.masks, parse_list<Mask>(fields, "masks", parse_mask));
+  for (const char* field : {"masks", "lse"}) {
+    if (manifest.operation && fields.has(field))
+      return fields.error(field, "is of attention, not of " + manifest.operation->name);
+  }
+  if (!manifest.operation) {
+    FATUNE_TRY(manifest.masks, parse_list<Mask>(fields, "masks", parse_mask));
+  }
   FATUNE_TRY(manifest.lse, fields.boolean_or("lse", false));
   FATUNE_TRY(manifest.problem_rules, parse_rules(fields, "rules"));
-  return check_rules(manifest.problem_rules, fixed_names());
+  return check_rules(manifest.problem_rules, fixed_names(manifest.operation.get()));
 }
 
 template <typename T>
@@ -180,14 +202,17 @@ Result<std::string> parse_identifier(const Fields& fields, std::string_view key)
       key, fmt::format("is '{}'; a name has lower-case letters, digits and _ only", text));
 }
 
-Result<std::string> parse_macro_name(const Fields& fields) {
+Result<std::string> parse_macro_name(const Fields& fields, const Operation* operation) {
   FATUNE_TRY(std::string name, fields.text("name"));
   if (!is_macro_name(name)) {
     return fields.error("name",
                         fmt::format("is '{}', which is not a macro's name such as BLOCK_M", name));
   }
-  if (is_reserved_name(name)) {
-    return fields.error("name", fmt::format("is '{}', a name that fatune defines itself", name));
+  if (is_reserved_name(name, operation)) {
+    return fields.error(
+        "name", fmt::format("is '{}', a name that {}", name,
+                            operation == nullptr ? "fatune defines itself"
+                                                 : "fatune or the operation's sizes define"));
   }
   return name;
 }
@@ -233,7 +258,8 @@ const Parameter* Manifest::find(std::string_view parameter) const {
   return nullptr;
 }
 
-Result<Manifest> parse_manifest(std::string_view text, const std::string& where) {
+Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
+                                std::span<const OperationRef> operations) {
   FATUNE_TRY(const Json json, parse_json(text, where));
   if (!json.is_object()) {
     return file_error(
@@ -243,9 +269,10 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where)
   Manifest manifest;
   manifest.where = where;
   FATUNE_TRY_STATUS(parse_identity(root, manifest));
+  FATUNE_TRY_STATUS(parse_operation_field(root, operations, manifest));
   FATUNE_TRY_STATUS(parse_archs(root, manifest));
   FATUNE_TRY_STATUS(parse_supports(root, manifest));
-  FATUNE_TRY(manifest.parameters, parse_parameters(root));
+  FATUNE_TRY(manifest.parameters, parse_parameters(root, manifest.operation.get()));
   FATUNE_TRY_STATUS(parse_terms(root, manifest));
   FATUNE_TRY(manifest.constraints, parse_rules(root, "constraints"));
   FATUNE_TRY_STATUS(check_rules(manifest.constraints, expression_names(manifest)));
@@ -263,12 +290,16 @@ Config default_config(const Manifest& manifest) {
 
 Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem,
                                        const DeviceLimits& limits) {
+  if (operation_name(manifest.operation) != operation_name(problem)) {
+    return fmt::format("computes {}, not {}", operation_name(manifest.operation),
+                       operation_name(problem));
+  }
   const auto& dtypes = manifest.dtypes;
   if (std::find(dtypes.begin(), dtypes.end(), problem.dtype) == dtypes.end()) {
     return fmt::format("handles {}, not {}", names_of(dtypes), name(problem.dtype));
   }
   const auto& masks = manifest.masks;
-  if (std::find(masks.begin(), masks.end(), problem.mask) == masks.end()) {
+  if (!problem.own && std::find(masks.begin(), masks.end(), problem.mask) == masks.end()) {
     return fmt::format("handles mask {}, not {}", names_of(masks), name(problem.mask));
   }
   if (problem.lse && !manifest.lse) return std::string("does not write the log-sum-exp (--lse)");

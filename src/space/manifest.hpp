@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "space/config.hpp"
 #include "space/gemm.hpp"
 #include "space/limits.hpp"
+#include "space/operation.hpp"
 #include "space/value.hpp"
 
 namespace fatune {
@@ -61,15 +63,18 @@ struct StageSpec {
   std::vector<std::string> grid, block, cluster;  ///< three expressions each
   std::string shared_bytes, static_shared_bytes;  ///< expressions
   std::string dependent = "0";  ///< expression; 1: may begin before its predecessor has ended
-  std::vector<std::string> arguments;  ///< q, k, v, out, lse, scratch and tensor-map names
+  /// q, k, v, out, lse, or the operation's tensors; scratch and tensor-map names.
+  std::vector<std::string> arguments;
 };
 
+/// The first is that of candidates of sweeps, of whatever operation.
 enum class Role { kAttention, kReference, kBaseline, kFault };
 
 struct Manifest {
   std::string name, summary, source;
   std::string where;  ///< the manifest's own path, for messages
   Role role = Role::kAttention;
+  OperationRef operation;  ///< null: attention
   bool tuned_by_default = false;
   bool needs_toolkit_headers = false;
   int min_arch = 0;
@@ -95,8 +100,9 @@ struct Manifest {
 
 /// Checks everything that can be checked without a problem: fields, types, names, defaults among
 /// values, expressions parse and use known variables, arguments resolve. Errors name file and
-/// field.
-Result<Manifest> parse_manifest(std::string_view text, const std::string& where);
+/// field. `operations`: those that other manifests declare and this one may compute.
+Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
+                                std::span<const OperationRef> operations = {});
 
 /// The config with every parameter at its default.
 Config default_config(const Manifest& manifest);

@@ -115,6 +115,41 @@ Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::
   return stage;
 }
 
+/// What a stage can be passed besides scratch memory and tensor maps.
+std::vector<std::string> tensor_names(const Manifest& manifest) {
+  std::vector<std::string> names;
+  if (manifest.operation) {
+    for (const TensorSpec& tensor : manifest.operation->tensors) names.push_back(tensor.name);
+    return names;
+  }
+  names.assign(kTensors.begin(), kTensors.end());
+  names.push_back(kLse);
+  return names;
+}
+
+/// What only attention has; each says why.
+Status check_own(const Fields& root, const Manifest& manifest) {
+  if (!manifest.operation) return {};
+  if (root.has("tensor_maps")) {
+    return root.error("tensor_maps",
+                      "describe attention's tensors; a kernel of another operation has none");
+  }
+  const std::vector<TensorSpec>& tensors = manifest.operation->tensors;
+  const auto inputs = static_cast<std::size_t>(std::count_if(
+      tensors.begin(), tensors.end(), [](const TensorSpec& tensor) { return !tensor.output; }));
+  for (std::size_t i = 0; i < manifest.stages.size(); ++i) {
+    const std::string stage = fmt::format("stages[{}]", i);
+    if (manifest.stages[i].gemm)
+      return root.error(stage + ".gemm", "is for kernels of attention; write a stage of your own");
+    if (manifest.stages[i].dependent == "0" || inputs <= kMostEarlyInputs) continue;
+    return root.error(stage + ".dependent",
+                      fmt::format("needs the gate early_start, which exchanges at most {} inputs; "
+                                  "{} has {}",
+                                  kMostEarlyInputs, manifest.operation->name, inputs));
+  }
+  return {};
+}
+
 /// What the manifest says it can write is passed to a stage, and the other way round.
 Status check_lse(const Fields& root, const Manifest& manifest) {
   const bool passed = std::any_of(
@@ -130,8 +165,7 @@ Status check_lse(const Fields& root, const Manifest& manifest) {
 
 Status parse_launch(const Fields& root, Manifest& manifest) {
   const std::vector<std::string> known = expression_names(manifest);
-  std::vector<std::string> arguments(kTensors.begin(), kTensors.end());
-  arguments.push_back(kLse);
+  std::vector<std::string> arguments = tensor_names(manifest);
   FATUNE_TRY(const std::vector<Fields> scratch, root.objects_or_empty("scratch"));
   for (const Fields& fields : scratch) {
     FATUNE_TRY_STATUS(fields.only({"name", "bytes"}));
@@ -161,7 +195,7 @@ Status parse_launch(const Fields& root, Manifest& manifest) {
     }
     manifest.stages.push_back(std::move(stage));
   }
-  return check_lse(root, manifest);
+  return manifest.operation ? check_own(root, manifest) : check_lse(root, manifest);
 }
 
 }  // namespace fatune

@@ -87,10 +87,10 @@ Result<std::size_t> parse_default(const Fields& fields, const std::vector<Value>
                   json->is_string() ? json->get<std::string>() : dump(*json), choices(values)));
 }
 
-Result<Parameter> parse_parameter(const Fields& fields) {
+Result<Parameter> parse_parameter(const Fields& fields, const Operation* operation) {
   FATUNE_TRY_STATUS(fields.only({"name", "values", "default", "meaning"}));
   Parameter parameter;
-  FATUNE_TRY(parameter.name, parse_macro_name(fields));
+  FATUNE_TRY(parameter.name, parse_macro_name(fields, operation));
   FATUNE_TRY(parameter.values, parse_values(fields));
   FATUNE_TRY(parameter.default_position, parse_default(fields, parameter.values));
   FATUNE_TRY(parameter.meaning, parse_words(fields, "meaning"));
@@ -119,12 +119,12 @@ Status check_macros_differ(const Fields& fields, const Parameter& parameter,
 
 }  // namespace
 
-Result<std::vector<Parameter>> parse_parameters(const Fields& root) {
+Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation* operation) {
   FATUNE_TRY(const std::vector<Fields> list, root.objects_or_empty("parameters"));
   std::vector<Parameter> parameters;
   std::vector<std::string> macros;
   for (const Fields& fields : list) {
-    FATUNE_TRY(Parameter parameter, parse_parameter(fields));
+    FATUNE_TRY(Parameter parameter, parse_parameter(fields, operation));
     FATUNE_TRY_STATUS(check_macros_differ(fields, parameter, macros));
     parameters.push_back(std::move(parameter));
   }

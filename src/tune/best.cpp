@@ -36,7 +36,11 @@ Json contestant_json(const FinalRecord& record) {
   if (record.cold) object["cold"] = timing_json(*record.cold);
   if (record.hot) {
     const Seconds time = to_seconds(Micros(record.hot->median_us));
-    object["tflops"] = (flops(record.problem) / time).value;
+    if (counts_flops(record.problem)) {
+      object["tflops"] = (flops(record.problem) / time).value;
+    } else {
+      object["gbytes_per_s"] = gigabytes_per_second(record.problem, time);
+    }
   }
   return object;
 }

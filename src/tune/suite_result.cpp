@@ -40,6 +40,7 @@ const FinalRecord* fastest_baseline(const std::vector<FinalRecord>& rows) {
 /// As suites have it: the mask is a flag.
 Json suite_problem(const Problem& problem) {
   Json json = to_json(problem);
+  if (problem.own) return json;
   json.erase("mask");
   json["causal"] = problem.mask == Mask::kCausal;
   return json;
@@ -56,7 +57,12 @@ Json best_json(const FinalRecord& record) {
   Json json = {{"impl", record.impl}, {"kernel", record.kernel}, {"config", record.config}};
   json["id"] = record.id;
   json.update(times(record));
-  json["tflops"] = (flops(record.problem) / to_seconds(Micros(record.hot->median_us))).value;
+  const Seconds time = to_seconds(Micros(record.hot->median_us));
+  if (counts_flops(record.problem)) {
+    json["tflops"] = (flops(record.problem) / time).value;
+  } else {
+    json["gbytes_per_s"] = gigabytes_per_second(record.problem, time);
+  }
   return json;
 }
 

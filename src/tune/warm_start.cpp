@@ -39,6 +39,18 @@ double dtype_distance(Dtype a, Dtype b) {
   return size_of(a) == size_of(b) ? kDtypeWeight : kDtypeSizeWeight;
 }
 
+/// Problems of two operations are told apart by their kernels.
+double own_distance(const Problem& a, const Problem& b) {
+  if (!a.own || !b.own) return 0;
+  double sum = 0;
+  for (const NamedSize& size : a.own->sizes) {
+    for (const NamedSize& other : b.own->sizes) {
+      if (other.name == size.name) sum += octaves(size.value, other.value);
+    }
+  }
+  return sum;
+}
+
 Status check_version(const Fields& file, const std::string& schema, std::string_view family) {
   if (schema == std::string(family) + "1") return {};
   return file_error(file.where() + ": is a " + schema +
@@ -158,6 +170,8 @@ std::filesystem::path result_in(const std::filesystem::path& folder) {
 }  // namespace
 
 double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Arch& b_arch) {
+  if (a.own || b.own)
+    return own_distance(a, b) + dtype_distance(a.dtype, b.dtype) + arch_distance(a_arch, b_arch);
   return octaves(a.batch * a.heads, b.batch * b.heads) + octaves(a.seq_q, b.seq_q) +
          octaves(a.seq_kv, b.seq_kv) + kHeadDimWeight * octaves(a.head_dim, b.head_dim) +
          octaves(a.heads / a.kv_heads, b.heads / b.kv_heads) +

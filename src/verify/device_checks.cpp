@@ -1,6 +1,8 @@
 // device_checks.cpp - buffers to findings by the kernels of kernels/common/checks.cu.
 #include "verify/device_checks.hpp"
 
+#include <array>
+
 #include "base/check.hpp"
 #include "gpu/launch.hpp"
 
@@ -105,9 +107,10 @@ Status DeviceChecks::swap(const GuardedBuffer& a, const GuardedBuffer& b) {
   return gpu::launch(swap_, kShape, arguments, stream_);
 }
 
-Status DeviceChecks::exchange_late(const std::array<Exchange, 3>& inputs, const GuardedBuffer& out,
+Status DeviceChecks::exchange_late(std::span<const Exchange> inputs, const GuardedBuffer& out,
                                    std::uint8_t pattern) {
-  std::array<Stretch, 3> stretches;
+  FATUNE_CHECK(inputs.size() <= kMostExchanges, "the kernel exchanges three pairs");
+  std::array<Stretch, kMostExchanges> stretches;  // those left over are empty
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     FATUNE_CHECK(inputs[i].a.bytes() == inputs[i].b.bytes(),
                  "the sets of a problem have the same sizes");

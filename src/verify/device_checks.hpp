@@ -1,7 +1,6 @@
 // device_checks.hpp - device memory to findings: guard bands and checksums.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -41,9 +40,11 @@ class DeviceChecks {
   struct Exchange {
     const GuardedBuffer &a, &b;
   };
+  static constexpr std::size_t kMostExchanges = 3;
   /// Queues a kernel that lets the next one begin and, while that may already run, waits a little,
-  /// exchanges the buffers and fills `out` with `pattern`. It leaves most of the device free.
-  Status exchange_late(const std::array<Exchange, 3>& inputs, const GuardedBuffer& out,
+  /// exchanges the buffers, at most kMostExchanges pairs, and fills `out` with `pattern`. It leaves
+  /// most of the device free.
+  Status exchange_late(std::span<const Exchange> inputs, const GuardedBuffer& out,
                        std::uint8_t pattern);
 
  private:

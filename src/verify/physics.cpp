@@ -55,12 +55,21 @@ std::string missing_fact(const Environment& environment) {
   return "";
 }
 
-/// Of q, k and v, without the query rows that see nothing.
+/// Of q, k and v, without the query rows that see nothing; of an operation of one's own as
+/// declared.
 double bytes_read(const Problem& problem) {
+  if (problem.own) return static_cast<double>(problem.own->bytes_read);
   const double queries = static_cast<double>(query_bytes(problem).value);
   const double keys = 2 * static_cast<double>(key_bytes(problem).value);
   if (problem.mask == Mask::kNone || problem.seq_q <= problem.seq_kv) return queries + keys;
   return queries * static_cast<double>(problem.seq_kv) / static_cast<double>(problem.seq_q) + keys;
+}
+
+/// The products of visible pairs alone; of an operation of one's own as declared.
+double operations_of(const Problem& problem) {
+  if (problem.own) return static_cast<double>(problem.own->flops);
+  return 4 * static_cast<double>(problem.batch * problem.heads) * visible_pairs(problem) *
+         static_cast<double>(problem.head_dim);
 }
 
 std::string rate_text(double bytes, double bytes_per_us, std::string_view from) {
@@ -117,8 +126,7 @@ PhysicsFloor physics_floor(const Problem& problem, const Environment& environmen
   const PeakRates peak = peak_rates(problem.dtype, environment);
   floor.unknown = peak.unknown;
   if (!floor.unknown.empty()) return floor;
-  const double operations = 4 * static_cast<double>(problem.batch * problem.heads) *
-                            visible_pairs(problem) * static_cast<double>(problem.head_dim);
+  const double operations = operations_of(problem);
   const Floor arithmetic{
       Micros(operations / peak.flops),
       fmt::format("{:.3g} GFLOP at {:.0f} TFLOP/s", operations * 1e-9, peak.flops * 1e-6)};

@@ -129,7 +129,7 @@ def check_page(checker, fatune, journal):
 
 
 def check_committed(checker):
-    for path in [*sorted(ROOT.glob("kernels/*/*.json")), *sorted(ROOT.glob("configs/recorded/*")), *sorted(ROOT.glob("configs/known/*.json")),
+    for path in [*sorted(ROOT.glob("kernels/*/*.json")), *sorted(ROOT.glob("examples/*/*.json")), *sorted(ROOT.glob("configs/recorded/*")), *sorted(ROOT.glob("configs/known/*.json")),
                  *sorted(ROOT.glob("results/**/journal.jsonl*"))]:
         checker.check_file(path)
     for path in sorted(ROOT.glob("results/**/*.json")):

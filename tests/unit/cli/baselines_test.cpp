@@ -43,7 +43,8 @@ TEST_CASE("the reference has its own row in every final phase and gets no second
   REQUIRE(reference);
   CHECK(names_reference({"cudnn", "naive"}, *reference));
   CHECK_FALSE(names_reference({"cudnn"}, *reference));
-  const auto make = make_baselines({"naive", "cudnn", "torch:flash"}, catalog, Settings{});
+  const auto make =
+      make_baselines({"naive", "cudnn", "torch:flash"}, *reference, catalog, Settings{});
   REQUIRE(make);
   const auto rows = (*make)(Problem{});
   REQUIRE(rows);
@@ -53,7 +54,9 @@ TEST_CASE("the reference has its own row in every final phase and gets no second
 }
 
 TEST_CASE("a name that means nothing is an error before the first problem") {
-  const auto make = make_baselines({"naive", "cuddn"}, built_in(), Settings{});
+  const auto catalog = built_in();
+  const auto make =
+      make_baselines({"naive", "cuddn"}, *reference_kernel(catalog), catalog, Settings{});
   REQUIRE_FALSE(make);
   CHECK(make.error().kind == ErrorKind::kUsage);
   CHECK(make.error().message.find("did you mean cudnn?") != std::string::npos);

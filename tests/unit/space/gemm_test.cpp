@@ -34,7 +34,7 @@ constexpr std::string_view kManifest = R"json({
   ]
 })json";
 constexpr std::string_view kSource = "extern \"C\" __global__ void mixed_main() {}\n";
-constexpr Problem kGrouped{
+const Problem kGrouped{
     .batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 10, .seq_kv = 35, .head_dim = 64};
 
 std::string changed(std::string_view from, std::string_view to) {

@@ -88,7 +88,7 @@ inline DeviceLimits limits_of(std::string_view arch) {
   return *limits;
 }
 
-inline constexpr Problem kMission{
+inline const Problem kMission{
     .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
 
 }  // namespace fatune
