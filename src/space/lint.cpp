@@ -336,8 +336,9 @@ void Linter::report_idle_constraints() {
   for (std::size_t i = 0; i < excluded_.size(); ++i) {
     if (excluded_[i] > 0) continue;
     add(Severity::kWarning, fmt::format("constraints[{}].require", i),
-        fmt::format("{} excludes nothing that other rules leave, for any standard problem",
-                    manifest_.constraints[i].require));
+        fmt::format("{} excludes nothing that other rules leave, for any {} problem",
+                    manifest_.constraints[i].require,
+                    manifest_.operation ? "typical" : "standard"));
   }
 }
 

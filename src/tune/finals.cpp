@@ -9,8 +9,10 @@
 namespace fatune {
 namespace {
 
-constexpr const char* kBaseline =
-    "naive";  // its name as an implementation, whatever the manifest is called
+/// Its name as an implementation; that of attention is "naive" whatever the manifest is called.
+std::string reference_impl(const Manifest& manifest) {
+  return manifest.operation ? manifest.name : "naive";
+}
 
 KernelRef find_kernel(const std::vector<KernelRef>& kernels, const std::string& name) {
   const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelRef& kernel) {
@@ -92,8 +94,9 @@ Result<std::vector<Contestant>> choose_contestants(const FinalsRequest& request,
     FATUNE_TRY(const std::string reason,
                unsupported_reason(manifest, request.problem, request.limits));
     if (reason.empty()) {
-      chosen.push_back(
-          {kBaseline, "baseline", {request.reference, default_config(manifest), request.problem}});
+      chosen.push_back({reference_impl(manifest),
+                        "baseline",
+                        {request.reference, default_config(manifest), request.problem}});
     }
   }
   chosen.insert(chosen.end(), request.baselines.begin(), request.baselines.end());

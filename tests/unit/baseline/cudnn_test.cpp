@@ -23,7 +23,7 @@ const Problem kProblem{.batch = 1,
                        .seq_kv = 64,
                        .head_dim = 64,
                        .dtype = Dtype::kF16};
-constexpr TensorAddresses kTensors{.q = 0x1000, .k = 0x2000, .v = 0x3000, .out = 0x4000};
+const TensorAddresses kTensors{.q = 0x1000, .k = 0x2000, .v = 0x3000, .out = 0x4000};
 
 /// Plans without workspace need no device.
 Result<std::unique_ptr<Executable>> open(const FakeCudnn& cudnn, CudnnPlan plan) {

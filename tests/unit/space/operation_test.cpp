@@ -52,7 +52,8 @@ TEST_CASE("the reference declares, the candidate names the operation") {
 }
 
 TEST_CASE("sizes become a problem with its work, in the declaration's order") {
-  const Operation& operation = *own_kernels().front()->manifest.operation;
+  const OperationRef declared = own_kernels().front()->manifest.operation;
+  const Operation& operation = *declared;
   const auto problem = own_problem(operation, {{"COLUMNS", 64}, {"ROWS", 512}}, Dtype::kF16);
   REQUIRE(problem);
   CHECK(describe(*problem) == "scale ROWS=512,COLUMNS=64 f16");
@@ -68,7 +69,8 @@ TEST_CASE("sizes become a problem with its work, in the declaration's order") {
 }
 
 TEST_CASE("sizes that make no problem are told with what would") {
-  const Operation& operation = *own_kernels().front()->manifest.operation;
+  const OperationRef declared = own_kernels().front()->manifest.operation;
+  const Operation& operation = *declared;
   const auto message = [&](const std::vector<NamedSize>& sizes) {
     const auto problem = own_problem(operation, sizes, Dtype::kF16);
     return problem ? "" : problem.error().message;

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""An operation of its own end to end: examples/rmsnorm is swept, verified and measured again, and kernels of it that are wrong are caught.
+
+    own_kernel_test.py --fatune PATH
+"""
+import json
+import pathlib
+import shutil
+import tempfile
+
+from gpu_support import Checks, arguments, run_json
+
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "rmsnorm"
+SIZES = ["--size", "ROWS=4096,COLUMNS=1024"]
+# What is changed in rmsnorm.cu, and the gate that must decide. A weight of the neighbour; a row written behind the last one; an input changed;
+# a row left out; a launch that does not wait for the work in front of it.
+BROKEN = {
+    "wrong": ("accuracy", "load_weights(weight + lane * kVector", "load_weights(weight + (lane ^ 1) * kVector", {}),
+    "outside": ("guard_bands", "WRITE(STORE_OF_Y, out, y + first", "if (row == ROWS - 1) WRITE(STORE_OF_Y, out, y + COLUMNS + first + step * kPitch);\n    WRITE(STORE_OF_Y, out, y + first", {}),
+    "input": ("inputs", "WRITE(STORE_OF_Y, out, y + first", "WRITE(STORE_OF_Y, out, const_cast<elem*>(x) + first + step * kPitch);\n    WRITE(STORE_OF_Y, out, y + first", {}),
+    "unwritten": ("poison", "const bool inside = row < ROWS;", "const bool inside = row < ROWS - 1;", {}),
+    "early": ("early_start", "  wait_for_work_in_front();\n  let_work_behind_begin();\n", "  // griddepcontrol.wait is missing\n", {"LAUNCH": "dependent"}),
+}
+USUAL = {"THREADS_PER_ROW": 128, "ROWS_PER_BLOCK": 1, "VECTOR": 16, "KEEP": "registers", "WEIGHT": "early", "LOAD": "plain", "STORE": "plain", "LAUNCH": "plain"}
+
+
+def sweep(args, checks, folder):
+    run = folder / "run"
+    words = ["--kernel-dir", str(EXAMPLE), "--kernel", "rmsnorm", *SIZES]
+    code, best, stderr = run_json(args.fatune, "sweep", *words, "--budget", "60", "--out", str(run))
+    checks.expect(code == 0 and best is not None, f"sweep ended with {code}: {stderr[-2000:]}")
+    if best is None:
+        checks.finish()
+    hot = best["best"]["hot"]
+    gates = best["best"]["verify"]["gates"]
+    print(f"best {best['best']['config']}: {hot['median_us']:.2f} us hot {hot['ci95_us']}, {best['best']['gbytes_per_s']:.0f} GB/s, "
+          f"{best['gate']['ratio']:.3f} of {best['gate']['baseline']}, margin {best['best']['verify']['margin']:.2f}, gates {', '.join(gates)}")
+    print("outcomes:", best["search"]["outcomes"])
+    checks.expect(best["problem"]["operation"] == "rmsnorm", "the problem names its operation")
+    checks.expect(best["gate"]["baseline"] == "rmsnorm_reference", "the reference is the baseline")
+    checks.expect(best["gate"]["ratio"] < 0.9, "faster than the reference")
+    checks.expect(best["best"]["verify"]["margin"] < 1, "margin below 1")
+    for gate in ["poison", "inputs", "guard_bands", "accuracy", "repeat", "physics", "timed_output", "edge_problems 4/4"]:
+        checks.expect(any(each.startswith(gate.split()[0]) for each in gates), f"gate {gate} ran: {gates}")
+    lines = len((run / "journal.jsonl").read_text().splitlines())
+    code, _, stderr = run_json(args.fatune, "sweep", "--resume", str(run), "--kernel-dir", str(EXAMPLE))
+    checks.expect(code == 0, f"resume ended with {code}: {stderr[-1000:]}")
+    checks.expect(len((run / "journal.jsonl").read_text().splitlines()) == lines, "a resumed complete run measures nothing again")
+    code, _, stderr = run_json(args.fatune, "verify", "--config", str(run / "best.json"), "--kernel-dir", str(EXAMPLE))
+    checks.expect(code == 0, f"verify ended with {code}: {stderr[-1000:]}")
+    code, bench, stderr = run_json(args.fatune, "bench", "--config", str(run / "best.json"), "--impl", "rmsnorm_reference", "--kernel-dir", str(EXAMPLE))
+    checks.expect(code == 0 and bench is not None, f"bench ended with {code}: {stderr[-1000:]}")
+
+
+def verify_variants(args, checks, folder):
+    """Other ways to keep a row and to launch, at sizes that no vector divides, in the other type."""
+    variants = [({"KEEP": "shared", "ROWS_PER_BLOCK": 4, "THREADS_PER_ROW": 64}, "ROWS=33,COLUMNS=1000"),
+                ({"KEEP": "reload", "THREADS_PER_ROW": 32, "WEIGHT": "late"}, "ROWS=5,COLUMNS=4104"),
+                ({"VECTOR": 2, "THREADS_PER_ROW": 256, "STORE": "streaming"}, "ROWS=7,COLUMNS=999"),
+                ({"LAUNCH": "dependent", "THREADS_PER_ROW": 8, "ROWS_PER_BLOCK": 4}, "ROWS=100,COLUMNS=64"),
+                ({"LAUNCH": "chained", "LOAD": "streaming"}, "ROWS=64,COLUMNS=1024")]
+    for change, sizes in variants:
+        path = folder / "variant.json"
+        path.write_text(json.dumps({"kernel": "rmsnorm", "config": {**USUAL, **change}}))
+        code, result, stderr = run_json(args.fatune, "verify", "--kernel-dir", str(EXAMPLE), "--config", str(path), "--size", sizes, "--dtype", "bf16")
+        told = [row.get("reason") for row in (result or {}).get("rows", [])]
+        checks.expect(code == 0, f"{change} at {sizes}: exit {code} {told} {stderr[-500:]}")
+
+
+def catch_broken(args, checks, folder):
+    for name, (gate, right, wrong, change) in BROKEN.items():
+        kernels = folder / name
+        shutil.copytree(EXAMPLE, kernels)
+        text = (kernels / "rmsnorm.cu").read_text()
+        assert right in text, f"{name}: rmsnorm.cu has no '{right}' to change"
+        (kernels / "rmsnorm.cu").write_text(text.replace(right, wrong))
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps({"kernel": "rmsnorm", "config": {**USUAL, **change}}))
+        code, result, stderr = run_json(args.fatune, "verify", "--kernel-dir", str(kernels), "--config", str(path), *SIZES)
+        row = (result or {"rows": [{}]})["rows"][0]
+        reason = row.get("reason", "")
+        print(f"{name}: {row.get('outcome')}: {reason}")
+        # A finalist meets its edge problems first, and their name stands in front.
+        checks.expect(code == 1 and row.get("outcome") == "wrong_result", f"{name}: exit {code}, {row.get('outcome')} {stderr[-500:]}")
+        checks.expect(f"{gate}: " in reason, f"{name} must be caught by {gate}: {reason}")
+
+
+def main():
+    args = arguments(__doc__.splitlines()[0])
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        sweep(args, checks, pathlib.Path(folder))
+        verify_variants(args, checks, pathlib.Path(folder))
+        catch_broken(args, checks, pathlib.Path(folder))
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()
