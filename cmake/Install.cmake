@@ -34,7 +34,7 @@ install(DIRECTORY kernels configs
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fatune COMPONENT program)
 install(FILES README.md CHANGELOG.md packaging/copyright
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 
 # ---- Debian packages: `cmake --workflow --preset deb` ------------------------------------------
 

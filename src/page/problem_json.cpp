@@ -41,7 +41,11 @@ void add_measurements(const FinalRecord& record, Json& object) {
   if (record.hot) {
     object["hot"] = timing_json(*record.hot);
     const Seconds time = to_seconds(Micros(record.hot->median_us));
-    object["tflops"] = rounded((flops(record.problem) / time).value);
+    if (counts_flops(record.problem)) {
+      object["tflops"] = rounded((flops(record.problem) / time).value);
+    } else {
+      object["gbytes_per_s"] = rounded(gigabytes_per_second(record.problem, time));
+    }
   }
   if (record.cold) object["cold"] = timing_json(*record.cold);
   if (!record.hot_rounds_us.empty()) object["hot_rounds"] = rounds_json(record.hot_rounds_us);
@@ -153,7 +157,7 @@ Json outcomes_json(const PageProblem& problem) {
 }
 
 Json hardware_json(const Problem& problem, const Environment& environment) {
-  const PeakRates peak = peak_rates(problem.dtype, environment);
+  const PeakRates peak = peak_rates(problem, environment);
   if (!peak.unknown.empty()) return {{"unknown", peak.unknown}};
   const PhysicsFloor floor = physics_floor(problem, environment);
   return {{"tensor_tflops", rounded(peak.flops * kPerSecond * 1e-12)},

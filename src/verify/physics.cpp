@@ -38,7 +38,10 @@ constexpr TensorPeak kPeaks[] = {
 };
 
 /// fp8 products have twice the rate from sm_89 on; before, they are computed in f16.
-double rate_factor(Dtype dtype, int arch) { return size_of(dtype) == 1 && arch >= 89 ? 2 : 1; }
+/// Tensors of an operation of one's own may be of other types than the problem's.
+double rate_factor(const Problem& problem, int arch) {
+  return arch >= 89 && (problem.own || size_of(problem.dtype) == 1) ? 2 : 1;
+}
 
 /// What an SM can take from the L2 cache in a clock: one 64-byte port (measured rates are below).
 constexpr double kL2BytesPerClock = 64;
@@ -96,7 +99,7 @@ double visible_pairs(const Problem& problem) {
   return queries * (keys - queries) + queries * (queries + 1) / 2;
 }
 
-PeakRates peak_rates(Dtype dtype, const Environment& environment) {
+PeakRates peak_rates(const Problem& problem, const Environment& environment) {
   PeakRates peak;
   peak.unknown = missing_fact(environment);
   if (!peak.unknown.empty()) return peak;
@@ -104,7 +107,7 @@ PeakRates peak_rates(Dtype dtype, const Environment& environment) {
   // SM clocks in a microsecond, over the whole device.
   const double clocks = static_cast<double>(environment.limits.sm_count) *
                         static_cast<double>(environment.max_sm_clock_mhz);
-  const double in_a_clock = tensor_flops_per_clock(arch) * rate_factor(dtype, arch);
+  const double in_a_clock = tensor_flops_per_clock(arch) * rate_factor(problem, arch);
   peak.flops = clocks * in_a_clock;
   peak.flops_origin =
       fmt::format("{} SMs x {:.0f} operations a clock x {} MHz", environment.limits.sm_count,
@@ -123,7 +126,7 @@ PeakRates peak_rates(Dtype dtype, const Environment& environment) {
 
 PhysicsFloor physics_floor(const Problem& problem, const Environment& environment) {
   PhysicsFloor floor;
-  const PeakRates peak = peak_rates(problem.dtype, environment);
+  const PeakRates peak = peak_rates(problem, environment);
   floor.unknown = peak.unknown;
   if (!floor.unknown.empty()) return floor;
   const double operations = operations_of(problem);

@@ -3,7 +3,7 @@
 
     report_page_test.py --fatune PATH
 
-Reports of committed journals (one problem, a suite, two runs, nothing measured) and a live page while a sweep runs on the recorded
+Reports of journals (one problem, a suite, two runs, an operation of one's own, nothing measured) and a live page while a sweep runs on the recorded
 device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
 skipped with the reason (exit 77); under CI=true that is a failure.
 """
@@ -183,6 +183,32 @@ def suites(checks, browser, fatune, folder):
     checks.check("mission" in found["title"] and "suite-decode" in found["title"], f"two runs: the title is {found['title']}")
 
 
+def own_operation(checks, browser, fatune, folder):
+    """The recording's times as if of an operation of one's own, which tells no flops: GB/s, and no roofline to draw."""
+    own = {"operation": "rmsnorm", "sizes": {"ROWS": 4096, "COLUMNS": 1024}, "bytes_read": 8390656, "bytes_written": 8388608, "dtype": "f16"}
+    run = folder / "own"
+    run.mkdir()
+    lines = subprocess.run(["zcat", RECORDED], capture_output=True, text=True, check=True).stdout.splitlines()
+    with open(run / "journal.jsonl", "w") as out:
+        for number, line in enumerate(lines):
+            record = json.loads(line)
+            if record.get("t") == "candidate" and number > 200:
+                continue
+            if "plan" in record:
+                record["plan"]["problems"] = [{"name": "", "problem": own}]
+            if "problem" in record:
+                record["problem"] = own
+            out.write(json.dumps(record) + "\n")
+    found = browser.probe(report(fatune, folder / "own.html", run), folder)
+    checks.common("own operation", found)
+    checks.figures("own operation", found, {"bars", "samples", "outcomes"})
+    checks.check("roofline" not in {figure for figure, _, _ in found["charts"]}, "own operation: a roofline without flops")
+    for text in ["rmsnorm ROWS=4096,COLUMNS=1024 f16", "GB/s", "of the memory’s peak"]:
+        checks.check(text in found["text"], f"own operation: '{text}' is not on the page")
+    found = browser.probe(report(fatune, folder / "beside.html", RESULTS / "mission", run), folder)
+    checks.common("own operation beside attention", found)
+
+
 def bad_input(checks, browser, fatune, folder):
     """Nothing measured, reasons that look like markup, and a GPU that nobody knows."""
     run = folder / "none"
@@ -248,7 +274,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         browser = Browser(path, folder)
-        for part in (one_problem, suites, bad_input, live):
+        for part in (one_problem, suites, own_operation, bad_input, live):
             part(checks, browser, fatune, folder)
     for failure in checks.failures:
         print(failure)

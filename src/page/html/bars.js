@@ -67,6 +67,7 @@ function drawBars(problem, key, plot, width) {
 }
 
 function barsFigure(problem, run) {
+  const rate = (f) => f.tflops ? digits(f.tflops, 3) : f.gbytes_per_s && digits(f.gbytes_per_s, 3);
   const key = 'bars';
   return figure({
     id: 'bars', title: 'Against everybody else', wide: true,
@@ -74,9 +75,9 @@ function barsFigure(problem, run) {
     controls: (redraw) => hotOrCold(problem, key, redraw),
     draw: (plot, width) => drawBars(problem, key, plot, width),
     table: () => ({
-      columns: [{title: 'implementation'}, {title: 'role'}, ...['hot µs', 'low', 'high', 'cold µs', 'low', 'high', 'TFLOP/s', 'ratio to fastest baseline'].map((title) => ({title, number: true})), {title: 'outcome'}],
+      columns: [{title: 'implementation'}, {title: 'role'}, ...['hot µs', 'low', 'high', 'cold µs', 'low', 'high', problem.flops ? 'TFLOP/s' : 'GB/s', 'ratio to fastest baseline'].map((title) => ({title, number: true})), {title: 'outcome'}],
       rows: problem.finals.map((f) => [implName(f.impl), f.role, ...['hot', 'cold'].flatMap((w) => f[w] ? [us(f[w].us), f[w].low && us(f[w].low), f[w].high && us(f[w].high)] : ['', '', '']),
-        f.tflops && digits(f.tflops, 3), f.ratio && times(f.ratio.value), f.outcome + (f.reason ? ': ' + f.reason : '')]),
+        rate(f), f.ratio && times(f.ratio.value), f.outcome + (f.reason ? ': ' + f.reason : '')]),
     }),
   });
 }

@@ -1,7 +1,9 @@
 // hardware.js - what the device allows: rooflines, and the least time that any right kernel needs.
 
-/// Points of one problem: the best and the baselines.
+/// Points of one problem: the best and the baselines. None without operations to count, as an
+/// operation of one's own may be.
 function rooflinePoints(problem, run) {
+  if (!problem.flops) return [];
   const objective = objectiveOf(run), intensity = problem.flops / problem.least_bytes;
   return barRows(problem, objective).filter((row) => row.final.tflops || row.final[objective])
     .map((row) => ({problem, final: row.final, label: row.label, intensity, rate: problem.flops / row.final[objective].us * 1e-6}));
@@ -79,7 +81,7 @@ function hardwareSection(problem, run) {
     return section;
   }
   const points = rooflinePoints(problem, run);
-  section.append(el('p', {}, 'The floor is the least time that any right kernel needs: its products at the tensor cores’ peak, or its tensors moved once, whichever takes longer.'));
+  section.append(el('p', {}, 'The floor is the least time that any right kernel needs: its arithmetic at the tensor cores’ peak, or its tensors moved once, whichever takes longer.'));
   const floors = floorTable(problem, run);
   if (floors) section.append(floors);
   if (points.length) section.append(figure({

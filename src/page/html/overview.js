@@ -159,7 +159,7 @@ function lengthFigure(entries) {
 
 /// All problems on one roofline, if they were measured on one device and share its peaks.
 function sharedRoofline(entries) {
-  const known = entries.filter((e) => bestOf(e.problem) && !e.problem.hardware.unknown);
+  const known = entries.filter((e) => bestOf(e.problem) && e.problem.flops && !e.problem.hardware.unknown);
   if (known.length < 2 || new Set(known.map((e) => e.run.environment.device + e.problem.hardware.tensor_tflops)).size > 1) return null;
   const points = known.flatMap((e) => {
     const all = rooflinePoints(e.problem, e.run), best = all.find((p) => p.final === bestOf(e.problem)), rival = all.find((p) => isBaseline(p.final));

@@ -50,6 +50,7 @@ function facts(problem, run) {
   const objective = objectiveOf(run), best = bestOf(problem), list = candidatesOf(problem, objective), box = el('dl', {class: 'facts'});
   const add = (term, value, small) => box.append(el('div', {}, el('dt', {}, term), el('dd', {}, value, small ? el('small', {}, small) : null)));
   if (best?.tflops) add('Rate', `${digits(best.tflops, 3)} TFLOP/s`, problem.hardware.unknown ? '' : `${percent(best.tflops / problem.hardware.tensor_tflops)} of the tensor cores’ peak`);
+  if (best?.gbytes_per_s) add('Rate', `${digits(best.gbytes_per_s, 3)} GB/s`, problem.hardware.unknown ? '' : `${percent(best.gbytes_per_s * 1e-3 / problem.hardware.memory_tbs)} of the memory’s peak`);
   if (best?.cold && objective === 'hot') add('Cold', `${us(best.cold.us)} µs`, 'one launch, L2 flushed');
   if (best?.margin) add('Accuracy', `${best.margin.toFixed(2)} of the limit`, `${plural(best.gates.length, 'gate')} passed`);
   if (best?.registers) add('Resources', `${best.registers} registers`, `${bytes(best.shared_bytes)} of shared memory a block`);

@@ -57,6 +57,31 @@ TEST_CASE("the best comes first, with its ratio to each baseline") {
   CHECK(problem["hardware"]["tensor_tflops"] == 1070.5);
 }
 
+TEST_CASE("an operation of one's own has GB/s where it tells no flops") {
+  Problem own;
+  own.own = {.operation = "rmsnorm",
+             .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}},
+             .bytes_read = 8'390'656,
+             .bytes_written = 8'388'608};
+  JournalHeader header = test::sample_header();
+  header.plan.problems = {{"", own}};
+  FinalRecord best = test::contestant("fatune:rmsnorm", "finalist", 10);
+  best.problem = own;
+  const auto told = [&] {
+    return problem_of(test::SampleRun({best, EndRecord{"complete", 1}}, header));
+  };
+  const Json bytes = told();
+  CHECK(bytes["shape"] == "rmsnorm ROWS=4096,COLUMNS=1024 f16");
+  CHECK(bytes["flops"] == 0);
+  CHECK(bytes["least_bytes"] == 16'779'264);
+  CHECK(bytes["finals"][0]["gbytes_per_s"] == 1677.9);
+  CHECK_FALSE(bytes["finals"][0].contains("tflops"));
+  header.plan.problems[0].problem.own->flops = best.problem.own->flops = 20'000'000;
+  const Json flops = told();
+  CHECK(flops["finals"][0]["tflops"] == 2);
+  CHECK_FALSE(flops["finals"][0].contains("gbytes_per_s"));
+}
+
 TEST_CASE("a device without known peaks gets a sentence instead of a roof") {
   JournalHeader header = test::sample_header();
   header.environment.limits.arch = {61, 0};
