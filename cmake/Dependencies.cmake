@@ -19,6 +19,15 @@ function(fatune_require_target target package)
   endif()
 endfunction()
 
+# Debian ships some libraries for linking to a shared object only: bootstrap leaves their source here,
+# and a portable program takes it for the archive of the package that is named.
+function(fatune_take_source package folder)
+  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/.deps/${folder})
+    string(TOUPPER ${package} package)
+    set(FETCHCONTENT_SOURCE_DIR_${package} ${PROJECT_SOURCE_DIR}/.deps/${folder} PARENT_SCOPE)
+  endif()
+endfunction()
+
 FetchContent_Declare(CLI11 SYSTEM
   URL https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.4.2.tar.gz
   URL_HASH SHA256=f2d893a65c3b1324c50d4e682c0cdc021dd0477ae2c048544f39eed6654b699a
@@ -46,9 +55,7 @@ fatune_require_target(fmt::fmt "fmt 9 or newer")
 # ships it as a shared library alone, so a portable program builds it from source.
 if(FATUNE_PORTABLE)
   set(muparser_find "")
-  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/.deps/muparser-source)
-    set(FETCHCONTENT_SOURCE_DIR_MUPARSER ${PROJECT_SOURCE_DIR}/.deps/muparser-source)
-  endif()
+  fatune_take_source(muparser muparser-source)
 else()
   set(muparser_find FIND_PACKAGE_ARGS 2.3 CONFIG)
 endif()
@@ -114,9 +121,7 @@ endif()
 # cpp-httplib serves the live page. Distributions ship it as a library with a pkg-config file that
 # says how it was built; a portable program takes the header alone, without TLS or compression.
 if(FATUNE_PORTABLE)
-  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/.deps/cpp-httplib-source)
-    set(FETCHCONTENT_SOURCE_DIR_HTTPLIB ${PROJECT_SOURCE_DIR}/.deps/cpp-httplib-source)
-  endif()
+  fatune_take_source(httplib cpp-httplib-source)
 else()
   find_package(PkgConfig)
   if(PkgConfig_FOUND)

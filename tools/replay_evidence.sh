@@ -42,7 +42,7 @@ run_step() {
     journals)
       cd "$root"
       local journals=(configs/recorded/*.jsonl.gz results/h200/space-*/journal.jsonl.gz)
-      score journals "${journals[@]}" --strategy evo --budget 600
+      score journals "${journals[@]}" --strategy evo --budget 650
       for batch in "${in_flight[@]}"; do score "journals-60-$batch" "${journals[@]}" --strategy evo --budget 60 --batch "$batch"; done ;;
     kernel-tuner)
       cd "$files"

@@ -5,11 +5,9 @@
     update_readme.py --check    exit 1 when README.md says something that results/ does not
 """
 import json
-import pathlib
-import re
-import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from filled_page import ROOT, fill
+
 RESULTS = ROOT / "results" / "h200"
 NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its plans", "cublas": "cuBLAS, softmax, cuBLAS",
          "torch:flash": "PyTorch, FlashAttention-2", "torch:cudnn": "PyTorch, cuDNN", "torch:efficient": "PyTorch, efficient",
@@ -63,8 +61,18 @@ def suites():
              f"(`{ratios[0][1]}`) to {ratios[-1][0]:.2f} (`{ratios[-1][1]}`), {slower} of them above 1, by `{fa3['command']}`."]
     decode = load("suite-decode.json")
     text += [f"Decoding, {len(decode['rows'])} problems of 1 to 16 queries and 4096 to 32768 keys ([suite-decode.json](results/h200/suite-decode.json)): "
-             f"{decode['geomean_ratio']:.2f} of the better of cuDNN and PyTorch's flash, by `{decode['command']}`."]
+             f"{decode['geomean_ratio']:.2f} of the better of cuDNN and PyTorch's flash, by `{decode['command']}`.{without_time(decode)}"]
     return "\n".join(text)
+
+
+def without_time(suite):
+    """Which baselines have no time in some rows, and why, so that nobody takes them for beaten there."""
+    reasons = {}
+    for row in suite["rows"]:
+        for name, baseline in row["baselines"].items():
+            if "hot_us" not in baseline:
+                reasons.setdefault((NAMES[name], baseline["reason"].split(":")[0]), []).append(baseline["reason"].split(": ", 1)[1].split(",")[0])
+    return "".join(f" {name}: no time in {len(found)} of the rows, by the gate `{gate}` (say, {found[0]})." for (name, gate), found in reasons.items())
 
 
 def sweep():
@@ -92,17 +100,7 @@ def table():
 
 
 def main():
-    readme = ROOT / "README.md"
-    text = readme.read_text()
-    for name, make in (("headline", headline), ("sweep", sweep), ("suites", suites), ("table", table)):
-        block = f"<!-- begin {name} -->\n{make()}\n<!-- end {name} -->"
-        text, found = re.subn(rf"<!-- begin {name} -->.*?<!-- end {name} -->", lambda _: block, text, flags=re.S)
-        if found != 1:
-            sys.exit(f"README.md: no block {name}")
-    if "--check" not in sys.argv:
-        readme.write_text(text)
-    elif text != readme.read_text():
-        sys.exit("README.md is stale: run tools/update_readme.py")
+    fill("README.md", (("headline", headline), ("sweep", sweep), ("suites", suites), ("table", table)))
 
 
 if __name__ == "__main__":

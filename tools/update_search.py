@@ -5,12 +5,14 @@
     update_search.py --check    exit 1 when docs/search.md says something that results/replay/ does not
 """
 import json
-import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from filled_page import ROOT, fill
+
 RESULTS = ROOT / "results" / "replay"
+H200 = ROOT / "results" / "h200"
+WHOLE = {"mission": "kernels"}  # folders of whole spaces that are not space-PROBLEM
 KERNEL_TUNER = "kernel_tuner:"
 IN_FLIGHT = (1, 4, 8, 16, 32)
 
@@ -153,18 +155,22 @@ def journals():
     return f"{table(head, rows, 2)}\n\n{shares} {made_by('journals')} After 60 by `{same}`: N = {links}."
 
 
+def sixty():
+    """The suite of 60 evaluations a problem against the whole spaces that there are."""
+    suite = json.loads((H200 / "suite-mission-60.json").read_text())
+    rows = []
+    for row in suite["rows"]:
+        space = H200 / WHOLE.get(row["name"], f"space-{row['name']}") / "best.json"
+        found = row["best"]["hot_us"]
+        if space.exists():
+            optimum = json.loads(space.read_text())["best"]["hot"]["median_us"]
+            rows.append([row["name"], number(found), number(optimum), f"{100 * (found / optimum - 1):+.1f} %"])
+    head = ["problem", "after 60, us", "of the whole space, us", "above it"]
+    return f"{table(head, rows)}\n\nBy `{suite['command']}` ([suite-mission-60.json](../results/h200/suite-mission-60.json))."
+
+
 def main():
-    page = ROOT / "docs" / "search.md"
-    text = page.read_text()
-    for name, make in (("spaces", spaces), ("scores", scores), ("fractions", fractions), ("batches", batches), ("journals", journals)):
-        block = f"<!-- begin {name} -->\n{make()}\n<!-- end {name} -->"
-        text, found = re.subn(rf"<!-- begin {name} -->.*?<!-- end {name} -->", lambda _: block, text, flags=re.S)
-        if found != 1:
-            sys.exit(f"docs/search.md: no block {name}")
-    if "--check" not in sys.argv:
-        page.write_text(text)
-    elif text != page.read_text():
-        sys.exit("docs/search.md is stale: run tools/update_search.py")
+    fill("docs/search.md", (("spaces", spaces), ("scores", scores), ("fractions", fractions), ("batches", batches), ("journals", journals), ("sixty", sixty)))
 
 
 if __name__ == "__main__":
