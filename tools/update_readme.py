@@ -4,6 +4,7 @@
     update_readme.py            writes README.md
     update_readme.py --check    exit 1 when README.md says something that results/ does not
 """
+import gzip
 import json
 
 from filled_page import ROOT, fill
@@ -99,8 +100,22 @@ def table():
     return "\n".join(text)
 
 
+def journal():
+    """A line of the journal, with what the names do not say."""
+    with gzip.open(RESULTS / "mission" / "journal.jsonl.gz", "rt") as lines:
+        first = next(record for record in map(json.loads, lines) if record.get("t") == "candidate")
+    hot, verify, spent = first["hot"], first["verify"], first["spent"]
+    return f"""```
+{{"t":"candidate","kernel":"{first['kernel']}","config":{{"BLOCK_M":{first['config']['BLOCK_M']},...}},"outcome":"{first['outcome']}",
+ "hot":{{"median_us":{hot['median_us']:.2f},"sem_relative":{hot['sem_relative']:.4f},"samples":{hot['samples']},...}},     microseconds a launch; standard error of the median
+ "verify":{{"passed":{json.dumps(verify['passed'])},"margin":{verify['margin']:.2f},"seeds":{verify['seeds']},"gates":[...]}},     worst accuracy figure over its limit
+ "resources":{{"registers":{first['resources']['registers']},"blocks_per_sm":{first['resources']['blocks_per_sm']},...}},"conditions":{{"sm_clock_mhz_min":{first['conditions']['sm_clock_mhz_min']},...}},
+ "spent":{{"compile_s":{spent['compile_s']:.3f},"verify_s":{spent['verify_s']:.3f},"timing_s":{spent['timing_s']:.3f},"gpu_wait_s":{spent['gpu_wait_s']:.3f}}},"at_s":{first['at_s']:.2f}}}
+```"""
+
+
 def main():
-    fill("README.md", (("headline", headline), ("sweep", sweep), ("suites", suites), ("table", table)))
+    fill("README.md", (("headline", headline), ("sweep", sweep), ("suites", suites), ("table", table), ("journal", journal)))
 
 
 if __name__ == "__main__":
