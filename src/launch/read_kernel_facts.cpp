@@ -90,6 +90,9 @@ Result<StageFacts> read_stage(const Fields& fields) {
       return fields.error("cluster", "does not divide the grid");
     }
   }
+  if (product(stage.cluster) > kMostClusterBlocks) {
+    return fields.error("cluster", "has over 16 blocks");
+  }
   FATUNE_TRY(stage.shared_bytes, whole(fields, "shared_bytes", 0, kMost32));
   FATUNE_TRY(stage.static_shared_bytes, whole(fields, "static_shared_bytes", 0, kMost32));
   FATUNE_TRY(stage.dependent, fields.boolean_or("dependent", false));
@@ -250,6 +253,8 @@ Result<KernelFacts> kernel_facts_from_json(const Json& object, const std::string
   FATUNE_TRY(facts.id, root.text("id"));
   FATUNE_TRY(const Fields problem, root.object("problem"));
   FATUNE_TRY(facts.problem, problem_from_json(problem.json(), problem.where()));
+  // Tensors, maps and the choice of a kernel are attention's; its sizes would be made up here.
+  if (facts.problem.own) return problem.error("operation", "is none that can be launched");
   FATUNE_TRY(facts.arch, root.text("arch"));
   std::array<std::int64_t, 2> compute{};
   FATUNE_TRY_STATUS(read_list(root, "min_compute", 0, 99, compute));

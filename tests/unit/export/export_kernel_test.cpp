@@ -76,6 +76,15 @@ TEST_CASE("each change since the measurement is named") {
   }
   {
     Fixture fixture;
+    fixture.winner().id.clear();
+    CHECK(fixture.change() == "it has no id to compare with");
+    fixture.winner().unverified = "it names no gates that the config passed";
+    CHECK_FALSE(fixture.change().empty());  // the time could be another config's
+    fixture.winner().hot.reset();
+    CHECK(fixture.change().empty());  // a config alone claims nothing
+  }
+  {
+    Fixture fixture;
     CHECK(fixture.change("13.1.2", "nvrtc 13.1.2") == "NVRTC was 13.0.88 and is 13.1.2");
     CHECK_FALSE(fixture.change("13.0.88", "nvrtc 13.0.88 CL-2").empty());
   }

@@ -117,6 +117,11 @@ TEST_CASE("a damaged or made-up launch is refused, with file and field") {
                    j["stages"][0]["cluster"] = {5, 1, 1};
                  }),
                  "does not divide the grid"));
+  CHECK(contains(complaint([](Json& j) {
+                   j["stages"][0]["grid"] = {132, 16, 1};
+                   j["stages"][0]["cluster"] = {2, 16, 1};
+                 }),
+                 "over 16 blocks"));
   CHECK(contains(complaint([](Json& j) { j["stages"][0]["arguments"] = {"mystery"}; }),
                  "'mystery' of fa_wgmma"));
   CHECK(contains(complaint([](Json& j) { j["stages"][0]["entry"] = "a;b"; }), "identifier"));
@@ -133,5 +138,9 @@ TEST_CASE("a damaged or made-up launch is refused, with file and field") {
   CHECK(contains(complaint([](Json& j) { j["cubin"]["file"] = "../x.cubin"; }), "plain file name"));
   CHECK(contains(complaint([](Json& j) { j["cubin"]["sha256"] = "XYZ"; }), "64 lower-case"));
   CHECK(contains(complaint([](Json& j) { j["problem"]["kv_heads"] = 3; }), "kv_heads"));
+  CHECK(contains(complaint([](Json& j) {
+                   j["problem"] = {{"operation", "rmsnorm"}, {"sizes", {{"ROWS", 8}}}};
+                 }),
+                 "'problem.operation'"));
   CHECK(contains(complaint([](Json& j) { j["measured"]["ci95_us"] = {1}; }), "two numbers"));
 }
