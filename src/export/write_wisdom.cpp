@@ -81,14 +81,18 @@ bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
   return better;
 }
 
-/// Cubins that no kernel names any more; a failure leaves one lying, which harms nobody.
-void remove_leavings(const fs::path& folder, const std::vector<KernelFacts>& kernels) {
-  std::set<fs::path> named;
-  for (const KernelFacts& facts : kernels) named.insert(wisdom_cubin_path(folder, facts));
+std::set<fs::path> cubins_of(const fs::path& folder, const std::vector<KernelFacts>& kernels) {
+  std::set<fs::path> paths;
+  for (const KernelFacts& facts : kernels) paths.insert(wisdom_cubin_path(folder, facts));
+  return paths;
+}
+
+/// Of the cubins that this folder's exports wrote those that no kernel names any more: others are
+/// somebody else's. A failure leaves one lying, which harms nobody.
+void remove_leavings(const std::set<fs::path>& written, const std::set<fs::path>& named) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder / "cubins", ignored)) {
-    const bool cubin = entry.path().extension() == ".cubin";
-    if (cubin && !named.contains(entry.path())) fs::remove(entry.path(), ignored);
+  for (const fs::path& cubin : written) {
+    if (!named.contains(cubin)) fs::remove(cubin, ignored);
   }
 }
 
@@ -97,6 +101,7 @@ void remove_leavings(const fs::path& folder, const std::vector<KernelFacts>& ker
 Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kernels,
                                            const fs::path& folder) {
   FATUNE_TRY(std::vector<KernelFacts> merged, kernels_there(folder));
+  std::set<fs::path> cubins = cubins_of(folder, merged);
   FATUNE_TRY_STATUS(make_directories(folder / "cubins"));
   std::vector<fs::path> files = {wisdom_index_path(folder)};
   std::string version;
@@ -108,11 +113,12 @@ Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kerne
     if (!add(merged, std::move(facts))) continue;
     FATUNE_TRY_STATUS(replace_file(path, kernel.cubin));
     files.push_back(path);
+    cubins.insert(path);
   }
   std::sort(merged.begin(), merged.end(),
             [](const KernelFacts& a, const KernelFacts& b) { return place_of(a) < place_of(b); });
   FATUNE_TRY_STATUS(replace_file(files.front(), write_wisdom_index(merged, version)));
-  remove_leavings(folder, merged);
+  remove_leavings(cubins, cubins_of(folder, merged));
   std::erase_if(files, [](const fs::path& file) { return !fs::exists(file); });
   return files;
 }

@@ -131,6 +131,17 @@ TEST_CASE("a problem that is twice in one export is once in the folder") {
   CHECK(folder.cubins() == 1);
 }
 
+TEST_CASE("machine code that is no wisdom's is left alone") {
+  Folder folder;
+  REQUIRE(make_directories(folder.place / "cubins"));
+  REQUIRE(replace_file(folder.place / "cubins" / "mine.cubin", "of another program"));
+  folder.add({{}});
+  folder.add({{.id = "faster", .us = 9}});
+  CHECK(folder.ids() == Ids{"faster"});
+  CHECK(folder.cubins() == 2);
+  CHECK(*read_file(folder.place / "cubins" / "mine.cubin") == "of another program");
+}
+
 TEST_CASE("the same kernel again changes nothing") {
   Folder folder;
   folder.add({{}});
