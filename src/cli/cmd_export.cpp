@@ -1,6 +1,7 @@
 // cmd_export.cpp - the configs of best.json files, compiled and written in the formats asked for.
 #include "cli/cmd_export.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -173,7 +174,8 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
   std::vector<const ExportFormat*> formats;
   for (const std::string& each : args.formats) {
     FATUNE_TRY(const ExportFormat* format, find_format(each));
-    formats.push_back(format);
+    const bool fresh = std::find(formats.begin(), formats.end(), format) == formats.end();
+    if (fresh) formats.push_back(format);
   }
   if (args.files.empty())
     return usage_error("say what to export: --config FILE, a best.json or a run's folder");
