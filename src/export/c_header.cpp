@@ -154,10 +154,11 @@ std::string c_header(const ExportedKernel& kernel) {
   for (const std::string& line : provenance(facts)) text += comment_line(line);
   text += kIntroduction + constants(facts) + kDeclarations + byte_array(kernel.cubin) + "\n" +
           c_functions(facts) + kEnd;
-  replace_all(text, "@lse@",
-              facts.problem.lse
-                  ? "lse takes the log-sum-exp of each row: fp32 [batch, heads, seq_q]."
-                  : "lse is not written: pass 0.");
+  replace_all(
+      text, "@lse@",
+      facts.problem.lse
+          ? "lse takes the log-sum-exp of each row: fp32 [batch, heads, seq_q], on 16 bytes."
+          : "lse is not written: pass 0.");
   replace_all(text, "@scratch@",
               scratch_bytes(facts) > 0
                   ? "scratch is device memory of @name@_scratch_bytes(), on 256 bytes."

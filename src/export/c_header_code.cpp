@@ -153,22 +153,18 @@ std::string load_function(const KernelFacts& facts) {
 )";
 }
 
-/// Which pointers a launch reads or writes, hence must have.
-std::vector<std::string> needed_pointers(const KernelFacts& facts) {
-  std::vector<std::string> pointers = {"q", "k", "v", "out"};
-  if (facts.problem.lse) pointers.emplace_back("lse");
-  if (!facts.scratch.empty()) pointers.emplace_back("scratch");
-  return pointers;
-}
-
+/// What a launch reads or writes must be there, and lie as it is told to.
 std::string check_pointers(const KernelFacts& facts) {
-  const std::vector<std::string> needed = needed_pointers(facts);
-  std::vector<std::string> nulls;
-  for (const std::string& pointer : needed) nulls.push_back(pointer + " == 0");
-  std::string text = fmt::format("  if ({} ||\n      ({}) % 16 != 0) {{\n", join(nulls, " || "),
-                                 join(needed, " | "));
-  text += "    return CUDA_ERROR_INVALID_VALUE;\n  }\n";
-  if (facts.scratch.empty()) text += "  (void)scratch;\n";
+  std::vector<std::string> tensors = {"q", "k", "v", "out"};
+  if (facts.problem.lse) tensors.emplace_back("lse");
+  std::string text = "  if (";
+  for (const std::string& tensor : tensors)
+    text += tensor + " == 0 ||" + (tensor == tensors.back() ? "\n      " : " ");
+  text += fmt::format("({}) % 16 != 0", join(tensors, " | "));
+  const bool uses_scratch = scratch_bytes(facts) > 0;
+  if (uses_scratch) text += fmt::format(" || scratch == 0 || scratch % {} != 0", kScratchAlignment);
+  text += ") {\n    return CUDA_ERROR_INVALID_VALUE;\n  }\n";
+  if (!uses_scratch) text += "  (void)scratch;\n";
   text += facts.problem.lse ? "" : "  lse = 0; /* the kernel does not write it */\n";
   return text;
 }

@@ -1,6 +1,9 @@
 // provenance.cpp - launch facts to sentences.
 #include "export/provenance.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace fatune {
@@ -49,7 +52,14 @@ std::vector<std::string> provenance(const KernelFacts& facts) {
   lines.push_back(fmt::format("compiled: NVRTC {} for {}", facts.nvrtc, facts.arch));
   if (!facts.command.empty()) lines.push_back(fmt::format("found by: {}", facts.command));
   lines.push_back(fmt::format("exported by fatune {}", facts.fatune));
+  for (std::string& line : lines) line = one_line(std::move(line));
   return lines;
+}
+
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
 }
 
 }  // namespace fatune

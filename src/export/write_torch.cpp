@@ -1,7 +1,6 @@
 // write_torch.cpp - fills facts and machine code into the Python module and writes it.
 #include "export/write_torch.hpp"
 
-#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -35,13 +34,6 @@ void fill(std::string& module, const std::string& mark, const std::string& text)
   FATUNE_CHECK(end != std::string::npos, "torch_problem.py has a line for each mark");
   const std::size_t start = module.rfind('\n', end) + 1;
   module.replace(start, module.find('\n', end) + 1 - start, text);
-}
-
-/// What a run said of itself, fit for a comment: a line's end in it would begin code.
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return text;
 }
 
 std::string summary(const KernelFacts& facts) {

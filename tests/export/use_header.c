@@ -21,6 +21,10 @@ int main(void) {
   printf("null %d\n", (int)code);
   code = attention_launch(&kernel, kQ, kK + 8, kV, kOut, kLse, kScratch, stream);
   printf("misaligned %d\n", (int)code);
+  if (attention_scratch_bytes() > 0) {
+    code = attention_launch(&kernel, kQ, kK, kV, kOut, kLse, kScratch + 16, stream);
+    printf("misaligned scratch %d\n", (int)code);
+  }
   printf("unloaded %d\n", (int)attention_unload(&kernel));
   return 0;
 }

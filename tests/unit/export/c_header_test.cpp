@@ -35,6 +35,12 @@ TEST_CASE("no placeholder is left, and nothing ends a comment early") {
   CHECK(contains(text, "found by: fatune sweep --out * /tmp/ *"));
 }
 
+TEST_CASE("a command of several lines stays one line of a comment") {
+  ExportedKernel kernel = exported("fa_mma", test::mission());
+  kernel.facts.command = "fatune sweep --out 'a\n#error b'";
+  CHECK(contains(c_header(kernel), " * found by: fatune sweep --out 'a #error b'\n"));
+}
+
 TEST_CASE("the bytes are those of the machine code") {
   CHECK(contains(c_header(exported("fa_mma", test::mission())), "\n    127,69,76,70,0,255,\n}};"));
 }
@@ -54,11 +60,17 @@ TEST_CASE("scratch and log-sum-exp are asked for only when the kernel needs them
   const std::string plain = c_header(exported("fa_mma", test::mission()));
   CHECK(contains(plain, "lse is not written: pass 0."));
   CHECK(contains(plain, "scratch is not needed: pass 0."));
+  CHECK_FALSE(contains(plain, "scratch == 0"));
   Problem problem = test::mission();
   problem.lse = true;
   const std::string naive = c_header(exported("naive", problem));
   CHECK(contains(naive, "lse takes the log-sum-exp of each row"));
   CHECK(contains(naive, "scratch is device memory of attention_scratch_bytes()"));
   CHECK(contains(naive, "return 33554432u;"));
+  CHECK(contains(naive, "scratch == 0 || scratch % 256 != 0"));
   CHECK(contains(naive, "CUfunction stages[3];"));
+  ExportedKernel empty = exported("naive", problem);
+  for (ScratchFacts& scratch : empty.facts.scratch) scratch.bytes = 0;
+  CHECK(contains(c_header(empty), "scratch is not needed: pass 0."));
+  CHECK_FALSE(contains(c_header(empty), "scratch == 0"));
 }
