@@ -3,6 +3,7 @@
 
 #include <array>
 #include <system_error>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -13,23 +14,24 @@
 namespace fatune {
 
 void LiveView::show(const SweepProgress& progress) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(progress_mutex_);
   progress_ = progress;
   progress_.best_history_us.clear();  // the page has every candidate
 }
 
 void LiveView::finish() {
-  const std::lock_guard lock(mutex_);
-  finished_ = true;
+  const std::lock_guard lock(journal_mutex_);
   size_ = 0;  // once more, with all that it can tell
+  const std::lock_guard progress_lock(progress_mutex_);
+  finished_ = true;
 }
 
 /// An unreadable journal, one that does not exist yet say, leaves what was known.
-void LiveView::read_journal() {
+void LiveView::read_journal(bool finished) {
   const auto now = std::chrono::steady_clock::now();
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(folder_ / "journal.jsonl", error);
-  const bool soon = !finished_ && now - read_at_ < kLeastPause;
+  const bool soon = !finished && now - read_at_ < kLeastPause;
   if (error || size == size_ || soon) return;
   auto run = load_page_run(folder_);
   if (!run) {
@@ -37,21 +39,25 @@ void LiveView::read_journal() {
     return;
   }
   const std::array runs = {std::move(*run)};
-  Json page = page_json(runs, finished_ ? Depth::kFull : Depth::kQuick);
+  Json page = page_json(runs, finished ? Depth::kFull : Depth::kQuick);
   runs_ = dump(page["runs"]);
   size_ = size;
   read_at_ = std::chrono::steady_clock::now();
 }
 
 LiveView::State LiveView::state() {
-  const std::lock_guard lock(mutex_);
-  read_journal();
-  Json live = live_json(progress_);
-  live["finished"] = finished_;
+  const std::lock_guard lock(journal_mutex_);
+  const auto [progress, finished] = [this] {
+    const std::lock_guard progress_lock(progress_mutex_);
+    return std::pair(progress_, finished_);
+  }();
+  read_journal(finished);
+  Json live = live_json(progress);
+  live["finished"] = finished;
   State state;
   state.json = R"({"schema":"fatune.page/1","live":)" + dump(live) + R"(,"runs":)" + runs_ + "}";
   state.tag = "\"" + sha256_hex(state.json).substr(0, 16) + "\"";
-  state.final = finished_;
+  state.final = finished;
   return state;
 }
 

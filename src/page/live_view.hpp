@@ -11,8 +11,8 @@
 
 namespace fatune {
 
-/// Safe to use from several threads. The journal is read again when it has grown, and at most once
-/// in kLeastPause, so that its size bounds what watching costs.
+/// Safe to use from several threads; show() never waits for the journal. That is read again when it
+/// has grown, and at most once in kLeastPause, so that its size bounds what watching costs.
 class LiveView {
  public:
   static constexpr std::chrono::milliseconds kLeastPause{800};  ///< chosen: pages ask once a second
@@ -29,13 +29,14 @@ class LiveView {
   State state();
 
  private:
-  void read_journal();
+  void read_journal(bool finished);
 
   std::filesystem::path folder_;
-  std::mutex mutex_;
+  std::mutex progress_mutex_;  ///< of the next two; taken last
   SweepProgress progress_;
   bool finished_ = false;
-  std::uintmax_t size_ = 0;  ///< of the journal, when it was read
+  std::mutex journal_mutex_;  ///< of the others
+  std::uintmax_t size_ = 0;   ///< of the journal, when it was read
   std::chrono::steady_clock::time_point read_at_{};
   std::string runs_ = "[]";  ///< JSON
 };
