@@ -66,6 +66,7 @@ function pairOf(kernel) {
 
 function heatCells(problem, run, kernel, across, down) {
   const a = kernel.parameters.findIndex((p) => p.name === across), d = kernel.parameters.findIndex((p) => p.name === down);
+  if (a < 0 || d < 0) return {cells: [], columns: [], rows: []};
   const cells = new Map();
   for (const c of candidatesOf(problem, objectiveOf(run))) {
     if (c.kernel !== kernel.name || c.config[a] < 0 || c.config[d] < 0) continue;

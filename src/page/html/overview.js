@@ -3,24 +3,24 @@
 /// Every problem of every run that has a final phase or candidates.
 const allEntries = () => data.runs.flatMap((run, r) => run.problems.map((problem, p) => ({run, problem, r, p, key: `${r}/${p}`})));
 
-function entryRow(entry, several) {
+function entryRow(entry, several, mixed) {
   const objective = objectiveOf(entry.run), best = bestOf(entry.problem), rival = baselinesOf(entry.problem, objective)[0];
   const ratio = best && rival ? best.ratio : null;
   return el('tr', {class: 'link', onclick: () => show(entry.key)},
     several ? el('td', {}, entry.run.name) : null,
     el('td', {}, el('a', {href: '#' + entry.key}, problemName(entry.problem))), el('td', {}, entry.problem.name ? entry.problem.shape : ''),
-    el('td', {}, best ? best.kernel : 'none'), el('td', {class: 'n'}, best ? us(best[objective].us) : ''),
+    el('td', {}, best ? best.kernel : 'none'), el('td', {class: 'n'}, best ? us(best[objective].us) + (mixed ? ` ${objective}` : '') : ''),
     el('td', {}, rival ? implName(rival.impl) : ''), el('td', {class: 'n'}, rival ? us(rival[objective].us) : ''),
     el('td', {class: 'n'}, ratio ? times(ratio.value) : ''), el('td', {class: 'n'}, ratio ? `${times(ratio.low)} – ${times(ratio.high)}` : ''),
     el('td', {}, best && best.verdict ? best.verdict : ''));
 }
 
 function overviewTable(entries) {
-  const several = data.runs.length > 1, objective = objectiveOf(entries[0].run);
-  const head = [several ? ['run'] : null, ['problem'], ['shape'], ['kernel'], [`best µs ${objective}`, 'n'], ['best of the others'], ['µs', 'n'], ['ratio', 'n'], ['95 %', 'n'], ['verdict']];
+  const several = data.runs.length > 1, objectives = [...new Set(entries.map((entry) => objectiveOf(entry.run)))], mixed = objectives.length > 1;
+  const head = [several ? ['run'] : null, ['problem'], ['shape'], ['kernel'], [mixed ? 'best µs' : `best µs ${objectives[0]}`, 'n'], ['best of the others'], ['µs', 'n'], ['ratio', 'n'], ['95 %', 'n'], ['verdict']];
   return el('div', {class: 'scroll'}, el('table', {},
     el('thead', {}, el('tr', {}, ...head.filter(Boolean).map(([title, css]) => el('th', {class: css ?? null}, title)))),
-    el('tbody', {}, ...entries.map((entry) => entryRow(entry, several)))));
+    el('tbody', {}, ...entries.map((entry) => entryRow(entry, several, mixed)))));
 }
 
 function drawRatios(rows, plot, width) {
