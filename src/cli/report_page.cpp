@@ -51,6 +51,14 @@ std::string title_of(const std::vector<PageRun>& runs) {
   return "fatune: " + join(names, ", ");
 }
 
+/// Runs of two folders may share their name, and a picture must not replace another.
+std::string distinct(const std::string& name, std::set<std::string>& taken) {
+  std::string free = name;
+  for (int number = 2; !taken.insert(free).second; ++number)
+    free = name + "-" + std::to_string(number);
+  return free;
+}
+
 }  // namespace
 
 Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& paths,
@@ -73,7 +81,8 @@ std::string report_page(const std::vector<PageRun>& runs) {
 
 Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path& folder) {
   FATUNE_TRY_STATUS(make_directories(folder));
-  std::size_t problems = 0, written = 0;
+  std::size_t problems = 0;
+  std::set<std::string> written;
   for (const PageRun& run : runs) problems += run.problems.size();
   for (const PageRun& run : runs) {
     for (const PageProblem& problem : run.problems) {
@@ -83,12 +92,12 @@ Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path
         name += (named.name.empty() ? slug(named.problem) : named.name) + "-";
       }
       for (const Plot& plot : plots(problem, run.header)) {
-        FATUNE_TRY_STATUS(replace_file(folder / (name + plot.name + ".svg"), plot.svg));
-        ++written;
+        const std::string file = distinct(name + plot.name, written) + ".svg";
+        FATUNE_TRY_STATUS(replace_file(folder / file, plot.svg));
       }
     }
   }
-  log::info("wrote " + std::to_string(written) + " pictures into " + folder.string());
+  log::info("wrote " + std::to_string(written.size()) + " pictures into " + folder.string());
   return {};
 }
 
