@@ -36,6 +36,7 @@ Result<std::vector<ChosenCandidate>> from_file(const ChoiceArgs& args,
     }
     return chosen;
   }
+  FATUNE_TRY_STATUS(refuse_companions(args.problem, args.config));
   for (const ChosenConfig& entry : saved) {
     if (!entry.problem) return usage_error(args.config + ": a config of it names no problem");
     const NamedProblem named{entry.name, *entry.problem};

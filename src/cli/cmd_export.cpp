@@ -49,6 +49,7 @@ Result<std::vector<Chosen>> choose(const SavedBest& saved, const ProblemArgs& ar
   std::vector<Chosen> chosen;
   const bool own = args.shapes.empty() && args.suite.empty();
   if (own && saved.winners.front().choice.problem) {
+    FATUNE_TRY_STATUS(refuse_companions(args, saved.file));
     for (const SavedWinner& winner : saved.winners) {
       if (!winner.choice.problem)
         return usage_error(saved.file + ": a config of it names no problem");

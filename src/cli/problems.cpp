@@ -132,6 +132,18 @@ bool names_problem(const ProblemArgs& args) {
   return !args.shapes.empty() || !args.sizes.empty() || !args.suite.empty();
 }
 
+Status refuse_companions(const ProblemArgs& args, const std::string& source) {
+  std::string flag;
+  if (args.dtype != ProblemArgs{}.dtype) flag = "--dtype";
+  if (args.causal) flag = "--causal";
+  if (args.lse) flag = "--lse";
+  if (!args.kv_heads.empty()) flag = "--kv-heads";
+  if (!args.seq_kv.empty()) flag = "--seq-kv";
+  if (flag.empty()) return {};
+  return usage_error(flag + " goes with a problem given by --shape or --size, but " + source +
+                     " describes its problems whole");
+}
+
 Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
                                                    const OperationRef& operation) {
   if (operation) return resolve_sizes(args, *operation);
@@ -147,6 +159,7 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
   if (!args.shapes.empty() && !args.suite.empty())
     return usage_error("--shape and --suite exclude each other");
   if (!args.suite.empty()) {
+    FATUNE_TRY_STATUS(refuse_companions(args, "--suite " + args.suite));
     FATUNE_TRY(Suite suite, load_suite(args.suite));
     return std::move(suite.problems);
   }

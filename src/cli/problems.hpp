@@ -17,6 +17,9 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
                                                    const OperationRef& operation = nullptr);
 /// Whether a problem is given at all.
 bool names_problem(const ProblemArgs& args);
+/// A usage error for --causal and the like, which say what --shape or --size leaves open, where
+/// `source`, "--suite mission" say, gives whole problems.
+Status refuse_companions(const ProblemArgs& args, const std::string& source);
 /// "mission 4,8,512,64 f16", or without a name "4,8,512,64 f16".
 std::string label(const NamedProblem& named);
 /// The options again, as a shell would read them: " --suite mission".
