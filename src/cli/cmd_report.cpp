@@ -65,6 +65,10 @@ Status check_format(const ReportArgs& args, const std::string& format) {
                        std::to_string(args.runs.size()) +
                        " are named: name one, or compare them with --out FILE.html");
   }
+  if (args.format.empty() && std::filesystem::path(args.out).extension() == ".svg")
+    return usage_error("--out " + args.out +
+                       ": several pictures are drawn, not one file; say --format svg and name a "
+                       "folder with --out");
   if (format == "svg" && args.out.empty())
     return usage_error("--format svg draws several pictures: name a folder with --out");
   return {};
