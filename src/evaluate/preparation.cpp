@@ -47,13 +47,6 @@ Status check_room(const Problem& problem, double needed, const DeviceLimits& lim
                      "; choose a smaller " + (problem.own ? "--size" : "--shape"));
 }
 
-/// The inputs of each case, the outputs, and the reference's in fp32, as of two bytes an element.
-Status check_own_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases) {
-  const double inputs = static_cast<double>(problem.own->bytes_read);
-  const double outputs = static_cast<double>(problem.own->bytes_written);
-  return check_room(problem, static_cast<double>(cases) * inputs + 3 * outputs, limits);
-}
-
 }  // namespace
 
 Result<Compiled> wait_for(CompileService& service, Ticket ticket) {
@@ -62,7 +55,6 @@ Result<Compiled> wait_for(CompileService& service, Ticket ticket) {
 }
 
 Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases) {
-  if (problem.own) return check_own_memory(problem, limits, cases);
   const double inputs =
       static_cast<double>(query_bytes(problem).value + 2 * key_bytes(problem).value);
   const double lse = static_cast<double>(lse_bytes(problem).value);
@@ -71,6 +63,18 @@ Status check_memory(const Problem& problem, const DeviceLimits& limits, std::siz
   const double scores =
       4.0 * static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv);
   const double needed = static_cast<double>(cases) * inputs + output + reference + scores;
+  return check_room(problem, needed, limits);
+}
+
+Status check_memory(const Problem& problem, const OwnPlan& own, const DeviceLimits& limits,
+                    std::size_t cases) {
+  double needed = 0;
+  for (const TensorPlan& tensor : own.tensors) {
+    const auto bytes = static_cast<double>(tensor.bytes());
+    // An output is there once more as the reference wrote it, in fp32.
+    needed += tensor.output ? bytes + 4.0 * static_cast<double>(tensor.elements())
+                            : static_cast<double>(cases) * bytes;
+  }
   return check_room(problem, needed, limits);
 }
 
@@ -97,7 +101,6 @@ std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed,
 
 Result<PendingProblem> request_problem(CompileService& service, const PreparationSetting& setting,
                                        const Problem& problem, std::vector<InputCase> cases) {
-  FATUNE_TRY_STATUS(check_memory(problem, setting.limits, cases.size()));
   const Manifest& manifest = setting.reference->manifest;
   FATUNE_TRY(const std::string unsupported, unsupported_reason(manifest, problem, setting.limits));
   if (!unsupported.empty()) {
@@ -111,6 +114,8 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
   if (manifest.operation) {
     FATUNE_TRY(pending.own, own_plan(*manifest.operation, problem));
   }
+  FATUNE_TRY_STATUS(pending.own ? check_memory(problem, *pending.own, setting.limits, cases.size())
+                                : check_memory(problem, setting.limits, cases.size()));
   pending.cases = std::move(cases);
   FATUNE_TRY(pending.plan, launch_plan(slice, setting.limits));
   FATUNE_TRY(const CompileRequest checks, checks_request(setting.limits));

@@ -41,6 +41,9 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
 /// Tensors, for `cases` sets of inputs, and the reference must fit the memory; said before anything
 /// is allocated.
 Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases);
+/// The same of an operation of one's own: its tensors count, whatever the least work is said to be.
+Status check_memory(const Problem& problem, const OwnPlan& own, const DeviceLimits& limits,
+                    std::size_t cases);
 
 /// Two seeds of N(0,1) in the search; every distribution for finalists, unless the problem is large
 /// (is_large), when one group of its heads is an edge problem for them. Of an operation of one's
