@@ -36,7 +36,8 @@ Bytes lse_bytes(const Problem& problem) {
 
 Bytes least_bytes(const Problem& problem) {
   if (problem.own) {
-    return Bytes(static_cast<std::uint64_t>(problem.own->bytes_read + problem.own->bytes_written));
+    return Bytes(static_cast<std::uint64_t>(problem.own->bytes_read) +
+                 static_cast<std::uint64_t>(problem.own->bytes_written));
   }
   return query_bytes(problem) * 2 + key_bytes(problem) * 2 + lse_bytes(problem);
 }
