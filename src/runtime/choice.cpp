@@ -1,6 +1,7 @@
 // choice.cpp - ranks the kernels that compute the same, and says why there is none.
 #include "runtime/choice.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -21,17 +22,33 @@ double measured_us(const KernelFacts& facts) {
   return facts.measured ? facts.measured->hot_us : std::numeric_limits<double>::infinity();
 }
 
+/// Of the stage that takes most, a block. Bytes.
+std::int64_t shared_bytes(const KernelFacts& facts) {
+  std::int64_t most = 0;
+  for (const StageFacts& stage : facts.stages)
+    most = std::max(most, stage.shared_bytes + stage.static_shared_bytes);
+  return most;
+}
+
 /// The kernel of the wisdom that came nearest to being chosen, and what was in its way.
 struct NearMiss {
   const KernelFacts* launches = nullptr;
   const KernelFacts* scale = nullptr;
   const KernelFacts* unverified = nullptr;
+  const KernelFacts* shared = nullptr;
   const KernelFacts* device = nullptr;
 };
 
 Failure no_kernel(const Wish& wish, const DeviceFacts& device, const NearMiss& miss,
                   std::size_t count) {
   const std::string problem = describe(wish.problem);
+  if (miss.shared != nullptr) {
+    return {
+        FATUNE_RT_OTHER_DEVICE,
+        fmt::format("the kernel for {} takes {} bytes of shared memory a block, and {} has {}: "
+                    "run `fatune sweep` there and export its result to this folder",
+                    problem, shared_bytes(*miss.shared), device.name, device.most_shared_bytes)};
+  }
   if (miss.device != nullptr) {
     return {FATUNE_RT_OTHER_DEVICE,
             fmt::format("the kernel for {} is for {} and cannot run on {} (compute capability "
@@ -100,6 +117,8 @@ Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
       miss.unverified = &facts;
     } else if (!runs_on(facts, device.major, device.minor)) {
       miss.device = &facts;
+    } else if (shared_bytes(facts) > device.most_shared_bytes) {
+      miss.shared = &facts;
     } else if (!best || rank(choice) < rank(*best)) {
       best = choice;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@ namespace fatune::rt {
 struct DeviceFacts {
   std::string name;
   int major = 0, minor = 0;  ///< compute capability
+  /// Of shared memory, that a block may ask for: devices of one generation differ.
+  int most_shared_bytes = std::numeric_limits<int>::max();
 };
 
 /// What is asked for.
@@ -30,7 +33,8 @@ struct Choice {
 };
 
 /// The fewest launches win, then the exact problem, then the fastest as measured. Without one:
-/// OTHER_DEVICE when only the device's generation is in the way, else NO_KERNEL, with the reason.
+/// OTHER_DEVICE when only the device's generation or its shared memory is in the way, else
+/// NO_KERNEL, with the reason.
 Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
                        const DeviceFacts& device);
 

@@ -63,7 +63,7 @@ typedef enum fatune_rt_status {
   FATUNE_RT_OK = 0,
   FATUNE_RT_BAD_ARGUMENT = 1,  /* the message names the argument or field */
   FATUNE_RT_NO_KERNEL = 2,     /* the folder has none that may serve the problem */
-  FATUNE_RT_OTHER_DEVICE = 3,  /* it has one, but for another generation of devices */
+  FATUNE_RT_OTHER_DEVICE = 3,  /* it has one, but for other devices: the message says why */
   FATUNE_RT_BAD_FILE = 4,      /* a file is missing, cannot be read or is not what it should be */
   FATUNE_RT_TAMPERED = 5,      /* a file is not what was exported: its hash differs */
   FATUNE_RT_NO_DRIVER = 6,     /* no NVIDIA driver, one that is too old, or no device */

@@ -106,10 +106,12 @@ Outcome<DeviceFacts> fatune_rt::device_facts(CUdevice device) const {
   facts.name = name.data();
   const auto ask = [&](int& value, CUdevice_attribute attribute) {
     return check(driver_, driver_.device_attribute(&value, attribute, device),
-                 "cannot ask the device for its compute capability");
+                 "cannot ask the device for its compute capability and shared memory");
   };
   FATUNE_TRY_STATUS(ask(facts.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
   FATUNE_TRY_STATUS(ask(facts.minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+  FATUNE_TRY_STATUS(
+      ask(facts.most_shared_bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
   return facts;
 }
 

@@ -56,6 +56,26 @@ TEST_CASE("a kernel that was not measured comes after those that were") {
   CHECK((*rt::choose(kernels, wish("4,8,512,64"), kH200)).kernel == 1);
 }
 
+TEST_CASE("a kernel that takes more shared memory than the device has is left alone") {
+  std::vector<rt::StoredKernel> kernels = {kernel("4,8,512,64", 5), kernel("32,1,512,64", 9)};
+  kernels[0].facts.arch = kernels[1].facts.arch = "sm_80";
+  for (rt::StoredKernel& each : kernels) {
+    each.facts.compute_major = 8;
+    each.facts.exact_compute = false;
+  }
+  kernels[0].facts.stages[0].shared_bytes = 100 << 10;
+  kernels[0].facts.stages[0].static_shared_bytes = 1;
+  rt::DeviceFacts device{"NVIDIA A10", 8, 6, 100 << 10};
+  CHECK((*rt::choose(kernels, wish("4,8,512,64"), device)).kernel == 1);
+  kernels.pop_back();
+  const rt::Failure failure = refused(kernels, wish("4,8,512,64"), device);
+  CHECK(failure.status == FATUNE_RT_OTHER_DEVICE);
+  CHECK_THAT(failure.message, ContainsSubstring("takes 102401 bytes of shared memory a block, and "
+                                                "NVIDIA A10 has 102400"));
+  ++device.most_shared_bytes;
+  CHECK(rt::choose(kernels, wish("4,8,512,64"), device));
+}
+
 TEST_CASE("a kernel for another generation of devices is refused, with both named") {
   const std::vector<rt::StoredKernel> kernels = {kernel("4,8,512,64")};
   const rt::Failure failure =

@@ -43,8 +43,9 @@ CUresult device_name(char* name, int length, CUdevice) {
   return note("cuDeviceGetName");
 }
 CUresult device_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
-  const bool major = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
-  *value = major ? current->major : current->minor;
+  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? current->major
+           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? current->minor
+                                                                       : 227 << 10;  // shared
   return note("cuDeviceGetAttribute");
 }
 CUresult capture_mode(CUstreamCaptureMode* mode) {
