@@ -23,7 +23,8 @@ std::string_view directive(std::string_view line) {
 
 bool is_pragma_once(std::string_view line) {
   if (directive(line) != "pragma") return false;
-  return trim(line).ends_with("once");
+  line = line.substr(line.find("pragma") + std::string_view("pragma").size());
+  return trim(line.substr(0, line.find('/'))) == "once";  // a comment may stand behind it
 }
 
 /// "common/prelude.cuh" gives "FATUNE_COMMON_PRELUDE_CUH".

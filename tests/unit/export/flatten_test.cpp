@@ -42,6 +42,10 @@ TEST_CASE("a header with #pragma once stands once, another as often as it is inc
   const auto once = flatten(kernel_of(twice, {{"a.cuh", "#pragma once\nint a;\n"}}), {});
   REQUIRE(once);
   CHECK(count(*once, "int a;") == 1);
+  const auto told = flatten(kernel_of(twice, {{"a.cuh", "# pragma once // a's\nint a;\n"}}), {});
+  REQUIRE(told);
+  CHECK(count(*told, "int a;") == 1);
+  CHECK(count(*told, "pragma") == 0);
   const auto again = flatten(kernel_of(twice, {{"a.cuh", "X(a)\n"}}), {});
   REQUIRE(again);
   CHECK(count(*again, "X(a)") == 2);
