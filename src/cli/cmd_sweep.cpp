@@ -64,7 +64,10 @@ Result<RunPlan> resumed_plan(const SweepArgs& args) {
 }
 
 Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& catalog) {
-  if (!args.resume.empty() && !names_problem(args.problem)) return resumed_plan(args);
+  if (!args.resume.empty() && !names_problem(args.problem)) {
+    FATUNE_TRY_STATUS(refuse_companions(args.problem, "--resume " + args.resume));
+    return resumed_plan(args);
+  }
   FATUNE_TRY(const auto kernels, choose_kernels(catalog, args.kernels));
   FATUNE_TRY(const OperationRef operation, operation_of(kernels));
   FATUNE_TRY(const auto problems, resolve_problems(args.problem, operation));
