@@ -57,17 +57,34 @@ std::filesystem::path default_folder(const std::string& problem) {
   return std::filesystem::path("runs") / (std::string(text, length) + "-" + problem);
 }
 
-/// A resumed run's plan is the journal's; flags that say otherwise are refused by run_sweep.
-Result<RunPlan> resumed_plan(const SweepArgs& args) {
+/// A resumed run's plan is the journal's. What is typed beside --resume takes its place there:
+/// where it says otherwise, run_sweep refuses it.
+Result<RunPlan> resumed_plan(const SweepArgs& args, const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY_STATUS(refuse_companions(args.problem, "--resume " + args.resume));
   FATUNE_TRY(Journal journal, load_journal(std::filesystem::path(args.resume) / "journal.jsonl"));
-  return std::move(journal.header.plan);
+  RunPlan plan = std::move(journal.header.plan);
+  FATUNE_TRY(const auto kernels,
+             choose_kernels(catalog, args.kernels.empty() ? plan.kernels : args.kernels));
+  FATUNE_TRY(RunPlan typed, resolve_plan(args, plan.problems, kernels));
+  const SweepArgs usual;
+  plan.kernels = typed.kernels;
+  if (args.strategy != usual.strategy) plan.strategy = typed.strategy;
+  if (args.one_lever) plan.one_lever = true;
+  if (args.objective != usual.objective) plan.objective = typed.objective;
+  if (args.seed != usual.seed) plan.seed = typed.seed;
+  if (!args.budget.empty()) {
+    plan.budget_evaluations = typed.budget_evaluations;
+    plan.budget_seconds = typed.budget_seconds;
+  }
+  if (args.one_config || !args.portfolio.empty()) plan.configs = typed.configs;
+  if (args.skip_correctness) plan.skip_correctness = true;
+  if (args.record_cold) plan.record_cold = true;
+  if (args.baselines != usual.baselines) plan.baselines = typed.baselines;
+  return plan;
 }
 
 Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& catalog) {
-  if (!args.resume.empty() && !names_problem(args.problem)) {
-    FATUNE_TRY_STATUS(refuse_companions(args.problem, "--resume " + args.resume));
-    return resumed_plan(args);
-  }
+  if (!args.resume.empty() && !names_problem(args.problem)) return resumed_plan(args, catalog);
   FATUNE_TRY(const auto kernels, choose_kernels(catalog, args.kernels));
   FATUNE_TRY(const OperationRef operation, operation_of(kernels));
   FATUNE_TRY(const auto problems, resolve_problems(args.problem, operation));

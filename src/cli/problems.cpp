@@ -133,14 +133,14 @@ bool names_problem(const ProblemArgs& args) {
 }
 
 Status refuse_companions(const ProblemArgs& args, const std::string& source) {
-  std::string flag;
-  if (args.dtype != ProblemArgs{}.dtype) flag = "--dtype";
-  if (args.causal) flag = "--causal";
-  if (args.lse) flag = "--lse";
-  if (!args.kv_heads.empty()) flag = "--kv-heads";
-  if (!args.seq_kv.empty()) flag = "--seq-kv";
-  if (flag.empty()) return {};
-  return usage_error(flag + " goes with a problem given by --shape or --size, but " + source +
+  std::vector<std::string> flags;
+  if (args.dtype != ProblemArgs().dtype) flags.emplace_back("--dtype");
+  if (args.causal) flags.emplace_back("--causal");
+  if (args.lse) flags.emplace_back("--lse");
+  if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");
+  if (!args.seq_kv.empty()) flags.emplace_back("--seq-kv");
+  if (flags.empty()) return {};
+  return usage_error(join(flags, ", ") + ": only with a problem given by --shape or --size; " + source +
                      " describes its problems whole");
 }
 
