@@ -81,6 +81,14 @@ std::string gzip(std::string_view bytes) {
   return out;
 }
 
+/// A name in the same folder that no other process and no other call takes.
+fs::path name_beside(const fs::path& path) {
+  static std::atomic<unsigned> counter = 0;
+  fs::path beside = path;
+  beside += fmt::format(".{}-{}.tmp", ::getpid(), counter++);
+  return beside;
+}
+
 /// Writes a new file; on failure it may be there in part.
 Status write_new(const fs::path& path, const fs::path& named, std::string_view content) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -130,15 +138,22 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& where) {
 }
 
 Status replace_file(const fs::path& path, std::string_view content) {
-  static std::atomic<unsigned> counter = 0;
-  fs::path beside = path;
-  beside += fmt::format(".{}-{}.tmp", ::getpid(), counter++);
+  const fs::path beside = name_beside(path);
   const bool packed = path.extension() == ".gz";
   Status written = write_new(beside, path, packed ? gzip(content) : std::string(content));
   if (written && ::rename(beside.c_str(), path.c_str()) != 0) {
     written = system_failure(path, "replace", errno);
   }
   if (!written) ::unlink(beside.c_str());
+  return written;
+}
+
+Status check_replaceable(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return system_failure(path, "replace", EISDIR);
+  const fs::path beside = name_beside(path);
+  Status written = write_new(beside, path, "");
+  ::unlink(beside.c_str());
   return written;
 }
 

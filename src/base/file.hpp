@@ -18,6 +18,8 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& where);
 /// Writes beside and renames, so a reader sees the old or the new content, never half. `.gz` is
 /// compressed.
 Status replace_file(const std::filesystem::path& path, std::string_view content);
+/// Whether replace_file could write there: to be asked before work whose result it would lose.
+Status check_replaceable(const std::filesystem::path& path);
 Status make_directories(const std::filesystem::path& path);
 
 /// A file opened for appending, flushed to the kernel after every line.

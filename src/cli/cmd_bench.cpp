@@ -143,6 +143,7 @@ Status write_files(const BenchArgs& args, const BenchResult& result) {
 Result<int> bench(const BenchArgs& args, const Settings& settings) {
   FATUNE_TRY(FinalPlan plan, resolve_rounds(args.rounds));
   plan.edge_problems = false;
+  FATUNE_TRY_STATUS(check_files({args.out, args.suite_out}));
   FATUNE_TRY(const Session session, open(args, settings));
   FATUNE_TRY(const auto questions, questions_of(args, session, settings));
   if (session.chosen.size() == 1)

@@ -76,6 +76,7 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
   FATUNE_TRY(GateRules rules, rules_of(args));
   FATUNE_TRY(const FinalPlan plan, resolve_rounds(args.rounds));
   rules.seed = plan.seed;
+  FATUNE_TRY_STATUS(check_files({args.out}));
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const auto candidates, gate_candidates(args.sides, catalog, settings));
   const KernelRef& kernel = candidates.front().contestant.candidate.kernel;

@@ -109,6 +109,7 @@ Result<std::vector<NamedRecording>> read_all(const ReplayArgs& args) {
 
 Result<int> replay_files(const ReplayArgs& args) {
   FATUNE_TRY(ReplayOptions options, options_of(args));
+  FATUNE_TRY_STATUS(check_files({args.plot}));
   FATUNE_TRY(const std::vector<NamedRecording> recordings, read_all(args));
   std::vector<Replay> replays;
   for (const NamedRecording& each : recordings) {

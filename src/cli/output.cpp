@@ -1,9 +1,11 @@
-// output.cpp - writes results to stdout and nothing else.
+// output.cpp - writes results to stdout; tries whether files can be written.
 #include "cli/output.hpp"
 
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
+
+#include "base/file.hpp"
 
 namespace fatune::cli {
 
@@ -14,5 +16,12 @@ void print(std::string_view text) {
 }
 
 void print_json(const Json& value) { print(dump_pretty(value)); }
+
+Status check_files(std::initializer_list<std::string> files) {
+  for (const std::string& file : files) {
+    if (!file.empty()) FATUNE_TRY_STATUS(check_replaceable(file));
+  }
+  return {};
+}
 
 }  // namespace fatune::cli

@@ -26,6 +26,20 @@ std::size_t count_files(const std::filesystem::path& folder) {
 
 }  // namespace
 
+TEST_CASE("whether a file can be written is known before, and leaves nothing behind") {
+  const test::TemporaryFolder folder;
+  REQUIRE(replace_file(folder / "old", "kept"));
+  CHECK(check_replaceable(folder / "old"));
+  CHECK(check_replaceable(folder / "new"));
+  CHECK(*read_file(folder / "old") == "kept");
+  CHECK(count_files(folder.path()) == 1);
+  const auto missing = folder / "none" / "file";
+  CHECK(check_replaceable(missing).error().message ==
+        missing.string() + ": cannot write: No such file or directory");
+  CHECK(check_replaceable(folder.path()).error().message.find("cannot replace") !=
+        std::string::npos);
+}
+
 TEST_CASE("replace_file then read_file gives the same bytes") {
   const test::TemporaryFolder folder;
   std::string bytes;
