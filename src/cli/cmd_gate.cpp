@@ -36,9 +36,10 @@ Result<GateRules> rules_of(const GateArgs& args) {
   GateRules rules;
   const auto threshold = parse_number(args.threshold);
   if (!threshold || !(*threshold > 0) || *threshold > 10) {
-    return usage_error("--threshold: '" + args.threshold +
-                       "' is not a ratio above 0; 0.95 asks for 5 % less time, 1.05 forbids 5 % "
-                       "more");
+    return usage_error(
+        "--threshold: '" + args.threshold +
+        "' is not a ratio above 0, at most 10; 0.95 asks for 5 % less time, 1.05 forbids 5 % "
+        "more");
   }
   rules.threshold = *threshold;
   FATUNE_TRY(const Objective objective, parse_objective(args.objective));

@@ -79,7 +79,7 @@ Result<std::size_t> parse_jobs(const std::string& text) {
 Result<std::uint64_t> parse_seed(const std::string& text) {
   const auto number = parse_integer(text);
   if (!number || *number < 0)
-    return usage_error("--seed: '" + text + "' is not a whole number of at least 0");
+    return usage_error("--seed: '" + text + "' is not a whole number from 0 to 2^63 - 1");
   return static_cast<std::uint64_t>(*number);
 }
 
