@@ -1,6 +1,7 @@
 // journal.cpp - appends records as lines and reads them back, whatever was cut off.
 #include "journal/journal.hpp"
 
+#include <algorithm>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
@@ -42,6 +43,18 @@ Result<JournalHeader> parse_header(std::string_view line, const std::string& whe
   return header;
 }
 
+/// Of a text whose first line has no end: a journal's header that was cut, or another file.
+Error headless(std::string_view line, const std::string& where) {
+  const std::string begin = R"({"schema":")" + std::string(kFamily);
+  const std::size_t shared = std::min(line.size(), begin.size());
+  if (line.substr(0, shared) != begin.substr(0, shared)) {
+    return file_error(where + ": is not a fatune journal, whose first line begins with " + begin);
+  }
+  return file_error(where +
+                    ": the header is cut off, so nothing was measured yet; remove the file and "
+                    "start again");
+}
+
 Result<Record> parse_record(std::string_view line, const std::string& where) {
   FATUNE_TRY(const Json object, parse_json(line, where));
   return record_from_json(object, where);
@@ -55,11 +68,7 @@ Result<Parsed> parse(std::string_view text, const std::string& where) {
     if (end == std::string_view::npos && number > 0) break;
     const std::string_view line = text.substr(begin, end - begin);
     const std::string line_where = where + ": line " + std::to_string(++number);
-    if (end == std::string_view::npos) {
-      return file_error(line_where +
-                        ": the header is cut off, so nothing was measured yet; remove "
-                        "the file and start again");
-    }
+    if (end == std::string_view::npos) return headless(line, line_where);
     if (number == 1) {
       FATUNE_TRY(parsed.journal.header, parse_header(line, line_where));
     } else {

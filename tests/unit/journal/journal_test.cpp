@@ -77,6 +77,9 @@ TEST_CASE("what is no journal is said to be none") {
   CHECK(error_of("hello\n").starts_with("j: line 1"));
   CHECK(error_of("[1]\n").starts_with("j: line 1"));
   CHECK(error_of("{\"schema\":\"fatune.jour").find("header is cut off") != std::string::npos);
+  CHECK(error_of("{\"cache\":{}}") ==
+        "j: line 1: is not a fatune journal, whose first line begins with "
+        "{\"schema\":\"fatune.journal/");
 }
 
 TEST_CASE("a compressed journal reads like a plain one") {
