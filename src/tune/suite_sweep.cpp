@@ -105,6 +105,7 @@ class SuiteSweep {
     enter(fastest_of(results_[first], run_.objective, kEntrants));
     enter_defaults();
     fill_costs(first);
+    turn_down_losers(first);  // default configs: the others are fast there
     for (std::size_t i = 1; i < order_.size() && !run_.interrupted; ++i) {
       FATUNE_TRY_STATUS(race(order_[i]));
       turn_down_losers(order_[i]);

@@ -101,6 +101,25 @@ TEST_CASE("a config that fails on one problem cannot be the one for all") {
   CHECK(failed->turned_down == "not measured on large: no valid config there");
 }
 
+TEST_CASE("a default config without a time where the search is cannot be the one for all") {
+  SuiteFixture fixture;
+  fixture.options.plan.configs = 1;
+  fixture.kernels = {test::make_kernel({.axes = {{"TILE", "[1, 2, 3, 4, 5, 6, 7, 8]", "4"}},
+                                        .rules = {"TILE != 4 || SEQ_Q != 512"}})};
+  fixture.device.cost_on = [](const Config& config, const Problem&) {
+    return 10 + 0.01 * number(config, "TILE");
+  };
+  FakeEvaluator evaluator(fixture.device);
+  const SweepResult result = fixture.run_well(evaluator);
+  CHECK(SuiteFixture::first(result).config.at("TILE") == 1);
+  const auto& configs = result.choice->configs;
+  const auto usual = std::find_if(configs.begin(), configs.end(), [](const SuiteConfig& config) {
+    return config.config.at("TILE") == 4;
+  });
+  REQUIRE(usual != configs.end());
+  CHECK(usual->turned_down == "not measured on middle: no valid config there");
+}
+
 TEST_CASE("a config that is slower than the default on two problems is turned down") {
   SuiteFixture fixture;
   fixture.options.plan.configs = 1;
