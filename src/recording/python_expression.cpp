@@ -12,8 +12,8 @@
 namespace fatune {
 namespace {
 
-constexpr std::int64_t kLongestRange = 65'535;
-constexpr int kDeepest = 200;  // of nested parentheses; chosen
+constexpr std::uint64_t kLongestRange = 65'535;  // values
+constexpr int kDeepest = 200;                    // of nested parentheses; chosen
 
 bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -129,13 +129,19 @@ class Reader {
     return left;
   }
 
+  /// Python's % has the sign of the divisor, ours that of the dividend.
   Result<std::string> product() {
     FATUNE_TRY(std::string left, signed_atom());
     while (next() == "*" || next() == "/" || next() == "//" || next() == "%") {
       const std::string sign = tokens_[at_++];
       FATUNE_TRY(const std::string right, signed_atom());
-      left = sign == "//" ? fmt::format("floor_div({}, {})", left, right)
-                          : fmt::format("({} {} {})", left, sign, right);
+      if (sign == "//") {
+        left = fmt::format("floor_div({}, {})", left, right);
+      } else if (sign == "%") {
+        left = fmt::format("((({0} % {1}) + {1}) % {1})", left, right);
+      } else {
+        left = fmt::format("({} {} {})", left, sign, right);
+      }
     }
     return left;
   }
@@ -229,10 +235,15 @@ class Reader {
     const std::int64_t begin = bounds.size() > 1 ? bounds[0].number : 0;
     const std::int64_t end = bounds.size() > 1 ? bounds[1].number : bounds[0].number;
     const std::int64_t step = bounds.size() > 2 ? bounds[2].number : 1;
-    if (step <= 0 || (end > begin && (end - begin) / step > kLongestRange)) return wrong();
+    if (step <= 0) return wrong();
+    if (end <= begin) return std::vector<Value>();
+    // Unsigned: the widest range spans more than an int64_t.
+    const std::uint64_t span = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
+    const std::uint64_t steps = (span - 1) / static_cast<std::uint64_t>(step);
+    if (steps >= kLongestRange) return wrong();
     std::vector<Value> values;
-    for (std::int64_t number = begin; number < end; number += step)
-      values.push_back({Value::Kind::kNumber, number, {}});
+    for (std::uint64_t i = 0; i <= steps; ++i)
+      values.push_back({Value::Kind::kNumber, begin + static_cast<std::int64_t>(i) * step, {}});
     return values;
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,11 +43,20 @@ std::size_t default_position(const Fields& fields, const std::vector<Value>& val
   return at == values.end() ? 0 : static_cast<std::size_t>(at - values.begin());
 }
 
+/// Each value once, as Python's lists need not have them.
+void drop_repeats(std::vector<Value>& values) {
+  std::set<std::pair<Value::Kind, std::string>> seen;
+  std::erase_if(values, [&](const Value& value) {
+    return !seen.emplace(value.kind, describe(value)).second;
+  });
+}
+
 Result<Parameter> read_parameter(const Fields& fields) {
   Parameter parameter;
   FATUNE_TRY(parameter.name, fields.text("Name"));
   FATUNE_TRY(parameter.values, read_values(fields));
   if (parameter.values.empty()) return fields.error("Values", "is empty");
+  drop_repeats(parameter.values);
   const auto& values = parameter.values;
   parameter.ordinal = std::all_of(values.begin(), values.end(), [](const Value& value) {
     return value.kind == Value::Kind::kNumber ||

@@ -53,7 +53,7 @@ TEST_CASE("a T1 space has as many configs as were measured in it") {
 }
 
 TEST_CASE("Python's conditions become ours") {
-  CHECK(translated("a==0 or b % 32 != 0") == "((a == 0) || ((b % 32) != 0))");
+  CHECK(translated("a==0 or b % 32 != 0") == "((a == 0) || ((((b % 32) + 32) % 32) != 0))");
   CHECK(translated("32 <= a * b <= 1024") == "((32 <= (a * b)) && ((a * b) <= 1024))");
   CHECK(translated("not a == 1 and b") == "(!((a == 1)) && b)");
   CHECK(translated("a // 2 - -b / 3.5") == "(floor_div(a, 2) - ((-b) / 3.5))");
@@ -79,8 +79,13 @@ TEST_CASE("Python's lists become values") {
   CHECK(list_of("range(1, 8, 3)") == "1;4;7;");
   CHECK(list_of("list(range(3))") == "0;1;2;");
   CHECK(list_of("[]").empty());
-  for (const char* wrong : {"", "[1, 2", "[i for i in range(3)]", "range(1e9)", "range(3, 9, 0)",
-                            "[1] + [2]", "['a]", "range(99999999999)"}) {
+  CHECK(list_of("range(3, 1)").empty());
+  CHECK(list_of("range(1, 10, 9223372036854775807)") == "1;");
+  CHECK(list_of("range(-9223372036854775807, 9223372036854775807, 9223372036854775807)") ==
+        "-9223372036854775807;0;");
+  for (const char* wrong :
+       {"", "[1, 2", "[i for i in range(3)]", "range(1e9)", "range(3, 9, 0)", "[1] + [2]", "['a]",
+        "range(99999999999)", "range(65536)", "range(-9223372036854775807, 9223372036854775807)"}) {
     CAPTURE(wrong);
     CHECK(list_of(wrong).starts_with("t1: '"));
   }
@@ -100,6 +105,18 @@ TEST_CASE("a T1 file that does not map says where") {
   CHECK(error_of(a + "," + a, "").find("is 'A' a second time") != std::string::npos);
   CHECK(error_of(R"({"Name": "A", "Values": "[]"})", "").find("is empty") != std::string::npos);
   CHECK(error_of("", "").find("is missing or empty") != std::string::npos);
+}
+
+TEST_CASE("a remainder has the sign of its divisor, and a repeated value counts once") {
+  const auto odd = space_of(R"({"Name": "A", "Values": "[-3, -2, -1, 1, 2, 3, 3]"})",
+                            R"({"Expression": "A % 2 == 1"})");
+  REQUIRE(odd);
+  CHECK(odd->raw_size() == 6);
+  CHECK(odd->size() == 4);
+  const auto negative =
+      space_of(R"({"Name": "A", "Values": "[-3, 0, 3]"})", R"({"Expression": "A % -2 == -1"})");
+  REQUIRE(negative);
+  CHECK(negative->size() == 2);
 }
 
 TEST_CASE("a recording is restricted to a space of the same parameters") {
