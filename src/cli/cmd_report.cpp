@@ -154,11 +154,9 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
   FATUNE_TRY(const Journal journal, load_journal(file));
   FATUNE_TRY(const std::vector<JournalGroup> groups, choose_groups(args, journal, file.string()));
   if (is_interchange(format)) return write_interchange(args, format, groups, journal);
-  if (settings.json) {
-    print_json(report_json(groups, journal));
-    return kDone;
-  }
-  FATUNE_TRY_STATUS(write_or_print(args.out, report_text(groups, journal, format)));
+  const std::string text = settings.json ? dump_pretty(report_json(groups, journal))
+                                         : report_text(groups, journal, format);
+  FATUNE_TRY_STATUS(write_or_print(args.out, text));
   return kDone;
 }
 
