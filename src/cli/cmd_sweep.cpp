@@ -216,6 +216,8 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
     return usage_error("--arch goes with --compile-only; a GPU knows its own");
   if (args.serve && args.compile_only)
     return usage_error("--serve shows a search; --compile-only does none");
+  if (args.compile_only && ready.options.plan.budget_seconds)
+    return usage_error("--compile-only compiles a number of configs; --budget is a time here");
   if (args.compile_only) {
     return compile_only({args.arch.empty() ? "sm_90a" : args.arch, ready.jobs}, ready.options.plan,
                         ready.kernels, settings);
