@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -62,6 +63,11 @@ std::vector<std::string> default_strategies() {
   return names;
 }
 
+void drop_repeats(std::vector<std::string>& names) {
+  std::set<std::string> seen;
+  std::erase_if(names, [&](const std::string& name) { return !seen.insert(name).second; });
+}
+
 Result<ReplayOptions> options_of(const ReplayArgs& args) {
   ReplayOptions options;
   options.strategies = args.strategies.empty() ? default_strategies() : args.strategies;
@@ -78,6 +84,7 @@ Result<ReplayOptions> options_of(const ReplayArgs& args) {
                                    [&](const StrategyInfo& info) { return info.name == name; });
     if (!known) return make_strategy(name, Lattice(), {}).error();
   }
+  drop_repeats(options.strategies);  // they would count twice in the means
   return options;
 }
 
