@@ -2,6 +2,8 @@
 #include "recording/t1.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
 #include <utility>
@@ -57,6 +59,10 @@ Result<Parameter> read_parameter(const Fields& fields) {
   FATUNE_TRY(parameter.values, read_values(fields));
   if (parameter.values.empty()) return fields.error("Values", "is empty");
   drop_repeats(parameter.values);
+  if (parameter.values.size() > std::numeric_limits<std::uint16_t>::max()) {
+    return fields.error("Values", fmt::format("has {} values; at most 65535 can be searched",
+                                              parameter.values.size()));
+  }
   const auto& values = parameter.values;
   parameter.ordinal = std::all_of(values.begin(), values.end(), [](const Value& value) {
     return value.kind == Value::Kind::kNumber ||

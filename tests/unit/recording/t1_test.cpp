@@ -105,6 +105,9 @@ TEST_CASE("a T1 file that does not map says where") {
   CHECK(error_of(a + "," + a, "").find("is 'A' a second time") != std::string::npos);
   CHECK(error_of(R"({"Name": "A", "Values": "[]"})", "").find("is empty") != std::string::npos);
   CHECK(error_of("", "").find("is missing or empty") != std::string::npos);
+  std::string many = R"({"Name": "A", "Values": [0)";
+  for (int i = 1; i < 65536; ++i) many += "," + std::to_string(i);
+  CHECK(error_of(many + "]}", "").find("has 65536 values; at most 65535") != std::string::npos);
 }
 
 TEST_CASE("a remainder has the sign of its divisor, and a repeated value counts once") {
