@@ -140,8 +140,8 @@ Status refuse_companions(const ProblemArgs& args, const std::string& source) {
   if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");
   if (!args.seq_kv.empty()) flags.emplace_back("--seq-kv");
   if (flags.empty()) return {};
-  return usage_error(join(flags, ", ") + ": only with a problem given by --shape or --size; " + source +
-                     " describes its problems whole");
+  return usage_error(join(flags, ", ") + ": only with a problem given by --shape or --size; " +
+                     source + " describes its problems whole");
 }
 
 Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
