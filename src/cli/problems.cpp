@@ -44,15 +44,23 @@ Error not_for(const std::string& flag, const Operation& operation) {
                      example_sizes(operation));
 }
 
+/// What was typed of what --shape leaves open and only attention has.
+std::vector<std::string> attention_flags(const ProblemArgs& args) {
+  std::vector<std::string> flags;
+  if (args.causal) flags.emplace_back("--causal");
+  if (args.lse) flags.emplace_back("--lse");
+  if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");
+  if (!args.seq_kv.empty()) flags.emplace_back("--seq-kv");
+  return flags;
+}
+
 /// What --size says, with --dtype.
 Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
                                                 const Operation& operation) {
   if (!args.shapes.empty()) return not_for("--shape", operation);
   if (!args.suite.empty()) return not_for("--suite", operation);
-  if (args.causal) return not_for("--causal", operation);
-  if (args.lse) return not_for("--lse", operation);
-  if (!args.kv_heads.empty()) return not_for("--kv-heads", operation);
-  if (!args.seq_kv.empty()) return not_for("--seq-kv", operation);
+  const std::vector<std::string> flags = attention_flags(args);
+  if (!flags.empty()) return not_for(flags.front(), operation);
   if (args.sizes.empty()) {
     return usage_error("no problem given: add the sizes of " + operation.name + ", say " +
                        example_sizes(operation));
@@ -133,12 +141,8 @@ bool names_problem(const ProblemArgs& args) {
 }
 
 Status refuse_companions(const ProblemArgs& args, const std::string& source) {
-  std::vector<std::string> flags;
-  if (args.dtype != ProblemArgs().dtype) flags.emplace_back("--dtype");
-  if (args.causal) flags.emplace_back("--causal");
-  if (args.lse) flags.emplace_back("--lse");
-  if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");
-  if (!args.seq_kv.empty()) flags.emplace_back("--seq-kv");
+  std::vector<std::string> flags = attention_flags(args);
+  if (args.dtype != ProblemArgs().dtype) flags.insert(flags.begin(), "--dtype");
   if (flags.empty()) return {};
   return usage_error(join(flags, ", ") + ": only with a problem given by --shape or --size; " +
                      source + " describes its problems whole");

@@ -1,6 +1,7 @@
 // fakes.hpp - a kernel, a compile service and a worker link made of lambdas.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -48,6 +49,10 @@ inline int tile_of(const CompileRequest& request) {
     if (macro.starts_with("TILE=")) return std::stoi(macro.substr(5));
   }
   return 0;
+}
+
+inline bool has_macro(const CompileRequest& request, const std::string& macro) {
+  return std::find(request.macros.begin(), request.macros.end(), macro) != request.macros.end();
 }
 
 /// Results come at once, or after so many pumps as `delay` says of the request.

@@ -2,8 +2,6 @@
 // poison, rivals.
 #include "support/own_operation.hpp"
 
-#include <algorithm>
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
@@ -25,10 +23,6 @@ const std::string kTolerance = R"("tolerance": {"absolute": 1e-3, "why": "a test
 
 PreparationSetting setting_of(const std::vector<KernelRef>& kernels) {
   return {kernels.back(), *typical_limits(Arch{90, 'a'}), 10};
-}
-
-bool has_macro(const CompileRequest& request, const std::string& macro) {
-  return std::find(request.macros.begin(), request.macros.end(), macro) != request.macros.end();
 }
 
 Json sent(const Json& message) { return *parse_json(dump(message), "test"); }

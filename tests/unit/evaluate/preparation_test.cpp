@@ -19,10 +19,6 @@ namespace {
 const PreparationSetting kSetting{make_kernel("naive", "reference"), *typical_limits(Arch{90, 'a'}),
                                   10};
 
-bool has_macro(const CompileRequest& request, const std::string& macro) {
-  return std::find(request.macros.begin(), request.macros.end(), macro) != request.macros.end();
-}
-
 }  // namespace
 
 TEST_CASE("reference and twin are compiled for one head, checks beside them") {
