@@ -51,6 +51,7 @@ class CudnnAttention : public Executable {
   Status queue() override;
   Status settle(const TimeWork& time) override;
   std::span<const GuardedBuffer> scratch() const override { return workspace_; }
+  bool may_vary() const override { return true; }
   std::string detail() const override;
 
  private:

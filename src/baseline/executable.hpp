@@ -62,6 +62,9 @@ class Executable {
   virtual bool writes_lse() const { return false; }
   /// Whether it is launched to begin before the work in front of it on the stream has ended.
   virtual bool begins_early() const { return false; }
+  /// Whether two runs over the same inputs may differ: somebody else's program may add up in the
+  /// order in which its blocks end. Each run is then judged by itself (evaluate/variation.hpp).
+  virtual bool may_vary() const { return false; }
   virtual Result<Resources> resources() const { return Resources{}; }
   /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config tells it all.
   virtual std::string detail() const { return {}; }

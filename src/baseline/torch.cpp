@@ -51,6 +51,7 @@ class TorchExecutable : public Executable, public SelfTimed {
     return {};
   }
 
+  bool may_vary() const override { return true; }
   SelfTimed* self_timed() override { return this; }
   std::string detail() const override { return process_.detail(backend_); }
 

@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "compile/embedded.hpp"
+#include "verify/tolerance.hpp"
 
 namespace fatune {
 namespace {
@@ -35,6 +36,10 @@ Error with_remedy(const std::string& reason) {
 std::string seconds(std::chrono::milliseconds time) {
   return describe(Seconds(std::chrono::duration<double>(time).count()));
 }
+
+/// How far two runs may be from each other, relative to the output's norm: half of what a run may
+/// be from the reference.
+double varies_within(Dtype dtype) { return tolerance_factors(dtype).relative_l2 / 2; }
 
 }  // namespace
 
@@ -133,7 +138,8 @@ Status TorchProcess::begin(const TorchSetting& setting) {
   FATUNE_TRY(const Json answer, ask({{"do", "problem"},
                                      {"problem", to_json(setting.problem)},
                                      {"memory", tensors_.place()},
-                                     {"flush_bytes", setting.flush_bytes}},
+                                     {"flush_bytes", setting.flush_bytes},
+                                     {"varies_within", varies_within(setting.problem.dtype)}},
                                     patience_.order));
   static_cast<void>(answer);
   problem_ = setting.problem;

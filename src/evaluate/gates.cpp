@@ -26,23 +26,6 @@ const std::vector<std::string>& gate_names() {
   return names;
 }
 
-std::string gate_of(Outcome outcome, std::string_view reason) {
-  switch (outcome) {
-    case Outcome::kInfeasible:
-      return "constraints";
-    case Outcome::kCompileError:
-      return "compilation";
-    case Outcome::kLaunchError:
-    case Outcome::kTimeout:
-    case Outcome::kCrashed:
-      return "launch";
-    case Outcome::kWrongResult:
-      return std::string(reason.substr(0, reason.find(':')));
-    default:
-      return "";
-  }
-}
-
 PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem) {
   Environment environment = environment_of(session.facts);
   environment.max_sm_clock_mhz =
@@ -62,18 +45,6 @@ MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
   if (!finding.empty()) return Failure{Outcome::kWrongResult, finding, false};
   verification.gates.push_back(kPhysicsGate);
   return std::nullopt;
-}
-
-Failure failure_of(const Error& error, CUstream stream) {
-  if (error.kind == ErrorKind::kEnvironment) return {Outcome::kUnavailable, error.message, false};
-  if (error.kind == ErrorKind::kUsage) return {Outcome::kInfeasible, error.message, false};
-  const bool broken = gpu::context_broken(stream);
-  return {broken ? Outcome::kCrashed : Outcome::kLaunchError, error.message, broken};
-}
-
-Failure hang_failure(std::chrono::microseconds limit) {
-  const double seconds = static_cast<double>(limit.count()) * 1e-6;
-  return {Outcome::kTimeout, "a launch had not finished after " + describe(Seconds(seconds)), true};
 }
 
 std::vector<const GuardedBuffer*> GateKeeper::buffers_of(const InputSet& set) const {
@@ -149,7 +120,7 @@ Judged GateKeeper::judge(const InputSet& set, std::size_t host) const {
 }
 
 /// One more run must leave the outputs whose checksums are `sums` and whose bytes, from a run over
-/// `pattern`, are on the host.
+/// `pattern`, are on the host; of a program that may vary, others that are right, too.
 MaybeFailure GateKeeper::same_again(InputSet& set, std::optional<std::uint8_t> poison,
                                     const Sums& sums, std::uint8_t pattern) {
   if (auto failure = run_and_look(set, poison)) return failure;
@@ -162,7 +133,10 @@ MaybeFailure GateKeeper::same_again(InputSet& set, std::optional<std::uint8_t> p
     const std::string finding = problem_.own()
                                     ? poison_finding(problem_.own()->outputs()[i], before, after)
                                     : poison_finding(problem_.problem(), kind, before, after);
-    if (!finding.empty()) return Failure{Outcome::kWrongResult, finding, false};
+    if (finding.empty()) continue;
+    const Judged judged = judge(set, 1);
+    if (auto failure = variation_.differs(finding, judged.worst())) return failure;
+    account_margin(judged.worst(), verification_);
   }
   return std::nullopt;
 }
@@ -208,6 +182,7 @@ MaybeFailure GateKeeper::verify() {
   verification_.gates = gate_names();
   if (auto failure = check_early_start()) return failure;
   verification_.passed = true;
+  variation_.note_in(verification_);
   note_outputs();
   return std::nullopt;
 }
@@ -259,7 +234,8 @@ MaybeFailure GateKeeper::launch_only() {
   return run(problem_.sets().front(), kPoisons[0]);
 }
 
-/// The output must be the verified one of a set; one that was not verified is compared now.
+/// The output must be the verified one of a set; one that was not verified is compared now, and so
+/// is another one of a program that may vary.
 MaybeFailure GateKeeper::expect_verified(std::size_t index, const char* gate,
                                          const std::string& when) {
   InputSet& set = problem_.sets()[index];
@@ -270,9 +246,8 @@ MaybeFailure GateKeeper::expect_verified(std::size_t index, const char* gate,
   const Judgement& verdict = judged.worst();
   const std::string begin = std::string(gate) + ": " + when + ", ";
   if (!verdict.passed) return Failure{Outcome::kWrongResult, begin + verdict.reason, false};
-  if (verified_[index]) {
-    return Failure{Outcome::kWrongResult, begin + "the output is not the verified one", false};
-  }
+  if (verified_[index])
+    return variation_.differs(begin + "the output is not the verified one", verdict);
   verified_[index] = output_sums_;
   return std::nullopt;
 }
@@ -329,6 +304,7 @@ MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
   MaybeFailure failure = check_physics(floor, run.hot, run.cold, verification_);
   if (!failure) failure = check_outputs(run.loop);
   if (!failure) failure = check_persisting_lines();
+  variation_.note_in(verification_);
   verification_.passed = !failure;
   return failure;
 }

@@ -10,9 +10,10 @@
 #include "base/result.hpp"
 #include "baseline/executable.hpp"
 #include "evaluate/device_problem.hpp"
+#include "evaluate/failure.hpp"
 #include "evaluate/judged.hpp"
+#include "evaluate/variation.hpp"
 #include "record/measurement.hpp"
-#include "record/outcome.hpp"
 #include "timing/sampler.hpp"
 #include "verify/physics.hpp"
 
@@ -27,23 +28,6 @@ inline constexpr const char* kTimedOutputGate = "timed_output";
 inline constexpr const char* kPersistingGate = "persisting_l2";
 /// That of launches which may begin before the work in front of them has ended.
 inline constexpr const char* kEarlyStartGate = "early_start";
-/// The gate behind an outcome: "constraints", "compilation", "launch", or the one that the reason
-/// of a wrong result begins with. Empty for the outcomes that no gate decides.
-std::string gate_of(Outcome outcome, std::string_view reason);
-
-/// What went wrong with a candidate. After a fatal failure the process must end.
-struct Failure {
-  Outcome outcome = Outcome::kWrongResult;
-  std::string reason;
-  bool fatal = false;
-};
-using MaybeFailure = std::optional<Failure>;
-
-/// An error of a call made for a candidate: crashed when it broke the context, unavailable when
-/// something is missing on this machine, infeasible when an implementation cannot do the problem,
-/// else a refused launch.
-Failure failure_of(const Error& error, CUstream stream);
-Failure hang_failure(std::chrono::microseconds limit);
 
 /// The floors of a problem on the session's device, at the highest clock that anybody tells.
 PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem);
@@ -62,7 +46,7 @@ struct TimedRun {
 class GateKeeper {
  public:
   GateKeeper(DeviceSession& session, DeviceProblem& problem, Executable& program)
-      : session_(session), problem_(problem), program_(program) {}
+      : session_(session), problem_(problem), program_(program), variation_(program.may_vary()) {}
   /// All gates over all sets of inputs, and over more seeds when the margin is small.
   MaybeFailure verify();
   /// The launch gate alone, for --skip-correctness.
@@ -100,6 +84,7 @@ class GateKeeper {
   DeviceProblem& problem_;
   Executable& program_;
   Verification verification_;
+  Variation variation_;
   Sums output_sums_;                           ///< what look_around() saw last
   std::vector<std::optional<Sums>> verified_;  ///< of right outputs, by set
 };

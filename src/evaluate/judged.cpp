@@ -43,12 +43,14 @@ Judged judge_outputs(const DeviceProblem& problem, const InputSet& set, std::siz
   return judged;
 }
 
+void account_margin(const Judgement& verdict, Verification& verification) {
+  if (verdict.margin < verification.margin) return;
+  verification.margin = verdict.margin;
+  verification.worst_rule = verdict.worst_rule;
+}
+
 void account(const Judged& judged, const InputCase& which, Verification& verification) {
-  const Judgement& worst = judged.worst();
-  if (worst.margin >= verification.margin) {
-    verification.margin = worst.margin;
-    verification.worst_rule = worst.worst_rule;
-  }
+  account_margin(judged.worst(), verification);
   if (judged.lse) {
     LseErrors& errors = verification.lse ? *verification.lse : verification.lse.emplace();
     errors.margin = std::max(errors.margin, judged.lse->verdict.margin);

@@ -28,6 +28,8 @@ struct Judged {
 Judged judge_outputs(const DeviceProblem& problem, const InputSet& set, std::size_t host,
                      std::size_t checked);
 
+/// The margin becomes the verdict's where that is larger.
+void account_margin(const Judgement& verdict, Verification& verification);
 /// Adds a set's verdict to those before it. The figures are of inputs as they are usually.
 void account(const Judged& judged, const InputCase& which, Verification& verification);
 

@@ -1,11 +1,12 @@
 """A stand-in for PyTorch: bytes for tensors, a count for a clock; attention copies the queries.
 
 Just enough for torch_helper.py to run without a GPU. What it should do wrong is in the variable STAND_IN: "no_flash" (that
-backend cannot do it), "falls_back" (math runs, whatever was forced), "drifts" (a graph leaves another output),
-"writes_input", "out_of_memory".
+backend cannot do it), "falls_back" (math runs, whatever was forced), "drifts" (a graph leaves another output), "varies"
+(it leaves one that differs in a last bit), "writes_input", "out_of_memory".
 """
 import math
 import os
+import struct
 import warnings
 
 __version__ = "2.99.0+none"
@@ -34,11 +35,24 @@ class Tensor:
 
     contiguous = cpu = lambda self: self
 
+    def float(self):
+        return Values(struct.unpack(f"<{len(self.data) // 2}e", self.data))
+
     def zero_(self):
         tick(1.0)
 
     def tril(self, diagonal):
         return Tensor(self.data, self.shape)
+
+
+class Values(list):
+    """A tensor's numbers, those of float16."""
+
+    def __sub__(self, other):
+        return Values(a - b for a, b in zip(self, other))
+
+    def norm(self):
+        return math.sqrt(sum(value * value for value in self))
 
 
 def tick(ms):
@@ -142,6 +156,8 @@ class cuda:
         def replay(self):
             tick(0.0625 * len(self.work))
             if WRONG == "drifts":
+                self.work[-1].data[1] ^= 0x10
+            if WRONG == "varies":
                 self.work[-1].data[0] ^= 1
 
     class graph:
