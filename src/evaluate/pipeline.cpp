@@ -92,6 +92,8 @@ Status Pipeline::submit(const Candidate& candidate) {
   if (reason.empty()) {
     FATUNE_TRY(entry.plan, launch_plan(candidate, limits_));
     entry.ticket = compiler_.submit(compile_request(candidate, limits_));
+    // An idle compiler begins now, not when something else next happens.
+    FATUNE_TRY_STATUS(compiler_.pump(std::chrono::milliseconds(0)));
   } else {
     entry.record.outcome = Outcome::kInfeasible;
     entry.record.reason = std::move(reason);

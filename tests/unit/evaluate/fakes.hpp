@@ -81,12 +81,14 @@ class FakeCompiler : public CompileService {
     return compiled;
   }
   Status pump(std::chrono::milliseconds) override {
+    handed_out = requests.size();
     for (auto& [ticket, result] : results_) --result.second;
     return {};
   }
   std::vector<int> descriptors() const override { return {}; }
 
   std::vector<CompileRequest> requests;
+  std::size_t handed_out = 0;  ///< of these, by the last pump
 
  private:
   std::map<Ticket, std::pair<Compiled, int>> results_;

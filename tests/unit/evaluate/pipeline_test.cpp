@@ -80,6 +80,14 @@ TEST_CASE("records come in the order of submission, also when compilations do no
   CHECK(bench.pipeline.in_flight() == 0);
 }
 
+TEST_CASE("a submitted candidate is with a compiler before anybody waits") {
+  Bench bench;
+  bench.submit({1});
+  CHECK(bench.compiler.handed_out == 1);
+  bench.submit({2, 3});
+  CHECK(bench.compiler.handed_out == 3);
+}
+
 TEST_CASE("an infeasible candidate is told why, without compiler or device") {
   Bench bench;
   bench.submit({7});
