@@ -26,6 +26,7 @@ constexpr int kMoreChildren = 25, kMoreStrangers = 20;  // else, beside those th
 // to.
 constexpr std::size_t kMoved = 3;
 constexpr int kMovedTo = 1000;
+constexpr std::size_t kRanked = 32;  // kept of a ranking, for likely(); chosen
 // Asked and not told, at most: two, and one for each eighth answer. See
 // docs/decisions/0017-few-in-flight-while-little-is-known.md.
 constexpr std::size_t kLeastInFlight = 2, kAnswersForOneMore = 8;
@@ -62,6 +63,15 @@ class Evo final : public Strategy {
     return known;
   }
 
+  std::vector<Point> likely(std::size_t count) const override {
+    std::vector<Point> points = rest_of_spread(count);
+    for (const std::uint64_t index : ranking_) {
+      if (points.size() >= count) break;
+      if (deck_.has(index)) points.push_back(space_.point(index));
+    }
+    return points;
+  }
+
   void tell(const Told& told) override {
     ++told_;
     const auto place = std::find(pending_.begin(), pending_.end(), told.point);
@@ -72,6 +82,22 @@ class Evo final : public Strategy {
   }
 
  private:
+  /// At most `count` of what is asked next whatever is told, on copies of what decides it.
+  std::vector<Point> rest_of_spread(std::size_t count) const {
+    std::vector<Point> rest;
+    Spread spread = spread_;
+    Deck deck = deck_;
+    Rng rng = rng_;
+    while (rest.size() < count && deck.left() > 0) {
+      auto index = spread.start(deck);
+      if (!index && spread.wanted()) index = spread.next(deck, rng);
+      if (!index) break;
+      rest.push_back(space_.point(*index));
+      spread.keep_from(rest.back());
+    }
+    return rest;
+  }
+
   /// Takes the next point from the deck, which must not be empty.
   std::uint64_t next_index() {
     if (const auto index = spread_.start(deck_)) return *index;
@@ -88,9 +114,12 @@ class Evo final : public Strategy {
     if (candidates.empty()) return spread_.next(deck_, rng_);
     std::vector<Point> points;
     for (const std::uint64_t index : candidates) points.push_back(space_.point(index));
-    const std::uint64_t chosen = candidates[surrogate_.most_promising(points, pending_)];
-    deck_.take(chosen);
-    return chosen;
+    ranking_.clear();
+    for (const std::size_t place : surrogate_.most_promising(points, pending_, kRanked)) {
+      ranking_.push_back(candidates[place]);
+    }
+    deck_.take(ranking_.front());
+    return ranking_.front();
   }
 
   /// To the pool, from which they go when the model learns again: until then it remembers them.
@@ -143,7 +172,8 @@ class Evo final : public Strategy {
   bool one_lever_;
   bool tries_all_;  ///< in whatever order
   std::vector<std::uint64_t> pool_;
-  std::vector<Point> pending_;  ///< asked, not told
+  std::vector<std::uint64_t> ranking_;  ///< what promised most when the model last chose
+  std::vector<Point> pending_;          ///< asked, not told
   std::size_t told_ = 0;
 };
 

@@ -33,6 +33,9 @@ class Strategy {
   /// So many points are well asked and not told at the same time, at least one; who asks for more
   /// gets points that are chosen with too little knowledge.
   virtual std::size_t most_in_flight() const { return std::numeric_limits<std::size_t>::max(); }
+  /// At most `count` new points that are likely to be asked soon, the likeliest first: a guess,
+  /// with which somebody may prepare for them. It changes nothing of what is asked. Empty: no idea.
+  virtual std::vector<Point> likely(std::size_t /*count*/) const { return {}; }
 };
 
 struct StrategyOptions {

@@ -32,6 +32,19 @@ void standardise(std::vector<double>& values) {
   for (double& value : values) value /= spread;
 }
 
+/// The places of the `count` largest values, or of all, the largest first; of equals the first.
+std::vector<std::size_t> places_of_largest(const std::vector<double>& values, std::size_t count) {
+  std::vector<std::size_t> places(values.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  const auto wanted = static_cast<std::ptrdiff_t>(std::min(count, places.size()));
+  const auto end = places.begin() + wanted;
+  std::partial_sort(places.begin(), end, places.end(), [&](std::size_t a, std::size_t b) {
+    return values[a] != values[b] ? values[a] > values[b] : a < b;
+  });
+  places.erase(end, places.end());
+  return places;
+}
+
 }  // namespace
 
 void Surrogate::tell(const Point& point, std::optional<double> cost) {
@@ -95,24 +108,21 @@ bool Surrogate::refresh(Rng& rng) {
   return true;
 }
 
-std::size_t Surrogate::most_promising(std::span<const Point> candidates,
-                                      std::span<const Point> pending) {
+std::vector<std::size_t> Surrogate::most_promising(std::span<const Point> candidates,
+                                                   std::span<const Point> pending,
+                                                   std::size_t count) {
   FATUNE_CHECK(ready() && !candidates.empty(), "a model needs costs and something to choose from");
   const std::vector<double> known = values();
   std::vector<Point> points = seen_points_;
   points.insert(points.end(), pending.begin(), pending.end());
   process_.observe(points, known);
   const double best = *std::min_element(known.begin(), known.end());
-  const std::vector<Belief> beliefs = process_.predict(candidates);
-  std::size_t chosen = 0;
-  double most = -std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < beliefs.size(); ++i) {
-    const double gain = log_expected_improvement(beliefs[i], best - kLeastGain);
-    if (gain <= most) continue;
-    most = gain;
-    chosen = i;
+  std::vector<double> gains;
+  for (const Belief& belief : process_.predict(candidates)) {
+    const double gain = log_expected_improvement(belief, best - kLeastGain);
+    gains.push_back(std::isnan(gain) ? -std::numeric_limits<double>::infinity() : gain);
   }
-  return chosen;
+  return places_of_largest(gains, count);
 }
 
 }  // namespace fatune

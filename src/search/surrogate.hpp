@@ -27,10 +27,12 @@ class Surrogate {
   /// when it has. Until the next time, candidates that it was asked about before are cheap.
   /// ready() must hold.
   bool refresh(Rng& rng);
-  /// The place, among the candidates, of the largest expected improvement beyond a small one.
-  /// Points in `pending` are believed to have come out as the model expects, so that candidates
-  /// close to them gain little. There must be a candidate, none twice, and ready().
-  std::size_t most_promising(std::span<const Point> candidates, std::span<const Point> pending);
+  /// The places of the `count` candidates, or of all, with the largest expected improvement beyond
+  /// a small one, the largest first. Points in `pending` are believed to have come out as the model
+  /// expects, so that candidates close to them gain little. There must be a candidate, none twice,
+  /// and ready().
+  std::vector<std::size_t> most_promising(std::span<const Point> candidates,
+                                          std::span<const Point> pending, std::size_t count);
 
  private:
   /// Of `places`, the `best` by cost and a sample of the others: `count` in all, ascending.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -130,6 +131,82 @@ TEST_CASE("evo wants more in flight the more it was told") {
   }
   // Where all are tried, none is chosen with too little knowledge.
   CHECK(strategy_on(space, "evo", {.budget = space.size()})->most_in_flight() >= space.size());
+}
+
+/// As run(), and in front of each ask the points that are likely next are handed to `see`.
+std::vector<Point> run_guessing(Strategy& strategy, Cost cost, std::size_t budget,
+                                std::size_t in_flight,
+                                const std::function<void(const std::vector<Point>& guessed,
+                                                         const std::vector<Point>& asked)>& see) {
+  std::vector<Point> order;
+  for (std::size_t told = 0; told < budget; ++told) {
+    while (order.size() < std::min(budget, told + in_flight)) {
+      see(strategy.likely(8), order);
+      order.push_back(strategy.ask(1).at(0));
+    }
+    strategy.tell({order[told], cost(order[told]), false});
+  }
+  return order;
+}
+
+TEST_CASE("what evo likely asks next is valid and new, and saying so changes nothing") {
+  const Lattice space = tiles();
+  const std::vector<Point> start = {{2, 1, 1, 1, 0, 0}, {2, 2, 1, 1, 0, 0}};
+  for (const bool one_lever : {false, true}) {
+    for (const std::size_t in_flight : {1U, 3U, 12U}) {
+      CAPTURE(one_lever, in_flight);
+      const StrategyOptions options{.seed = 5, .start = start, .one_lever = one_lever};
+      auto silent = run(*strategy_on(space, "evo", options), tile_cost, 80, in_flight);
+      silent.resize(80);
+      const auto other = strategy_on(space, "evo", options);
+      std::size_t guesses = 0;
+      const auto check = [&](const std::vector<Point>& guessed, const std::vector<Point>& asked) {
+        CHECK(guessed.size() <= 8);
+        guesses += guessed.size();
+        CHECK(other->likely(8) == guessed);
+        CHECK(std::set<Point>(guessed.begin(), guessed.end()).size() == guessed.size());
+        for (const Point& point : guessed) {
+          CHECK(space.contains(point));
+          CHECK(std::find(asked.begin(), asked.end(), point) == asked.end());
+        }
+      };
+      CHECK(run_guessing(*other, tile_cost, 80, in_flight, check) == silent);
+      CHECK(guesses > 0);
+    }
+  }
+}
+
+TEST_CASE("evo knows for sure how its spread goes on") {
+  const Lattice space = tiles();
+  const auto strategy = strategy_on(space, "evo", {.start = {{2, 1, 1, 1, 0, 0}}});
+  const std::vector<Point> spread = strategy->likely(8);
+  CHECK(spread.size() == 7);
+  CHECK(strategy->likely(3) == std::vector<Point>(spread.begin(), spread.begin() + 3));
+  const auto first = strategy->ask(2);
+  CHECK(strategy->likely(8) == std::vector<Point>(spread.begin() + 2, spread.end()));
+  strategy->tell({first[0], 3.0, false});
+  strategy->tell({first[1], 4.0, false});
+  CHECK(strategy->ask(5) == std::vector<Point>(spread.begin() + 2, spread.end()));
+  CHECK(strategy->likely(8).empty());
+}
+
+TEST_CASE("half of what evo asks was likely when it asked before") {
+  const Lattice space = tiles();
+  std::size_t hits = 0, asks = 0;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const auto strategy = strategy_on(space, "evo", {.seed = seed, .budget = 100});
+    std::vector<Point> before;
+    run_guessing(*strategy, tile_cost, 100, 2,
+                 [&](const std::vector<Point>& guessed, const std::vector<Point>& asked) {
+                   if (!asked.empty()) {
+                     ++asks;
+                     hits += std::count(before.begin(), before.end(), asked.back());
+                   }
+                   before = guessed;
+                 });
+  }
+  CAPTURE(hits, asks);
+  CHECK(2 * hits > asks);
 }
 
 TEST_CASE("evo tries small spaces whole") {

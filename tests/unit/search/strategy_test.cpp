@@ -102,6 +102,28 @@ TEST_CASE("several asks may be outstanding") {
   }
 }
 
+TEST_CASE("what a strategy likely asks next is valid and new, and saying so changes nothing") {
+  const Lattice space = make_space(kSmall).lattice();
+  for (const StrategyInfo& info : strategies()) {
+    CAPTURE(info.name);
+    const StrategyOptions options{.budget = 10, .start = {{2, 1, 0}}};
+    const auto silent = run_to_the_end(*strategy_named(info.name, space, options), 1);
+    const auto guessing = strategy_named(info.name, space, options);
+    std::set<Point> asked;
+    for (const Point& point : silent) {
+      const auto guessed = guessing->likely(3);
+      CHECK(guessed.size() <= 3);
+      CHECK(std::set<Point>(guessed.begin(), guessed.end()).size() == guessed.size());
+      for (const Point& each : guessed) CHECK((space.contains(each) && !asked.contains(each)));
+      CHECK(guessing->ask(1) == std::vector<Point>{point});
+      asked.insert(point);
+      const bool fails = point[0] == 1;
+      guessing->tell({point, fails ? std::nullopt : std::optional(cost_of(point)), point[2] == 1});
+    }
+    CHECK(guessing->likely(3).empty());
+  }
+}
+
 TEST_CASE("an unknown strategy is a usage error with the nearest name") {
   const Lattice space = make_space(kSmall).lattice();
   const auto made = make_strategy("exhautive", space, {});

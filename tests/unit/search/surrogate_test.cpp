@@ -2,6 +2,7 @@
 #include "search/surrogate.hpp"
 
 #include <cmath>
+#include <set>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -42,8 +43,23 @@ TEST_CASE("a surrogate prefers what lies in the valley") {
     CHECK(surrogate.refresh(rng));
     CHECK_FALSE(surrogate.refresh(rng));
     const std::vector<Point> candidates = {{0, 8}, {6, 1}, {2, 7}, {8, 8}};
-    CHECK(surrogate.most_promising(candidates, {}) == 1);
+    CHECK(surrogate.most_promising(candidates, {}, 1) == std::vector<std::size_t>{1});
   }
+}
+
+TEST_CASE("a ranking begins with what promises most, and does not depend on its length") {
+  const Lattice space = lattice_of({9, 9});
+  Surrogate surrogate(space);
+  tell_valley(space, surrogate, 10.0);
+  Rng rng(1);
+  surrogate.refresh(rng);
+  const std::vector<Point> candidates = {{0, 8}, {6, 1}, {2, 7}, {8, 8}};
+  const auto whole = surrogate.most_promising(candidates, {}, 9);
+  REQUIRE(whole.size() == 4);
+  CHECK(std::set<std::size_t>(whole.begin(), whole.end()).size() == 4);
+  CHECK(whole.front() == 1);
+  const auto two = surrogate.most_promising(candidates, {}, 2);
+  CHECK(two == std::vector<std::size_t>(whole.begin(), whole.begin() + 2));
 }
 
 TEST_CASE("a candidate beside one in flight gains less") {
@@ -52,8 +68,10 @@ TEST_CASE("a candidate beside one in flight gains less") {
   surrogate.tell({4}, 8.0);
   surrogate.tell({8}, 10.0);
   const std::vector<Point> candidates = {{2}, {6}};
-  CHECK(surrogate.most_promising(candidates, std::vector<Point>{{3}}) == 1);
-  CHECK(surrogate.most_promising(candidates, std::vector<Point>{{5}}) == 0);
+  CHECK(surrogate.most_promising(candidates, std::vector<Point>{{3}}, 1) ==
+        std::vector<std::size_t>{1});
+  CHECK(surrogate.most_promising(candidates, std::vector<Point>{{5}}, 1) ==
+        std::vector<std::size_t>{0});
 }
 
 TEST_CASE("failures are as bad as the slow") {
@@ -67,7 +85,7 @@ TEST_CASE("failures are as bad as the slow") {
   Rng rng(1);
   surrogate.refresh(rng);
   const std::vector<Point> candidates = {{8, 1}, {7, 4}, {4, 4}};
-  CHECK(surrogate.most_promising(candidates, {}) == 2);
+  CHECK(surrogate.most_promising(candidates, {}, 1) == std::vector<std::size_t>{2});
 }
 
 TEST_CASE("a surrogate of many costs sees the best and a sample") {
@@ -80,7 +98,7 @@ TEST_CASE("a surrogate of many costs sees the best and a sample") {
   Rng rng(1);
   surrogate.refresh(rng);
   const std::vector<Point> candidates = {{1, 38}, {35, 2}, {20, 9}, {30, 30}};
-  CHECK(surrogate.most_promising(candidates, {}) == 2);
+  CHECK(surrogate.most_promising(candidates, {}, 1) == std::vector<std::size_t>{2});
 }
 
 }  // namespace
