@@ -296,6 +296,21 @@ Status CompilePool::pump(milliseconds patience) {
   return state_->hand_out();
 }
 
+std::size_t CompilePool::idle() const {
+  const auto compiling = static_cast<std::size_t>(
+      std::count_if(state_->workers.begin(), state_->workers.end(),
+                    [](const Worker& worker) { return worker.ticket.has_value(); }));
+  return jobs() - std::min(jobs(), compiling + state_->queue.size());
+}
+
+void CompilePool::cancel(Ticket ticket) {
+  std::erase(state_->queue, ticket);
+  // NVRTC cannot be told to stop.
+  std::erase_if(state_->workers, [&](const Worker& worker) { return worker.ticket == ticket; });
+  state_->jobs.erase(ticket);
+  state_->done.erase(ticket);
+}
+
 bool CompilePool::ready(Ticket ticket) const { return state_->done.contains(ticket); }
 
 Compiled CompilePool::take(Ticket ticket) {

@@ -49,6 +49,12 @@ class CompilePool {
   /// A cache hit is ready at once, and so is a request for toolkit headers that are not here; else
   /// queued for a worker (workers are started as needed, up to `jobs`).
   Ticket submit(const CompileRequest& request);
+  /// Compile processes, of jobs(), without work: neither compiling nor, counted off, wanted by what
+  /// is queued. One that is not started yet is one of them.
+  std::size_t idle() const;
+  /// Forgets a request, whatever became of it so far; a compilation under way ends with its
+  /// process.
+  void cancel(Ticket ticket);
   /// Moves results out of workers, kills those past their deadline, hands out queued work. Waits up
   /// to `patience` for something.
   Status pump(std::chrono::milliseconds patience);

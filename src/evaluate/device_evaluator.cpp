@@ -20,6 +20,9 @@ namespace fatune {
 namespace {
 
 constexpr std::chrono::seconds kListPatience{60};
+// Compile processes for each likely candidate that a search names; chosen. See
+// docs/decisions/0018-compiling-ahead.md.
+constexpr std::size_t kJobsForOneAhead = 2;
 
 void add_host(Environment& environment, const std::string& nvrtc) {
   environment.nvrtc = nvrtc;
@@ -70,6 +73,10 @@ class DeviceEvaluator : public Evaluator {
   }
 
   Status submit(const Candidate& candidate) override { return pipeline_->submit(candidate); }
+  void prepare(std::vector<Candidate> likely) override { pipeline_->prepare(std::move(likely)); }
+  std::size_t worth_preparing() const override {
+    return compiler_->pool().jobs() / kJobsForOneAhead;
+  }
   Result<CandidateRecord> collect() override { return pipeline_->collect(); }
   void remember(const Candidate& candidate, const CandidateRecord& record) override {
     pipeline_->remember(candidate, record);
@@ -77,6 +84,8 @@ class DeviceEvaluator : public Evaluator {
 
   Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
                                           const FinalPlan& plan) override {
+    // Nothing else runs beside its rounds.
+    pipeline_->end_preparations();
     const FinalSetting setting{*compiler_, worker_, preparation(), plan_, id_options_, noter()};
     return FinalPhase(setting, problem_, plan).run(contestants);
   }

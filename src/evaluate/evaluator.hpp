@@ -56,6 +56,11 @@ class Evaluator {
   virtual std::size_t capacity() const = 0;
   /// Starts work on a candidate; does not wait for it.
   virtual Status submit(const Candidate& candidate) = 0;
+  /// Candidates of the problem begun that are likely to be submitted next, the likeliest first, in
+  /// place of those named before: what is idle may compile them ahead. No record depends on it.
+  virtual void prepare(std::vector<Candidate> /*likely*/) {}
+  /// So many are worth naming to prepare(); none where nothing is compiled.
+  virtual std::size_t worth_preparing() const { return 0; }
   /// Waits for the oldest submitted candidate, so that records come in the order of submission.
   virtual Result<CandidateRecord> collect() = 0;
   /// Takes note of a journalled result of a resumed run, after begin_problem() of its problem: its

@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "base/hash.hpp"
 #include "base/interrupt.hpp"
+#include "base/log.hpp"
 #include "evaluate/compiled_resources.hpp"
 #include "evaluate/forecast.hpp"
 
@@ -60,10 +61,12 @@ Pipeline::Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits 
       limits_(std::move(limits)),
       id_options_(std::move(id_options)),
       events_(std::move(events)),
+      ahead_(compiler, limits_),
       idle_since_(Clock::now()) {}
 
 void Pipeline::begin(const EvaluationPlan& plan) {
   FATUNE_CHECK(entries_.empty(), "a problem begins when everything of the one before is collected");
+  end_preparations();
   plan_ = plan;
   results_.clear();
   originals_.clear();
@@ -91,7 +94,8 @@ Status Pipeline::submit(const Candidate& candidate) {
   }
   if (reason.empty()) {
     FATUNE_TRY(entry.plan, launch_plan(candidate, limits_));
-    entry.ticket = compiler_.submit(compile_request(candidate, limits_));
+    const std::optional<Ticket> begun = ahead_.claim(entry.record.key);
+    entry.ticket = begun ? *begun : compiler_.submit(compile_request(candidate, limits_));
     // An idle compiler begins now, not when something else next happens.
     FATUNE_TRY_STATUS(compiler_.pump(std::chrono::milliseconds(0)));
   } else {
@@ -234,7 +238,25 @@ void Pipeline::wait_for_events() {
   ::poll(wanted.data(), static_cast<nfds_t>(wanted.size()), kTickMs);
 }
 
+void Pipeline::end_preparations() {
+  if (ahead_.begun() > 0) {
+    log::debug("compiled ahead: " + std::to_string(ahead_.begun()) + " candidates, of which " +
+               std::to_string(ahead_.claimed()) + " were submitted later");
+  }
+  ahead_.clear();
+}
+
+/// Each candidate in flight whose compilation has ended may make room for a new one any moment.
+Status Pipeline::compile_ahead() {
+  if (interrupted()) return {};
+  const auto compiled = std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) {
+    return entry.state != State::kCompiling;
+  });
+  return ahead_.begin(static_cast<std::size_t>(compiled));
+}
+
 Status Pipeline::step() {
+  FATUNE_TRY_STATUS(compile_ahead());
   wait_for_events();
   FATUNE_TRY_STATUS(compiler_.pump(std::chrono::milliseconds(0)));
   absorb_compiled();

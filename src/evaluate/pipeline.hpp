@@ -9,7 +9,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "evaluate/compile_ahead.hpp"
 #include "evaluate/compile_service.hpp"
 #include "evaluate/device_worker.hpp"
 #include "evaluate/evaluator.hpp"
@@ -37,6 +40,11 @@ class Pipeline {
   /// Takes note of an earlier run's result: for duplicates of its machine code and the best so far.
   void remember(const Candidate& candidate, const CandidateRecord& record);
   Status submit(const Candidate& candidate);
+  /// These are likely to be submitted next, the likeliest first: idle compilers take them, as long
+  /// as one more stays free for each candidate that may be submitted in place of one in flight.
+  void prepare(std::vector<Candidate> likely) { ahead_.want(std::move(likely)); }
+  /// Nothing is compiled from here on but what was submitted.
+  void end_preparations();
   Result<CandidateRecord> collect();
   std::size_t in_flight() const { return entries_.size(); }
 
@@ -67,6 +75,7 @@ class Pipeline {
 
   void absorb_compiled();
   Status dispatch();
+  Status compile_ahead();
   Status step();
   Status absorb_run();
   void wait_for_events();
@@ -82,6 +91,7 @@ class Pipeline {
   std::string id_options_;
   PipelineEvents events_;
   EvaluationPlan plan_;
+  CompileAhead ahead_;
   std::deque<Entry> entries_;
   std::uint64_t submitted_ = 0;
   std::uint64_t furthest_ = 0;                ///< highest number of those that reached the device

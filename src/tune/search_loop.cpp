@@ -86,6 +86,7 @@ Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
     FATUNE_TRY_STATUS(run_.begin(space.problem()));
     run_.clock.go_live();
     FATUNE_TRY_STATUS(run_.evaluator.submit(candidate));
+    prepare(searches_[search]);
   }
   window_.push_back(std::move(slot));
   ++searches_[search].asked;
@@ -93,7 +94,20 @@ Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
   return {};
 }
 
+/// Names what the search is likely to ask next, as far as no journal holds it.
+void SearchLoop::prepare(const Search& search) {
+  const std::size_t most = run_.evaluator.worth_preparing();
+  if (most == 0) return;
+  std::vector<Candidate> likely;
+  for (const Point& point : search.strategy->likely(most)) {
+    Candidate candidate = search.space->candidate(point);
+    if (!run_.known.find(candidate)) likely.push_back(std::move(candidate));
+  }
+  run_.evaluator.prepare(std::move(likely));
+}
+
 Status SearchLoop::finish() {
+  run_.evaluator.prepare({});
   while (!window_.empty() && (!stopped() || worth_waiting())) FATUNE_TRY_STATUS(settle());
   return {};
 }

@@ -59,6 +59,7 @@ class SearchLoop {
     std::optional<CandidateRecord> known;
   };
   Status put_in_flight(std::size_t search, const Point& point);
+  void prepare(const Search& search);
   Status settle();
   Status settle_oldest();
   void tell(const Slot& slot, const CandidateRecord& record);

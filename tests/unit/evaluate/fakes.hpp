@@ -72,6 +72,7 @@ class FakeCompiler : public CompileService {
   Ticket submit(const CompileRequest& request) override {
     requests.push_back(request);
     results_[++last_] = {compile(request), delay(request)};
+    tiles_[last_] = tile_of(request);
     return last_;
   }
   bool ready(Ticket ticket) const override { return results_.at(ticket).second <= 0; }
@@ -79,6 +80,17 @@ class FakeCompiler : public CompileService {
     Compiled compiled = results_.at(ticket).first;
     results_.erase(ticket);
     return compiled;
+  }
+  /// Of `jobs`, those that no unfinished request has.
+  std::size_t idle() const override {
+    const auto busy = static_cast<std::size_t>(
+        std::count_if(results_.begin(), results_.end(),
+                      [](const auto& result) { return result.second.second > 0; }));
+    return jobs - std::min(jobs, busy);
+  }
+  void cancel(Ticket ticket) override {
+    cancelled.push_back(tiles_.at(ticket));
+    results_.erase(ticket);
   }
   Status pump(std::chrono::milliseconds) override {
     handed_out = requests.size();
@@ -89,9 +101,12 @@ class FakeCompiler : public CompileService {
 
   std::vector<CompileRequest> requests;
   std::size_t handed_out = 0;  ///< of these, by the last pump
+  std::size_t jobs = 4;
+  std::vector<int> cancelled;  ///< their tiles
 
  private:
   std::map<Ticket, std::pair<Compiled, int>> results_;
+  std::map<Ticket, int> tiles_;
   Ticket last_ = 0;
 };
 

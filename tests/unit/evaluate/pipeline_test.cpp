@@ -45,6 +45,16 @@ struct Bench {
     for (const int tile : tiles)
       FATUNE_CHECK(pipeline.submit(make_candidate(kernel, tile)), "submitted");
   }
+  void prepare(std::initializer_list<int> tiles) {
+    std::vector<Candidate> likely;
+    for (const int tile : tiles) likely.push_back(make_candidate(kernel, tile));
+    pipeline.prepare(std::move(likely));
+  }
+  std::vector<int> requested() const {
+    std::vector<int> tiles;
+    for (const CompileRequest& request : compiler.requests) tiles.push_back(tile_of(request));
+    return tiles;
+  }
   CandidateRecord collect() {
     auto record = pipeline.collect();
     FATUNE_CHECK(record, "collected");
@@ -314,4 +324,99 @@ TEST_CASE("machine code that spills too much or has serial wgmma is not launched
   CHECK(bench.collect().outcome == Outcome::kMeasured);
   CHECK(bench.collect().outcome == Outcome::kMeasured);
   CHECK(bench.runs() == 2);
+}
+
+TEST_CASE("what was compiled ahead is not compiled again when it is submitted") {
+  Bench bench;
+  // 1 is waited for; meanwhile 2 is compiled to its end, and 3 begun.
+  bench.compiler.delay = [](const CompileRequest& request) {
+    return tile_of(request) == 1 ? 4 : tile_of(request) == 3 ? 50 : 0;
+  };
+  bench.submit({1});
+  bench.prepare({2, 3});
+  CHECK(bench.requested() == std::vector<int>{1});
+  CHECK(bench.collect().config["TILE"] == 1);
+  CHECK(bench.requested() == std::vector<int>{1, 2, 3});
+  CHECK(bench.started.size() == 1);
+  CHECK(bench.pipeline.in_flight() == 0);
+  bench.submit({3, 2});
+  CHECK(bench.started.size() == 2);
+  for (const int tile : {3, 2}) {
+    const CandidateRecord record = bench.collect();
+    CHECK(record.outcome == Outcome::kMeasured);
+    CHECK(record.config["TILE"] == tile);
+    CHECK(record.hot->median_us == 10.0 + tile);
+    CHECK(record.spent.compile_s == 0.5);
+  }
+  CHECK(bench.requested() == std::vector<int>{1, 2, 3});
+}
+
+TEST_CASE("records are the same with guesses as without, right ones and wrong ones") {
+  const auto records = [](const std::vector<int>& guesses) {
+    Bench bench;
+    bench.compiler.delay = [](const CompileRequest& request) { return tile_of(request); };
+    bench.compiler.compile = [compile = bench.compiler.compile](const CompileRequest& request) {
+      Compiled compiled = compile(request);
+      if (tile_of(request) == 4) compiled = {.problem = "the compiler crashed: signal SIGKILL"};
+      if (tile_of(request) == 3 || tile_of(request) == 5) compiled.cubin_hash = "same";
+      return compiled;
+    };
+    std::vector<std::string> lines;
+    for (const int tile : {1, 5, 4, 3, 7}) {
+      bench.submit({tile});
+      std::vector<Candidate> likely;
+      for (const int guess : guesses) likely.push_back(make_candidate(bench.kernel, guess));
+      bench.pipeline.prepare(std::move(likely));
+      CandidateRecord record = bench.collect();
+      record.spent = {};
+      lines.push_back(dump(to_json(record)));
+    }
+    return lines;
+  };
+  const auto plain = records({});
+  CHECK(plain.at(2).find("the compiler crashed: signal SIGKILL") != std::string::npos);
+  CHECK(records({4, 3, 7}) == plain);
+  CHECK(records({8, 6, 2}) == plain);
+}
+
+TEST_CASE("a compiler stays free for each candidate that may take the place of one in flight") {
+  Bench bench;
+  bench.compiler.jobs = 2;
+  bench.compiler.delay = [](const CompileRequest& request) {
+    return tile_of(request) == 1 ? 0 : 5;
+  };
+  // The device has 1, a compiler has 2: the other is for what is submitted when 1 is told.
+  bench.submit({1, 2});
+  bench.prepare({3});
+  CHECK(bench.collect().config["TILE"] == 1);
+  bench.submit({4});
+  CHECK(bench.collect().config["TILE"] == 2);
+  CHECK(bench.requested() == std::vector<int>{1, 2, 4});
+}
+
+TEST_CASE("after an interrupt nothing more is compiled ahead") {
+  Bench bench;
+  bench.compiler.delay = [](const CompileRequest& request) {
+    return tile_of(request) == 1 ? 5 : 0;
+  };
+  bench.submit({1, 2});
+  bench.prepare({3});
+  request_interrupt();
+  CHECK(bench.collect().outcome == Outcome::kMeasured);
+  clear_interrupt();
+  CHECK(bench.requested() == std::vector<int>{1, 2});
+}
+
+TEST_CASE("the end of preparations ends what nobody submitted") {
+  Bench bench;
+  bench.compiler.delay = [](const CompileRequest& request) {
+    return tile_of(request) == 1 ? 5 : 50;
+  };
+  bench.submit({1});
+  bench.prepare({2, 3});
+  bench.collect();
+  bench.pipeline.end_preparations();
+  CHECK(bench.compiler.cancelled.size() == 2);
+  bench.submit({2});
+  CHECK(bench.requested() == std::vector<int>{1, 2, 3, 2});
 }
