@@ -19,6 +19,7 @@
 #include "evaluate/device_evaluator.hpp"
 #include "evaluate/forecast.hpp"
 #include "report/table.hpp"
+#include "space/feasibility.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "cli/tools_on_path.hpp"
 #include "evaluate/edge_problems.hpp"
 #include "profile/sanitizer.hpp"
+#include "space/feasibility.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -21,9 +21,6 @@ Status CompileAhead::begin(std::size_t keep_free) {
     wanted_.pop_back();
     const std::string key = candidate_key(candidate);
     if (tickets_.contains(key)) continue;
-    // Whatever speaks against it is said when it is submitted.
-    const Result<std::string> reason = infeasible_reason(candidate, limits_);
-    if (!reason || !reason->empty()) continue;
     tickets_[key] = compiler_.submit(compile_request(candidate, limits_));
     ++begun_;
   }

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "evaluate/compiled_resources.hpp"
 #include "evaluate/edge_problems.hpp"
+#include "space/feasibility.hpp"
 #include "timing/statistics.hpp"
 
 namespace fatune {

@@ -68,6 +68,7 @@ void Pipeline::begin(const EvaluationPlan& plan) {
   FATUNE_CHECK(entries_.empty(), "a problem begins when everything of the one before is collected");
   end_preparations();
   plan_ = plan;
+  rules_.clear();
   results_.clear();
   originals_.clear();
   best_us_.clear();
@@ -81,17 +82,26 @@ void Pipeline::remember(const Candidate& candidate, const CandidateRecord& recor
   if (plan) originals_.emplace(launch_key(record.cubin, *plan), record);
 }
 
+Result<std::string> Pipeline::reason_against(const Candidate& candidate) {
+  const Manifest& manifest = candidate.kernel->manifest;
+  FATUNE_TRY(std::string reason, unsupported_reason(manifest, candidate.problem, limits_));
+  if (!reason.empty()) return reason;
+  auto rules = rules_.find(manifest.name);
+  if (rules == rules_.end()) {
+    FATUNE_TRY(Feasibility compiled,
+               Feasibility::make(candidate.kernel, candidate.problem, limits_));
+    rules = rules_.emplace(manifest.name, std::move(compiled)).first;
+  }
+  return rules->second.broken(candidate.config);
+}
+
 Status Pipeline::submit(const Candidate& candidate) {
   Entry entry;
   entry.number = ++submitted_;
   entry.record = new_record(candidate, id_options_);
   entry.submitted = Clock::now();
   entry.usual = entry.record.config == to_json(default_config(candidate.kernel->manifest));
-  FATUNE_TRY(std::string reason,
-             unsupported_reason(candidate.kernel->manifest, candidate.problem, limits_));
-  if (reason.empty()) {
-    FATUNE_TRY(reason, infeasible_reason(candidate, limits_));
-  }
+  FATUNE_TRY(std::string reason, reason_against(candidate));
   if (reason.empty()) {
     FATUNE_TRY(entry.plan, launch_plan(candidate, limits_));
     const std::optional<Ticket> begun = ahead_.claim(entry.record.key);

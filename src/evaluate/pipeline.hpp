@@ -16,6 +16,7 @@
 #include "evaluate/compile_service.hpp"
 #include "evaluate/device_worker.hpp"
 #include "evaluate/evaluator.hpp"
+#include "space/feasibility.hpp"
 
 namespace fatune {
 
@@ -73,6 +74,7 @@ class Pipeline {
     Clock::time_point submitted, ready;
   };
 
+  Result<std::string> reason_against(const Candidate& candidate);
   void absorb_compiled();
   Status dispatch();
   Status compile_ahead();
@@ -92,6 +94,7 @@ class Pipeline {
   PipelineEvents events_;
   EvaluationPlan plan_;
   CompileAhead ahead_;
+  std::map<std::string, Feasibility> rules_;  ///< by the kernel's name, on this problem
   std::deque<Entry> entries_;
   std::uint64_t submitted_ = 0;
   std::uint64_t furthest_ = 0;                ///< highest number of those that reached the device

@@ -11,6 +11,7 @@
 #include "export/facts_of.hpp"
 #include "export/flatten.hpp"
 #include "export/provenance.hpp"
+#include "space/feasibility.hpp"
 
 namespace fatune {
 namespace {

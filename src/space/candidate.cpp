@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
-#include "space/rules.hpp"
 #include "space/vocabulary.hpp"
 
 namespace fatune {
@@ -92,27 +91,6 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
   if (!candidate.problem.own) add_scales(candidate.problem, macros);
   define("SM_COUNT", limits.sm_count);
   return macros;
-}
-
-Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits,
-                                      Strictness strictness) {
-  const Manifest& manifest = candidate.kernel->manifest;
-  FATUNE_TRY(const std::vector<std::uint16_t> positions, positions_of(manifest, candidate.config));
-  FATUNE_TRY(std::vector<CompiledRule> rules, compile_rules(manifest, candidate.problem, limits));
-  for (std::size_t i = 0; i < rules.size(); ++i) {  // the constraints come first, in their order
-    const bool prunes = i < manifest.constraints.size() && manifest.constraints[i].prunes;
-    if (prunes && strictness == Strictness::kNecessary) continue;
-    FATUNE_TRY(std::string reason, rules[i].broken_reason(positions));
-    if (!reason.empty()) return reason;
-  }
-  return std::string();
-}
-
-Result<std::string> impossible_reason(const Candidate& candidate, const DeviceLimits& limits) {
-  FATUNE_TRY(std::string reason,
-             unsupported_reason(candidate.kernel->manifest, candidate.problem, limits));
-  if (!reason.empty()) return reason;
-  return infeasible_reason(candidate, limits, Strictness::kNecessary);
 }
 
 }  // namespace fatune

@@ -62,18 +62,6 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
 /// For a problem that the config was not chosen for: a library may offer fewer algorithms there,
 /// and the last one stands for those it lacks.
 void accept_shorter_lists(LaunchPlan& plan);
-/// Why the config cannot run: first broken constraint with its reason, or the device limit
-/// exceeded; empty when it can.
-/// `kNecessary` leaves out the constraints that only prune: a finalist is right on problems for
-/// which it would be a poor choice.
-enum class Strictness { kAll, kNecessary };
-Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits,
-                                      Strictness strictness = Strictness::kAll);
-
-/// Why the kernel cannot do the problem at all, or the config not on this device, by the necessary
-/// constraints; empty when it can.
-Result<std::string> impossible_reason(const Candidate& candidate, const DeviceLimits& limits);
-
 Json to_json(const LaunchPlan& plan);
 Result<LaunchPlan> launch_plan_from_json(const Json& object, const std::string& where);
 

@@ -85,6 +85,12 @@ Status FakeEvaluator::submit(const Candidate& candidate) {
   return {};
 }
 
+void FakeEvaluator::prepare(std::vector<Candidate> likely) {
+  std::vector<std::string> keys;
+  for (const Candidate& candidate : likely) keys.push_back(candidate_key(candidate));
+  prepared_.push_back(std::move(keys));
+}
+
 Result<CandidateRecord> FakeEvaluator::collect() {
   FATUNE_CHECK(next_ || !submitted_.empty(),
                "something has to be submitted before it can be collected");

@@ -20,6 +20,7 @@ struct FakeDevice {
   std::function<std::optional<Outcome>(const Config&)> fails;    ///< empty: nothing does
   std::function<std::string(const Config&)> code;  ///< machine code; empty: every config its own
   std::size_t capacity = 1;
+  std::size_t worth_preparing = 0;
   std::optional<std::size_t> dies_after;  ///< results; then the device is gone for good
   bool early = false;          ///< the next one's result is there with each one collected
   double seconds_each = 0.25;  ///< of its clock for a candidate
@@ -41,6 +42,8 @@ class FakeEvaluator final : public Evaluator {
   Status begin_problem(const Problem& problem, const EvaluationPlan& plan) override;
   std::size_t capacity() const override { return device_.capacity; }
   Status submit(const Candidate& candidate) override;
+  void prepare(std::vector<Candidate> likely) override;
+  std::size_t worth_preparing() const override { return device_.worth_preparing; }
   Result<CandidateRecord> collect() override;
   void remember(const Candidate&, const CandidateRecord& record) override;
   Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
@@ -48,6 +51,8 @@ class FakeEvaluator final : public Evaluator {
 
   double seconds() const { return seconds_; }  ///< the device's own clock
   const std::vector<std::string>& evaluated() const { return evaluated_; }  ///< keys, in order
+  /// Keys of what was named to prepare(), call by call.
+  const std::vector<std::vector<std::string>>& prepared() const { return prepared_; }
   /// Of the candidate submitted `place` after the oldest.
   std::string key_in_flight(std::size_t place) const { return candidate_key(submitted_.at(place)); }
   std::size_t in_flight() const { return submitted_.size(); }
@@ -70,6 +75,7 @@ class FakeEvaluator final : public Evaluator {
   std::map<std::string, std::string> first_with_code_;  ///< code to id
   std::optional<CandidateRecord> next_;                 ///< an early result
   std::vector<std::string> evaluated_;
+  std::vector<std::vector<std::string>> prepared_;
   std::size_t finals_run_ = 0, problems_begun_ = 0;
   double seconds_ = 0;
 };

@@ -6,7 +6,7 @@
 
 #include "compile/source.hpp"
 #include "pool_fixture.hpp"
-#include "space/candidate.hpp"
+#include "space/feasibility.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;

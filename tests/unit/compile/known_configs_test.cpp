@@ -7,6 +7,7 @@
 
 #include "compile/source.hpp"
 #include "pool_fixture.hpp"
+#include "space/feasibility.hpp"
 #include "space/space.hpp"
 #include "support/temporary_folder.hpp"
 

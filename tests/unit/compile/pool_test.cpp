@@ -229,3 +229,40 @@ TEST_CASE("nothing to do is no reason to wait") {
   REQUIRE(pool->pump(10s));
   CHECK(std::chrono::steady_clock::now() - start < 5s);
 }
+
+TEST_CASE("a pool says how many of its jobs have nothing to do") {
+  const test::TemporaryFolder folder;
+  auto pool = CompilePool::start(test::faulty_options(folder.path()));
+  REQUIRE(pool);
+  CHECK(pool->idle() == 2);
+  const Ticket first = pool->submit(test::request("hang", ""));
+  CHECK(pool->idle() == 1);
+  REQUIRE(pool->pump(0ms));
+  CHECK(pool->idle() == 1);
+  for (int i = 0; i < 3; ++i) pool->submit(test::request("hang", ""));
+  CHECK(pool->idle() == 0);
+  pool->cancel(first);
+  CHECK(pool->idle() == 0);
+}
+
+TEST_CASE("a cancelled request is forgotten: waiting, under way or done") {
+  const test::TemporaryFolder folder;
+  PoolOptions options = test::faulty_options(folder.path());
+  options.jobs = 1;
+  auto pool = CompilePool::start(options);
+  REQUIRE(pool);
+  const Ticket done = pool->submit(test::request("fine", ""));
+  while (!pool->ready(done)) REQUIRE(pool->pump(1s));
+  const Ticket hung = pool->submit(test::request("hang", ""));
+  const Ticket waiting = pool->submit(test::request("hang", ""));
+  const Ticket last = pool->submit(test::request("fine", ""));
+  REQUIRE(pool->pump(200ms));
+  for (const Ticket ticket : {done, hung, waiting}) pool->cancel(ticket);
+  CHECK_FALSE(pool->ready(done));
+  // The only job was the hung one's: its process is gone, and with it what it waited for.
+  while (!pool->ready(last)) REQUIRE(pool->pump(1s));
+  CHECK(pool->take(last).problem.starts_with("by process "));
+  CHECK_FALSE(pool->ready(hung));
+  CHECK_FALSE(pool->ready(waiting));
+  CHECK(pool->idle() == 1);
+}

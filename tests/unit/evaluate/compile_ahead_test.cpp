@@ -78,10 +78,3 @@ TEST_CASE("what is claimed is the caller's, and no longer wanted") {
   CHECK(bench.compiler.cancelled == std::vector<int>{3});
   CHECK(bench.ahead.begun() == 0);
 }
-
-TEST_CASE("what cannot run is not compiled") {
-  Ahead bench;
-  bench.want({7, 1});
-  bench.begin(0);
-  CHECK(bench.begun() == std::vector<int>{1});
-}

@@ -11,6 +11,7 @@
 
 #include "base/text.hpp"
 #include "sample_kernel.hpp"
+#include "space/feasibility.hpp"
 
 namespace fatune {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sample_kernel.hpp"
-#include "space/candidate.hpp"
+#include "space/feasibility.hpp"
 #include "space/lint.hpp"
 #include "space/space.hpp"
 

@@ -116,6 +116,29 @@ TEST_CASE("kernels whose searches know little still fill the window together") {
   }
 }
 
+TEST_CASE("what a search is likely to ask is named for preparation, and changes nothing") {
+  SweepFixture silent, naming;
+  silent.options.plan.strategy = naming.options.plan.strategy = "evo";
+  auto device = toy_device();
+  FakeEvaluator quiet(device);
+  silent.run_well(quiet);
+  CHECK(std::all_of(quiet.prepared().begin(), quiet.prepared().end(),
+                    [](const auto& keys) { return keys.empty(); }));
+  device.worth_preparing = 4;
+  FakeEvaluator evaluator(device);
+  naming.run_well(evaluator);
+  CHECK(naming.text("journal.jsonl") == silent.text("journal.jsonl"));
+  std::size_t hits = 0;
+  for (std::size_t i = 0; i + 1 < evaluator.evaluated().size(); ++i) {
+    const auto& keys = evaluator.prepared().at(i);
+    CHECK(keys.size() <= 4);
+    hits += std::count(keys.begin(), keys.end(), evaluator.evaluated()[i + 1]);
+  }
+  CAPTURE(hits);
+  CHECK(hits >= 10);
+  CHECK(evaluator.prepared().back().empty());
+}
+
 TEST_CASE("a space within the budget is tried whole, and no more is asked") {
   SweepFixture fixture;
   fixture.options.plan.budget_evaluations = 500;
