@@ -18,8 +18,9 @@ struct Share {
   double deadline_s = std::numeric_limits<double>::infinity();  ///< on the run's clock
 };
 
-/// Half of a problem's budget goes to trials of its kernels, evenly (what a small space leaves, to
-/// those after it); the other half to the kernel that then leads. A single kernel has it all.
+/// A quarter of a problem's budget goes to trials of its kernels, evenly and at least one candidate
+/// each (what a small space leaves, to those after it); they then compete for the rest. A single
+/// kernel has it all.
 class Budget {
  public:
   /// `sizes` are the valid configs of each kernel, ascending.

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "tune/budget.hpp"
 #include "tune/finals.hpp"
+#include "tune/kernel_turns.hpp"
 #include "tune/point_list.hpp"
 #include "tune/search_loop.hpp"
 #include "tune/standing.hpp"
@@ -118,19 +119,17 @@ Status run_trials(const Budget& budget, RunState& run, Searches& searches) {
   return {};
 }
 
-/// The search that has been told the least time, of those that have candidates left; the number of
-/// searches when none has.
-std::size_t leader_of(const Searches& searches) {
-  const std::size_t none = searches.strategies.size();
-  std::size_t leader = none;
-  for (std::size_t i = 0; i < none; ++i) {
-    if (searches.loop.exhausted(i)) continue;
-    if (leader == none || searches.loop.best_us(i) < searches.loop.best_us(leader)) leader = i;
+/// Of those that have candidates left; the number of searches when none has.
+std::size_t next_search(const Searches& searches, const std::vector<std::uint64_t>& in_trials) {
+  std::vector<KernelStanding> kernels;
+  for (std::size_t i = 0; i < searches.strategies.size(); ++i) {
+    kernels.push_back({searches.loop.best_us(i), searches.loop.asked(i) - in_trials[i],
+                       searches.loop.exhausted(i)});
   }
-  return leader;
+  return next_kernel(kernels);
 }
 
-/// Trials of all kernels; then each candidate is asked of the kernel that leads at that moment, so
+/// Trials of all kernels; then they compete for each candidate by what is known at that moment, so
 /// that nobody waits for the last results of the trials.
 Status search_spaces(const ProblemRequest& request, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
@@ -142,13 +141,15 @@ Status search_spaces(const ProblemRequest& request, const std::vector<Space>& sp
   Searches searches{{}, SearchLoop(run, result)};
   FATUNE_TRY_STATUS(add_searches(request, spaces, run, result, searches));
   FATUNE_TRY_STATUS(run_trials(budget, run, searches));
+  std::vector<std::uint64_t> in_trials;
+  for (std::size_t i = 0; i < spaces.size(); ++i) in_trials.push_back(searches.loop.asked(i));
   for (;;) {
-    const std::size_t leader = leader_of(searches);
+    const std::size_t next = next_search(searches, in_trials);
     const bool spent =
         searches.loop.asked() >= whole.evaluations || run.clock.now() >= whole.deadline_s;
-    if (run.interrupted || spent || leader == searches.strategies.size()) break;
-    if (searches.loop.has_room(leader)) {
-      FATUNE_TRY_STATUS(searches.loop.ask(leader));
+    if (run.interrupted || spent || next == searches.strategies.size()) break;
+    if (searches.loop.has_room(next)) {
+      FATUNE_TRY_STATUS(searches.loop.ask(next));
     } else {
       FATUNE_TRY_STATUS(searches.loop.settle_one());
     }

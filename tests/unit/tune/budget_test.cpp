@@ -10,14 +10,25 @@
 namespace fatune {
 namespace {
 
-TEST_CASE("trials have half of the budget, and what a small space leaves goes to those after it") {
+TEST_CASE("trials have a quarter of the budget; what a small space leaves goes to those after it") {
   RunPlan plan;
-  plan.budget_evaluations = 100;
-  const Budget budget(plan, {10, 500, 900}, 0);
-  CHECK(budget.trial(0).evaluations == 10);
-  CHECK(budget.trial(1).evaluations == 20);
-  CHECK(budget.trial(2).evaluations == 20);
-  CHECK(budget.whole().evaluations == 100);
+  plan.budget_evaluations = 99;
+  const Budget budget(plan, {5, 500, 900}, 0);
+  CHECK(budget.trial(0).evaluations == 5);
+  CHECK(budget.trial(1).evaluations == 10);
+  CHECK(budget.trial(2).evaluations == 10);
+  CHECK(budget.whole().evaluations == 99);
+}
+
+TEST_CASE("each kernel is tried once at least, as far as the budget goes") {
+  RunPlan plan;
+  plan.budget_evaluations = 7;
+  const Budget enough(plan, {100, 100, 100, 100}, 0);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(enough.trial(i).evaluations == 1);
+  plan.budget_evaluations = 2;
+  const Budget scarce(plan, {100, 100, 100}, 0);
+  CHECK(scarce.trial(0).evaluations + scarce.trial(1).evaluations + scarce.trial(2).evaluations ==
+        2);
 }
 
 TEST_CASE("a single kernel has all of the budget at once") {
@@ -38,12 +49,12 @@ TEST_CASE("no limit stays no limit") {
   CHECK(budget.whole().evaluations == kUnlimited);
 }
 
-TEST_CASE("trials take turns in half of the seconds") {
+TEST_CASE("trials take turns in a quarter of the seconds") {
   RunPlan plan;
   plan.budget_seconds = 60;
   const Budget budget(plan, {10, 20, 30}, 100);
-  CHECK(budget.trial(0).deadline_s == 130);
-  CHECK(budget.trial(2).deadline_s == 130);
+  CHECK(budget.trial(0).deadline_s == 115);
+  CHECK(budget.trial(2).deadline_s == 115);
   CHECK(budget.whole().deadline_s == 160);
 }
 
