@@ -54,10 +54,10 @@ def main():
     for document in DOCUMENTS:
         if document not in missing:
             shutil.copy(evidence / document, results / document)
-    winners = results / "sanitize"
-    winners.mkdir(exist_ok=True)
-    for verdict in sorted(evidence.glob("sanitize-*.json")):
-        shutil.copy(verdict, winners / verdict.name.removeprefix("sanitize-"))
+    for kind in ("sanitize", "optimum"):
+        (results / kind).mkdir(exist_ok=True)
+        for verdict in sorted(evidence.glob(f"{kind}-*.json")):
+            shutil.copy(verdict, results / kind / verdict.name.removeprefix(f"{kind}-"))
     if missing:
         print("not measured this time: " + ", ".join(missing))
 

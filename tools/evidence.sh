@@ -8,6 +8,7 @@
 # compilation cache unless its name says otherwise. BUDGET=N in the environment: evaluations a problem of suites,
 # instead of each one's own number. tools/collect_results.py copies OUT to results/.
 set -uo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
 fatune=$(realpath "$1") out=$2
 shift 2
 externals=()
@@ -16,7 +17,7 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -41,16 +42,35 @@ sweep() {
 
 whole_space() { sweep "exhaustive-$1" --shape "$2" --kernel fa_mma,fa_wgmma --strategy exhaustive --baselines none; }
 
-sanitize_winners() {  # of a suite, one after another; one file each
-  local suite=$1 name
-  mkdir -p winners
-  python3 - "$suite" <<'PY'
+winners_of() {  # winners_of BEST FOLDER: FOLDER/PROBLEM.json or best.json, config files without what was measured
+  mkdir -p "$2"
+  python3 - "$1" "$2" <<'PY'
 import json, sys
-for problem in json.load(open(f"{sys.argv[1]}/best.json"))["problems"]:
-    json.dump(problem, open(f"winners/{problem['name']}.json", "w"))
+document = json.load(open(sys.argv[1]))
+for problem in document.get("problems", [document]):
+    best = {"kernel": problem["best"]["kernel"], "config": problem["best"]["config"], "problem": problem["problem"]}
+    json.dump(best, open(f"{sys.argv[2]}/{problem.get('name', 'best')}.json", "w"))
 PY
-  for name in winners/*.json; do
+}
+
+sanitize_winners() {
+  local name
+  winners_of "$1/best.json" "winners/$1"
+  for name in winners/"$1"/*.json; do
     json "sanitize-$(basename "$name" .json)" verify --config "$name" --sanitize
+  done
+}
+
+against_whole_spaces() {  # a suite's winners and the best of whole spaces, in the same rounds
+  local name run best
+  winners_of "$1/best.json" "winners/$1"
+  for name in mission single wide small long stress; do
+    run=exhaustive-$name best=space-$name
+    [[ $name == mission ]] && run=exhaustive best=kernels
+    best=$root/results/h200/$best/best.json
+    [[ -e $run/best.json ]] && best=$run/best.json
+    winners_of "$best" "optima/$name"
+    json "optimum-$name" gate --candidate "winners/$1/$name.json" --baseline "optima/$name/best.json" --threshold 1.02
   done
 }
 
@@ -86,6 +106,7 @@ run_step() {
     exhaustive-long) whole_space long 1,8,4096,64 ;;
     exhaustive-stress) whole_space stress 2,16,8192,128 ;;
     suite-mission-60) sweep suite-mission-60 --suite mission --budget 60 --no-warm-start --baselines cudnn,torch:flash ;;
+    optimum) against_whole_spaces suite-mission-60 ;;
     *) echo "evidence.sh: there is no step '$1'" >&2; exit 2 ;;
   esac
 }

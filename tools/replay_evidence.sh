@@ -11,7 +11,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 fatune=$(realpath "$1") files=$(realpath "$2")
 shift 2
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(spaces other published batch one-lever journals kernel-tuner)
+[[ ${#steps[@]} -gt 0 ]] || steps=(spaces other published batch one-lever journals sweeps kernel-tuner)
 out=$root/results/replay
 mkdir -p "$out"
 
@@ -44,6 +44,12 @@ run_step() {
       local journals=(configs/recorded/*.jsonl.gz results/h200/space-*/journal.jsonl.gz)
       score journals "${journals[@]}" --strategy evo --budget 650
       for batch in "${in_flight[@]}"; do score "journals-60-$batch" "${journals[@]}" --strategy evo --budget 60 --batch "$batch"; done ;;
+    sweeps)
+      cd "$root"
+      local spaces=(mission=configs/recorded/h200-mission.jsonl.gz) name
+      for name in single wide small long stress; do spaces+=("$name=results/h200/space-$name/journal.jsonl.gz"); done
+      tools/repeat_sweeps.py "$fatune" "${spaces[@]}" --budget 60 --out "$out/sweeps-60.json"
+      tools/repeat_sweeps.py "$fatune" "${spaces[@]}" --budget 150 --repeats 50 --out "$out/sweeps-150.json" ;;
     kernel-tuner)
       cd "$files"
       echo "tools/compare_kernel_tuner.py ${spaces[*]}" >"$out/kernel-tuner.command.txt"

@@ -12,7 +12,6 @@ from filled_page import ROOT, fill
 
 RESULTS = ROOT / "results" / "replay"
 H200 = ROOT / "results" / "h200"
-WHOLE = {"mission": "kernels"}  # folders of whole spaces that are not space-PROBLEM
 KERNEL_TUNER = "kernel_tuner:"
 IN_FLIGHT = (1, 4, 8, 16, 32)
 
@@ -155,22 +154,37 @@ def journals():
     return f"{table(head, rows, 2)}\n\n{shares} {made_by('journals')} After 60 by `{same}`: N = {links}."
 
 
+def sweeps():
+    """Sweeps of two kernels on recorded spaces, each with another seed."""
+    documents = [load(name) for name in measured("sweeps-60", "sweeps-150")]
+    head = ["within 2 % of the best after", *(row["problem"] for row in documents[0]["rows"])]
+    rows = [[f"{document['budget']}, {document['rows'][0]['repeats']} sweeps", *(percent(row["within2"]) for row in document["rows"])] for document in documents]
+    links = " and ".join(f"[{document['budget']}](../results/replay/sweeps-{document['budget']}.json)" for document in documents)
+    example = documents[0]["rows"][0]["command"]
+    return f"{table(head, rows)}\n\nEach by sweeps like `{example}` ({links} evaluations)."
+
+
 def sixty():
-    """The suite of 60 evaluations a problem against the whole spaces that there are."""
+    """The winners of 60 evaluations a problem against the best of whole spaces, in the same rounds."""
     suite = json.loads((H200 / "suite-mission-60.json").read_text())
-    rows = []
+    rows, commands = [], []
     for row in suite["rows"]:
-        space = H200 / WHOLE.get(row["name"], f"space-{row['name']}") / "best.json"
-        found = row["best"]["hot_us"]
-        if space.exists():
-            optimum = json.loads(space.read_text())["best"]["hot"]["median_us"]
-            rows.append([row["name"], number(found), number(optimum), f"{100 * (found / optimum - 1):+.1f} %"])
-    head = ["problem", "after 60, us", "of the whole space, us", "above it"]
-    return f"{table(head, rows)}\n\nBy `{suite['command']}` ([suite-mission-60.json](../results/h200/suite-mission-60.json))."
+        path = H200 / "optimum" / f"{row['name']}.json"
+        if not path.exists():
+            continue
+        gate = json.loads(path.read_text())
+        commands.append(gate["command"])
+        problem = gate["problems"][0]
+        against = problem["baselines"][0]
+        low, high = against["ci95"]
+        rows.append([f"[{row['name']}](../results/h200/optimum/{path.name})", number(problem["candidate"]["time"]["median_us"]), number(against["baseline"]["time"]["median_us"]),
+                     number(against["ratio"], 3), f"[{low:.3f}, {high:.3f}]", "yes" if gate["pass"] else "no"])
+    head = ["problem", "after 60, us", "best of the whole space, us", "ratio", "95 %", "within 2 %"]
+    return f"{table(head, rows)}\n\nSearched by `{suite['command']}` ([suite-mission-60.json](../results/h200/suite-mission-60.json)), compared by `{commands[0]}` and the like."
 
 
 def main():
-    fill("docs/search.md", (("spaces", spaces), ("scores", scores), ("fractions", fractions), ("batches", batches), ("journals", journals), ("sixty", sixty)))
+    fill("docs/search.md", (("spaces", spaces), ("scores", scores), ("fractions", fractions), ("batches", batches), ("journals", journals), ("sweeps", sweeps), ("sixty", sixty)))
 
 
 if __name__ == "__main__":
