@@ -13,7 +13,8 @@ fatune=$(realpath "$1") out=$2
 shift 2
 externals=()
 if [[ ${1:-} == --external-dir ]]; then
-  externals=(--external-dir "$(realpath "$2")")
+  mkdir -p "$out" && ln -sfn "$(realpath "$2")" "$out/external"
+  externals=(--external-dir external)
   shift 2
 fi
 steps=("$@")

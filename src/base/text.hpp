@@ -20,6 +20,9 @@ std::string percent(double fraction, int decimals = 1);  ///< 0.031 -> "3.1 %"
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
+/// One word of a command, such that a POSIX shell reads the text back; quoted only where it must
+/// be.
+std::string shell_word(std::string_view text);
 /// Whole text must be the number; no value otherwise.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);

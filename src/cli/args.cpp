@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/text.hpp"
+
 namespace fatune::cli {
 
 void add_common_options(CLI::App& command, CommonArgs& args) {
@@ -27,6 +29,14 @@ void add_common_options(CLI::App& command, CommonArgs& args) {
       .add_option("--external-dir", args.external_dirs,
                   "Folder with your own descriptions of external programs (repeatable)")
       ->type_name("DIR");
+}
+
+std::string repeat_options(const CommonArgs& args) {
+  std::string text;
+  for (const std::string& folder : args.kernel_dirs) text += " --kernel-dir " + shell_word(folder);
+  for (const std::string& folder : args.external_dirs)
+    text += " --external-dir " + shell_word(folder);
+  return text;
 }
 
 void add_problem_options(CLI::App& command, ProblemArgs& args) {

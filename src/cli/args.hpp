@@ -37,6 +37,9 @@ struct ProblemArgs {
 /// A command registers its options on its subcommand and returns what runs it.
 using Runner = std::function<int()>;
 
+/// Those of them that decide what is measured, as a shell would read them: " --kernel-dir
+/// my/kernels".
+std::string repeat_options(const CommonArgs& args);
 void add_common_options(CLI::App& command, CommonArgs& args);
 void add_problem_options(CLI::App& command, ProblemArgs& args);
 void add_device_option(CLI::App& command, std::string& device);

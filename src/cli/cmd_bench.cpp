@@ -45,11 +45,11 @@ bool has_choice(const BenchArgs& args) {
 
 std::string command_line(const BenchArgs& args) {
   std::string text = "fatune bench";
-  if (!args.choice.config.empty()) text += " --config " + args.choice.config;
-  if (!args.choice.kernel.empty()) text += " --kernel " + args.choice.kernel;
-  if (!args.impls.empty()) text += " --impl " + args.impls;
+  if (!args.choice.config.empty()) text += " --config " + shell_word(args.choice.config);
+  if (!args.choice.kernel.empty()) text += " --kernel " + shell_word(args.choice.kernel);
+  if (!args.impls.empty()) text += " --impl " + shell_word(args.impls);
   text += repeat_options(args.choice.problem);
-  return text + repeat_options(args.rounds);
+  return text + repeat_options(args.rounds) + repeat_options(args.common);
 }
 
 /// The candidate, its kernel's default, and the implementations asked for or else the reference.

@@ -49,11 +49,12 @@ Result<GateRules> rules_of(const GateArgs& args) {
 
 std::string command_line(const GateArgs& args) {
   const GateArgs usual;
-  std::string text = "fatune gate --candidate " + args.sides.candidate + " --baseline " +
-                     args.sides.baselines + repeat_options(args.sides.problem);
+  std::string text = "fatune gate --candidate " + shell_word(args.sides.candidate) +
+                     " --baseline " + shell_word(args.sides.baselines) +
+                     repeat_options(args.sides.problem);
   if (args.threshold != usual.threshold) text += " --threshold " + args.threshold;
   if (args.objective != usual.objective) text += " --objective " + args.objective;
-  return text + repeat_options(args.rounds);
+  return text + repeat_options(args.rounds) + repeat_options(args.common);
 }
 
 Status check_format(const std::string& format) {

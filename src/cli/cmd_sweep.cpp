@@ -142,7 +142,8 @@ int print_result(const SweepResult& result, const std::string& notice, const Set
     if (!notice.empty()) print(notice);
   }
   if (result.interrupted) {
-    log::warn("interrupted; continue with: fatune sweep --resume " + result.folder.string());
+    log::warn("interrupted; continue with: fatune sweep --resume " +
+              shell_word(result.folder.string()));
     return kInterrupted;
   }
   if (!found)
@@ -186,10 +187,9 @@ Result<int> run_ready(ReadySweep ready, const Settings& settings) {
     FATUNE_TRY(server, LiveServer::start(*ready.serve, ready.options.out));
     log::info("live at " + server->url() + " until the sweep ends");
   }
-  FATUNE_TRY_STATUS(make_directories(ready.options.out));
-  FATUNE_TRY(
-      auto evaluator,
-      open_evaluator({ready.device, ready.reference, ready.options.out, ready.jobs}, settings));
+  FATUNE_TRY(auto evaluator, open_evaluator({ready.device, ready.reference, ready.options.out,
+                                             ready.jobs, ready.options.plan.problems},
+                                            settings));
   const std::string notice = recorded_notice(ready.device, evaluator->environment());
   if (!notice.empty()) settings.json ? log::info(notice) : print(notice);
   if (ready.options.plan.objective == kScoreObjective) {

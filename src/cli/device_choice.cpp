@@ -26,9 +26,13 @@ Result<Journal> load_recording(const std::string& file) {
   return parse_journal(text, where);
 }
 
-Result<std::unique_ptr<Evaluator>> open_recorded(const std::string& file) {
-  FATUNE_TRY(Journal journal, load_recording(file));
-  return make_recorded_evaluator(std::move(journal.header.environment), std::move(journal.records));
+Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
+  FATUNE_TRY(Journal journal, load_recording(request.device.recording));
+  FATUNE_TRY(auto evaluator, make_recorded_evaluator(std::move(journal.header.environment),
+                                                     std::move(journal.records)));
+  for (const NamedProblem& named : request.problems)
+    FATUNE_TRY_STATUS(evaluator->begin_problem(named.problem, {}));
+  return evaluator;
 }
 
 }  // namespace
@@ -56,8 +60,7 @@ Result<DeviceChoice> choose_device(const std::string& text) {
 
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
                                                   const Settings& settings) {
-  if (request.device.kind == DeviceChoice::Kind::kRecorded)
-    return open_recorded(request.device.recording);
+  if (request.device.kind == DeviceChoice::Kind::kRecorded) return open_recorded(request);
   DeviceOptions options;
   options.ordinal = request.device.ordinal;
   options.pool.jobs = request.jobs;

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "cli/settings.hpp"
 #include "evaluate/evaluator.hpp"
+#include "problem/suite.hpp"
 #include "space/kernel.hpp"
 
 namespace fatune::cli {
@@ -28,7 +30,9 @@ struct OpenRequest {
   KernelRef reference;
   std::filesystem::path log_folder;
   std::size_t jobs = 0;
+  std::vector<NamedProblem> problems = {};  ///< what will be asked, as far as it is known
 };
+/// A recording that does not hold one of the problems is refused: nothing is written for it.
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
                                                   const Settings& settings);
 

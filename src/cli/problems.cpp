@@ -112,9 +112,9 @@ std::string slug(const Problem& p) {
 
 std::string repeat_options(const ProblemArgs& args) {
   std::string text;
-  for (const std::string& shape : args.shapes) text += " --shape " + shape;
-  for (const std::string& sizes : args.sizes) text += " --size " + sizes;
-  if (!args.suite.empty()) text += " --suite " + args.suite;
+  for (const std::string& shape : args.shapes) text += " --shape " + shell_word(shape);
+  for (const std::string& sizes : args.sizes) text += " --size " + shell_word(sizes);
+  if (!args.suite.empty()) text += " --suite " + shell_word(args.suite);
   if (args.dtype != ProblemArgs{}.dtype) text += " --dtype " + args.dtype;
   if (args.causal) text += " --causal";
   if (args.lse) text += " --lse";

@@ -157,7 +157,7 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
 std::string command_line(const SweepArgs& args, const RunPlan& plan) {
   std::string text = "fatune sweep";
   if (!args.problem.suite.empty()) {
-    text += " --suite " + args.problem.suite;
+    text += " --suite " + shell_word(args.problem.suite);
   } else {
     for (const NamedProblem& problem : plan.problems) text += problem_flags(problem.problem);
   }
@@ -165,17 +165,17 @@ std::string command_line(const SweepArgs& args, const RunPlan& plan) {
   if (args.strategy != SweepArgs().strategy) text += " --strategy " + args.strategy;
   if (args.one_lever) text += " --one-lever";
   if (!args.budget.empty()) text += " --budget " + args.budget;
-  if (args.baselines != SweepArgs().baselines) text += " --baselines " + args.baselines;
+  if (args.baselines != SweepArgs().baselines) text += " --baselines " + shell_word(args.baselines);
   if (args.objective != "hot") text += " --objective " + args.objective;
   if (args.one_config) text += " --one-config";
   if (!args.portfolio.empty()) text += " --portfolio " + args.portfolio;
-  for (const std::string& path : args.warm) text += " --warm " + path;
-  for (const std::string& path : args.imports) text += " --import " + path;
+  for (const std::string& path : args.warm) text += " --warm " + shell_word(path);
+  for (const std::string& path : args.imports) text += " --import " + shell_word(path);
   if (args.no_warm_start) text += " --no-warm-start";
   text += " --seed " + args.seed;
   if (args.record_cold) text += " --record-cold";
   if (args.skip_correctness) text += " --skip-correctness";
-  return text;
+  return text + repeat_options(args.common);
 }
 
 }  // namespace fatune::cli

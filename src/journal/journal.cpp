@@ -115,7 +115,7 @@ Result<JournalWriter> JournalWriter::create(const std::filesystem::path& folder,
   const auto size = std::filesystem::file_size(writer.path_, failed);
   if (!failed && size > 0) {
     return file_error(folder.string() + ": holds a journal already; continue it with --resume " +
-                      folder.string() + ", or choose another folder with --out");
+                      shell_word(folder.string()) + ", or choose another folder with --out");
   }
   const Json line = {{"schema", kJournalSchema},
                      {"plan", to_json(header.plan)},
@@ -130,7 +130,7 @@ Result<JournalWriter> JournalWriter::resume(const std::filesystem::path& folder)
   std::error_code failed;
   if (!std::filesystem::is_regular_file(writer.path_, failed)) {
     return file_error("--resume: " + writer.path_.string() +
-                      " is not there; start a new run with --out " + folder.string());
+                      " is not there; start a new run with --out " + shell_word(folder.string()));
   }
   FATUNE_TRY(writer.file_, open_locked(writer.path_));
   FATUNE_TRY(const std::string text, read_file(writer.path_));

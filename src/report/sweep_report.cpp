@@ -240,7 +240,7 @@ std::string sweep_report(const SweepResult& result, const Paint& paint) {
   if (has_best) text += "Best:    " + (result.folder / "best.json").string() + "\n";
   text += "Journal: " + (result.folder / "journal.jsonl").string() + "\n";
   if (result.interrupted) {
-    text += "Interrupted; continue with --resume " + result.folder.string() + "\n";
+    text += "Interrupted; continue with --resume " + shell_word(result.folder.string()) + "\n";
   }
   return text;
 }

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
+
 namespace fatune {
 namespace {
 
@@ -135,7 +137,7 @@ Result<std::filesystem::path> file_of(const std::filesystem::path& path) {
   return file_error(path.string() +
                     ": has no best.json. A sweep writes it after its final phase: `fatune sweep "
                     "--resume " +
-                    path.string() + "` ends one that was interrupted");
+                    shell_word(path.string()) + "` ends one that was interrupted");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/run_program.hpp"
+
 using namespace fatune;
 
 TEST_CASE("microseconds keep three significant digits") {
@@ -56,6 +58,27 @@ TEST_CASE("split, trim and join") {
   CHECK(trim("  ").empty());
   CHECK(join(std::vector<std::string>{"a", "b", "c"}, ", ") == "a, b, c");
   CHECK(join({}, ", ").empty());
+}
+
+TEST_CASE("a word of a command is quoted where a shell would read something else") {
+  for (const char* plain : {"4,8,512,64", "runs/a-b_c.json", "external:fa3", "ROWS=8", "60s"})
+    CHECK(shell_word(plain) == plain);
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("my runs/best.json") == "'my runs/best.json'");
+  CHECK(shell_word("it's") == R"('it'\''s')");
+  CHECK(shell_word("~/runs") == "'~/runs'");
+  CHECK(shell_word("größe") == "'größe'");
+}
+
+TEST_CASE("a shell reads a quoted word as it was") {
+  for (const std::string text :
+       {"", " a  b ", "it's", "''", R"($HOME `false` "\)", "*;&|<>#!", "größe", "two\nlines"}) {
+    CAPTURE(text);
+    const auto run =
+        run_program({"/bin/sh", {"-c", "printf %s " + shell_word(text)}}, std::chrono::seconds(20));
+    REQUIRE(run);
+    CHECK(run->text == text);
+  }
 }
 
 TEST_CASE("a number is the whole text") {
