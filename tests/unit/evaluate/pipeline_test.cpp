@@ -330,7 +330,7 @@ TEST_CASE("what was compiled ahead is not compiled again when it is submitted") 
   Bench bench;
   // 1 is waited for; meanwhile 2 is compiled to its end, and 3 begun.
   bench.compiler.delay = [](const CompileRequest& request) {
-    return tile_of(request) == 1 ? 4 : tile_of(request) == 3 ? 50 : 0;
+    return tile_of(request) == 1 ? 4 : tile_of(request) == 3 ? 9 : 0;
   };
   bench.submit({1});
   bench.prepare({2, 3});
@@ -413,7 +413,7 @@ TEST_CASE("after an interrupt nothing more is compiled ahead") {
 TEST_CASE("the end of preparations ends what nobody submitted") {
   Bench bench;
   bench.compiler.delay = [](const CompileRequest& request) {
-    return tile_of(request) == 1 ? 5 : 50;
+    return tile_of(request) == 1 ? 5 : 20;
   };
   bench.submit({1});
   bench.prepare({2, 3});
