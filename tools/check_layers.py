@@ -2,7 +2,7 @@
 """check_layers.py - turns src/ and kernels/ into a list of broken layout rules; exit 1 if any.
 
 Rules: includes and CMake's DEPENDS follow the arrows of src/layers.txt; heavy or device headers stay
-where they belong; no file is too long; every file's first line says what it is.
+where they belong; a type's name is its namespace's only one; no file is too long; every file's first line says what it is.
 Usage: check_layers.py [ROOT]
 """
 
@@ -74,6 +74,28 @@ def check_confined(path, text, problems):
                 problems.append(f"{name_of(path)}:{line}: {match.group(0)}: {reason}")
 
 
+def types_of(text):
+    """(qualified name, line) of each type defined at namespace scope, unnamed namespaces aside."""
+    inside = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := re.match(r"namespace ([\w:]*) ?\{", line):
+            inside.append(match.group(1))
+        elif re.match(r"\}  // namespace", line):
+            inside.pop()
+        elif match := re.match(r"(?:struct|class|union|enum class|enum) ([\w:]+)(?: final)?(?: ?:[^;]*)? \{", line):
+            if all(inside):
+                yield "::".join([*inside, match.group(1)]), number
+
+
+def check_type_names(path, text, known, problems):
+    """Two types of one name are linked into one program without a word, and each other's code runs."""
+    for name, line in types_of(text):
+        place = f"{name_of(path)}:{line}"
+        if name in known:
+            problems.append(f"{place}: {name} is also defined at {known[name]}")
+        known.setdefault(name, place)
+
+
 def check_length(path, text, problems):
     lines = text.count("\n")
     if lines > MAX_LINES:
@@ -103,10 +125,12 @@ def main():
     problems = []
     layers = load_layers(problems)
     check_links(layers, problems)
+    known_types = {}
     for path in source_files(SRC, ".hpp", ".cpp"):
         text = path.read_text()
         check_includes(path, text, layers, problems)
         check_confined(path, text, problems)
+        check_type_names(path, text, known_types, problems)
         check_length(path, text, problems)
         check_first_line(path, text, problems)
     for path in source_files(ROOT / "tests", ".hpp", ".cpp"):

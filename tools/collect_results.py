@@ -54,6 +54,8 @@ def main():
     for document in DOCUMENTS:
         if document not in missing:
             shutil.copy(evidence / document, results / document)
+    for suite in sorted(evidence.glob("suite-mission-60-*/suite.json")):
+        shutil.copy(suite, results / f"{suite.parent.name}.json")
     for kind in ("sanitize", "optimum"):
         (results / kind).mkdir(exist_ok=True)
         for verdict in sorted(evidence.glob(f"{kind}-*.json")):

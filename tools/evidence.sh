@@ -6,7 +6,7 @@
 # FATUNE: the program. OUT: a folder; a step that was interrupted goes on from there. DIR: where the programs of
 # configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
 # compilation cache unless its name says otherwise. BUDGET=N in the environment: evaluations a problem of suites,
-# instead of each one's own number. tools/collect_results.py copies OUT to results/.
+# instead of each one's own number; SEEDS='N...': those of repeats-60. tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 fatune=$(realpath "$1") out=$2
@@ -18,7 +18,7 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -62,7 +62,7 @@ sanitize_winners() {
   done
 }
 
-against_whole_spaces() {  # a suite's winners and the best of whole spaces, in the same rounds
+against_whole_spaces() {  # against_whole_spaces RUN [SUFFIX]: a suite's winners and the best of whole spaces, in the same rounds
   local name run best
   winners_of "$1/best.json" "winners/$1"
   for name in mission single wide small long stress; do
@@ -71,7 +71,7 @@ against_whole_spaces() {  # a suite's winners and the best of whole spaces, in t
     best=$root/results/h200/$best/best.json
     [[ -e $run/best.json ]] && best=$run/best.json
     winners_of "$best" "optima/$name"
-    json "optimum-$name" gate --candidate "winners/$1/$name.json" --baseline "optima/$name/best.json" --threshold 1.02
+    json "optimum-$name${2:-}" gate --candidate "winners/$1/$name.json" --baseline "optima/$name/best.json" --threshold 1.02
   done
 }
 
@@ -108,6 +108,12 @@ run_step() {
     exhaustive-stress) whole_space stress 2,16,8192,128 ;;
     suite-mission-60) sweep suite-mission-60 --suite mission --budget 60 --no-warm-start --baselines cudnn,torch:flash ;;
     optimum) against_whole_spaces suite-mission-60 ;;
+    repeats-60)  # chance has a say in one run
+      local seed
+      for seed in ${SEEDS:-43 44 45 46}; do
+        sweep "suite-mission-60-$seed" --suite mission --budget 60 --no-warm-start --baselines cudnn,torch:flash --seed "$seed"
+        against_whole_spaces "suite-mission-60-$seed" "-$seed"
+      done ;;
     *) echo "evidence.sh: there is no step '$1'" >&2; exit 2 ;;
   esac
 }

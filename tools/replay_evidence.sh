@@ -4,7 +4,8 @@
 #   tools/replay_evidence.sh FATUNE CACHEFILES [STEP...]
 #
 # FATUNE: the program. CACHEFILES: a folder with the files of docs/search.md, which names their source. STEPs: those of
-# `steps` below, all of them when none is named. Writes results/replay/*.json and docs/search-curves.svg, and brings
+# `steps` below, all of them when none is named, and `hub` and `kernel-tuner-hub`, which need all spaces that
+# tools/hub_spaces.sh takes out of the benchmark hub. Writes results/replay/*.json and docs/search-curves.svg, and brings
 # docs/search.md up to date. kernel-tuner installs Kernel Tuner below build/ and takes an hour, the rest some minutes.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,6 +19,7 @@ mkdir -p "$out"
 spaces=(convolution_milo-A100.json.gz dedispersion_milo-A100.json.gz gemm-RTX_3090.json.gz pnpoly-RTX_2080_Ti.json.gz)
 small=(ktt-coulomb3d-RTX2080.json)
 in_flight=(1 4 8 16 32)
+chief=genetic_algorithm,dual_annealing,hybrid_vndx,adaptive_tabu_greywolf,bayes_opt  # the best of Kernel Tuner on `spaces`, and its default
 other=(convolution_milo-A100_T4.json.gz gemm_milo-A6000-early.json.gz hyperparam-genetic_algorithm.json)
 
 # score NAME ARGS...: keeps the JSON and, beside it, the command that made it. It is run where the files lie, so that the
@@ -29,6 +31,9 @@ score() {
   "$fatune" replay "$@" ${plot:+--plot "$plot"} --json >"$out/$name.json.new"
   mv "$out/$name.json.new" "$out/$name.json"
 }
+
+# The hub's spaces that `spaces` has not; names without blanks, on one line.
+rest_of_hub() { ls *.json.gz | grep -vxF "$(printf '%s\n' "${spaces[@]}" "${other[@]}")" | tr '\n' ' ' | sed 's/ $//'; }
 
 run_step() {
   case $1 in
@@ -54,6 +59,12 @@ run_step() {
       cd "$files"
       echo "tools/compare_kernel_tuner.py ${spaces[*]}" >"$out/kernel-tuner.command.txt"
       "$root/tools/compare_kernel_tuner.py" "${spaces[@]}" --out "$out/kernel-tuner.json" ;;
+    hub) cd "$files" && score hub $(rest_of_hub) ;;
+    kernel-tuner-hub)
+      cd "$files"
+      local options=(--repeats 25 --seconds 40 --strategies "$chief")
+      echo "tools/compare_kernel_tuner.py $(rest_of_hub) ${options[*]}" >"$out/kernel-tuner-hub.command.txt"
+      "$root/tools/compare_kernel_tuner.py" $(rest_of_hub) "${options[@]}" --out "$out/kernel-tuner-hub.json" ;;
     *) echo "replay_evidence.sh: there is no step '$1'" >&2; exit 2 ;;
   esac
 }

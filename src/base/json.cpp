@@ -137,6 +137,12 @@ Result<std::int64_t> Fields::integer_or(std::string_view key, std::int64_t fallb
   return integer(key);
 }
 
+Result<int> Fields::int_or(std::string_view key, int fallback, int least) const {
+  FATUNE_TRY(const std::int64_t value, integer_or(key, fallback));
+  if (value < least || value > INT_MAX) return error(key, "is out of range");
+  return static_cast<int>(value);
+}
+
 Result<double> Fields::number(std::string_view key) const {
   FATUNE_TRY(const Json* found, value(key));
   if (!found->is_number()) return wrong_type(*this, key, "a number", *found);

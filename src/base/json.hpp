@@ -1,6 +1,7 @@
 // json.hpp - text to JSON values and typed fields whose errors name file and path.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -33,6 +34,8 @@ class Fields {
   Result<std::string> text_or(std::string_view key, std::string fallback) const;
   Result<std::int64_t> integer(std::string_view key) const;
   Result<std::int64_t> integer_or(std::string_view key, std::int64_t fallback) const;
+  /// An error when it does not fit an int or is below `least`.
+  Result<int> int_or(std::string_view key, int fallback, int least = INT_MIN) const;
   Result<double> number(std::string_view key) const;
   Result<double> number_or(std::string_view key, double fallback) const;
   Result<bool> boolean_or(std::string_view key, bool fallback) const;

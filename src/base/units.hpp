@@ -30,6 +30,8 @@ using Flops = Quantity<struct FlopsTag>;
 using TeraflopsPerSecond = Quantity<struct RateTag>;
 using Bytes = Quantity<struct BytesTag, std::uint64_t>;
 
+inline constexpr double kUsPerMs = 1e3, kMsPerSecond = 1e3;
+
 constexpr Seconds to_seconds(Micros t) { return Seconds(t.value * 1e-6); }
 constexpr Micros to_micros(Seconds t) { return Micros(t.value * 1e6); }
 constexpr TeraflopsPerSecond operator/(Flops work, Seconds time) {

@@ -29,7 +29,7 @@ const GemmLibraryNames& names() {
   return value;
 }
 
-Result<CublasLtFunctions> load_functions(const gpu::Library& library) {
+Result<CublasLtFunctions> load_cublas_lt(const gpu::Library& library) {
   CublasLtFunctions functions{};
   gpu::SymbolLoader symbols(library);
   symbols.load(functions.version, "cublasLtGetVersion");
@@ -63,7 +63,7 @@ std::string version_text(std::size_t version) {
 Result<CublasLt> open() {
   FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
   CublasLt opened;
-  FATUNE_TRY(opened.functions, load_functions(library));
+  FATUNE_TRY(opened.functions, load_cublas_lt(library));
   const int status = opened.functions.create(&opened.handle);
   if (status == kCublasSuccess) return opened;
   return environment_error(fmt::format("{} does not start: {}; {}", library.path(),
@@ -213,7 +213,7 @@ class CublasGemm : public BatchedGemm {
 
 Result<std::string> find_cublas_lt() {
   FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
-  FATUNE_TRY(const CublasLtFunctions functions, load_functions(library));
+  FATUNE_TRY(const CublasLtFunctions functions, load_cublas_lt(library));
   const auto file = gpu::file_of(reinterpret_cast<const void*>(functions.version));
   return fmt::format("{} ({})", version_text(functions.version()), file);
 }

@@ -60,7 +60,7 @@ std::vector<fs::path> compiler_roots(const fs::path& library,
   return roots;
 }
 
-Result<CudnnFunctions> load_functions(const gpu::Library& library) {
+Result<CudnnFunctions> load_cudnn(const gpu::Library& library) {
   CudnnFunctions functions;
   gpu::SymbolLoader symbols(library);
   symbols.load(functions.version, "cudnnGetVersion");
@@ -109,7 +109,7 @@ Result<CudnnFunctions> open_cudnn_library(const std::vector<fs::path>& folders) 
     if (!library) continue;
     open_compiler(compiler_roots(file, folders));
     if (file.has_parent_path()) open_parts_beside(file);
-    return load_functions(*library);
+    return load_cudnn(*library);
   }
   std::string text = "cuDNN 9 could not be opened; tried:\n" + gpu::describe(tried);
   for (const fs::path& folder : folders) text += "\n  " + folder.string() + ": none there";

@@ -2,7 +2,6 @@
 #include "problem/own_problem.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,8 +10,6 @@
 
 namespace fatune {
 namespace {
-
-constexpr std::int64_t kLargestSize = std::numeric_limits<std::int32_t>::max();  // as in kernels
 
 bool is_size_name(std::string_view text) {
   const auto allowed = [](char c) {

@@ -12,6 +12,9 @@
 
 namespace fatune {
 
+/// Of any size: kernels count in 32 bits.
+inline constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;
+
 /// A size of an operation, by the name of its macro.
 struct NamedSize {
   std::string name;

@@ -14,7 +14,6 @@ namespace fatune {
 namespace {
 
 /// Sizes are 32-bit in kernels, hence the largest; a tensor's limit is chosen, beyond any device.
-constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t kLargestTensor = std::int64_t{1} << 40;
 
 struct Part {

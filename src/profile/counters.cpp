@@ -9,7 +9,7 @@ namespace fatune {
 
 Json to_json(const Counters& counters) {
   Json object = {{"kernel", counters.kernel}};
-  for (const Metric& metric : all_metrics()) {
+  for (const NcuMetric& metric : all_metrics()) {
     const std::optional<double>& value = counters.*metric.field;
     if (value) object[metric.name] = *value;
   }

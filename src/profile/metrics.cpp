@@ -9,7 +9,7 @@ using C = Counters;
 #define FATUNE_STALL(reason) "smsp__warp_issue_stalled_" reason "_per_warp_active.pct"
 #define FATUNE_SHARED(part, op) "l1tex__data_" part "_mem_shared_op_" op ".sum"
 
-constexpr Metric kMetrics[] = {
+constexpr NcuMetric kMetrics[] = {
     {"time_us", "gpu__time_duration.sum", &C::time_us},
     {"tensor_pct", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
      &C::tensor_pct},
@@ -56,11 +56,11 @@ constexpr Metric kMetrics[] = {
 
 }  // namespace
 
-std::span<const Metric> all_metrics() { return kMetrics; }
+std::span<const NcuMetric> all_metrics() { return kMetrics; }
 
 std::vector<std::string> metric_names(const Arch& arch) {
   std::vector<std::string> names;
-  for (const Metric& metric : kMetrics) {
+  for (const NcuMetric& metric : kMetrics) {
     if (metric.only_arch == 0 || metric.only_arch == arch.number) names.emplace_back(metric.ncu);
   }
   return names;

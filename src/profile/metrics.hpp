@@ -11,13 +11,13 @@
 
 namespace fatune {
 
-struct Metric {
+struct NcuMetric {
   const char* name;  ///< in our JSON
   const char* ncu;
   std::optional<double> Counters::*field;
   int only_arch = 0;  ///< 90: on sm_90 alone; 0: everywhere
 };
-std::span<const Metric> all_metrics();
+std::span<const NcuMetric> all_metrics();
 /// The names ncu knows them by, for this architecture.
 std::vector<std::string> metric_names(const Arch& arch);
 

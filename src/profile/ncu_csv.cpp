@@ -55,7 +55,7 @@ Counters counters_of(const Titles& titles, const std::vector<std::string>& units
                      const std::vector<std::string>& row) {
   Counters counters;
   counters.kernel = titles.field(row, "Kernel Name");
-  for (const Metric& metric : all_metrics()) {
+  for (const NcuMetric& metric : all_metrics()) {
     const auto value = number_of(titles.field(row, metric.ncu));
     if (value) counters.*metric.field = *value * unit_factor(titles.field(units, metric.ncu));
   }
@@ -65,7 +65,7 @@ Counters counters_of(const Titles& titles, const std::vector<std::string>& units
 std::vector<std::string> absent_of(const std::vector<std::string>& asked,
                                    const std::vector<Counters>& launches) {
   std::vector<std::string> absent;
-  for (const Metric& metric : all_metrics()) {
+  for (const NcuMetric& metric : all_metrics()) {
     if (std::find(asked.begin(), asked.end(), metric.ncu) == asked.end()) continue;
     const bool everywhere =
         std::all_of(launches.begin(), launches.end(),

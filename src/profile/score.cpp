@@ -20,7 +20,7 @@ using I = ScoreInputs;
 constexpr std::optional<double> I::*kOptional[] = {&I::sdpa_us, &I::tensor_pct, &I::sm_busy_pct,
                                                    &I::syncs,   &I::registers,  &I::spill_bytes};
 
-void add(Score& score, const char* name, const std::optional<double>& points) {
+void add(CompositeScore& score, const char* name, const std::optional<double>& points) {
   if (!points) {
     score.absent.emplace_back(name);
     return;
@@ -36,8 +36,8 @@ std::optional<double> worth(const std::optional<double>& measured, Points points
 
 }  // namespace
 
-Score composite_score(const ScoreInputs& inputs) {
-  Score score;
+CompositeScore composite_score(const ScoreInputs& inputs) {
+  CompositeScore score;
   add(score, "sdpa",
       worth(inputs.sdpa_us, [&](double us) { return kParityPoints * us / inputs.candidate_us; }));
   add(score, "tensor_pct", worth(inputs.tensor_pct, [](double p) { return kTensorPoints * p; }));
@@ -50,7 +50,7 @@ Score composite_score(const ScoreInputs& inputs) {
   return score;
 }
 
-std::vector<Score> comparable_scores(std::vector<ScoreInputs> inputs) {
+std::vector<CompositeScore> comparable_scores(std::vector<ScoreInputs> inputs) {
   for (const auto field : kOptional) {
     const bool everywhere = std::all_of(inputs.begin(), inputs.end(), [&](const ScoreInputs& each) {
       return (each.*field).has_value();
@@ -58,12 +58,12 @@ std::vector<Score> comparable_scores(std::vector<ScoreInputs> inputs) {
     if (everywhere) continue;
     for (ScoreInputs& each : inputs) (each.*field).reset();
   }
-  std::vector<Score> scores;
+  std::vector<CompositeScore> scores;
   for (const ScoreInputs& each : inputs) scores.push_back(composite_score(each));
   return scores;
 }
 
-Json to_json(const Score& score) {
+Json to_json(const CompositeScore& score) {
   Json terms = Json::object();
   for (const ScoreTerm& term : score.terms) terms[term.name] = term.points;
   return {{"value", score.value}, {"terms", std::move(terms)}, {"absent", score.absent}};

@@ -31,7 +31,7 @@ struct ScoreTerm {
   std::string name;
   double points = 0;
 };
-struct Score {
+struct CompositeScore {
   double value = 0;
   std::vector<ScoreTerm> terms;
   std::vector<std::string> absent;  ///< names of the terms without a measurement
@@ -46,11 +46,11 @@ struct Score {
 /// already. One barrier: 1 point (a tenth of a per cent). Each register beyond 128: 0.1 (128 lets
 /// four warps' blocks have four on a multiprocessor; 255 cost 12.7, about a per cent). Each spilled
 /// byte: 0.25 (a register spilled and reloaded is 8 bytes: 2 points).
-Score composite_score(const ScoreInputs& inputs);
+CompositeScore composite_score(const ScoreInputs& inputs);
 
 /// Scores that can be compared with each other: a term that one of them lacks is absent in all.
-std::vector<Score> comparable_scores(std::vector<ScoreInputs> inputs);
+std::vector<CompositeScore> comparable_scores(std::vector<ScoreInputs> inputs);
 
-Json to_json(const Score& score);
+Json to_json(const CompositeScore& score);
 
 }  // namespace fatune

@@ -35,13 +35,6 @@ Result<DeviceLimits> limits_from_json(const Fields& fields) {
   return x;
 }
 
-Status read_int(const Fields& fields, std::string_view key, int& target) {
-  FATUNE_TRY(const std::int64_t value, fields.integer_or(key, target));
-  if (value < 0 || value > INT32_MAX) return fields.error(key, "is out of range");
-  target = static_cast<int>(value);
-  return {};
-}
-
 }  // namespace
 
 Json to_json(const Environment& x) {
@@ -72,13 +65,13 @@ Result<Environment> environment_from_json(const Json& object, const std::string&
   FATUNE_TRY(x.nvrtc, fields.text_or("nvrtc", ""));
   FATUNE_TRY(x.fatune, fields.text_or("fatune", ""));
   FATUNE_TRY(x.host, fields.text_or("host", ""));
-  FATUNE_TRY_STATUS(read_int(fields, "cpu_cores", x.cpu_cores));
+  FATUNE_TRY(x.cpu_cores, fields.int_or("cpu_cores", x.cpu_cores, 0));
   FATUNE_TRY(const Fields limits, fields.object("limits"));
   FATUNE_TRY(x.limits, limits_from_json(limits));
   FATUNE_TRY(x.l2_bytes, fields.integer_or("l2_bytes", 0));
-  FATUNE_TRY_STATUS(read_int(fields, "memory_bus_bits", x.memory_bus_bits));
-  FATUNE_TRY_STATUS(read_int(fields, "memory_clock_mhz", x.memory_clock_mhz));
-  FATUNE_TRY_STATUS(read_int(fields, "max_sm_clock_mhz", x.max_sm_clock_mhz));
+  FATUNE_TRY(x.memory_bus_bits, fields.int_or("memory_bus_bits", x.memory_bus_bits, 0));
+  FATUNE_TRY(x.memory_clock_mhz, fields.int_or("memory_clock_mhz", x.memory_clock_mhz, 0));
+  FATUNE_TRY(x.max_sm_clock_mhz, fields.int_or("max_sm_clock_mhz", x.max_sm_clock_mhz, 0));
   FATUNE_TRY(x.recorded, fields.boolean_or("recorded", false));
   return x;
 }

@@ -11,14 +11,6 @@
 namespace fatune {
 namespace {
 
-/// A count that must fit an int.
-Status read_int(const Fields& fields, std::string_view key, int& target) {
-  FATUNE_TRY(const std::int64_t value, fields.integer_or(key, target));
-  if (value < INT32_MIN || value > INT32_MAX) return fields.error(key, "is out of range");
-  target = static_cast<int>(value);
-  return {};
-}
-
 Result<std::optional<double>> optional_number(const Fields& fields, std::string_view key) {
   if (!fields.has(key)) return std::optional<double>();
   FATUNE_TRY(const double value, exact_number(fields, key));
@@ -135,7 +127,7 @@ Result<Verification> verification_from_json(const Json& object, const std::strin
   FATUNE_TRY(x.relative_l2, exact_number_or(fields, "relative_l2", 0));
   FATUNE_TRY(x.allclose_1e3, fields.boolean_or("allclose_1e3", false));
   FATUNE_TRY(x.lse, lse_from_json(fields));
-  FATUNE_TRY_STATUS(read_int(fields, "seeds", x.seeds));
+  FATUNE_TRY(x.seeds, fields.int_or("seeds", x.seeds));
   FATUNE_TRY(x.gates, fields.texts_or("gates", {}));
   FATUNE_TRY(x.not_run, fields.texts_or("not_run", {}));
   FATUNE_TRY(x.precision_note, fields.text_or("precision_note", ""));
@@ -160,14 +152,14 @@ Result<Resources> resources_from_json(const Json& object, const std::string& whe
   const Fields fields(object, where);
   Resources x;
   FATUNE_TRY_STATUS(fields.require({"registers"}));
-  FATUNE_TRY_STATUS(read_int(fields, "registers", x.registers));
+  FATUNE_TRY(x.registers, fields.int_or("registers", x.registers));
   FATUNE_TRY(x.static_shared_bytes, fields.integer_or("static_shared_bytes", 0));
   FATUNE_TRY(x.dynamic_shared_bytes, fields.integer_or("dynamic_shared_bytes", 0));
   FATUNE_TRY(x.spill_store_bytes, fields.integer_or("spill_store_bytes", 0));
   FATUNE_TRY(x.spill_load_bytes, fields.integer_or("spill_load_bytes", 0));
   FATUNE_TRY(x.stack_bytes, fields.integer_or("stack_bytes", 0));
-  FATUNE_TRY_STATUS(read_int(fields, "threads", x.threads));
-  FATUNE_TRY_STATUS(read_int(fields, "blocks_per_sm", x.blocks_per_sm));
+  FATUNE_TRY(x.threads, fields.int_or("threads", x.threads));
+  FATUNE_TRY(x.blocks_per_sm, fields.int_or("blocks_per_sm", x.blocks_per_sm));
   FATUNE_TRY(x.warnings, fields.texts_or("warnings", {}));
   return x;
 }
@@ -185,10 +177,10 @@ Json to_json(const Conditions& x) {
 Result<Conditions> conditions_from_json(const Json& object, const std::string& where) {
   const Fields fields(object, where);
   Conditions x;
-  FATUNE_TRY_STATUS(read_int(fields, "sm_clock_mhz_min", x.sm_clock_mhz_min));
-  FATUNE_TRY_STATUS(read_int(fields, "sm_clock_mhz_max", x.sm_clock_mhz_max));
-  FATUNE_TRY_STATUS(read_int(fields, "memory_clock_mhz", x.memory_clock_mhz));
-  FATUNE_TRY_STATUS(read_int(fields, "temperature_c", x.temperature_c));
+  FATUNE_TRY(x.sm_clock_mhz_min, fields.int_or("sm_clock_mhz_min", x.sm_clock_mhz_min));
+  FATUNE_TRY(x.sm_clock_mhz_max, fields.int_or("sm_clock_mhz_max", x.sm_clock_mhz_max));
+  FATUNE_TRY(x.memory_clock_mhz, fields.int_or("memory_clock_mhz", x.memory_clock_mhz));
+  FATUNE_TRY(x.temperature_c, fields.int_or("temperature_c", x.temperature_c));
   FATUNE_TRY(x.power_w, exact_number_or(fields, "power_w", 0));
   FATUNE_TRY(const Json* reasons, fields.value("throttle_reasons"));
   if (!reasons->is_number_unsigned()) {

@@ -26,7 +26,7 @@ struct Metadata {
   std::string device, unit;
 };
 
-struct Kernel {
+struct KttKernel {
   std::string name;
   std::vector<ListedAxis> axes;
   std::vector<ListedConfig> configs;
@@ -58,7 +58,7 @@ Result<std::string> failure_of(const Fields& result) {
 }
 
 /// The parameters in the order of the kernel's first result.
-Result<std::vector<Value>> read_configuration(const Fields& result, Kernel& kernel) {
+Result<std::vector<Value>> read_configuration(const Fields& result, KttKernel& kernel) {
   FATUNE_TRY(const auto pairs, result.objects_or_empty("Configuration"));
   if (kernel.configs.empty()) {
     for (const Fields& pair : pairs) {
@@ -86,9 +86,9 @@ Result<std::vector<Value>> read_configuration(const Fields& result, Kernel& kern
   return values;
 }
 
-Kernel& find_or_add(std::vector<Kernel>& kernels, const std::string& name) {
+KttKernel& find_or_add(std::vector<KttKernel>& kernels, const std::string& name) {
   const auto found = std::find_if(kernels.begin(), kernels.end(),
-                                  [&](const Kernel& kernel) { return kernel.name == name; });
+                                  [&](const KttKernel& kernel) { return kernel.name == name; });
   if (found != kernels.end()) return *found;
   kernels.push_back({name, {}, {}});
   return kernels.back();
@@ -101,9 +101,9 @@ std::optional<double> number_at(const Json& result, const char* name) {
 }
 
 Status read_result(const Json& json, const std::string& unit, const Fields& result,
-                   std::size_t number, std::vector<Kernel>& kernels) {
+                   std::size_t number, std::vector<KttKernel>& kernels) {
   FATUNE_TRY(const std::string name, result.text_or("KernelName", ""));
-  Kernel& kernel = find_or_add(kernels, name);
+  KttKernel& kernel = find_or_add(kernels, name);
   ListedConfig config;
   config.place = fmt::format("Results[{}]", number);
   FATUNE_TRY(config.values, read_configuration(result, kernel));
@@ -127,7 +127,7 @@ Result<std::vector<Recording>> read_ktt(std::string_view text, const std::string
   FATUNE_TRY(const std::string_view results, find_member(text, "Results", where));
   JsonPieces pieces(results, where + ": Results");
   FATUNE_TRY_STATUS(pieces.expect('['));
-  std::vector<Kernel> kernels;
+  std::vector<KttKernel> kernels;
   std::size_t number = 0;
   for (bool more = !pieces.skip(']'); more; ++number) {
     FATUNE_TRY(const Json json, pieces.json());
@@ -137,7 +137,7 @@ Result<std::vector<Recording>> read_ktt(std::string_view text, const std::string
   }
   if (kernels.empty()) return file_error(where + ": holds no config");
   std::vector<Recording> recordings;
-  for (Kernel& kernel : kernels) {
+  for (KttKernel& kernel : kernels) {
     Recording recording;
     recording.where = kernels.size() > 1 ? where + ": " + kernel.name : where;
     recording.format = "ktt";

@@ -7,13 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "recording/assemble.hpp"
 
 namespace fatune {
 namespace {
-
-constexpr double kUsPerMs = 1e3;
-constexpr double kMsPerSecond = 1e3;
 
 std::string error_name(const std::string& failure) {
   if (failure == "compile") return "CompilationFailedConfig";

@@ -6,13 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/units.hpp"
 #include "journal/sweep_result.hpp"
 
 namespace fatune {
 namespace {
-
-constexpr double kUsPerMs = 1e3;
-constexpr double kMsPerSecond = 1e3;
 
 /// Compiling under the schema's name and under that of the files there are.
 Json times_of(const CandidateRecord& record) {

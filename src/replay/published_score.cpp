@@ -15,7 +15,7 @@ namespace {
 constexpr double kCutoff = 0.95, kStartCutoff = 0.01;
 constexpr std::size_t kPoints = 1000;
 constexpr std::uint64_t kFewestEvaluations = 10;  // chosen: with fewer, luck decides
-constexpr double kMargin = 0.1;  // of the range of time: what the fit sees beyond its ends
+constexpr double kFitMargin = 0.1;  // of the range of time: what the fit sees beyond its ends
 constexpr double kLeastHeadroom = 1e-12;
 
 double mean(const std::vector<double>& values) {
@@ -111,7 +111,7 @@ double PublishedMethod::score(const std::vector<Trace>& traces, const Recording&
       const auto& cost = recording.entries[index].cost;
       if (cost) best = any ? std::min(best, *cost) : *cost;
       any = any || cost.has_value();
-      if (!any || time < start_ * (1 - kMargin) || time > end_ * (1 + kMargin)) continue;
+      if (!any || time < start_ * (1 - kFitMargin) || time > end_ * (1 + kFitMargin)) continue;
       const auto at = std::lower_bound(worst_first_.rbegin(), worst_first_.rend(), best);
       const auto rank =
           worst_first_.size() - 1 - static_cast<std::size_t>(at - worst_first_.rbegin());

@@ -8,7 +8,7 @@
 namespace fatune {
 namespace {
 
-std::string median_cell(const std::optional<Timing>& timing) {
+std::string median_value(const std::optional<Timing>& timing) {
   return timing ? fixed(timing->median_us, 3) : "";
 }
 
@@ -18,8 +18,8 @@ std::vector<std::string> row_of(const CandidateRecord& record, const std::string
           record.kernel,
           describe_config(record.config),
           std::string(name(record.outcome)),
-          median_cell(record.hot),
-          median_cell(record.cold),
+          median_value(record.hot),
+          median_value(record.cold),
           record.verification ? fixed(record.verification->margin, 3) : "",
           used ? std::to_string(used->registers) : "",
           used ? std::to_string(used->static_shared_bytes + used->dynamic_shared_bytes) : "",

@@ -54,7 +54,7 @@ const Candidate* candidate_of(const FinalRecord& record,
 
 bool competes(const FinalRecord& record) { return measured(record) && record.role != "baseline"; }
 
-std::string note_of(const Score& score, const std::map<std::string, DeviceUse>& uses) {
+std::string note_of(const CompositeScore& score, const std::map<std::string, DeviceUse>& uses) {
   if (score.absent.empty()) return "";
   std::string note = "scored without " + join(score.absent, ", ");
   for (const auto& [id, use] : uses) {
@@ -94,7 +94,7 @@ Scoring score_finals(const std::vector<FinalRecord>& finals,
     ids.push_back(record.id);
     inputs.push_back(inputs_of(record, use == uses.end() ? DeviceUse() : use->second, *sdpa_us));
   }
-  const std::vector<Score> scores = comparable_scores(std::move(inputs));
+  const std::vector<CompositeScore> scores = comparable_scores(std::move(inputs));
   Scoring scoring;
   for (std::size_t i = 0; i < ids.size(); ++i) scoring.by_id[ids[i]] = scores[i].value;
   if (!scores.empty()) scoring.note = note_of(scores.front(), uses);

@@ -87,6 +87,18 @@ class LayersTest(Project):
         self.write("src/low/b.cpp", '// b.cpp - x.\nvoid f() { std::cout << 1; }\n')
         self.assert_finds(self.TOOL, "src/low/b.cpp:2: std::cout")
 
+    def test_two_types_of_one_name(self):
+        self.write("src/low/b.hpp", "// b.hpp - x.\nnamespace n {\nstruct Score {\n};\n}  // namespace n\n")
+        self.write("src/high/b.cpp", "// b.cpp - x.\nnamespace n {\n\nclass Score final : public Base {\n};\n}  // namespace n\n")
+        self.assert_finds(self.TOOL, "src/low/b.hpp:3: n::Score is also defined at src/high/b.cpp:4")
+
+    def test_types_that_share_no_namespace(self):
+        self.write("src/low/b.hpp", "// b.hpp - x.\nnamespace n {\nstruct Score {\n};\nstruct Later;\n}  // namespace n\n")
+        self.write("src/low/c.cpp", "// c.cpp - x.\nnamespace n {\nnamespace {\nstruct Score {\n};\n}  // namespace\n"
+                                    "struct Later {\n};\nstruct Later::Score {\n};\n}  // namespace n\n")
+        self.write("src/high/c.cpp", "// c.cpp - x.\nnamespace m {\nstruct Score {\n};\n}  // namespace m\n")
+        self.assertEqual(lint(self.TOOL, self.root), (0, "check_layers: 0 problem(s)\n"))
+
     def test_long_file(self):
         self.write("kernels/k/long.cuh", "// long.cuh - x.\n" + "\n" * 400)
         self.assert_finds(self.TOOL, "kernels/k/long.cuh: 401 lines")

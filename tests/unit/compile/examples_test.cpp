@@ -31,7 +31,7 @@ std::vector<KernelRef> example(const std::string& name) {
   return own;
 }
 
-struct Attempt {
+struct ExampleAttempt {
   std::string what;
   LaunchPlan plan;
 };
@@ -64,7 +64,7 @@ TEST_CASE("the example has many valid configs for each typical problem, and a cl
 TEST_CASE("every kernel of the example compiles everywhere and needs what its manifest says") {
   const test::TemporaryFolder folder;
   CompilePool pool = test::real_pool(folder.path());
-  std::map<Ticket, Attempt> submitted;
+  std::map<Ticket, ExampleAttempt> submitted;
   for (const KernelRef& kernel : example("rmsnorm")) {
     const auto problems = typical_problems(*kernel->manifest.operation, Dtype::kBf16);
     for (const std::string& arch : kArchs) {

@@ -52,13 +52,13 @@ constexpr Known kKnown[] = {
     {"sm_89", 256, kFull, 64, 64, 4, false, "lazy", 1},
 };
 
-struct Attempt {
+struct KnownAttempt {
   Known known;
   Candidate candidate;
   DeviceLimits limits;
 };
 
-std::string describe(const Attempt& attempt) {
+std::string describe(const KnownAttempt& attempt) {
   return describe(attempt.candidate.config) + " at " + describe(attempt.candidate.problem) +
          " on " + name(attempt.limits.arch);
 }
@@ -73,7 +73,7 @@ void choose(Config& config, const Manifest& manifest, const std::string& name,
   }
 }
 
-Attempt attempt_of(const KernelRef& kernel, const Known& known) {
+KnownAttempt attempt_of(const KernelRef& kernel, const Known& known) {
   Problem problem{.batch = 4, .heads = 16, .kv_heads = 16, .seq_q = 2688, .seq_kv = 2688};
   problem.head_dim = known.head_dim;
   problem.mask = known.mask;
@@ -100,7 +100,7 @@ KernelRef fa_mma() {
 }
 
 /// How many blocks registers, shared memory and threads let a multiprocessor hold.
-std::int64_t blocks_of(const Attempt& attempt, const StagePlan& stage, const Resources& used) {
+std::int64_t blocks_of(const KnownAttempt& attempt, const StagePlan& stage, const Resources& used) {
   constexpr std::int64_t kReservedShared = 1024;  // of each block, by the driver
   const std::int64_t threads = stage.block[0];
   const std::int64_t registers = (used.registers + 7) / 8 * 8 * threads;
@@ -115,9 +115,9 @@ TEST_CASE("the known best tiles are in fa_mma's space, spill nothing and fit as 
   const test::TemporaryFolder folder;
   CompilePool pool = test::real_pool(folder.path());
   const KernelRef kernel = fa_mma();
-  std::map<Ticket, Attempt> submitted;
+  std::map<Ticket, KnownAttempt> submitted;
   for (const Known& known : kKnown) {
-    Attempt attempt = attempt_of(kernel, known);
+    KnownAttempt attempt = attempt_of(kernel, known);
     INFO(describe(attempt));
     const auto reason = infeasible_reason(attempt.candidate, attempt.limits);
     REQUIRE(reason);

@@ -11,7 +11,7 @@ using namespace fatune::test;
 namespace {
 
 struct Ahead {
-  KernelRef kernel = make_kernel("k");
+  KernelRef kernel = tiled_kernel("k");
   FakeCompiler compiler;
   CompileAhead ahead{compiler, *typical_limits(Arch{90, 'a'})};
 

@@ -13,10 +13,10 @@ using namespace fatune::test;
 
 namespace {
 
-const Problem kProblem{4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
+const Problem kMission{4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
 
 std::vector<KernelRef> kernels() {
-  return {make_kernel("plain", "reference"), make_kernel("rows"), make_kernel("traps", "fault")};
+  return {tiled_kernel("plain", "reference"), tiled_kernel("rows"), tiled_kernel("traps", "fault")};
 }
 
 Error refused(const std::string& impl, const OutsideOptions& options = {}) {
@@ -29,12 +29,12 @@ Error refused(const std::string& impl, const OutsideOptions& options = {}) {
 
 TEST_CASE("every name is a row of the role baseline, in order") {
   const auto rows =
-      baseline_contestants({"torch:flash", "rows", "cudnn"}, kProblem, kernels(), OutsideOptions{});
+      baseline_contestants({"torch:flash", "rows", "cudnn"}, kMission, kernels(), OutsideOptions{});
   REQUIRE(rows);
   REQUIRE(rows->size() == 3);
   for (const Contestant& row : *rows) {
     CHECK(row.role == "baseline");
-    CHECK(row.candidate.problem == kProblem);
+    CHECK(row.candidate.problem == kMission);
   }
   CHECK((*rows)[0].impl == "torch:flash");
   CHECK((*rows)[1].impl == "rows");
@@ -44,7 +44,7 @@ TEST_CASE("every name is a row of the role baseline, in order") {
 TEST_CASE("a kernel's name is that kernel with its default config, with or without prefix") {
   const std::string impl = GENERATE("rows", "fatune:rows");
   CHECK(check_implementations({impl}, kernels(), {}));
-  const auto rows = baseline_contestants({impl}, kProblem, kernels(), {});
+  const auto rows = baseline_contestants({impl}, kMission, kernels(), {});
   REQUIRE(rows);
   const Contestant& row = rows->front();
   CHECK(row.impl == impl);
@@ -58,7 +58,7 @@ TEST_CASE("an implementation from elsewhere has settings and no kernel") {
   OutsideOptions options;
   options.python = "/opt/python";
   options.library_folders = {"/opt/cudnn"};
-  const auto rows = baseline_contestants({"torch:math", "cudnn:best"}, kProblem, {}, options);
+  const auto rows = baseline_contestants({"torch:math", "cudnn:best"}, kMission, {}, options);
   REQUIRE(rows);
   for (const Contestant& row : *rows) {
     CHECK(row.candidate.kernel == nullptr);
@@ -74,7 +74,7 @@ TEST_CASE("a name that means nothing is a usage error with the nearest") {
   CHECK(near.kind == ErrorKind::kUsage);
   CHECK(near.message == "there is no implementation 'row'; did you mean rows?");
   CHECK(refused("torch_flash").message.find("did you mean torch:flash?") != std::string::npos);
-  CHECK_FALSE(baseline_contestants({"row"}, kProblem, kernels(), {}));
+  CHECK_FALSE(baseline_contestants({"row"}, kMission, kernels(), {}));
 }
 
 TEST_CASE("a name like no other is a usage error with all there are, but those made to misbehave") {

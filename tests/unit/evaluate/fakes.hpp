@@ -31,7 +31,7 @@ inline std::string manifest_text(const std::string& name, const std::string& rol
                "shared_bytes":"0","static_shared_bytes":"0","arguments":["q","k","v","out"]}]})";
 }
 
-inline KernelRef make_kernel(const std::string& name, const std::string& role = "attention") {
+inline KernelRef tiled_kernel(const std::string& name, const std::string& role = "attention") {
   const SourceTree tree = {{name + ".cu", "extern \"C\" __global__ void main_entry() {}"},
                            {name + ".json", manifest_text(name, role)}};
   auto kernels = load_kernels(tree);
@@ -42,6 +42,9 @@ inline KernelRef make_kernel(const std::string& name, const std::string& role = 
 inline Candidate make_candidate(const KernelRef& kernel, int tile, const Problem& problem = {}) {
   return {kernel, Config{{{"TILE", Value{Value::Kind::kNumber, tile, ""}}}}, problem};
 }
+
+/// Through text, as messages travel.
+inline Json sent(const Json& message) { return *parse_json(dump(message), "test"); }
 
 /// The value of TILE in a compile request.
 inline int tile_of(const CompileRequest& request) {

@@ -11,8 +11,8 @@ using namespace fatune::test;
 namespace {
 
 struct Hall {
-  KernelRef kernel = make_kernel("k");
-  KernelRef naive = make_kernel("naive", "reference");
+  KernelRef kernel = tiled_kernel("k");
+  KernelRef naive = tiled_kernel("naive", "reference");
   FakeCompiler compiler;
   FakeLink* link = new FakeLink;
   DeviceWorker worker{std::unique_ptr<WorkerLink>(link)};

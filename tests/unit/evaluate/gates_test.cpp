@@ -7,7 +7,7 @@ using namespace fatune;
 
 namespace {
 
-const Problem kProblem{
+const Problem kWithoutLse{
     .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 4, .seq_kv = 4, .head_dim = 8};
 
 }  // namespace

@@ -23,9 +23,6 @@ Program a_program() {
   return program;
 }
 
-/// Through text, as it travels.
-Json sent(const Json& message) { return *parse_json(dump(message), "test"); }
-
 }  // namespace
 
 TEST_CASE("a begin order survives the journey") {

@@ -25,11 +25,9 @@ PreparationSetting setting_of(const std::vector<KernelRef>& kernels) {
   return {kernels.back(), *typical_limits(Arch{90, 'a'}), 10};
 }
 
-Json sent(const Json& message) { return *parse_json(dump(message), "test"); }
-
 std::string refused(const std::string& impl, std::string_view operation) {
   const std::vector<KernelRef> own = own_kernels();
-  const std::vector<KernelRef> kernels = {make_kernel("rows"), own[0], own[1]};
+  const std::vector<KernelRef> kernels = {tiled_kernel("rows"), own[0], own[1]};
   const Status status = check_implementations({impl}, kernels, {}, operation);
   return status ? "" : status.error().message;
 }
@@ -74,7 +72,7 @@ TEST_CASE("with a declared tolerance there is no twin") {
 
 TEST_CASE("the reference of another operation cannot prepare it") {
   FakeCompiler compiler;
-  const PreparationSetting setting{make_kernel("naive", "reference"),
+  const PreparationSetting setting{tiled_kernel("naive", "reference"),
                                    *typical_limits(Arch{90, 'a'}), 10};
   const auto pending = request_problem(compiler, setting, own_test_problem(), search_cases(42));
   REQUIRE_FALSE(pending);

@@ -12,7 +12,7 @@ using namespace fatune::test;
 namespace {
 
 struct Bench {
-  KernelRef kernel = make_kernel("k");
+  KernelRef kernel = tiled_kernel("k");
   FakeCompiler compiler;
   FakeLink* link = new FakeLink;
   DeviceWorker worker{std::unique_ptr<WorkerLink>(link)};

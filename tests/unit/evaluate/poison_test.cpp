@@ -9,7 +9,7 @@ using namespace fatune;
 
 namespace {
 
-const Problem kProblem{
+const Problem kWithLse{
     .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 4, .seq_kv = 4, .head_dim = 8, .lse = true};
 
 std::vector<std::byte> output(std::byte value) {
@@ -18,7 +18,7 @@ std::vector<std::byte> output(std::byte value) {
 
 std::string finding(OutputKind kind, const std::vector<std::byte>& first,
                     const std::vector<std::byte>& second) {
-  return poison_finding(kProblem, kind, {first, 0xff}, {second, 0x5a});
+  return poison_finding(kWithLse, kind, {first, 0xff}, {second, 0x5a});
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ using namespace fatune::test;
 
 namespace {
 
-const PreparationSetting kSetting{make_kernel("naive", "reference"), *typical_limits(Arch{90, 'a'}),
-                                  10};
+const PreparationSetting kSetting{tiled_kernel("naive", "reference"),
+                                  *typical_limits(Arch{90, 'a'}), 10};
 
 }  // namespace
 

@@ -36,8 +36,8 @@ FinalRecord final_of(const Candidate& candidate, const std::string& impl, double
 }
 
 struct Recording {
-  KernelRef kernel = make_kernel("k");
-  KernelRef naive = make_kernel("naive", "reference");
+  KernelRef kernel = tiled_kernel("k");
+  KernelRef naive = tiled_kernel("naive", "reference");
   std::unique_ptr<Evaluator> evaluator;
 
   Recording() {

@@ -28,16 +28,16 @@ ExportedKernel exported(const Problem& problem, double us) {
   return kernel;
 }
 
-constexpr Problem kProblem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 1024};
+constexpr Problem kLongKeys{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 1024};
 
 }  // namespace
 
 TEST_CASE("a file has a header line, then a line for each problem") {
   const test::TemporaryFolder folder;
-  Problem larger = kProblem;
+  Problem larger = kLongKeys;
   larger.batch = 8;
   const auto files = write_kernel_launcher(
-      std::vector{exported(kProblem, 6.25), exported(larger, 12)}, folder.path());
+      std::vector{exported(kLongKeys, 6.25), exported(larger, 12)}, folder.path());
   REQUIRE(files);
   REQUIRE(files->size() == 1);
   CHECK(files->front() == folder / "fa_test-d64-f16.wisdom");
@@ -68,7 +68,7 @@ TEST_CASE("what a template is compiled for besides sizes is in the file's name")
                       .mask = Mask::kCausal,
                       .lse = true};
   const auto files =
-      write_kernel_launcher(std::vector{exported(kProblem, 1), exported(other, 1)}, folder.path());
+      write_kernel_launcher(std::vector{exported(kLongKeys, 1), exported(other, 1)}, folder.path());
   REQUIRE(files);
   REQUIRE(files->size() == 2);
   CHECK(files->front() == folder / "fa_test-d128-bf16-causal-g4-lse.wisdom");
@@ -77,11 +77,11 @@ TEST_CASE("what a template is compiled for besides sizes is in the file's name")
 TEST_CASE("a kernel that was not measured is left out, and none at all is an error") {
   const test::TemporaryFolder folder;
   const std::string text = test::captured_stderr([&] {
-    CHECK(write_kernel_launcher(std::vector{exported(kProblem, 0), exported(kProblem, 1)},
+    CHECK(write_kernel_launcher(std::vector{exported(kLongKeys, 0), exported(kLongKeys, 1)},
                                 folder.path()));
   });
   CHECK_THAT(text, ContainsSubstring("was not measured"));
-  const auto nothing = write_kernel_launcher(std::vector{exported(kProblem, 0)}, folder.path());
+  const auto nothing = write_kernel_launcher(std::vector{exported(kLongKeys, 0)}, folder.path());
   REQUIRE_FALSE(nothing);
   CHECK_THAT(nothing.error().message, ContainsSubstring("no kernel was measured"));
 }

@@ -86,7 +86,7 @@ TEST_CASE("the whole page of a kernel is read") {
   const auto table = parse_ncu_csv(*text, asked);
   REQUIRE(table);
   REQUIRE(table->launches.size() == 1);
-  for (const Metric& metric : all_metrics()) {
+  for (const NcuMetric& metric : all_metrics()) {
     INFO(metric.name);
     CHECK((table->launches.front().*metric.field).has_value() ==
           (std::string(metric.name) != "stall_gmma"));

@@ -25,7 +25,7 @@ ScoreInputs complete() {
 }  // namespace
 
 TEST_CASE("the score is the sum of its terms") {
-  const Score score = composite_score(complete());
+  const CompositeScore score = composite_score(complete());
   CHECK(score.value == Approx(1250 + 120 + 70 - 4 - 4 - 4));
   CHECK(score.absent.empty());
   REQUIRE(score.terms.size() == 6);
@@ -43,7 +43,7 @@ TEST_CASE("what was not measured is no term, and is named") {
   ScoreInputs inputs;
   inputs.candidate_us = 8;
   inputs.sdpa_us = 8;
-  const Score score = composite_score(inputs);
+  const CompositeScore score = composite_score(inputs);
   CHECK(score.value == Approx(1000));
   CHECK(score.absent ==
         std::vector<std::string>{"tensor_pct", "sm_busy", "syncs", "registers", "spills"});

@@ -12,11 +12,6 @@
 namespace fatune {
 namespace {
 
-Candidate sample() {
-  const KernelRef kernel = sample_kernel();
-  return {kernel, default_config(kernel->manifest), kMission};
-}
-
 Candidate with(Candidate candidate, std::string_view parameter, std::size_t position) {
   for (Setting& setting : candidate.config.settings) {
     if (setting.name != parameter) continue;
@@ -26,34 +21,34 @@ Candidate with(Candidate candidate, std::string_view parameter, std::size_t posi
 }
 
 TEST_CASE("an id follows text, config, problem and options, and nothing else") {
-  const std::string base = candidate_id(sample(), "sm_80");
+  const std::string base = candidate_id(sample_candidate(), "sm_80");
   CHECK(base.size() == 16);
-  CHECK(candidate_id(sample(), "sm_80") == base);
-  CHECK(candidate_id(sample(), "sm_86") != base);
-  CHECK(candidate_id(with(sample(), "BLOCK_M", 2), "sm_80") != base);
-  Candidate causal = sample();
+  CHECK(candidate_id(sample_candidate(), "sm_80") == base);
+  CHECK(candidate_id(sample_candidate(), "sm_86") != base);
+  CHECK(candidate_id(with(sample_candidate(), "BLOCK_M", 2), "sm_80") != base);
+  Candidate causal = sample_candidate();
   causal.problem.mask = Mask::kCausal;
   CHECK(candidate_id(causal, "sm_80") != base);
   const std::string text = std::string(kSampleSource) + "// changed\n";
-  Candidate edited = sample();
+  Candidate edited = sample_candidate();
   edited.kernel = sample_kernel(kSampleManifest, text);
   CHECK(candidate_id(edited, "sm_80") != base);
-  Candidate reworded = sample();
+  Candidate reworded = sample_candidate();
   reworded.kernel = sample_kernel(sample_with("a kernel for tests", "other words"));
   CHECK(candidate_id(reworded, "sm_80") == base);
 }
 
 TEST_CASE("a key survives a change of the text") {
-  Candidate edited = sample();
+  Candidate edited = sample_candidate();
   edited.kernel = sample_kernel(kSampleManifest, std::string(kSampleSource) + "// changed\n");
-  CHECK(candidate_key(edited) == candidate_key(sample()));
-  CHECK(candidate_key(with(sample(), "EXP2", 0)) != candidate_key(sample()));
-  CHECK(candidate_key(sample()) ==
+  CHECK(candidate_key(edited) == candidate_key(sample_candidate()));
+  CHECK(candidate_key(with(sample_candidate(), "EXP2", 0)) != candidate_key(sample_candidate()));
+  CHECK(candidate_key(sample_candidate()) ==
         "sample b4-h8-kv8-sq512-skv512-d64-f16-none BLOCK_M=64 BLOCK_N=32 REDUCE=warp EXP2=true");
 }
 
 TEST_CASE("macros are in a fixed order and complete") {
-  CHECK(macros_of(with(sample(), "REDUCE", 1), limits_of("sm_90a")) ==
+  CHECK(macros_of(with(sample_candidate(), "REDUCE", 1), limits_of("sm_90a")) ==
         std::vector<std::string>{"BLOCK_M=64", "BLOCK_N=32", "REDUCE=1", "EXP2=1", "REDUCE_WARP=0",
                                  "REDUCE_SERIAL=1", "BATCH=4", "HEADS=8", "KV_HEADS=8", "SEQ_Q=512",
                                  "SEQ_KV=512", "HEAD_DIM=64", "CAUSAL=0", "LSE=0", "DTYPE=1",
@@ -62,7 +57,7 @@ TEST_CASE("macros are in a fixed order and complete") {
 }
 
 TEST_CASE("the log-sum-exp is a macro, a variable, and another candidate") {
-  Candidate candidate = sample();
+  Candidate candidate = sample_candidate();
   const std::string without = candidate_id(candidate, "");
   candidate.problem.lse = true;
   CHECK(candidate_id(candidate, "") != without);
@@ -74,7 +69,7 @@ TEST_CASE("the log-sum-exp is a macro, a variable, and another candidate") {
 
 TEST_CASE("the scale is a float literal that gives the float back exactly") {
   for (const std::int64_t head_dim : {1, 16, 40, 64, 80, 96, 128, 256}) {
-    Candidate candidate = sample();
+    Candidate candidate = sample_candidate();
     candidate.problem.head_dim = head_dim;
     const auto macros = macros_of(candidate, limits_of("80"));
     const auto scale = std::find_if(macros.begin(), macros.end(), [](const std::string& macro) {
@@ -93,7 +88,7 @@ TEST_CASE("the scale is a float literal that gives the float back exactly") {
 }
 
 TEST_CASE("the scope has parameters, words, problem and device") {
-  const Candidate candidate = with(sample(), "REDUCE", 1);
+  const Candidate candidate = with(sample_candidate(), "REDUCE", 1);
   const Scope scope =
       scope_of(candidate.kernel->manifest, candidate.config, candidate.problem, limits_of("sm_86"));
   CHECK(*scope.find("BLOCK_M") == 64);
@@ -106,7 +101,7 @@ TEST_CASE("the scope has parameters, words, problem and device") {
 }
 
 TEST_CASE("a launch plan has every expression evaluated") {
-  const auto plan = launch_plan(sample(), limits_of("sm_90a"));
+  const auto plan = launch_plan(sample_candidate(), limits_of("sm_90a"));
   INFO((plan ? "" : plan.error().message));
   REQUIRE(plan);
   REQUIRE(plan->stages.size() == 1);
@@ -131,7 +126,7 @@ TEST_CASE("a launch plan has every expression evaluated") {
 
 TEST_CASE("a dependent launch is planned where the device has them") {
   const std::string_view before = "\"static_shared_bytes\": \"256\",";
-  Candidate candidate = sample();
+  Candidate candidate = sample_candidate();
   candidate.kernel =
       sample_kernel(sample_with(before, std::string(before) + "\"dependent\": \"BLOCK_M == 64\","));
   const auto plan = launch_plan(candidate, limits_of("sm_90a"));
@@ -146,7 +141,7 @@ TEST_CASE("a dependent launch is planned where the device has them") {
 }
 
 TEST_CASE("a broken plan names the field") {
-  Json json = to_json(*launch_plan(sample(), limits_of("sm_90a")));
+  Json json = to_json(*launch_plan(sample_candidate(), limits_of("sm_90a")));
   const auto error_after = [&](auto change) {
     Json changed = json;
     change(changed);

@@ -8,11 +8,6 @@
 namespace fatune {
 namespace {
 
-Candidate sample() {
-  const KernelRef kernel = sample_kernel();
-  return {kernel, default_config(kernel->manifest), kMission};
-}
-
 /// The reason, which launch_plan must give too unless it is a constraint's.
 std::string reason(const std::string& manifest, std::string_view arch, Problem problem = kMission) {
   const KernelRef kernel = sample_kernel(manifest);
@@ -80,15 +75,15 @@ TEST_CASE("a constraint that only prunes binds searches, not what is merely run"
 TEST_CASE("tensors and scratch must fit a device whose memory is known") {
   DeviceLimits limits = limits_of("80");
   limits.memory_bytes = 1 << 20;
-  const auto why = infeasible_reason(sample(), limits);
+  const auto why = infeasible_reason(sample_candidate(), limits);
   REQUIRE(why);
   CHECK(*why == "needs 40.0 MiB of device memory for tensors and scratch, the device has 1.0 MiB");
   limits.memory_bytes = 40LL << 20;
-  CHECK(infeasible_reason(sample(), limits)->empty());
+  CHECK(infeasible_reason(sample_candidate(), limits)->empty());
 }
 
 TEST_CASE("a config of another kernel is an error") {
-  Candidate candidate = sample();
+  Candidate candidate = sample_candidate();
   candidate.config.settings[0].value.number = 96;
   CHECK(infeasible_reason(candidate, limits_of("80")).error().message ==
         "BLOCK_M=96 is not among the values of sample");
@@ -107,7 +102,7 @@ TEST_CASE("rules compiled once judge each config as rules of its own do") {
   REQUIRE(rules);
   Feasibility moved = *std::move(rules);
   std::size_t broken = 0;
-  Candidate candidate = sample();
+  Candidate candidate = sample_candidate();
   for (std::size_t i = 0; i < candidate.config.settings.size(); ++i) {
     for (const Value& value : kernel->manifest.parameters[i].values) {
       candidate.config.settings[i].value = value;

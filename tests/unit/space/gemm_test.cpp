@@ -14,7 +14,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::string_view kManifest = R"json({
+constexpr std::string_view kMixedManifest = R"json({
   "schema": "fatune.kernel/1", "name": "mixed", "summary": "a product and a launch",
   "source": "mixed.cu", "role": "baseline",
   "supports": {"dtypes": ["f16", "bf16"], "masks": ["none"]},
@@ -38,13 +38,13 @@ const Problem kGrouped{
     .batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 10, .seq_kv = 35, .head_dim = 64};
 
 std::string changed(std::string_view from, std::string_view to) {
-  std::string text(kManifest);
+  std::string text(kMixedManifest);
   const std::size_t at = text.find(from);
   FATUNE_CHECK(at != std::string::npos, "a test must replace text that is there");
   return text.replace(at, from.size(), to);
 }
 
-KernelRef mixed_kernel(const std::string& manifest = std::string(kManifest)) {
+KernelRef mixed_kernel(const std::string& manifest = std::string(kMixedManifest)) {
   const SourceTree tree = {{"mixed.cu", std::string(kSource)}, {"mixed.json", manifest}};
   const Result<std::vector<KernelRef>> kernels = load_kernels(tree);
   FATUNE_CHECK(static_cast<bool>(kernels), kernels.error().message.c_str());

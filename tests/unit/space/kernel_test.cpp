@@ -10,7 +10,7 @@
 namespace fatune {
 namespace {
 
-const std::string kManifest(kSampleManifest);
+const std::string kGood(kSampleManifest);
 
 std::string load_error(const SourceTree& tree) {
   const auto kernels = load_kernels(tree);
@@ -23,7 +23,7 @@ TEST_CASE("headers are collected through other headers, once and sorted") {
                     {"common/b.cuh", "  #  include   \"common/a.cuh\" // cycle\n"},
                     {"common/unused.cuh", "int x;\n"},
                     {"f/sample.cu", "#include <mma.h>\n#include \"common/b.cuh\"\n"},
-                    {"f/sample.json", kManifest}});
+                    {"f/sample.json", kGood}});
   INFO((kernels ? "" : kernels.error().message));
   REQUIRE(kernels);
   REQUIRE(kernels->size() == 1);
@@ -41,7 +41,7 @@ TEST_CASE("the hash follows source and included headers, and nothing else") {
     const auto kernels = load_kernels({{"a.cuh", std::move(header)},
                                        {"b.cuh", std::move(unused)},
                                        {"sample.cu", "#include \"a.cuh\"\n" + source},
-                                       {"sample.json", kManifest}});
+                                       {"sample.json", kGood}});
     REQUIRE(kernels);
     return kernels->front()->text_hash;
   };
@@ -53,21 +53,20 @@ TEST_CASE("the hash follows source and included headers, and nothing else") {
 }
 
 TEST_CASE("an include that is missing is named with file and line") {
-  CHECK(
-      load_error({{"sample.cu", "\n#include \"common/gone.cuh\"\n"}, {"sample.json", kManifest}}) ==
-      "sample.cu:2: #include \"common/gone.cuh\" is not in the kernel tree (a header of the CUDA "
-      "toolkit needs \"needs_toolkit_headers\": true in sample.json)");
+  CHECK(load_error({{"sample.cu", "\n#include \"common/gone.cuh\"\n"}, {"sample.json", kGood}}) ==
+        "sample.cu:2: #include \"common/gone.cuh\" is not in the kernel tree (a header of the CUDA "
+        "toolkit needs \"needs_toolkit_headers\": true in sample.json)");
   CHECK(
       load_error({{"f/sample.cu", "#include \"part.cuh\"\n"},
                   {"f/part.cuh", ""},
-                  {"f/sample.json", kManifest}}) ==
+                  {"f/sample.json", kGood}}) ==
       "f/sample.cu:1: #include \"part.cuh\" must be written from the tree's root: \"f/part.cuh\"");
 }
 
 TEST_CASE("comments hold no includes, and toolkit headers are left to the compiler") {
   CHECK(load_error(
             {{"sample.cu", "// #include \"x.cuh\"\n/*\n#include \"y.cuh\"\n*/\n#include <z.h>\n"},
-             {"sample.json", kManifest}})
+             {"sample.json", kGood}})
             .empty());
   CHECK(load_error({{"sample.cu", "#include \"cuda_fp16.h\"\n"},
                     {"sample.json", sample_with("\"needs_toolkit_headers\": false",
@@ -89,12 +88,12 @@ TEST_CASE("manifests are found by schema, and by their template") {
 }
 
 TEST_CASE("a missing source and a name used twice are errors") {
-  CHECK(load_error({{"f/sample.json", kManifest}}) ==
+  CHECK(load_error({{"f/sample.json", kGood}}) ==
         "f/sample.json: field 'source' is 'sample.cu', but there is no file f/sample.cu");
   CHECK(load_error({{"a/sample.cu", ""},
-                    {"a/sample.json", kManifest},
+                    {"a/sample.json", kGood},
                     {"b/sample.cu", ""},
-                    {"b/sample.json", kManifest}}) ==
+                    {"b/sample.json", kGood}}) ==
         "b/sample.json: field 'name' is 'sample', which a/sample.json has already");
 }
 

@@ -31,7 +31,7 @@ std::string kernel_error(std::string_view from, std::string_view to) {
   return kernels ? "" : kernels.error().message;
 }
 
-bool has(const std::vector<std::string>& macros, const std::string& macro) {
+bool has_macro(const std::vector<std::string>& macros, const std::string& macro) {
   return std::find(macros.begin(), macros.end(), macro) != macros.end();
 }
 
@@ -88,11 +88,11 @@ TEST_CASE("expressions and templates know the sizes, and nothing of attention") 
   const Problem problem = own_test_problem();
   const Candidate candidate{kernel, default_config(kernel->manifest), problem};
   const auto macros = macros_of(candidate, limits());
-  CHECK(has(macros, "ROWS=512"));
-  CHECK(has(macros, "COLUMNS=64"));
-  CHECK(has(macros, "DTYPE=1"));
-  CHECK(has(macros, "THREADS=64"));
-  CHECK(has(macros, "SM_COUNT=132"));
+  CHECK(has_macro(macros, "ROWS=512"));
+  CHECK(has_macro(macros, "COLUMNS=64"));
+  CHECK(has_macro(macros, "DTYPE=1"));
+  CHECK(has_macro(macros, "THREADS=64"));
+  CHECK(has_macro(macros, "SM_COUNT=132"));
   CHECK(std::none_of(macros.begin(), macros.end(), [](const std::string& macro) {
     return macro.starts_with("BATCH=") || macro.starts_with("SOFTMAX");
   }));

@@ -4,10 +4,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/check.hpp"
 #include "base/result.hpp"
+#include "space/candidate.hpp"
 #include "space/kernel.hpp"
+#include "space/lint.hpp"
 
 namespace fatune {
 
@@ -80,6 +83,17 @@ inline KernelRef sample_kernel(std::string_view manifest = kSampleManifest,
   return kernels->front();
 }
 
+/// What the static lint says of it, a line each.
+inline std::vector<std::string> sample_findings(const std::string& manifest,
+                                                std::string_view source = kSampleSource) {
+  std::vector<std::string> lines;
+  for (const LintFinding& finding : lint(*sample_kernel(manifest, source))) {
+    lines.push_back(std::string(name(finding.severity)) + ": " + finding.where + ": " +
+                    finding.message);
+  }
+  return lines;
+}
+
 inline DeviceLimits limits_of(std::string_view arch) {
   const Result<Arch> parsed = parse_arch(arch);
   FATUNE_CHECK(static_cast<bool>(parsed), "tests name architectures that exist");
@@ -90,5 +104,11 @@ inline DeviceLimits limits_of(std::string_view arch) {
 
 inline const Problem kMission{
     .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
+
+/// The sample kernel's default config at kMission.
+inline Candidate sample_candidate() {
+  const KernelRef kernel = sample_kernel();
+  return {kernel, default_config(kernel->manifest), kMission};
+}
 
 }  // namespace fatune

@@ -15,7 +15,7 @@
 namespace fatune {
 namespace {
 
-const std::string kFile = "sample.json: field 'terms";
+const std::string kWhere = "sample.json: field 'terms";
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   const std::size_t at = text.find(from);
@@ -61,15 +61,6 @@ Result<Space> space_of(const std::string& manifest, std::string_view arch) {
   return Space::build(sample_kernel(manifest), kMission, limits_of(arch));
 }
 
-std::vector<std::string> findings(const std::string& manifest) {
-  std::vector<std::string> lines;
-  for (const LintFinding& finding : lint(*sample_kernel(manifest))) {
-    lines.push_back(
-        fmt::format("{}: {}: {}", name(finding.severity), finding.where, finding.message));
-  }
-  return lines;
-}
-
 }  // namespace
 
 TEST_CASE("terms are read, and written out in parentheses") {
@@ -95,31 +86,31 @@ TEST_CASE("terms are read, and written out in parentheses") {
 
 TEST_CASE("mistakes in terms are named") {
   CHECK(terms_error(term("pair", "1")) ==
-        kFile + "[0].name' is 'pair', which is not a macro's name such as BLOCK_M");
+        kWhere + "[0].name' is 'pair', which is not a macro's name such as BLOCK_M");
   CHECK(terms_error(term("BATCH", "1")) ==
-        kFile + "[0].name' is 'BATCH', a name that fatune defines itself");
-  CHECK(terms_error(term("BLOCK_M", "1")) == kFile + "[0].name' defines BLOCK_M a second time");
+        kWhere + "[0].name' is 'BATCH', a name that fatune defines itself");
+  CHECK(terms_error(term("BLOCK_M", "1")) == kWhere + "[0].name' defines BLOCK_M a second time");
   CHECK(terms_error(term("REDUCE_WARP", "1")) ==
-        kFile + "[0].name' defines REDUCE_WARP a second time");
+        kWhere + "[0].name' defines REDUCE_WARP a second time");
   CHECK(terms_error(term("A", "1") + ", " + term("A", "2")) ==
-        kFile + "[1].name' defines A a second time");
-  CHECK(terms_error(R"({"name": "A", "meaning": "m"})") == kFile + "[0].value' is missing");
+        kWhere + "[1].name' defines A a second time");
+  CHECK(terms_error(R"({"name": "A", "meaning": "m"})") == kWhere + "[0].value' is missing");
   CHECK(terms_error(R"({"name": "A", "value": "1", "meaning": ""})") ==
-        kFile + "[0].meaning' must not be empty");
+        kWhere + "[0].meaning' must not be empty");
   CHECK(terms_error(R"({"name": "A", "vlaue": "1", "meaning": "m"})") ==
-        kFile + "[0].vlaue' is unknown; did you mean 'value'?");
+        kWhere + "[0].vlaue' is unknown; did you mean 'value'?");
   CHECK(terms_error(term("A", "BLOCK_M = 2"))
-            .starts_with(kFile + "[0].value': 'BLOCK_M = 2' '=' at character 9 is not"));
+            .starts_with(kWhere + "[0].value': 'BLOCK_M = 2' '=' at character 9 is not"));
 }
 
 TEST_CASE("a term knows those before it only") {
   const std::string unknown = "uses the unknown name ";
   CHECK(terms_error(term("PAIRS", "PAIRS + 1")) ==
-        kFile + "[0].value': 'PAIRS + 1' " + unknown + "'PAIRS'");
+        kWhere + "[0].value': 'PAIRS + 1' " + unknown + "'PAIRS'");
   CHECK(terms_error(term("A", "PAIRS") + ", " + term("PAIRS", "1")) ==
-        kFile + "[0].value': 'PAIRS' " + unknown + "'PAIRS'");
+        kWhere + "[0].value': 'PAIRS' " + unknown + "'PAIRS'");
   CHECK(terms_error(term("PAIRS", "1") + ", " + term("A", "2 * PARIS")) ==
-        kFile + "[1].value': '2 * PARIS' " + unknown + "'PARIS' (did you mean 'PAIRS'?)");
+        kWhere + "[1].value': '2 * PARIS' " + unknown + "'PARIS' (did you mean 'PAIRS'?)");
 }
 
 TEST_CASE("unknown names in expressions are compared with terms too") {
@@ -142,7 +133,7 @@ TEST_CASE("terms that double each other are stopped before they fill memory") {
     terms += ", " + term(fmt::format("T{}", i), fmt::format("T{0} + T{0}", i - 1));
   }
   CHECK(terms_error(terms) ==
-        kFile +
+        kWhere +
             "[8].value' is longer than 4096 characters with the terms that it uses written "
             "out");
 }
@@ -189,8 +180,8 @@ TEST_CASE("terms are no macros of the template") {
 
 TEST_CASE("the lint looks through terms, and finds one that nothing uses") {
   const std::string clean = replaced(all_in_terms(), "\"swizzle\": 128", "\"swizzle\": 0");
-  CHECK(findings(clean) == std::vector<std::string>{});
-  CHECK(findings(replaced(clean, "\"4 * SCORES\"", "\"4\"")) ==
+  CHECK(sample_findings(clean) == std::vector<std::string>{});
+  CHECK(sample_findings(replaced(clean, "\"4 * SCORES\"", "\"4\"")) ==
         std::vector<std::string>{
             "warning: sample.json: field 'terms[2].name': no expression uses SCORES"});
   const std::string source = replaced(std::string(kSampleSource), "BLOCK_M + ", "");
