@@ -78,11 +78,11 @@ def types_of(text):
     """(qualified name, line) of each type defined at namespace scope, unnamed namespaces aside."""
     inside = []
     for number, line in enumerate(text.splitlines(), 1):
-        if match := re.match(r"namespace ([\w:]*) ?\{", line):
+        if match := re.match(r"namespace ([\w:]*) ?\{$", line):
             inside.append(match.group(1))
         elif re.match(r"\}  // namespace", line):
             inside.pop()
-        elif match := re.match(r"(?:struct|class|union|enum class|enum) ([\w:]+)(?: final)?(?: ?:[^;]*)? \{", line):
+        elif match := re.match(r"(?:struct|class|union|enum class|enum) ([\w:]+)(?: final)?(?: :[^;{]*)?(?: \{.*)?$", line):
             if all(inside):
                 yield "::".join([*inside, match.group(1)]), number
 

@@ -62,6 +62,8 @@ sanitize_winners() {
   done
 }
 
+from_nothing() { sweep "$1" --suite mission --budget 60 --no-warm-start --baselines cudnn,torch:flash "${@:2}"; }
+
 against_whole_spaces() {  # against_whole_spaces RUN [SUFFIX]: a suite's winners and the best of whole spaces, in the same rounds
   local name run best
   winners_of "$1/best.json" "winners/$1"
@@ -106,12 +108,12 @@ run_step() {
     exhaustive-single) whole_space single 1,8,512,64 ;;
     exhaustive-long) whole_space long 1,8,4096,64 ;;
     exhaustive-stress) whole_space stress 2,16,8192,128 ;;
-    suite-mission-60) sweep suite-mission-60 --suite mission --budget 60 --no-warm-start --baselines cudnn,torch:flash ;;
+    suite-mission-60) from_nothing suite-mission-60 ;;
     optimum) against_whole_spaces suite-mission-60 ;;
     repeats-60)  # chance has a say in one run
       local seed
       for seed in ${SEEDS:-43 44 45 46}; do
-        sweep "suite-mission-60-$seed" --suite mission --budget 60 --no-warm-start --baselines cudnn,torch:flash --seed "$seed"
+        from_nothing "suite-mission-60-$seed" --seed "$seed"
         against_whole_spaces "suite-mission-60-$seed" "-$seed"
       done ;;
     *) echo "evidence.sh: there is no step '$1'" >&2; exit 2 ;;

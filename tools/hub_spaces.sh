@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# hub_spaces.sh - takes the spaces of docs/search.md out of a clone of the benchmark hub.
+# hub_spaces.sh - takes the Kernel Tuner caches of docs/search.md out of a clone of the benchmark hub.
 #
 #   tools/hub_spaces.sh HUB OUT
 #

@@ -19,7 +19,7 @@ mkdir -p "$out"
 spaces=(convolution_milo-A100.json.gz dedispersion_milo-A100.json.gz gemm-RTX_3090.json.gz pnpoly-RTX_2080_Ti.json.gz)
 small=(ktt-coulomb3d-RTX2080.json)
 in_flight=(1 4 8 16 32)
-chief=genetic_algorithm,dual_annealing,hybrid_vndx,adaptive_tabu_greywolf,bayes_opt  # the best of Kernel Tuner on `spaces`, and its default
+chief=genetic_algorithm,dual_annealing,hybrid_vndx,adaptive_tabu_greywolf,bayes_opt  # the best of Kernel Tuner on `spaces`, and its genetic_algorithm
 other=(convolution_milo-A100_T4.json.gz gemm_milo-A6000-early.json.gz hyperparam-genetic_algorithm.json)
 
 # score NAME ARGS...: keeps the JSON and, beside it, the command that made it. It is run where the files lie, so that the
@@ -32,8 +32,8 @@ score() {
   mv "$out/$name.json.new" "$out/$name.json"
 }
 
-# The hub's spaces that `spaces` has not; names without blanks, on one line.
-rest_of_hub() { ls *.json.gz | grep -vxF "$(printf '%s\n' "${spaces[@]}" "${other[@]}")" | tr '\n' ' ' | sed 's/ $//'; }
+# Into `rest`: the hub's spaces that `spaces` has not.
+list_rest() { mapfile -t rest < <(printf '%s\n' *.json.gz | grep -vxF "$(printf '%s\n' "${spaces[@]}" "${other[@]}")"); }
 
 run_step() {
   case $1 in
@@ -59,12 +59,12 @@ run_step() {
       cd "$files"
       echo "tools/compare_kernel_tuner.py ${spaces[*]}" >"$out/kernel-tuner.command.txt"
       "$root/tools/compare_kernel_tuner.py" "${spaces[@]}" --out "$out/kernel-tuner.json" ;;
-    hub) cd "$files" && score hub $(rest_of_hub) ;;
+    hub) cd "$files" && list_rest && score hub "${rest[@]}" ;;
     kernel-tuner-hub)
-      cd "$files"
+      cd "$files" && list_rest
       local options=(--repeats 25 --seconds 40 --strategies "$chief")
-      echo "tools/compare_kernel_tuner.py $(rest_of_hub) ${options[*]}" >"$out/kernel-tuner-hub.command.txt"
-      "$root/tools/compare_kernel_tuner.py" $(rest_of_hub) "${options[@]}" --out "$out/kernel-tuner-hub.json" ;;
+      echo "tools/compare_kernel_tuner.py ${rest[*]} ${options[*]}" >"$out/kernel-tuner-hub.command.txt"
+      "$root/tools/compare_kernel_tuner.py" "${rest[@]}" "${options[@]}" --out "$out/kernel-tuner-hub.json" ;;
     *) echo "replay_evidence.sh: there is no step '$1'" >&2; exit 2 ;;
   esac
 }

@@ -9,6 +9,7 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/units.hpp"
 
 namespace fatune {
 namespace {
@@ -39,7 +40,7 @@ std::string line(const KernelFacts& facts, const Json& config) {
   for (const Json& value : config) values.push_back(value);
   return dump({{"config", std::move(values)},
                {"problem_size", {p.seq_q, p.seq_kv, p.batch * p.heads}},
-               {"time", facts.measured->hot_us / 1000},
+               {"time", facts.measured->hot_us / kUsPerMs},
                {"environment",
                 {{"device_name", facts.device_name},
                  {"fatune_version", facts.fatune},

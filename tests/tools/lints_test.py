@@ -89,13 +89,13 @@ class LayersTest(Project):
 
     def test_two_types_of_one_name(self):
         self.write("src/low/b.hpp", "// b.hpp - x.\nnamespace n {\nstruct Score {\n};\n}  // namespace n\n")
-        self.write("src/high/b.cpp", "// b.cpp - x.\nnamespace n {\n\nclass Score final : public Base {\n};\n}  // namespace n\n")
+        self.write("src/high/b.cpp", "// b.cpp - x.\nnamespace n {\n\nclass Score final : public Base,\n    public Other {\n};\n}  // namespace n\n")
         self.assert_finds(self.TOOL, "src/low/b.hpp:3: n::Score is also defined at src/high/b.cpp:4")
 
     def test_types_that_share_no_namespace(self):
-        self.write("src/low/b.hpp", "// b.hpp - x.\nnamespace n {\nstruct Score {\n};\nstruct Later;\n}  // namespace n\n")
+        self.write("src/low/b.hpp", "// b.hpp - x.\nnamespace n {\nstruct Score {\n};\nstruct Later;\nenum Kind : int;\n}  // namespace n\n")
         self.write("src/low/c.cpp", "// c.cpp - x.\nnamespace n {\nnamespace {\nstruct Score {\n};\n}  // namespace\n"
-                                    "struct Later {\n};\nstruct Later::Score {\n};\n}  // namespace n\n")
+                                    "struct Later {\n};\nenum Kind : int { kOne };\nstruct Later::Score {\n};\n}  // namespace n\n")
         self.write("src/high/c.cpp", "// c.cpp - x.\nnamespace m {\nstruct Score {\n};\n}  // namespace m\n")
         self.assertEqual(lint(self.TOOL, self.root), (0, "check_layers: 0 problem(s)\n"))
 
