@@ -1,67 +1,94 @@
-# Targets.cmake - the helper functions with which each source and test folder declares itself.
+# Targets.cmake - the helper functions with which wings and tests declare themselves.
 
-# compile_together(<target>): with FATUNE_TOGETHER some files of the target are one to the compiler, which reads
-# their headers once. Their unnamed namespaces become one, too, so no two files may give a name in them twice.
-function(compile_together target)
-  if(FATUNE_TOGETHER)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  endif()
+# fatune_target_name(<variable> <wing>): worker/protocol is the library fatune_worker_protocol.
+function(fatune_target_name variable wing)
+  string(REPLACE "/" "_" name ${wing})
+  set(${variable} fatune_${name} PARENT_SCOPE)
 endfunction()
 
-# fatune_library(<folder> [HOT] [TOGETHER] SOURCES <files> DEPENDS <folders> LIBRARIES <third-party targets, PRIVATE allowed>)
-# makes the static library fatune_<folder>. HOT: much of the time of the tests is spent here, so the dev preset
-# optimises it, too. TOGETHER: compile_together.
-function(fatune_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "HOT;TOGETHER" "" "SOURCES;DEPENDS;LIBRARIES")
+# fatune_wing(<wing> [HOT] SOURCES <files> [ALONE <files>] LIBRARIES <third-party targets, PRIVATE allowed>) makes the static
+# library of a line of src/layers.txt, linked to the wings that the line names. ALONE: sources that are never compiled
+# together with others, because they give a name in their unnamed namespace that another file gives, too. HOT: see fatune_hot_flags.
+function(fatune_wing wing)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "HOT" "" "SOURCES;ALONE;LIBRARIES")
   if(ARG_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "fatune_library(${folder}): unexpected ${ARG_UNPARSED_ARGUMENTS}")
+    message(FATAL_ERROR "fatune_wing(${wing}): unexpected ${ARG_UNPARSED_ARGUMENTS}")
   endif()
-  list(TRANSFORM ARG_DEPENDS PREPEND fatune_)
-  add_library(fatune_${folder} STATIC ${ARG_SOURCES})
-  target_include_directories(fatune_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(fatune_${folder} PRIVATE fatune_options PUBLIC ${ARG_DEPENDS} ${ARG_LIBRARIES})
-  if(ARG_TOGETHER)
-    compile_together(fatune_${folder})
-  endif()
+  fatune_target_name(target ${wing})
+  set(depends "")
+  foreach(each IN LISTS fatune_wing_depends)
+    fatune_target_name(library ${each})
+    list(APPEND depends ${library})
+  endforeach()
+  add_library(${target} STATIC ${ARG_SOURCES} ${ARG_ALONE})
+  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PRIVATE fatune_options PUBLIC ${depends} ${ARG_LIBRARIES})
   if(ARG_HOT)
-    target_compile_options(fatune_${folder} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O2>)
+    target_compile_options(${target} PRIVATE ${fatune_hot_flags})
+    fatune_build_quickly(${target} fatune_precompiled_hot)
+  else()
+    fatune_build_quickly(${target} fatune_precompiled)
   endif()
 endfunction()
 
-# fatune_program(<name> SOURCES <files> DEPENDS <folders>) makes an executable in the build folder.
+# fatune_build_quickly(<target> <headers>): with FATUNE_UNITY the target's files are compiled several at a time, behind
+# the headers that library <headers> has precompiled with the same flags.
+function(fatune_build_quickly target headers)
+  if(FATUNE_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${FATUNE_UNITY_BATCH})
+    target_precompile_headers(${target} REUSE_FROM ${headers})
+  endif()
+endfunction()
+
+# fatune_precompile(<name> <header> LIBRARIES <targets>) makes <name> for fatune_build_quickly.
+function(fatune_precompile name header)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "LIBRARIES")
+  if(FATUNE_UNITY)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${name}.cpp CONTENT "// Only for the precompiled header.\n")
+    add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/${name}.cpp)
+    target_link_libraries(${name} PRIVATE fatune_options ${ARG_LIBRARIES})
+    target_precompile_headers(${name} PRIVATE ${header})
+  endif()
+endfunction()
+
+# The preset dev does not optimise, except for the wings in which the tests spend their time.
+set(fatune_hot_flags $<$<CONFIG:Dev>:-O1>)
+fatune_precompile(fatune_precompiled ${CMAKE_CURRENT_LIST_DIR}/precompiled.hpp
+  LIBRARIES fatune::fmt nlohmann_json::nlohmann_json)
+fatune_precompile(fatune_precompiled_hot ${CMAKE_CURRENT_LIST_DIR}/precompiled.hpp
+  LIBRARIES fatune::fmt nlohmann_json::nlohmann_json)
+if(FATUNE_UNITY)
+  target_compile_options(fatune_precompiled_hot PRIVATE ${fatune_hot_flags})
+endif()
+
+# fatune_program(<name> SOURCES <files> DEPENDS <wings> LIBRARIES <targets>) makes an executable in the build folder.
 function(fatune_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPENDS;LIBRARIES")
   list(TRANSFORM ARG_DEPENDS PREPEND fatune_)
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE fatune_options ${ARG_DEPENDS})
+  target_link_libraries(${name} PRIVATE fatune_options ${ARG_DEPENDS} ${ARG_LIBRARIES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
 
-# fatune_test(<folder> [TOGETHER] SOURCES <files> [LABEL <label>] [DEPENDS <folders>] [LIBRARIES <targets>])
-# makes the Catch2 program test_<folder> and registers each of its test cases under the label
-# (unit unless told). It links the folder of the same name, or those of DEPENDS. Without sources there
-# is no program.
-function(fatune_test folder)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "TOGETHER" "LABEL" "SOURCES;DEPENDS;LIBRARIES")
+# fatune_test(<wing> [STARTS_WORKERS] SOURCES <files> [ALONE <files>] [DEPENDS <wings>] [LIBRARIES <targets>]) makes the
+# Catch2 program test_<wing>, linked to the wing or to those of DEPENDS, and registers each of its cases under the
+# label unit. STARTS_WORKERS: the program is also the compile worker that its pools start. ALONE: as of fatune_wing.
+function(fatune_test wing)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "STARTS_WORKERS" "" "SOURCES;ALONE;DEPENDS;LIBRARIES")
   if(ARG_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "fatune_test(${folder}): unexpected ${ARG_UNPARSED_ARGUMENTS}")
-  endif()
-  if(NOT ARG_SOURCES)
-    return()
-  endif()
-  if(NOT ARG_LABEL)
-    set(ARG_LABEL unit)
+    message(FATAL_ERROR "fatune_test(${wing}): unexpected ${ARG_UNPARSED_ARGUMENTS}")
   endif()
   if(NOT ARG_DEPENDS)
-    set(ARG_DEPENDS ${folder})
+    set(ARG_DEPENDS ${wing})
   endif()
   list(TRANSFORM ARG_DEPENDS PREPEND fatune_)
-  add_executable(test_${folder} ${ARG_SOURCES})
-  target_link_libraries(test_${folder} PRIVATE
-    fatune_options fatune_test_support ${ARG_DEPENDS} ${ARG_LIBRARIES} Catch2::Catch2WithMain)
-  if(ARG_TOGETHER)
-    compile_together(test_${folder})
-  endif()
-  catch_discover_tests(test_${folder}
-    TEST_PREFIX "${folder}: " PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 300)
+  add_executable(test_${wing} ${ARG_SOURCES} ${ARG_ALONE})
+  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set(main $<IF:$<BOOL:${ARG_STARTS_WORKERS}>,fatune_test_worker_main,Catch2::Catch2WithMain>)
+  target_link_libraries(test_${wing} PRIVATE
+    fatune_options fatune_test_support ${main} ${ARG_DEPENDS} ${ARG_LIBRARIES})
+  fatune_build_quickly(test_${wing} fatune_test_precompiled)
+  catch_discover_tests(test_${wing}
+    TEST_PREFIX "${wing}: " PROPERTIES LABELS unit TIMEOUT 300)
 endfunction()

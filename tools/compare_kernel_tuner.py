@@ -7,7 +7,7 @@ CACHE: Kernel Tuner cache files, plain or .gz, closed or not. Kernel Tuner is in
 environment (--venv) and run unchanged: its tune_kernel() with each of its optimisers' own defaults, a limit of BUDGET unique
 evaluations, and the configs of the file, failed ones included, as the space. Only reading and building the space are done once
 a file instead of once a run; every run is a process forked after that, since a space remembers which neighbours it gave. Which configs it evaluates is noted where its simulation runner looks them up; the best of them
-so far is scored as in src/replay/score.cpp: P is the mean over t = 10 to BUDGET of (E[random best] - best) / (E[random best]
+so far is scored as in src/search/replay/score.cpp: P is the mean over t = 10 to BUDGET of (E[random best] - best) / (E[random best]
 - optimum). A run that an optimiser ends early keeps its best. The JSON has the rows of fatune.replay/1; those that FILE.json already has are not made again.
 """
 import argparse
@@ -36,7 +36,7 @@ FIRST_SCORED = 10
 AT, WITHIN_AT, WITHIN = (25, 50, 100, 220), (100, 220), 0.05
 
 
-# --- the same scores as src/replay ---------------------------------------------------------------------------------------
+# --- the same scores as src/search/replay ---------------------------------------------------------------------------------------
 
 def expected_best(costs, most):
     """The mean best cost of t distinct random configs, t = 0 to `most`, exactly; a cost of None is a failure."""

@@ -28,7 +28,7 @@ def load(path):
     return problems
 
 
-SPREAD, LEAST_IN_FLIGHT, ANSWERS_FOR_ONE_MORE = 7, 2, 8  # evo's: src/search/evo.cpp
+SPREAD, LEAST_IN_FLIGHT, ANSWERS_FOR_ONE_MORE = 7, 2, 8  # evo's: src/search/strategies/evo.cpp
 
 
 def may_ask(asked, told):

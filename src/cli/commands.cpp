@@ -9,27 +9,24 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/log.hpp"
-#include "base/text.hpp"
-#include "cli/cmd_bench.hpp"
-#include "cli/cmd_completions.hpp"
-#include "cli/cmd_devices.hpp"
-#include "cli/cmd_doctor.hpp"
-#include "cli/cmd_export.hpp"
-#include "cli/cmd_gate.hpp"
-#include "cli/cmd_inspect.hpp"
-#include "cli/cmd_kernels.hpp"
-#include "cli/cmd_man.hpp"
-#include "cli/cmd_profile.hpp"
-#include "cli/cmd_replay.hpp"
-#include "cli/cmd_report.hpp"
-#include "cli/cmd_sweep.hpp"
-#include "cli/cmd_verify.hpp"
+#include "cli/commands/cmd_bench.hpp"
+#include "cli/commands/cmd_devices.hpp"
+#include "cli/commands/cmd_export.hpp"
+#include "cli/commands/cmd_gate.hpp"
+#include "cli/commands/cmd_inspect.hpp"
+#include "cli/commands/cmd_kernels.hpp"
+#include "cli/commands/cmd_profile.hpp"
+#include "cli/commands/cmd_replay.hpp"
+#include "cli/commands/cmd_report.hpp"
+#include "cli/commands/cmd_sweep.hpp"
+#include "cli/commands/cmd_verify.hpp"
+#include "cli/doctor/cmd_doctor.hpp"
 #include "cli/exit_code.hpp"
-#include "cli/settings.hpp"
-#include "compile/pool.hpp"
-#include "evaluate/device_evaluator.hpp"
-#include "evaluate/profile_run.hpp"
+#include "cli/manual/cmd_completions.hpp"
+#include "cli/manual/cmd_man.hpp"
+#include "cli/options/settings.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -116,15 +113,6 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 }  // namespace
-
-std::function<int()> find_worker(std::span<const std::string> args) {
-  if (args.empty()) return {};
-  const std::vector<std::string> rest(args.begin() + 1, args.end());
-  if (args.front() == "compile-worker") return [rest] { return compile_worker_main(rest); };
-  if (args.front() == "device-worker") return [rest] { return device_worker_main(rest); };
-  if (args.front() == "profile-worker") return [rest] { return profile_worker_main(rest); };
-  return {};
-}
 
 int run_command(int argc, const char* const* argv) {
   CLI::App app(

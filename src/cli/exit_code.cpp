@@ -1,7 +1,7 @@
 // exit_code.cpp - the table of exit codes and the last word of a failed command.
 #include "cli/exit_code.hpp"
 
-#include "base/log.hpp"
+#include "core/log.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "base/result.hpp"
+#include "core/result.hpp"
 
 namespace fatune::cli {
 

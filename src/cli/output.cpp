@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/file.hpp"
+#include "core/file.hpp"
 
 namespace fatune::cli {
 

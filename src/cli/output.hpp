@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.hpp"
-#include "base/result.hpp"
+#include "core/json.hpp"
+#include "core/result.hpp"
 
 namespace fatune::cli {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <sstream>
 
-#include "base/check.hpp"
-#include "base/text.hpp"
+#include "core/check.hpp"
+#include "core/text.hpp"
 #include "gpu/call.hpp"
 #include "gpu/library.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <dlfcn.h>
 
-#include "base/text.hpp"
+#include "core/text.hpp"
 
 namespace fatune::gpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.hpp"
+#include "core/result.hpp"
 
 namespace fatune::gpu {
 

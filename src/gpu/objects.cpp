@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/log.hpp"
-#include "base/text.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
 #include "gpu/call.hpp"
 #include "gpu/driver.hpp"
 

@@ -11,8 +11,8 @@
 
 #include <cuda.h>
 
-#include "base/result.hpp"
-#include "base/units.hpp"
+#include "core/result.hpp"
+#include "core/units.hpp"
 #include "gpu/handle.hpp"
 
 namespace fatune::gpu {

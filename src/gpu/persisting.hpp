@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "base/result.hpp"
+#include "core/result.hpp"
 #include "gpu/driver.hpp"
 
 namespace fatune::gpu {

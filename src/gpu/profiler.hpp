@@ -1,7 +1,7 @@
 // profiler.hpp - marks the part of this process that a profiler around it is to look at.
 #pragma once
 
-#include "base/result.hpp"
+#include "core/result.hpp"
 
 namespace fatune::gpu {
 

@@ -7,7 +7,7 @@
 
 #include <cuda.h>
 
-#include "base/result.hpp"
+#include "core/result.hpp"
 
 namespace fatune::gpu {
 

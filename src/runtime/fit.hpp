@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "problem/problem.hpp"
+#include "model/problem/problem.hpp"
 #include "runtime/fatune_rt.h"
 
 namespace fatune::rt {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/check.hpp"
+#include "core/check.hpp"
 
 namespace fatune::rt {
 namespace {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "launch/kernel_facts.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 #include "runtime/driver.hpp"
 
 namespace fatune::rt {

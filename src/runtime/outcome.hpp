@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "base/result.hpp"
+#include "core/result.hpp"
 #include "runtime/fatune_rt.h"
 
 namespace fatune::rt {

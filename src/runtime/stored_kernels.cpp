@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "base/file.hpp"
-#include "base/hash.hpp"
-#include "launch/wisdom_index.hpp"
+#include "core/file.hpp"
+#include "core/hash.hpp"
+#include "model/wisdom/wisdom_index.hpp"
 
 namespace fatune::rt {
 namespace {

@@ -10,7 +10,7 @@
 #include "gpu/launch.hpp"
 #include "gpu/objects.hpp"
 #include "gpu/tensor_map.hpp"
-#include "launch/kernel_facts.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 
 namespace fatune {
 

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 
 #include "bare_launch.hpp"
-#include "base/file.hpp"
-#include "base/text.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
 #include "gpu/device.hpp"
-#include "launch/wisdom_index.hpp"
+#include "model/wisdom/wisdom_index.hpp"
 #include "runtime/fatune_rt.h"
 
 namespace fatune {

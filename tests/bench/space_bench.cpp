@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "space/space.hpp"
+#include "model/space/space.hpp"
 
 namespace fatune {
 namespace {

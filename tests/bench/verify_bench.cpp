@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "verify/compare.hpp"
-#include "verify/host_reference.hpp"
-#include "verify/inputs.hpp"
+#include "worker/verify/compare.hpp"
+#include "worker/verify/host_reference.hpp"
+#include "worker/verify/inputs.hpp"
 
 namespace fatune {
 namespace {

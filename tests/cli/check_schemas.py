@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Validates every JSON that fatune writes, and the committed ones, against configs/schemas.
 
-  check_schemas.py --fatune build/dev/src/cli/fatune
+  check_schemas.py --fatune build/dev/fatune
 
 Commands run on the recorded device, so this needs no GPU. A schema library that is missing is a failure, not a skip.
 """

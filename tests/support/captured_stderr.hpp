@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/check.hpp"
-#include "base/file.hpp"
+#include "core/check.hpp"
+#include "core/file.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace fatune::test {

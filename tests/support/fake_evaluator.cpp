@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/hash.hpp"
+#include "core/hash.hpp"
+#include "model/results/statistics.hpp"
 #include "support/test_kernels.hpp"
-#include "timing/statistics.hpp"
 
 namespace fatune::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "evaluate/evaluator.hpp"
+#include "tune/evaluate/evaluator.hpp"
 
 namespace fatune::test {
 

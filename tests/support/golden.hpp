@@ -7,7 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "base/file.hpp"
+#include "core/file.hpp"
 
 namespace fatune::test {
 

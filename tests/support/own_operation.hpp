@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/check.hpp"
-#include "space/kernel.hpp"
-#include "space/operation.hpp"
+#include "core/check.hpp"
+#include "model/kernel/kernel.hpp"
+#include "model/kernel/operation.hpp"
 
 namespace fatune::test {
 

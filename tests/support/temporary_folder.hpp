@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "base/check.hpp"
+#include "core/check.hpp"
 
 namespace fatune::test {
 

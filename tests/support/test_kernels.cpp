@@ -4,7 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/json.hpp"
+#include "core/json.hpp"
 
 namespace fatune::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "space/space.hpp"
+#include "model/space/space.hpp"
 
 namespace fatune::test {
 

@@ -26,9 +26,9 @@ class LauncherTest(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.root = pathlib.Path(self.folder.name).resolve() / "project with space"
-        for name in ("src/base", "kernels", "configs", "cmake", "tools", "bin"):
+        for name in ("src/core", "kernels", "configs", "cmake", "tools", "bin"):
             (self.root / name).mkdir(parents=True)
-        for name in ("CMakeLists.txt", "CMakePresets.json", "src/base/a.cpp", "kernels/k.cu"):
+        for name in ("CMakeLists.txt", "CMakePresets.json", "src/core/a.cpp", "kernels/k.cu"):
             (self.root / name).write_text(name)
         shutil.copy(LAUNCHER, self.root / "fatune")
         self.script("tools/bootstrap.sh", "#!/usr/bin/env bash\n")
@@ -66,11 +66,11 @@ class LauncherTest(unittest.TestCase):
         self.run_launcher()
         self.assertEqual(self.run_launcher().stderr, "")
         self.assertEqual(self.builds(), 1)
-        source = self.root / "src/base/a.cpp"
+        source = self.root / "src/core/a.cpp"
         self.assert_builds_again(lambda: source.write_text("changed"))
         self.assert_builds_again(lambda: os.utime(source, (1, 1)))
-        self.assert_builds_again(lambda: (self.root / "src/base/b.cpp").write_text("new"))
-        self.assert_builds_again((self.root / "src/base/b.cpp").unlink)
+        self.assert_builds_again(lambda: (self.root / "src/core/b.cpp").write_text("new"))
+        self.assert_builds_again((self.root / "src/core/b.cpp").unlink)
         self.assert_builds_again(lambda: (self.root / "kernels/k.cu").write_text("new kernel"))
         self.assert_builds_again(lambda: (self.root / "CMakeLists.txt").write_text("new"))
         self.assert_builds_again((self.root / "build/release/fatune").unlink)

@@ -26,8 +26,8 @@ class Project(unittest.TestCase):
         for name in ("kernels/k", "tests", "configs"):
             (self.root / name).mkdir(parents=True)
         self.write("src/layers.txt", "low:\nhigh: low\n")
-        self.write("src/low/CMakeLists.txt", "fatune_library(low\n  SOURCES\n  DEPENDS\n  LIBRARIES)\n")
-        self.write("src/high/CMakeLists.txt", "fatune_library(high\n  SOURCES a.cpp\n  DEPENDS low)\n")
+        self.write("src/low/CMakeLists.txt", "fatune_wing(low\n  SOURCES)\n")
+        self.write("src/high/CMakeLists.txt", "fatune_wing(high\n  SOURCES a.cpp)\n")
         self.write("src/low/a.hpp", "// a.hpp - nothing into nothing.\n")
         self.write("src/high/a.cpp", '// a.cpp - nothing into nothing.\n#include "low/a.hpp"\n')
 
@@ -59,9 +59,12 @@ class LayersTest(Project):
         self.write("src/low/b.cpp", '// b.cpp - x.\n#include "a.hpp"\n')
         self.assert_finds(self.TOOL, 'src/low/b.cpp:2: "a.hpp" is not a path from src/')
 
-    def test_link_against_an_arrow(self):
-        self.write("src/low/CMakeLists.txt", "fatune_library(low\n  SOURCES\n  DEPENDS high)\n")
-        self.assert_finds(self.TOOL, "src/low/CMakeLists.txt: DEPENDS high")
+    def test_a_room_that_is_a_layer_of_its_own(self):
+        self.write("src/layers.txt", "low/door:\nlow: low/door\nhigh: low/door\n")
+        self.write("src/low/door/CMakeLists.txt", "")
+        self.write("src/low/door/b.hpp", "// b.hpp - x.\n")
+        self.write("src/high/a.cpp", '// a.cpp - x.\n#include "low/door/b.hpp"\n#include "low/a.hpp"\n')
+        self.assert_finds(self.TOOL, "src/high/a.cpp:3: high/ may not include low/a.hpp")
 
     def test_cycle_in_the_arrows(self):
         self.write("src/layers.txt", "low: high\nhigh:\n")
@@ -112,7 +115,7 @@ class PathsTest(Project):
     TOOL = "check_paths.py"
 
     def test_a_clean_project_passes(self):
-        self.write("docs/a.md", "Use ~/x, $HOME/x, /usr/local/cuda, ./home/x and src/problem/work.hpp.\n")
+        self.write("docs/a.md", "Use ~/x, $HOME/x, /usr/local/cuda, ./home/x and src/model/problem/work.hpp.\n")
         self.assertEqual(lint(self.TOOL, self.root), (0, "check_paths: 0 problem(s)\n"))
 
     def test_somebody_s_folder(self):

@@ -3,7 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "base/file.hpp"
+#include "core/file.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.hpp"
+#include "core/check.hpp"
 
 namespace fatune::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "base/file.hpp"
-#include "launch/wisdom_index.hpp"
+#include "core/file.hpp"
+#include "model/wisdom/wisdom_index.hpp"
 #include "support/temporary_folder.hpp"
 #include "wisdom_folder.hpp"
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "base/check.hpp"
-#include "base/file.hpp"
-#include "base/hash.hpp"
-#include "base/text.hpp"
-#include "launch/wisdom_index.hpp"
+#include "core/check.hpp"
+#include "core/file.hpp"
+#include "core/hash.hpp"
+#include "core/text.hpp"
+#include "model/wisdom/wisdom_index.hpp"
 
 namespace fatune::test {
 namespace {

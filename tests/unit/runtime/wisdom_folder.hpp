@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/kernel_facts.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 #include "runtime/fatune_rt.h"
 #include "runtime/stored_kernels.hpp"
 

@@ -1,0 +1,201 @@
+// cmd_bench.cpp - measures configs and implementations beside each other in interleaved rounds.
+#include "cli/commands/cmd_bench.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.hpp"
+#include "cli/options/baselines.hpp"
+#include "cli/options/catalog.hpp"
+#include "cli/options/outside_options.hpp"
+#include "cli/options/problems.hpp"
+#include "cli/options/rounds_options.hpp"
+#include "cli/options/session.hpp"
+#include "cli/options/today.hpp"
+#include "cli/options/with_settings.hpp"
+#include "cli/output.hpp"
+#include "core/file.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "out/text/bench_output.hpp"
+#include "tune/sweep/bench.hpp"
+#include "tune/sweep/confirm.hpp"
+#include "tune/sweep/saved_best.hpp"
+#include "tune/sweep/suite_result.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct BenchArgs {
+  CommonArgs common;
+  ChoiceArgs choice;
+  std::string impls;
+  std::string device = "auto";
+  RoundsArgs rounds;
+  std::string out, suite_out;
+};
+
+bool has_choice(const BenchArgs& args) {
+  return !args.choice.config.empty() || !args.choice.kernel.empty();
+}
+
+std::string command_line(const BenchArgs& args) {
+  std::string text = "fatune bench";
+  if (!args.choice.config.empty()) text += " --config " + shell_word(args.choice.config);
+  if (!args.choice.kernel.empty()) text += " --kernel " + shell_word(args.choice.kernel);
+  if (!args.impls.empty()) text += " --impl " + shell_word(args.impls);
+  text += repeat_options(args.choice.problem);
+  return text + repeat_options(args.rounds) + repeat_options(args.common);
+}
+
+/// The candidate, its kernel's default, and the implementations asked for or else the reference.
+Result<std::vector<Contestant>> contestants_of(const ChosenCandidate* chosen,
+                                               const Problem& problem, const BenchArgs& args,
+                                               const Session& session, const Settings& settings) {
+  std::vector<Contestant> rows;
+  std::vector<std::string> impls;
+  if (!args.impls.empty()) {
+    FATUNE_TRY(impls, parse_implementations("--impl", args.impls));
+  }
+  if (chosen != nullptr) {
+    const Candidate& candidate = chosen->candidate;
+    const Manifest& manifest = candidate.kernel->manifest;
+    rows.push_back({"fatune:" + manifest.name, "finalist", candidate, {}});
+    const Candidate standard{candidate.kernel, default_config(manifest), problem};
+    if (!(standard.config == candidate.config))
+      rows.push_back({"fatune:" + manifest.name, "default", standard, {}});
+    if (args.impls.empty() && candidate.kernel != session.reference)
+      impls.push_back(session.reference->manifest.name);
+  }
+  FATUNE_TRY(auto others,
+             baseline_contestants(impls, problem, session.catalog, outside_options(settings)));
+  rows.insert(rows.end(), others.begin(), others.end());
+  return rows;
+}
+
+Result<std::vector<BenchQuestion>> questions_of(const BenchArgs& args, const Session& session,
+                                                const Settings& settings) {
+  std::vector<BenchQuestion> questions;
+  for (const ChosenCandidate& chosen : session.chosen) {
+    const Problem& problem = chosen.candidate.problem;
+    FATUNE_TRY(auto rows, contestants_of(&chosen, problem, args, session, settings));
+    questions.push_back({{chosen.name, problem}, std::move(rows)});
+  }
+  if (has_choice(args)) return questions;
+  const OperationRef& operation = session.reference->manifest.operation;
+  FATUNE_TRY(const auto problems, resolve_problems(args.choice.problem, operation));
+  for (const NamedProblem& named : problems) {
+    FATUNE_TRY(auto rows, contestants_of(nullptr, named.problem, args, session, settings));
+    questions.push_back({named, std::move(rows)});
+  }
+  return questions;
+}
+
+Result<Session> open(const BenchArgs& args, const Settings& settings) {
+  if (has_choice(args)) return open_session(args.choice, args.device, settings);
+  if (args.impls.empty()) {
+    return usage_error("say what to measure: --config FILE, --kernel NAME or --impl LIST");
+  }
+  FATUNE_TRY(auto catalog, load_catalog(settings));
+  FATUNE_TRY(const auto impls, parse_implementations("--impl", args.impls));
+  const OperationRef operation = operation_of(impls, catalog);
+  return open_session(std::move(catalog), operation, args.device, settings);
+}
+
+/// A problem counts when its candidate was measured, or without one any implementation.
+bool measured(const BenchProblem& problem, const BenchArgs& args) {
+  const auto timed = [](const FinalRecord& row) {
+    return row.outcome == Outcome::kMeasured && row.hot.has_value();
+  };
+  if (problem.rows.empty()) return false;
+  if (has_choice(args)) return timed(problem.rows.front());
+  return std::any_of(problem.rows.begin(), problem.rows.end(), timed);
+}
+
+/// The time that the config's file gives for this problem, if it does, beside the one of now.
+void add_confirmation(const SavedBest& saved, const Session& session, const Environment& here,
+                      BenchProblem& measured) {
+  if (measured.rows.empty()) return;
+  const FinalRecord& row = measured.rows.front();
+  for (const SavedWinner& winner : saved.winners) {
+    const ChosenConfig& choice = winner.choice;
+    if (choice.problem != row.problem || choice.kernel != row.kernel || choice.config != row.config)
+      continue;
+    for (const ChosenCandidate& chosen : session.chosen) {
+      if (chosen.candidate.kernel->manifest.name != row.kernel) continue;
+      measured.confirmation = confirm(saved, winner, row, here, *chosen.candidate.kernel);
+      return;
+    }
+  }
+}
+
+Status write_files(const BenchArgs& args, const BenchResult& result) {
+  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(bench_json(result))));
+  if (!args.suite_out.empty())
+    FATUNE_TRY_STATUS(replace_file(args.suite_out, dump_pretty(suite_json(result))));
+  return {};
+}
+
+Result<int> bench(const BenchArgs& args, const Settings& settings) {
+  FATUNE_TRY(FinalPlan plan, resolve_rounds(args.rounds));
+  plan.edge_problems = false;
+  FATUNE_TRY_STATUS(check_files({args.out, args.suite_out}));
+  FATUNE_TRY(const Session session, open(args, settings));
+  FATUNE_TRY(const auto questions, questions_of(args, session, settings));
+  if (session.chosen.size() == 1)
+    FATUNE_TRY_STATUS(check_supported(session.chosen.front().candidate, *session.evaluator));
+  BenchResult result;
+  result.command = command_line(args);
+  result.date = today();
+  result.suite = args.choice.problem.suite;
+  std::optional<SavedBest> saved;
+  if (!args.choice.config.empty()) {
+    FATUNE_TRY(saved, load_saved_best(args.choice.config));
+  }
+  FATUNE_TRY_STATUS(run_bench(questions, plan, *session.evaluator, result, [&] {
+    if (saved) add_confirmation(*saved, session, result.environment, result.problems.back());
+    return write_files(args, result);
+  }));
+  if (settings.json) {
+    print_json(bench_json(result));
+  } else {
+    print_with_notice(session, bench_text(result));
+  }
+  const bool all = std::all_of(result.problems.begin(), result.problems.end(),
+                               [&](const BenchProblem& each) { return measured(each, args); });
+  return all ? kDone : kAnswerIsNo;
+}
+
+int run(const BenchArgs& args) {
+  return with_settings(args.common,
+                       [&](const Settings& settings) { return bench(args, settings); });
+}
+
+}  // namespace
+
+Runner setup_bench(CLI::App& command) {
+  auto args = std::make_shared<BenchArgs>();
+  add_choice_options(command, args->choice);
+  command
+      .add_option("--impl", args->impls,
+                  "Implementations beside a config, or alone: cudnn,torch:flash [naive]")
+      ->type_name("IMPL,...");
+  add_rounds_options(command, args->rounds);
+  command.add_option("--out", args->out, "Write every row and round (fatune.bench/1)")
+      ->type_name("FILE");
+  command
+      .add_option("--suite-out", args->suite_out,
+                  "Write a row a problem: best and baselines (fatune.suite/1)")
+      ->type_name("FILE");
+  add_device_option(command, args->device);
+  add_common_options(command, args->common);
+  add_example(command,
+              "fatune bench --config results/h200/mission/best.json --impl cudnn,torch:flash");
+  return [args] { return run(*args); };
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,249 @@
+// cmd_export.cpp - the configs of best.json files, compiled and written in the formats asked for.
+#include "cli/commands/cmd_export.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.hpp"
+#include "cli/options/catalog.hpp"
+#include "cli/options/chosen.hpp"
+#include "cli/options/open_pool.hpp"
+#include "cli/options/problems.hpp"
+#include "cli/options/with_settings.hpp"
+#include "cli/output.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "out/export/export_kernel.hpp"
+#include "out/export/formats.hpp"
+#include "out/export/kernel_names.hpp"
+#include "out/export/provenance.hpp"
+#include "tune/sweep/saved_best.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct ExportArgs {
+  CommonArgs common;
+  ProblemArgs problem;
+  std::vector<std::string> files;
+  std::vector<std::string> formats = {"cubin"};
+  std::string out = ".";
+  std::string name;
+  std::string arch;
+  bool unverified = false;
+};
+
+/// A winner of a file, and the problem that it is exported for.
+struct Chosen {
+  const SavedBest* saved = nullptr;
+  const SavedWinner* winner = nullptr;
+  NamedProblem problem;
+};
+
+/// Those that the file names, or with --shape and the like its config for each problem.
+Result<std::vector<Chosen>> choose(const SavedBest& saved, const ProblemArgs& args) {
+  std::vector<Chosen> chosen;
+  const bool own = args.shapes.empty() && args.suite.empty();
+  if (own && saved.winners.front().choice.problem) {
+    FATUNE_TRY_STATUS(refuse_companions(args, saved.file));
+    for (const SavedWinner& winner : saved.winners) {
+      if (!winner.choice.problem)
+        return usage_error(saved.file + ": a config of it names no problem");
+      chosen.push_back({&saved, &winner, {winner.choice.name, *winner.choice.problem}});
+    }
+    return chosen;
+  }
+  std::vector<ChosenConfig> choices;
+  for (const SavedWinner& winner : saved.winners) choices.push_back(winner.choice);
+  FATUNE_TRY(const auto problems, resolve_problems(args));
+  for (const NamedProblem& named : problems) {
+    FATUNE_TRY(const std::size_t position, position_for(choices, named.problem, saved.file));
+    chosen.push_back({&saved, &saved.winners[position], named});
+  }
+  return chosen;
+}
+
+bool knows_device(const SavedBest& saved, const Arch& arch) {
+  return saved.sm_count > 0 && saved.arch == name(arch);
+}
+
+/// The number of multiprocessors is compiled in, so a guess is worth a word.
+void note_guesses(const std::vector<ExportRequest>& requests) {
+  for (const ExportRequest& request : requests) {
+    if (knows_device(*request.saved, request.limits.arch)) continue;
+    log::info(fmt::format("compiled for {} multiprocessors, as a typical {} has",
+                          request.limits.sm_count, name(request.limits.arch)));
+    return;
+  }
+}
+
+/// The device that the file was measured on, or a typical one of --arch.
+Result<DeviceLimits> limits_for(const SavedBest& saved, const std::string& wanted) {
+  if (wanted.empty() && saved.arch.empty())
+    return usage_error(saved.file + ": names no device to compile for; say --arch sm_90a or alike");
+  const auto arch = parse_arch(wanted.empty() ? saved.arch : wanted);
+  if (!arch) {
+    return usage_error((wanted.empty() ? saved.file + ": field 'device.arch'" : "--arch") + ": " +
+                       arch.error().message);
+  }
+  FATUNE_TRY(DeviceLimits limits, typical_limits(*arch));
+  if (knows_device(saved, *arch)) limits.sm_count = saved.sm_count;
+  return limits;
+}
+
+/// What is written says how tensors of attention lie; of other operations it knows nothing.
+Status refuse_own_operations(const SavedBest& saved, const ProblemArgs& args) {
+  const char* const because = "export takes kernels of attention, whose tensors it knows";
+  if (!args.sizes.empty()) return usage_error(std::string("--size: ") + because);
+  for (const SavedWinner& winner : saved.winners) {
+    if (winner.choice.problem && winner.choice.problem->own) {
+      return usage_error(saved.file + ": " + winner.choice.problem->own->operation +
+                         " is an operation of its own; " + because);
+    }
+  }
+  return {};
+}
+
+Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
+                                               const std::vector<SavedBest>& files,
+                                               const std::vector<KernelRef>& catalog) {
+  std::vector<ExportRequest> requests;
+  std::vector<std::string> names;
+  for (const SavedBest& saved : files) {
+    FATUNE_TRY_STATUS(refuse_own_operations(saved, args.problem));
+    FATUNE_TRY(const auto chosen, choose(saved, args.problem));
+    FATUNE_TRY(const DeviceLimits limits, limits_for(saved, args.arch));
+    for (const Chosen& each : chosen) {
+      FATUNE_TRY(ChosenCandidate candidate,
+                 chosen_of(each.winner->choice, each.problem, saved.file, catalog));
+      names.push_back(
+          export_name(candidate.candidate.kernel->manifest.name, candidate.candidate.problem));
+      requests.push_back({"", std::move(candidate.candidate), limits, &saved, each.winner,
+                          args.unverified ? Unverified::kMark : Unverified::kRefuse,
+                          FATUNE_VERSION});
+    }
+  }
+  if (!args.name.empty()) {
+    FATUNE_TRY_STATUS(check_export_name(args.name, "--name"));
+    if (names.size() > 1)
+      return usage_error(
+          fmt::format("--name is for one kernel, and these are {}; choose one with "
+                      "--shape",
+                      names.size()));
+    names = {args.name};
+  }
+  make_distinct(names);
+  for (std::size_t i = 0; i < names.size(); ++i) requests[i].name = names[i];
+  return requests;
+}
+
+std::string summary(const ExportedKernel& kernel) {
+  const KernelFacts& facts = kernel.facts;
+  std::string text =
+      fmt::format("{} for {} on {}, ", facts.kernel, describe(facts.problem), facts.arch);
+  text += facts.verified ? "verified" : "NOT VERIFIED";
+  if (facts.recorded) text += ", recorded";
+  const std::string measured = describe_measured(facts);
+  if (!measured.empty()) text += ": " + measured + " on " + facts.device_name;
+  return text + "\n";
+}
+
+Json export_json(const std::vector<ExportedKernel>& kernels,
+                 const std::vector<std::filesystem::path>& files) {
+  Json json = {{"schema", "fatune.export/1"}, {"fatune", FATUNE_VERSION}};
+  json["files"] = Json::array();
+  for (const auto& file : files) json["files"].push_back(file.string());
+  json["kernels"] = Json::array();
+  for (const ExportedKernel& kernel : kernels)
+    json["kernels"].push_back({{"name", kernel.name}, {"launch", to_json(kernel.facts)}});
+  return json;
+}
+
+void show(const std::vector<ExportedKernel>& kernels,
+          const std::vector<std::filesystem::path>& files) {
+  std::string text;
+  for (const ExportedKernel& kernel : kernels) text += summary(kernel);
+  for (const auto& file : files) text += "wrote " + file.string() + "\n";
+  print(text);
+}
+
+Result<int> run_export(const ExportArgs& args, const Settings& settings) {
+  std::vector<const ExportFormat*> formats;
+  for (const std::string& each : args.formats) {
+    FATUNE_TRY(const ExportFormat* format, find_format(each));
+    const bool fresh = std::find(formats.begin(), formats.end(), format) == formats.end();
+    if (fresh) formats.push_back(format);
+  }
+  if (args.files.empty())
+    return usage_error("say what to export: --config FILE, a best.json or a run's folder");
+  std::vector<SavedBest> saved;
+  for (const std::string& file : args.files) {
+    FATUNE_TRY(SavedBest best, load_saved_best(file));
+    saved.push_back(std::move(best));
+  }
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  FATUNE_TRY(const auto requests, requests_of(args, saved, catalog));
+  FATUNE_TRY(CompilePool pool, open_pool(settings));
+  std::vector<ExportedKernel> kernels;
+  for (const ExportRequest& request : requests) {
+    FATUNE_TRY(ExportedKernel kernel, export_kernel(request, pool));
+    kernels.push_back(std::move(kernel));
+  }
+  note_guesses(requests);
+  FATUNE_TRY_STATUS(make_target(formats, args.out));
+  std::vector<std::filesystem::path> files;
+  for (const ExportFormat* format : formats) {
+    FATUNE_TRY(const auto written, format->write(kernels, args.out));
+    files.insert(files.end(), written.begin(), written.end());
+  }
+  if (settings.json) {
+    print_json(export_json(kernels, files));
+  } else {
+    show(kernels, files);
+  }
+  return kDone;
+}
+
+std::string formats_help() {
+  std::string text = "What to write, comma-separated";
+  for (const ExportFormat& format : export_formats())
+    text += fmt::format("\n{}: {}", format.name, format.summary);
+  return text;
+}
+
+}  // namespace
+
+Runner setup_export(CLI::App& command) {
+  auto args = std::make_shared<ExportArgs>();
+  command
+      .add_option("--config,RUN", args->files,
+                  "best.json files, runs' folders, or {\"kernel\":NAME,\"config\":{...}}")
+      ->type_name("FILE");
+  command.add_option("--to", args->formats, formats_help())
+      ->delimiter(',')
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command.add_option("-o,--out", args->out, "Folder to write into, or the .py file of --to torch")
+      ->type_name("DIR")
+      ->capture_default_str();
+  command.add_option("--name", args->name, "Stem of the files and functions, of a single kernel")
+      ->type_name("NAME");
+  command.add_option("--arch", args->arch, "Compile for it [that of the device measured on]")
+      ->type_name("SM");
+  command.add_flag("--unverified", args->unverified,
+                   "Also export what no gate has checked; every file then says so");
+  add_problem_options(command, args->problem);
+  add_common_options(command, args->common);
+  add_example(command,
+              "fatune export --config results/h200/mission/best.json --to cubin,header -o out");
+  return [args] {
+    return with_settings(args->common,
+                         [&](const Settings& settings) { return run_export(*args, settings); });
+  };
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,226 @@
+// cmd_kernels.cpp - lists kernels; lints manifests, templates and parameters that do nothing.
+#include "cli/commands/cmd_kernels.hpp"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/t1_space.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/options/catalog.hpp"
+#include "cli/output.hpp"
+#include "core/text.hpp"
+#include "model/space/lint.hpp"
+#include "out/text/table.hpp"
+#include "tune/compile/inert.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct KernelsArgs {
+  CommonArgs common;
+  std::vector<std::string> names;
+  std::string arch = "sm_90a";
+  bool static_only = false;
+  bool all = false;
+  CLI::App* lint = nullptr;
+  CLI::App* space = nullptr;
+  std::string space_file;
+};
+
+std::string join_names(const Manifest& manifest) {
+  std::vector<std::string> dtypes;
+  for (Dtype dtype : manifest.dtypes) dtypes.emplace_back(name(dtype));
+  return join(dtypes, ",");
+}
+
+std::string arch_text(const Manifest& manifest) {
+  std::vector<std::string> only;
+  for (const Arch& arch : manifest.only_archs) only.push_back(name(arch));
+  if (!only.empty()) return join(only, ",");
+  return manifest.min_arch > 0 ? "sm_" + std::to_string(manifest.min_arch) + "+" : "any";
+}
+
+/// Of a candidate what it computes, of others what they are for.
+std::string_view role_name(const Manifest& manifest) {
+  switch (manifest.role) {
+    case Role::kReference:
+      return "reference";
+    case Role::kBaseline:
+      return "baseline";
+    case Role::kFault:
+      return "fault";
+    case Role::kAttention:
+      return operation_name(manifest.operation);
+  }
+  return "";
+}
+
+bool is_fault(const KernelRef& kernel) { return kernel->manifest.role == Role::kFault; }
+
+Json kernel_json(const Manifest& manifest) {
+  Json parameters = Json::array();
+  for (const Parameter& parameter : manifest.parameters) {
+    Json values = Json::array();
+    for (const Value& value : parameter.values) values.push_back(to_json(value));
+    parameters.push_back({{"name", parameter.name},
+                          {"values", values},
+                          {"default", to_json(parameter.values[parameter.default_position])},
+                          {"meaning", parameter.meaning}});
+  }
+  return {{"name", manifest.name},
+          {"summary", manifest.summary},
+          {"role", role_name(manifest)},
+          {"arch", arch_text(manifest)},
+          {"dtypes", split(join_names(manifest), ',')},
+          {"tuned_by_default", manifest.tuned_by_default},
+          {"parameters", parameters}};
+}
+
+int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels) {
+  if (args.common.json) {
+    Json entries = Json::array();
+    for (const KernelRef& kernel : kernels) entries.push_back(kernel_json(kernel->manifest));
+    print_json({{"schema", "fatune.kernels/1"}, {"kernels", entries}});
+    return kDone;
+  }
+  Table table(
+      {{"kernel"}, {"role"}, {"arch"}, {"dtypes"}, {"parameters", Align::kRight}, {"what it is"}});
+  for (const KernelRef& kernel : kernels) {
+    const Manifest& manifest = kernel->manifest;
+    table.add({manifest.name, std::string(role_name(manifest)), arch_text(manifest),
+               join_names(manifest), std::to_string(manifest.parameters.size()), manifest.summary});
+  }
+  print(table.text());
+  return kDone;
+}
+
+/// Where inert parameters are looked for: the first of these that the kernel supports.
+std::vector<Problem> lint_problems(const Manifest& manifest) {
+  if (manifest.operation) return typical_problems(*manifest.operation, manifest.dtypes.front());
+  Problem mission{
+      .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
+  Problem wide = mission;
+  wide.head_dim = 128;
+  const Problem decode{
+      .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 32768, .head_dim = 128};
+  return {mission, wide, decode};
+}
+
+/// Machine-code findings of one kernel.
+Result<std::vector<LintFinding>> lint_code(const KernelRef& kernel, const DeviceLimits& limits,
+                                           CompilePool& pool) {
+  std::vector<LintFinding> findings;
+  for (const Problem& problem : lint_problems(kernel->manifest)) {
+    FATUNE_TRY(const std::string reason, unsupported_reason(kernel->manifest, problem, limits));
+    if (!reason.empty()) continue;
+    FATUNE_TRY(const Space space, Space::build(kernel, problem, limits));
+    if (space.size() == 0) continue;
+    FATUNE_TRY(const auto effects, parameter_effects(space, limits, pool, 2));
+    for (const ParameterEffect& effect : effects) {
+      if (!effect.inert()) continue;
+      findings.push_back({Severity::kError,
+                          kernel->manifest.where + ": parameter '" + effect.parameter + "'",
+                          "inert: " + std::to_string(effect.neighbours) +
+                              " configs that differ only in it compile to the same program (" +
+                              effect.same.front() + ")"});
+    }
+    break;
+  }
+  return findings;
+}
+
+Result<std::vector<LintFinding>> lint_all(const KernelsArgs& args, const Settings& settings,
+                                          const std::vector<KernelRef>& kernels) {
+  std::vector<LintFinding> findings;
+  for (const KernelRef& kernel : kernels) {
+    for (LintFinding& finding : lint(*kernel)) findings.push_back(std::move(finding));
+  }
+  if (args.static_only) return findings;
+  FATUNE_TRY(const Arch arch, parse_arch(args.arch));
+  FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
+  PoolOptions options;
+  options.cache = settings.cache;
+  options.search = settings.search;
+  FATUNE_TRY(CompilePool pool, CompilePool::start(options));
+  for (const KernelRef& kernel : kernels) {
+    if (is_fault(kernel)) continue;
+    FATUNE_TRY(auto found, lint_code(kernel, limits, pool));
+    for (LintFinding& finding : found) findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+int report_findings(const KernelsArgs& args, const std::vector<LintFinding>& findings,
+                    std::size_t kernels) {
+  std::size_t errors = 0;
+  Json rows = Json::array();
+  for (const LintFinding& finding : findings) {
+    errors += finding.severity == Severity::kError ? 1 : 0;
+    rows.push_back({{"severity", name(finding.severity)},
+                    {"where", finding.where},
+                    {"message", finding.message}});
+    if (!args.common.json)
+      print(std::string(name(finding.severity)) + ": " + finding.where + ": " + finding.message);
+  }
+  if (args.common.json) {
+    print_json({{"schema", "fatune.lint/1"},
+                {"kernels", kernels},
+                {"errors", errors},
+                {"findings", rows}});
+  } else {
+    print(std::to_string(kernels) + " kernels, " + std::to_string(errors) + " errors, " +
+          std::to_string(findings.size() - errors) + " warnings");
+  }
+  return errors == 0 ? kDone : kAnswerIsNo;
+}
+
+int run(const KernelsArgs& args) {
+  auto settings = resolve(args.common);
+  if (!settings) return fail(settings.error());
+  if (args.space->parsed()) {
+    const auto shown = show_t1_space(args.space_file, *settings);
+    return shown ? *shown : fail(shown.error());
+  }
+  auto catalog = load_catalog(*settings);
+  if (!catalog) return fail(catalog.error());
+  std::vector<KernelRef> kernels = *catalog;
+  if (!args.names.empty()) {
+    auto chosen = choose_kernels(*catalog, args.names);
+    if (!chosen) return fail(chosen.error());
+    kernels = *chosen;
+  }
+  if (!args.lint->parsed()) {
+    if (!args.all) std::erase_if(kernels, is_fault);
+    return list(args, kernels);
+  }
+  auto findings = lint_all(args, *settings, kernels);
+  if (!findings) return fail(findings.error());
+  return report_findings(args, *findings, kernels.size());
+}
+
+}  // namespace
+
+Runner setup_kernels(CLI::App& command) {
+  auto args = std::make_shared<KernelsArgs>();
+  add_common_options(command, args->common);
+  add_example(command, "fatune kernels\n  fatune kernels lint fa_mma");
+  command.add_flag("--all", args->all, "Also the fixtures that misbehave on purpose");
+  args->lint = command.add_subcommand(
+      "lint", "Check manifests, templates, and that every parameter does something");
+  args->lint->add_option("KERNEL", args->names, "Kernels to check [all]");
+  args->lint->add_option("--arch", args->arch, "Architecture to compile for")
+      ->type_name("sm_XX")
+      ->capture_default_str();
+  args->lint->add_flag("--static-only", args->static_only,
+                       "Do not compile, so inert parameters are not found");
+  add_common_options(*args->lint, args->common);
+  args->space = command.add_subcommand(
+      "space", "Count the configs of a space that a T1 file of another tuner declares");
+  args->space->add_option("FILE", args->space_file, "T1 input file")->required();
+  add_common_options(*args->space, args->common);
+  return [args] { return run(*args); };
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,144 @@
+// cmd_profile.cpp - checks and times configs, then has ncu count what the hardware did in a launch.
+#include "cli/commands/cmd_profile.hpp"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/take_profile.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/options/device_choice.hpp"
+#include "cli/options/open_pool.hpp"
+#include "cli/options/session.hpp"
+#include "cli/options/with_settings.hpp"
+#include "cli/output.hpp"
+#include "out/text/profile_text.hpp"
+#include "tune/profile/profile.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct ProfileArgs {
+  CommonArgs common;
+  ChoiceArgs choice;
+  std::string device = "auto";
+};
+
+/// A config that passed the gates or did not, with what is known of its launch.
+struct Profiled {
+  std::string problem_name;
+  Candidate candidate;
+  CandidateRecord record;
+  LaunchFacts facts;
+  NcuOutcome outcome;
+};
+
+NcuOutcome not_run(std::string reason, std::vector<std::string> remedies) {
+  return {ProfileStatus::kNotRun, std::move(reason), std::move(remedies), {}, {}};
+}
+
+/// Through every gate first: the counters of a wrong kernel explain nothing.
+Result<std::vector<Profiled>> evaluate_all(const Session& session) {
+  const DeviceLimits& limits = session.evaluator->environment().limits;
+  std::vector<Profiled> results;
+  for (const ChosenCandidate& entry : session.chosen) {
+    FATUNE_TRY_STATUS(begin_candidate(entry.candidate, *session.evaluator));
+    FATUNE_TRY_STATUS(session.evaluator->submit(entry.candidate));
+    FATUNE_TRY(CandidateRecord record, session.evaluator->collect());
+    FATUNE_TRY(const LaunchPlan plan, launch_plan(entry.candidate, limits));
+    const LaunchFacts facts = launch_facts(plan, record.resources.value_or(Resources{}), limits);
+    results.push_back({entry.problem_name, entry.candidate, std::move(record), facts, {}});
+  }
+  return results;
+}
+
+bool measured(const Profiled& result) { return result.record.outcome == Outcome::kMeasured; }
+
+std::string outcome_reason(const CandidateRecord& record) {
+  const std::string word(name(record.outcome));
+  return record.reason.empty() ? word : word + ": " + record.reason;
+}
+
+Status count_all(std::vector<Profiled>& results, const DeviceLimits& limits, int device,
+                 const Settings& settings) {
+  FATUNE_TRY(CompilePool pool, open_pool(settings));
+  for (Profiled& result : results) {
+    if (!measured(result)) {
+      result.outcome = not_run(outcome_reason(result.record), {});
+      continue;
+    }
+    FATUNE_TRY(result.outcome, take_profile(result.candidate, limits, device, pool, settings));
+  }
+  return {};
+}
+
+Json profiles_json(const std::vector<Profiled>& results, const Environment& environment) {
+  Json profiles = Json::array();
+  for (const Profiled& result : results) {
+    Json row = {{"name", result.problem_name},
+                {"problem", to_json(result.candidate.problem)},
+                {"kernel", result.candidate.kernel->manifest.name},
+                {"config", to_json(result.candidate.config)}};
+    if (result.record.hot) row["hot_us"] = result.record.hot->median_us;
+    row.update(profile_json(result.facts, result.outcome));
+    profiles.push_back(std::move(row));
+  }
+  return {{"schema", "fatune.profile/1"},
+          {"environment", to_json(environment)},
+          {"recorded", environment.recorded},
+          {"profiles", std::move(profiles)}};
+}
+
+std::string profiles_text(const std::vector<Profiled>& results) {
+  std::string text;
+  for (const Profiled& result : results) {
+    text += result.problem_name + ": " + result.candidate.kernel->manifest.name + " " +
+            describe(result.candidate.config) + "\n" + facts_text(result.facts) + "\n" +
+            outcome_text(result.facts, result.outcome) + "\n";
+  }
+  return text;
+}
+
+Result<int> profile(const ProfileArgs& args, const Settings& settings) {
+  FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
+  FATUNE_TRY(Session session, open_session(args.choice, args.device, settings));
+  const Environment environment = session.evaluator->environment();
+  FATUNE_TRY(std::vector<Profiled> results, evaluate_all(session));
+  if (environment.recorded) {
+    for (Profiled& result : results) {
+      result.outcome = not_run("a recorded device has no counters to read",
+                               {"run it where an NVIDIA GPU is: --device cuda:0"});
+    }
+  } else {
+    session.evaluator.reset();  // its worker's memory and context are not to stand beside ncu's
+    FATUNE_TRY_STATUS(count_all(results, environment.limits, device.ordinal, settings));
+  }
+  if (args.common.json) {
+    print_json(profiles_json(results, environment));
+  } else {
+    print_with_notice(session, profiles_text(results));
+  }
+  for (const Profiled& result : results) {
+    if (!environment.recorded && !measured(result)) return kAnswerIsNo;
+  }
+  return kDone;
+}
+
+int run(const ProfileArgs& args) {
+  return with_settings(args.common,
+                       [&](const Settings& settings) { return profile(args, settings); });
+}
+
+}  // namespace
+
+Runner setup_profile(CLI::App& command) {
+  auto args = std::make_shared<ProfileArgs>();
+  add_choice_options(command, args->choice);
+  add_device_option(command, args->device);
+  add_common_options(command, args->common);
+  add_example(command, "fatune profile --config results/h200/mission/best.json");
+  return [args] { return run(*args); };
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,191 @@
+// cmd_replay.cpp - reads recorded data, runs strategies on it, prints and draws their scores.
+#include "cli/commands/cmd_replay.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.hpp"
+#include "cli/options/sweep_plan.hpp"
+#include "cli/options/with_settings.hpp"
+#include "cli/output.hpp"
+#include "core/file.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "out/text/replay_text.hpp"
+#include "search/datasets/t1.hpp"
+#include "search/replay/curves_svg.hpp"
+#include "search/strategies/strategy.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct ReplayArgs {
+  CommonArgs common;
+  std::vector<std::string> files;
+  std::vector<std::string> strategies;
+  std::string repeats = "100";
+  std::string budget = "220";
+  std::string batch = "1";
+  std::string seed = "42";
+  std::string jobs;
+  std::string plot;
+  std::string space;
+  bool one_lever = false;
+  bool published = false;
+};
+
+constexpr std::int64_t kMostRepeats = 100'000, kMostBudget = 1'000'000, kMostBatch = 1'000;
+
+/// A recording with the name that its rows have.
+struct NamedRecording {
+  std::string file;
+  Recording recording;
+};
+
+Result<std::uint64_t> parse_count(const std::string& flag, const std::string& text,
+                                  std::int64_t most) {
+  const auto number = parse_integer(text);
+  if (number && *number >= 1 && *number <= most) return static_cast<std::uint64_t>(*number);
+  return usage_error(flag + ": '" + text + "' is not a number from 1 to " + std::to_string(most));
+}
+
+/// Every strategy but the one that ignores what it is told and comes last.
+std::vector<std::string> default_strategies() {
+  std::vector<std::string> names;
+  for (const StrategyInfo& info : strategies()) {
+    if (info.name != "exhaustive") names.emplace_back(info.name);
+  }
+  return names;
+}
+
+void drop_repeats(std::vector<std::string>& names) {
+  std::set<std::string> seen;
+  std::erase_if(names, [&](const std::string& name) { return !seen.insert(name).second; });
+}
+
+Result<ReplayOptions> options_of(const ReplayArgs& args) {
+  ReplayOptions options;
+  options.strategies = args.strategies.empty() ? default_strategies() : args.strategies;
+  FATUNE_TRY(options.repeats, parse_count("--repeats", args.repeats, kMostRepeats));
+  FATUNE_TRY(options.budget, parse_count("--budget", args.budget, kMostBudget));
+  FATUNE_TRY(options.batch, parse_count("--batch", args.batch, kMostBatch));
+  FATUNE_TRY(options.seed, parse_seed(args.seed));
+  FATUNE_TRY(options.jobs, parse_jobs(args.jobs));
+  options.one_lever = args.one_lever;
+  options.published_everywhere = args.published;
+  for (const std::string& name : options.strategies) {
+    const auto all = strategies();
+    const bool known = std::any_of(all.begin(), all.end(),
+                                   [&](const StrategyInfo& info) { return info.name == name; });
+    if (!known) return make_strategy(name, Lattice(), {}).error();
+  }
+  drop_repeats(options.strategies);  // they would count twice in the means
+  return options;
+}
+
+/// Rows name the file and not its folder; a file of several recordings also says which.
+std::string row_name(const std::string& where, const std::filesystem::path& path) {
+  const auto base = path.has_filename() ? path.filename() : path.parent_path().filename();
+  if (!where.starts_with(path.string())) return where;
+  return base.string() + where.substr(path.string().size());
+}
+
+Result<std::vector<NamedRecording>> read_all(const ReplayArgs& args) {
+  std::vector<NamedRecording> all;
+  std::optional<Space> space;
+  if (!args.space.empty()) {
+    FATUNE_TRY(space, read_t1_space(args.space));
+  }
+  for (const std::string& file : args.files) {
+    FATUNE_TRY(std::vector<Recording> recordings, read_recordings(file));
+    for (Recording& recording : recordings) {
+      if (space) {
+        FATUNE_TRY(recording, restrict_to(recording, *space));
+      }
+      std::string name = row_name(recording.where, file);
+      all.push_back({std::move(name), std::move(recording)});
+    }
+  }
+  return all;
+}
+
+Result<int> replay_files(const ReplayArgs& args) {
+  FATUNE_TRY(ReplayOptions options, options_of(args));
+  FATUNE_TRY_STATUS(check_files({args.plot}));
+  FATUNE_TRY(const std::vector<NamedRecording> recordings, read_all(args));
+  std::vector<Replay> replays;
+  for (const NamedRecording& each : recordings) {
+    options.started = [&](const std::string& strategy) { log::info(each.file + ": " + strategy); };
+    FATUNE_TRY(Replay scored, replay(each.recording, each.file, options));
+    if (!args.common.json) print((replays.empty() ? "" : "\n") + replay_text(scored));
+    replays.push_back(std::move(scored));
+  }
+  if (args.common.json) {
+    print_json(to_json(replays, options));
+  } else if (replays.size() > 1) {
+    print("\n" + means_text(replays));
+  }
+  if (!args.plot.empty()) {
+    FATUNE_TRY_STATUS(replace_file(args.plot, curves_svg(replays, options.budget)));
+  }
+  int code = kDone;
+  for (const Replay& each : replays) {
+    if (each.control_holds()) continue;
+    log::error(control_failure(each));
+    code = kAnswerIsNo;
+  }
+  return code;
+}
+
+int run(const ReplayArgs& args) {
+  return with_settings(args.common, [&](const Settings&) { return replay_files(args); });
+}
+
+}  // namespace
+
+Runner setup_replay(CLI::App& command) {
+  auto args = std::make_shared<ReplayArgs>();
+  command
+      .add_option("FILE", args->files,
+                  "Recorded data: a journal or the folder of a run, a Kernel Tuner cache, T4 or "
+                  "KTT results; plain or .gz")
+      ->required();
+  command
+      .add_option("--strategy", args->strategies,
+                  "Strategies to score, comma-separated [all but exhaustive]")
+      ->type_name("STRATEGY,...")
+      ->delimiter(',');
+  command.add_option("--repeats", args->repeats, "Runs of each strategy, each with its own seed")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--budget", args->budget, "Evaluations of a run; failed configs count")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--batch", args->batch,
+                  "Candidates in flight: asked for before the first of them is told")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--seed", args->seed, "Seed of all runs")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--space", args->space,
+                  "Only configs that this T1 file's space has; it needs the same parameters")
+      ->type_name("FILE");
+  command.add_flag("--one-lever", args->one_lever, "Each move changes exactly one parameter");
+  command.add_flag("--published", args->published,
+                   "The published score also where its runs are longer than the budget");
+  command.add_option("--plot", args->plot, "Write the curves to this SVG")->type_name("FILE");
+  command.add_option("--jobs", args->jobs, "Threads [cores]")->type_name("N");
+  add_common_options(command, args->common);
+  add_example(command, "fatune replay configs/recorded/h200-mission.jsonl.gz --strategy ga,random");
+  return [args] { return run(*args); };
+}
+
+}  // namespace fatune::cli

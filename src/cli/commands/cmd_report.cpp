@@ -1,0 +1,191 @@
+// cmd_report.cpp - runs as text, Markdown, CSV, JSON, a web page, pictures, or files of other
+// tuners.
+#include "cli/commands/cmd_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.hpp"
+#include "cli/options/problems.hpp"
+#include "cli/options/with_settings.hpp"
+#include "cli/output.hpp"
+#include "core/file.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "out/page/report_page.hpp"
+#include "out/text/report_text.hpp"
+#include "search/datasets/recording.hpp"
+#include "search/datasets/write_kernel_tuner.hpp"
+#include "search/datasets/write_t4.hpp"
+
+namespace fatune::cli {
+namespace {
+
+constexpr std::array<const char*, 7> kFormats = {"text", "md", "csv",         "html",
+                                                 "svg",  "t4", "kernel-tuner"};
+
+struct ReportArgs {
+  CommonArgs common;
+  std::vector<std::string> runs;
+  std::string format;  ///< empty: what the suffix of `out` says, else text
+  std::vector<std::string> kernels;
+  std::string out;
+};
+
+bool is_interchange(const std::string& format) {
+  return format == "t4" || format == "kernel-tuner";
+}
+
+bool is_page(const std::string& format) { return format == "html" || format == "svg"; }
+
+std::string format_of(const ReportArgs& args) {
+  if (!args.format.empty()) return args.format;
+  const std::string suffix = std::filesystem::path(args.out).extension().string();
+  for (const char* format : {"html", "md", "csv"}) {
+    if (suffix == std::string(".") + format) return format;
+  }
+  return "text";
+}
+
+Status check_format(const ReportArgs& args, const std::string& format) {
+  const std::vector<std::string> known(kFormats.begin(), kFormats.end());
+  if (std::find(known.begin(), known.end(), format) == known.end()) {
+    const auto nearest = nearest_name(format, known);
+    return usage_error("--format: '" + format + "' is not one of " + join(known, ", ") +
+                       (nearest ? "; did you mean " + *nearest + "?" : ""));
+  }
+  if (args.common.json && format != "text")
+    return usage_error("--json and --format " + format + " exclude each other");
+  if (args.runs.size() > 1 && !is_page(format)) {
+    return usage_error((args.common.json ? "--json" : "--format " + format) + " shows one run, " +
+                       std::to_string(args.runs.size()) +
+                       " are named: name one, or compare them with --out FILE.html");
+  }
+  if (args.format.empty() && std::filesystem::path(args.out).extension() == ".svg")
+    return usage_error("--out " + args.out +
+                       ": several pictures are drawn, not one file; say --format svg and name a "
+                       "folder with --out");
+  if (format == "svg" && args.out.empty())
+    return usage_error("--format svg draws several pictures: name a folder with --out");
+  return {};
+}
+
+/// The journal's kernels and problems, or those of --kernel.
+Result<std::vector<JournalGroup>> choose_groups(const ReportArgs& args, const Journal& journal,
+                                                const std::string& where) {
+  std::vector<JournalGroup> groups = group_candidates(journal);
+  std::vector<std::string> held;
+  for (const JournalGroup& group : groups) {
+    if (std::find(held.begin(), held.end(), group.kernel) == held.end())
+      held.push_back(group.kernel);
+  }
+  if (groups.empty()) return file_error(where + ": holds no candidate");
+  for (const std::string& wanted : args.kernels) {
+    if (std::find(held.begin(), held.end(), wanted) != held.end()) continue;
+    return usage_error("--kernel: " + where + " holds nothing of '" + wanted + "', only of " +
+                       join(held, ", "));
+  }
+  std::erase_if(groups, [&](const JournalGroup& group) {
+    const auto& wanted = args.kernels;
+    return !wanted.empty() && std::find(wanted.begin(), wanted.end(), group.kernel) == wanted.end();
+  });
+  return groups;
+}
+
+Result<std::string> interchange(const std::string& format, const JournalGroup& group,
+                                const Journal& journal) {
+  if (format == "kernel-tuner") return kernel_tuner_cache(group, journal);
+  return dump_pretty(t4_results(group, journal));
+}
+
+/// These formats hold one kernel and problem each: several go into a folder.
+Result<int> write_interchange(const ReportArgs& args, const std::string& format,
+                              const std::vector<JournalGroup>& groups, const Journal& journal) {
+  if (args.out.empty() && groups.size() > 1) {
+    std::vector<std::string> names;
+    for (const JournalGroup& group : groups)
+      names.push_back(group.kernel + " " + describe(group.problem));
+    return usage_error(
+        "a " + format + " file holds one kernel and problem, this run has several (" +
+        join(names, "; ") + "): choose one with --kernel, or name a folder with --out");
+  }
+  for (const JournalGroup& group : groups) {
+    FATUNE_TRY(const std::string text, interchange(format, group, journal));
+    if (args.out.empty()) {
+      print(text);
+      continue;
+    }
+    std::filesystem::path file = args.out;
+    if (groups.size() > 1) {
+      FATUNE_TRY_STATUS(make_directories(file));
+      file /= group.kernel + "-" + slug(group.problem.problem) + ".json";
+    }
+    FATUNE_TRY_STATUS(replace_file(file, text));
+    log::info("wrote " + file.string() + ": " + std::to_string(group.configs.size()) + " configs");
+  }
+  return kDone;
+}
+
+Status write_or_print(const std::string& out, const std::string& text) {
+  if (!out.empty()) return replace_file(out, text);
+  print(text);
+  return {};
+}
+
+Result<int> show_pages(const ReportArgs& args, const std::string& format) {
+  FATUNE_TRY(const std::vector<PageRun> runs, load_page_runs(args.runs, args.kernels));
+  if (format == "svg") {
+    FATUNE_TRY_STATUS(write_plots(runs, args.out));
+  } else {
+    FATUNE_TRY_STATUS(write_or_print(args.out, report_page(runs)));
+  }
+  return kDone;
+}
+
+Result<int> report(const ReportArgs& args, const Settings& settings) {
+  const std::string format = format_of(args);
+  FATUNE_TRY_STATUS(check_format(args, format));
+  if (is_page(format)) return show_pages(args, format);
+  FATUNE_TRY(const std::filesystem::path file, find_results(args.runs.front()));
+  FATUNE_TRY(const Journal journal, load_journal(file));
+  FATUNE_TRY(const std::vector<JournalGroup> groups, choose_groups(args, journal, file.string()));
+  if (is_interchange(format)) return write_interchange(args, format, groups, journal);
+  const std::string text = settings.json ? dump_pretty(report_json(groups, journal))
+                                         : report_text(groups, journal, format);
+  FATUNE_TRY_STATUS(write_or_print(args.out, text));
+  return kDone;
+}
+
+}  // namespace
+
+Runner setup_report(CLI::App& command) {
+  auto args = std::make_shared<ReportArgs>();
+  command.add_option("RUN", args->runs, "A run's folder, or a journal; html and svg take several")
+      ->required();
+  command
+      .add_option("--format", args->format,
+                  "text, md, csv; html (one page, opens anywhere), svg (a folder of pictures); t4 "
+                  "(T4 results), kernel-tuner (a cache file it can simulate on) [by the suffix of "
+                  "--out, else text]")
+      ->type_name(join(std::vector<std::string>(kFormats.begin(), kFormats.end()), "|"));
+  command.add_option("--kernel", args->kernels, "Only these kernels, comma-separated")
+      ->delimiter(',')
+      ->type_name("KERNEL,...");
+  command
+      .add_option("-o,--out", args->out,
+                  "Write to this file; svg, and t4 and kernel-tuner of several problems: to this "
+                  "folder")
+      ->type_name("PATH");
+  add_common_options(command, args->common);
+  add_example(command, "fatune report runs/mission -o report.html");
+  return [args] {
+    return with_settings(args->common,
+                         [&](const Settings& settings) { return report(*args, settings); });
+  };
+}
+
+}  // namespace fatune::cli

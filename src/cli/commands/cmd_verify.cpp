@@ -1,0 +1,189 @@
+// cmd_verify.cpp - every gate on a config, edge problems included; exit 1 when one fails.
+#include "cli/commands/cmd_verify.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/sanitize.hpp"
+#include "cli/commands/selftest.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/options/device_choice.hpp"
+#include "cli/options/problems.hpp"
+#include "cli/options/session.hpp"
+#include "cli/options/with_settings.hpp"
+#include "cli/output.hpp"
+#include "core/text.hpp"
+#include "out/text/table.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct VerifyArgs {
+  CommonArgs common;
+  ChoiceArgs choice;
+  std::string device = "auto";
+  bool selftest = false;
+  bool sanitize = false;
+};
+
+struct Verified {
+  std::string problem_name;
+  FinalRecord record;
+};
+
+Result<std::vector<Verified>> verify_all(const Session& session) {
+  FinalPlan gates_only;
+  gates_only.rounds = 0;
+  std::vector<Verified> results;
+  for (const ChosenCandidate& entry : session.chosen) {
+    FATUNE_TRY_STATUS(begin_candidate(entry.candidate, *session.evaluator));
+    const std::string impl = "fatune:" + entry.candidate.kernel->manifest.name;
+    FATUNE_TRY(auto records,
+               session.evaluator->finals({{impl, "finalist", entry.candidate}}, gates_only));
+    for (FinalRecord& record : records) results.push_back({entry.problem_name, std::move(record)});
+  }
+  return results;
+}
+
+bool passed(const FinalRecord& record) {
+  return record.outcome == Outcome::kMeasured && record.verification && record.verification->passed;
+}
+
+/// A config that every gate passed may still fail under compute-sanitizer.
+std::string result_word(const FinalRecord& record) {
+  if (passed(record)) return "passed";
+  return record.outcome == Outcome::kMeasured ? "failed" : std::string(name(record.outcome));
+}
+
+Json results_json(const std::vector<Verified>& results) {
+  Json rows = Json::array();
+  for (const Verified& result : results) {
+    Json row = {{"name", result.problem_name},     {"problem", to_json(result.record.problem)},
+                {"kernel", result.record.kernel},  {"config", result.record.config},
+                {"passed", passed(result.record)}, {"outcome", name(result.record.outcome)},
+                {"reason", result.record.reason},  {"recorded", result.record.recorded}};
+    if (result.record.verification) row["verify"] = to_json(*result.record.verification);
+    rows.push_back(std::move(row));
+  }
+  return {{"schema", "fatune.verify/1"}, {"rows", rows}};
+}
+
+/// Adds what compute-sanitizer says to every result that passed the gates.
+Status sanitize_all(const Session& session, const VerifyArgs& args, const Settings& settings,
+                    std::vector<Verified>& results) {
+  FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
+  const DeviceLimits& limits = session.evaluator->environment().limits;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    FinalRecord& record = results[i].record;
+    if (!passed(record)) continue;
+    FATUNE_TRY(record.verification->sanitizer,
+               sanitize(session.chosen[i].candidate, limits, device, settings));
+    for (const ToolVerdict& verdict : record.verification->sanitizer) {
+      if (verdict.result == "failed") record.verification->passed = false;
+    }
+  }
+  return {};
+}
+
+std::string sanitizer_text(const std::vector<Verified>& results) {
+  std::string text;
+  for (const Verified& result : results) {
+    if (!result.record.verification) continue;
+    for (const ToolVerdict& verdict : result.record.verification->sanitizer) {
+      text += result.problem_name + " " + result.record.kernel + ": " + verdict.tool + " " +
+              verdict.result + (verdict.reason.empty() ? "" : ": " + verdict.reason) + "\n";
+    }
+  }
+  return text;
+}
+
+/// With a column for the log-sum-exp when any result has one.
+std::string results_text(const std::vector<Verified>& results) {
+  const bool lse = std::any_of(results.begin(), results.end(), [](const Verified& result) {
+    return result.record.verification && result.record.verification->lse;
+  });
+  std::vector<Column> columns = {{"problem"},
+                                 {"kernel"},
+                                 {"result"},
+                                 {"margin", Align::kRight},
+                                 {"worst rule"},
+                                 {"max abs", Align::kRight},
+                                 {"rel L2", Align::kRight},
+                                 {"gates", Align::kRight}};
+  if (lse) columns.push_back({"lse margin", Align::kRight});
+  Table table(std::move(columns));
+  std::string reasons;
+  for (const Verified& result : results) {
+    const Verification v = result.record.verification.value_or(Verification{});
+    std::vector<std::string> cells = {result.problem_name,
+                                      result.record.kernel,
+                                      result_word(result.record),
+                                      fixed(v.margin, 2),
+                                      v.worst_rule,
+                                      fixed(v.max_abs_diff, 6),
+                                      fixed(v.relative_l2, 6),
+                                      std::to_string(v.gates.size())};
+    if (lse) cells.push_back(v.lse ? fixed(v.lse->margin, 4) : "-");
+    table.add(std::move(cells));
+    if (!passed(result.record) && !result.record.reason.empty())
+      reasons +=
+          result.problem_name + " " + result.record.kernel + ": " + result.record.reason + "\n";
+  }
+  return table.text() + reasons + sanitizer_text(results) +
+         "margin is the worst value over its limit: below 1 passes\n";
+}
+
+/// --selftest chooses kernels and problems itself.
+Result<int> run_selftest_alone(const VerifyArgs& args, const Settings& settings) {
+  const ChoiceArgs& choice = args.choice;
+  if (!choice.config.empty() || !choice.kernel.empty() || names_problem(choice.problem) ||
+      args.sanitize) {
+    return usage_error(
+        "--selftest chooses kernels and problems itself; leave out --config, --kernel, --shape, "
+        "--suite and --sanitize");
+  }
+  return selftest(args.device, settings);
+}
+
+Result<int> verify(const VerifyArgs& args, const Settings& settings) {
+  if (args.selftest) return run_selftest_alone(args, settings);
+  FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
+  FATUNE_TRY(auto results, verify_all(session));
+  if (args.sanitize) FATUNE_TRY_STATUS(sanitize_all(session, args, settings, results));
+  if (args.common.json) {
+    print_json(results_json(results));
+  } else {
+    print_with_notice(session, results_text(results));
+  }
+  for (const Verified& result : results) {
+    if (!passed(result.record)) return kAnswerIsNo;
+  }
+  return kDone;
+}
+
+int run(const VerifyArgs& args) {
+  return with_settings(args.common,
+                       [&](const Settings& settings) { return verify(args, settings); });
+}
+
+}  // namespace
+
+Runner setup_verify(CLI::App& command) {
+  auto args = std::make_shared<VerifyArgs>();
+  add_choice_options(command, args->choice);
+  command.add_flag("--sanitize", args->sanitize,
+                   "Run it under compute-sanitizer, too, on a small problem");
+  command.add_flag("--selftest", args->selftest,
+                   "Run kernels that cheat or fail: does its gate catch each?");
+  add_device_option(command, args->device);
+  add_common_options(command, args->common);
+  add_example(command, "fatune verify --kernel fa_mma --shape 4,8,512,64 --causal");
+  return [args] { return run(*args); };
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,92 @@
+// selftest.cpp - opens a GPU, runs the self-test, and prints its rows.
+#include "cli/commands/selftest.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.hpp"
+#include "cli/options/catalog.hpp"
+#include "cli/options/device_choice.hpp"
+#include "cli/options/session.hpp"
+#include "cli/output.hpp"
+#include "out/text/table.hpp"
+#include "tune/evaluate/selftest.hpp"
+
+namespace fatune::cli {
+namespace {
+
+Status need_gpu(const std::string& device) {
+  FATUNE_TRY(const DeviceChoice choice, choose_device(device));
+  if (choice.kind == DeviceChoice::Kind::kGpu) return {};
+  if (choice.fell_back) {
+    return environment_error(
+        "--selftest runs kernels that cheat, which needs a GPU, and there is no NVIDIA driver "
+        "here");
+  }
+  return usage_error("--selftest runs kernels that cheat, which needs a GPU; leave out --device " +
+                     device);
+}
+
+Json row_json(const SelftestRow& row) {
+  return {{"kernel", row.kernel},   {"problem", to_json(row.problem)},
+          {"gate", row.gate},       {"expected_outcome", row.expected_outcome},
+          {"outcome", row.outcome}, {"caught", row.caught},
+          {"reason", row.reason}};
+}
+
+Json honest_json(const SelftestRow& row) {
+  return {{"kernel", row.kernel},
+          {"problem", to_json(row.problem)},
+          {"outcome", row.outcome},
+          {"passed", row.caught},
+          {"reason", row.reason}};
+}
+
+Json result_json(const SelftestResult& result, const Environment& environment) {
+  Json rows = Json::array(), honest = Json::array();
+  for (const SelftestRow& row : result.cheats) rows.push_back(row_json(row));
+  for (const SelftestRow& row : result.honest) honest.push_back(honest_json(row));
+  return {{"schema", "fatune.selftest/1"},
+          {"fatune", environment.fatune},
+          {"device",
+           {{"name", environment.device_name},
+            {"arch", name(environment.limits.arch)},
+            {"driver", environment.driver},
+            {"nvrtc", environment.nvrtc}}},
+          {"passed", result.passed()},
+          {"rows", std::move(rows)},
+          {"honest", std::move(honest)}};
+}
+
+std::string yes_or_no(const SelftestRow& row) {
+  if (row.outcome == "not_run") return "not run";
+  return row.caught ? "yes" : "NO";
+}
+
+std::string result_text(const SelftestResult& result) {
+  Table cheats({{"kernel"}, {"gate"}, {"outcome"}, {"caught"}, {"reason"}});
+  for (const SelftestRow& row : result.cheats)
+    cheats.add({row.kernel, row.gate, row.outcome, yes_or_no(row), row.reason});
+  Table honest({{"honest kernel"}, {"problem"}, {"outcome"}, {"passed"}, {"reason"}});
+  for (const SelftestRow& row : result.honest)
+    honest.add({row.kernel, describe(row.problem), row.outcome, yes_or_no(row), row.reason});
+  return cheats.text() + "\n" + honest.text() +
+         (result.passed() ? "every cheat was caught by its gate, every honest kernel passed\n"
+                          : "the gates do not hold on this machine: trust none of its results\n");
+}
+
+}  // namespace
+
+Result<int> selftest(const std::string& device, const Settings& settings) {
+  FATUNE_TRY_STATUS(need_gpu(device));
+  FATUNE_TRY(auto catalog, load_catalog(settings));
+  FATUNE_TRY(const Session session, open_session(std::move(catalog), nullptr, device, settings));
+  FATUNE_TRY(const SelftestResult result, run_selftest(session.catalog, *session.evaluator));
+  if (settings.json) {
+    print_json(result_json(result, session.evaluator->environment()));
+  } else {
+    print(result_text(result));
+  }
+  return result.passed() ? kDone : kAnswerIsNo;
+}
+
+}  // namespace fatune::cli

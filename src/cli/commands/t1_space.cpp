@@ -1,0 +1,60 @@
+// t1_space.cpp - prints the parameters of a T1 file and how many configs each condition leaves.
+#include "cli/commands/t1_space.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.hpp"
+#include "cli/output.hpp"
+#include "core/text.hpp"
+#include "out/text/table.hpp"
+#include "search/datasets/t1.hpp"
+
+namespace fatune::cli {
+namespace {
+
+Json values_json(const Parameter& axis) {
+  Json values = Json::array();
+  for (const Value& value : axis.values) values.push_back(to_json(value));
+  return values;
+}
+
+Json space_json(const Space& space) {
+  Json parameters = Json::array();
+  for (const Parameter& axis : space.axes())
+    parameters.push_back({{"name", axis.name}, {"values", values_json(axis)}});
+  Json rules = Json::array();
+  for (const RuledOut& rule : space.ruled_out()) {
+    rules.push_back({{"condition", rule.why}, {"require", rule.rule}, {"points", rule.points}});
+  }
+  return {{"schema", "fatune.space/1"},     {"name", space.kernel().manifest.name},
+          {"raw_points", space.raw_size()}, {"valid_points", space.size()},
+          {"parameters", parameters},       {"ruled_out", rules}};
+}
+
+std::string space_text(const Space& space) {
+  Table axes({{"parameter"}, {"values"}});
+  for (const Parameter& axis : space.axes()) {
+    std::vector<std::string> values;
+    for (const Value& value : axis.values) values.push_back(describe(value));
+    axes.add({axis.name, join(values, " ")});
+  }
+  Table rules({{"ruled out", Align::kRight}, {"condition"}});
+  for (const RuledOut& rule : space.ruled_out()) rules.add({std::to_string(rule.points), rule.why});
+  return space.kernel().manifest.name + ": " + std::to_string(space.size()) + " of " +
+         std::to_string(space.raw_size()) + " configs are valid\n\n" + axes.text() +
+         (rules.empty() ? "" : "\n" + rules.text());
+}
+
+}  // namespace
+
+Result<int> show_t1_space(const std::string& path, const Settings& settings) {
+  FATUNE_TRY(const Space space, read_t1_space(path));
+  if (settings.json) {
+    print_json(space_json(space));
+  } else {
+    print(space_text(space));
+  }
+  return kDone;
+}
+
+}  // namespace fatune::cli

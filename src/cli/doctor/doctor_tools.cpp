@@ -1,0 +1,167 @@
+// doctor_tools.cpp - opens or finds each thing as the other commands would.
+#include "cli/doctor/doctor_tools.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include <unistd.h>
+
+#include "cli/doctor/quiet.hpp"
+#include "cli/doctor/tools_on_path.hpp"
+#include "cli/options/outside_options.hpp"
+#include "core/file.hpp"
+#include "core/run_program.hpp"
+#include "core/text.hpp"
+#include "gpu/toolchain.hpp"
+#include "tune/compile/pool.hpp"
+#include "tune/evaluate/device_evaluator.hpp"
+
+namespace fatune::cli {
+namespace {
+
+constexpr const char* kCompiler = "Compiler";
+constexpr const char* kMachine = "Machine";
+constexpr const char* kBaselines = "Baselines";
+constexpr const char* kTools = "Tools";
+constexpr std::chrono::seconds kPatience{20};  // chosen: a Python from a cold disk
+
+/// Files that container runtimes put into a container.
+bool is_container() {
+  std::error_code ignored;
+  return std::filesystem::exists("/.dockerenv", ignored) ||
+         std::filesystem::exists("/run/.containerenv", ignored);
+}
+
+bool has_pip(const Settings& settings) {
+  const auto python = find_program("python3", settings.program_folders);
+  if (!python) return false;
+  const auto run =
+      run_program({.program = *python, .arguments = {"-m", "pip", "--version"}}, kPatience);
+  return run && run->succeeded();
+}
+
+void add_headers(const Toolchain& toolchain, const std::string& compiler, const HostSystem& host,
+                 Checks& checks) {
+  if (!toolchain.headers_problem.empty()) {
+    checks.push_back({Health::kNote, kCompiler, "CUDA headers", toolchain.headers_problem,
+                      "only kernels that include mma.h need them: " + nvrtc_line(host)});
+    return;
+  }
+  const auto& folder = toolchain.include_folders.front();
+  const auto text = read_file(folder / "cuda.h");
+  const std::string release = text ? cuda_release(*text) : "";
+  Check check{
+      Health::kGood, kCompiler, "CUDA headers",
+      (release.empty() ? "" : release + " (") + folder.string() + (release.empty() ? "" : ")"), ""};
+  if (!release.empty() && !compiler.empty() && !compiler.starts_with(release + ".") &&
+      compiler != release) {
+    check.health = Health::kNote;
+    check.found += ", not those of NVRTC " + compiler;
+    check.remedy = "name an NVRTC of the same release with --nvrtc PATH, or: " + nvrtc_line(host);
+  }
+  checks.push_back(std::move(check));
+}
+
+/// The line that installs what an implementation lacks; for programs, their own words.
+std::string remedy_of(const Availability& missing, const HostSystem& host) {
+  if (missing.impl == "cudnn") return cudnn_line(host);
+  if (missing.impl == "cublas") return cublas_line(host);
+  if (missing.impl == "torch:*") return torch_line(host);
+  return missing.remedy;
+}
+
+}  // namespace
+
+HostSystem look_at_host(const Settings& settings, const std::string& driver) {
+  HostSystem host;
+  if (const auto text = read_file("/etc/os-release")) host.distribution = distribution_id(*text);
+  host.driver = driver;
+  host.data = data_folders().front();
+  host.container = is_container();
+  host.root = geteuid() == 0;
+  host.pip = has_pip(settings);
+  return host;
+}
+
+std::string cuda_release(std::string_view cuda_h) {
+  constexpr std::string_view kDefine = "#define CUDA_VERSION ";
+  const std::size_t at = cuda_h.find(kDefine);
+  if (at == std::string_view::npos) return "";
+  const std::size_t begin = at + kDefine.size();
+  const auto number = parse_integer(trim(cuda_h.substr(begin, cuda_h.find('\n', begin) - begin)));
+  if (!number) return "";
+  return std::to_string(*number / 1000) + "." + std::to_string(*number % 1000 / 10);
+}
+
+Checks compiler_checks(const Settings& settings, const HostSystem& host) {
+  PoolOptions options;
+  options.jobs = 1;
+  options.cache = settings.cache;
+  options.search = settings.search;
+  Checks checks;
+  const auto pool = CompilePool::start(options);
+  if (pool) {
+    checks.push_back({Health::kGood, kCompiler, "NVRTC",
+                      pool->compiler_version() + " (" + pool->compiler_path() + ")", ""});
+  } else {
+    checks.push_back({Health::kBad, kCompiler, "NVRTC", pool.error().message, nvrtc_line(host)});
+  }
+  add_headers(pool ? pool->toolchain() : find_toolchain(settings.search),
+              pool ? pool->compiler_version() : "", host, checks);
+  return checks;
+}
+
+Checks machine_checks(const Settings& settings) {
+  Checks checks;
+  const unsigned cores = std::thread::hardware_concurrency();
+  double load = 0;
+  const bool known = getloadavg(&load, 1) == 1;
+  if (const auto noise = known ? host_noise(load, cores) : std::nullopt) {
+    checks.push_back({Health::kNoisy, kMachine, "processor", noise->found, noise->remedy});
+  } else {
+    checks.push_back({Health::kGood, kMachine, "processor",
+                      std::to_string(cores) + " cores to compile with", ""});
+  }
+  const auto probe = settings.cache / "doctor";
+  auto made = make_directories(settings.cache);
+  if (made) made = replace_file(probe, "writable\n");
+  if (made) {
+    std::error_code ignored;
+    std::filesystem::remove(probe, ignored);
+    checks.push_back({Health::kGood, kMachine, "cache", settings.cache.string(), ""});
+  } else {
+    checks.push_back({Health::kNote, kMachine, "cache", made.error().message,
+                      "choose a folder with --cache DIR"});
+  }
+  return checks;
+}
+
+Checks baseline_checks(const Settings& settings, const HostSystem& host) {
+  Checks checks;
+  const auto found = list_implementations(outside_options(settings));
+  if (!found) return {{Health::kNote, kBaselines, "all", found.error().message, ""}};
+  for (const Availability& each : *found) {
+    const Health health = each.available ? Health::kGood : Health::kNote;
+    checks.push_back(
+        {health, kBaselines, each.impl, each.found, each.available ? "" : remedy_of(each, host)});
+  }
+  return checks;
+}
+
+Checks tool_checks(const Settings& settings, const HostSystem& host) {
+  Checks checks;
+  for (const OptionalTool& tool : optional_tools()) {
+    if (const auto found = find_tool(tool.name, settings)) {
+      checks.push_back({Health::kGood, kTools, tool.name, found->string(), ""});
+    } else {
+      checks.push_back({Health::kNote, kTools, tool.name, "not found; it " + tool.purpose,
+                        tool_line(tool.name, host)});
+    }
+  }
+  return checks;
+}
+
+}  // namespace fatune::cli

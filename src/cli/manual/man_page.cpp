@@ -1,0 +1,170 @@
+// man_page.cpp - writes the sections of a manual page in their customary order.
+#include "cli/manual/man_page.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
+std::string bold(std::string_view text) { return "\\fB" + roff_text(text) + "\\fR"; }
+std::string italic(std::string_view text) { return "\\fI" + roff_text(text) + "\\fR"; }
+
+std::string section(std::string_view title) { return ".SH " + std::string(title) + "\n"; }
+
+/// No date: the same sources give the same page on every day.
+std::string head(const std::string& title, const ManFacts& facts) {
+  return ".TH " + upper(title) + " 1 \"\" \"fatune " + facts.version + "\" \"User Commands\"\n" +
+         ".nh\n.ad l\n";
+}
+
+std::string name_section(const std::string& title, const std::string& summary) {
+  return section("NAME") + roff_text(title) + " \\- " + roff_text(summary) + "\n";
+}
+
+/// Several lines become lines of their own, "word: meaning" ones as a list.
+std::string paragraphs(const std::string& description) {
+  std::string text;
+  for (const std::string& line : split(description, '\n')) {
+    text += (text.empty() ? "" : ".br\n") + roff_text(line) + "\n";
+  }
+  return text;
+}
+
+std::string option_entry(const OptionDoc& option) {
+  std::vector<std::string> names;
+  for (const std::string& flag : option.flags) names.push_back(bold(flag));
+  std::string text = ".TP\n" + join(names, ", ");
+  if (option.flags.empty()) text += italic(option.argument);
+  if (!option.flags.empty() && !option.value.empty()) text += " " + italic(option.value);
+  text += "\n" + paragraphs(option.description);
+  if (!option.preset.empty()) text += ".br\nUnless given: " + bold(option.preset) + "\n";
+  return text;
+}
+
+std::string options_section(const CommandDoc& command, const std::string& title) {
+  std::string arguments, options;
+  for (const OptionDoc& option : command.options)
+    (option.flags.empty() ? arguments : options) += option_entry(option);
+  return (arguments.empty() ? "" : section("ARGUMENTS") + arguments) +
+         (options.empty() ? "" : section(title) + options);
+}
+
+/// "fatune report [OPTIONS] RUN".
+std::string usage(const std::string& called, const CommandDoc& command) {
+  std::string text = bold(called) + " [" + italic("OPTIONS") + "]";
+  for (const OptionDoc& option : command.options) {
+    if (!option.flags.empty()) continue;
+    const std::string name = italic(option.argument) + (option.repeatable ? " ..." : "");
+    text += option.required ? " " + name : " [" + name + "]";
+  }
+  return text + "\n";
+}
+
+std::string synopsis(const std::string& called, const CommandDoc& command) {
+  std::string text = section("SYNOPSIS") + usage(called, command);
+  for (const CommandDoc& each : command.commands)
+    text += ".br\n" + usage(called + " " + each.name, each);
+  return text;
+}
+
+std::string entries(const std::string& title, const std::vector<ManFacts::Entry>& list) {
+  if (list.empty()) return "";
+  std::string text = section(title);
+  for (const auto& [term, meaning] : list)
+    text += ".TP\n" + bold(term) + "\n" + roff_text(meaning) + "\n";
+  return text;
+}
+
+std::string examples(const CommandDoc& command) {
+  if (command.examples.empty()) return "";
+  std::string text = section("EXAMPLES") + ".nf\n";
+  for (const std::string& line : command.examples) text += roff_text(line) + "\n";
+  return text + ".fi\n";
+}
+
+std::string see_also(const std::vector<std::string>& pages) {
+  std::vector<std::string> names;
+  names.reserve(pages.size());
+  for (const std::string& page : pages) names.push_back(bold(page) + "(1)");
+  return section("SEE ALSO") + join(names, ", ") + "\n";
+}
+
+/// Options that a command shares with those below it are told once.
+bool has_option(const CommandDoc& command, const OptionDoc& option) {
+  return !option.flags.empty() &&
+         std::any_of(command.options.begin(), command.options.end(),
+                     [&](const OptionDoc& other) { return other.flags == option.flags; });
+}
+
+/// "fatune finds kernels." as the rest of a line that begins with "fatune - ".
+std::string what_it_does(const CommandDoc& program) {
+  std::string text = program.summary;
+  if (text.starts_with(program.name + " ")) text.erase(0, program.name.size() + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::string page_of(const CommandDoc& program, const CommandDoc& command) {
+  return program.name + "-" + command.name;
+}
+
+}  // namespace
+
+std::string roff_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\\') {
+      result += "\\e";
+    } else if (c == '-') {
+      result += "\\-";
+    } else {
+      result += c;
+    }
+  }
+  const bool like_a_macro = result.starts_with('.') || result.starts_with('\'');
+  return like_a_macro ? "\\&" + result : result;
+}
+
+std::string program_page(const CommandDoc& program, const ManFacts& facts) {
+  std::string text = head(program.name, facts) + name_section(program.name, what_it_does(program)) +
+                     section("SYNOPSIS") + bold(program.name) + " " + italic("COMMAND") + " [" +
+                     italic("OPTIONS") + "]\n" + section("COMMANDS");
+  std::vector<std::string> pages;
+  for (const CommandDoc& command : program.commands) {
+    text += ".TP\n" + bold(command.name) + "\n" + roff_text(command.summary) + "\n";
+    pages.push_back(page_of(program, command));
+  }
+  return text + options_section(program, "OPTIONS") + entries("ENVIRONMENT", facts.environment) +
+         entries("FILES", facts.files) + entries("EXIT STATUS", facts.exit_codes) +
+         examples(program) + see_also(pages);
+}
+
+std::string command_page(const CommandDoc& program, const CommandDoc& command,
+                         const ManFacts& facts) {
+  const std::string title = page_of(program, command);
+  std::string text = head(title, facts) + name_section(title, command.summary) +
+                     synopsis(program.name + " " + command.name, command) +
+                     options_section(command, "OPTIONS");
+  for (const CommandDoc& each : command.commands) {
+    text += section("COMMAND " + upper(each.name)) + roff_text(each.summary) + "\n";
+    for (const OptionDoc& option : each.options) {
+      if (!has_option(command, option)) text += option_entry(option);
+    }
+  }
+  std::vector<std::string> pages = {program.name};
+  for (const CommandDoc& other : program.commands) {
+    if (other.name != command.name) pages.push_back(page_of(program, other));
+  }
+  return text + entries("EXIT STATUS", facts.exit_codes) + examples(command) + see_also(pages);
+}
+
+}  // namespace fatune

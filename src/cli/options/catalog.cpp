@@ -1,0 +1,95 @@
+// catalog.cpp - chooses kernels by name among those at hand.
+#include "cli/options/catalog.hpp"
+
+#include <algorithm>
+
+#include "core/text.hpp"
+#include "model/kernel/source.hpp"
+
+namespace fatune::cli {
+namespace {
+
+/// For messages, so without the fixtures that misbehave.
+std::vector<std::string> names_of(const std::vector<KernelRef>& catalog) {
+  std::vector<std::string> names;
+  for (const KernelRef& kernel : catalog) {
+    if (kernel->manifest.role != Role::kFault) names.push_back(kernel->manifest.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<KernelRef>> load_catalog(const Settings& settings) {
+  return available_kernels(settings.kernel_dirs);
+}
+
+Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::string& name) {
+  for (const KernelRef& kernel : catalog) {
+    if (kernel->manifest.name == name) return kernel;
+  }
+  const std::vector<std::string> names = names_of(catalog);
+  const auto nearest = nearest_name(name, names);
+  return usage_error("--kernel: there is no kernel '" + name + "'" +
+                     (nearest ? "; did you mean " + *nearest + "?" : ".") + " The kernels are " +
+                     join(names, ", "));
+}
+
+Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,
+                                              const std::vector<std::string>& names) {
+  std::vector<KernelRef> chosen;
+  for (const std::string& list : names) {
+    for (const std::string& name : split(list, ',')) {
+      FATUNE_TRY(KernelRef kernel, find_kernel(catalog, std::string(trim(name))));
+      const bool again = std::find(chosen.begin(), chosen.end(), kernel) != chosen.end();
+      if (!again) chosen.push_back(std::move(kernel));
+    }
+  }
+  if (!names.empty()) return chosen;
+  for (const KernelRef& kernel : catalog) {
+    const Manifest& manifest = kernel->manifest;
+    if (manifest.tuned_by_default && !manifest.operation) chosen.push_back(kernel);
+  }
+  if (chosen.empty())
+    return usage_error("no kernel is tuned by default; choose with --kernel NAME");
+  return chosen;
+}
+
+Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
+                                   const OperationRef& operation) {
+  for (const KernelRef& kernel : catalog) {
+    const Manifest& manifest = kernel->manifest;
+    if (manifest.role == Role::kReference &&
+        operation_name(manifest.operation) == operation_name(operation))
+      return kernel;
+  }
+  return file_error("no kernel of role 'reference' for " + std::string(operation_name(operation)) +
+                    " is at hand, so nothing could be verified");
+}
+
+Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels) {
+  for (const KernelRef& kernel : kernels) {
+    const Manifest& first = kernels.front()->manifest;
+    const Manifest& other = kernel->manifest;
+    if (operation_name(other.operation) == operation_name(first.operation)) continue;
+    return usage_error("--kernel: " + first.name + " computes " +
+                       std::string(operation_name(first.operation)) + " and " + other.name + " " +
+                       std::string(operation_name(other.operation)) +
+                       "; name kernels of one operation");
+  }
+  return kernels.empty() ? nullptr : kernels.front()->manifest.operation;
+}
+
+OperationRef operation_of(const std::vector<std::string>& impls,
+                          const std::vector<KernelRef>& catalog) {
+  for (const std::string& impl : impls) {
+    for (const KernelRef& kernel : catalog) {
+      const Manifest& manifest = kernel->manifest;
+      if (manifest.operation && (impl == manifest.name || impl == "fatune:" + manifest.name))
+        return manifest.operation;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,31 @@
+// catalog.hpp - the kernels at hand: those built in and those of --kernel-dir, chosen by name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options/settings.hpp"
+#include "core/result.hpp"
+#include "model/kernel/kernel.hpp"
+
+namespace fatune::cli {
+
+/// All kernels, sorted by name. A user's kernel replaces a built-in one of the same name.
+Result<std::vector<KernelRef>> load_catalog(const Settings& settings);
+/// By name; the error lists what there is, nearest first.
+Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::string& name);
+/// Those named in comma-separated --kernel values; those of attention that are tuned by default
+/// when none is named.
+Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,
+                                              const std::vector<std::string>& names);
+/// The one kernel of role "reference" of an operation; null is attention.
+Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
+                                   const OperationRef& operation = nullptr);
+/// What the kernels compute; null is attention. Several operations are a usage error.
+Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels);
+/// What the first of these implementations computes that is a kernel of an operation of its own;
+/// null when there is none.
+OperationRef operation_of(const std::vector<std::string>& impls,
+                          const std::vector<KernelRef>& catalog);
+
+}  // namespace fatune::cli

@@ -1,0 +1,94 @@
+// chosen.cpp - reads a config file or takes a kernel's default, for the problems asked for.
+#include "cli/options/chosen.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/options/catalog.hpp"
+#include "cli/options/problems.hpp"
+#include "core/text.hpp"
+
+namespace fatune::cli {
+namespace {
+
+Result<std::vector<ChosenCandidate>> from_kernel(const ChoiceArgs& args,
+                                                 const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, args.kernel));
+  FATUNE_TRY(const auto problems, resolve_problems(args.problem, kernel->manifest.operation));
+  std::vector<ChosenCandidate> chosen;
+  for (const NamedProblem& named : problems) {
+    chosen.push_back(
+        {label(named), {kernel, default_config(kernel->manifest), named.problem}, named.name});
+  }
+  return chosen;
+}
+
+Result<std::vector<ChosenCandidate>> from_file(const ChoiceArgs& args,
+                                               const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY(const std::vector<ChosenConfig> saved, load_best(args.config));
+  std::vector<ChosenCandidate> chosen;
+  if (names_problem(args.problem) || !saved.front().problem) {
+    FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, saved.front().kernel));
+    FATUNE_TRY(const auto problems, resolve_problems(args.problem, kernel->manifest.operation));
+    for (const NamedProblem& named : problems) {
+      FATUNE_TRY(const ChosenConfig entry, config_for(saved, named.problem, args.config));
+      FATUNE_TRY(ChosenCandidate candidate, chosen_of(entry, named, args.config, catalog));
+      chosen.push_back(std::move(candidate));
+    }
+    return chosen;
+  }
+  FATUNE_TRY_STATUS(refuse_companions(args.problem, args.config));
+  for (const ChosenConfig& entry : saved) {
+    if (!entry.problem) return usage_error(args.config + ": a config of it names no problem");
+    const NamedProblem named{entry.name, *entry.problem};
+    FATUNE_TRY(ChosenCandidate candidate, chosen_of(entry, named, args.config, catalog));
+    chosen.push_back(std::move(candidate));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Result<ChosenCandidate> chosen_of(const ChosenConfig& entry, const NamedProblem& problem,
+                                  const std::string& file, const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, entry.kernel));
+  FATUNE_TRY(Config config, config_from_json(kernel->manifest, entry.config, file));
+  return ChosenCandidate{
+      label(problem), {kernel, std::move(config), problem.problem}, problem.name};
+}
+
+Result<std::size_t> position_for(const std::vector<ChosenConfig>& saved, const Problem& problem,
+                                 const std::string& file) {
+  std::vector<std::string> held;
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    if (saved[i].problem == problem) return i;
+    if (saved[i].problem) held.push_back(describe(*saved[i].problem));
+  }
+  if (saved.size() == 1) return std::size_t{0};
+  return usage_error(file + " has no config for " + describe(problem) + "; it has those for " +
+                     join(held, "; "));
+}
+
+Result<ChosenConfig> config_for(const std::vector<ChosenConfig>& saved, const Problem& problem,
+                                const std::string& file) {
+  FATUNE_TRY(const std::size_t position, position_for(saved, problem, file));
+  return saved[position];
+}
+
+void add_choice_options(CLI::App& command, ChoiceArgs& args) {
+  command.add_option("--config", args.config, "A best.json, or {\"kernel\":NAME,\"config\":{...}}")
+      ->type_name("FILE");
+  command.add_option("--kernel", args.kernel, "A kernel, at its default config")
+      ->type_name("KERNEL");
+  add_problem_options(command, args.problem);
+}
+
+Result<std::vector<ChosenCandidate>> resolve_choice(const ChoiceArgs& args,
+                                                    const std::vector<KernelRef>& catalog) {
+  if (args.config.empty() == args.kernel.empty()) {
+    return usage_error("say what to take: --config FILE or --kernel NAME" +
+                       std::string(args.config.empty() ? "" : ", not both"));
+  }
+  return args.config.empty() ? from_kernel(args, catalog) : from_file(args, catalog);
+}
+
+}  // namespace fatune::cli

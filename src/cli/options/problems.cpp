@@ -1,0 +1,154 @@
+// problems.cpp - reads shapes and suites; one problem per shape, all with the same companions.
+#include "cli/options/problems.hpp"
+
+#include <filesystem>
+
+#include "core/embedded.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+
+namespace fatune::cli {
+namespace {
+
+Result<std::int64_t> positive(const std::string& flag, const std::string& text) {
+  const auto number = parse_integer(text);
+  if (!number || *number < 1)
+    return usage_error(flag + ": '" + text + "' is not a whole number of at least 1");
+  return *number;
+}
+
+Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args) {
+  FATUNE_TRY(Problem problem, parse_shape(shape));
+  auto dtype = parse_dtype(args.dtype);
+  if (!dtype) return usage_error("--dtype: " + dtype.error().message);
+  problem.dtype = *dtype;
+  problem.mask = args.causal ? Mask::kCausal : Mask::kNone;
+  problem.lse = args.lse;
+  if (!args.kv_heads.empty()) {
+    FATUNE_TRY(problem.kv_heads, positive("--kv-heads", args.kv_heads));
+    if (problem.heads % problem.kv_heads != 0) {
+      return usage_error("--kv-heads: " + args.kv_heads + " does not divide the " +
+                         std::to_string(problem.heads) + " heads of --shape " + shape);
+    }
+  }
+  if (!args.seq_kv.empty()) {
+    FATUNE_TRY(problem.seq_kv, positive("--seq-kv", args.seq_kv));
+  }
+  if (auto valid = validate(problem); !valid)
+    return usage_error("--shape " + shape + ": " + valid.error().message);
+  return problem;
+}
+
+Error not_for(const std::string& flag, const Operation& operation) {
+  return usage_error(flag + " is for attention; the kernel computes " + operation.name + ": " +
+                     example_sizes(operation));
+}
+
+/// What was typed of what --shape leaves open and only attention has.
+std::vector<std::string> attention_flags(const ProblemArgs& args) {
+  std::vector<std::string> flags;
+  if (args.causal) flags.emplace_back("--causal");
+  if (args.lse) flags.emplace_back("--lse");
+  if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");
+  if (!args.seq_kv.empty()) flags.emplace_back("--seq-kv");
+  return flags;
+}
+
+/// What --size says, with --dtype.
+Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
+                                                const Operation& operation) {
+  if (!args.shapes.empty()) return not_for("--shape", operation);
+  if (!args.suite.empty()) return not_for("--suite", operation);
+  const std::vector<std::string> flags = attention_flags(args);
+  if (!flags.empty()) return not_for(flags.front(), operation);
+  if (args.sizes.empty()) {
+    return usage_error("no problem given: add the sizes of " + operation.name + ", say " +
+                       example_sizes(operation));
+  }
+  const auto dtype = parse_dtype(args.dtype);
+  if (!dtype) return usage_error("--dtype: " + dtype.error().message);
+  std::vector<NamedProblem> problems;
+  for (const std::string& text : args.sizes) {
+    FATUNE_TRY(const auto sizes, parse_sizes(text, "--size"));
+    auto problem = own_problem(operation, sizes, *dtype);
+    if (!problem) return usage_error("--size " + text + ": " + problem.error().message);
+    problems.push_back({"", *std::move(problem)});
+  }
+  return problems;
+}
+
+std::string suite_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_config_files())
+    names.push_back(std::filesystem::path(file.path).stem());
+  return join(names, ", ");
+}
+
+}  // namespace
+
+std::string repeat_options(const ProblemArgs& args) {
+  std::string text;
+  for (const std::string& shape : args.shapes) text += " --shape " + shell_word(shape);
+  for (const std::string& sizes : args.sizes) text += " --size " + shell_word(sizes);
+  if (!args.suite.empty()) text += " --suite " + shell_word(args.suite);
+  if (args.dtype != ProblemArgs{}.dtype) text += " --dtype " + args.dtype;
+  if (args.causal) text += " --causal";
+  if (args.lse) text += " --lse";
+  if (!args.kv_heads.empty()) text += " --kv-heads " + args.kv_heads;
+  if (!args.seq_kv.empty()) text += " --seq-kv " + args.seq_kv;
+  return text;
+}
+
+Result<Suite> load_suite(const std::string& name_or_file) {
+  for (const EmbeddedFile& file : embedded_config_files()) {
+    if (std::filesystem::path(file.path).stem() == name_or_file)
+      return parse_suite(file.text, std::string(file.path));
+  }
+  if (!std::filesystem::exists(name_or_file)) {
+    return usage_error("--suite: '" + name_or_file + "' is neither a suite (" + suite_names() +
+                       ") nor a file");
+  }
+  FATUNE_TRY(const std::string text, read_file(name_or_file));
+  return parse_suite(text, name_or_file);
+}
+
+bool names_problem(const ProblemArgs& args) {
+  return !args.shapes.empty() || !args.sizes.empty() || !args.suite.empty();
+}
+
+Status refuse_companions(const ProblemArgs& args, const std::string& source) {
+  std::vector<std::string> flags = attention_flags(args);
+  if (args.dtype != ProblemArgs().dtype) flags.insert(flags.begin(), "--dtype");
+  if (flags.empty()) return {};
+  return usage_error(join(flags, ", ") + ": only with a problem given by --shape or --size; " +
+                     source + " describes its problems whole");
+}
+
+Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
+                                                   const OperationRef& operation) {
+  if (operation) return resolve_sizes(args, *operation);
+  if (!args.sizes.empty()) {
+    return usage_error(
+        "--size is for kernels of an operation of their own (docs/own_kernel.md): choose one with "
+        "--kernel-dir and --kernel; the problems of attention are --shape B,H,S,D");
+  }
+  if (args.shapes.empty() && args.suite.empty()) {
+    return usage_error(
+        "no problem given: add --shape B,H,S,D (say --shape 4,8,512,64) or --suite NAME");
+  }
+  if (!args.shapes.empty() && !args.suite.empty())
+    return usage_error("--shape and --suite exclude each other");
+  if (!args.suite.empty()) {
+    FATUNE_TRY_STATUS(refuse_companions(args, "--suite " + args.suite));
+    FATUNE_TRY(Suite suite, load_suite(args.suite));
+    return std::move(suite.problems);
+  }
+  std::vector<NamedProblem> problems;
+  for (const std::string& shape : args.shapes) {
+    FATUNE_TRY(const Problem problem, resolve_shape(shape, args));
+    problems.push_back({"", problem});
+  }
+  return problems;
+}
+
+}  // namespace fatune::cli

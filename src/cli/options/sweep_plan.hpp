@@ -1,0 +1,64 @@
+// sweep_plan.hpp - the options of `fatune sweep` turned into a run plan.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options/args.hpp"
+#include "core/result.hpp"
+#include "model/kernel/kernel.hpp"
+#include "model/results/plan.hpp"
+
+namespace fatune::cli {
+
+struct SweepArgs {
+  CommonArgs common;
+  ProblemArgs problem;
+  std::vector<std::string> kernels;
+  std::string device = "auto";
+  std::string strategy = "evo";
+  std::string budget;  ///< empty: 150, or everything for the exhaustive strategy
+  std::string baselines = "naive,cudnn,torch:flash";
+  std::string objective = "hot";
+  std::string seed = "42";
+  std::string out, resume;
+  std::string arch;
+  std::string jobs;
+  bool one_lever = false;
+  bool one_config = false;
+  bool per_problem = false;
+  std::string portfolio;
+  std::vector<std::string> warm;
+  bool no_warm_start = false;
+  std::vector<std::string> imports;
+  bool compile_only = false;
+  bool skip_correctness = false;
+  std::optional<std::string> serve;  ///< a port; empty: the usual one
+  bool sanitize = false;
+  bool record_cold = false;
+};
+
+/// "150" is candidates, "60s" or "5m" is time; both apply to each problem.
+struct Budget {
+  std::uint64_t evaluations = 150;  ///< 0: no limit
+  std::optional<double> seconds;
+};
+Result<Budget> parse_budget(const std::string& text);
+
+/// Every flag checked, before anything is opened or written.
+Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProblem>& problems,
+                             const std::vector<KernelRef>& kernels);
+/// 0 when the flag is absent: decided by the number of cores.
+Result<std::size_t> parse_jobs(const std::string& text);
+/// How many configs the problems share: 0 for --per-problem, 1 for --one-config, k for --portfolio.
+Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problems);
+Result<std::uint64_t> parse_seed(const std::string& text);
+/// Of a final phase: 10 to 10000.
+Result<int> parse_rounds(const std::string& text);
+/// Of --serve: a port, its own default without a value; nothing without the flag.
+Result<std::optional<int>> parse_serve(const std::optional<std::string>& text);
+/// The command that repeats this run, as a shell would read it.
+std::string command_line(const SweepArgs& args, const RunPlan& plan);
+
+}  // namespace fatune::cli

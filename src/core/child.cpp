@@ -1,0 +1,216 @@
+// child.cpp - a command to a process of its own, and back to how it ended.
+#include "core/child.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/descriptor.hpp"
+
+namespace fatune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// All that the new process needs, made before the fork: after it only async-signal-safe calls may
+/// be made.
+struct Launch {
+  const char* program = nullptr;
+  std::vector<char*> arguments;    // ends with a null pointer, as execve wants it
+  std::vector<char*> environment;  // the same
+  int channel = -1;
+  int input = -1;
+  int output = -1;
+  int errors = -1;
+  int failure = -1;  // pipe that takes errno when the program cannot be started
+  pid_t parent = 0;
+};
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// The environment with `extra` in place of variables of the same name.
+std::vector<std::string> merged_environment(const std::vector<std::string>& extra) {
+  std::vector<std::string> merged = extra;
+  for (char** variable = environ; variable && *variable; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view with_equals = text.substr(0, text.find('=') + 1);
+    const bool replaced = std::any_of(extra.begin(), extra.end(), [&](const std::string& other) {
+      return other.starts_with(with_equals);
+    });
+    if (!replaced) merged.emplace_back(text);
+  }
+  return merged;
+}
+
+[[noreturn]] void give_up(int failure) {
+  const int reason = errno;
+  const ssize_t written = ::write(failure, &reason, sizeof reason);
+  static_cast<void>(written);
+  ::_exit(127);
+}
+
+void close_from(int first) {
+  if (::close_range(static_cast<unsigned>(first), ~0U, 0) == 0) return;
+  rlimit limit{};  // kernels before 5.9
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const auto end = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 65536));
+  for (int descriptor = first; descriptor < end; ++descriptor) ::close(descriptor);
+}
+
+/// Runs in the new process. Only async-signal-safe calls.
+[[noreturn]] void become(const Launch& launch) {
+  constexpr int kFailure = Child::kChannelDescriptor + 1;
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != launch.parent) ::_exit(127);  // it died before the line above
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  sigset_t all;
+  sigemptyset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  // First out of the way of the numbers they are to have, then to these.
+  const int failure = ::fcntl(launch.failure, F_DUPFD, 16);
+  const int channel = ::fcntl(launch.channel, F_DUPFD, 16);
+  const int input = ::fcntl(launch.input, F_DUPFD, 16);
+  const int output = ::fcntl(launch.output, F_DUPFD, 16);
+  const int errors = ::fcntl(launch.errors, F_DUPFD, 16);
+  if (failure < 0 || channel < 0 || input < 0 || output < 0 || errors < 0) give_up(launch.failure);
+  const bool placed = ::dup2(input, STDIN_FILENO) >= 0 && ::dup2(output, STDOUT_FILENO) >= 0 &&
+                      ::dup2(errors, STDERR_FILENO) >= 0 &&
+                      ::dup2(channel, Child::kChannelDescriptor) >= 0 &&
+                      ::dup2(failure, kFailure) >= 0;
+  if (!placed) give_up(failure);
+  ::fcntl(kFailure, F_SETFD, FD_CLOEXEC);
+  close_from(kFailure + 1);
+  ::execve(launch.program, launch.arguments.data(), launch.environment.data());
+  give_up(kFailure);
+}
+
+Error start_failure(const ChildCommand& command, int reason) {
+  return environment_error("cannot start " + command.program.string() + ": " +
+                           std::generic_category().message(reason));
+}
+
+/// errno of the new process when it could not become the program; 0 once it did.
+int read_failure(int pipe) {
+  int reason = 0;
+  ssize_t count = 0;
+  do {
+    count = ::read(pipe, &reason, sizeof reason);
+  } while (count < 0 && errno == EINTR);
+  return count == static_cast<ssize_t>(sizeof reason) ? reason : 0;
+}
+
+/// Where the child's stderr goes: the file, or a copy of our stderr.
+int open_errors(const ChildCommand& command) {
+  if (command.stderr_file.empty()) return ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+  return ::open(command.stderr_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+}  // namespace
+
+std::string describe(const ChildEnd& end) {
+  if (!end.signalled) return "exit status " + std::to_string(end.code);
+  const char* abbreviation = ::sigabbrev_np(end.code);
+  return abbreviation ? "signal SIG" + std::string(abbreviation)
+                      : "signal " + std::to_string(end.code);
+}
+
+Result<Child> Child::start(const ChildCommand& command) {
+  std::vector<std::string> arguments = {command.program.string()};
+  arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());
+  std::vector<std::string> environment = merged_environment(command.extra_environment);
+  FATUNE_TRY(ChannelPair ends, make_channel_pair());
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return start_failure(command, errno);
+  Descriptor failure_read(pipe[0]);
+  Descriptor failure_write(pipe[1]);
+  const Descriptor input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!input.open()) return start_failure(command, errno);
+  const Descriptor errors(open_errors(command));
+  if (!errors.open()) {
+    return file_error(command.stderr_file.string() + ": cannot open for a worker's messages: " +
+                      std::generic_category().message(errno));
+  }
+  const int other_end = ends.second.descriptor();
+  const ChildTalk talk = command.talk;
+  const Launch launch{.program = arguments[0].c_str(),
+                      .arguments = pointers_to(arguments),
+                      .environment = pointers_to(environment),
+                      .channel = other_end,
+                      .input = talk == ChildTalk::kText ? other_end : input.raw(),
+                      .output = talk == ChildTalk::kMessages ? errors.raw() : other_end,
+                      .errors = talk == ChildTalk::kOutput ? other_end : errors.raw(),
+                      .failure = failure_write.raw(),
+                      .parent = ::getpid()};
+  Child child;
+  child.pid_ = ::fork();
+  if (child.pid_ == 0) become(launch);
+  if (child.pid_ < 0) return start_failure(command, errno);
+  ::setpgid(child.pid_, child.pid_);  // whoever comes first; a kill right now must reach the group
+  failure_write.close();
+  if (const int reason = read_failure(failure_read.raw())) return start_failure(command, reason);
+  child.channel_ = std::move(ends.first);
+  return child;
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), channel_(std::move(other.channel_)) {}
+
+Child& Child::operator=(Child&& other) noexcept {
+  if (this == &other) return *this;
+  if (started()) kill(std::chrono::seconds(5));
+  pid_ = std::exchange(other.pid_, -1);
+  channel_ = std::move(other.channel_);
+  return *this;
+}
+
+Child::~Child() {
+  if (started()) kill(std::chrono::seconds(5));
+}
+
+std::optional<ChildEnd> Child::kill(std::chrono::milliseconds patience) {
+  if (!started()) return std::nullopt;
+  ::kill(-pid_, SIGKILL);
+  return wait(patience);
+}
+
+std::optional<ChildEnd> Child::wait(std::chrono::milliseconds patience) {
+  if (!started()) return std::nullopt;
+  const auto deadline = Clock::now() + patience;
+  for (auto pause = std::chrono::milliseconds(1);;
+       pause = std::min(2 * pause, std::chrono::milliseconds(16))) {
+    siginfo_t info{};
+    // Left unreaped at first, so that the group's number cannot be somebody else's yet.
+    const int asked = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    if (asked == 0 && info.si_pid == pid_) break;
+    FATUNE_CHECK(asked == 0 || errno == EINTR, "a child that was not reaped can be waited for");
+    if (Clock::now() >= deadline) return std::nullopt;
+    std::this_thread::sleep_for(pause);
+  }
+  ::kill(-pid_, SIGKILL);  // what it may have started itself
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  if (WIFSIGNALED(status)) return ChildEnd{.signalled = true, .code = WTERMSIG(status)};
+  return ChildEnd{.signalled = false, .code = WEXITSTATUS(status)};
+}
+
+}  // namespace fatune

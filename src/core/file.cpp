@@ -1,0 +1,216 @@
+// file.cpp - paths to bytes and bytes to paths, by system calls whose failures are told in full.
+#include "core/file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define ZLIB_CONST  // zlib then takes its input as const
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <zlib.h>
+
+#include "core/descriptor.hpp"
+
+namespace fatune {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error system_failure(const fs::path& path, const std::string& doing, int reason) {
+  return file_error(path.string() + ": cannot " + doing + ": " +
+                    std::generic_category().message(reason));
+}
+
+/// 0 or the system's reason.
+int write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+Result<std::string> read_bytes(const fs::path& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.open()) return system_failure(path, "open", errno);
+  std::string bytes;
+  std::array<char, 1 << 16> chunk;
+  for (;;) {
+    const ssize_t count = ::read(file.raw(), chunk.data(), chunk.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_failure(path, "read", errno);
+    if (count == 0) return bytes;
+    bytes.append(chunk.data(), static_cast<std::size_t>(count));
+  }
+}
+
+// zlib's window size with 16 added asks for the gzip format.
+constexpr int kGzip = MAX_WBITS + 16;
+/// Some kilobytes of gzip can stand for gigabytes; no file of ours comes near this. Chosen.
+constexpr std::size_t kLargestUnpacked = std::size_t{1} << 30U;
+
+std::string gzip(std::string_view bytes) {
+  z_stream stream{};
+  const int ready = deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzip, MAX_MEM_LEVEL,
+                                 Z_DEFAULT_STRATEGY);
+  FATUNE_CHECK(ready == Z_OK, "zlib accepts these constants");
+  std::string out;
+  std::array<unsigned char, 1 << 16> chunk;
+  int state = Z_OK;
+  while (state != Z_STREAM_END) {
+    if (stream.avail_in == 0 && !bytes.empty()) {  // zlib counts in 32 bits
+      const std::string_view part = bytes.substr(0, 1U << 30U);
+      stream.next_in = reinterpret_cast<const Bytef*>(part.data());
+      stream.avail_in = static_cast<uInt>(part.size());
+      bytes.remove_prefix(part.size());
+    }
+    stream.next_out = chunk.data();
+    stream.avail_out = static_cast<uInt>(chunk.size());
+    state = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
+    out.append(reinterpret_cast<const char*>(chunk.data()), chunk.size() - stream.avail_out);
+  }
+  deflateEnd(&stream);
+  return out;
+}
+
+/// A name in the same folder that no other process and no other call takes.
+fs::path name_beside(const fs::path& path) {
+  static std::atomic<unsigned> counter = 0;
+  fs::path beside = path;
+  beside += fmt::format(".{}-{}.tmp", ::getpid(), counter++);
+  return beside;
+}
+
+/// Writes a new file; on failure it may be there in part.
+Status write_new(const fs::path& path, const fs::path& named, std::string_view content) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file.open()) return system_failure(named, "write", errno);
+  if (const int reason = write_all(file.raw(), content)) {
+    return system_failure(named, "write", reason);
+  }
+  if (::fsync(file.raw()) != 0) return system_failure(named, "write", errno);
+  if (const int reason = file.close()) return system_failure(named, "write", reason);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const fs::path& path) {
+  FATUNE_TRY(std::string bytes, read_bytes(path));
+  if (path.extension() != ".gz") return bytes;
+  return gunzip(bytes, path.string());
+}
+
+Result<std::string> gunzip(std::string_view bytes, const std::string& where) {
+  if (!bytes.starts_with("\x1f\x8b")) return std::string(bytes);
+  z_stream stream{};
+  FATUNE_CHECK(inflateInit2(&stream, kGzip) == Z_OK, "zlib accepts this constant");
+  std::string out;
+  std::array<unsigned char, 1 << 16> chunk;
+  int state = Z_OK;
+  while (state == Z_OK && out.size() <= kLargestUnpacked) {
+    if (stream.avail_in == 0) {
+      const std::string_view part = bytes.substr(0, 1U << 30U);
+      stream.next_in = reinterpret_cast<const Bytef*>(part.data());
+      stream.avail_in = static_cast<uInt>(part.size());
+      bytes.remove_prefix(part.size());
+    }
+    stream.next_out = chunk.data();
+    stream.avail_out = static_cast<uInt>(chunk.size());
+    state = inflate(&stream, Z_NO_FLUSH);
+    out.append(reinterpret_cast<const char*>(chunk.data()), chunk.size() - stream.avail_out);
+    const bool another = state == Z_STREAM_END && stream.avail_in + bytes.size() > 0;
+    if (another) state = inflateReset(&stream);  // a file may be several, one after the other
+  }
+  const std::string reason = stream.msg ? stream.msg : "it ends too early";
+  inflateEnd(&stream);
+  if (out.size() > kLargestUnpacked) return file_error(where + ": unpacks to more than 1 GiB");
+  if (state != Z_STREAM_END) return file_error(where + ": broken gzip data: " + reason);
+  return out;
+}
+
+Status replace_file(const fs::path& path, std::string_view content) {
+  const fs::path beside = name_beside(path);
+  const bool packed = path.extension() == ".gz";
+  Status written = write_new(beside, path, packed ? gzip(content) : std::string(content));
+  if (written && ::rename(beside.c_str(), path.c_str()) != 0) {
+    written = system_failure(path, "replace", errno);
+  }
+  if (!written) ::unlink(beside.c_str());
+  return written;
+}
+
+Status check_replaceable(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return system_failure(path, "replace", EISDIR);
+  const fs::path beside = name_beside(path);
+  Status written = write_new(beside, path, "");
+  ::unlink(beside.c_str());
+  return written;
+}
+
+Status make_directories(const fs::path& path) {
+  std::error_code failure;
+  fs::create_directories(path, failure);
+  if (failure) return system_failure(path, "create this folder", failure.value());
+  return {};
+}
+
+AppendFile::AppendFile(AppendFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+
+AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+AppendFile::~AppendFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<AppendFile> AppendFile::open(const fs::path& path) {
+  AppendFile file;
+  file.path_ = path;
+  file.descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file.descriptor_ < 0) return system_failure(path, "open for appending", errno);
+  return file;
+}
+
+Status AppendFile::append_line(std::string_view line) {
+  FATUNE_CHECK(descriptor_ >= 0, "append_line needs an opened file");
+  FATUNE_CHECK(line.find('\n') == std::string_view::npos, "a line has no line break in it");
+  struct stat before {};
+  if (::fstat(descriptor_, &before) != 0) return system_failure(path_, "append", errno);
+  const int reason = write_all(descriptor_, std::string(line) + "\n");
+  if (reason == 0) return {};
+  // Half a line would spoil the next one; where cutting fails too, readers drop the cut line.
+  const int cut = ::ftruncate(descriptor_, before.st_size);
+  static_cast<void>(cut);
+  return system_failure(path_, "append", reason);
+}
+
+Status AppendFile::lock_exclusively() {
+  FATUNE_CHECK(descriptor_ >= 0, "lock_exclusively needs an opened file");
+  while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EWOULDBLOCK) return file_error(path_.string() + ": in use by another process");
+    return system_failure(path_, "lock", errno);
+  }
+  return {};
+}
+
+fs::path executable_path() {
+  std::error_code failure;
+  return fs::read_symlink("/proc/self/exe", failure);
+}
+
+}  // namespace fatune

@@ -1,0 +1,34 @@
+// interrupt.cpp - signals SIGINT and SIGTERM set a flag; a second one ends the process.
+#include "core/interrupt.hpp"
+
+#include <atomic>
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace fatune {
+namespace {
+
+std::atomic<bool> flag = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "the handler may only use lock-free atomics");
+
+extern "C" void note_interrupt(int) {
+  if (flag.exchange(true)) ::_exit(130);
+}
+
+}  // namespace
+
+void install_interrupt_handler() {
+  struct sigaction action {};
+  action.sa_handler = note_interrupt;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() noexcept { return flag; }
+void request_interrupt() noexcept { flag = true; }
+void clear_interrupt() noexcept { flag = false; }
+
+}  // namespace fatune

@@ -1,0 +1,215 @@
+// json.cpp - text to JSON and JSON to typed fields; the library's exceptions end here.
+#include "core/json.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/file.hpp"
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+/// Accepts everything and keeps where and why the text stopped being JSON.
+class FaultFinder final : public nlohmann::json_sax<Json> {
+ public:
+  std::size_t position = 0;
+  std::string reason;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t at, const std::string&,
+                   const nlohmann::detail::exception& fault) override {
+    position = at;
+    reason = fault.what();  // "[json.exception.x.n] parse error at line 1, column 2: syntax error"
+    for (const std::string_view mark : {"] ", ": "}) {
+      const std::size_t end = reason.find(mark);
+      if (end != std::string::npos) reason.erase(0, end + mark.size());
+    }
+    return false;
+  }
+};
+
+std::string locate(std::string_view text, std::size_t position) {
+  const std::string_view before = text.substr(0, position == 0 ? 0 : position - 1);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const std::size_t newline = before.rfind('\n');
+  const std::size_t column =
+      newline == std::string_view::npos ? before.size() + 1 : before.size() - newline;
+  return fmt::format("line {}, column {}", line, column);
+}
+
+/// "x.json" and "a" give "x.json: field 'a'"; that and "b[2]" give "x.json: field 'a.b[2]'".
+std::string extend(const std::string& where, std::string_view key) {
+  if (where.ends_with('\'') && where.find("field '") != std::string::npos) {
+    return fmt::format("{}.{}'", where.substr(0, where.size() - 1), key);
+  }
+  return fmt::format("{}{}field '{}'", where, where.empty() ? "" : ": ", key);
+}
+
+Error wrong_type(const Fields& fields, std::string_view key, std::string_view wanted,
+                 const Json& found) {
+  return fields.error(key, fmt::format("must be {}, but is {}", wanted, found.type_name()));
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text, const std::string& where) {
+  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!value.is_discarded()) return value;
+  FaultFinder fault;
+  Json::sax_parse(text, &fault);
+  return file_error(fmt::format("{}: not valid JSON at {}: {}", where, locate(text, fault.position),
+                                fault.reason));
+}
+
+Result<Json> load_json(const std::filesystem::path& path) {
+  FATUNE_TRY(const std::string text, read_file(path));
+  return parse_json(text, path.string());
+}
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string dump_pretty(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Fields::Fields(const Json& object, std::string where)
+    : object_(&object), where_(std::move(where)) {}
+
+bool Fields::has(std::string_view key) const {
+  return object_->is_object() && object_->find(key) != object_->end();
+}
+
+Error Fields::error(std::string_view key, const std::string& problem) const {
+  return file_error(extend(where_, key) + " " + problem);
+}
+
+Status Fields::require_object() const {
+  if (object_->is_object()) return {};
+  return file_error(fmt::format("{}{}must be an object, but is {}", where_,
+                                where_.ends_with('\'') ? " " : ": ", object_->type_name()));
+}
+
+Result<const Json*> Fields::value(std::string_view key) const {
+  FATUNE_TRY_STATUS(require_object());
+  const auto found = object_->find(key);
+  if (found == object_->end()) return error(key, "is missing");
+  return &*found;
+}
+
+Result<std::string> Fields::text(std::string_view key) const {
+  FATUNE_TRY(const Json* found, value(key));
+  if (!found->is_string()) return wrong_type(*this, key, "a string", *found);
+  return found->get_ref<const std::string&>();
+}
+
+Result<std::string> Fields::text_or(std::string_view key, std::string fallback) const {
+  if (!has(key)) return fallback;
+  return text(key);
+}
+
+Result<std::int64_t> Fields::integer(std::string_view key) const {
+  FATUNE_TRY(const Json* found, value(key));
+  if (!found->is_number_integer()) return wrong_type(*this, key, "a whole number", *found);
+  if (found->is_number_unsigned() && found->get<std::uint64_t>() > INT64_MAX) {
+    return error(key, "is larger than 9223372036854775807");
+  }
+  return found->get<std::int64_t>();
+}
+
+Result<std::int64_t> Fields::integer_or(std::string_view key, std::int64_t fallback) const {
+  if (!has(key)) return fallback;
+  return integer(key);
+}
+
+Result<int> Fields::int_or(std::string_view key, int fallback, int least) const {
+  FATUNE_TRY(const std::int64_t value, integer_or(key, fallback));
+  if (value < least || value > INT_MAX) return error(key, "is out of range");
+  return static_cast<int>(value);
+}
+
+Result<double> Fields::number(std::string_view key) const {
+  FATUNE_TRY(const Json* found, value(key));
+  if (!found->is_number()) return wrong_type(*this, key, "a number", *found);
+  return found->get<double>();
+}
+
+Result<double> Fields::number_or(std::string_view key, double fallback) const {
+  if (!has(key)) return fallback;
+  return number(key);
+}
+
+Result<bool> Fields::boolean_or(std::string_view key, bool fallback) const {
+  if (!has(key)) return fallback;
+  FATUNE_TRY(const Json* found, value(key));
+  if (!found->is_boolean()) return wrong_type(*this, key, "true or false", *found);
+  return found->get<bool>();
+}
+
+Result<std::vector<std::string>> Fields::texts_or(std::string_view key,
+                                                  std::vector<std::string> fallback) const {
+  if (!has(key)) return fallback;
+  FATUNE_TRY(const Json* found, value(key));
+  if (!found->is_array()) return wrong_type(*this, key, "a list of strings", *found);
+  std::vector<std::string> texts;
+  for (const Json& item : *found) {
+    if (!item.is_string()) {
+      return wrong_type(*this, fmt::format("{}[{}]", key, texts.size()), "a string", item);
+    }
+    texts.push_back(item.get_ref<const std::string&>());
+  }
+  return texts;
+}
+
+Result<Fields> Fields::object(std::string_view key) const {
+  FATUNE_TRY(const Json* found, value(key));
+  if (!found->is_object()) return wrong_type(*this, key, "an object", *found);
+  return Fields(*found, extend(where_, key));
+}
+
+Result<std::vector<Fields>> Fields::objects_or_empty(std::string_view key) const {
+  std::vector<Fields> objects;
+  if (!has(key)) return objects;
+  FATUNE_TRY(const Json* found, value(key));
+  if (!found->is_array()) return wrong_type(*this, key, "a list of objects", *found);
+  for (const Json& item : *found) {
+    const std::string element = fmt::format("{}[{}]", key, objects.size());
+    if (!item.is_object()) return wrong_type(*this, element, "an object", item);
+    objects.emplace_back(item, extend(where_, element));
+  }
+  return objects;
+}
+
+Status Fields::require(std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys) FATUNE_TRY_STATUS(value(key));
+  return {};
+}
+
+Status Fields::only(std::initializer_list<std::string_view> keys) const {
+  FATUNE_TRY_STATUS(require_object());
+  for (const auto& item : object_->items()) {
+    if (std::find(keys.begin(), keys.end(), item.key()) != keys.end()) continue;
+    const std::vector<std::string> known(keys.begin(), keys.end());
+    const auto nearest = nearest_name(item.key(), known);
+    return error(item.key(), nearest ? fmt::format("is unknown; did you mean '{}'?", *nearest)
+                                     : "is unknown; known are " + join(known, ", "));
+  }
+  return {};
+}
+
+}  // namespace fatune

@@ -1,0 +1,62 @@
+// json.hpp - text to JSON values and typed fields whose errors name file and path.
+#pragma once
+
+#include <climits>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/result.hpp"
+
+namespace fatune {
+
+/// Key order is kept, so that files diff well.
+using Json = nlohmann::ordered_json;
+
+/// `where` (a file name, "line 12 of x") goes in front of errors.
+Result<Json> parse_json(std::string_view text, const std::string& where);
+Result<Json> load_json(const std::filesystem::path& path);
+std::string dump(const Json& value);         ///< one line
+std::string dump_pretty(const Json& value);  ///< indented by 2, newline at the end
+
+/// A JSON object being read: typed fields, unknown keys found, errors as "where: field 'a.b[2]'
+/// ...". Does not own the value.
+class Fields {
+ public:
+  Fields(const Json& object, std::string where);
+
+  bool has(std::string_view key) const;
+  Result<std::string> text(std::string_view key) const;
+  Result<std::string> text_or(std::string_view key, std::string fallback) const;
+  Result<std::int64_t> integer(std::string_view key) const;
+  Result<std::int64_t> integer_or(std::string_view key, std::int64_t fallback) const;
+  /// An error when it does not fit an int or is below `least`.
+  Result<int> int_or(std::string_view key, int fallback, int least = INT_MIN) const;
+  Result<double> number(std::string_view key) const;
+  Result<double> number_or(std::string_view key, double fallback) const;
+  Result<bool> boolean_or(std::string_view key, bool fallback) const;
+  Result<std::vector<std::string>> texts_or(std::string_view key,
+                                            std::vector<std::string> fallback) const;
+  Result<Fields> object(std::string_view key) const;  ///< required
+  Result<std::vector<Fields>> objects_or_empty(std::string_view key) const;
+  Result<const Json*> value(std::string_view key) const;  ///< any type, required
+  /// Fails when one of the keys is missing.
+  Status require(std::initializer_list<std::string_view> keys) const;
+  /// Fails when the object has a key not in the list, with the nearest known one.
+  Status only(std::initializer_list<std::string_view> keys) const;
+  Error error(std::string_view key, const std::string& problem) const;
+  const std::string& where() const { return where_; }
+  const Json& json() const { return *object_; }
+
+ private:
+  Status require_object() const;
+
+  const Json* object_;
+  std::string where_;
+};
+
+}  // namespace fatune

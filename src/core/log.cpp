@@ -1,0 +1,78 @@
+// log.cpp - messages to lines on stderr, written by spdlog.
+#include "core/log.hpp"
+
+#include <memory>
+#include <mutex>
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+
+namespace fatune::log {
+namespace {
+
+/// Two loggers because information needs no level in front, and the others do.
+struct State {
+  State() {
+    plain.set_pattern("fatune: %v");
+    marked.set_pattern("fatune: %^%l:%$ %v");
+    apply(spdlog::level::info);
+  }
+  void apply(spdlog::level::level_enum level) {
+    plain.set_level(level);
+    marked.set_level(level);
+  }
+
+  using Sink = spdlog::sinks::stderr_color_sink_mt;
+  std::mutex mutex;
+  std::shared_ptr<Sink> sink = std::make_shared<Sink>(spdlog::color_mode::never);
+  spdlog::logger plain{"plain", std::make_shared<Sink>(spdlog::color_mode::never)};
+  spdlog::logger marked{"marked", sink};
+  void (*before)() = nullptr;
+  void (*after)() = nullptr;
+};
+
+State& state() {
+  static State state;
+  return state;
+}
+
+void write(spdlog::logger& logger, spdlog::level::level_enum level, std::string_view message) {
+  if (!logger.should_log(level)) return;
+  const std::lock_guard lock(state().mutex);
+  if (state().before) state().before();
+  logger.log(level, spdlog::string_view_t(message.data(), message.size()));
+  if (state().after) state().after();
+}
+
+}  // namespace
+
+void set_colour(Colour colour) {
+  state().sink->set_color_mode(colour == Colour::kAnsi ? spdlog::color_mode::always
+                                                       : spdlog::color_mode::never);
+}
+
+void set_level(Level level) {
+  switch (level) {
+    case Level::kQuiet:
+      return state().apply(spdlog::level::err);
+    case Level::kWarn:
+      return state().apply(spdlog::level::warn);
+    case Level::kInfo:
+      return state().apply(spdlog::level::info);
+    case Level::kDebug:
+      return state().apply(spdlog::level::debug);
+  }
+}
+
+void set_interlude(void (*before)(), void (*after)()) {
+  const std::lock_guard lock(state().mutex);
+  state().before = before;
+  state().after = after;
+}
+
+void debug(std::string_view message) { write(state().marked, spdlog::level::debug, message); }
+void info(std::string_view message) { write(state().plain, spdlog::level::info, message); }
+void warn(std::string_view message) { write(state().marked, spdlog::level::warn, message); }
+void error(std::string_view message) { write(state().marked, spdlog::level::err, message); }
+
+}  // namespace fatune::log

@@ -1,0 +1,70 @@
+// svg.cpp - writes the elements that all pictures share.
+#include "core/svg.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "core/text.hpp"
+
+namespace fatune::svg {
+namespace {
+
+constexpr std::array<const char*, 8> kColours = {"#d55e00", "#0072b2", "#009e73", "#cc79a7",
+                                                 "#e69f00", "#56b4e9", "#8c6bb1", "#a6761d"};
+constexpr const char* kStyle =
+    ".ground { fill: #ffffff } .text { fill: #1f2328 } .faint { fill: #59636e }\n"
+    ".grid { stroke: #d1d9e0 } .axis { stroke: #59636e }\n"
+    "@media (prefers-color-scheme: dark) {\n"
+    "  .ground { fill: #0d1117 } .text { fill: #e6edf3 } .faint { fill: #9198a1 }\n"
+    "  .grid { stroke: #30363d } .axis { stroke: #9198a1 }\n"
+    "}\n";
+
+}  // namespace
+
+std::string number(double value) { return fixed(value, 1); }
+
+std::string escape(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '&') {
+      escaped += "&amp;";
+    } else if (c == '<') {
+      escaped += "&lt;";
+    } else if (c == '"') {
+      escaped += "&quot;";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string begin(double width, double height, const std::string& style) {
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(width) + " " +
+         number(height) + "\" width=\"" + number(width) + "\" height=\"" + number(height) +
+         "\" font-family=\"system-ui, DejaVu Sans, sans-serif\" font-size=\"12\">\n<style>\n" +
+         kStyle + style + "</style>\n" +
+         "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
+}
+
+std::string text_at(double x, double y, const std::string& rest, const std::string& text) {
+  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" " + rest + ">" + escape(text) +
+         "</text>\n";
+}
+
+std::string line_at(double x1, double y1, double x2, double y2, const std::string& css) {
+  return "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) +
+         "\" y2=\"" + number(y2) + "\" class=\"" + css + "\"/>\n";
+}
+
+const char* colour(std::size_t i) { return kColours[i % kColours.size()]; }
+
+double tick_step(double range) {
+  const double power = std::pow(10.0, std::floor(std::log10(range / 3)));
+  for (const double factor : {5.0, 2.0}) {
+    if (range / (factor * power) >= 3) return factor * power;
+  }
+  return power;
+}
+
+}  // namespace fatune::svg

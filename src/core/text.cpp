@@ -1,0 +1,189 @@
+// text.cpp - numbers to words for people, and text to numbers.
+#include "core/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace fatune {
+namespace {
+
+/// Decimals that leave three significant digits once the number is rounded.
+int decimals_for_three_digits(double magnitude) {
+  if (magnitude < 9.995) return magnitude < 0.9995 ? 3 : 2;
+  return magnitude < 99.95 ? 1 : 0;
+}
+
+template <typename T>
+std::optional<T> parse_whole(std::string_view text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || text.empty()) return std::nullopt;
+  return value;
+}
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// Levenshtein distance, blind to case.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0U : 1U);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row[b.size()];
+}
+
+/// Reads one code point and moves past it; a broken byte counts as itself.
+char32_t next_code_point(std::string_view utf8, std::size_t& at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(utf8[i]); };
+  const unsigned first = byte(at++);
+  const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : first >= 0xC0 ? 1 : 0;
+  if (more == 0) return first;
+  char32_t point = first & (0x3FU >> more);
+  for (int i = 0; i < more && at < utf8.size() && (byte(at) & 0xC0U) == 0x80U; ++i) {
+    point = (point << 6) | (byte(at++) & 0x3FU);
+  }
+  return point;
+}
+
+/// The blocks of Unicode's East Asian Width "wide" that terminals draw over two columns.
+bool is_wide(char32_t p) {
+  return (p >= 0x1100 && p <= 0x115F) || (p >= 0x2E80 && p <= 0xA4CF) ||
+         (p >= 0xAC00 && p <= 0xD7A3) || (p >= 0xF900 && p <= 0xFAFF) ||
+         (p >= 0xFE30 && p <= 0xFE6F) || (p >= 0xFF00 && p <= 0xFF60) ||
+         (p >= 0x1F300 && p <= 0x1FAFF) || (p >= 0x20000 && p <= 0x3FFFD);
+}
+
+bool is_zero_width(char32_t p) {
+  return p < 0x20 || (p >= 0x300 && p <= 0x36F) || (p >= 0x200B && p <= 0x200D) || p == 0xFE0F;
+}
+
+}  // namespace
+
+std::string fixed(double value, int decimals) {
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  const bool negative_zero =
+      text.front() == '-' && text.find_first_not_of("-0.") == std::string::npos;
+  return negative_zero ? text.substr(1) : text;
+}
+
+std::string describe(Micros t) {
+  const double magnitude = std::abs(t.value);
+  if (magnitude >= 999.5e3) return describe(to_seconds(t));
+  if (magnitude == 0) return "0 us";
+  const bool millis = magnitude >= 999.5;
+  const double shown = millis ? t.value * 1e-3 : t.value;
+  return fixed(shown, decimals_for_three_digits(std::abs(shown))) + (millis ? " ms" : " us");
+}
+
+std::string describe(Seconds t) {
+  if (!(std::abs(t.value) >= 59.95) || !std::isfinite(t.value)) return fixed(t.value, 1) + " s";
+  const auto whole = static_cast<std::int64_t>(std::llround(std::abs(t.value)));
+  const char* sign = t.value < 0 ? "-" : "";
+  if (whole < 3600) return fmt::format("{}{} min {:02} s", sign, whole / 60, whole % 60);
+  return fmt::format("{}{} h {:02} min", sign, whole / 3600, whole % 3600 / 60);
+}
+
+std::string describe(Bytes n) {
+  constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (n.value < 1024) return fmt::format("{} B", n.value);
+  if (n.value < 1024 * 1024 && n.value % 1024 == 0) return fmt::format("{} KiB", n.value / 1024);
+  double shown = static_cast<double>(n.value) / 1024;
+  std::size_t unit = 0;
+  for (; shown >= 1023.95 && unit + 1 < kUnits.size(); ++unit) shown /= 1024;
+  return fixed(shown, 1) + " " + kUnits[unit];
+}
+
+std::string percent(double fraction, int decimals) {
+  return fixed(fraction * 100, decimals) + " %";
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find(separator); end != std::string_view::npos;
+       end = text.find(separator, begin)) {
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  parts.emplace_back(text.substr(begin));
+  return parts;
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n\v\f";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::string shell_word(std::string_view text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("%+,-./:=@_").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) {
+    if (c == '\'')
+      word += R"('\'')";
+    else
+      word += c;
+  }
+  return word + "'";
+}
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  return parse_whole<std::int64_t>(text);
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  const auto value = parse_whole<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<std::string> nearest_name(std::string_view text, std::span<const std::string> names) {
+  std::optional<std::string> nearest;
+  std::size_t least = 4;
+  for (const std::string& name : names) {
+    const std::size_t distance = edit_distance(text, name);
+    // Half the letters must agree, or "ga" would be offered for anything short.
+    if (distance < least && 2 * distance <= std::max(text.size(), name.size())) {
+      least = distance;
+      nearest = name;
+    }
+  }
+  return nearest;
+}
+
+std::size_t display_width(std::string_view utf8) {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < utf8.size();) {
+    if (utf8.substr(at, 2) == "\x1b[") {  // a colour: parameters, then one letter
+      at += 2;
+      while (at < utf8.size() && !(utf8[at] >= '@' && utf8[at] <= '~')) ++at;
+      ++at;
+      continue;
+    }
+    const char32_t point = next_code_point(utf8, at);
+    if (!is_zero_width(point)) width += is_wide(point) ? 2U : 1U;
+  }
+  return width;
+}
+
+}  // namespace fatune

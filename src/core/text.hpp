@@ -1,0 +1,33 @@
+// text.hpp - numbers, durations and lists as people read them; small string tools.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.hpp"
+
+namespace fatune {
+
+std::string describe(Micros t);   ///< "9.81 us", "1.74 ms", "2.3 s": three significant digits
+std::string describe(Seconds t);  ///< "12.3 s", "2 min 05 s"
+std::string describe(Bytes n);    ///< "48 KiB", "8.0 MiB"
+std::string fixed(double value, int decimals);
+std::string percent(double fraction, int decimals = 1);  ///< 0.031 -> "3.1 %"
+std::vector<std::string> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+std::string join(std::span<const std::string> parts, std::string_view separator);
+/// One word of a command, such that a POSIX shell reads the text back; quoted only where it must
+/// be.
+std::string shell_word(std::string_view text);
+/// Whole text must be the number; no value otherwise.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+std::optional<double> parse_number(std::string_view text);
+/// The candidate nearest to a misspelt name (edit distance <= 3), for "did you mean".
+std::optional<std::string> nearest_name(std::string_view text, std::span<const std::string> names);
+std::size_t display_width(std::string_view utf8);  ///< columns on a terminal
+
+}  // namespace fatune

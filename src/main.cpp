@@ -1,0 +1,37 @@
+// main.cpp - arguments to a command, or to the body of a child process, to an exit code.
+#include <exception>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "core/interrupt.hpp"
+#include "core/log.hpp"
+#include "worker/protocol/mains.hpp"
+
+namespace {
+
+/// What a hidden worker command returns; nothing for every other command.
+std::optional<int> run_worker(std::span<const std::string> args) {
+  if (args.empty()) return std::nullopt;
+  if (args[0] == "compile-worker") return fatune::compile_worker_main(args.subspan(1));
+  if (args[0] == "device-worker") return fatune::device_worker_main(args.subspan(1));
+  if (args[0] == "profile-worker") return fatune::profile_worker_main(args.subspan(1));
+  return std::nullopt;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const std::vector<std::string> args(argv + 1, argv + argc);
+    if (const auto code = run_worker(args)) return *code;
+    fatune::install_interrupt_handler();
+    return fatune::cli::run_command(argc, argv);
+  } catch (const std::exception& bug) {
+    fatune::log::error(std::string("bug: ") + bug.what());
+    return fatune::cli::kBug;
+  }
+}

@@ -1,0 +1,96 @@
+// candidate.cpp - a candidate to its identity, its macros and the reason why it cannot run.
+#include "model/kernel/candidate.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "core/hash.hpp"
+#include "model/kernel/vocabulary.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::size_t kIdLength = 16;
+
+/// Nine significant digits give every float back exactly; a literal needs a point or an exponent
+/// before its f.
+std::string float_literal(float value) {
+  std::string text = fmt::format("{:.9g}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text + "f";
+}
+
+std::string macro(std::string_view name, std::int64_t value) {
+  return fmt::format("{}={}", name, value);
+}
+
+void add_sizes(const Problem& problem, std::vector<std::string>& macros) {
+  if (problem.own) {
+    for (const NamedSize& size : problem.own->sizes) macros.push_back(macro(size.name, size.value));
+    return;
+  }
+  macros.push_back(macro("BATCH", problem.batch));
+  macros.push_back(macro("HEADS", problem.heads));
+  macros.push_back(macro("KV_HEADS", problem.kv_heads));
+  macros.push_back(macro("SEQ_Q", problem.seq_q));
+  macros.push_back(macro("SEQ_KV", problem.seq_kv));
+  macros.push_back(macro("HEAD_DIM", problem.head_dim));
+  macros.push_back(macro("CAUSAL", problem.mask == Mask::kCausal ? 1 : 0));
+  macros.push_back(macro("LSE", problem.lse ? 1 : 0));
+}
+
+void add_scales(const Problem& problem, std::vector<std::string>& macros) {
+  const double scale = 1.0 / std::sqrt(static_cast<double>(problem.head_dim));
+  macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(problem)));
+  macros.push_back("SOFTMAX_SCALE_LOG2E=" +
+                   float_literal(static_cast<float>(scale * std::numbers::log2e)));
+}
+
+}  // namespace
+
+std::string candidate_id(const Candidate& candidate, std::string_view options) {
+  Hasher hasher;
+  hasher.add(candidate.kernel->manifest.name).add(candidate.kernel->text_hash);
+  hasher.add(describe(candidate.config)).add(key(candidate.problem)).add(options);
+  return hasher.hex().substr(0, kIdLength);
+}
+
+std::string candidate_key(const Candidate& candidate) {
+  return fmt::format("{} {} {}", candidate.kernel->manifest.name, key(candidate.problem),
+                     describe(candidate.config));
+}
+
+Scope scope_of(const Manifest& manifest, const Config& config, const Problem& problem,
+               const DeviceLimits& limits) {
+  Scope scope = config_free_scope(manifest, problem, limits);
+  for (const Setting& setting : config.settings) {
+    scope.set(setting.name, static_cast<double>(setting.value.number));
+  }
+  return scope;
+}
+
+std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimits& limits) {
+  std::vector<std::string> macros;
+  const auto define = [&macros](std::string_view name, std::int64_t value) {
+    macros.push_back(macro(name, value));
+  };
+  for (const Setting& setting : candidate.config.settings) {
+    define(setting.name, setting.value.number);
+  }
+  for (const Parameter& parameter : candidate.kernel->manifest.parameters) {
+    for (const Value& value : parameter.values) {
+      if (value.kind != Value::Kind::kWord) break;
+      define(word_constant(parameter.name, value.word), value.number);
+    }
+  }
+  add_sizes(candidate.problem, macros);
+  define("DTYPE", static_cast<std::int64_t>(candidate.problem.dtype));
+  define("DTYPE_BYTES", size_of(candidate.problem.dtype));
+  if (!candidate.problem.own) add_scales(candidate.problem, macros);
+  define("SM_COUNT", limits.sm_count);
+  return macros;
+}
+
+}  // namespace fatune

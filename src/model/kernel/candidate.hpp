@@ -1,0 +1,68 @@
+// candidate.hpp - kernel + config + problem: what gets compiled, checked and timed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/kernel/config.hpp"
+#include "model/kernel/expression.hpp"
+#include "model/kernel/kernel.hpp"
+#include "model/kernel/limits.hpp"
+#include "model/problem/problem.hpp"
+
+namespace fatune {
+
+struct Candidate {
+  KernelRef kernel;
+  Config config;
+  Problem problem;
+};
+
+/// Sixteen hex digits over template text, config, problem and `options` (compile options, arch,
+/// compiler version).
+std::string candidate_id(const Candidate& candidate, std::string_view options);
+/// Kernel, problem and config, without the template's text: finds a measurement again after the
+/// text changed.
+std::string candidate_key(const Candidate& candidate);
+/// Parameters, problem, device and word constants, for the manifest's expressions.
+Scope scope_of(const Manifest& manifest, const Config& config, const Problem& problem,
+               const DeviceLimits& limits);
+/// The -D options in a fixed order: "BLOCK_M=128", ..., "SEQ_Q=512", "SOFTMAX_SCALE=0.125f".
+std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimits& limits);
+
+/// A stage's launch with every expression evaluated.
+struct StagePlan {
+  std::optional<GemmPlan> gemm;  ///< a library's product; then there is no entry
+  std::string entry;
+  std::int64_t grid[3] = {1, 1, 1};
+  std::int64_t block[3] = {1, 1, 1};
+  std::int64_t cluster[3] = {1, 1, 1};
+  std::int64_t shared_bytes = 0;
+  std::int64_t static_shared_bytes = 0;
+  bool dependent = false;  ///< may begin while the work before it on the stream still runs
+  std::vector<std::string> arguments;
+};
+struct BufferPlan {
+  std::string name;
+  std::int64_t bytes = 0;
+};
+struct TensorMapPlan {
+  std::string name, tensor;
+  std::int64_t box[4] = {1, 1, 1, 1};
+  int swizzle = 0;
+};
+/// All the host needs to launch a candidate.
+struct LaunchPlan {
+  std::vector<StagePlan> stages;
+  std::vector<BufferPlan> scratch;
+  std::vector<TensorMapPlan> tensor_maps;
+  std::string persisting_window;  ///< see Manifest
+};
+Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& limits);
+/// For a problem that the config was not chosen for: a library may offer fewer algorithms there,
+/// and the last one stands for those it lacks.
+void accept_shorter_lists(LaunchPlan& plan);
+Json to_json(const LaunchPlan& plan);
+Result<LaunchPlan> launch_plan_from_json(const Json& object, const std::string& where);
+
+}  // namespace fatune

@@ -1,0 +1,61 @@
+// gemm.hpp - a stage that is a library's matrix product: as a manifest words it, and evaluated.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/json.hpp"
+#include "core/result.hpp"
+
+namespace fatune {
+
+/// Which library multiplies; opened at run time.
+enum class GemmLibrary { kCublas };
+std::string_view name(GemmLibrary library);  ///< "cublas"
+
+/// Element types of operands; sums are always f32.
+enum class GemmType { kF16, kBf16, kF32 };
+std::string_view name(GemmType type);  ///< "f16"
+std::int64_t size_of(GemmType type);   ///< bytes of one element
+
+/// The operands a, b and c of C = alpha * A B, in this order.
+inline constexpr std::array<std::string_view, 3> kGemmOperands = {"a", "b", "c"};
+
+struct GemmOperandSpec {
+  std::string buffer;         ///< q, k, v, out or a scratch name
+  std::string type = "io";    ///< "io", a type, or a parameter whose words are such
+  std::string pitch, stride;  ///< expressions; empty: dense
+  bool transpose = false;     ///< it lies in memory the other way round; never of c
+};
+struct GemmSpec {
+  GemmLibrary library = GemmLibrary::kCublas;
+  std::array<GemmOperandSpec, 3> operands;                         ///< a, b, c
+  std::string m, n, k, batch = "1", alpha = "1", algorithm = "0";  ///< expressions
+};
+
+struct GemmOperand {
+  std::string buffer;
+  GemmType type = GemmType::kF16;
+  std::int64_t rows = 1, columns = 1;  ///< as it lies in memory, row by row
+  std::int64_t pitch = 1;              ///< elements from row to row
+  std::int64_t stride = 0;             ///< elements from one matrix of the batch to the next
+  bool transpose = false;
+};
+/// For every matrix of the batch: C (m x n) = alpha * A (m x k) * B (k x n), each row-major, A and
+/// B transposed first where they say so.
+struct GemmPlan {
+  GemmLibrary library = GemmLibrary::kCublas;
+  std::array<GemmOperand, 3> operands;  ///< a, b, c
+  std::int64_t m = 1, n = 1, k = 1, batch = 1;
+  double alpha = 1;
+  std::int64_t algorithm = 0;  ///< which entry of the library's list
+  bool or_last = false;        ///< the last entry will do when the list is shorter
+};
+
+std::string describe(const GemmPlan& plan);  ///< "cublas 512 x 512 x 64, 32 times"
+Json to_json(const GemmPlan& plan);
+Result<GemmPlan> gemm_plan_from_json(const Json& object, const std::string& where);
+
+}  // namespace fatune

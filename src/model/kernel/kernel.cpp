@@ -1,0 +1,168 @@
+// kernel.cpp - a tree of template files to kernels with their texts and identity.
+#include "model/kernel/kernel.hpp"
+
+#include <algorithm>
+#include <map>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/file.hpp"
+#include "core/hash.hpp"
+#include "core/json.hpp"
+#include "core/text.hpp"
+#include "model/kernel/includes.hpp"
+
+namespace fatune {
+namespace {
+
+namespace fs = std::filesystem;
+
+const SourceFile* find_file(const SourceTree& tree, const std::string& path) {
+  for (const SourceFile& file : tree) {
+    if (file.path == path) return &file;
+  }
+  return nullptr;
+}
+
+std::string beside(const std::string& path, const std::string& name) {
+  return (fs::path(path).parent_path() / name).lexically_normal().generic_string();
+}
+
+/// Adds what `file` includes to `headers`, then what that includes.
+Status collect_headers(const SourceTree& tree, const SourceFile& file, const Manifest& manifest,
+                       std::map<std::string, const SourceFile*>& headers) {
+  for (const auto& [line, name] : quoted_includes(file.text)) {
+    if (headers.contains(name)) continue;
+    if (const SourceFile* header = find_file(tree, name)) {
+      headers.emplace(name, header);
+      FATUNE_TRY_STATUS(collect_headers(tree, *header, manifest, headers));
+      continue;
+    }
+    const std::string sibling = beside(file.path, name);
+    if (find_file(tree, sibling) != nullptr) {
+      return file_error(
+          fmt::format("{}:{}: #include \"{}\" must be written from the tree's root: \"{}\"",
+                      file.path, line, name, sibling));
+    }
+    if (manifest.needs_toolkit_headers) continue;
+    return file_error(fmt::format(
+        "{}:{}: #include \"{}\" is not in the kernel tree (a header of the CUDA toolkit "
+        "needs \"needs_toolkit_headers\": true in {})",
+        file.path, line, name, manifest.where));
+  }
+  return {};
+}
+
+std::string hash_texts(const Kernel& kernel) {
+  Hasher hasher;
+  hasher.add(kernel.source.text);
+  for (const SourceFile& header : kernel.headers) hasher.add(header.path).add(header.text);
+  if (kernel.manifest.operation) hasher.add(kernel.manifest.operation->text);
+  return hasher.hex();
+}
+
+Result<KernelRef> load_kernel(const SourceTree& tree, const SourceFile& file,
+                              std::span<const OperationRef> operations) {
+  Kernel kernel;
+  FATUNE_TRY(kernel.manifest, parse_manifest(file.text, file.path, operations));
+  const std::string path = beside(file.path, kernel.manifest.source);
+  const SourceFile* source = find_file(tree, path);
+  if (source == nullptr) {
+    return file_error(fmt::format("{}: field 'source' is '{}', but there is no file {}", file.path,
+                                  kernel.manifest.source, path));
+  }
+  kernel.source = *source;
+  std::map<std::string, const SourceFile*> headers;
+  FATUNE_TRY_STATUS(collect_headers(tree, *source, kernel.manifest, headers));
+  for (const auto& [name, header] : headers) kernel.headers.push_back(*header);
+  kernel.text_hash = hash_texts(kernel);
+  return std::make_shared<const Kernel>(std::move(kernel));
+}
+
+/// A manifest says so in its schema; a JSON file beside a template of the same name is meant to be
+/// one.
+Result<bool> is_manifest(const SourceTree& tree, const SourceFile& file) {
+  const fs::path path(file.path);
+  if (path.extension() != ".json") return false;
+  if (find_file(tree, fs::path(path).replace_extension(".cu").generic_string()) != nullptr) {
+    return true;
+  }
+  FATUNE_TRY(const Json json, parse_json(file.text, file.path));
+  if (!json.is_object()) return false;
+  const auto schema = json.find("schema");
+  return schema != json.end() && schema->is_string() &&
+         schema->get_ref<const std::string&>().starts_with("fatune.kernel/");
+}
+
+/// The operations that the tree's references declare; none of two manifests.
+Result<std::vector<OperationRef>> find_operations(const SourceTree& tree) {
+  std::vector<OperationRef> operations;
+  for (const SourceFile& file : tree) {
+    FATUNE_TRY(const bool manifest, is_manifest(tree, file));
+    if (!manifest || file.text.find("\"operation\"") == std::string::npos) continue;
+    FATUNE_TRY(const Json json, parse_json(file.text, file.path));
+    const auto found = json.is_object() ? json.find("operation") : json.end();
+    if (found == json.end() || !found->is_object()) continue;
+    FATUNE_TRY(const Fields fields, Fields(json, file.path).object("operation"));
+    FATUNE_TRY(Operation operation, parse_operation(fields));
+    for (const OperationRef& other : operations) {
+      if (other->name == operation.name)
+        return fields.error("name", fmt::format("is '{}', which another manifest declares already",
+                                                operation.name));
+    }
+    operations.push_back(std::make_shared<const Operation>(std::move(operation)));
+  }
+  return operations;
+}
+
+bool belongs_to_tree(const fs::path& path) {
+  const fs::path extension = path.extension();
+  return extension == ".cu" || extension == ".cuh" || extension == ".json";
+}
+
+}  // namespace
+
+Result<SourceTree> load_source_tree(const fs::path& folder) {
+  std::error_code failure;
+  if (!fs::is_directory(folder, failure)) {
+    return file_error(fmt::format("{}: is not a folder with kernels", folder.string()));
+  }
+  SourceTree tree;
+  fs::recursive_directory_iterator entry(folder, failure);
+  for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
+    std::error_code unreadable;
+    if (!belongs_to_tree(entry->path()) || !entry->is_regular_file(unreadable)) continue;
+    FATUNE_TRY(std::string text, read_file(entry->path()));
+    tree.push_back({entry->path().lexically_relative(folder).generic_string(), std::move(text)});
+  }
+  if (failure) {
+    return file_error(fmt::format("{}: cannot be listed: {}", folder.string(), failure.message()));
+  }
+  std::sort(tree.begin(), tree.end(),
+            [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  return tree;
+}
+
+Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree) {
+  FATUNE_TRY(const std::vector<OperationRef> operations, find_operations(tree));
+  std::vector<KernelRef> kernels;
+  for (const SourceFile& file : tree) {
+    FATUNE_TRY(const bool manifest, is_manifest(tree, file));
+    if (!manifest) continue;
+    FATUNE_TRY(KernelRef kernel, load_kernel(tree, file, operations));
+    for (const KernelRef& other : kernels) {
+      if (other->manifest.name != kernel->manifest.name) continue;
+      return file_error(fmt::format("{}: field 'name' is '{}', which {} has already", file.path,
+                                    kernel->manifest.name, other->manifest.where));
+    }
+    kernels.push_back(std::move(kernel));
+  }
+  std::sort(kernels.begin(), kernels.end(), [](const KernelRef& a, const KernelRef& b) {
+    return a->manifest.name < b->manifest.name;
+  });
+  return kernels;
+}
+
+}  // namespace fatune

@@ -1,0 +1,35 @@
+// kernel.hpp - a manifest together with its template text and everything the text includes.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/kernel/manifest.hpp"
+
+namespace fatune {
+
+struct SourceFile {
+  std::string path;  ///< as #include writes it: "common/prelude.cuh"
+  std::string text;
+};
+
+struct Kernel {
+  Manifest manifest;
+  SourceFile source;
+  std::vector<SourceFile>
+      headers;  ///< project headers the template includes, directly or not, sorted by path
+  std::string text_hash;  ///< of source and headers
+};
+using KernelRef = std::shared_ptr<const Kernel>;
+
+/// All files of a kernel tree by relative path; embedded in the program or read from a folder.
+using SourceTree = std::vector<SourceFile>;
+Result<SourceTree> load_source_tree(const std::filesystem::path& folder);
+/// Every manifest of the tree, sorted by name; a missing source or include is an error that names
+/// the file.
+Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree);
+
+}  // namespace fatune

@@ -1,0 +1,322 @@
+// manifest.cpp - a manifest's text to a Manifest, checked; what it supports.
+#include "model/kernel/manifest.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+#include "model/kernel/expression.hpp"
+#include "model/kernel/manifest_parse.hpp"
+#include "model/kernel/terms.hpp"
+#include "model/kernel/vocabulary.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::string_view kSchema = "fatune.kernel/1";
+const std::array<std::string, 4> kRoles = {"attention", "reference", "baseline",
+                                           "fault"};  // as in Role
+// What can become of a candidate whose kernel is at fault (record/outcome.hpp knows them all).
+const std::array<std::string, 7> kFaultOutcomes = {"infeasible",   "compile_error", "launch_error",
+                                                   "wrong_result", "timeout",       "crashed",
+                                                   "measured"};
+// The gates in their order (evaluate/gates.hpp knows what they do).
+const std::array<std::string, 13> kGates = {
+    "constraints",  "compilation",   "launch",       "poison",      "inputs",
+    "guard_bands",  "accuracy",      "repeat",       "early_start", "physics",
+    "timed_output", "persisting_l2", "edge_problems"};
+const std::array<std::string, 3> kInputs = {"q", "k", "v"};
+
+bool is_identifier(std::string_view text) {
+  static constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz_0123456789";
+  return text.find_first_of(kAllowed.substr(0, 26)) == 0 &&
+         text.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+bool is_macro_name(std::string_view text) {
+  static constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  return text.find_first_of(kAllowed.substr(0, 26)) == 0 &&
+         text.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+template <typename Name>
+Error not_one_of(const Fields& fields, std::string_view key, const std::string& text,
+                 const Name& names) {
+  return fields.error(key, fmt::format("is '{}', which is not one of {}", text, join(names, ", ")));
+}
+
+/// What only fixtures that misbehave have.
+Status parse_fault(const Fields& root, Manifest& manifest) {
+  for (const char* field :
+       {"expected_outcome", "expected_gate", "selftest_shape", "persisting_window"}) {
+    if (root.has(field) && manifest.role != Role::kFault)
+      return root.error(field, "is for kernels of role 'fault' only");
+  }
+  FATUNE_TRY(manifest.expected_outcome, root.text_or("expected_outcome", ""));
+  if (root.has("expected_outcome") &&
+      std::find(kFaultOutcomes.begin(), kFaultOutcomes.end(), manifest.expected_outcome) ==
+          kFaultOutcomes.end()) {
+    return not_one_of(root, "expected_outcome", manifest.expected_outcome, kFaultOutcomes);
+  }
+  FATUNE_TRY(manifest.expected_gate, root.text_or("expected_gate", ""));
+  if (root.has("expected_gate") &&
+      std::find(kGates.begin(), kGates.end(), manifest.expected_gate) == kGates.end()) {
+    return not_one_of(root, "expected_gate", manifest.expected_gate, kGates);
+  }
+  FATUNE_TRY(manifest.persisting_window, root.text_or("persisting_window", ""));
+  if (root.has("persisting_window") &&
+      std::find(kInputs.begin(), kInputs.end(), manifest.persisting_window) == kInputs.end()) {
+    return not_one_of(root, "persisting_window", manifest.persisting_window, kInputs);
+  }
+  if (!root.has("selftest_shape")) return {};
+  FATUNE_TRY(const std::string shape, root.text("selftest_shape"));
+  FATUNE_TRY(manifest.selftest_shape, parse_shape(shape, place(root, "selftest_shape")));
+  return {};
+}
+
+Status parse_identity(const Fields& root, Manifest& manifest) {
+  FATUNE_TRY(const std::string schema, root.text("schema"));
+  if (schema != kSchema) {
+    return root.error("schema",
+                      fmt::format("is '{}', but this program reads '{}'", schema, kSchema));
+  }
+  FATUNE_TRY_STATUS(root.only({"schema",
+                               "name",
+                               "summary",
+                               "source",
+                               "role",
+                               "tuned_by_default",
+                               "needs_toolkit_headers",
+                               "operation",
+                               "arch",
+                               "supports",
+                               "parameters",
+                               "terms",
+                               "constraints",
+                               "scratch",
+                               "tensor_maps",
+                               "stages",
+                               "expected_outcome",
+                               "expected_gate",
+                               "selftest_shape",
+                               "persisting_window"}));
+  FATUNE_TRY(manifest.name, parse_identifier(root, "name"));
+  FATUNE_TRY(manifest.summary, parse_words(root, "summary"));
+  FATUNE_TRY(manifest.source, parse_words(root, "source"));
+  FATUNE_TRY(const std::string role, root.text_or("role", kRoles[0]));
+  const auto found = std::find(kRoles.begin(), kRoles.end(), role);
+  if (found == kRoles.end()) return not_one_of(root, "role", role, kRoles);
+  manifest.role = static_cast<Role>(found - kRoles.begin());
+  FATUNE_TRY(manifest.tuned_by_default, root.boolean_or("tuned_by_default", false));
+  if (manifest.tuned_by_default && manifest.role == Role::kBaseline) {
+    return root.error("tuned_by_default", "is true, but a baseline is no candidate of sweeps");
+  }
+  FATUNE_TRY(manifest.needs_toolkit_headers, root.boolean_or("needs_toolkit_headers", false));
+  return parse_fault(root, manifest);
+}
+
+Status parse_archs(const Fields& root, Manifest& manifest) {
+  if (!root.has("arch")) return {};
+  FATUNE_TRY(const Fields fields, root.object("arch"));
+  FATUNE_TRY_STATUS(fields.only({"min", "only"}));
+  FATUNE_TRY(const std::int64_t least, fields.integer_or("min", 0));
+  if (fields.has("min") && (least < 50 || least > 999)) {
+    return fields.error("min",
+                        fmt::format("is {}, which is not a compute capability such as 80", least));
+  }
+  manifest.min_arch = static_cast<int>(least);
+  FATUNE_TRY(const std::vector<std::string> only, fields.texts_or("only", {}));
+  if (fields.has("only") && only.empty()) return fields.error("only", "must not be empty");
+  for (std::size_t i = 0; i < only.size(); ++i) {
+    const std::string key = fmt::format("only[{}]", i);
+    auto arch = parse_arch(only[i]);
+    if (!arch) return fields.error(key, "is wrong: " + arch.error().message);
+    if (arch->number < manifest.min_arch) {
+      return fields.error(key, fmt::format("is {}, which is below 'min', {}", only[i], least));
+    }
+    manifest.only_archs.push_back(*arch);
+  }
+  return {};
+}
+
+/// A list of names without repetition, each through `parse`.
+template <typename T, typename Parse>
+Result<std::vector<T>> parse_list(const Fields& fields, std::string_view key, Parse parse) {
+  FATUNE_TRY(const std::vector<std::string> texts, fields.texts_or(key, {}));
+  if (texts.empty()) return fields.error(key, "must name at least one");
+  std::vector<T> values;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string element = fmt::format("{}[{}]", key, i);
+    const Result<T> value = parse(texts[i]);
+    if (!value) return fields.error(element, "is wrong: " + value.error().message);
+    if (std::find(values.begin(), values.end(), *value) != values.end()) {
+      return fields.error(element, fmt::format("repeats {}", texts[i]));
+    }
+    values.push_back(*value);
+  }
+  return values;
+}
+
+Status parse_supports(const Fields& root, Manifest& manifest) {
+  FATUNE_TRY(const Fields fields, root.object("supports"));
+  FATUNE_TRY_STATUS(fields.only({"dtypes", "masks", "lse", "rules"}));
+  FATUNE_TRY(manifest.dtypes, parse_list<Dtype>(fields, "dtypes", parse_dtype));
+  for (const char* field : {"masks", "lse"}) {
+    if (manifest.operation && fields.has(field))
+      return fields.error(field, "is of attention, not of " + manifest.operation->name);
+  }
+  if (!manifest.operation) {
+    FATUNE_TRY(manifest.masks, parse_list<Mask>(fields, "masks", parse_mask));
+  }
+  FATUNE_TRY(manifest.lse, fields.boolean_or("lse", false));
+  FATUNE_TRY(manifest.problem_rules, parse_rules(fields, "rules"));
+  return check_rules(manifest.problem_rules, fixed_names(manifest.operation.get()));
+}
+
+template <typename T>
+std::string names_of(const std::vector<T>& values) {
+  std::vector<std::string> names;
+  for (const T& value : values) names.emplace_back(name(value));
+  return join(names, ", ");
+}
+
+}  // namespace
+
+std::string place(const Fields& fields, std::string_view key) {
+  return std::string(trim(fields.error(key, "").message));
+}
+
+Result<std::string> parse_words(const Fields& fields, std::string_view key) {
+  FATUNE_TRY(std::string text, fields.text(key));
+  if (trim(text).empty()) return fields.error(key, "must not be empty");
+  return text;
+}
+
+Result<std::string> parse_identifier(const Fields& fields, std::string_view key) {
+  FATUNE_TRY(std::string text, fields.text(key));
+  if (is_identifier(text)) return text;
+  return fields.error(
+      key, fmt::format("is '{}'; a name has lower-case letters, digits and _ only", text));
+}
+
+Result<std::string> parse_macro_name(const Fields& fields, const Operation* operation) {
+  FATUNE_TRY(std::string name, fields.text("name"));
+  if (!is_macro_name(name)) {
+    return fields.error("name",
+                        fmt::format("is '{}', which is not a macro's name such as BLOCK_M", name));
+  }
+  if (is_reserved_name(name, operation)) {
+    return fields.error(
+        "name", fmt::format("is '{}', a name that {}", name,
+                            operation == nullptr ? "fatune defines itself"
+                                                 : "fatune or the operation's sizes define"));
+  }
+  return name;
+}
+
+Status check_expression(const std::string& text, const std::string& where,
+                        std::span<const std::string> known) {
+  FATUNE_TRY(const Expression expression, Expression::parse(text, where));
+  for (const std::string& variable : expression.variables()) {
+    if (std::find(known.begin(), known.end(), variable) != known.end()) continue;
+    const auto near = nearest_name(variable, known);
+    return file_error(fmt::format("{}: '{}' uses the unknown name '{}'{}", where, text, variable,
+                                  near ? fmt::format(" (did you mean '{}'?)", *near) : ""));
+  }
+  return {};
+}
+
+Result<std::vector<Rule>> parse_rules(const Fields& fields, std::string_view key) {
+  FATUNE_TRY(const std::vector<Fields> list, fields.objects_or_empty(key));
+  std::vector<Rule> rules;
+  for (const Fields& item : list) {
+    FATUNE_TRY_STATUS(item.only({"require", "why", "prunes"}));
+    Rule rule;
+    FATUNE_TRY(rule.require, item.text("require"));
+    FATUNE_TRY(rule.why, parse_words(item, "why"));
+    FATUNE_TRY(rule.prunes, item.boolean_or("prunes", false));
+    rule.where = place(item, "require");
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+Status check_rules(const std::vector<Rule>& rules, std::span<const std::string> known) {
+  for (const Rule& rule : rules) {
+    FATUNE_TRY_STATUS(check_expression(rule.require, rule.where, known));
+  }
+  return {};
+}
+
+const Parameter* Manifest::find(std::string_view parameter) const {
+  for (const Parameter& candidate : parameters) {
+    if (candidate.name == parameter) return &candidate;
+  }
+  return nullptr;
+}
+
+Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
+                                std::span<const OperationRef> operations) {
+  FATUNE_TRY(const Json json, parse_json(text, where));
+  if (!json.is_object()) {
+    return file_error(
+        fmt::format("{}: a manifest must be an object, but is {}", where, json.type_name()));
+  }
+  const Fields root(json, where);
+  Manifest manifest;
+  manifest.where = where;
+  FATUNE_TRY_STATUS(parse_identity(root, manifest));
+  FATUNE_TRY_STATUS(parse_operation_field(root, operations, manifest));
+  FATUNE_TRY_STATUS(parse_archs(root, manifest));
+  FATUNE_TRY_STATUS(parse_supports(root, manifest));
+  FATUNE_TRY(manifest.parameters, parse_parameters(root, manifest.operation.get()));
+  FATUNE_TRY_STATUS(parse_terms(root, manifest));
+  FATUNE_TRY(manifest.constraints, parse_rules(root, "constraints"));
+  FATUNE_TRY_STATUS(check_rules(manifest.constraints, expression_names(manifest)));
+  FATUNE_TRY_STATUS(parse_launch(root, manifest));
+  return manifest;
+}
+
+Config default_config(const Manifest& manifest) {
+  Config config;
+  for (const Parameter& parameter : manifest.parameters) {
+    config.settings.push_back({parameter.name, parameter.values[parameter.default_position]});
+  }
+  return config;
+}
+
+Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem,
+                                       const DeviceLimits& limits) {
+  if (operation_name(manifest.operation) != operation_name(problem)) {
+    return fmt::format("computes {}, not {}", operation_name(manifest.operation),
+                       operation_name(problem));
+  }
+  const auto& dtypes = manifest.dtypes;
+  if (std::find(dtypes.begin(), dtypes.end(), problem.dtype) == dtypes.end()) {
+    return fmt::format("handles {}, not {}", names_of(dtypes), name(problem.dtype));
+  }
+  const auto& masks = manifest.masks;
+  if (!problem.own && std::find(masks.begin(), masks.end(), problem.mask) == masks.end()) {
+    return fmt::format("handles mask {}, not {}", names_of(masks), name(problem.mask));
+  }
+  if (problem.lse && !manifest.lse) return std::string("does not write the log-sum-exp (--lse)");
+  if (limits.arch.number < manifest.min_arch) {
+    return fmt::format("needs sm_{} or newer, not {}", manifest.min_arch, name(limits.arch));
+  }
+  const auto& only = manifest.only_archs;
+  if (!only.empty() && std::find(only.begin(), only.end(), limits.arch) == only.end()) {
+    return fmt::format("compiles for {} only, not for {}", names_of(only), name(limits.arch));
+  }
+  const Scope scope = fixed_scope(problem, limits);
+  for (const Rule& rule : manifest.problem_rules) {
+    FATUNE_TRY(const Expression expression, Expression::parse(rule.require, rule.where));
+    FATUNE_TRY(const bool holds, expression.test(scope));
+    if (!holds) return fmt::format("needs {}: {}", rule.require, rule.why);
+  }
+  return std::string();
+}
+
+}  // namespace fatune

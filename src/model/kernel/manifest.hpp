@@ -1,0 +1,118 @@
+// manifest.hpp - a kernel's manifest (fatune.kernel/1) as values; see kernels/README.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.hpp"
+#include "core/result.hpp"
+#include "model/kernel/config.hpp"
+#include "model/kernel/gemm.hpp"
+#include "model/kernel/limits.hpp"
+#include "model/kernel/operation.hpp"
+#include "model/kernel/value.hpp"
+#include "model/problem/dtype.hpp"
+#include "model/problem/problem.hpp"
+
+namespace fatune {
+
+/// A rule in words of the manifest: what must hold and why.
+struct Rule {
+  std::string require;
+  std::string why;
+  std::string where;    ///< file and field
+  bool prunes = false;  ///< a config that breaks it is right but pointless
+};
+
+struct Parameter {
+  std::string name;
+  std::vector<Value> values;
+  std::size_t default_position = 0;
+  std::string meaning;
+  bool ordinal = true;  ///< numbers; words and booleans have no order
+};
+
+/// A name for an expression that others use.
+struct Term {
+  std::string name;
+  std::string value;  ///< expression over parameters, fixed names and earlier terms
+  std::string meaning;
+  std::string expanded;  ///< in parentheses, without terms; see space/terms.hpp
+};
+
+struct ScratchSpec {
+  std::string name;
+  std::string bytes;  ///< expression
+};
+
+struct TensorMapSpec {
+  std::string name;
+  std::string tensor;            ///< "q", "k", "v" or "out"
+  std::vector<std::string> box;  ///< four expressions, fastest dimension first
+  int swizzle = 0;               ///< bytes: 0, 32, 64, 128
+};
+
+/// A launch of the kernel's code, or a library's matrix product.
+struct StageSpec {
+  std::optional<GemmSpec> gemm;  ///< then all below is empty
+  std::string entry;
+  std::vector<std::string> grid, block, cluster;  ///< three expressions each
+  std::string shared_bytes, static_shared_bytes;  ///< expressions
+  std::string dependent = "0";  ///< expression; 1: may begin before its predecessor has ended
+  /// q, k, v, out, lse, or the operation's tensors; scratch and tensor-map names.
+  std::vector<std::string> arguments;
+};
+
+/// The first is that of candidates of sweeps, of whatever operation.
+enum class Role { kAttention, kReference, kBaseline, kFault };
+
+struct Manifest {
+  std::string name, summary, source;
+  std::string where;  ///< the manifest's own path, for messages
+  Role role = Role::kAttention;
+  OperationRef operation;  ///< null: attention
+  bool tuned_by_default = false;
+  bool needs_toolkit_headers = false;
+  int min_arch = 0;
+  std::vector<Arch> only_archs;
+  std::vector<Dtype> dtypes;
+  std::vector<Mask> masks;
+  bool lse = false;  ///< can write the log-sum-exp
+  std::vector<Rule> problem_rules;
+  std::vector<Parameter> parameters;
+  std::vector<Term> terms;
+  std::vector<Rule> constraints;
+  std::vector<ScratchSpec> scratch;
+  std::vector<TensorMapSpec> tensor_maps;
+  std::vector<StageSpec> stages;
+  // Of fault fixtures only:
+  std::string expected_outcome;
+  std::string expected_gate;              ///< the gate that decides it; see docs/correctness.md
+  std::optional<Problem> selftest_shape;  ///< where the fault shows, unless it does anywhere
+  std::string persisting_window;  ///< a tensor whose lines the host keeps in the L2 cache, a cheat
+
+  const Parameter* find(std::string_view parameter) const;
+};
+
+/// Checks everything that can be checked without a problem: fields, types, names, defaults among
+/// values, expressions parse and use known variables, arguments resolve. Errors name file and
+/// field. `operations`: those that other manifests declare and this one may compute.
+Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
+                                std::span<const OperationRef> operations = {});
+
+/// The config with every parameter at its default.
+Config default_config(const Manifest& manifest);
+/// Reads {"BLOCK_M":128,...}: every parameter present, every value one of the list; errors name
+/// parameter and choices.
+Result<Config> config_from_json(const Manifest& manifest, const Json& object,
+                                const std::string& where);
+
+/// Why the kernel cannot do this problem on this architecture; empty when it can.
+Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem,
+                                       const DeviceLimits& limits);
+
+}  // namespace fatune

@@ -1,0 +1,201 @@
+// manifest_launch.cpp - a manifest's scratch buffers, tensor maps and stages to specs.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "model/kernel/manifest_parse.hpp"
+#include "model/kernel/vocabulary.hpp"
+
+namespace fatune {
+namespace {
+
+const std::array<std::string, 4> kTensors = {"q", "k", "v", "out"};
+const std::string kLse = "lse";  // of fp32: neither a tensor map nor a product is over it
+constexpr std::size_t kRank = 4;
+constexpr std::size_t kDimensions = 3;
+
+bool contains(std::span<const std::string> names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_c_identifier(std::string_view text) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !text.empty() && letter(text.front()) &&
+         std::all_of(text.begin(), text.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+Result<std::string> parse_new_argument(const Fields& fields, std::vector<std::string>& arguments) {
+  FATUNE_TRY(std::string name, parse_identifier(fields, "name"));
+  if (contains(arguments, name)) {
+    return fields.error("name", fmt::format("is '{}', which names another argument already", name));
+  }
+  arguments.push_back(name);
+  return name;
+}
+
+Result<std::string> parse_expression(const Fields& fields, std::string_view key,
+                                     std::string fallback, std::span<const std::string> known) {
+  FATUNE_TRY(std::string text, fields.text_or(key, std::move(fallback)));
+  FATUNE_TRY_STATUS(check_expression(text, place(fields, key), known));
+  return text;
+}
+
+Result<std::vector<std::string>> parse_expressions(const Fields& fields, std::string_view key,
+                                                   std::size_t count,
+                                                   std::span<const std::string> known) {
+  FATUNE_TRY(std::vector<std::string> texts, fields.texts_or(key, {}));
+  if (texts.size() != count) {
+    return fields.error(key, fields.has(key) ? fmt::format("must be {} expressions, but has {}",
+                                                           count, texts.size())
+                                             : "is missing");
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    FATUNE_TRY_STATUS(
+        check_expression(texts[i], place(fields, fmt::format("{}[{}]", key, i)), known));
+  }
+  return texts;
+}
+
+Result<TensorMapSpec> parse_tensor_map(const Fields& fields, std::vector<std::string>& arguments,
+                                       std::span<const std::string> known) {
+  FATUNE_TRY_STATUS(fields.only({"name", "tensor", "box", "swizzle"}));
+  TensorMapSpec map;
+  FATUNE_TRY(map.name, parse_new_argument(fields, arguments));
+  FATUNE_TRY(map.tensor, fields.text("tensor"));
+  if (!contains(kTensors, map.tensor)) {
+    return fields.error(
+        "tensor", fmt::format("is '{}', which is not one of {}", map.tensor, join(kTensors, ", ")));
+  }
+  FATUNE_TRY(map.box, parse_expressions(fields, "box", kRank, known));
+  FATUNE_TRY(const std::int64_t swizzle, fields.integer_or("swizzle", 0));
+  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128) {
+    return fields.error("swizzle",
+                        fmt::format("is {}, which is not one of 0, 32, 64, 128", swizzle));
+  }
+  map.swizzle = static_cast<int>(swizzle);
+  return map;
+}
+
+Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::string> arguments,
+                                     std::span<const std::string> known) {
+  FATUNE_TRY_STATUS(fields.only({"entry", "grid", "block", "cluster", "shared_bytes",
+                                 "static_shared_bytes", "dependent", "arguments"}));
+  StageSpec stage;
+  FATUNE_TRY(stage.entry, fields.text("entry"));
+  if (!is_c_identifier(stage.entry)) {
+    return fields.error("entry",
+                        fmt::format("is '{}', which is not a function's name", stage.entry));
+  }
+  FATUNE_TRY(stage.grid, parse_expressions(fields, "grid", kDimensions, known));
+  FATUNE_TRY(stage.block, parse_expressions(fields, "block", kDimensions, known));
+  stage.cluster = {"1", "1", "1"};
+  if (fields.has("cluster")) {
+    FATUNE_TRY(stage.cluster, parse_expressions(fields, "cluster", kDimensions, known));
+  }
+  FATUNE_TRY(stage.shared_bytes, parse_expression(fields, "shared_bytes", "0", known));
+  FATUNE_TRY(stage.static_shared_bytes,
+             parse_expression(fields, "static_shared_bytes", "0", known));
+  FATUNE_TRY(stage.dependent, parse_expression(fields, "dependent", "0", known));
+  FATUNE_TRY(stage.arguments, fields.texts_or("arguments", {}));
+  if (stage.arguments.empty()) return fields.error("arguments", "must name at least one argument");
+  for (std::size_t i = 0; i < stage.arguments.size(); ++i) {
+    if (contains(arguments, stage.arguments[i])) continue;
+    const auto near = nearest_name(stage.arguments[i], arguments);
+    return fields.error(
+        fmt::format("arguments[{}]", i),
+        fmt::format("is '{}', {}", stage.arguments[i],
+                    near ? fmt::format("which is unknown; did you mean '{}'?", *near)
+                         : fmt::format("which is not one of {}", join(arguments, ", "))));
+  }
+  return stage;
+}
+
+/// What a stage can be passed besides scratch memory and tensor maps.
+std::vector<std::string> tensor_names(const Manifest& manifest) {
+  std::vector<std::string> names;
+  if (manifest.operation) {
+    for (const TensorSpec& tensor : manifest.operation->tensors) names.push_back(tensor.name);
+    return names;
+  }
+  names.assign(kTensors.begin(), kTensors.end());
+  names.push_back(kLse);
+  return names;
+}
+
+/// What only attention has; each says why.
+Status check_own(const Fields& root, const Manifest& manifest) {
+  if (!manifest.operation) return {};
+  if (root.has("tensor_maps")) {
+    return root.error("tensor_maps",
+                      "describe attention's tensors; a kernel of another operation has none");
+  }
+  const std::vector<TensorSpec>& tensors = manifest.operation->tensors;
+  const auto inputs = static_cast<std::size_t>(std::count_if(
+      tensors.begin(), tensors.end(), [](const TensorSpec& tensor) { return !tensor.output; }));
+  for (std::size_t i = 0; i < manifest.stages.size(); ++i) {
+    const std::string stage = fmt::format("stages[{}]", i);
+    if (manifest.stages[i].gemm)
+      return root.error(stage + ".gemm", "is for kernels of attention; write a stage of your own");
+    if (manifest.stages[i].dependent == "0" || inputs <= kMostEarlyInputs) continue;
+    return root.error(stage + ".dependent",
+                      fmt::format("needs the gate early_start, which exchanges at most {} inputs; "
+                                  "{} has {}",
+                                  kMostEarlyInputs, manifest.operation->name, inputs));
+  }
+  return {};
+}
+
+/// What the manifest says it can write is passed to a stage, and the other way round.
+Status check_lse(const Fields& root, const Manifest& manifest) {
+  const bool passed = std::any_of(
+      manifest.stages.begin(), manifest.stages.end(),
+      [](const StageSpec& stage) { return !stage.gemm && contains(stage.arguments, kLse); });
+  if (passed == manifest.lse) return {};
+  return root.error(manifest.lse ? "supports.lse" : "stages",
+                    manifest.lse ? "is true, but no stage has lse among its arguments"
+                                 : "have lse among their arguments, but supports.lse is not true");
+}
+
+}  // namespace
+
+Status parse_launch(const Fields& root, Manifest& manifest) {
+  const std::vector<std::string> known = expression_names(manifest);
+  std::vector<std::string> arguments = tensor_names(manifest);
+  FATUNE_TRY(const std::vector<Fields> scratch, root.objects_or_empty("scratch"));
+  for (const Fields& fields : scratch) {
+    FATUNE_TRY_STATUS(fields.only({"name", "bytes"}));
+    ScratchSpec spec;
+    FATUNE_TRY(spec.name, parse_new_argument(fields, arguments));
+    FATUNE_TRY(spec.bytes, fields.text("bytes"));
+    FATUNE_TRY_STATUS(check_expression(spec.bytes, place(fields, "bytes"), known));
+    manifest.scratch.push_back(std::move(spec));
+  }
+  std::vector<std::string> buffers = arguments;
+  std::erase(buffers, kLse);
+  FATUNE_TRY(const std::vector<Fields> maps, root.objects_or_empty("tensor_maps"));
+  for (const Fields& fields : maps) {
+    FATUNE_TRY(TensorMapSpec map, parse_tensor_map(fields, arguments, known));
+    manifest.tensor_maps.push_back(std::move(map));
+  }
+  FATUNE_TRY(const std::vector<Fields> stages, root.objects_or_empty("stages"));
+  if (stages.empty()) return root.error("stages", "must have at least one stage");
+  for (const Fields& fields : stages) {
+    StageSpec stage;
+    if (fields.has("gemm")) {
+      FATUNE_TRY_STATUS(fields.only({"gemm"}));
+      FATUNE_TRY(const Fields gemm, fields.object("gemm"));
+      FATUNE_TRY(stage.gemm, parse_gemm(gemm, manifest, buffers, known));
+    } else {
+      FATUNE_TRY(stage, parse_kernel_stage(fields, arguments, known));
+    }
+    manifest.stages.push_back(std::move(stage));
+  }
+  return manifest.operation ? check_own(root, manifest) : check_lse(root, manifest);
+}
+
+}  // namespace fatune

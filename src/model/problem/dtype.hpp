@@ -1,0 +1,29 @@
+// dtype.hpp - element types of the tensors: names, sizes, and values on the host.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace fatune {
+
+/// The numbers are those of the DTYPE macro.
+enum class Dtype { kF16 = 1, kBf16 = 2, kE4m3 = 3, kE5m2 = 4 };
+
+std::string_view name(Dtype dtype);  ///< "f16", "bf16", "e4m3", "e5m2"
+Result<Dtype> parse_dtype(std::string_view text);
+int size_of(Dtype dtype);  ///< bytes of one element
+
+/// Rounds to nearest even, saturating for the fp8 types; NaN stays NaN. The low bits of the result
+/// hold the element.
+std::uint16_t encode(Dtype dtype, float value);
+float decode(Dtype dtype, std::uint16_t bits);
+/// decode() of every bit pattern, 65,536 or 256 entries: a host-side comparison looks up instead of
+/// computing.
+std::span<const float> decode_table(Dtype dtype);
+
+}  // namespace fatune

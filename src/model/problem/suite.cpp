@@ -1,0 +1,101 @@
+// suite.cpp - the text of a file of problems to a checked list.
+#include "model/problem/suite.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/json.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::string_view kSchema = "fatune.problems/1";
+
+Result<NamedProblem> parse_entry(const Fields& entry) {
+  FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "causal", "lse"}));
+  NamedProblem named;
+  FATUNE_TRY(named.name, entry.text("name"));
+  if (named.name.empty()) return entry.error("name", "must not be empty");
+  FATUNE_TRY(const std::string shape, entry.text("shape"));
+  Result<Problem> parsed = parse_shape(shape, "");
+  if (!parsed) return entry.error("shape", parsed.error().message);
+  Problem problem = *parsed;
+  FATUNE_TRY(problem.kv_heads, entry.integer_or("kv_heads", problem.kv_heads));
+  FATUNE_TRY(problem.seq_kv, entry.integer_or("seq_kv", problem.seq_kv));
+  FATUNE_TRY(const std::string dtype_text, entry.text_or("dtype", "f16"));
+  const Result<Dtype> dtype = parse_dtype(dtype_text);
+  if (!dtype) return entry.error("dtype", "is wrong: " + dtype.error().message);
+  problem.dtype = *dtype;
+  FATUNE_TRY(const bool causal, entry.boolean_or("causal", false));
+  problem.mask = causal ? Mask::kCausal : Mask::kNone;
+  FATUNE_TRY(problem.lse, entry.boolean_or("lse", false));
+  if (const Status valid = validate(problem); !valid) {
+    return file_error(entry.where() + ": " + valid.error().message);
+  }
+  named.problem = problem;
+  return named;
+}
+
+Status check_is_new(const Fields& entry, const NamedProblem& named,
+                    const std::vector<NamedProblem>& before) {
+  for (const NamedProblem& other : before) {
+    if (other.name == named.name) {
+      return entry.error("name", fmt::format("'{}' is used twice", named.name));
+    }
+    if (other.problem == named.problem) {
+      return entry.error("shape", fmt::format("is the same problem as '{}'", other.name));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Suite> parse_suite(std::string_view text, const std::string& where) {
+  FATUNE_TRY(const Json document, parse_json(text, where));
+  const Fields fields(document, where);
+  FATUNE_TRY(const std::string schema, fields.text("schema"));
+  if (schema != kSchema) {
+    return fields.error("schema", fmt::format("is '{}'; this version reads '{}'", schema, kSchema));
+  }
+  FATUNE_TRY_STATUS(fields.only({"schema", "name", "summary", "problems"}));
+  Suite suite;
+  FATUNE_TRY(suite.name, fields.text("name"));
+  FATUNE_TRY(suite.summary, fields.text_or("summary", ""));
+  FATUNE_TRY(const std::vector<Fields> entries, fields.objects_or_empty("problems"));
+  if (entries.empty()) return fields.error("problems", "must list at least one problem");
+  for (const Fields& entry : entries) {
+    FATUNE_TRY(NamedProblem named, parse_entry(entry));
+    FATUNE_TRY_STATUS(check_is_new(entry, named, suite.problems));
+    suite.problems.push_back(std::move(named));
+  }
+  return suite;
+}
+
+std::string label(const NamedProblem& named) {
+  return (named.name.empty() ? "" : named.name + " ") + describe(named.problem);
+}
+
+std::string slug(const Problem& p) {
+  if (p.own) {
+    std::string text = p.own->operation;
+    for (const NamedSize& size : p.own->sizes) {
+      text += "-";
+      for (const char c : size.name) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      text += std::to_string(size.value);
+    }
+    return text + "-" + std::string(name(p.dtype));
+  }
+  std::string text = std::to_string(p.batch) + "-" + std::to_string(p.heads) + "-" +
+                     std::to_string(p.seq_q) + "-" + std::to_string(p.head_dim);
+  if (p.kv_heads != p.heads) text += "-kv" + std::to_string(p.kv_heads);
+  if (p.seq_kv != p.seq_q) text += "-keys" + std::to_string(p.seq_kv);
+  text += "-" + std::string(name(p.dtype));
+  if (p.mask == Mask::kCausal) text += "-causal";
+  if (p.lse) text += "-lse";
+  return text;
+}
+
+}  // namespace fatune

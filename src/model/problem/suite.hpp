@@ -1,0 +1,33 @@
+// suite.hpp - a named list of problems, from configs/problems/NAME.json or a file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/problem/problem.hpp"
+
+namespace fatune {
+
+struct NamedProblem {
+  std::string name;
+  Problem problem;
+};
+
+struct Suite {
+  std::string name;
+  std::string summary;
+  std::vector<NamedProblem> problems;
+};
+
+/// `{"schema":"fatune.problems/1","name":..,"summary":..,"problems":[{"name":..,"shape":"4,8,512,64",
+/// "kv_heads":..,"seq_kv":..,"dtype":"bf16","causal":true,"lse":true}]}`: of a problem, name
+/// and shape are required.
+Result<Suite> parse_suite(std::string_view text, const std::string& where);
+/// "mission 4,8,512,64 f16", or without a name "4,8,512,64 f16".
+std::string label(const NamedProblem& named);
+/// "4-8-512-64-f16-causal", "rmsnorm-rows4096-columns1024-f16": names a problem in folders.
+std::string slug(const Problem& problem);
+
+}  // namespace fatune

@@ -1,0 +1,61 @@
+// tensor.hpp - the tensors of an operation of one's own for given sizes, and what is right for
+// them: all that a device worker has to know of a declaration.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "core/result.hpp"
+#include "model/problem/dtype.hpp"
+
+namespace fatune {
+
+/// What an input is filled with: offset + scale * draw.
+struct Fill {
+  enum class Kind { kNormal, kUniform, kConstant };  ///< N(0,1), U[-1,1], nothing is drawn
+  Kind kind = Kind::kNormal;
+  double scale = 1;
+  double offset = 0;
+  friend bool operator==(const Fill&, const Fill&) = default;
+};
+
+/// Contiguous, the last dimension fastest.
+struct TensorPlan {
+  std::string name;
+  std::optional<Dtype> type;  ///< none: fp32
+  std::vector<std::int64_t> shape;
+  bool output = false;
+  Fill fill;  ///< of an input
+
+  std::int64_t elements() const;
+  std::int64_t columns() const { return shape.back(); }
+  std::size_t width() const;  ///< bytes of an element
+  std::size_t bytes() const { return static_cast<std::size_t>(elements()) * width(); }
+  friend bool operator==(const TensorPlan&, const TensorPlan&) = default;
+};
+/// "y[17, 5]": where an element stands.
+std::string describe_place(const TensorPlan& tensor, std::int64_t element);
+
+/// |out - ref| <= absolute + relative * |ref|, everywhere.
+struct DeclaredTolerance {
+  double absolute = 0, relative = 0;
+  std::string why;
+  friend bool operator==(const DeclaredTolerance&, const DeclaredTolerance&) = default;
+};
+
+struct OwnPlan {
+  std::vector<TensorPlan> tensors;             ///< in the declaration's order
+  std::optional<DeclaredTolerance> tolerance;  ///< none: the reference's low-precision twin decides
+
+  std::vector<TensorPlan> inputs() const;
+  std::vector<TensorPlan> outputs() const;
+  friend bool operator==(const OwnPlan&, const OwnPlan&) = default;
+};
+Json to_json(const OwnPlan& plan);
+Result<OwnPlan> own_plan_from_json(const Json& object, const std::string& where);
+
+}  // namespace fatune

@@ -1,0 +1,22 @@
+// work.hpp - operations and least bytes of a problem, for rates and floors.
+#pragma once
+
+#include "core/units.hpp"
+#include "model/problem/problem.hpp"
+
+namespace fatune {
+
+/// 4·B·H·Sq·Skv·D, half of it for causal; of an operation of one's own what it declares.
+Flops flops(const Problem& problem);
+/// Inputs read once and outputs written once: q, k, v, out, and lse if wanted.
+Bytes least_bytes(const Problem& problem);
+/// Whether an operation tells its flops; attention does.
+bool counts_flops(const Problem& problem);
+/// Of the least bytes.
+double gigabytes_per_second(const Problem& problem, Seconds time);
+/// Of attention only, like the next two.
+Bytes query_bytes(const Problem& problem);  ///< of q, and of out
+Bytes key_bytes(const Problem& problem);    ///< of k, and of v
+Bytes lse_bytes(const Problem& problem);    ///< fp32; 0 when it is not wanted
+
+}  // namespace fatune

@@ -1,0 +1,22 @@
+// known_config.hpp - a config that was best for some problem on some device, and who says so.
+#pragma once
+
+#include <string>
+
+#include "model/kernel/limits.hpp"
+#include "model/results/record.hpp"
+
+namespace fatune {
+
+struct KnownConfig {
+  Problem problem;
+  Arch arch;
+  std::string kernel;
+  Json config = Json::object();
+  std::string source;  ///< a file, or the run that measured it
+};
+
+Json to_json(const KnownConfig& known);
+Result<KnownConfig> known_config_from_json(const Json& object, const std::string& where);
+
+}  // namespace fatune

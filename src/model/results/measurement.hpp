@@ -1,0 +1,106 @@
+// measurement.hpp - what was observed of a candidate: times, accuracy, resources, conditions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "core/units.hpp"
+
+namespace fatune {
+
+/// Summary of a list of samples; microseconds per launch.
+struct Timing {
+  double median_us = 0;
+  double q1_us = 0, q3_us = 0, min_us = 0;
+  double sem_relative = 0;  ///< standard error of the median over the median
+  std::int64_t samples = 0;
+  std::int64_t launches_per_sample = 1;
+  bool killed_early = false;             ///< stopped because clearly slower than the best
+  std::optional<double> ci95_low_us{};   ///< bootstrap interval of the median; final phase only
+  std::optional<double> ci95_high_us{};  ///< its upper end
+
+  friend bool operator==(const Timing&, const Timing&) = default;
+};
+
+/// What a checking tool found of a kernel that ran under it.
+struct ToolVerdict {
+  std::string tool;    ///< "memcheck", "racecheck", "synccheck"
+  std::string result;  ///< "passed", "failed", "not_run"
+  std::string reason;  ///< of the last two
+
+  friend bool operator==(const ToolVerdict&, const ToolVerdict&) = default;
+};
+
+/// The tools that a winner runs under.
+const std::vector<std::string>& sanitizer_tools();
+/// The same reason for every tool.
+std::vector<ToolVerdict> sanitizer_not_run(const std::string& reason);
+
+/// Errors of the log-sum-exps of a problem that wants them.
+struct LseErrors {
+  double margin = 0;  ///< worst error / limit
+  double max_abs_diff = 0;
+
+  friend bool operator==(const LseErrors&, const LseErrors&) = default;
+};
+
+struct Verification {
+  bool passed = false;
+  bool skipped = false;      ///< --skip-correctness
+  double margin = 0;         ///< worst value / limit over all rules; below 1 passes
+  std::string worst_rule{};  ///< which rule gave the margin
+  double max_abs_diff = 0;
+  double mean_abs_diff = 0;
+  double relative_l2 = 0;
+  bool allclose_1e3 = false;       ///< allclose(rtol 1e-3, atol 1e-3), reported only
+  std::optional<LseErrors> lse{};  ///< also part of the margin
+  int seeds = 0;
+  std::vector<std::string> gates{};      ///< names of those passed, in order
+  std::vector<std::string> not_run{};    ///< "physics: the device does not tell its memory clock"
+  std::string precision_note{};          ///< a margin far above that of the kernel's default config
+  std::vector<ToolVerdict> sanitizer{};  ///< of a winner
+
+  friend bool operator==(const Verification&, const Verification&) = default;
+};
+
+struct Resources {
+  int registers = 0;
+  std::int64_t static_shared_bytes = 0;
+  std::int64_t dynamic_shared_bytes = 0;
+  std::int64_t spill_store_bytes = 0, spill_load_bytes = 0, stack_bytes = 0;
+  int threads = 0;
+  int blocks_per_sm = 0;                ///< 0: not asked
+  std::vector<std::string> warnings{};  ///< compiler warnings that matter (C75xx, spills)
+
+  friend bool operator==(const Resources&, const Resources&) = default;
+};
+
+/// State of the GPU while a measurement ran.
+struct Conditions {
+  int sm_clock_mhz_min = 0, sm_clock_mhz_max = 0;
+  int memory_clock_mhz = 0;
+  int temperature_c = 0;
+  double power_w = 0;
+  std::uint64_t throttle_reasons = 0;  ///< NVML bits, or-ed
+  std::int64_t discarded_samples = 0;  ///< because of throttling
+
+  friend bool operator==(const Conditions&, const Conditions&) = default;
+};
+
+Json to_json(const Timing& x);
+/// {"memcheck": {"result": "passed"}, ...}
+Json to_json(const std::vector<ToolVerdict>& verdicts);
+Json to_json(const Verification& x);
+Json to_json(const Resources& x);
+Json to_json(const Conditions& x);
+Result<Timing> timing_from_json(const Json& object, const std::string& where);
+Result<Verification> verification_from_json(const Json& object, const std::string& where);
+Result<Resources> resources_from_json(const Json& object, const std::string& where);
+Result<Conditions> conditions_from_json(const Json& object, const std::string& where);
+/// "sw_power_cap", "hw_thermal", ... of the set bits.
+std::vector<std::string> throttle_names(std::uint64_t reasons);
+
+}  // namespace fatune

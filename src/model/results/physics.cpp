@@ -1,0 +1,154 @@
+// physics.cpp - operations and bytes of a problem over the peak rates of a device.
+#include "model/results/physics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "model/problem/work.hpp"
+
+namespace fatune {
+namespace {
+
+struct TensorPeak {
+  int arch;
+  int flops_per_clock;  ///< of an SM, dense, f16 or bf16 inputs; a multiplication and an addition
+                        ///< count as two
+};
+
+// From NVIDIA's architecture papers and data sheets: peak dense rate / SMs / boost clock, rounded
+// to the power of two that the hardware has. Where products of f16 with fp32 sums run at half rate
+// (GeForce), the full rate stands here.
+constexpr TensorPeak kPeaks[] = {
+    {70, 1024},   // V100: 125 TFLOP/s, 80 SMs, 1.53 GHz
+    {72, 1024},   // Xavier: the same cores
+    {75, 1024},   // T4: 65 TFLOP/s, 40 SMs, 1.59 GHz
+    {80, 2048},   // A100: 312 TFLOP/s, 108 SMs, 1.41 GHz
+    {86, 1024},   // A40: 150 TFLOP/s, 84 SMs, 1.74 GHz
+    {87, 2048},   // Orin: half of its 85 dense int8 TOP/s, 16 SMs, 1.3 GHz
+    {89, 1024},   // L40S: 362 TFLOP/s, 142 SMs, 2.52 GHz
+    {90, 4096},   // H100 SXM: 989 TFLOP/s, 132 SMs, 1.83 GHz
+    {100, 8192},  // B200: 2250 TFLOP/s, 148 SMs, 1.85 GHz
+    {103, 8192},  // B300: taken as B200
+    {110, 8192},  // Thor: taken as B200, the most that it can be
+    {120, 2048},  // RTX 5090: 1024 from its 419 TFLOP/s, doubled because no SM figure is published
+    {121, 2048},  // GB10: taken as the 5090
+};
+
+/// fp8 products have twice the rate from sm_89 on; before, they are computed in f16.
+/// Tensors of an operation of one's own may be of other types than the problem's.
+double rate_factor(const Problem& problem, int arch) {
+  return arch >= 89 && (problem.own || size_of(problem.dtype) == 1) ? 2 : 1;
+}
+
+/// What an SM can take from the L2 cache in a clock: one 64-byte port (measured rates are below).
+constexpr double kL2BytesPerClock = 64;
+constexpr double kTransfersPerClock = 2;  // double data rate, as the driver counts memory clocks
+
+std::string missing_fact(const Environment& environment) {
+  if (tensor_flops_per_clock(environment.limits.arch.number) == 0)
+    return "the peak rate of " + name(environment.limits.arch) + " is not in the table";
+  if (environment.limits.sm_count <= 0) return "the device does not tell its number of SMs";
+  if (environment.max_sm_clock_mhz <= 0) return "the device does not tell its highest clock";
+  if (environment.memory_clock_mhz <= 0) return "the device does not tell its memory clock";
+  if (environment.memory_bus_bits <= 0) return "the device does not tell its memory bus";
+  if (environment.l2_bytes <= 0) return "the device does not tell the size of its L2 cache";
+  return "";
+}
+
+/// Of q, k and v, without the query rows that see nothing; of an operation of one's own as
+/// declared.
+double bytes_read(const Problem& problem) {
+  if (problem.own) return static_cast<double>(problem.own->bytes_read);
+  const double queries = static_cast<double>(query_bytes(problem).value);
+  const double keys = 2 * static_cast<double>(key_bytes(problem).value);
+  if (problem.mask == Mask::kNone || problem.seq_q <= problem.seq_kv) return queries + keys;
+  return queries * static_cast<double>(problem.seq_kv) / static_cast<double>(problem.seq_q) + keys;
+}
+
+/// The products of visible pairs alone; of an operation of one's own as declared.
+double operations_of(const Problem& problem) {
+  if (problem.own) return static_cast<double>(problem.own->flops);
+  return 4 * static_cast<double>(problem.batch * problem.heads) * visible_pairs(problem) *
+         static_cast<double>(problem.head_dim);
+}
+
+std::string rate_text(double bytes, double bytes_per_us, std::string_view from) {
+  return fmt::format("{} from {} at {:.1f} TB/s",
+                     describe(Bytes(static_cast<std::uint64_t>(bytes))), from, bytes_per_us * 1e-6);
+}
+
+const Floor& higher(const Floor& a, const Floor& b) { return a.time < b.time ? b : a; }
+
+}  // namespace
+
+int tensor_flops_per_clock(int arch) {
+  for (const TensorPeak& peak : kPeaks) {
+    if (peak.arch == arch) return peak.flops_per_clock;
+  }
+  return 0;
+}
+
+double visible_pairs(const Problem& problem) {
+  const auto queries = static_cast<double>(problem.seq_q);
+  const auto keys = static_cast<double>(problem.seq_kv);
+  if (problem.mask == Mask::kNone) return queries * keys;
+  if (queries >= keys) return keys * (keys + 1) / 2;
+  return queries * (keys - queries) + queries * (queries + 1) / 2;
+}
+
+PeakRates peak_rates(const Problem& problem, const Environment& environment) {
+  PeakRates peak;
+  peak.unknown = missing_fact(environment);
+  if (!peak.unknown.empty()) return peak;
+  const int arch = environment.limits.arch.number;
+  // SM clocks in a microsecond, over the whole device.
+  const double clocks = static_cast<double>(environment.limits.sm_count) *
+                        static_cast<double>(environment.max_sm_clock_mhz);
+  const double in_a_clock = tensor_flops_per_clock(arch) * rate_factor(problem, arch);
+  peak.flops = clocks * in_a_clock;
+  peak.flops_origin =
+      fmt::format("{} SMs x {:.0f} operations a clock x {} MHz", environment.limits.sm_count,
+                  in_a_clock, environment.max_sm_clock_mhz);
+  peak.memory_bytes =
+      environment.memory_bus_bits / 8.0 * environment.memory_clock_mhz * kTransfersPerClock;
+  peak.memory_origin =
+      fmt::format("{}-bit bus x {:.0f} transfers a clock x {} MHz", environment.memory_bus_bits,
+                  kTransfersPerClock, environment.memory_clock_mhz);
+  peak.cache_bytes = clocks * kL2BytesPerClock;
+  peak.cache_origin =
+      fmt::format("{} SMs x {:.0f} bytes a clock x {} MHz", environment.limits.sm_count,
+                  kL2BytesPerClock, environment.max_sm_clock_mhz);
+  return peak;
+}
+
+PhysicsFloor physics_floor(const Problem& problem, const Environment& environment) {
+  PhysicsFloor floor;
+  const PeakRates peak = peak_rates(problem, environment);
+  floor.unknown = peak.unknown;
+  if (!floor.unknown.empty()) return floor;
+  const double operations = operations_of(problem);
+  const Floor arithmetic{
+      Micros(operations / peak.flops),
+      fmt::format("{:.3g} GFLOP at {:.0f} TFLOP/s", operations * 1e-9, peak.flops * 1e-6)};
+
+  const double bytes = bytes_read(problem);
+  const double dram = peak.memory_bytes, cache = peak.cache_bytes;
+  const double excess = std::max(0.0, bytes - static_cast<double>(environment.l2_bytes));
+  const Floor from_dram{Micros(bytes / dram), rate_text(bytes, dram, "memory")};
+  const Floor from_cache{Micros(bytes / cache), rate_text(bytes, cache, "the L2 cache")};
+  const Floor beyond_cache{Micros(excess / dram), rate_text(excess, dram, "memory")};
+  floor.hot = higher(arithmetic, higher(from_cache, beyond_cache));
+  floor.cold = higher(arithmetic, from_dram);
+  return floor;
+}
+
+std::string physics_finding(std::string_view which, Micros time, const Floor& floor) {
+  if (time.value >= floor.time.value) return "";
+  return fmt::format("physics: {} {} is less than any right kernel needs, {} ({})", describe(time),
+                     which, describe(floor.time), floor.why);
+}
+
+}  // namespace fatune

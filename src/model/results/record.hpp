@@ -1,0 +1,96 @@
+// record.hpp - one line of the journal, both ways.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>  // records hold configs as values
+
+#include "core/json.hpp"
+#include "core/result.hpp"
+#include "model/kernel/config.hpp"
+#include "model/problem/problem.hpp"
+#include "model/results/measurement.hpp"
+#include "model/results/outcome.hpp"
+
+namespace fatune {
+
+/// Seconds a candidate spent where.
+struct Spent {
+  double compile_s = 0;  ///< 0 on a cache hit
+  double verify_s = 0;
+  double timing_s = 0;
+  double gpu_wait_s = 0;  ///< the device worker was idle waiting for this candidate's compilation
+
+  friend bool operator==(const Spent&, const Spent&) = default;
+};
+
+/// The result of one candidate.
+struct CandidateRecord {
+  std::string id;
+  std::string key;  ///< candidate_key()
+  std::string kernel;
+  Json config = Json::object();  ///< {"BLOCK_M":128,...}
+  Problem problem;
+  Outcome outcome = Outcome::kMeasured;
+  std::string reason;        ///< why, for every outcome but measured
+  std::string cubin;         ///< SHA-256 of the machine code, empty before compilation
+  std::string duplicate_of;  ///< id
+  std::optional<Timing> hot, cold;
+  std::optional<Verification> verification;
+  std::optional<Resources> resources;
+  std::optional<Conditions> conditions;
+  Spent spent;
+  double at_s = 0;  ///< seconds since the run began
+  bool recorded = false;
+
+  friend bool operator==(const CandidateRecord&, const CandidateRecord&) = default;
+};
+
+/// Written before a candidate first runs on the device, so that a crash of everything still names
+/// it.
+struct StartedRecord {
+  std::string id, key;
+
+  friend bool operator==(const StartedRecord&, const StartedRecord&) = default;
+};
+
+/// One contestant of the final phase.
+struct FinalRecord {
+  std::string impl;  ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
+  std::string role;  ///< "finalist", "default", "baseline"
+  std::string id;    ///< candidate id; empty for others
+  std::string kernel;
+  Json config = Json::object();
+  Problem problem;
+  Outcome outcome = Outcome::kMeasured;
+  std::string reason;
+  std::optional<Timing> hot, cold;
+  std::vector<double> hot_rounds_us;  ///< one value per round, rounds aligned over contestants
+  std::vector<double> cold_rounds_us;
+  std::optional<Verification> verification;
+  std::optional<Resources> resources;
+  std::optional<Conditions> conditions;
+  std::string detail;     ///< of an implementation from elsewhere: its version and plan
+  bool external = false;  ///< timed and verified by itself, with fewer values than rounds
+  bool recorded = false;
+
+  friend bool operator==(const FinalRecord&, const FinalRecord&) = default;
+};
+
+/// End of a run, or of what an interrupt left of it.
+struct EndRecord {
+  std::string status;  ///< "complete", "interrupted"
+  double seconds = 0;
+
+  friend bool operator==(const EndRecord&, const EndRecord&) = default;
+};
+
+using Record = std::variant<StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
+Json to_json(const Record& record);  ///< has "t": started, candidate, final, end
+Result<Record> record_from_json(const Json& object, const std::string& where);
+
+}  // namespace fatune

@@ -1,0 +1,179 @@
+// statistics.cpp - samples to medians, quartiles, standard errors and bootstrap intervals.
+#include "model/results/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "core/check.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr double kIqrPerSigma = 1.349;  // of a normal distribution
+constexpr double kMedianEfficiency =
+    1.2533;  // sqrt(pi / 2): standard error of the median over that of the mean
+
+std::vector<double> sorted_copy(std::span<const double> samples) {
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+/// Median of a scratch vector, whose order it destroys.
+double median_in_place(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return 0.5 * (*middle + *std::max_element(values.begin(), middle));
+}
+
+Interval central_95(std::vector<double>& draws) {
+  std::sort(draws.begin(), draws.end());
+  return {quantile(draws, 0.025), quantile(draws, 0.975)};
+}
+
+/// Which rounds a resample takes. The modulo keeps the sequence the same on every platform.
+class RoundPicker {
+ public:
+  RoundPicker(std::size_t rounds, std::uint64_t seed) : rounds_(rounds), engine_(seed) {}
+  std::size_t next() { return static_cast<std::size_t>(engine_() % rounds_); }
+
+ private:
+  std::size_t rounds_;
+  std::mt19937_64 engine_;
+};
+
+}  // namespace
+
+double quantile(std::span<const double> sorted, double q) {
+  FATUNE_CHECK(!sorted.empty(), "a quantile needs at least one sample");
+  const double position = std::clamp(q, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double share = position - static_cast<double>(below);
+  return sorted[below] + share * (sorted[above] - sorted[below]);
+}
+
+double median(std::vector<double> samples) {
+  FATUNE_CHECK(!samples.empty(), "a median needs at least one sample");
+  return median_in_place(samples);
+}
+
+double relative_standard_error(std::span<const double> samples) {
+  if (samples.size() < 3) return std::numeric_limits<double>::infinity();
+  const std::vector<double> sorted = sorted_copy(samples);
+  const double middle = quantile(sorted, 0.5);
+  if (!(middle > 0)) return std::numeric_limits<double>::infinity();
+  const double sigma = (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / kIqrPerSigma;
+  return kMedianEfficiency * sigma / std::sqrt(static_cast<double>(sorted.size())) / middle;
+}
+
+Quantiles quantiles(std::span<const double> samples) {
+  FATUNE_CHECK(!samples.empty(), "quantiles need at least one sample");
+  const std::vector<double> sorted = sorted_copy(samples);
+  return {quantile(sorted, 0.05), quantile(sorted, 0.25), quantile(sorted, 0.5),
+          quantile(sorted, 0.75), quantile(sorted, 0.95)};
+}
+
+Status check_samples(std::span<const double> samples_us, const std::string& row) {
+  for (std::size_t i = 0; i < samples_us.size(); ++i) {
+    if (std::isfinite(samples_us[i]) && samples_us[i] > 0) continue;
+    return device_error(fmt::format("{}: sample {} of {} is {}, which is no time", row, i + 1,
+                                    samples_us.size(), samples_us[i]));
+  }
+  if (samples_us.size() >= kLeastSamples) return {};
+  return device_error(fmt::format("{}: has {} samples; an interval needs at least {}", row,
+                                  samples_us.size(), kLeastSamples));
+}
+
+Timing summarize(std::span<const double> samples_us, std::int64_t launches_per_sample) {
+  FATUNE_CHECK(!samples_us.empty(), "a timing needs at least one sample");
+  const std::vector<double> sorted = sorted_copy(samples_us);
+  Timing timing;
+  timing.median_us = quantile(sorted, 0.5);
+  timing.q1_us = quantile(sorted, 0.25);
+  timing.q3_us = quantile(sorted, 0.75);
+  timing.min_us = sorted.front();
+  const double error = relative_standard_error(samples_us);
+  timing.sem_relative = std::isfinite(error) ? error : 1.0;
+  timing.samples = static_cast<std::int64_t>(sorted.size());
+  timing.launches_per_sample = launches_per_sample;
+  return timing;
+}
+
+Interval bootstrap_median(std::span<const double> rounds, int resamples, std::uint64_t seed) {
+  FATUNE_CHECK(!rounds.empty() && resamples > 0, "a bootstrap needs rounds and resamples");
+  RoundPicker picker(rounds.size(), seed);
+  std::vector<double> drawn(rounds.size());
+  std::vector<double> medians(static_cast<std::size_t>(resamples));
+  for (double& result : medians) {
+    for (double& value : drawn) value = rounds[picker.next()];
+    result = median_in_place(drawn);
+  }
+  return central_95(medians);
+}
+
+Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, int resamples,
+                         std::uint64_t seed) {
+  FATUNE_CHECK(!a.empty() && a.size() == b.size(), "paired rounds: as many of one as of the other");
+  FATUNE_CHECK(resamples > 0, "a bootstrap needs resamples");
+  RoundPicker picker(a.size(), seed);
+  std::vector<double> drawn_a(a.size()), drawn_b(b.size());
+  std::vector<double> ratios(static_cast<std::size_t>(resamples));
+  for (double& result : ratios) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const std::size_t round = picker.next();
+      drawn_a[i] = a[round];
+      drawn_b[i] = b[round];
+    }
+    result = median_in_place(drawn_a) / median_in_place(drawn_b);
+  }
+  return central_95(ratios);
+}
+
+Interval bootstrap_ratio_unpaired(std::span<const double> a, std::span<const double> b,
+                                  int resamples, std::uint64_t seed) {
+  FATUNE_CHECK(!a.empty() && !b.empty(), "a ratio needs samples of both");
+  FATUNE_CHECK(resamples > 0, "a bootstrap needs resamples");
+  RoundPicker picker_a(a.size(), seed), picker_b(b.size(), seed + 1);
+  std::vector<double> drawn_a(a.size()), drawn_b(b.size());
+  std::vector<double> ratios(static_cast<std::size_t>(resamples));
+  for (double& result : ratios) {
+    for (double& value : drawn_a) value = a[picker_a.next()];
+    for (double& value : drawn_b) value = b[picker_b.next()];
+    result = median_in_place(drawn_a) / median_in_place(drawn_b);
+  }
+  return central_95(ratios);
+}
+
+Verdict compare_interval(const Interval& ratio, double same) {
+  if (ratio.high < 1 / (1 + same)) return Verdict::kFaster;
+  if (ratio.low > 1 + same) return Verdict::kSlower;
+  return Verdict::kTie;
+}
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFaster:
+      return "faster";
+    case Verdict::kSlower:
+      return "slower";
+    case Verdict::kTie:
+      return "tie";
+  }
+  fail_check("verdict", "a Verdict is one of the three", __FILE__, __LINE__);
+}
+
+std::string_view verdict_word(double ratio) {
+  if (ratio <= 0.50) return "Excellent";
+  if (ratio <= 0.80) return "Good";
+  if (ratio <= 0.95) return "Modest";
+  if (ratio <= 1.05) return "Parity";
+  return "Regression";
+}
+
+}  // namespace fatune

@@ -1,0 +1,85 @@
+// sweep_result.hpp - what a sweep found: candidates, finalists and their standing, problem by
+// problem.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/results/environment.hpp"
+#include "model/results/plan.hpp"
+#include "model/results/record.hpp"
+#include "model/results/suite_choice.hpp"
+#include "model/space/space.hpp"
+
+namespace fatune {
+
+/// A ratio of two times with its bootstrap 95 % interval; below 1 the first is faster.
+struct Ratio {
+  double value = 0, low = 0, high = 0;
+};
+
+/// How a contestant of the final phase did against the others.
+struct Standing {
+  std::optional<Ratio> to_baseline;  ///< time over the baseline's; empty when either has none
+  std::string verdict;               ///< "Excellent", ... of that ratio
+  bool ties_with_best = false;       ///< the interval of its time over the best's contains 1
+  std::optional<double> score;       ///< composite; of candidates under the objective "score"
+};
+
+/// A gain below 5 % is not worth another kernel.
+inline constexpr double kGateThreshold = 0.95;
+
+/// Is the best faster than the baseline for sure?
+struct Gate {
+  std::string baseline;
+  Ratio ratio;
+  double threshold = kGateThreshold;
+  bool passed = false;  ///< the whole interval is below the threshold
+};
+
+/// One problem's result: everything best.json and the tables need.
+struct ProblemResult {
+  NamedProblem problem;
+  std::vector<FinalRecord>
+      finals;  ///< best first, then the others in order of time, failed ones last
+  std::vector<Standing> standings;          ///< of finals, in the same order
+  std::optional<Gate> gate;                 ///< of finals.front() against the baseline
+  std::string score_note;                   ///< under the objective "score": what scores lack
+  std::vector<CandidateRecord> candidates;  ///< in the order told, resumed ones included
+  std::map<Outcome, std::uint64_t> outcomes;
+  /// Before compilation; "fa_mma: " stands before the reason if there are several kernels.
+  std::vector<RuledOut> ruled_out;
+  std::vector<KnownConfig> warm_starts;  ///< that began the searches, kernel by kernel
+  std::vector<std::string> left_out;     ///< "fa_rows: why": kernels that cannot do this problem
+  std::uint64_t raw_points = 0, valid_points = 0;
+  double seconds = 0;
+  double gpu_waited_s = 0;  ///< device idle because of compilation
+
+  /// finals.front() when it passed every gate and is a candidate, not a baseline.
+  const FinalRecord* best() const;
+};
+
+struct SweepResult {
+  RunPlan plan;
+  Environment environment;
+  std::vector<ProblemResult> problems;
+  std::optional<SuiteChoice> choice;  ///< of a plan whose problems share configs
+  std::filesystem::path folder;
+  bool interrupted = false;
+  double seconds = 0;
+};
+
+/// The timing that the objective ("hot", "cold") is about; empty when it was not measured.
+const std::optional<Timing>& objective_timing(const CandidateRecord& record,
+                                              const std::string& objective);
+const std::optional<Timing>& objective_timing(const FinalRecord& record,
+                                              const std::string& objective);
+
+/// A journalled config as people read it: "BLOCK_M=128 REDUCE=warp".
+std::string describe_config(const Json& config);
+
+}  // namespace fatune

@@ -1,0 +1,241 @@
+// enumerate.cpp - walks the tree of axes depth first, cutting it where a rule is broken.
+#include "model/space/enumerate.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fatune {
+namespace {
+
+// Verdicts of a rule are kept for each combination of its axes, up to this many (chosen: 4 MiB a
+// rule).
+constexpr std::uint64_t kMaxTable = std::uint64_t{1} << 22U;
+// Up to this many raw points the axes are walked in their own order, which needs no sorting
+// afterwards.
+constexpr std::uint64_t kOwnOrderUpTo = std::uint64_t{1} << 25U;
+// Values tried, over all levels, before the walk gives up (chosen: some ten seconds).
+constexpr std::uint64_t kMaxSteps = std::uint64_t{2'000'000'000};
+
+enum class Verdict : std::uint8_t { kUnknown, kHolds, kBroken, kUndefined };
+
+/// A rule as one level of the walk sees it: its own mixed-radix index over the axes it mentions.
+struct LevelRule {
+  std::size_t rule = 0;
+  std::vector<std::uint64_t> weights;  ///< for each of the rule's axes
+  std::uint64_t stride = 0;            ///< weight of the level's own axis
+  std::vector<Verdict> table;          ///< empty: too large to keep, ask every time
+  std::uint64_t base = 0;              ///< index with the level's own axis at 0
+};
+
+class Walker {
+ public:
+  Walker(std::span<const std::size_t> sizes, std::span<CompiledRule> rules, std::uint64_t limit,
+         const DescribePoint& describe_point)
+      : sizes_(sizes),
+        rules_(rules),
+        limit_(limit),
+        describe_point_(describe_point),
+        positions_(sizes.size(), 0) {
+    found_.excluded.assign(rules.size(), 0);
+  }
+
+  Result<Enumeration> run() {
+    raw_size_ =
+        std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{1}, std::multiplies<>());
+    for (std::size_t r = 0; r < rules_.size(); ++r) {
+      if (!rules_[r].axes().empty()) continue;
+      FATUNE_TRY(const bool holds, rules_[r].holds(positions_));
+      if (holds) continue;
+      found_.excluded[r] = raw_size_;
+      return std::move(found_);
+    }
+    choose_order();
+    prepare_levels();
+    FATUNE_TRY_STATUS(walk(0, 0));
+    if (!std::is_sorted(order_.begin(), order_.end())) {
+      std::sort(found_.codes.begin(), found_.codes.end());
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void choose_order();
+  void prepare_levels();
+  Status walk(std::size_t level, std::uint64_t code);
+  Result<bool> passes(std::size_t level, std::uint16_t position);
+  Verdict ask(LevelRule& level_rule, std::uint16_t position);
+  Status settle_one_by_one(std::size_t level);
+  Status settle_point();
+
+  std::span<const std::size_t> sizes_;
+  std::span<CompiledRule> rules_;
+  std::uint64_t limit_;
+  const DescribePoint& describe_point_;
+  std::vector<std::uint16_t> positions_;
+  std::uint64_t raw_size_ = 1;
+  std::uint64_t steps_ = 0;
+  std::vector<std::size_t> order_;              ///< axis of each level
+  std::vector<std::uint64_t> weights_;          ///< of each level's axis in a code
+  std::vector<std::uint64_t> below_;            ///< raw points under one value of each level
+  std::vector<std::vector<LevelRule>> levels_;  ///< rules that are complete at each level
+  Enumeration found_;
+};
+
+/// The axes of the rule that needs the fewest combinations first, so that trees are cut near the
+/// root.
+void Walker::choose_order() {
+  order_.resize(sizes_.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  if (raw_size_ <= kOwnOrderUpTo) return;
+  std::vector<bool> placed(sizes_.size(), false);
+  std::vector<bool> done(rules_.size(), false);
+  std::vector<std::size_t> order;
+  const auto cost = [&](std::size_t r) {
+    double product = 1;
+    for (const std::size_t axis : rules_[r].axes()) {
+      if (!placed[axis]) product *= static_cast<double>(sizes_[axis]);
+    }
+    return product;
+  };
+  for (std::size_t turn = 0; turn < rules_.size(); ++turn) {
+    std::size_t best = rules_.size();
+    for (std::size_t r = 0; r < rules_.size(); ++r) {
+      if (!done[r] && (best == rules_.size() || cost(r) < cost(best))) best = r;
+    }
+    done[best] = true;
+    for (const std::size_t axis : rules_[best].axes()) {
+      if (!placed[axis]) order.push_back(axis);
+      placed[axis] = true;
+    }
+  }
+  for (const std::size_t axis : order_) {
+    if (!placed[axis]) order.push_back(axis);
+  }
+  order_ = std::move(order);
+}
+
+void Walker::prepare_levels() {
+  const std::size_t depth = order_.size();
+  std::vector<std::uint64_t> code_weights(depth, 1);
+  for (std::size_t axis = depth; axis-- > 1;) {
+    code_weights[axis - 1] = code_weights[axis] * sizes_[axis];
+  }
+  weights_.resize(depth);
+  below_.assign(depth, 1);
+  levels_.resize(depth);
+  std::vector<std::size_t> level_of(depth);
+  for (std::size_t level = depth; level-- > 0;) {
+    const std::size_t axis = order_[level];
+    level_of[axis] = level;
+    weights_[level] = code_weights[axis];
+    if (level + 1 < depth) below_[level] = below_[level + 1] * sizes_[order_[level + 1]];
+  }
+  for (std::size_t r = 0; r < rules_.size(); ++r) {
+    const std::vector<std::size_t>& axes = rules_[r].axes();
+    if (axes.empty()) continue;
+    LevelRule entry;
+    entry.rule = r;
+    std::size_t last = 0;
+    std::uint64_t combinations = 1;
+    for (const std::size_t axis : axes) {
+      entry.weights.push_back(combinations);
+      combinations *= sizes_[axis];
+      if (level_of[axis] < last) continue;
+      last = level_of[axis];
+      entry.stride = entry.weights.back();
+    }
+    if (combinations <= kMaxTable) entry.table.assign(combinations, Verdict::kUnknown);
+    levels_[last].push_back(std::move(entry));
+  }
+}
+
+/// Tries every value of the level's axis; `code` is the sum of the levels above.
+Status Walker::walk(std::size_t level, std::uint64_t code) {
+  if (level == order_.size()) {
+    if (found_.codes.size() >= limit_) found_.too_large = true;
+    if (!found_.too_large) found_.codes.push_back(code);
+    return {};
+  }
+  const std::size_t axis = order_[level];
+  const std::uint64_t weight = weights_[level];
+  positions_[axis] = 0;
+  for (LevelRule& entry : levels_[level]) {
+    entry.base = 0;
+    const std::vector<std::size_t>& axes = rules_[entry.rule].axes();
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      entry.base += entry.weights[i] * positions_[axes[i]];
+    }
+  }
+  steps_ += sizes_[axis];
+  if (steps_ > kMaxSteps) found_.too_large = true;
+  for (std::size_t value = 0; value < sizes_[axis] && !found_.too_large; ++value) {
+    const auto position = static_cast<std::uint16_t>(value);
+    positions_[axis] = position;
+    FATUNE_TRY(const bool passed, passes(level, position));
+    if (!passed) continue;
+    FATUNE_TRY_STATUS(walk(level + 1, code + weight * position));
+  }
+  return {};
+}
+
+Result<bool> Walker::passes(std::size_t level, std::uint16_t position) {
+  for (LevelRule& entry : levels_[level]) {
+    const Verdict verdict = ask(entry, position);
+    if (verdict == Verdict::kHolds) continue;
+    if (verdict == Verdict::kBroken) {
+      found_.excluded[entry.rule] += below_[level];
+    } else {
+      FATUNE_TRY_STATUS(settle_one_by_one(level + 1));
+    }
+    return false;
+  }
+  return true;
+}
+
+Verdict Walker::ask(LevelRule& level_rule, std::uint16_t position) {
+  Verdict* kept = level_rule.table.empty()
+                      ? nullptr
+                      : &level_rule.table[level_rule.base + level_rule.stride * position];
+  if (kept != nullptr && *kept != Verdict::kUnknown) return *kept;
+  const Result<bool> holds = rules_[level_rule.rule].holds(positions_);
+  const Verdict verdict =
+      !holds ? Verdict::kUndefined : (*holds ? Verdict::kHolds : Verdict::kBroken);
+  if (kept != nullptr) *kept = verdict;
+  return verdict;
+}
+
+/// A rule is undefined here. That is an error only where no earlier rule excludes the point, and an
+/// earlier rule may depend on axes further down: looks at each point of the subtree.
+Status Walker::settle_one_by_one(std::size_t level) {
+  if (level == order_.size()) return settle_point();
+  for (std::size_t value = 0; value < sizes_[order_[level]]; ++value) {
+    positions_[order_[level]] = static_cast<std::uint16_t>(value);
+    FATUNE_TRY_STATUS(settle_one_by_one(level + 1));
+  }
+  return {};
+}
+
+Status Walker::settle_point() {
+  for (std::size_t r = 0; r < rules_.size(); ++r) {
+    const Result<bool> holds = rules_[r].holds(positions_);
+    if (!holds) {
+      Error error = holds.error();
+      error.message += ", in the config " + describe_point_(positions_);
+      return error;
+    }
+    if (*holds) continue;
+    ++found_.excluded[r];
+    return {};
+  }
+  FATUNE_CHECK(false, "a point is settled alone only if one of its rules is undefined");
+  return {};
+}
+
+}  // namespace
+
+Result<Enumeration> enumerate(std::span<const std::size_t> sizes, std::span<CompiledRule> rules,
+                              std::uint64_t limit, const DescribePoint& describe_point) {
+  return Walker(sizes, rules, limit, describe_point).run();
+}
+
+}  // namespace fatune

@@ -1,0 +1,353 @@
+// lint.cpp - a kernel to findings: names that do nothing, rules that are idle, empty spaces.
+#include "model/space/lint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "model/kernel/terms.hpp"
+#include "model/space/space.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::array<std::string_view, 4> kArchs = {"sm_80", "sm_86", "sm_90a", "sm_120"};
+constexpr std::array<std::string_view, 5> kShapes = {"4,8,512,64", "4,8,512,128", "2,8,128,64",
+                                                     "1,8,4096,64", "1,8,512,256"};
+
+std::vector<Problem> standard_problems() {
+  std::vector<Problem> problems;
+  for (const std::string_view shape : kShapes) {
+    Result<Problem> problem = parse_shape(shape);
+    FATUNE_CHECK(static_cast<bool>(problem), "the shapes above are well-formed");
+    problems.push_back(*problem);
+  }
+  return problems;
+}
+
+/// For a kernel that does none of those: few queries and many keys.
+std::vector<Problem> decoding_problems() {
+  const Problem usual{
+      .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 32768, .head_dim = 128};
+  const Problem small{
+      .batch = 1, .heads = 8, .kv_heads = 8, .seq_q = 1, .seq_kv = 4096, .head_dim = 64};
+  Problem many = usual;
+  many.batch = 1;
+  many.seq_q = 16;
+  Problem wide = usual;
+  wide.head_dim = 256;
+  return {usual, small, many, wide};
+}
+
+bool in_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// Whether the text has the name as a whole word.
+bool mentions(std::string_view text, std::string_view name) {
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Whether a `__shared__` array of fixed size is declared: one without `extern` in front, on its
+/// line.
+bool declares_static_shared(std::string_view text) {
+  static constexpr std::string_view kWord = "__shared__";
+  for (std::size_t at = text.find(kWord); at != std::string_view::npos;
+       at = text.find(kWord, at + 1)) {
+    const std::size_t newline = text.rfind('\n', at);
+    const std::size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
+    const std::string_view before = text.substr(begin, at - begin);
+    if (!mentions(before, "extern") && before.find("//") == std::string_view::npos) return true;
+  }
+  return false;
+}
+
+bool is_operand(const GemmSpec& gemm, const std::string& buffer) {
+  return std::any_of(gemm.operands.begin(), gemm.operands.end(),
+                     [&](const GemmOperandSpec& operand) { return operand.buffer == buffer; });
+}
+
+/// What decides the shape of launches and of the boxes of tensor maps, as written.
+std::vector<std::string> launch_texts(const Manifest& manifest) {
+  std::vector<std::string> texts;
+  for (const StageSpec& stage : manifest.stages) {
+    for (const auto* extent : {&stage.grid, &stage.block, &stage.cluster}) {
+      texts.insert(texts.end(), extent->begin(), extent->end());
+    }
+    texts.push_back(stage.shared_bytes);
+    texts.push_back(stage.dependent);
+  }
+  for (const TensorMapSpec& map : manifest.tensor_maps) {
+    texts.insert(texts.end(), map.box.begin(), map.box.end());
+  }
+  return texts;
+}
+
+/// Those of the library's products, and their types: a parameter may choose an algorithm or a type
+/// and appear nowhere in the text.
+std::vector<std::string> gemm_texts(const Manifest& manifest) {
+  std::vector<std::string> texts;
+  for (const StageSpec& stage : manifest.stages) {
+    if (!stage.gemm) continue;
+    const GemmSpec& gemm = *stage.gemm;
+    texts.insert(texts.end(), {gemm.m, gemm.n, gemm.k, gemm.batch, gemm.alpha, gemm.algorithm});
+    for (const GemmOperandSpec& operand : gemm.operands) {
+      texts.insert(texts.end(), {operand.type, operand.pitch, operand.stride});
+    }
+  }
+  return texts;
+}
+
+class Linter {
+ public:
+  explicit Linter(const Kernel& kernel)
+      : kernel_(std::make_shared<const Kernel>(kernel)), manifest_(kernel_->manifest) {}
+
+  std::vector<LintFinding> run() {
+    check_parameters();
+    check_terms();
+    check_buffers();
+    check_entries();
+    if (manifest_.role == Role::kFault) return std::move(findings_);  // wrong on purpose
+    check_static_shared();
+    check_early_starts();
+    check_spaces();
+    return std::move(findings_);
+  }
+
+ private:
+  void add(Severity severity, const std::string& path, std::string message) {
+    findings_.push_back(
+        {severity, fmt::format("{}: field '{}'", manifest_.where, path), std::move(message)});
+  }
+  bool text_mentions(std::string_view name) const {
+    return mentions(kernel_->source.text, name) ||
+           std::any_of(kernel_->headers.begin(), kernel_->headers.end(),
+                       [&](const SourceFile& header) { return mentions(header.text, name); });
+  }
+  /// Whether one of the texts depends on the name, by itself or through a term.
+  bool any_mentions(const std::vector<std::string>& texts, std::string_view name) const;
+  void check_parameters();
+  void check_terms();
+  void check_buffers();
+  void check_tensors(const std::function<bool(const std::string&)>& passed);
+  void check_entries();
+  void check_static_shared();
+  void check_early_starts();
+  void check_spaces();
+  void check_spaces_of(const std::vector<Problem>& problems);
+  void check_space(const Problem& problem, const DeviceLimits& limits);
+  void report_idle_constraints();
+
+  KernelRef kernel_;
+  const Manifest& manifest_;
+  std::vector<LintFinding> findings_;
+  std::size_t spaces_ = 0;                  ///< examined
+  std::vector<std::uint64_t> excluded_;     ///< by each constraint, over all spaces
+  std::vector<std::string> default_fails_;  ///< where the default is ruled out
+};
+
+bool Linter::any_mentions(const std::vector<std::string>& texts, std::string_view name) const {
+  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+    return mentions(expand_terms(manifest_, text), name);
+  });
+}
+
+void Linter::check_terms() {
+  std::vector<std::string> texts = launch_texts(manifest_);
+  const auto add_texts = [&texts](const std::vector<std::string>& more) {
+    texts.insert(texts.end(), more.begin(), more.end());
+  };
+  add_texts(gemm_texts(manifest_));
+  for (const Rule& rule : manifest_.constraints) texts.push_back(rule.require);
+  for (const ScratchSpec& scratch : manifest_.scratch) texts.push_back(scratch.bytes);
+  for (const StageSpec& stage : manifest_.stages) texts.push_back(stage.static_shared_bytes);
+  for (const Term& term : manifest_.terms) texts.push_back(term.value);
+  for (std::size_t i = 0; i < manifest_.terms.size(); ++i) {
+    const std::string& term = manifest_.terms[i].name;
+    const bool used = std::any_of(texts.begin(), texts.end(),
+                                  [&](const std::string& text) { return mentions(text, term); });
+    if (used) continue;
+    add(Severity::kWarning, fmt::format("terms[{}].name", i),
+        fmt::format("no expression uses {}", term));
+  }
+}
+
+void Linter::check_parameters() {
+  const std::vector<std::string> launches = launch_texts(manifest_);
+  const std::vector<std::string> products = gemm_texts(manifest_);
+  for (std::size_t i = 0; i < manifest_.parameters.size(); ++i) {
+    const Parameter& parameter = manifest_.parameters[i];
+    const std::string path = fmt::format("parameters[{}]", i);
+    if (!text_mentions(parameter.name) && !any_mentions(products, parameter.name)) {
+      const bool launched = any_mentions(launches, parameter.name);
+      add(launched ? Severity::kWarning : Severity::kError, path + ".name",
+          launched ? fmt::format("{} changes the launch only; {} and its headers do not mention it",
+                                 parameter.name, kernel_->source.path)
+                   : fmt::format("{} does nothing: {} and its headers do not mention it",
+                                 parameter.name, kernel_->source.path));
+    }
+    if (parameter.values.size() == 1) {
+      add(Severity::kWarning, path + ".values",
+          fmt::format("{} has a single value, so there is nothing to choose", parameter.name));
+    }
+  }
+}
+
+void Linter::check_buffers() {
+  const auto passed = [&](const std::string& name) {
+    return std::any_of(manifest_.stages.begin(), manifest_.stages.end(),
+                       [&](const StageSpec& stage) {
+                         if (stage.gemm) return is_operand(*stage.gemm, name);
+                         return std::find(stage.arguments.begin(), stage.arguments.end(), name) !=
+                                stage.arguments.end();
+                       });
+  };
+  for (std::size_t i = 0; i < manifest_.scratch.size(); ++i) {
+    if (passed(manifest_.scratch[i].name)) continue;
+    add(Severity::kError, fmt::format("scratch[{}].name", i),
+        fmt::format("no stage has {} among its arguments", manifest_.scratch[i].name));
+  }
+  for (std::size_t i = 0; i < manifest_.tensor_maps.size(); ++i) {
+    if (passed(manifest_.tensor_maps[i].name)) continue;
+    add(Severity::kError, fmt::format("tensor_maps[{}].name", i),
+        fmt::format("no stage has {} among its arguments", manifest_.tensor_maps[i].name));
+  }
+  if (manifest_.operation) {
+    check_tensors(passed);
+  } else if (!passed("out") && manifest_.role != Role::kFault) {
+    add(Severity::kError, "stages", "no stage has out among its arguments, so nothing is computed");
+  }
+}
+
+void Linter::check_tensors(const std::function<bool(const std::string&)>& passed) {
+  for (const TensorSpec& tensor : manifest_.operation->tensors) {
+    if (passed(tensor.name)) continue;
+    add(tensor.output ? Severity::kError : Severity::kWarning, "stages",
+        fmt::format("no stage has {} among its arguments{}", tensor.name,
+                    tensor.output ? ", so it stays unwritten" : ""));
+  }
+}
+
+void Linter::check_entries() {
+  for (std::size_t i = 0; i < manifest_.stages.size(); ++i) {
+    const std::string& entry = manifest_.stages[i].entry;
+    if (manifest_.stages[i].gemm || text_mentions(entry)) continue;
+    add(Severity::kError, fmt::format("stages[{}].entry", i),
+        fmt::format("{} and its headers have no {}", kernel_->source.path, entry));
+  }
+}
+
+void Linter::check_static_shared() {
+  const bool counted = std::any_of(
+      manifest_.stages.begin(), manifest_.stages.end(),
+      [](const StageSpec& stage) { return !stage.gemm && stage.static_shared_bytes != "0"; });
+  if (counted || !declares_static_shared(kernel_->source.text)) return;
+  add(Severity::kWarning, "stages",
+      fmt::format("{} declares __shared__ arrays of fixed size, but every static_shared_bytes is 0",
+                  kernel_->source.path));
+}
+
+/// A launch that may begin early waits somewhere for what is in front of it.
+void Linter::check_early_starts() {
+  for (std::size_t i = 0; i < manifest_.stages.size(); ++i) {
+    const StageSpec& stage = manifest_.stages[i];
+    if (stage.gemm || stage.dependent == "0" || text_mentions("griddepcontrol.wait")) continue;
+    add(Severity::kError, fmt::format("stages[{}].dependent", i),
+        fmt::format("{} and its headers never wait (griddepcontrol.wait) for the work in front",
+                    kernel_->source.path));
+  }
+}
+
+void Linter::check_spaces_of(const std::vector<Problem>& problems) {
+  for (const std::string_view arch_text : kArchs) {
+    const Result<Arch> arch = parse_arch(arch_text);
+    FATUNE_CHECK(static_cast<bool>(arch), "the architectures above are well-formed");
+    const Result<DeviceLimits> limits = typical_limits(*arch);
+    FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
+    for (Problem problem : problems) {
+      problem.dtype = manifest_.dtypes.front();
+      if (problem.own) check_space(problem, *limits);
+      for (const Mask mask : manifest_.masks) {
+        problem.mask = mask;
+        check_space(problem, *limits);
+      }
+    }
+  }
+}
+
+void Linter::check_spaces() {
+  excluded_.assign(manifest_.constraints.size(), 0);
+  if (manifest_.operation) {
+    check_spaces_of(typical_problems(*manifest_.operation, manifest_.dtypes.front()));
+  } else {
+    check_spaces_of(standard_problems());
+    if (spaces_ == 0) check_spaces_of(decoding_problems());
+  }
+  if (spaces_ == 0) {
+    add(Severity::kWarning, "supports",
+        fmt::format("no {} problem is supported, so no space was examined",
+                    manifest_.operation ? "typical" : "standard"));
+    return;
+  }
+  for (const std::string& place : default_fails_) {
+    add(default_fails_.size() == spaces_ ? Severity::kError : Severity::kWarning, "parameters",
+        "the default config is ruled out for " + place);
+  }
+  report_idle_constraints();
+}
+
+void Linter::check_space(const Problem& problem, const DeviceLimits& limits) {
+  const std::string place = fmt::format("{} on {}", describe(problem), name(limits.arch));
+  const Result<std::string> unsupported = unsupported_reason(manifest_, problem, limits);
+  if (unsupported && !unsupported->empty()) return;
+  const Result<Space> space = Space::build(kernel_, problem, limits);
+  if (!space) {
+    findings_.push_back(
+        {Severity::kError, manifest_.where,
+         fmt::format("the space of {} cannot be built: {}", place, space.error().message)});
+    return;
+  }
+  ++spaces_;
+  for (std::size_t i = 0; i < manifest_.constraints.size(); ++i) {
+    const RuledOut& rule = space->ruled_out()[i];
+    excluded_[i] += rule.points;
+    if (rule.points < space->raw_size()) continue;
+    add(Severity::kError, fmt::format("constraints[{}].require", i),
+        fmt::format("{} excludes every config for {}", rule.rule, place));
+  }
+  if (space->size() == 0) {
+    add(Severity::kError, "constraints", "no config is left for " + place);
+  } else if (!space->default_point()) {
+    default_fails_.push_back(place);
+  }
+}
+
+void Linter::report_idle_constraints() {
+  for (std::size_t i = 0; i < excluded_.size(); ++i) {
+    if (excluded_[i] > 0) continue;
+    add(Severity::kWarning, fmt::format("constraints[{}].require", i),
+        fmt::format("{} excludes nothing that other rules leave, for any {} problem",
+                    manifest_.constraints[i].require,
+                    manifest_.operation ? "typical" : "standard"));
+  }
+}
+
+}  // namespace
+
+std::string_view name(Severity severity) {
+  return severity == Severity::kError ? "error" : "warning";
+}
+
+std::vector<LintFinding> lint(const Kernel& kernel) { return Linter(kernel).run(); }
+
+}  // namespace fatune

@@ -1,0 +1,26 @@
+// lint.hpp - finds what is suspicious about a kernel without compiling it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/kernel/kernel.hpp"
+
+namespace fatune {
+
+enum class Severity { kWarning, kError };
+std::string_view name(Severity severity);  ///< "warning", "error"
+
+struct LintFinding {
+  Severity severity = Severity::kWarning;
+  std::string where;    ///< "fa_mma/fa_mma.json: field 'parameters[2].name'"
+  std::string message;  ///< what is wrong and what it means
+};
+
+/// The static half of `fatune kernels lint`: text against manifest, then the spaces of standard
+/// problems on typical devices of sm_80, sm_86, sm_90a and sm_120. In the order found; empty when
+/// all is well.
+std::vector<LintFinding> lint(const Kernel& kernel);
+
+}  // namespace fatune

@@ -1,0 +1,189 @@
+// rules.cpp - binds constraints and device limits to a problem, and asks them about configs.
+#include "model/space/rules.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "model/kernel/device_rules.hpp"
+#include "model/kernel/terms.hpp"
+#include "model/kernel/vocabulary.hpp"
+
+namespace fatune {
+
+Result<bool> CompiledRule::check(std::span<const std::uint16_t> positions, std::string* why) {
+  for (const Binding& binding : bindings_) {
+    const Parameter& parameter = manifest_->parameters[binding.axis];
+    const std::int64_t number = parameter.values[positions[binding.axis]].number;
+    expressions_[binding.expression].set(binding.variable, static_cast<double>(number));
+  }
+  if (kind_ == Kind::kConstraint) {
+    FATUNE_TRY(const bool holds, expressions_.front().test());
+    if (!holds && why != nullptr) *why = fmt::format("breaks {}: {}", text_, why_);
+    return holds;
+  }
+  amounts_.clear();
+  for (const Expression& expression : expressions_) {
+    FATUNE_TRY(const std::int64_t amount, expression.count());
+    amounts_.push_back(amount);
+  }
+  const std::span<const std::int64_t> amounts(amounts_);
+  switch (kind_) {
+    case Kind::kShared:
+      return shared_fits(amounts[0], amounts[1], *limits_, why);
+    case Kind::kBlock:
+      return block_fits(amounts, *limits_, why);
+    case Kind::kGrid:
+      return grid_fits(amounts.first(3), amounts.last(3), *limits_, why);
+    case Kind::kBox:
+      return box_fits(amounts, swizzle_, problem_->dtype, why);
+    case Kind::kMemory:
+    case Kind::kConstraint:
+      break;
+  }
+  return memory_fits(amounts, *problem_, *limits_, why);
+}
+
+Result<bool> CompiledRule::holds(std::span<const std::uint16_t> positions) {
+  return check(positions, nullptr);
+}
+
+Result<std::string> CompiledRule::broken_reason(std::span<const std::uint16_t> positions) {
+  std::string why;
+  FATUNE_TRY(const bool holds, check(positions, &why));
+  return holds ? std::string() : why;
+}
+
+/// Collects the rules of one manifest.
+class RuleCompiler {
+ public:
+  RuleCompiler(const Manifest& manifest, const Problem& problem, const DeviceLimits& limits)
+      : manifest_(manifest),
+        problem_(problem),
+        limits_(limits),
+        scope_(config_free_scope(manifest, problem, limits)) {}
+
+  Result<std::vector<CompiledRule>> compile() {
+    for (const Rule& rule : manifest_.constraints) {
+      CompiledRule& compiled = begin(CompiledRule::Kind::kConstraint, rule.require, rule.why);
+      FATUNE_TRY_STATUS(add(compiled, rule.require, rule.where));
+    }
+    for (std::size_t i = 0; i < manifest_.stages.size(); ++i) {
+      if (manifest_.stages[i].gemm) continue;
+      FATUNE_TRY_STATUS(compile_stage(manifest_.stages[i], field(fmt::format("stages[{}]", i))));
+    }
+    for (std::size_t i = 0; i < manifest_.tensor_maps.size(); ++i) {
+      const TensorMapSpec& map = manifest_.tensor_maps[i];
+      CompiledRule& box = begin(CompiledRule::Kind::kBox, "box of tensor map " + map.name,
+                                "what a tensor map can describe");
+      box.swizzle_ = map.swizzle;
+      FATUNE_TRY_STATUS(add_all(box, map.box, field(fmt::format("tensor_maps[{}].box", i))));
+    }
+    CompiledRule& memory =
+        begin(CompiledRule::Kind::kMemory, "device memory", "tensors and scratch must fit");
+    for (std::size_t i = 0; i < manifest_.scratch.size(); ++i) {
+      FATUNE_TRY_STATUS(
+          add(memory, manifest_.scratch[i].bytes, field(fmt::format("scratch[{}].bytes'", i))));
+    }
+    return std::move(rules_);
+  }
+
+ private:
+  /// The opening of a field's place; add() closes the quote.
+  std::string field(const std::string& path) const {
+    return fmt::format("{}: field '{}", manifest_.where, path);
+  }
+
+  Status compile_stage(const StageSpec& stage, const std::string& where) {
+    CompiledRule& shared =
+        begin(CompiledRule::Kind::kShared, "shared memory of " + stage.entry,
+              fmt::format("the device allows {} bytes a block", limits_.max_shared_block));
+    FATUNE_TRY_STATUS(add(shared, stage.shared_bytes, where + ".shared_bytes'"));
+    FATUNE_TRY_STATUS(add(shared, stage.static_shared_bytes, where + ".static_shared_bytes'"));
+    CompiledRule& block =
+        begin(CompiledRule::Kind::kBlock, "threads of " + stage.entry,
+              fmt::format("the device allows {} threads a block", limits_.max_threads_block));
+    FATUNE_TRY_STATUS(add_all(block, stage.block, where + ".block"));
+    CompiledRule& grid = begin(CompiledRule::Kind::kGrid, "grid of " + stage.entry,
+                               "the device limits grids and clusters");
+    FATUNE_TRY_STATUS(add_all(grid, stage.grid, where + ".grid"));
+    return add_all(grid, stage.cluster, where + ".cluster");
+  }
+
+  CompiledRule& begin(CompiledRule::Kind kind, std::string text, std::string why) {
+    CompiledRule& rule = rules_.emplace_back();
+    rule.kind_ = kind;
+    rule.text_ = std::move(text);
+    rule.why_ = std::move(why);
+    rule.manifest_ = &manifest_;
+    rule.problem_ = &problem_;
+    rule.limits_ = &limits_;
+    return rule;
+  }
+
+  Status add_all(CompiledRule& rule, const std::vector<std::string>& texts,
+                 const std::string& where) {
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      FATUNE_TRY_STATUS(add(rule, texts[i], fmt::format("{}[{}]'", where, i)));
+    }
+    return {};
+  }
+
+  /// Parses the text without terms, writes the constants into the expression, and notes which
+  /// variables are parameters.
+  Status add(CompiledRule& rule, const std::string& text, const std::string& where) {
+    FATUNE_TRY(Expression expression, Expression::parse(expand_terms(manifest_, text), where));
+    const std::vector<std::string>& variables = expression.variables();
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      if (const Parameter* parameter = manifest_.find(variables[i])) {
+        const auto axis = static_cast<std::size_t>(parameter - manifest_.parameters.data());
+        rule.bindings_.push_back({rule.expressions_.size(), i, axis});
+        const auto at = std::lower_bound(rule.axes_.begin(), rule.axes_.end(), axis);
+        if (at == rule.axes_.end() || *at != axis) rule.axes_.insert(at, axis);
+        continue;
+      }
+      const double* value = scope_.find(variables[i]);
+      if (value == nullptr) {
+        return file_error(
+            fmt::format("{}: '{}' uses the unknown name '{}'", where, text, variables[i]));
+      }
+      expression.set(i, *value);
+    }
+    rule.expressions_.push_back(std::move(expression));
+    return {};
+  }
+
+  const Manifest& manifest_;
+  const Problem& problem_;
+  const DeviceLimits& limits_;
+  Scope scope_;
+  std::vector<CompiledRule> rules_;
+};
+
+Result<std::vector<CompiledRule>> compile_rules(const Manifest& manifest, const Problem& problem,
+                                                const DeviceLimits& limits) {
+  return RuleCompiler(manifest, problem, limits).compile();
+}
+
+Result<std::vector<std::uint16_t>> positions_of(const Manifest& manifest, const Config& config) {
+  for (const Setting& setting : config.settings) {
+    if (manifest.find(setting.name) != nullptr) continue;
+    return usage_error(fmt::format("{} is not a parameter of {}", setting.name, manifest.name));
+  }
+  std::vector<std::uint16_t> positions;
+  for (const Parameter& parameter : manifest.parameters) {
+    const Value* value = config.find(parameter.name);
+    if (value == nullptr) {
+      return usage_error(fmt::format("the config of {} has no {}", manifest.name, parameter.name));
+    }
+    const auto found = std::find(parameter.values.begin(), parameter.values.end(), *value);
+    if (found == parameter.values.end()) {
+      return usage_error(fmt::format("{}={} is not among the values of {}", parameter.name,
+                                     describe(*value), manifest.name));
+    }
+    positions.push_back(static_cast<std::uint16_t>(found - parameter.values.begin()));
+  }
+  return positions;
+}
+
+}  // namespace fatune

@@ -1,0 +1,108 @@
+// space.cpp - a kernel's parameters, constraints and device limits to the set of valid configs.
+#include "model/space/space.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "model/space/enumerate.hpp"
+#include "model/space/rules.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::uint64_t kMaxRawSize = std::numeric_limits<std::uint64_t>::max() / 2;
+
+Result<std::uint64_t> product_of(const Manifest& manifest) {
+  std::uint64_t product = 1;
+  for (const Parameter& parameter : manifest.parameters) {
+    if (product > kMaxRawSize / parameter.values.size()) {
+      return file_error(
+          fmt::format("{}: field 'parameters' spans more than 2^63 configs", manifest.where));
+    }
+    product *= parameter.values.size();
+  }
+  return product;
+}
+
+std::string describe_positions(const Manifest& manifest, std::span<const std::uint16_t> positions) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const Parameter& parameter = manifest.parameters[i];
+    parts.push_back(fmt::format("{}={}", parameter.name, describe(parameter.values[positions[i]])));
+  }
+  return join(parts, " ");
+}
+
+Error too_large(const Manifest& manifest, const Problem& problem) {
+  const auto longest = std::max_element(
+      manifest.parameters.begin(), manifest.parameters.end(),
+      [](const Parameter& a, const Parameter& b) { return a.values.size() < b.values.size(); });
+  return usage_error(
+      fmt::format("kernel {} has more than {} valid configs for {}; fix a parameter or shorten a "
+                  "list of values "
+                  "in {} (the longest is that of {}, with {})",
+                  manifest.name, Space::kMaxEnumerated, describe(problem), manifest.where,
+                  longest->name, longest->values.size()));
+}
+
+}  // namespace
+
+Result<Space> Space::build(KernelRef kernel, const Problem& problem, const DeviceLimits& limits) {
+  const Manifest& manifest = kernel->manifest;
+  FATUNE_TRY(const std::string unsupported, unsupported_reason(manifest, problem, limits));
+  if (!unsupported.empty()) {
+    return usage_error(fmt::format("kernel {} cannot do {} on {}: it {}", manifest.name,
+                                   describe(problem), name(limits.arch), unsupported));
+  }
+  Space space;
+  space.problem_ = problem;
+  FATUNE_TRY(space.raw_size_, product_of(manifest));
+  std::vector<Axis> axes;
+  std::vector<std::size_t> sizes;
+  for (const Parameter& parameter : manifest.parameters) {
+    axes.push_back({parameter.name, parameter.values.size(), parameter.ordinal});
+    sizes.push_back(parameter.values.size());
+  }
+  FATUNE_TRY(std::vector<CompiledRule> rules, compile_rules(manifest, problem, limits));
+  FATUNE_TRY(Enumeration found,
+             enumerate(sizes, rules, kMaxEnumerated, [&](std::span<const std::uint16_t> positions) {
+               return describe_positions(manifest, positions);
+             }));
+  if (found.too_large) return too_large(manifest, problem);
+  space.lattice_ = Lattice(std::move(axes), std::move(found.codes));
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (i >= manifest.constraints.size() && found.excluded[i] == 0) continue;
+    space.ruled_out_.push_back({rules[i].text(), rules[i].why(), found.excluded[i]});
+  }
+  space.kernel_ = std::move(kernel);
+  return space;
+}
+
+Config Space::config(const Point& point) const {
+  FATUNE_CHECK(point.size() == axes().size(), "a point has one position for each parameter");
+  Config config;
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    config.settings.push_back({axes()[i].name, axes()[i].values.at(point[i])});
+  }
+  return config;
+}
+
+Result<Point> Space::point_of(const Config& config) const {
+  return positions_of(kernel_->manifest, config);
+}
+
+Candidate Space::candidate(const Point& point) const { return {kernel_, config(point), problem_}; }
+
+std::optional<Point> Space::default_point() const {
+  Point point;
+  for (const Parameter& parameter : axes()) {
+    point.push_back(static_cast<std::uint16_t>(parameter.default_position));
+  }
+  if (!contains(point)) return std::nullopt;
+  return point;
+}
+
+}  // namespace fatune

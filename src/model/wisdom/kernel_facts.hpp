@@ -1,0 +1,101 @@
+// kernel_facts.hpp - all that a program must know to launch an exported kernel: fatune.launch/1.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.hpp"
+#include "core/result.hpp"
+#include "model/problem/problem.hpp"
+
+namespace fatune {
+
+/// One launch. Arguments are passed in this order, each by name: q, k, v, out and lse are device
+/// pointers, lse being null when the problem has none; a scratch's name is a device pointer; a
+/// tensor map's name is a CUtensorMap by value.
+struct StageFacts {
+  std::string entry;
+  std::array<std::int64_t, 3> grid{1, 1, 1};     ///< blocks
+  std::array<std::int64_t, 3> block{1, 1, 1};    ///< threads
+  std::array<std::int64_t, 3> cluster{1, 1, 1};  ///< blocks; above 8 needs the non-portable size
+  /// Dynamic; if there is any, the function also prefers the largest shared-memory carveout.
+  std::int64_t shared_bytes = 0;
+  std::int64_t static_shared_bytes = 0;
+  bool dependent = false;  ///< programmatic stream serialization is allowed
+  std::vector<std::string> arguments;
+};
+
+enum class MapElement { kF16, kBf16, kByte };
+std::string_view name(MapElement element);  ///< "f16", "bf16", "byte"
+
+/// A tiled tensor map of rank 4, fastest dimension first: head_dim, sequence, heads, batch. Steps
+/// are 1, no interleave, 256-byte L2 promotion, zeros outside.
+struct TensorMapFacts {
+  std::string name;
+  std::string tensor;  ///< "q", "k", "v" or "out"
+  MapElement element = MapElement::kF16;
+  std::array<std::int64_t, 4> sizes{1, 1, 1, 1};       ///< elements
+  std::array<std::int64_t, 3> strides_bytes{0, 0, 0};  ///< of dimensions 1 to 3
+  std::array<std::int64_t, 4> box{1, 1, 1, 1};         ///< elements, at most 256 each
+  int swizzle_bytes = 0;                               ///< 0, 32, 64 or 128
+};
+
+/// Device memory of a launch: written before it is read, and not kept between launches. Aligned to
+/// 256 bytes.
+struct ScratchFacts {
+  std::string name;
+  std::int64_t bytes = 0;
+};
+
+/// The machine code beside the facts.
+struct CubinFacts {
+  std::string file;    ///< a name without folders
+  std::string sha256;  ///< 64 lower-case hex digits
+  std::int64_t bytes = 0;
+};
+
+/// What the final phase of the sweep said.
+struct MeasuredFacts {
+  double hot_us = 0;
+  std::optional<std::array<double, 2>> ci95_us;
+  std::string baseline;         ///< empty: none was measured beside it
+  std::optional<double> ratio;  ///< our time over the baseline's
+};
+
+struct KernelFacts {
+  std::string kernel;
+  std::string config;  ///< JSON on one line: {"BLOCK_M":128,...}
+  std::string id;
+  Problem problem;
+  std::string arch;  ///< "sm_90a"
+  int compute_major = 0, compute_minor = 0;
+  bool exact_compute = false;  ///< runs on this compute capability alone, not on later minor ones
+  CubinFacts cubin;
+  std::vector<StageFacts> stages;
+  std::vector<TensorMapFacts> tensor_maps;
+  std::vector<ScratchFacts> scratch;
+  double scale = 0;       ///< of the scores before the softmax, compiled in
+  bool verified = false;  ///< this machine code passed every gate where it was measured
+  std::optional<MeasuredFacts> measured;
+  bool recorded = false;  ///< a recording stood in for the device
+  std::string device_name, driver;
+  std::int64_t sm_count = 0;  ///< compiled in; other counts are right, but not what was tuned
+  std::string nvrtc;          ///< that compiled the machine code
+  std::string fatune;         ///< version that exported it
+  std::string command;        ///< that measured it; empty: unknown
+};
+
+/// Machine code runs on the same major version and the same or a later minor one, unless it uses
+/// what only its own architecture has.
+bool runs_on(const KernelFacts& facts, int major, int minor);
+
+Json to_json(const KernelFacts& facts);
+/// Everything that a launch depends on is checked: ranges, names of arguments, sizes of maps
+/// against the problem. Errors name `where` and the field.
+Result<KernelFacts> kernel_facts_from_json(const Json& object, const std::string& where);
+
+}  // namespace fatune

@@ -1,0 +1,174 @@
+// c_header.cpp - the header around the functions: what it is, constants, declarations, bytes.
+#include "out/export/c_header.hpp"
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "out/export/c_header_code.hpp"
+#include "out/export/provenance.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::size_t kBytesPerLine = 24;  ///< three digits and a comma each: within 100 columns
+
+std::string upper(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return result;
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+/// Nothing may end the comment that it stands in, or begin another.
+std::string comment_line(std::string line) {
+  replace_all(line, "*/", "* /");
+  replace_all(line, "/*", "/ *");
+  return " * " + line + "\n";
+}
+
+/// @include@: an include of the header, not of this file, as the check of our own includes sees it.
+constexpr const char* kIntroduction = R"( *
+ * In one C or C++ file of a program:
+ *
+ *   #define @NAME@_IMPLEMENTATION
+ *   #include "@name@.h"
+ *
+ * and without the define in others. Needs <cuda.h> of CUDA 12 or newer, and -lcuda. Every call
+ * wants a current context on a device that runs @arch@ code.
+ */
+#ifndef @NAME@_H
+#define @NAME@_H
+
+#include <stddef.h>
+
+@include@ <cuda.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+)";
+
+constexpr const char* kDeclarations = R"(
+/* A loaded kernel, filled by load; several threads may launch it at once. */
+typedef struct {
+  CUmodule module;
+  CUfunction stages[@stages@];
+} @name@_kernel;
+
+/* Loads the machine code into the current context. CUDA_ERROR_NO_BINARY_FOR_GPU says that the
+ * device cannot run it; nothing is left behind after a failure. */
+CUresult @name@_load(@name@_kernel *kernel);
+
+/* Releases what load took; the context must be the one of load. */
+CUresult @name@_unload(@name@_kernel *kernel);
+
+/* Device memory that a launch needs for itself. Its content need not be kept between launches, but
+ * launches that run at the same time each need their own. */
+size_t @name@_scratch_bytes(void);
+
+/* Queues the kernel on the stream and returns. q and out are contiguous [batch, heads, seq_q,
+ * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.
+ * @lse@
+ * @scratch@
+ * CUDA_ERROR_INVALID_VALUE says that one of them is null or not aligned. May be captured into a
+ * graph. */
+CUresult @name@_launch(
+    const @name@_kernel *kernel, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, CUdeviceptr out,
+    CUdeviceptr lse, CUdeviceptr scratch, CUstream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* @NAME@_H */
+
+#if defined(@NAME@_IMPLEMENTATION) && !defined(@NAME@_IMPLEMENTED)
+#define @NAME@_IMPLEMENTED
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+)";
+
+constexpr const char* kEnd = R"(
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* @NAME@_IMPLEMENTATION */
+)";
+
+/// What a program can ask at compile time.
+std::string constants(const KernelFacts& facts) {
+  const Problem& p = facts.problem;
+  std::string text = "/* What it computes, and how far it was checked. */\n";
+  const auto define = [&text](std::string_view key, std::int64_t value) {
+    text += fmt::format("#define @NAME@_{} {}\n", key, value);
+  };
+  define("BATCH", p.batch);
+  define("HEADS", p.heads);
+  define("KV_HEADS", p.kv_heads);
+  define("SEQ_Q", p.seq_q);
+  define("SEQ_KV", p.seq_kv);
+  define("HEAD_DIM", p.head_dim);
+  text += fmt::format("#define @NAME@_DTYPE \"{}\"\n", name(p.dtype));
+  define("CAUSAL", p.mask == Mask::kCausal ? 1 : 0);
+  define("LSE", p.lse ? 1 : 0);
+  text += fmt::format("#define @NAME@_SCALE {:#.9g}\n", facts.scale);
+  text += fmt::format("#define @NAME@_ARCH \"{}\"\n", facts.arch);
+  define("VERIFIED", facts.verified ? 1 : 0);
+  define("RECORDED", facts.recorded ? 1 : 0);
+  return text;
+}
+
+/// The first member decides the initialiser, the second the alignment.
+std::string byte_array(std::string_view bytes) {
+  std::string text = fmt::format(
+      "/* The machine code: an ELF file of {0} bytes. */\n"
+      "static const union {{\n  unsigned char bytes[{0}];\n  unsigned long long aligned;\n}} "
+      "@name@_cubin = {{{{",
+      bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i % kBytesPerLine == 0) text += "\n    ";
+    text += std::to_string(static_cast<unsigned>(static_cast<unsigned char>(bytes[i]))) + ",";
+  }
+  return text + "\n}};\n";
+}
+
+}  // namespace
+
+std::string c_header(const ExportedKernel& kernel) {
+  const KernelFacts& facts = kernel.facts;
+  std::string text =
+      "/* @name@.h - one attention kernel, for one shape: machine code and launch.\n *\n";
+  for (const std::string& line : provenance(facts)) text += comment_line(line);
+  text += kIntroduction + constants(facts) + kDeclarations + byte_array(kernel.cubin) + "\n" +
+          c_functions(facts) + kEnd;
+  replace_all(
+      text, "@lse@",
+      facts.problem.lse
+          ? "lse takes the log-sum-exp of each row: fp32 [batch, heads, seq_q], on 16 bytes."
+          : "lse is not written: pass 0.");
+  replace_all(text, "@scratch@",
+              scratch_bytes(facts) > 0
+                  ? "scratch is device memory of @name@_scratch_bytes(), on 256 bytes."
+                  : "scratch is not needed: pass 0.");
+  replace_all(text, "@stages@", std::to_string(facts.stages.size()));
+  replace_all(text, "@include@", "#include");
+  replace_all(text, "@arch@", facts.arch);
+  replace_all(text, "@NAME@", upper(kernel.name));
+  replace_all(text, "@name@", kernel.name);
+  return text;
+}
+
+}  // namespace fatune

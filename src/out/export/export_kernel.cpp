@@ -1,0 +1,142 @@
+// export_kernel.cpp - compares what would be exported with what was verified, compiles, describes.
+#include "out/export/export_kernel.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/file.hpp"
+#include "core/hash.hpp"
+#include "core/text.hpp"
+#include "model/space/feasibility.hpp"
+#include "out/export/facts_of.hpp"
+#include "out/export/flatten.hpp"
+#include "out/export/provenance.hpp"
+#include "worker/protocol/request.hpp"
+
+namespace fatune {
+namespace {
+
+/// A usage error, unless the machine code is verified or shall be marked.
+Status check_verified(const ExportRequest& request, const std::vector<std::string>& reasons) {
+  if (reasons.empty() || request.unverified == Unverified::kMark) return {};
+  return usage_error(fmt::format(
+      "{}: what would be exported of {} for {} is not verified: {}. Measure it as it is now "
+      "(fatune sweep, then export its best.json), or export it all the same, marked as such, with "
+      "--unverified",
+      request.saved->file, request.candidate.kernel->manifest.name,
+      describe(request.candidate.problem), join(reasons, "; ")));
+}
+
+Status check_possible(const ExportRequest& request) {
+  FATUNE_TRY(const std::string reason, impossible_reason(request.candidate, request.limits));
+  if (reason.empty()) return {};
+  return usage_error(fmt::format("{}: {} cannot do {} on {} with this config: {}",
+                                 request.saved->file, request.candidate.kernel->manifest.name,
+                                 describe(request.candidate.problem), name(request.limits.arch),
+                                 reason));
+}
+
+Result<std::string> compile(const ExportRequest& request, CompilePool& pool) {
+  FATUNE_TRY(const Compiled compiled,
+             pool.compile(compile_request(request.candidate, request.limits)));
+  if (!compiled.ok) {
+    return usage_error(fmt::format("{} does not compile for {}: {}",
+                                   request.candidate.kernel->manifest.name,
+                                   name(request.limits.arch), compiled.problem));
+  }
+  return read_file(compiled.cubin_path);
+}
+
+/// Where it was measured, and how fast. The time is that of the machine code, or it is left out.
+void add_origin(const ExportRequest& request, bool same_code, KernelFacts& facts) {
+  facts.recorded = request.saved->recorded;
+  facts.device_name = request.saved->device_name;
+  facts.driver = request.saved->driver;
+  facts.command = request.saved->command;
+  facts.fatune = request.fatune;
+  const SavedWinner& winner = *request.winner;
+  if (!same_code || !winner.hot) return;
+  MeasuredFacts measured;
+  measured.hot_us = winner.hot->median_us;
+  if (winner.hot->ci95_low_us && winner.hot->ci95_high_us)
+    measured.ci95_us = {*winner.hot->ci95_low_us, *winner.hot->ci95_high_us};
+  measured.baseline = winner.baseline;
+  measured.ratio = winner.ratio;
+  facts.measured = std::move(measured);
+}
+
+/// The flattened template below a comment with its origin and its launch.
+Result<std::string> source_of(const ExportRequest& request, const KernelFacts& facts) {
+  FATUNE_TRY(const std::string code,
+             flatten(*request.candidate.kernel, macros_of(request.candidate, request.limits)));
+  std::string text =
+      fmt::format("// {}.cu - one attention kernel, for one shape.\n//\n", request.name);
+  for (const std::string& line : provenance(facts)) text += "// " + line + "\n";
+  text += fmt::format("//\n// Options of NVRTC: --std=c++17 --gpu-architecture={}", facts.arch);
+  if (request.candidate.kernel->manifest.needs_toolkit_headers)
+    text += ", and the include folder of the CUDA toolkit";
+  text += "\n// How to launch it:\n";
+  const Json launch = to_json(facts);
+  for (const auto& [field, value] : launch.items())
+    text += fmt::format("//   {}: {}\n", field, dump(value));
+  return text + "\n" + code;
+}
+
+}  // namespace
+
+std::vector<std::string> changes_since(const ExportRequest& request,
+                                       const std::string& compiler_version,
+                                       const std::string& compiler_identity) {
+  const SavedBest& saved = *request.saved;
+  const SavedWinner& winner = *request.winner;
+  const Kernel& kernel = *request.candidate.kernel;
+  std::vector<std::string> changes;
+  if (winner.choice.problem && !(*winner.choice.problem == request.candidate.problem))
+    changes.push_back("it was measured for " + describe(*winner.choice.problem));
+  if (!winner.text_hash.empty() && winner.text_hash != kernel.text_hash)
+    changes.push_back("the text of " + kernel.manifest.name + " has changed since");
+  const std::string arch = name(request.limits.arch);
+  if (!saved.arch.empty() && saved.arch != arch)
+    changes.push_back("it was measured on " + saved.arch + ", not " + arch);
+  if (!saved.nvrtc.empty() && saved.nvrtc != compiler_version)
+    changes.push_back("NVRTC was " + saved.nvrtc + " and is " + compiler_version);
+  // Without its id nobody can tell whether these results were those of this config.
+  const bool has_results = winner.unverified.empty() || winner.hot;
+  if (winner.id.empty() && has_results) changes.emplace_back("it has no id to compare with");
+  if (!changes.empty() || winner.id.empty()) return changes;
+  const std::string id =
+      candidate_id(request.candidate, id_options(request.limits.arch, compiler_identity));
+  if (id != winner.id) {
+    changes.push_back(
+        fmt::format("its id was {} and is {}: {} or the compiler has changed since", winner.id, id,
+                    winner.text_hash.empty() ? "the text of " + kernel.manifest.name
+                                             : std::string("what is hashed besides the text")));
+  }
+  return changes;
+}
+
+Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& pool) {
+  FATUNE_TRY_STATUS(check_possible(request));
+  ExportedKernel exported;
+  exported.name = request.name;
+  FATUNE_TRY(exported.facts, facts_of(request.candidate, request.limits));
+  FATUNE_TRY_STATUS(pool.check_arch(request.limits.arch));
+  const std::vector<std::string> changes =
+      changes_since(request, pool.compiler_version(), pool.compiler_identity());
+  std::vector<std::string> reasons = changes;
+  if (!request.winner->unverified.empty()) reasons.push_back(request.winner->unverified);
+  FATUNE_TRY_STATUS(check_verified(request, reasons));
+  FATUNE_TRY(exported.cubin, compile(request, pool));
+  KernelFacts& facts = exported.facts;
+  facts.id =
+      candidate_id(request.candidate, id_options(request.limits.arch, pool.compiler_identity()));
+  facts.cubin = {request.name + ".cubin", sha256_hex(exported.cubin),
+                 static_cast<std::int64_t>(exported.cubin.size())};
+  facts.nvrtc = pool.compiler_version();
+  facts.verified = reasons.empty();
+  add_origin(request, changes.empty(), facts);
+  FATUNE_TRY(exported.source, source_of(request, facts));
+  return exported;
+}
+
+}  // namespace fatune

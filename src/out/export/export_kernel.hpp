@@ -1,0 +1,38 @@
+// export_kernel.hpp - a saved config to facts, machine code and source, when it still is what was
+// verified.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/kernel/candidate.hpp"
+#include "out/export/exported_kernel.hpp"
+#include "tune/compile/pool.hpp"
+#include "tune/sweep/saved_best.hpp"
+
+namespace fatune {
+
+/// What becomes of a kernel whose machine code has passed no gate.
+enum class Unverified { kRefuse, kMark };
+
+struct ExportRequest {
+  std::string name;  ///< see ExportedKernel
+  Candidate candidate;
+  DeviceLimits limits;  ///< of the device that it is exported for
+  const SavedBest* saved = nullptr;
+  const SavedWinner* winner = nullptr;  ///< one of `saved`
+  Unverified unverified = Unverified::kRefuse;
+  std::string fatune;  ///< version, for the facts
+};
+
+/// Compiles the candidate and describes its launch. A config that the device or the kernel cannot
+/// take, a library stage, and machine code that nobody verified (unless marked) are usage errors.
+Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& pool);
+
+/// Why this machine code is not what the file says was measured, as clauses; empty when it is.
+std::vector<std::string> changes_since(const ExportRequest& request,
+                                       const std::string& compiler_version,
+                                       const std::string& compiler_identity);
+
+}  // namespace fatune

@@ -1,0 +1,117 @@
+// flatten.cpp - walks the includes of a template depth first and writes each file's lines in place.
+#include "out/export/flatten.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/text.hpp"
+#include "model/kernel/includes.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kDeepest = 64;  ///< chosen; beyond it a header without #pragma once includes itself
+
+/// "#  ifdef X" gives "ifdef"; empty for a line that is no directive.
+std::string_view directive(std::string_view line) {
+  line = trim(line);
+  if (!line.starts_with('#')) return {};
+  line = trim(line.substr(1));
+  return line.substr(0, line.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+}
+
+bool is_pragma_once(std::string_view line) {
+  if (directive(line) != "pragma") return false;
+  line = line.substr(line.find("pragma") + std::string_view("pragma").size());
+  return trim(line.substr(0, line.find('/'))) == "once";  // a comment may stand behind it
+}
+
+/// "common/prelude.cuh" gives "FATUNE_COMMON_PRELUDE_CUH".
+std::string guard_name(const std::string& path) {
+  std::string guard = "FATUNE_";
+  for (const char c : path) {
+    const bool lower = c >= 'a' && c <= 'z';
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    guard += lower ? static_cast<char>(c - 'a' + 'A') : plain ? c : '_';
+  }
+  return guard;
+}
+
+class Flattener {
+ public:
+  explicit Flattener(const Kernel& kernel) {
+    for (const SourceFile& header : kernel.headers) headers_[header.path] = &header;
+  }
+
+  Status add(const SourceFile& file, int depth) {
+    if (depth > kDeepest) {
+      return file_error(file.path + ": includes itself without #pragma once; add that line");
+    }
+    std::map<std::size_t, std::string> includes;
+    for (const auto& [line, name] : quoted_includes(file.text)) includes[line] = name;
+    std::vector<std::string> lines = split(file.text, '\n');
+    if (!lines.empty() && lines.back().empty()) lines.pop_back();
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const auto found = includes.find(i + 1);
+      const auto header = found == includes.end() ? headers_.end() : headers_.find(found->second);
+      if (header != headers_.end()) {
+        FATUNE_TRY_STATUS(include(*header->second, depth));
+        continue;
+      }
+      if (is_pragma_once(lines[i])) continue;
+      count_condition(lines[i]);
+      text_ += lines[i] + "\n";
+    }
+    return {};
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void count_condition(std::string_view line) {
+    const std::string_view word = directive(line);
+    if (word == "if" || word == "ifdef" || word == "ifndef") ++conditions_;
+    if (word == "endif") --conditions_;
+  }
+
+  /// Below a condition nobody knows here whether the text counts, so the preprocessor decides: the
+  /// header is written again wherever it is included, behind a guard.
+  Status include(const SourceFile& header, int depth) {
+    const std::vector<std::string> lines = split(header.text, '\n');
+    const bool once = std::any_of(lines.begin(), lines.end(), is_pragma_once);
+    if (once && written_.contains(header.path)) return {};
+    const bool guarded = once && (conditions_ > 0 || guarded_.contains(header.path));
+    if (once) (conditions_ > 0 ? guarded_ : written_).insert(header.path);
+    const std::string guard = guard_name(header.path);
+    text_ += "\n// ---- " + header.path + " ----\n";
+    if (guarded) text_ += "#ifndef " + guard + "\n#define " + guard + "\n";
+    FATUNE_TRY_STATUS(add(header, depth + 1));
+    if (guarded) text_ += "#endif  // " + guard + "\n";
+    text_ += "// ---- end of " + header.path + " ----\n\n";
+    return {};
+  }
+
+  std::map<std::string, const SourceFile*> headers_;
+  std::set<std::string> written_;  ///< with #pragma once, where no condition stands above
+  std::set<std::string> guarded_;
+  int conditions_ = 0;  ///< open #if of all files above
+  std::string text_;
+};
+
+}  // namespace
+
+Result<std::string> flatten(const Kernel& kernel, const std::vector<std::string>& macros) {
+  std::string text;
+  for (const std::string& macro : macros) {
+    const std::size_t equals = macro.find('=');
+    text += "#define " + macro.substr(0, equals);
+    if (equals != std::string::npos) text += " " + macro.substr(equals + 1);
+    text += "\n";
+  }
+  Flattener flattener(kernel);
+  FATUNE_TRY_STATUS(flattener.add(kernel.source, 0));
+  return text + "\n" + flattener.text();
+}
+
+}  // namespace fatune

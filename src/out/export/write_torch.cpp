@@ -1,0 +1,112 @@
+// write_torch.cpp - fills facts and machine code into the Python module and writes it.
+#include "out/export/write_torch.hpp"
+
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/check.hpp"
+#include "core/embedded.hpp"
+#include "core/file.hpp"
+#include "out/export/packed_text.hpp"
+#include "out/export/provenance.hpp"
+
+namespace fatune {
+namespace {
+
+/// In this order they are one module.
+constexpr std::string_view kParts[] = {"torch_problem.py", "torch_launch.py", "torch_operator.py",
+                                       "torch_check.py"};
+constexpr std::size_t kColumns = 100;
+
+std::string_view part(std::string_view name) {
+  for (const EmbeddedFile& file : embedded_export_files()) {
+    if (file.path == name) return file.text;
+  }
+  FATUNE_CHECK(false, "the module's parts are part of the program");
+}
+
+/// Puts `text` in place of the line that ends in "# @fatune: <mark>".
+void fill(std::string& module, const std::string& mark, const std::string& text) {
+  const std::size_t end = module.find("# @fatune: " + mark + "\n");
+  FATUNE_CHECK(end != std::string::npos, "torch_problem.py has a line for each mark");
+  const std::size_t start = module.rfind('\n', end) + 1;
+  module.replace(start, module.find('\n', end) + 1 - start, text);
+}
+
+std::string summary(const KernelFacts& facts) {
+  std::string line =
+      fmt::format("{}: {} for {}", describe(facts.problem), facts.kernel, facts.arch);
+  const std::string measured = describe_measured(facts);
+  if (!measured.empty()) line += fmt::format(", {} on {}", measured, facts.device_name);
+  if (facts.recorded) line += ", as recorded";
+  if (!facts.verified) line += ", NOT VERIFIED";
+  return line;
+}
+
+/// Comment lines: what is in the file, and the commands that found it.
+std::string contents(std::span<const ExportedKernel> kernels) {
+  std::string text = fmt::format("# Written by fatune {} (fatune export --to torch):\n",
+                                 kernels.empty() ? "" : one_line(kernels.front().facts.fatune));
+  std::set<std::string> commands;
+  for (const ExportedKernel& kernel : kernels) {
+    text += "#   " + one_line(summary(kernel.facts)) + "\n";
+    if (!kernel.facts.command.empty()) commands.insert(one_line(kernel.facts.command));
+  }
+  if (!commands.empty()) text += "# found by\n";
+  for (const std::string& command : commands) text += "#   " + command + "\n";
+  return text;
+}
+
+/// A raw string of Python takes JSON as it is: quotes are escaped in it, and never three in a row.
+std::string facts_json(std::span<const ExportedKernel> kernels) {
+  std::string text = "_FACTS = json.loads(r\"\"\"[";
+  for (const ExportedKernel& kernel : kernels) {
+    text += &kernel == &kernels.front() ? "\n" : ",\n";
+    text += to_json(kernel.facts).dump(-1, ' ', true, Json::error_handler_t::replace);
+  }
+  return text + "\n]\"\"\")\n";
+}
+
+std::string cubins_of(std::span<const ExportedKernel> kernels) {
+  std::string text = "_CUBINS: dict[str, str] = {  # zlib, base64\n";
+  for (const ExportedKernel& kernel : kernels) {
+    text += fmt::format("    \"{}\": \"\"\"\n{}\"\"\",\n", kernel.facts.cubin.sha256,
+                        packed_text(kernel.cubin, kColumns));
+  }
+  return text + "}\n";
+}
+
+}  // namespace
+
+Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
+  for (const ExportedKernel& kernel : kernels) {
+    const Dtype dtype = kernel.facts.problem.dtype;
+    if (dtype == Dtype::kF16 || dtype == Dtype::kBf16) continue;
+    return usage_error(fmt::format(
+        "--to torch: {} is for {}, which PyTorch's scaled_dot_product_attention does not take; "
+        "leave this problem out, or export it --to header",
+        kernel.name, name(dtype)));
+  }
+  std::string module;
+  for (const std::string_view name : kParts) {
+    if (!module.empty()) module += "\n\n";
+    module += part(name);
+  }
+  fill(module, "contents", contents(kernels));
+  fill(module, "facts", facts_json(kernels));
+  fill(module, "cubins", cubins_of(kernels));
+  return module;
+}
+
+Result<std::vector<std::filesystem::path>> write_torch(std::span<const ExportedKernel> kernels,
+                                                       const std::filesystem::path& target) {
+  FATUNE_TRY(const std::string module, torch_module(kernels));
+  const std::filesystem::path file = target.extension() == ".py" ? target : target / "sdpa.py";
+  FATUNE_TRY_STATUS(replace_file(file, module));
+  return std::vector{file};
+}
+
+}  // namespace fatune

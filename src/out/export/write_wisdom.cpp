@@ -1,0 +1,126 @@
+// write_wisdom.cpp - merges kernels into an index: cubins first, the index in one step, leavings
+// last.
+#include "out/export/write_wisdom.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string>
+#include <system_error>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/file.hpp"
+#include "core/log.hpp"
+#include "model/wisdom/wisdom_index.hpp"
+
+namespace fatune {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<std::vector<KernelFacts>> kernels_there(const fs::path& folder) {
+  const fs::path path = wisdom_index_path(folder);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return std::vector<KernelFacts>();
+  FATUNE_TRY(const std::string text, read_file(path));
+  FATUNE_TRY(WisdomIndex index, read_wisdom_index(text, path.string()));
+  if (index.intact) return std::move(index.kernels);
+  return file_error(
+      fmt::format("{}: its SHA-256 is not that of its kernels: it was changed after it was "
+                  "exported. Remove the "
+                  "folder, or choose another one with -o, and export all results again",
+                  path.string()));
+}
+
+/// What a program looks a kernel up by; an index has one kernel of each.
+auto place_of(const KernelFacts& facts) {
+  return std::tuple(facts.arch, key(facts.problem), facts.scale);
+}
+
+/// Less is better: verified, then fast. The time is that of one launch, 0 when it is unknown.
+auto rank(const KernelFacts& facts) {
+  const double us =
+      facts.measured ? facts.measured->hot_us : std::numeric_limits<double>::infinity();
+  return std::tuple(!facts.verified, us);
+}
+
+std::string describe(const KernelFacts& facts) {
+  return fmt::format("{} {} ({}{})", facts.kernel, facts.id,
+                     facts.measured ? fmt::format("{:.2f} us", facts.measured->hot_us)
+                                    : std::string("not measured"),
+                     facts.verified ? "" : ", not verified");
+}
+
+/// By content, so that a new kernel never takes the name of one that a reader may be reading.
+std::string cubin_name(const ExportedKernel& kernel) {
+  return fmt::format("{}-{}-{}.cubin", kernel.name, kernel.facts.arch,
+                     kernel.facts.cubin.sha256.substr(0, 8));
+}
+
+/// Puts the facts in their place; false when the kernel that is there is better.
+bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
+  const auto same = std::find_if(kernels.begin(), kernels.end(), [&](const KernelFacts& other) {
+    return place_of(other) == place_of(facts);
+  });
+  if (same == kernels.end()) {
+    kernels.push_back(std::move(facts));
+    return true;
+  }
+  if (same->cubin.sha256 == facts.cubin.sha256 && same->id == facts.id) {
+    *same = std::move(facts);
+    return true;
+  }
+  const bool better = rank(facts) <= rank(*same);
+  const KernelFacts& winner = better ? facts : *same;
+  const KernelFacts& loser = better ? *same : facts;
+  log::info(fmt::format("{} on {}: {} stays, {} does not", describe(facts.problem), facts.arch,
+                        describe(winner), describe(loser)));
+  if (better) *same = std::move(facts);
+  return better;
+}
+
+std::set<fs::path> cubins_of(const fs::path& folder, const std::vector<KernelFacts>& kernels) {
+  std::set<fs::path> paths;
+  for (const KernelFacts& facts : kernels) paths.insert(wisdom_cubin_path(folder, facts));
+  return paths;
+}
+
+/// Of the cubins that this folder's exports wrote those that no kernel names any more: others are
+/// somebody else's. A failure leaves one lying, which harms nobody.
+void remove_leavings(const std::set<fs::path>& written, const std::set<fs::path>& named) {
+  std::error_code ignored;
+  for (const fs::path& cubin : written) {
+    if (!named.contains(cubin)) fs::remove(cubin, ignored);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kernels,
+                                           const fs::path& folder) {
+  FATUNE_TRY(std::vector<KernelFacts> merged, kernels_there(folder));
+  std::set<fs::path> cubins = cubins_of(folder, merged);
+  FATUNE_TRY_STATUS(make_directories(folder / "cubins"));
+  std::vector<fs::path> files = {wisdom_index_path(folder)};
+  std::string version;
+  for (const ExportedKernel& kernel : kernels) {
+    KernelFacts facts = kernel.facts;
+    facts.cubin.file = cubin_name(kernel);
+    version = facts.fatune;
+    const fs::path path = wisdom_cubin_path(folder, facts);
+    if (!add(merged, std::move(facts))) continue;
+    FATUNE_TRY_STATUS(replace_file(path, kernel.cubin));
+    files.push_back(path);
+    cubins.insert(path);
+  }
+  std::sort(merged.begin(), merged.end(),
+            [](const KernelFacts& a, const KernelFacts& b) { return place_of(a) < place_of(b); });
+  FATUNE_TRY_STATUS(replace_file(files.front(), write_wisdom_index(merged, version)));
+  remove_leavings(cubins, cubins_of(folder, merged));
+  std::erase_if(files, [](const fs::path& file) { return !fs::exists(file); });
+  return files;
+}
+
+}  // namespace fatune

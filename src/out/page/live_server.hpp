@@ -1,0 +1,39 @@
+// live_server.hpp - a running sweep's journal to a page on this machine that keeps up with it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "core/result.hpp"
+#include "model/results/progress.hpp"
+
+namespace fatune {
+
+/// Where nothing else is chosen; a page's address then stays the same from sweep to sweep.
+inline constexpr int kLivePort = 8712;
+
+/// Serves the page of one run on 127.0.0.1, in a thread of its own, from the journal on disk: the
+/// sweep is not slowed by who is watching. Answers GET for its own address only: another name that
+/// leads here (DNS rebinding), another method or another path is refused.
+class LiveServer {
+ public:
+  /// Port 0: any that is free. A port in use is an error that names it and the flag.
+  static Result<std::unique_ptr<LiveServer>> start(int port, const std::filesystem::path& folder);
+  /// Stops at once; finish() first lets those who watch see the end.
+  ~LiveServer();
+  LiveServer(const LiveServer&) = delete;
+  LiveServer& operator=(const LiveServer&) = delete;
+
+  const std::string& url() const;  ///< "http://127.0.0.1:8712/"
+  void show(const SweepProgress& progress);
+  /// The sweep is over: stays until a page that asked of late has the last state, 3 s at most.
+  void finish();
+
+ private:
+  class Impl;
+  explicit LiveServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fatune

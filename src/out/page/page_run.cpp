@@ -1,0 +1,116 @@
+// page_run.cpp - sorts a journal's records by problem and settles their finals.
+#include "out/page/page_run.hpp"
+
+#include <algorithm>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "model/results/journal.hpp"
+#include "out/page/published.hpp"
+#include "search/datasets/recording.hpp"
+#include "tune/sweep/standing.hpp"
+
+namespace fatune {
+namespace {
+
+/// "mission" of runs/mission/journal.jsonl, "h200" of configs/h200.jsonl.gz
+std::string run_name(const std::filesystem::path& journal) {
+  std::string name = journal.filename().string();
+  name = name.substr(0, name.find(".jsonl"));
+  if (name != "journal") return name;
+  std::error_code error;
+  const auto folder = std::filesystem::absolute(journal, error).lexically_normal().parent_path();
+  return error || folder.filename().empty() ? name : folder.filename().string();
+}
+
+/// Those of the plan first.
+std::vector<NamedProblem> problems_of(const Journal& journal,
+                                      const std::vector<JournalGroup>& groups) {
+  std::vector<NamedProblem> problems;
+  const auto add = [&](const NamedProblem& problem) {
+    const bool known = std::any_of(problems.begin(), problems.end(), [&](const NamedProblem& each) {
+      return each.problem == problem.problem;
+    });
+    if (!known) problems.push_back(problem);
+  };
+  for (const NamedProblem& problem : journal.header.plan.problems) add(problem);
+  for (const JournalGroup& group : groups) add(group.problem);
+  return problems;
+}
+
+void read_end(const Journal& journal, PageRun& run) {
+  run.status = "unfinished";
+  for (const Record& record : journal.records) {
+    if (const auto* end = std::get_if<EndRecord>(&record)) {
+      run.status = end->status;
+      run.seconds = std::max(run.seconds, end->seconds);
+    } else if (const auto* candidate = std::get_if<CandidateRecord>(&record)) {
+      run.status = "unfinished";
+      run.seconds = std::max(run.seconds, candidate->at_s);
+    }
+  }
+}
+
+PageProblem page_problem(const NamedProblem& named, const Journal& journal,
+                         std::vector<JournalGroup>& groups,
+                         const std::map<Problem, Json>& published) {
+  PageProblem problem;
+  problem.result.problem = named;
+  for (JournalGroup& group : groups) {
+    if (group.problem.problem == named.problem) problem.groups.push_back(std::move(group));
+  }
+  std::erase_if(groups, [](const JournalGroup& group) { return group.configs.empty(); });
+  for (const JournalGroup& group : problem.groups) {
+    for (const JournalledConfig& config : group.configs)
+      ++problem.result.outcomes[config.record.outcome];
+  }
+  problem.result.finals = last_finals(journal, named.problem);
+  const auto entry = published.find(named.problem);
+  if (entry != published.end() && settle_as_published(entry->second, problem.result))
+    return problem;
+  Scoring scoring;
+  if (entry != published.end()) scoring.winner = published_winner(entry->second);
+  settle_finals(problem.result, timed_objective(journal), journal.header.plan.seed, scoring);
+  return problem;
+}
+
+}  // namespace
+
+std::vector<FinalRecord> last_finals(const Journal& journal, const Problem& problem) {
+  std::vector<FinalRecord> finals;
+  std::map<std::pair<std::string, std::string>, std::size_t> places;
+  for (const Record& record : journal.records) {
+    const auto* final = std::get_if<FinalRecord>(&record);
+    if (final == nullptr || final->problem != problem) continue;
+    const auto [place, fresh] = places.try_emplace({final->impl, final->id}, finals.size());
+    if (fresh) {
+      finals.push_back(*final);
+    } else {
+      finals[place->second] = *final;
+    }
+  }
+  return finals;
+}
+
+Result<PageRun> load_page_run(const std::filesystem::path& path) {
+  FATUNE_TRY(const std::filesystem::path file, find_results(path));
+  FATUNE_TRY(Journal journal, load_journal(file));
+  PageRun run;
+  run.name = run_name(file);
+  run.source = file.string();
+  read_end(journal, run);
+  std::vector<JournalGroup> groups = group_candidates(journal);
+  const std::map<Problem, Json> published = published_beside(file);
+  for (const NamedProblem& named : problems_of(journal, groups)) {
+    PageProblem problem = page_problem(named, journal, groups, published);
+    const bool any = !problem.groups.empty() || !problem.result.finals.empty();
+    if (any) run.problems.push_back(std::move(problem));
+  }
+  run.header = std::move(journal.header);
+  return run;
+}
+
+}  // namespace fatune

@@ -1,0 +1,37 @@
+// page_run.hpp - a run's journal to what its page shows: candidates by kernel, finals in order.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/results/sweep_result.hpp"
+#include "search/datasets/journal_groups.hpp"
+
+namespace fatune {
+
+struct PageProblem {
+  /// Finals settled, outcomes counted; its list of candidates is empty, since the groups have them.
+  ProblemResult result;
+  std::vector<JournalGroup> groups;  ///< one a kernel, in the order of their appearance
+};
+
+struct PageRun {
+  std::string name;    ///< the folder's, or the file's
+  std::string source;  ///< the journal, as it was named
+  JournalHeader header;
+  std::vector<PageProblem> problems;  ///< those of the plan that have a record, in its order
+  /// "complete", "interrupted", or "unfinished": the journal has no end.
+  std::string status;
+  double seconds = 0;  ///< of the search, so far as the journal tells
+};
+
+/// A run's folder or a journal, plain or .gz. Order, ratios and intervals of the finals are those
+/// of the best.json beside the journal, if it lists them; else they are computed as a sweep does.
+Result<PageRun> load_page_run(const std::filesystem::path& path);
+
+/// The finals of several attempts: of each contestant the last.
+std::vector<FinalRecord> last_finals(const Journal& journal, const Problem& problem);
+
+}  // namespace fatune

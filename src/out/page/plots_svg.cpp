@@ -1,0 +1,213 @@
+// plots_svg.cpp - draws bars with intervals, and the best so far over evaluations.
+#include "out/page/plots_svg.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/svg.hpp"
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+using svg::line_at, svg::number, svg::text_at;
+
+constexpr double kWidth = 760, kMargin = 16, kHead = 56, kFoot = 44;
+constexpr double kLabels = 190, kValues = 150, kRow = 26, kBar = 14;
+constexpr double kPlotHeight = 300, kAxis = 56;
+/// A bar longer than this many times the fastest baseline is cut, or the others could not be told
+/// apart.
+constexpr double kLongestBar = 3;
+constexpr double kHighestDot = 6;  // times the best; what is slower lies on the upper edge
+constexpr const char* kDots =
+    ".dot { stroke-width: 3.4; stroke-linecap: round; fill: none }\n"
+    ".best { stroke-width: 2; fill: none; stroke: #d55e00 }\n";
+
+std::string objective_of(const JournalHeader& header) {
+  return header.plan.objective == "cold" ? "cold" : "hot";
+}
+
+std::string title_of(const PageProblem& problem, const JournalHeader& header) {
+  return describe(problem.result.problem) + " on " + header.environment.device_name +
+         (header.environment.recorded ? " (recorded)" : "");
+}
+
+std::string head(const std::string& title, const std::string& subtitle) {
+  return text_at(kMargin, 26, "class=\"text\" font-weight=\"600\" font-size=\"14\"", title) +
+         text_at(kMargin, 44, "class=\"faint\"", subtitle);
+}
+
+/// The best, the best of each other kernel, and every baseline, fastest first.
+std::vector<const FinalRecord*> bar_rows(const PageProblem& problem, const std::string& objective) {
+  std::vector<const FinalRecord*> rows;
+  std::set<std::string> seen;
+  for (const FinalRecord& record : problem.result.finals) {
+    const bool timed = record.outcome == Outcome::kMeasured && objective_timing(record, objective);
+    if (timed && seen.insert(record.impl).second) rows.push_back(&record);
+  }
+  return rows;
+}
+
+double longest_bar(const std::vector<const FinalRecord*>& rows, const std::string& objective) {
+  double longest = 0, baseline = 0;
+  for (const FinalRecord* record : rows) {
+    const double us = objective_timing(*record, objective)->median_us;
+    longest = std::max(longest, us);
+    if (record->role == "baseline" && baseline == 0) baseline = us;
+  }
+  return baseline > 0 ? std::min(longest, kLongestBar * baseline) : longest;
+}
+
+std::string whisker(const Timing& timing, double y, double scale) {
+  if (!timing.ci95_low_us || !timing.ci95_high_us) return "";
+  const double from = kLabels + *timing.ci95_low_us * scale;
+  const double to = kLabels + *timing.ci95_high_us * scale;
+  return line_at(from, y, to, y, "axis") + line_at(from, y - 4, from, y + 4, "axis") +
+         line_at(to, y - 4, to, y + 4, "axis");
+}
+
+std::string value_text(const Timing& timing) {
+  std::string text = fixed(timing.median_us, 2) + " us";
+  if (timing.ci95_low_us && timing.ci95_high_us)
+    text += " [" + fixed(*timing.ci95_low_us, 2) + ", " + fixed(*timing.ci95_high_us, 2) + "]";
+  return text;
+}
+
+std::string bars_svg(const PageProblem& problem, const JournalHeader& header,
+                     const std::vector<const FinalRecord*>& rows) {
+  const std::string objective = objective_of(header);
+  const double longest = longest_bar(rows, objective);
+  const double space = kWidth - kLabels - kValues - kMargin;
+  const double scale = space / longest;
+  const double height = kHead + kRow * static_cast<double>(rows.size()) + kMargin;
+  std::string text = svg::begin(kWidth, height);
+  text += head(title_of(problem, header),
+               objective + " latency: median and 95 % interval of the final phase's rounds");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const FinalRecord& record = *rows[i];
+    const Timing& timing = *objective_timing(record, objective);
+    const double y = kHead + kRow * (static_cast<double>(i) + 0.5);
+    const bool cut = timing.median_us > longest;
+    const double length = std::min(timing.median_us, longest) * scale;
+    text += text_at(kLabels - 8, y + 4, "class=\"text\" text-anchor=\"end\"", record.impl);
+    text += "<rect x=\"" + number(kLabels) + "\" y=\"" + number(y - kBar / 2) + "\" width=\"" +
+            number(length) + "\" height=\"" + number(kBar) + "\" fill=\"" +
+            (record.role == "baseline" ? "#8c959f" : svg::colour(0)) + "\"/>\n";
+    if (!cut) text += whisker(timing, y, scale);
+    text += text_at(kLabels + length + 8, y + 4, "class=\"text\"",
+                    (cut ? "… " : "") + value_text(timing));
+  }
+  return text + "</svg>\n";
+}
+
+struct Tried {
+  std::size_t kernel;
+  double at_s;
+  double us;  ///< infinity: no time
+};
+
+std::vector<Tried> tried_in_order(const PageProblem& problem) {
+  std::vector<Tried> all;
+  for (std::size_t kernel = 0; kernel < problem.groups.size(); ++kernel) {
+    for (const JournalledConfig& config : problem.groups[kernel].configs) {
+      const bool measured = config.record.outcome == Outcome::kMeasured && config.us;
+      all.push_back({kernel, config.record.at_s, measured ? *config.us : HUGE_VAL});
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Tried& a, const Tried& b) { return a.at_s < b.at_s; });
+  return all;
+}
+
+/// The logarithmic frame around the candidates' times.
+class Frame {
+ public:
+  Frame(double low, double high, std::size_t count)
+      : low_(std::log(low)), high_(std::log(high)), count_(static_cast<double>(count)) {}
+  double x(std::size_t number) const {
+    return kAxis + (kWidth - kAxis - kMargin) * static_cast<double>(number) / count_;
+  }
+  double y(double us) const {
+    const double share = (std::clamp(std::log(us), low_, high_) - low_) / (high_ - low_);
+    return kHead + kPlotHeight * (1 - share);
+  }
+  std::string axes() const {
+    std::string text;
+    const double low = std::exp(low_), high = std::exp(high_);
+    const double step = svg::tick_step(high - low);
+    for (double tick = std::ceil(low / step) * step; tick <= high; tick += step) {
+      text += line_at(kAxis, y(tick), kWidth - kMargin, y(tick), "grid");
+      text += text_at(kAxis - 6, y(tick) + 4, "class=\"faint\" text-anchor=\"end\"",
+                      fixed(tick, step < 1 ? 1 : 0));
+    }
+    const auto stride = static_cast<std::size_t>(std::max(1.0, svg::tick_step(count_)));
+    for (std::size_t n = 0; n <= static_cast<std::size_t>(count_); n += stride)
+      text += text_at(x(n), kHead + kPlotHeight + 18, "class=\"faint\" text-anchor=\"middle\"",
+                      std::to_string(n));
+    return text + text_at((kAxis + kWidth) / 2, kHead + kPlotHeight + 36,
+                          "class=\"faint\" text-anchor=\"middle\"", "candidates tried");
+  }
+
+ private:
+  double low_, high_, count_;
+};
+
+std::string legend(const PageProblem& problem) {
+  std::string text;
+  double x = kWidth - kMargin;
+  for (std::size_t kernel = problem.groups.size(); kernel-- > 0;) {
+    const std::string& name = problem.groups[kernel].kernel;
+    text += text_at(
+        x, 44, "text-anchor=\"end\" fill=\"" + std::string(svg::colour(kernel + 1)) + "\"", name);
+    x -= 8.0 * static_cast<double>(name.size()) + 14;
+  }
+  return text;
+}
+
+std::string convergence_svg(const PageProblem& problem, const JournalHeader& header,
+                            const std::vector<Tried>& all, double best) {
+  double worst = best;
+  for (const Tried& tried : all) {
+    if (std::isfinite(tried.us)) worst = std::max(worst, tried.us);
+  }
+  const Frame frame(best * 0.95, std::min(worst * 1.05, best * kHighestDot), all.size());
+  std::vector<std::string> dots(problem.groups.size());
+  std::string line;
+  double so_far = HUGE_VAL;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!std::isfinite(all[i].us)) continue;
+    dots[all[i].kernel] += "M" + number(frame.x(i + 1)) + " " + number(frame.y(all[i].us)) + "h0";
+    if (all[i].us >= so_far) continue;
+    const std::string x = number(frame.x(i + 1)), y = number(frame.y(all[i].us));
+    line += line.empty() ? "M" + x + " " + y : "H" + x + "V" + y;
+    so_far = all[i].us;
+  }
+  line += "H" + number(frame.x(all.size()));
+  std::string text = svg::begin(kWidth, kHead + kPlotHeight + kFoot, kDots);
+  text +=
+      head(title_of(problem, header),
+           header.plan.strategy + ": best so far and every candidate, us " + objective_of(header));
+  text += legend(problem) + frame.axes();
+  for (std::size_t kernel = 0; kernel < dots.size(); ++kernel) {
+    text += "<path class=\"dot\" stroke=\"" + std::string(svg::colour(kernel + 1)) + "\" d=\"" +
+            dots[kernel] + "\"/>\n";
+  }
+  return text + "<path class=\"best\" d=\"" + line + "\"/>\n</svg>\n";
+}
+
+}  // namespace
+
+std::vector<Plot> plots(const PageProblem& problem, const JournalHeader& header) {
+  std::vector<Plot> drawn;
+  const auto rows = bar_rows(problem, objective_of(header));
+  if (!rows.empty()) drawn.push_back({"baselines", bars_svg(problem, header, rows)});
+  const std::vector<Tried> all = tried_in_order(problem);
+  double best = HUGE_VAL;
+  for (const Tried& tried : all) best = std::min(best, tried.us);
+  if (std::isfinite(best))
+    drawn.push_back({"convergence", convergence_svg(problem, header, all, best)});
+  return drawn;
+}
+
+}  // namespace fatune

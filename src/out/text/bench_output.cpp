@@ -1,0 +1,131 @@
+// bench_output.cpp - quantiles come from the rounds, so a row without rounds shows none.
+#include "out/text/bench_output.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/text.hpp"
+#include "model/problem/suite.hpp"
+#include "model/results/statistics.hpp"
+#include "model/results/sweep_result.hpp"
+#include "out/text/cells.hpp"
+#include "out/text/table.hpp"
+
+namespace fatune::cli {
+namespace {
+
+std::string impl_cell(const FinalRecord& row) {
+  return row.impl + (row.role == "default" ? " (default)" : "") +
+         (row.external ? " (external)" : "");
+}
+
+/// p05, p25, p75, p95; the median has its own column.
+std::vector<std::string> quantile_cells(const std::vector<double>& rounds_us) {
+  if (rounds_us.empty()) return {"-", "-", "-", "-"};
+  const Quantiles q = quantiles(rounds_us);
+  std::vector<std::string> cells;
+  for (const double value : {q.p05, q.p25, q.p75, q.p95})
+    cells.push_back(fixed(value, decimals_for(q.p50)));
+  return cells;
+}
+
+std::vector<std::string> cells(const FinalRecord& row) {
+  const bool measured = row.outcome == Outcome::kMeasured && row.hot;
+  std::vector<std::string> line = {impl_cell(row), measured ? median_cell(row.hot) : "-",
+                                   interval_cell(row.hot)};
+  for (std::string& cell : quantile_cells(row.hot_rounds_us)) line.push_back(std::move(cell));
+  line.push_back(row.hot ? std::to_string(row.hot->samples) : "-");
+  line.push_back(median_cell(row.cold));
+  line.push_back(interval_cell(row.cold));
+  line.push_back(measured ? rate_cell(row) : "-");
+  line.push_back(std::string(name(row.outcome)));
+  return line;
+}
+
+/// "1980 MHz" or "1755 to 1980 MHz".
+std::string clock_range(const Conditions& seen) {
+  const std::string high = std::to_string(seen.sm_clock_mhz_max) + " MHz";
+  if (seen.sm_clock_mhz_min == seen.sm_clock_mhz_max) return high;
+  return std::to_string(seen.sm_clock_mhz_min) + " to " + high;
+}
+
+std::string describe(const Conditions& seen) {
+  std::string text = "clocks " + clock_range(seen) + ", memory " +
+                     std::to_string(seen.memory_clock_mhz) + " MHz; up to " +
+                     std::to_string(seen.temperature_c) + " C, " + fixed(seen.power_w, 0) + " W; ";
+  const auto reasons = throttle_names(seen.throttle_reasons);
+  text += reasons.empty() ? "no throttling" : "throttled by " + join(reasons, ", ");
+  return text + "; " + std::to_string(seen.discarded_samples) + " rounds discarded";
+}
+
+/// Contestants of one final phase share their conditions; a recording may mix several.
+std::string conditions_text(const std::vector<FinalRecord>& rows) {
+  std::vector<std::string> lines;
+  for (const FinalRecord& row : rows) {
+    if (!row.conditions) continue;
+    std::string line = describe(*row.conditions);
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  }
+  return lines.empty() ? "" : join(lines, "\n") + "\n";
+}
+
+std::string time_text(const Timing& timing) {
+  const std::string text = median_cell(timing) + " us";
+  return timing.ci95_low_us ? text + " " + interval_cell(timing) : text;
+}
+
+/// What became of the number that the config's file gives.
+std::string confirmation_text(const Confirmation& c) {
+  const std::string change = percent(std::abs(c.now.median_us / c.then.median_us - 1));
+  const bool moved = c.verdict == "faster" || c.verdict == "slower";
+  std::string text = moved                  ? "does not confirm "
+                     : c.verdict == "close" ? "agrees with "
+                                            : "confirms ";
+  text += c.file + ": " + time_text(c.then) + " then, " + time_text(c.now) + " now";
+  if (moved) text += ", " + change + " " + c.verdict;
+  if (c.verdict == "close")
+    text += ", " + change + " apart, as two runs can be (docs/measuring.md)";
+  text += "\n";
+  for (const std::string& difference : c.differences) text += "  " + difference + "\n";
+  if (c.differences.empty() && moved)
+    text += "  nothing that is recorded differs; is the machine quiet? fatune doctor\n";
+  return text;
+}
+
+std::string problem_text(const BenchProblem& problem) {
+  std::string text = label(problem.problem) + "\n";
+  if (!problem.reason.empty()) return text + "not measured: " + problem.reason + "\n";
+  Table table({{"implementation"},
+               {"hot us", Align::kRight},
+               {"95 %", Align::kRight},
+               {"p05", Align::kRight},
+               {"p25", Align::kRight},
+               {"p75", Align::kRight},
+               {"p95", Align::kRight},
+               {"n", Align::kRight},
+               {"cold us", Align::kRight},
+               {"95 %", Align::kRight},
+               {rate_name(problem.problem.problem), Align::kRight},
+               {"outcome"}});
+  std::string notes;
+  for (const FinalRecord& row : problem.rows) {
+    table.add(cells(row));
+    if (!row.config.empty())
+      notes += "  " + impl_cell(row) + " " + describe_config(row.config) + "\n";
+    if (!row.detail.empty()) notes += "  " + impl_cell(row) + " " + row.detail + "\n";
+    if (!row.reason.empty()) notes += "  " + impl_cell(row) + ": " + row.reason + "\n";
+  }
+  text += table.text() + notes + conditions_text(problem.rows);
+  return problem.confirmation ? text + confirmation_text(*problem.confirmation) : text;
+}
+
+}  // namespace
+
+std::string bench_text(const BenchResult& result) {
+  std::string text;
+  for (const BenchProblem& problem : result.problems) text += problem_text(problem) + "\n";
+  return text;
+}
+
+}  // namespace fatune::cli

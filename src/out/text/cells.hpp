@@ -1,0 +1,24 @@
+// cells.hpp - times, intervals and rates to the cells of a table.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/results/record.hpp"
+
+namespace fatune {
+
+inline constexpr int kRatioDecimals = 3;
+
+std::string interval_text(double low, double high, int decimals);  ///< "[9.71, 9.80]"
+/// Decimals that show four significant digits of a time: the intervals are that narrow.
+int decimals_for(double time_us);
+/// "-" for what was not measured.
+std::string median_cell(const std::optional<Timing>& timing);
+std::string interval_cell(const std::optional<Timing>& timing);
+/// Hot, in the unit of rate_name().
+std::string rate_cell(const FinalRecord& record);
+/// "TFLOP/s", or "GB/s" of the least bytes for an operation that declares no operations to count.
+std::string rate_name(const Problem& problem);
+
+}  // namespace fatune

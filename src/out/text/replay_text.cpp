@@ -1,0 +1,107 @@
+// replay_text.cpp - lays out what replay found: spaces, rows, means.
+#include "out/text/replay_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "out/text/cells.hpp"
+#include "out/text/table.hpp"
+
+namespace fatune::cli {
+namespace {
+
+constexpr int kScoreDecimals = 3;
+
+std::string score_cell(const std::optional<double>& score) {
+  return score ? fixed(*score, kScoreDecimals) : "-";
+}
+
+std::string fraction_cell(const std::optional<Estimate>& fraction) {
+  return fraction ? fixed(fraction->value, kScoreDecimals) : "-";
+}
+
+/// "73 % [63, 81]"
+std::string share_cell(const std::optional<Estimate>& share) {
+  if (!share) return "-";
+  return fmt::format("{} [{}, {}]", percent(share->value, 0), fixed(100 * share->low, 0),
+                     fixed(100 * share->high, 0));
+}
+
+std::vector<std::string> cells_of(const ReplayRow& row) {
+  const Score& score = row.score;
+  std::vector<std::string> cells = {
+      row.strategy, std::to_string(score.repeats),
+      score.p ? fixed(score.p->value, kScoreDecimals) : "-",
+      score.p ? interval_text(score.p->low, score.p->high, kScoreDecimals) : "-"};
+  for (const auto& fraction : score.at) cells.push_back(fraction_cell(fraction));
+  for (const auto& share : score.within) cells.push_back(share_cell(share));
+  cells.push_back(share_cell(score.near));
+  cells.push_back(score_cell(row.published));
+  return cells;
+}
+
+std::string heading(const Replay& replay) {
+  const std::string unit = replay.unit.empty() ? "" : " " + replay.unit;
+  std::string text = replay.file + ": " + replay.kernel;
+  if (!replay.device.empty()) text += " on " + replay.device;
+  text += fmt::format(
+      ", {} configs, {} of them fail; {} {:.4g}{} at the optimum, {:.4g}{} median\n",
+      replay.configs, replay.failed, replay.objective, replay.optimum, unit, replay.median, unit);
+  for (const std::string& remark : replay.remarks) text += "  " + remark + "\n";
+  if (replay.published_evaluations) {
+    text += fmt::format("  published: budget of {} evaluations, {} of recorded time{}\n",
+                        *replay.published_evaluations, describe(Seconds(*replay.published_seconds)),
+                        replay.control.published ? "" : "; --published scores it");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string replay_text(const Replay& replay) {
+  std::vector<Column> columns = {
+      {"strategy"}, {"repeats", Align::kRight}, {"P", Align::kRight}, {"95 % interval"}};
+  for (std::size_t i = 0; i < kFractionsAt.size(); ++i) {
+    columns.push_back(
+        {(i == 0 ? "of optimum at " : "at ") + std::to_string(kFractionsAt[i]), Align::kRight});
+  }
+  for (std::size_t i = 0; i < kWithinAt.size(); ++i) {
+    columns.push_back(
+        {(i == 0 ? "within 5 % at " : "at ") + std::to_string(kWithinAt[i]), Align::kRight});
+  }
+  columns.push_back({"within 2 % at " + std::to_string(replay.near_at), Align::kRight});
+  columns.push_back({"published", Align::kRight});
+  Table table(columns);
+  bool shown = false;
+  for (const ReplayRow& row : replay.rows) {
+    table.add(cells_of(row));
+    shown = shown || row.strategy == replay.control.strategy;
+  }
+  if (!shown) table.add(cells_of(replay.control));
+  return heading(replay) + table.text();
+}
+
+std::string means_text(const std::vector<Replay>& replays) {
+  Table table({{"strategy"},
+               {"spaces", Align::kRight},
+               {"mean P", Align::kRight},
+               {"lowest", Align::kRight},
+               {"where"}});
+  for (const MeanScore& mean : mean_scores(replays)) {
+    table.add({mean.strategy, std::to_string(mean.spaces), fixed(mean.p, kScoreDecimals),
+               fixed(mean.lowest, kScoreDecimals), mean.lowest_file});
+  }
+  return table.empty() ? "" : table.text();
+}
+
+std::string control_failure(const Replay& replay) {
+  return fmt::format(
+      "{}: random search scores P = {} over {} repeats, which should be 0 within {}: "
+      "the scores of this space mean nothing",
+      replay.file, fixed(replay.control.score.p->value, kScoreDecimals),
+      replay.control.score.repeats, fixed(kControlTolerance, 2));
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,18 @@
+// replay_text.hpp - scores of strategies to tables for a terminal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "search/replay/replay.hpp"
+
+namespace fatune::cli {
+
+/// The space in a line, what is to be known of it, and a row for each strategy.
+std::string replay_text(const Replay& replay);
+/// One row a strategy: its mean P over the spaces, and where it is lowest.
+std::string means_text(const std::vector<Replay>& replays);
+/// What is wrong when random search scores something.
+std::string control_failure(const Replay& replay);
+
+}  // namespace fatune::cli

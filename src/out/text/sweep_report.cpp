@@ -1,0 +1,248 @@
+// sweep_report.cpp - headline, finalists, what was ruled out, and where the files are.
+#include "out/text/sweep_report.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "core/text.hpp"
+#include "out/text/cells.hpp"
+#include "out/text/table.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::size_t kRulesShown = 8;  // chosen: those that exclude most
+
+std::string skip_mark(const SweepResult& run) {
+  return run.plan.skip_correctness ? " - CORRECTNESS NOT CHECKED (--skip-correctness)" : "";
+}
+
+std::string shared_cell(const FinalRecord& record) {
+  if (!record.resources) return "-";
+  const std::int64_t bytes =
+      record.resources->static_shared_bytes + record.resources->dynamic_shared_bytes;
+  return describe(Bytes(static_cast<std::uint64_t>(bytes)));
+}
+
+/// "1", "2=" for a tie with the best, "-" for a baseline or a failure.
+std::string place_cell(const FinalRecord& record, const Standing& standing, std::size_t& place) {
+  if (record.role == "baseline" || record.outcome != Outcome::kMeasured) return "-";
+  return std::to_string(++place) + (standing.ties_with_best ? "=" : "");
+}
+
+std::vector<std::string> finalist_row(const FinalRecord& record, const Standing& standing,
+                                      const std::string& place, const std::string& gate_baseline) {
+  const bool measured = record.outcome == Outcome::kMeasured;
+  const auto& ratio = standing.to_baseline;
+  const bool itself = record.impl == gate_baseline;
+  return {place,
+          record.impl,
+          median_cell(record.hot),
+          interval_cell(record.hot),
+          median_cell(record.cold),
+          interval_cell(record.cold),
+          rate_cell(record),
+          ratio && !itself ? fixed(ratio->value, kRatioDecimals) : "-",
+          ratio && !itself ? interval_text(ratio->low, ratio->high, kRatioDecimals) : "-",
+          !measured                   ? std::string(name(record.outcome))
+          : record.role == "baseline" ? "baseline"
+                                      : standing.verdict};
+}
+
+/// "BLOCK_M=64 (default)" of a candidate that ran; of others who they are, and why they did not.
+std::string what_ran(const FinalRecord& record) {
+  const bool measured = record.outcome == Outcome::kMeasured;
+  std::string text = describe_config(record.config);
+  if (record.role == "baseline" || !measured) text = record.impl + (text.empty() ? "" : " ") + text;
+  if (record.role == "default") text += " (default)";
+  if (!record.detail.empty()) text += ": " + record.detail;
+  if (measured) return text;
+  const std::string reason(trim(record.reason.substr(0, record.reason.find('\n'))));
+  return text + ": " + std::string(name(record.outcome)) + (reason.empty() ? "" : ", " + reason);
+}
+
+std::vector<std::string> config_row(const FinalRecord& record, const std::string& place) {
+  return {place, record.resources ? std::to_string(record.resources->registers) : "-",
+          shared_cell(record), record.verification ? fixed(record.verification->margin, 2) : "-",
+          what_ran(record)};
+}
+
+/// The implementation that the ratios are to: the gate's, the fastest baseline.
+std::string compared_with(const ProblemResult& problem) {
+  if (problem.gate) return problem.gate->baseline;
+  const auto first =
+      std::find_if(problem.finals.begin(), problem.finals.end(),
+                   [](const FinalRecord& record) { return record.role == "baseline"; });
+  return first == problem.finals.end() ? "baseline" : first->impl;
+}
+
+/// The winner stands out, baselines step back.
+std::vector<std::string> painted(std::vector<std::string> cells, const std::string& place,
+                                 const Paint& paint) {
+  const bool first = place == "1" || place == "1=";
+  if (!first && place != "-") return cells;
+  for (std::string& cell : cells) cell = paint(first ? Tone::kGood : Tone::kFaint, cell);
+  return cells;
+}
+
+std::string finalists(const ProblemResult& problem, const SweepResult& run, const Paint& paint) {
+  const std::string baseline = compared_with(problem);
+  Table table({{"#", Align::kRight},
+               {"implementation"},
+               {"hot us", Align::kRight},
+               {"95 %", Align::kRight},
+               {"cold us", Align::kRight},
+               {"95 %", Align::kRight},
+               {rate_name(problem.problem.problem), Align::kRight},
+               {"x " + baseline, Align::kRight},
+               {"95 %", Align::kRight},
+               {"verdict"}});
+  Table configs({{"#", Align::kRight},
+                 {"regs", Align::kRight},
+                 {"shared", Align::kRight},
+                 {"margin", Align::kRight},
+                 {"config"}});
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < problem.finals.size(); ++i) {
+    const FinalRecord& record = problem.finals[i];
+    const std::string cell = place_cell(record, problem.standings[i], place);
+    const auto row = finalist_row(record, problem.standings[i], cell, baseline);
+    table.add(painted(row, cell, paint));
+    configs.add(painted(config_row(record, cell), cell, paint));
+  }
+  std::string text = "Finalists (final phase, interleaved rounds" + skip_mark(run) + ")\n";
+  text += table.text();
+  const auto tied = [](const Standing& standing) { return standing.ties_with_best; };
+  if (std::any_of(problem.standings.begin(), problem.standings.end(), tied)) {
+    text +=
+        "= cannot be told from the best; the one that takes least registers and shared memory "
+        "leads\n";
+  }
+  return text + "\nConfigs (margin: largest error over its tolerance)\n" + configs.text();
+}
+
+std::string excluded(const ProblemResult& problem, const SweepResult& run) {
+  std::string text =
+      "Ruled out before compilation: " + std::to_string(problem.raw_points - problem.valid_points) +
+      " of " + std::to_string(problem.raw_points) + " configs" + skip_mark(run) + "\n";
+  std::vector<RuledOut> rules = problem.ruled_out;
+  std::stable_sort(rules.begin(), rules.end(),
+                   [](const RuledOut& a, const RuledOut& b) { return a.points > b.points; });
+  Table table({{"configs", Align::kRight}, {"why"}});
+  for (std::size_t i = 0; i < std::min(rules.size(), kRulesShown); ++i) {
+    table.add({std::to_string(rules[i].points), rules[i].why});
+  }
+  if (!table.empty()) text += table.text();
+  if (rules.size() > kRulesShown) {
+    text += "and " + std::to_string(rules.size() - kRulesShown) +
+            " rules more; `fatune inspect --kernel NAME " +
+            (problem.problem.problem.own ? "--size" : "--shape") + " ...` shows all\n";
+  }
+  for (const std::string& reason : problem.left_out) text += "left out: " + reason + "\n";
+  return text;
+}
+
+/// The reason of the first candidate with this outcome.
+std::string example(const ProblemResult& problem, Outcome outcome) {
+  const auto found =
+      std::find_if(problem.candidates.begin(), problem.candidates.end(),
+                   [&](const CandidateRecord& record) { return record.outcome == outcome; });
+  if (found == problem.candidates.end()) return "";
+  if (outcome == Outcome::kDuplicate && found->reason.empty())
+    return "same machine code as " + found->duplicate_of;
+  return std::string(trim(found->reason.substr(0, found->reason.find('\n'))));
+}
+
+std::string outcomes(const ProblemResult& problem, const SweepResult& run) {
+  Table table({{"candidates", Align::kRight}, {"outcome"}, {"for example"}});
+  for (const Outcome outcome : kAllOutcomes) {
+    const auto count = problem.outcomes.find(outcome);
+    if (count == problem.outcomes.end()) continue;
+    const std::string reason = outcome == Outcome::kMeasured ? "" : example(problem, outcome);
+    table.add({std::to_string(count->second), std::string(name(outcome)), reason});
+  }
+  return "Tried: " + std::to_string(problem.candidates.size()) + " of " +
+         std::to_string(problem.valid_points) + " valid configs in " +
+         describe(Seconds(problem.seconds)) + skip_mark(run) + "\n" + table.text();
+}
+
+std::string headline(const ProblemResult& problem, const SweepResult& run) {
+  const Environment& environment = run.environment;
+  std::string text = problem.problem.name.empty() ? "" : problem.problem.name + " ";
+  text += describe(problem.problem.problem) + " on " + environment.device_name + " (" +
+          name(environment.limits.arch) + (environment.recorded ? ", recorded" : "") + "): ";
+  const FinalRecord* best = problem.best();
+  if (best == nullptr) {
+    if (!problem.finals.empty()) return text + "no candidate passed the final phase";
+    return text + (run.interrupted ? "interrupted before the final phase" : "no correct candidate");
+  }
+  const auto& timing = objective_timing(*best, run.plan.objective);
+  text += "best is " + best->impl;
+  const std::string kind = run.plan.objective == "cold" ? " cold" : " hot";
+  if (timing) text += " at " + describe(Micros(timing->median_us)) + kind;
+  if (best->hot) text += ", " + rate_cell(*best) + " " + rate_name(best->problem);
+  const Standing& standing = problem.standings.front();
+  if (standing.score) text += ", score " + fixed(*standing.score, 1);
+  if (standing.to_baseline && problem.gate) {
+    text += ", " + fixed(standing.to_baseline->value, kRatioDecimals) + "x " +
+            problem.gate->baseline + ": " + standing.verdict;
+  }
+  return text + skip_mark(run);
+}
+
+std::string gate_line(const Gate& gate, const Paint& paint) {
+  const std::string decision = gate.passed ? paint(Tone::kGood, "pass") : paint(Tone::kBad, "fail");
+  return "Gate: " + fixed(gate.ratio.value, kRatioDecimals) + " " +
+         interval_text(gate.ratio.low, gate.ratio.high, kRatioDecimals) + " of " + gate.baseline +
+         ", limit " + fixed(gate.threshold, 2) + ": " + decision + "\n";
+}
+
+/// Whom the problems of a suite share, and why others were turned down.
+std::string choice_text(const SuiteChoice& choice) {
+  Table table({{"x default", Align::kRight}, {"best of"}, {"kernel"}, {"config"}});
+  std::map<std::string, int> turned_down;
+  for (const SuiteConfig& each : choice.configs) {
+    if (!each.turned_down.empty()) {
+      ++turned_down[each.turned_down.substr(0, each.turned_down.find(": "))];
+      continue;
+    }
+    table.add({each.speedup ? fixed(*each.speedup, kRatioDecimals) : "-", join(each.problems, " "),
+               each.kernel, describe_config(each.config)});
+  }
+  std::string text =
+      "Configs of the suite (x default: geomean speed-up over the default config)\n" + table.text();
+  for (const auto& [why, count] : turned_down)
+    text += "Turned down: " + std::to_string(count) + " (" + why + ")\n";
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string problem_report(const ProblemResult& problem, const SweepResult& run,
+                           const Paint& paint) {
+  std::string text = paint(Tone::kStrong, headline(problem, run)) + "\n";
+  if (!problem.finals.empty()) text += "\n" + finalists(problem, run, paint);
+  if (!problem.score_note.empty()) text += problem.score_note + "\n";
+  text += "\n" + excluded(problem, run);
+  text += "\n" + outcomes(problem, run);
+  if (problem.gate) text += "\n" + gate_line(*problem.gate, paint);
+  return text;
+}
+
+std::string sweep_report(const SweepResult& result, const Paint& paint) {
+  std::string text;
+  bool has_best = false;
+  for (const ProblemResult& problem : result.problems) {
+    text += problem_report(problem, result, paint) + "\n";
+    has_best = has_best || !problem.finals.empty();
+  }
+  if (result.choice && has_best) text += choice_text(*result.choice);
+  if (has_best) text += "Best:    " + (result.folder / "best.json").string() + "\n";
+  text += "Journal: " + (result.folder / "journal.jsonl").string() + "\n";
+  if (result.interrupted) {
+    text += "Interrupted; continue with --resume " + shell_word(result.folder.string()) + "\n";
+  }
+  return text;
+}
+
+}  // namespace fatune

@@ -1,0 +1,197 @@
+// assemble.cpp - orders values and configs, keeps the last of what is repeated.
+#include "search/datasets/assemble.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <unordered_map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+#include "search/datasets/objective.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr double kLargestExact = 9007199254740992.0;  // 2^53: above, not every integer is a double
+
+Value number_value(std::int64_t number) { return {Value::Kind::kNumber, number, {}}; }
+Value word_value(std::string word) { return {Value::Kind::kWord, 0, std::move(word)}; }
+Value boolean_value(bool value) { return {Value::Kind::kBoolean, value ? 1 : 0, {}}; }
+
+bool is_numeric(const Value& value) {
+  return value.kind == Value::Kind::kNumber ||
+         (value.kind == Value::Kind::kWord && parse_number(value.word).has_value());
+}
+
+double numeric(const Value& value) {
+  if (value.kind == Value::Kind::kNumber) return static_cast<double>(value.number);
+  return parse_number(value.word).value_or(0);
+}
+
+/// Different for different values.
+std::string identity(const Value& value) {
+  return (value.kind == Value::Kind::kWord ? "w" : "n") + describe(value);
+}
+
+/// Python counts True as 1: an axis that has both is one of numbers.
+void unify_booleans(std::size_t axis, std::vector<Value>& declared,
+                    std::vector<ListedConfig>& configs) {
+  bool booleans = false, numbers = false;
+  const auto look = [&](const Value& value) {
+    booleans = booleans || value.kind == Value::Kind::kBoolean;
+    numbers = numbers || value.kind == Value::Kind::kNumber;
+  };
+  for (const Value& value : declared) look(value);
+  for (const ListedConfig& config : configs) look(config.values[axis]);
+  if (!booleans || !numbers) return;
+  const auto change = [](Value& value) {
+    if (value.kind == Value::Kind::kBoolean) value = number_value(value.number);
+  };
+  for (Value& value : declared) change(value);
+  for (ListedConfig& config : configs) change(config.values[axis]);
+}
+
+std::string choices(const std::vector<Value>& values) {
+  std::vector<std::string> texts;
+  for (const Value& value : values) texts.push_back(describe(value));
+  return join(texts, ", ");
+}
+
+/// The values of an axis, each once, in the order of RecordedAxis.
+Result<RecordedAxis> make_axis(const ListedAxis& listed, std::size_t position,
+                               const std::vector<ListedConfig>& configs, const std::string& where) {
+  RecordedAxis axis;
+  axis.name = listed.name;
+  std::unordered_map<std::string, bool> seen;
+  const auto add = [&](const Value& value) {
+    if (seen.emplace(identity(value), true).second) axis.values.push_back(value);
+  };
+  for (const Value& value : listed.declared) add(value);
+  if (listed.declared.empty()) {
+    for (const ListedConfig& config : configs) add(config.values[position]);
+  }
+  if (axis.values.size() > std::numeric_limits<std::uint16_t>::max()) {
+    return file_error(fmt::format("{}: parameter {} has {} values; at most 65535 can be searched",
+                                  where, listed.name, axis.values.size()));
+  }
+  axis.ordinal = std::all_of(axis.values.begin(), axis.values.end(), is_numeric);
+  const bool booleans = std::all_of(axis.values.begin(), axis.values.end(), [](const Value& value) {
+    return value.kind == Value::Kind::kBoolean;
+  });
+  if (axis.ordinal) {
+    std::stable_sort(axis.values.begin(), axis.values.end(),
+                     [](const Value& a, const Value& b) { return numeric(a) < numeric(b); });
+  } else if (booleans) {
+    std::sort(axis.values.begin(), axis.values.end(),
+              [](const Value& a, const Value& b) { return a.number < b.number; });
+  }
+  return axis;
+}
+
+/// The mixed-radix code of each config, in the order of the list.
+Result<std::vector<std::uint64_t>> encode(const std::vector<RecordedAxis>& axes,
+                                          const std::vector<ListedConfig>& configs,
+                                          const std::string& where) {
+  std::vector<std::uint64_t> codes(configs.size(), 0);
+  std::uint64_t product = 1;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const RecordedAxis& axis = axes[i];
+    if (product > std::numeric_limits<std::uint64_t>::max() / axis.values.size())
+      return file_error(where + ": its parameters span more than 2^64 configs");
+    product *= axis.values.size();
+    std::unordered_map<std::string, std::uint64_t> positions;
+    for (const Value& value : axis.values) positions.emplace(identity(value), positions.size());
+    for (std::size_t row = 0; row < configs.size(); ++row) {
+      const Value& value = configs[row].values[i];
+      const auto found = positions.find(identity(value));
+      if (found == positions.end()) {
+        return file_error(fmt::format("{}: {}: {}={} is not one of the declared values {}", where,
+                                      configs[row].place, axis.name, describe(value),
+                                      choices(axis.values)));
+      }
+      codes[row] = codes[row] * axis.values.size() + found->second;
+    }
+  }
+  return codes;
+}
+
+void fill_lattice(std::vector<std::uint64_t> codes, std::vector<ListedConfig>& configs,
+                  Recording& recording) {
+  std::vector<std::size_t> order(codes.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return codes[a] < codes[b]; });
+  std::vector<std::uint64_t> distinct;
+  std::size_t repeated = 0;
+  for (const std::size_t row : order) {
+    if (!distinct.empty() && distinct.back() == codes[row]) {
+      ++repeated;
+      recording.entries.back() = std::move(configs[row].entry);
+      continue;
+    }
+    distinct.push_back(codes[row]);
+    recording.entries.push_back(std::move(configs[row].entry));
+  }
+  if (repeated > 0) {
+    recording.remarks.push_back(
+        fmt::format("{} configs repeated: the last of each counts", repeated));
+  }
+  std::vector<Axis> axes;
+  for (const RecordedAxis& axis : recording.axes)
+    axes.push_back({axis.name, axis.values.size(), axis.ordinal});
+  recording.lattice = Lattice(std::move(axes), std::move(distinct));
+}
+
+}  // namespace
+
+Value value_from_json(const Json& json) {
+  if (json.is_boolean()) return boolean_value(json.get<bool>());
+  if (json.is_string()) return word_value(json.get<std::string>());
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX)
+    return word_value(dump(json));
+  if (json.is_number_integer()) return number_value(json.get<std::int64_t>());
+  if (json.is_number_float()) {
+    const double number = json.get<double>();
+    if (number == std::floor(number) && std::abs(number) < kLargestExact)
+      return number_value(static_cast<std::int64_t>(number));
+  }
+  return word_value(dump(json));
+}
+
+Json json_of(const Value& value, bool ordinal) {
+  if (!ordinal || value.kind != Value::Kind::kWord) return to_json(value);
+  const auto number = parse_number(value.word);
+  return number ? Json(*number) : Json(value.word);
+}
+
+Value value_from_python(std::string_view text) {
+  if (text == "True" || text == "False") return boolean_value(text == "True");
+  if (const auto integer = parse_integer(text)) return number_value(*integer);
+  const auto number = parse_number(text);
+  return number ? value_from_json(Json(*number)) : word_value(std::string(text));
+}
+
+std::string python_text(const Value& value) {
+  if (value.kind == Value::Kind::kBoolean) return value.number != 0 ? "True" : "False";
+  return describe(value);
+}
+
+Status assemble(std::vector<ListedAxis> axes, std::vector<ListedConfig> configs,
+                Recording& recording) {
+  if (configs.empty()) return file_error(recording.where + ": holds no config");
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    unify_booleans(i, axes[i].declared, configs);
+    FATUNE_TRY(RecordedAxis axis, make_axis(axes[i], i, configs, recording.where));
+    recording.axes.push_back(std::move(axis));
+  }
+  FATUNE_TRY(auto codes, encode(recording.axes, configs, recording.where));
+  fill_lattice(std::move(codes), configs, recording);
+  settle_costs(recording);
+  return {};
+}
+
+}  // namespace fatune

@@ -1,0 +1,44 @@
+// journal_groups.hpp - a journal's candidates, sorted into one group for each kernel and problem.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/results/journal.hpp"
+#include "search/datasets/recording.hpp"
+
+namespace fatune {
+
+struct JournalledConfig {
+  CandidateRecord record;
+  /// What the search was told: the median under the run's objective; that of the first candidate
+  /// with the same machine code for a duplicate; nothing for a failure.
+  std::optional<double> us;
+  /// In the words of RecordedEntry; empty for those that have a time.
+  std::string failure;
+};
+
+struct JournalGroup {
+  std::string kernel;
+  NamedProblem problem;
+  std::vector<JournalledConfig> configs;  ///< in the order tried; of repeated ones the last
+};
+
+/// In the order in which they first appear; none is empty.
+std::vector<JournalGroup> group_candidates(const Journal& journal);
+
+/// What the journal is of, for messages: "4,8,512,64 f16" or "mission 4,8,512,64 f16".
+std::string describe(const NamedProblem& problem);
+
+/// The journal's times are of this objective: "hot" or "cold".
+std::string timed_objective(const Journal& journal);
+
+/// `where` is for messages. Configs of different parameters are an error.
+Result<Recording> recording_of(const JournalGroup& group, const Journal& journal,
+                               const std::string& where);
+
+/// Compiling, verifying and timing.
+double seconds_spent(const CandidateRecord& record);
+
+}  // namespace fatune

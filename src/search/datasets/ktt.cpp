@@ -1,0 +1,154 @@
+// ktt.cpp - results of the Kernel Tuning Toolkit to recordings.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "search/datasets/assemble.hpp"
+#include "search/datasets/formats.hpp"
+#include "search/datasets/json_pieces.hpp"
+#include "search/datasets/objective.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kStatuses = {
+    {{"Ok", ""},
+     {"ComputationFailed", "runtime"},
+     {"ValidationFailed", "correctness"},
+     {"CompilationFailed", "compile"},
+     {"DeviceLimitsExceeded", "constraints"}}};
+
+struct Metadata {
+  std::string device, unit;
+};
+
+struct KttKernel {
+  std::string name;
+  std::vector<ListedAxis> axes;
+  std::vector<ListedConfig> configs;
+};
+
+Result<Metadata> read_metadata(std::string_view text, const std::string& where) {
+  FATUNE_TRY(const std::string_view piece, find_member(text, "Metadata", where));
+  if (piece.empty()) return Metadata{"", "us"};
+  JsonPieces pieces(piece, where + ": Metadata");
+  FATUNE_TRY(const Json json, pieces.json());
+  const Fields fields(json, where + ": Metadata");
+  Metadata metadata;
+  FATUNE_TRY(metadata.device, fields.text_or("Device", ""));
+  FATUNE_TRY(const std::string unit, fields.text_or("TimeUnit", "Microseconds"));
+  metadata.unit = short_unit(unit);
+  if (seconds_per(metadata.unit) <= 0)
+    return fields.error("TimeUnit", "is '" + unit + "', which is no unit of time");
+  return metadata;
+}
+
+Result<std::string> failure_of(const Fields& result) {
+  FATUNE_TRY(const std::string status, result.text_or("Status", "Ok"));
+  const auto* found = std::find_if(kStatuses.begin(), kStatuses.end(),
+                                   [&](const auto& each) { return each.first == status; });
+  if (found != kStatuses.end()) return std::string(found->second);
+  return result.error("Status", "is '" + status +
+                                    "', not one of Ok, ComputationFailed, ValidationFailed, "
+                                    "CompilationFailed, DeviceLimitsExceeded");
+}
+
+/// The parameters in the order of the kernel's first result.
+Result<std::vector<Value>> read_configuration(const Fields& result, KttKernel& kernel) {
+  FATUNE_TRY(const auto pairs, result.objects_or_empty("Configuration"));
+  if (kernel.configs.empty()) {
+    for (const Fields& pair : pairs) {
+      FATUNE_TRY(std::string name, pair.text("Name"));
+      kernel.axes.push_back({std::move(name), {}});
+    }
+  }
+  if (pairs.size() != kernel.axes.size()) {
+    return result.error("Configuration", fmt::format("has {} parameters, the first result has {}",
+                                                     pairs.size(), kernel.axes.size()));
+  }
+  std::vector<Value> values(kernel.axes.size());
+  std::vector<bool> known(kernel.axes.size(), false);
+  for (const Fields& pair : pairs) {
+    FATUNE_TRY(const std::string name, pair.text("Name"));
+    FATUNE_TRY(const Json* value, pair.value("Value"));
+    const auto axis = std::find_if(kernel.axes.begin(), kernel.axes.end(),
+                                   [&](const ListedAxis& each) { return each.name == name; });
+    const auto position = static_cast<std::size_t>(axis - kernel.axes.begin());
+    if (axis == kernel.axes.end() || known[position])
+      return pair.error("Name", "is '" + name + "', which is no parameter here or repeated");
+    known[position] = true;
+    values[position] = value_from_json(*value);
+  }
+  return values;
+}
+
+KttKernel& find_or_add(std::vector<KttKernel>& kernels, const std::string& name) {
+  const auto found = std::find_if(kernels.begin(), kernels.end(),
+                                  [&](const KttKernel& kernel) { return kernel.name == name; });
+  if (found != kernels.end()) return *found;
+  kernels.push_back({name, {}, {}});
+  return kernels.back();
+}
+
+std::optional<double> number_at(const Json& result, const char* name) {
+  const auto found = result.find(name);
+  if (found == result.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+Status read_result(const Json& json, const std::string& unit, const Fields& result,
+                   std::size_t number, std::vector<KttKernel>& kernels) {
+  FATUNE_TRY(const std::string name, result.text_or("KernelName", ""));
+  KttKernel& kernel = find_or_add(kernels, name);
+  ListedConfig config;
+  config.place = fmt::format("Results[{}]", number);
+  FATUNE_TRY(config.values, read_configuration(result, kernel));
+  FATUNE_TRY(config.entry.failure, failure_of(result));
+  const auto duration = number_at(json, "TotalDuration");
+  const auto overhead = number_at(json, "TotalOverhead");
+  if (duration || overhead)
+    config.entry.seconds = (duration.value_or(0) + overhead.value_or(0)) * seconds_per(unit);
+  if (config.entry.failure.empty()) {
+    config.entry.cost = duration;
+    if (!duration) config.entry.failure = "unusable";
+  }
+  kernel.configs.push_back(std::move(config));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Recording>> read_ktt(std::string_view text, const std::string& where) {
+  FATUNE_TRY(const Metadata metadata, read_metadata(text, where));
+  FATUNE_TRY(const std::string_view results, find_member(text, "Results", where));
+  JsonPieces pieces(results, where + ": Results");
+  FATUNE_TRY_STATUS(pieces.expect('['));
+  std::vector<KttKernel> kernels;
+  std::size_t number = 0;
+  for (bool more = !pieces.skip(']'); more; ++number) {
+    FATUNE_TRY(const Json json, pieces.json());
+    const Fields result(json, fmt::format("{}: Results[{}]", where, number));
+    FATUNE_TRY_STATUS(read_result(json, metadata.unit, result, number, kernels));
+    FATUNE_TRY(more, pieces.another(']'));
+  }
+  if (kernels.empty()) return file_error(where + ": holds no config");
+  std::vector<Recording> recordings;
+  for (KttKernel& kernel : kernels) {
+    Recording recording;
+    recording.where = kernels.size() > 1 ? where + ": " + kernel.name : where;
+    recording.format = "ktt";
+    recording.name = kernel.name;
+    recording.device = metadata.device;
+    recording.objective = "time";
+    recording.unit = metadata.unit;
+    FATUNE_TRY_STATUS(assemble(std::move(kernel.axes), std::move(kernel.configs), recording));
+    recordings.push_back(std::move(recording));
+  }
+  return recordings;
+}
+
+}  // namespace fatune

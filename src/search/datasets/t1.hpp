@@ -1,0 +1,21 @@
+// t1.hpp - the configuration space of a T1 input file to a space of ours.
+#pragma once
+
+#include <filesystem>
+
+#include "core/result.hpp"
+#include "model/space/space.hpp"
+#include "search/datasets/recording.hpp"
+
+namespace fatune {
+
+/// TuningParameters and Conditions; the rest of the file, what to run and how, is not read. A
+/// condition may use parameters whose values are whole numbers or truth values; one that does not
+/// map is an error that quotes it.
+Result<Space> read_t1_space(const std::filesystem::path& path);
+
+/// The recording's configs that are valid in the space, which must have the same parameters. The
+/// remarks say how many of either the other lacks; none in common is an error.
+Result<Recording> restrict_to(const Recording& recording, const Space& space);
+
+}  // namespace fatune

@@ -1,0 +1,105 @@
+// annealing.cpp - walks at a falling temperature.
+#include "search/strategies/annealing.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "search/strategies/neighbourhood.hpp"
+#include "search/strategies/rounds.hpp"
+
+namespace fatune {
+namespace {
+
+// Kernel Tuner 1.4's defaults.
+constexpr double kHottest = 0.1, kColdest = 0.0001, kAlpha = 0.9975;
+constexpr double kHammingChance = 0.2;
+constexpr int kStuck = 100;  // steps to known points
+
+class Annealing final : public Method {
+ public:
+  explicit Annealing(const MethodInput& input)
+      : memory_(input.memory), near_(input.memory.space()), rng_(input.seed) {
+    if (!input.start.empty()) landing_ = input.start.front();
+    const std::uint64_t length = std::min(input.budget, memory_.space().size());
+    const double steps = std::ceil(std::log(kColdest) / std::log(kAlpha));
+    cooling_ = std::pow(kAlpha, steps / static_cast<double>(std::max<std::uint64_t>(length, 1)));
+  }
+
+  std::vector<std::uint64_t> begin_round() override {
+    if (at_ && !landing_ && (stuck_ > kStuck || temperature() <= kColdest)) land(fresh());
+    if (!at_ && !landing_) land(fresh());
+    return {landing_ ? *landing_ : step()};
+  }
+
+  Round hear(std::uint64_t index, double cost) override {
+    stuck_ = memory_.told() == told_ ? stuck_ + 1 : 0;
+    told_ = memory_.told();
+    if (landing_ != index && !takes(cost)) return Round::kGoesOn;
+    landing_.reset();
+    at_ = index;
+    cost_ = cost;
+    return Round::kIsOver;
+  }
+
+  /// Should all before it be refused, the next step starts from the same point.
+  std::optional<std::uint64_t> look_ahead() override {
+    if (landing_ || !at_) return std::nullopt;
+    return step();
+  }
+
+  void restart() override { land(fresh()); }
+
+ private:
+  std::uint64_t fresh() { return memory_.fresh(rng_); }
+
+  void land(std::uint64_t index) {
+    if (temperature() <= kColdest) told_at_start_ = memory_.told();
+    landing_ = index;
+    stuck_ = 0;
+  }
+
+  double temperature() const {
+    const auto told = static_cast<double>(memory_.told() - told_at_start_);
+    return kHottest * std::pow(cooling_, told);
+  }
+
+  bool takes(double cost) {
+    if (cost <= cost_) return true;
+    if (cost == kFailedCost) return false;
+    const double share = (cost - cost_) / std::max(std::abs(cost_), 1e-20);
+    return rng_.chance(std::exp(-share / temperature()));
+  }
+
+  std::uint64_t step() {
+    std::uint64_t there = *at_;
+    const std::size_t axes = memory_.space().axes().size();
+    for (std::size_t i = 0; i < axes; ++i) {
+      if (!rng_.chance(kHammingChance)) continue;
+      there = near_.hamming(memory_.space().point(there), rng_).value_or(there);
+    }
+    return near_.adjacent(memory_.space().point(there), rng_).value_or(there);
+  }
+
+  const Memory& memory_;
+  Neighbourhood near_;
+  Rng rng_;
+  double cooling_ = 1;                    ///< of the temperature, by each point told
+  std::optional<std::uint64_t> landing_;  ///< a random point to go on from, before it is heard
+  std::optional<std::uint64_t> at_;
+  double cost_ = kFailedCost;  ///< of `at_`
+  std::uint64_t told_ = 0;
+  std::uint64_t told_at_start_ = 0;  ///< of the present schedule
+  int stuck_ = 0;
+};
+
+std::unique_ptr<Method> make_method(const MethodInput& input) {
+  return std::make_unique<Annealing>(input);
+}
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_annealing(const Lattice& space, const StrategyOptions& options) {
+  return make_rounds("annealing", space, options, make_method);
+}
+
+}  // namespace fatune

@@ -1,0 +1,188 @@
+// de.cpp - trials from differences between members.
+#include "search/strategies/de.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "search/strategies/neighbourhood.hpp"
+#include "search/strategies/rounds.hpp"
+
+namespace fatune {
+namespace {
+
+// Kernel Tuner 1.4's defaults.
+constexpr std::size_t kPerAxis = 16;
+constexpr double kWeight = 0.7, kCrossover = 0.6;
+constexpr int kStable = 2;       // generations without change, more than which end the evolution
+constexpr int kTrialTries = 20;  // until a trial is new among those of its generation
+
+class De final : public Method {
+ public:
+  explicit De(const MethodInput& input)
+      : memory_(input.memory),
+        space_(input.memory.space()),
+        near_(space_),
+        rng_(input.seed),
+        start_(input.start) {
+    std::size_t movable = 0;
+    for (const Axis& axis : space_.axes()) movable += axis.size > 1 ? 1 : 0;
+    const std::size_t half = static_cast<std::size_t>((space_.size() + 1) / 2);
+    population_ = std::max(std::min(kPerAxis * movable, half), std::size_t{1});
+  }
+
+  std::vector<std::uint64_t> begin_round() override {
+    select();
+    trials_.clear();
+    costs_.clear();
+    if (members_.empty()) {
+      trials_ = hypercube();
+      const std::size_t given = std::min(start_.size(), trials_.size());
+      std::copy_n(start_.begin(), given, trials_.begin());
+      start_.clear();
+    } else if (stable_ > kStable || members_.size() < 3) {
+      trials_ = hypercube();
+    } else {
+      for (std::size_t i = 0; i < members_.size(); ++i) trials_.push_back(new_trial(i));
+    }
+    return trials_;
+  }
+
+  Round hear(std::uint64_t, double cost) override {
+    costs_.push_back(cost);
+    return Round::kGoesOn;
+  }
+
+  void restart() override {
+    members_.clear();
+    costs_.clear();
+    stable_ = 0;
+    fresh_ = true;
+  }
+
+ private:
+  struct Member {
+    std::uint64_t index;
+    double cost;
+  };
+
+  /// Lets the trials that were heard take their places.
+  void select() {
+    if (members_.empty()) {
+      for (std::size_t i = 0; i < costs_.size(); ++i) members_.push_back({trials_[i], costs_[i]});
+      return;
+    }
+    bool changed = false;
+    for (std::size_t i = 0; i < std::min(costs_.size(), members_.size()); ++i) {
+      if (costs_[i] > members_[i].cost || is_member(trials_[i])) continue;
+      members_[i] = {trials_[i], costs_[i]};
+      changed = true;
+    }
+    if (!changed) ++stable_;
+  }
+
+  bool is_member(std::uint64_t index) const {
+    return std::any_of(members_.begin(), members_.end(),
+                       [&](const Member& member) { return member.index == index; });
+  }
+  bool is_trial(std::uint64_t index) const {
+    return std::find(trials_.begin(), trials_.end(), index) != trials_.end();
+  }
+
+  std::uint64_t new_trial(std::size_t target) {
+    for (int i = 0; i < kTrialTries; ++i) {
+      const std::uint64_t bred = trial(target);
+      if (!is_trial(bred)) return bred;
+    }
+    return memory_.fresh(rng_);
+  }
+
+  std::uint64_t trial(std::size_t target) {
+    const std::size_t first = other_than(target, target);
+    const Point plus = space_.point(members_[first].index);
+    const Point minus = space_.point(members_[other_than(target, first)].index);
+    const Point best = space_.point(best_member());
+    Point bred = space_.point(members_[target].index);
+    const std::size_t sure = static_cast<std::size_t>(rng_.below(bred.size()));
+    bool crossed = false;
+    for (std::size_t axis = 0; axis < bred.size(); ++axis) {
+      const bool crosses = rng_.chance(kCrossover) || (axis == sure && !crossed);
+      if (!crosses) continue;
+      crossed = true;
+      const double moved = best[axis] + kWeight * (plus[axis] - minus[axis]);
+      const auto last = static_cast<double>(space_.axes()[axis].size - 1);
+      bred[axis] = static_cast<std::uint16_t>(std::clamp(std::round(moved), 0.0, last));
+    }
+    return nearest_valid(bred);
+  }
+
+  std::size_t other_than(std::size_t a, std::size_t b) {
+    for (;;) {
+      const std::size_t drawn = static_cast<std::size_t>(rng_.below(members_.size()));
+      if (drawn != a && drawn != b) return drawn;
+    }
+  }
+
+  std::uint64_t best_member() const {
+    return std::min_element(members_.begin(), members_.end(),
+                            [](const Member& a, const Member& b) { return a.cost < b.cost; })
+        ->index;
+  }
+
+  std::uint64_t nearest_valid(const Point& point) {
+    const auto index = space_.index_of(point);
+    return index ? *index : near_.closest(point, rng_);
+  }
+
+  /// As many points as members, each axis cut into as many layers with one point in each; what
+  /// is not valid goes to the closest valid point, and repeats to random ones.
+  std::vector<std::uint64_t> hypercube() {
+    if (fresh_) {
+      fresh_ = false;
+      return memory_.sample(population_, rng_);
+    }
+    std::vector<Point> drawn(population_, Point(space_.axes().size()));
+    for (std::size_t axis = 0; axis < space_.axes().size(); ++axis) {
+      std::vector<std::size_t> layers(population_);
+      std::iota(layers.begin(), layers.end(), std::size_t{0});
+      for (std::size_t i = population_; i-- > 1;) std::swap(layers[i], layers[rng_.below(i + 1)]);
+      for (std::size_t i = 0; i < population_; ++i) {
+        const double share =
+            (static_cast<double>(layers[i]) + rng_.unit()) / static_cast<double>(population_);
+        drawn[i][axis] =
+            static_cast<std::uint16_t>(share * static_cast<double>(space_.axes()[axis].size));
+      }
+    }
+    std::vector<std::uint64_t> found;
+    for (const Point& point : drawn) {
+      std::uint64_t index = nearest_valid(point);
+      if (std::find(found.begin(), found.end(), index) != found.end()) index = memory_.fresh(rng_);
+      found.push_back(index);
+    }
+    return found;
+  }
+
+  const Memory& memory_;
+  const Lattice& space_;
+  Neighbourhood near_;
+  Rng rng_;
+  std::size_t population_ = 1;
+  std::vector<std::uint64_t> start_;
+  std::vector<Member> members_;
+  std::vector<std::uint64_t> trials_;
+  std::vector<double> costs_;  ///< of the trials, as far as heard
+  int stable_ = 0;             ///< generations that changed nothing
+  bool fresh_ = false;         ///< the next population is of points not asked yet
+};
+
+std::unique_ptr<Method> make_method(const MethodInput& input) {
+  return std::make_unique<De>(input);
+}
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_de(const Lattice& space, const StrategyOptions& options) {
+  return make_rounds("de", space, options, make_method);
+}
+
+}  // namespace fatune

@@ -1,0 +1,34 @@
+// deck.hpp - the indices 0 to n-1 as cards: drawn at random or taken by name, each at most once.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "search/strategies/rng.hpp"
+
+namespace fatune {
+
+/// A Fisher-Yates shuffle done one card at a time: memory grows with the cards gone, not with n.
+class Deck {
+ public:
+  explicit Deck(std::uint64_t size) : size_(size) {}
+
+  std::uint64_t left() const { return size_ - gone_; }
+  bool has(std::uint64_t card) const { return card < size_ && place_of(card) >= gone_; }
+  /// False when the card is already gone.
+  bool take(std::uint64_t card);
+  /// A random card that is left, which stays. The deck must not be empty.
+  std::uint64_t peek(Rng& rng) const;
+  /// A random card that is left, which goes. The deck must not be empty.
+  std::uint64_t draw(Rng& rng);
+
+ private:
+  std::uint64_t card_at(std::uint64_t place) const;
+  std::uint64_t place_of(std::uint64_t card) const;
+
+  std::uint64_t size_;
+  std::uint64_t gone_ = 0;  ///< the cards at places below are gone
+  std::unordered_map<std::uint64_t, std::uint64_t> cards_, places_;  ///< where they differ from n
+};
+
+}  // namespace fatune

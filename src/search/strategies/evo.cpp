@@ -1,0 +1,186 @@
+// evo.cpp - a population's relatives, ranked by a model of what was told.
+#include "search/strategies/evo.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "search/strategies/deck.hpp"
+#include "search/strategies/points.hpp"
+#include "search/strategies/population.hpp"
+#include "search/strategies/rng.hpp"
+#include "search/strategies/spread.hpp"
+#include "search/strategies/surrogate.hpp"
+
+namespace fatune {
+namespace {
+
+// Chosen on replays of other devices' spaces than those of docs/search.md: 6 to 16 starts, spread
+// by 4 to 30 tries, neighbours of 5 to 12 points and 300 to 1,000 strangers came out alike. Of
+// those, attention kernels do best with few starts.
+constexpr std::uint64_t kStarts = 7;
+constexpr int kSpreadTries = 4;
+constexpr std::size_t kWithNeighbours = 5;              // of the best points
+constexpr int kChildren = 200, kStrangers = 300;        // where the model has learnt again
+constexpr int kMoreChildren = 25, kMoreStrangers = 20;  // else, beside those there are
+// Where the model has learnt again, too: the best points that are moved to each value, and where
+// to.
+constexpr std::size_t kMoved = 3;
+constexpr int kMovedTo = 1000;
+constexpr std::size_t kRanked = 32;  // kept of a ranking, for likely(); chosen
+// Asked and not told, at most: two, and one for each eighth answer. See
+// docs/decisions/0017-few-in-flight-while-little-is-known.md.
+constexpr std::size_t kLeastInFlight = 2, kAnswersForOneMore = 8;
+
+class Evo final : public Strategy {
+ public:
+  Evo(const Lattice& space, const StrategyOptions& options)
+      : space_(space),
+        deck_(space.size()),
+        rng_(options.seed),
+        population_(space, options),
+        spread_(space, options, {kStarts, kSpreadTries}),
+        surrogate_(space),
+        one_lever_(options.one_lever),
+        tries_all_(space.size() <= options.budget) {}
+
+  std::string_view name() const override { return "evo"; }
+
+  std::vector<Point> ask(std::size_t count) override {
+    std::vector<Point> asked;
+    while (asked.size() < count && deck_.left() > 0) {
+      asked.push_back(space_.point(next_index()));
+      spread_.keep_from(asked.back());
+      pending_.push_back(asked.back());
+    }
+    return asked;
+  }
+
+  std::size_t most_in_flight() const override {
+    if (tries_all_) return Strategy::most_in_flight();
+    const std::size_t known = kLeastInFlight + told_ / kAnswersForOneMore;
+    // What is spread hears nothing of the others.
+    if (spread_.wanted()) return std::max<std::size_t>(known, pending_.size() + spread_.left());
+    return known;
+  }
+
+  std::vector<Point> likely(std::size_t count) const override {
+    std::vector<Point> points = rest_of_spread(count);
+    for (const std::uint64_t index : ranking_) {
+      if (points.size() >= count) break;
+      if (deck_.has(index)) points.push_back(space_.point(index));
+    }
+    return points;
+  }
+
+  void tell(const Told& told) override {
+    ++told_;
+    const auto place = std::find(pending_.begin(), pending_.end(), told.point);
+    if (place != pending_.end()) pending_.erase(place);
+    surrogate_.tell(told.point, told.cost);
+    // A duplicate is the same kernel again: it would only crowd out others.
+    if (told.cost && !told.duplicate) population_.join(told.point, *told.cost);
+  }
+
+ private:
+  /// At most `count` of what is asked next whatever is told, on copies of what decides it.
+  std::vector<Point> rest_of_spread(std::size_t count) const {
+    std::vector<Point> rest;
+    Spread spread = spread_;
+    Deck deck = deck_;
+    Rng rng = rng_;
+    while (rest.size() < count && deck.left() > 0) {
+      auto index = spread.start(deck);
+      if (!index && spread.wanted()) index = spread.next(deck, rng);
+      if (!index) break;
+      rest.push_back(space_.point(*index));
+      spread.keep_from(rest.back());
+    }
+    return rest;
+  }
+
+  /// Takes the next point from the deck, which must not be empty.
+  std::uint64_t next_index() {
+    if (const auto index = spread_.start(deck_)) return *index;
+    const bool blind = population_.size() == 0 || !surrogate_.ready();
+    if (spread_.wanted() || blind) return spread_.next(deck_, rng_);
+    if (surrogate_.refresh(rng_)) {
+      pool_.clear();
+      add_relatives(kChildren, kStrangers);
+      add_moved();
+    } else {
+      add_relatives(kMoreChildren, kMoreStrangers);
+    }
+    const std::vector<std::uint64_t> candidates = gather_candidates();
+    if (candidates.empty()) return spread_.next(deck_, rng_);
+    std::vector<Point> points;
+    for (const std::uint64_t index : candidates) points.push_back(space_.point(index));
+    ranking_.clear();
+    for (const std::size_t place : surrogate_.most_promising(points, pending_, kRanked)) {
+      ranking_.push_back(candidates[place]);
+    }
+    deck_.take(ranking_.front());
+    return ranking_.front();
+  }
+
+  /// To the pool, from which they go when the model learns again: until then it remembers them.
+  void add_relatives(int children, int strangers) {
+    if (one_lever_) return;
+    for (int i = 0; i < children; ++i) {
+      if (const auto index = space_.index_of(population_.breed(rng_))) pool_.push_back(*index);
+    }
+    for (int i = 0; i < strangers; ++i) pool_.push_back(deck_.peek(rng_));
+  }
+
+  /// To the pool: the best, changed as little as a sample allows, so that each value of each axis
+  /// comes up. Values that are valid only together are in no neighbour, and rarely in a stranger.
+  void add_moved() {
+    if (one_lever_) return;
+    std::vector<Point> sample;
+    for (int i = 0; i < kMovedTo; ++i) sample.push_back(space_.point(deck_.peek(rng_)));
+    for (std::size_t rank = 0; rank < std::min(kMoved, population_.size()); ++rank) {
+      for (const Point& point : nearest_by_value(space_, population_.member(rank), sample)) {
+        if (const auto index = space_.index_of(point)) pool_.push_back(*index);
+      }
+    }
+  }
+
+  /// Untried points, each once: neighbours of the best, and the pool.
+  std::vector<std::uint64_t> gather_candidates() const {
+    std::vector<std::uint64_t> candidates;
+    std::unordered_set<std::uint64_t> seen;
+    const auto add = [&](std::uint64_t index) {
+      if (deck_.has(index) && seen.insert(index).second) candidates.push_back(index);
+    };
+    const std::size_t bases =
+        one_lever_ ? population_.size() : std::min(kWithNeighbours, population_.size());
+    for (std::size_t rank = 0; rank < bases; ++rank) {
+      for (const std::uint64_t index :
+           untried_neighbours(space_, deck_, population_.member(rank))) {
+        add(index);
+      }
+    }
+    for (const std::uint64_t index : pool_) add(index);
+    return candidates;
+  }
+
+  const Lattice& space_;
+  Deck deck_;
+  Rng rng_;
+  Population population_;
+  Spread spread_;
+  Surrogate surrogate_;
+  bool one_lever_;
+  bool tries_all_;  ///< in whatever order
+  std::vector<std::uint64_t> pool_;
+  std::vector<std::uint64_t> ranking_;  ///< what promised most when the model last chose
+  std::vector<Point> pending_;          ///< asked, not told
+  std::size_t told_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_evo(const Lattice& space, const StrategyOptions& options) {
+  return std::make_unique<Evo>(space, options);
+}
+
+}  // namespace fatune

@@ -1,0 +1,142 @@
+// kt_ga.cpp - breeds generation after generation.
+#include "search/strategies/kt_ga.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "search/strategies/neighbourhood.hpp"
+#include "search/strategies/rounds.hpp"
+
+namespace fatune {
+namespace {
+
+// Kernel Tuner 1.4's defaults, tuned by its authors.
+constexpr std::size_t kPopulation = 26;
+constexpr std::uint64_t kGenerations = 90;
+constexpr double kMutationChance = 1.0 / 55;
+constexpr double kBeta = 2.5;
+
+constexpr int kBreedTries = 200;  // for one pair of new children; chosen
+
+/// What Kernel Tuner makes of the population where it is more than half of the space.
+std::size_t population_for(std::uint64_t space_size) {
+  if (kPopulation <= space_size / 2) return kPopulation;
+  const double scaled = std::round(static_cast<double>(space_size) / kGenerations * 3);
+  return std::min(std::max(static_cast<std::size_t>(scaled), std::size_t{2}), kPopulation);
+}
+
+class KtGa final : public Method {
+ public:
+  explicit KtGa(const MethodInput& input)
+      : memory_(input.memory),
+        near_(input.memory.space()),
+        rng_(input.seed),
+        population_(population_for(input.memory.space().size())),
+        start_(input.start) {}
+
+  std::vector<std::uint64_t> begin_round() override {
+    if (scored_.size() < 2 || ++generation_ >= kGenerations) return first_generation();
+    const std::vector<std::uint64_t> generation = next_generation();
+    scored_.clear();
+    return generation;
+  }
+
+  Round hear(std::uint64_t index, double cost) override {
+    scored_.push_back({index, cost});
+    return Round::kGoesOn;
+  }
+
+  void restart() override { scored_.clear(); }
+
+ private:
+  struct Scored {
+    std::uint64_t index;
+    double cost;
+  };
+
+  std::vector<std::uint64_t> first_generation() {
+    scored_.clear();
+    generation_ = 0;
+    std::vector<std::uint64_t> generation = memory_.sample(population_, rng_);
+    const std::size_t given = std::min(start_.size(), generation.size());
+    std::copy_n(start_.begin(), given, generation.begin());
+    start_.clear();
+    return generation;
+  }
+
+  std::vector<std::uint64_t> next_generation() {
+    std::stable_sort(scored_.begin(), scored_.end(),
+                     [](const Scored& a, const Scored& b) { return a.cost < b.cost; });
+    std::vector<std::uint64_t> generation;
+    for (int tries = 0; generation.size() < population_;) {
+      const std::size_t before = generation.size();
+      if (tries < kBreedTries) {
+        breed(generation);
+      } else {
+        generation.push_back(memory_.fresh(rng_));
+      }
+      tries = generation.size() > before ? 0 : tries + 1;
+    }
+    return generation;
+  }
+
+  /// Adds what is valid and new of two children.
+  void breed(std::vector<std::uint64_t>& generation) {
+    const std::size_t first = rank();
+    std::size_t second = rank();
+    while (second == first) second = rank();
+    const Point mother = memory_.space().point(scored_[first].index);
+    const Point father = memory_.space().point(scored_[second].index);
+    const auto cut = static_cast<std::ptrdiff_t>(rng_.below(mother.size()));
+    Point daughter = mother, son = father;
+    std::copy(father.begin() + cut, father.end(), daughter.begin() + cut);
+    std::copy(mother.begin() + cut, mother.end(), son.begin() + cut);
+    for (const Point& bred : {daughter, son}) {
+      const auto child = mutated(repaired(bred));
+      if (generation.size() == population_ || !child) continue;
+      if (std::find(generation.begin(), generation.end(), *child) == generation.end()) {
+        generation.push_back(*child);
+      }
+    }
+  }
+
+  /// A variate of Beta(1, b) is 1 - u^(1/b): the better ranks are drawn more often.
+  std::size_t rank() {
+    const double variate = 1 - std::pow(1 - rng_.unit(), 1 / kBeta);
+    const auto drawn = static_cast<std::size_t>(variate * static_cast<double>(scored_.size()));
+    return std::min(drawn, scored_.size() - 1);
+  }
+
+  std::optional<std::uint64_t> repaired(const Point& child) {
+    if (const auto index = memory_.space().index_of(child)) return index;
+    if (const auto index = near_.strictly_adjacent(child, rng_)) return index;
+    if (const auto index = near_.adjacent(child, rng_)) return index;
+    return near_.hamming(child, rng_);
+  }
+
+  std::optional<std::uint64_t> mutated(std::optional<std::uint64_t> child) {
+    if (!child || !rng_.chance(kMutationChance)) return child;
+    const auto mutant = near_.hamming(memory_.space().point(*child), rng_);
+    return mutant ? mutant : child;
+  }
+
+  const Memory& memory_;
+  Neighbourhood near_;
+  Rng rng_;
+  std::size_t population_;
+  std::vector<std::uint64_t> start_;
+  std::vector<Scored> scored_;  ///< the present generation, as far as heard
+  std::uint64_t generation_ = 0;
+};
+
+std::unique_ptr<Method> make_method(const MethodInput& input) {
+  return std::make_unique<KtGa>(input);
+}
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_kt_ga(const Lattice& space, const StrategyOptions& options) {
+  return make_rounds("kt-ga", space, options, make_method);
+}
+
+}  // namespace fatune

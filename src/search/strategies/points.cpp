@@ -1,0 +1,126 @@
+// points.cpp - distances between points, and the moves of evolutionary searches.
+#include "search/strategies/points.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fatune {
+namespace {
+
+constexpr double kStepShare = 0.6;  // of mutations of a number; chosen, 0.3 to 0.8 do alike
+
+std::vector<std::size_t> movable_axes(const Lattice& space) {
+  std::vector<std::size_t> movable;
+  for (std::size_t i = 0; i < space.axes().size(); ++i) {
+    if (space.axes()[i].size > 1) movable.push_back(i);
+  }
+  return movable;
+}
+
+std::uint16_t mutate_axis(const Axis& axis, std::uint16_t old, Rng& rng) {
+  const std::uint64_t choices = axis.size;
+  if (axis.ordinal && rng.chance(kStepShare)) {
+    const bool up = old == 0 || (old + 1U < choices && rng.chance(0.5));
+    return static_cast<std::uint16_t>(up ? old + 1 : old - 1);
+  }
+  const std::uint64_t other = rng.below(choices - 1);
+  return static_cast<std::uint16_t>(other < old ? other : other + 1);
+}
+
+}  // namespace
+
+double distance(const Lattice& space, const Point& a, const Point& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    const Axis& axis = space.axes()[i];
+    const double steps = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    const double longest = static_cast<double>(axis.size - 1);
+    sum += axis.ordinal ? 0.5 + 0.5 * steps / longest : 1.0;
+  }
+  return sum;
+}
+
+std::vector<Point> nearest_by_value(const Lattice& space, const Point& from,
+                                    std::span<const Point> points) {
+  struct Nearest {
+    double distance = std::numeric_limits<double>::infinity();
+    const Point* point = nullptr;
+  };
+  std::vector<std::vector<Nearest>> by_value;
+  for (const Axis& axis : space.axes()) by_value.emplace_back(axis.size);
+  for (const Point& point : points) {
+    const double far = distance(space, from, point);
+    for (std::size_t i = 0; i < point.size(); ++i) {
+      Nearest& nearest = by_value[i][point[i]];
+      if (point[i] != from[i] && far < nearest.distance) nearest = {far, &point};
+    }
+  }
+  std::vector<Point> found;
+  for (const auto& values : by_value) {
+    for (const Nearest& nearest : values) {
+      if (nearest.point) found.push_back(*nearest.point);
+    }
+  }
+  return found;
+}
+
+Point mutate(const Lattice& space, const Point& point, Rng& rng) {
+  const std::vector<std::size_t> movable = movable_axes(space);
+  if (movable.empty()) return point;
+  const std::size_t sure = movable[rng.below(movable.size())];
+  Point mutant = point;
+  for (const std::size_t i : movable) {
+    if (i == sure || rng.chance(1.0 / static_cast<double>(movable.size()))) {
+      mutant[i] = mutate_axis(space.axes()[i], point[i], rng);
+    }
+  }
+  return mutant;
+}
+
+Point move_one_axis(const Lattice& space, const Point& point, Rng& rng) {
+  const std::vector<std::size_t> movable = movable_axes(space);
+  if (movable.empty()) return point;
+  const std::size_t axis = movable[rng.below(movable.size())];
+  Point moved = point;
+  moved[axis] = mutate_axis(space.axes()[axis], point[axis], rng);
+  return moved;
+}
+
+Point crossover(const Point& mother, const Point& father, Rng& rng) {
+  Point child = mother;
+  for (std::size_t i = 0; i < child.size(); ++i) {
+    if (rng.chance(0.5)) child[i] = father[i];
+  }
+  return child;
+}
+
+std::vector<std::uint64_t> untried_neighbours(const Lattice& space, const Deck& deck,
+                                              const Point& point) {
+  std::vector<std::uint64_t> untried;
+  for (const Point& neighbour : space.neighbours(point)) {
+    const auto index = space.index_of(neighbour);
+    if (index && deck.has(*index)) untried.push_back(*index);
+  }
+  return untried;
+}
+
+std::uint64_t far_from(const Lattice& space, const std::vector<Point>& known, const Deck& deck,
+                       int tries, Rng& rng) {
+  std::uint64_t chosen = deck.peek(rng);
+  double widest = -1;
+  for (int i = 0; i < tries; ++i) {
+    const std::uint64_t index = deck.peek(rng);
+    const Point point = space.point(index);
+    double nearest = std::numeric_limits<double>::infinity();
+    for (const Point& other : known) nearest = std::min(nearest, distance(space, point, other));
+    if (nearest > widest) {
+      widest = nearest;
+      chosen = index;
+    }
+  }
+  return chosen;
+}
+
+}  // namespace fatune

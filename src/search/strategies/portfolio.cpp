@@ -1,0 +1,92 @@
+// portfolio.cpp - adds the config that helps most, again and again.
+#include "search/strategies/portfolio.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/check.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+constexpr double kGain = 1e-12;  // of the mean log ratio: below it two portfolios are equals
+
+/// log(cost / least cost of the problem) for each config and problem; kNone where it failed.
+std::vector<std::vector<double>> log_ratios(std::span<const PortfolioConfig> configs) {
+  const std::size_t problems = configs.empty() ? 0 : configs.front().costs.size();
+  std::vector<double> least(problems, kNone);
+  for (const PortfolioConfig& config : configs) {
+    FATUNE_CHECK(config.costs.size() == problems, "every config has a place for each problem");
+    for (std::size_t p = 0; p < problems; ++p) {
+      if (config.costs[p]) least[p] = std::min(least[p], *config.costs[p]);
+    }
+  }
+  std::vector<std::vector<double>> ratios;
+  for (const PortfolioConfig& config : configs) {
+    std::vector<double>& row = ratios.emplace_back(problems, kNone);
+    for (std::size_t p = 0; p < problems; ++p) {
+      if (config.costs[p]) row[p] = std::log(*config.costs[p] / least[p]);
+    }
+  }
+  return ratios;
+}
+
+/// How well a portfolio does: by problems served, then by the mean of their log ratios.
+struct Score {
+  std::size_t served = 0;
+  double mean = 0;
+
+  bool better_than(const Score& other) const {
+    return served != other.served ? served > other.served : mean < other.mean - kGain;
+  }
+};
+
+/// Of the portfolio with these log ratios, and of one more config.
+Score score_with(const std::vector<double>& present, const std::vector<double>& added) {
+  Score score;
+  double sum = 0;
+  for (std::size_t p = 0; p < present.size(); ++p) {
+    const double ratio = std::min(present[p], added[p]);
+    if (ratio == kNone) continue;
+    ++score.served;
+    sum += ratio;
+  }
+  if (score.served > 0) score.mean = sum / static_cast<double>(score.served);
+  return score;
+}
+
+}  // namespace
+
+Portfolio choose_portfolio(std::span<const PortfolioConfig> configs, std::size_t count) {
+  const std::vector<std::vector<double>> ratios = log_ratios(configs);
+  const std::size_t problems = configs.empty() ? 0 : configs.front().costs.size();
+  Portfolio portfolio;
+  portfolio.served.resize(problems);
+  std::vector<double> present(problems, kNone);
+  Score reached;
+  while (portfolio.chosen.size() < count) {
+    std::optional<std::size_t> best;
+    Score best_score = reached;
+    for (std::size_t c = 0; c < configs.size(); ++c) {
+      const Score score = score_with(present, ratios[c]);
+      const bool equal = best && !best_score.better_than(score);
+      if (score.better_than(best_score) || (equal && configs[c].name < configs[*best].name)) {
+        best = c;
+        best_score = score;
+      }
+    }
+    if (!best) break;
+    reached = best_score;
+    portfolio.chosen.push_back({*best, std::exp(reached.mean), reached.served});
+    for (std::size_t p = 0; p < problems; ++p) {
+      if (ratios[*best][p] >= present[p]) continue;
+      present[p] = ratios[*best][p];
+      portfolio.served[p] = {*best, std::exp(present[p])};
+    }
+  }
+  return portfolio;
+}
+
+}  // namespace fatune

@@ -1,0 +1,11 @@
+// random.hpp - valid points in random order, none twice: what every other search has to beat.
+#pragma once
+
+#include "search/strategies/strategy.hpp"
+
+namespace fatune {
+
+/// The start points come first. `space` must outlive the strategy.
+std::unique_ptr<Strategy> make_random(const Lattice& space, const StrategyOptions& options);
+
+}  // namespace fatune

@@ -1,0 +1,40 @@
+// rng.hpp - a seed to random numbers that are the same on every machine and standard library.
+#pragma once
+
+#include <cstdint>
+
+#include "core/check.hpp"
+
+namespace fatune {
+
+/// SplitMix64 (Steele, Lea, Flood 2014): 64 bits of state, passes BigCrush, enough for a search.
+class Rng {
+ public:
+  explicit Rng(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() {
+    state_ += 0x9e3779b97f4a7c15ULL;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+  }
+
+  /// Uniform in [0, bound), without the bias of a plain remainder.
+  std::uint64_t below(std::uint64_t bound) {
+    FATUNE_CHECK(bound > 0, "there is no number below zero");
+    const std::uint64_t uneven = (0 - bound) % bound;
+    std::uint64_t drawn = next();
+    while (drawn < uneven) drawn = next();
+    return drawn % bound;
+  }
+
+  /// Uniform in [0, 1).
+  double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+  bool chance(double probability) { return unit() < probability; }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace fatune

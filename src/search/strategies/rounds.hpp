@@ -1,0 +1,51 @@
+// rounds.hpp - a search method that thinks in rounds of points, behind the ask / tell interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "search/strategies/memory.hpp"
+#include "search/strategies/strategy.hpp"
+
+namespace fatune {
+
+/// A textbook search: names points, hears their costs, names the next. It may name points it has
+/// named before. One that thinks in generations names a whole generation; one that moves point by
+/// point names the moves it would look at, and stops listening at the one it takes.
+class Method {
+ public:
+  enum class Round { kGoesOn, kIsOver };
+
+  virtual ~Method() = default;
+  /// The points whose costs it needs next, as indices, in the order in which it will hear them. At
+  /// least one.
+  virtual std::vector<std::uint64_t> begin_round() = 0;
+  /// kFailedCost for a failure. kIsOver drops the rest of the round.
+  virtual Round hear(std::uint64_t index, double cost) = 0;
+  /// One more point of the present round, of use if nothing before it ends the round; empty when
+  /// the method can not tell before it has heard more.
+  virtual std::optional<std::uint64_t> look_ahead() { return std::nullopt; }
+  /// It came round in circles: the next round must name a point not asked yet.
+  virtual void restart() = 0;
+};
+
+/// What every method is made from. `start`: valid points to begin with, as indices.
+struct MethodInput {
+  const Memory& memory;
+  std::vector<std::uint64_t> start;
+  std::uint64_t seed;
+  std::uint64_t budget;
+};
+using MakeMethod = std::unique_ptr<Method> (*)(const MethodInput&);
+
+/// Asks what the method names, each point once: what it names again, it hears from memory. While a
+/// round waits for results, further asks are answered by look_ahead(), else with untried neighbours
+/// of the best point so far, else at random; so the search ends only with the space. `space` must
+/// outlive it.
+std::unique_ptr<Strategy> make_rounds(std::string_view name, const Lattice& space,
+                                      const StrategyOptions& options, MakeMethod make);
+
+}  // namespace fatune

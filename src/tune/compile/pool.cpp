@@ -1,0 +1,338 @@
+// pool.cpp - hands requests to compile workers, watches deadlines, and answers from the cache.
+#include "tune/compile/pool.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "core/child.hpp"
+#include "core/file.hpp"
+#include "core/interrupt.hpp"
+#include "core/log.hpp"
+#include "worker/protocol/cache.hpp"
+#include "worker/protocol/compile_messages.hpp"
+
+namespace fatune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostJobs = 16;  ///< chosen: as many as were ever measured to help
+constexpr std::chrono::seconds kGreetingTime{
+    60};  ///< chosen: a cold disk takes seconds to read NVRTC
+
+std::size_t default_jobs() {
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostJobs);
+}
+
+/// A new folder that only this user can read; empty when there is no room for one.
+std::filesystem::path make_private_folder() {
+  std::error_code error;
+  const auto base = std::filesystem::temp_directory_path(error);
+  if (error) return {};
+  std::string name = (base / "fatune-cubins-XXXXXX").string();
+  return mkdtemp(name.data()) == nullptr ? std::filesystem::path() : std::filesystem::path(name);
+}
+
+struct Worker {
+  Child child;
+  bool greeted = false;
+  std::optional<Ticket> ticket;
+  Clock::time_point deadline;  ///< of the greeting, then of the compilation
+};
+
+struct Job {
+  CompileRequest request;
+  std::string key;
+};
+
+Compiled failure(std::string problem) {
+  Compiled compiled;
+  compiled.problem = std::move(problem);
+  return compiled;
+}
+
+}  // namespace
+
+struct CompilePool::State {
+  PoolOptions options;
+  WorkerOptions worker_options;
+  Greeting compiler;
+  std::string headers;  ///< identity of the toolkit's headers; computed when first needed
+  std::vector<Worker> workers;
+  std::map<Ticket, Job> jobs;
+  std::deque<Ticket> queue;
+  std::map<Ticket, Compiled> done;
+  Ticket last_ticket = 0;
+  bool warned = false;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  bool busy() const;
+  std::string key_of(const CompileRequest& request);
+  Status start_worker();
+  Status hand_out();
+  Status give(Worker& worker, Ticket ticket);
+  Status wait_and_handle(milliseconds patience);
+  Status handle(Worker& worker);
+  Status handle_greeting(Worker& worker);
+  Status handle_reply(Worker& worker);
+  Status lost(Worker& worker, const std::string& how);
+  Status kill_late();
+  void finish(Ticket ticket, Compiled compiled);
+};
+
+CompilePool::State::~State() {
+  workers.clear();
+  std::error_code ignored;
+  if (!worker_options.fallback.empty()) {
+    std::filesystem::remove_all(worker_options.fallback, ignored);
+  }
+}
+
+bool CompilePool::State::busy() const {
+  return !queue.empty() || std::any_of(workers.begin(), workers.end(), [](const Worker& worker) {
+    return worker.ticket.has_value();
+  });
+}
+
+std::string CompilePool::State::key_of(const CompileRequest& request) {
+  if (!request.toolkit_headers) return cache_key(request, compiler.identity);
+  if (headers.empty()) headers = headers_identity(worker_options.toolchain);
+  return cache_key(request, compiler.identity + " headers " + headers);
+}
+
+Status CompilePool::State::start_worker() {
+  ChildCommand command;
+  command.program = executable_path();
+  command.arguments = to_arguments(worker_options);
+  command.arguments.insert(command.arguments.begin(), "compile-worker");
+  auto child = Child::start(command);
+  if (!child) return with_context(std::move(child).error(), "starting a compile worker");
+  workers.push_back({.child = *std::move(child),
+                     .greeted = false,
+                     .ticket = std::nullopt,
+                     .deadline = Clock::now() + kGreetingTime});
+  return {};
+}
+
+Status CompilePool::State::hand_out() {
+  for (Worker& worker : workers) {
+    if (queue.empty()) return {};
+    if (!worker.greeted || worker.ticket) continue;
+    const Ticket ticket = queue.front();
+    if (!give(worker, ticket)) {
+      worker.child = Child();  // died while it had nothing to do; another takes its place
+      continue;
+    }
+    queue.pop_front();
+  }
+  std::erase_if(workers, [](const Worker& worker) { return !worker.child.started(); });
+  auto starting = static_cast<std::size_t>(std::count_if(
+      workers.begin(), workers.end(), [](const Worker& worker) { return !worker.greeted; }));
+  for (; starting < queue.size() && workers.size() < options.jobs; ++starting) {
+    FATUNE_TRY_STATUS(start_worker());
+  }
+  return {};
+}
+
+Status CompilePool::State::give(Worker& worker, Ticket ticket) {
+  const Job& job = jobs.at(ticket);
+  const Json message = {{"key", job.key}, {"request", to_json(job.request)}};
+  FATUNE_TRY_STATUS(worker.child.channel().send(message));
+  worker.ticket = ticket;
+  worker.deadline = Clock::now() + options.deadline;
+  return {};
+}
+
+Status CompilePool::State::wait_and_handle(milliseconds patience) {
+  std::vector<pollfd> wanted;
+  auto until = Clock::now() + patience;
+  for (Worker& worker : workers) {
+    wanted.push_back({worker.child.channel().descriptor(), POLLIN, 0});
+    if (worker.ticket || !worker.greeted) until = std::min(until, worker.deadline);
+  }
+  const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
+  const int timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+  if (poll(wanted.data(), wanted.size(), timeout) > 0) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i].revents != 0) FATUNE_TRY_STATUS(handle(workers[i]));
+    }
+  }
+  FATUNE_TRY_STATUS(kill_late());
+  std::erase_if(workers, [](const Worker& worker) { return !worker.child.started(); });
+  return {};
+}
+
+Status CompilePool::State::handle(Worker& worker) {
+  return worker.greeted ? handle_reply(worker) : handle_greeting(worker);
+}
+
+Status CompilePool::State::handle_greeting(Worker& worker) {
+  const auto message = worker.child.channel().receive(std::chrono::seconds(5));
+  if (!message || !*message) return lost(worker, "");
+  FATUNE_TRY(Greeting greeting, greeting_from_json(**message));
+  if (!greeting.problem.empty()) return environment_error(greeting.problem);
+  worker.greeted = true;
+  compiler = std::move(greeting);
+  return {};
+}
+
+Status CompilePool::State::handle_reply(Worker& worker) {
+  const auto message = worker.child.channel().receive(std::chrono::seconds(5));
+  if (!message || !*message) return lost(worker, "");
+  FATUNE_TRY(Reply reply, reply_from_json(**message));
+  if (!reply.failure.empty()) {
+    return file_error("the machine code cannot be stored: " + reply.failure);
+  }
+  if (!reply.cache_problem.empty() && !std::exchange(warned, true)) {
+    log::warn("compiling without the cache: " + reply.cache_problem);
+  }
+  FATUNE_CHECK(worker.ticket.has_value(), "a worker replies to requests only");
+  finish(*worker.ticket, std::move(reply.compiled));
+  worker.ticket.reset();
+  return {};
+}
+
+/// The worker's process is gone or was killed; costs the candidate it had, if any.
+Status CompilePool::State::lost(Worker& worker, const std::string& how) {
+  const auto end = worker.child.kill();
+  const std::string ended = end ? describe(*end) : "it does not end";
+  worker.child = Child();
+  if (worker.ticket) {
+    finish(*worker.ticket, failure(how.empty() ? "the compiler crashed: " + ended : how));
+    worker.ticket.reset();
+    return {};
+  }
+  if (worker.greeted) return {};
+  return environment_error("a compile worker did not start: " + (how.empty() ? ended : how));
+}
+
+Status CompilePool::State::kill_late() {
+  const auto now = Clock::now();
+  for (Worker& worker : workers) {
+    if (!worker.child.started() || now < worker.deadline) continue;
+    if (worker.greeted && !worker.ticket) continue;
+    const auto limit = worker.greeted ? options.deadline : kGreetingTime;
+    FATUNE_TRY_STATUS(
+        lost(worker, "the compiler did not finish within " + std::to_string(limit.count()) + " s"));
+  }
+  return {};
+}
+
+void CompilePool::State::finish(Ticket ticket, Compiled compiled) {
+  done[ticket] = std::move(compiled);
+  jobs.erase(ticket);
+}
+
+Result<CompilePool> CompilePool::start(const PoolOptions& options) {
+  auto state = std::make_unique<State>();
+  state->options = options;
+  if (state->options.jobs == 0) state->options.jobs = default_jobs();
+  state->worker_options.toolchain = find_toolchain(options.search);
+  state->worker_options.fallback = make_private_folder();
+  state->worker_options.cache =
+      options.cache.empty() ? state->worker_options.fallback : options.cache;
+  FATUNE_TRY_STATUS(state->start_worker());
+  while (!state->workers.empty() && !state->workers.front().greeted) {
+    if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted"};
+    FATUNE_TRY_STATUS(state->wait_and_handle(milliseconds(200)));
+  }
+  return CompilePool(std::move(state));
+}
+
+CompilePool::CompilePool(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CompilePool::CompilePool(CompilePool&&) noexcept = default;
+CompilePool& CompilePool::operator=(CompilePool&&) noexcept = default;
+CompilePool::~CompilePool() = default;
+
+const std::string& CompilePool::compiler_version() const { return state_->compiler.version; }
+const std::string& CompilePool::compiler_identity() const { return state_->compiler.identity; }
+const std::string& CompilePool::compiler_path() const { return state_->compiler.path; }
+const Toolchain& CompilePool::toolchain() const { return state_->worker_options.toolchain; }
+std::size_t CompilePool::jobs() const { return state_->options.jobs; }
+
+Status CompilePool::check_arch(const Arch& arch) const {
+  const std::string problem =
+      unsupported_arch(arch, state_->compiler.version, state_->compiler.archs);
+  if (problem.empty()) return {};
+  return environment_error(problem);
+}
+
+Ticket CompilePool::submit(const CompileRequest& request) {
+  const Ticket ticket = ++state_->last_ticket;
+  const Toolchain& toolchain = state_->worker_options.toolchain;
+  if (request.toolkit_headers && toolchain.include_folders.empty()) {
+    state_->done[ticket] = failure(toolchain.headers_problem);
+    return ticket;
+  }
+  const std::string key = state_->key_of(request);
+  if (auto found = CubinCache(state_->worker_options.cache).find(key)) {
+    state_->done[ticket] = *std::move(found);
+    return ticket;
+  }
+  state_->jobs[ticket] = {request, key};
+  state_->queue.push_back(ticket);
+  return ticket;
+}
+
+Status CompilePool::pump(milliseconds patience) {
+  FATUNE_TRY_STATUS(state_->hand_out());
+  if (!state_->busy()) return {};
+  FATUNE_TRY_STATUS(state_->wait_and_handle(patience));
+  return state_->hand_out();
+}
+
+std::size_t CompilePool::idle() const {
+  const auto compiling = static_cast<std::size_t>(
+      std::count_if(state_->workers.begin(), state_->workers.end(),
+                    [](const Worker& worker) { return worker.ticket.has_value(); }));
+  return jobs() - std::min(jobs(), compiling + state_->queue.size());
+}
+
+void CompilePool::cancel(Ticket ticket) {
+  std::erase(state_->queue, ticket);
+  // NVRTC cannot be told to stop.
+  std::erase_if(state_->workers, [&](const Worker& worker) { return worker.ticket == ticket; });
+  state_->jobs.erase(ticket);
+  state_->done.erase(ticket);
+}
+
+bool CompilePool::ready(Ticket ticket) const { return state_->done.contains(ticket); }
+
+Compiled CompilePool::take(Ticket ticket) {
+  const auto found = state_->done.find(ticket);
+  FATUNE_CHECK(found != state_->done.end(), "only a ready ticket can be taken");
+  Compiled compiled = std::move(found->second);
+  state_->done.erase(found);
+  return compiled;
+}
+
+std::vector<int> CompilePool::descriptors() const {
+  std::vector<int> all;
+  for (Worker& worker : state_->workers) all.push_back(worker.child.channel().descriptor());
+  return all;
+}
+
+Result<Compiled> CompilePool::compile(const CompileRequest& request) {
+  const Ticket ticket = submit(request);
+  while (!ready(ticket)) {
+    if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted"};
+    FATUNE_TRY_STATUS(pump(milliseconds(200)));
+  }
+  return take(ticket);
+}
+
+}  // namespace fatune

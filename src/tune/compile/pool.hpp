@@ -1,0 +1,73 @@
+// pool.hpp - compile worker processes: requests in, machine code or logs out, cache in front.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "gpu/library.hpp"
+#include "gpu/toolchain.hpp"
+#include "worker/protocol/compiled.hpp"
+#include "worker/protocol/request.hpp"
+
+namespace fatune {
+
+struct PoolOptions {
+  std::size_t jobs = 0;  ///< 0: number of cores, at most 16
+  std::filesystem::path
+      cache;  ///< folder of the cubin cache; a private one when it cannot be written
+  gpu::SearchPaths search;
+  std::chrono::seconds deadline{60};  ///< a compilation past it is killed and costs one candidate
+};
+
+using Ticket = std::uint64_t;
+
+/// Processes, because the compiler's threads stop scaling. Single-threaded use; the owner polls
+/// descriptors() and calls pump().
+class CompilePool {
+ public:
+  /// Starts the first worker and asks it for the compiler's version; no NVRTC is an environment
+  /// error that lists places tried.
+  static Result<CompilePool> start(const PoolOptions& options);
+  CompilePool(CompilePool&&) noexcept;
+  CompilePool& operator=(CompilePool&&) noexcept;
+  ~CompilePool();
+
+  const std::string& compiler_version() const;  ///< "13.0.88"
+  const std::string& compiler_identity()
+      const;  ///< version and library hash: belongs into ids and cache keys
+  const std::string& compiler_path() const;  ///< of the library, for people
+  const Toolchain& toolchain() const;        ///< what was found, headers included
+  /// An environment error when this compiler is too old or too new for the target.
+  Status check_arch(const Arch& arch) const;
+  std::size_t jobs() const;
+  /// A cache hit is ready at once, and so is a request for toolkit headers that are not here; else
+  /// queued for a worker (workers are started as needed, up to `jobs`).
+  Ticket submit(const CompileRequest& request);
+  /// Compile processes, of jobs(), without work: neither compiling nor, counted off, wanted by what
+  /// is queued. One that is not started yet is one of them.
+  std::size_t idle() const;
+  /// Forgets a request, whatever became of it so far; a compilation under way ends with its
+  /// process.
+  void cancel(Ticket ticket);
+  /// Moves results out of workers, kills those past their deadline, hands out queued work. Waits up
+  /// to `patience` for something.
+  Status pump(std::chrono::milliseconds patience);
+  bool ready(Ticket ticket) const;
+  Compiled take(Ticket ticket);          ///< must be ready
+  std::vector<int> descriptors() const;  ///< to poll
+  /// submit, pump until ready, take.
+  Result<Compiled> compile(const CompileRequest& request);
+
+ private:
+  struct State;
+  explicit CompilePool(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fatune

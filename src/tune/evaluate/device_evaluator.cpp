@@ -1,0 +1,149 @@
+// device_evaluator.cpp - the Evaluator on a GPU: lends pool and worker to search and final phase.
+#include "tune/evaluate/device_evaluator.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "core/file.hpp"
+#include "tune/evaluate/compile_service.hpp"
+#include "tune/evaluate/device_worker.hpp"
+#include "tune/evaluate/final_phase.hpp"
+#include "tune/evaluate/host_facts.hpp"
+#include "tune/evaluate/pipeline.hpp"
+#include "tune/evaluate/preparation.hpp"
+#include "worker/protocol/request.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::chrono::seconds kListPatience{60};
+// Compile processes for each likely candidate that a search names; chosen. See
+// docs/decisions/0018-compiling-ahead.md.
+constexpr std::size_t kJobsForOneAhead = 2;
+
+void add_host(Environment& environment, const std::string& nvrtc) {
+  environment.nvrtc = nvrtc;
+  environment.fatune = program_version();
+  environment.host = host_description();
+  environment.cpu_cores = host_cores();
+}
+
+class DeviceEvaluator : public Evaluator {
+ public:
+  DeviceEvaluator(const DeviceOptions& options, std::unique_ptr<PoolService> compiler,
+                  std::unique_ptr<WorkerLink> link)
+      : options_(options), compiler_(std::move(compiler)), worker_(std::move(link)) {}
+
+  /// Waits for the worker's greeting.
+  Status meet_device() {
+    FATUNE_TRY(environment_, worker_.hello(noter()));
+    const CompilePool& pool = compiler_->pool();
+    add_host(environment_, pool.compiler_version());
+    FATUNE_TRY_STATUS(pool.check_arch(environment_.limits.arch));
+    id_options_ = id_options(environment_.limits.arch, pool.compiler_identity());
+    const PipelineEvents events{
+        [this](const StartedRecord& record) { return on_start ? on_start(record) : Status(); },
+        noter(),
+        [this](const CandidateRecord& record) {
+          return on_early_result ? on_early_result(record) : Status();
+        }};
+    pipeline_.emplace(*compiler_, worker_, environment_.limits, id_options_, events);
+    return {};
+  }
+
+  const Environment& environment() const override { return environment_; }
+
+  Status begin_problem(const Problem& problem, const EvaluationPlan& plan) override {
+    problem_ = problem;
+    plan_ = plan;
+    const PreparationSetting setting = preparation();
+    FATUNE_TRY(const PendingProblem pending,
+               request_problem(*compiler_, setting, problem, search_cases(plan.seed)));
+    FATUNE_TRY(const BeginOrder order, finish_problem(*compiler_, setting, pending));
+    FATUNE_TRY_STATUS(worker_.begin(order, noter()));
+    pipeline_->begin(plan);
+    return {};
+  }
+
+  std::size_t capacity() const override {
+    return options_.look_ahead > 0 ? options_.look_ahead : 2 * compiler_->pool().jobs();
+  }
+
+  Status submit(const Candidate& candidate) override { return pipeline_->submit(candidate); }
+  void prepare(std::vector<Candidate> likely) override { pipeline_->prepare(std::move(likely)); }
+  std::size_t worth_preparing() const override {
+    return compiler_->pool().jobs() / kJobsForOneAhead;
+  }
+  Result<CandidateRecord> collect() override { return pipeline_->collect(); }
+  void remember(const Candidate& candidate, const CandidateRecord& record) override {
+    pipeline_->remember(candidate, record);
+  }
+
+  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+                                          const FinalPlan& plan) override {
+    // Nothing else runs beside its rounds.
+    pipeline_->end_preparations();
+    const FinalSetting setting{*compiler_, worker_, preparation(), plan_, id_options_, noter()};
+    return FinalPhase(setting, problem_, plan).run(contestants);
+  }
+
+ private:
+  PreparationSetting preparation() const {
+    return {options_.reference, environment_.limits, options_.kernel_deadline_s};
+  }
+
+  /// An empty phase means that the one before goes on.
+  Note noter() {
+    return [this](std::string_view phase) {
+      if (!phase.empty()) phase_ = phase;
+      if (on_progress) on_progress(phase_);
+    };
+  }
+
+  DeviceOptions options_;
+  std::unique_ptr<PoolService> compiler_;
+  DeviceWorker worker_;
+  Environment environment_;
+  std::string id_options_;
+  std::string phase_ = "starting";
+  std::optional<Pipeline> pipeline_;
+  Problem problem_;
+  EvaluationPlan plan_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& options) {
+  if (!options.reference)
+    return usage_error("no kernel of the role 'reference': nothing can be checked");
+  if (!options.log_folder.empty()) FATUNE_TRY_STATUS(make_directories(options.log_folder));
+  // The driver's start-up and the compiler's overlap.
+  std::unique_ptr<WorkerLink> link = make_process_link(options.ordinal, options.log_folder);
+  FATUNE_TRY_STATUS(link->start());
+  FATUNE_TRY(CompilePool pool, CompilePool::start(options.pool));
+  auto evaluator = std::make_unique<DeviceEvaluator>(
+      options, std::make_unique<PoolService>(std::move(pool)), std::move(link));
+  FATUNE_TRY_STATUS(evaluator->meet_device());
+  return std::unique_ptr<Evaluator>(std::move(evaluator));
+}
+
+Result<std::vector<Environment>> list_devices() {
+  const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
+  FATUNE_TRY_STATUS(link->start());
+  FATUNE_TRY(const Json answer, ask(*link, list_order(), kListPatience, nullptr));
+  FATUNE_TRY(std::vector<Environment> environments, devices_from_json(answer));
+  for (Environment& each : environments) add_host(each, "");
+  return environments;
+}
+
+Result<std::vector<Availability>> list_implementations(const OutsideOptions& options) {
+  const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
+  FATUNE_TRY_STATUS(link->start());
+  FATUNE_TRY(const Json answer, ask(*link, availability_order(options), kListPatience, nullptr));
+  return availability_from_json(answer);
+}
+
+}  // namespace fatune

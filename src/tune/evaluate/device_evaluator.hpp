@@ -1,0 +1,36 @@
+// device_evaluator.hpp - candidates to records on a real GPU, by compile pool and worker.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tune/compile/pool.hpp"
+#include "tune/evaluate/evaluator.hpp"
+#include "worker/protocol/availability.hpp"
+
+namespace fatune {
+
+struct DeviceOptions {
+  int ordinal = 0;
+  PoolOptions pool;
+  std::filesystem::path log_folder;  ///< worker stderr; the run's folder
+  KernelRef reference;               ///< role "reference": what results are compared with
+  double kernel_deadline_s = 10;     ///< a launch that has not finished by then is a timeout
+  std::size_t look_ahead = 0;        ///< 0: twice the compile jobs
+};
+
+/// Starts pool and worker side by side. No driver or device is an environment or device error with
+/// the remedy.
+Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& options);
+
+/// What is there, without creating a context in this process: asks a short-lived worker.
+Result<std::vector<Environment>> list_devices();
+
+/// Which implementations from elsewhere a worker can run here, asked of a short-lived one. Python
+/// is asked for PyTorch, which can take seconds.
+Result<std::vector<Availability>> list_implementations(const OutsideOptions& options);
+
+}  // namespace fatune

@@ -1,0 +1,85 @@
+// evaluator.hpp - the seam between search and device: candidates in, records out.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/kernel/candidate.hpp"
+#include "model/results/environment.hpp"
+#include "model/results/record.hpp"
+#include "worker/protocol/implementation.hpp"
+
+namespace fatune {
+
+enum class Objective { kHot, kCold };
+std::string_view name(Objective objective);
+Result<Objective> parse_objective(std::string_view text);
+
+enum class Checks { kAll, kSkipCorrectness };
+
+struct EvaluationPlan {
+  Objective objective = Objective::kHot;
+  Checks checks = Checks::kAll;
+  bool record_cold = false;  ///< cold timing of every candidate
+  std::uint64_t seed = 42;   ///< of the inputs
+};
+
+/// A row of the final phase: a candidate or an implementation from elsewhere, with its part in it.
+struct Contestant {
+  std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
+  std::string role;     ///< "finalist", "default", "baseline"
+  Candidate candidate;  ///< from elsewhere: without kernel and config
+  std::optional<OutsideProgram> outside = {};
+};
+
+struct FinalPlan {
+  int rounds = 40;  ///< 0: the gates alone
+  int launches_per_round = 5;
+  std::uint64_t seed = 42;  ///< order of the rounds and bootstrap
+  bool edge_problems = true;
+};
+
+/// Turns candidates into records. One problem at a time; a failing candidate is a record, only the
+/// end of the device is an error.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  virtual const Environment& environment() const = 0;
+  /// Inputs, reference and limits for a problem; the reference is validated before anything is
+  /// measured.
+  virtual Status begin_problem(const Problem& problem, const EvaluationPlan& plan) = 0;
+  /// How many candidates are worth having in flight, compilations ahead included: so many that
+  /// those behind a long compilation keep the compilers busy.
+  virtual std::size_t capacity() const = 0;
+  /// Starts work on a candidate; does not wait for it.
+  virtual Status submit(const Candidate& candidate) = 0;
+  /// Candidates of the problem begun that are likely to be submitted next, the likeliest first, in
+  /// place of those named before: what is idle may compile them ahead. No record depends on it.
+  virtual void prepare(std::vector<Candidate> /*likely*/) {}
+  /// So many are worth naming to prepare(); none where nothing is compiled.
+  virtual std::size_t worth_preparing() const { return 0; }
+  /// Waits for the oldest submitted candidate, so that records come in the order of submission.
+  virtual Result<CandidateRecord> collect() = 0;
+  /// Takes note of a journalled result of a resumed run, after begin_problem() of its problem: its
+  /// machine code (for duplicates) and time (for the early kill) are known. Measures nothing.
+  virtual void remember(const Candidate&, const CandidateRecord&) {}
+  /// Final phase: interleaved rounds in random order in a fresh process; every gate again, edge
+  /// problems too.
+  virtual Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+                                                  const FinalPlan& plan) = 0;
+
+  /// Called with a candidate's id and key just before it first runs on the device.
+  std::function<Status(const StartedRecord&)> on_start;
+  /// Called with a result that the device gives before it is its turn to be collected: to journal
+  /// it, so that nothing measured is lost. Collected, it may have become a duplicate of an older
+  /// candidate.
+  std::function<Status(const CandidateRecord&)> on_early_result;
+  /// Called while waiting, a few times a second, to redraw progress; `phase` is "compiling",
+  /// "verifying", "timing", "final 12/40".
+  std::function<void(std::string_view phase)> on_progress;
+};
+
+}  // namespace fatune

@@ -1,0 +1,250 @@
+// final_phase.cpp - verifies contestants where it is hard, then lets them run against each other.
+#include "tune/evaluate/final_phase.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "core/interrupt.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "model/results/statistics.hpp"
+#include "model/space/feasibility.hpp"
+#include "tune/evaluate/compiled_resources.hpp"
+#include "tune/evaluate/edge_problems.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr double kPreciseRatio = 2;  // chosen: of two margins, before it is worth a note
+constexpr const char* kEdgeGate = "edge_problems";
+
+Timing timing_of(const std::vector<double>& rounds_us, std::int64_t launches, std::uint64_t seed) {
+  Timing timing = summarize(rounds_us, launches);
+  const Interval interval = bootstrap_median(rounds_us, kResamples, seed);
+  timing.ci95_low_us = interval.low;
+  timing.ci95_high_us = interval.high;
+  return timing;
+}
+
+/// What the rounds say about the gates of timed launches.
+void add_gates(const RoundsRow& row, Verification& verification) {
+  verification.gates.insert(verification.gates.end(), row.gates.begin(), row.gates.end());
+  verification.not_run.insert(verification.not_run.end(), row.not_run.begin(), row.not_run.end());
+  if (row.outcome == Outcome::kWrongResult) verification.passed = false;
+}
+
+bool is_baseline(const Contestant& contestant) { return contestant.role == "baseline"; }
+
+bool is_external(const Contestant& contestant) {
+  return contestant.outside && contestant.impl.starts_with(kExternalPrefix);
+}
+
+/// Marks configs whose margin is far above that of their kernel's default config: they may compute
+/// with less precision.
+void note_precision(std::vector<FinalRecord>& records) {
+  for (const FinalRecord& usual : records) {
+    if (usual.role != "default" || !usual.verification || usual.verification->margin <= 0) continue;
+    for (FinalRecord& record : records) {
+      if (record.kernel != usual.kernel || !record.verification) continue;
+      const double ratio = record.verification->margin / usual.verification->margin;
+      if (ratio <= kPreciseRatio) continue;
+      record.verification->precision_note = "margin " + fixed(record.verification->margin, 2) +
+                                            ", the default config's is " +
+                                            fixed(usual.verification->margin, 2);
+    }
+  }
+}
+
+}  // namespace
+
+Status FinalPhase::check_interrupt() const {
+  if (!interrupted()) return {};
+  return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
+}
+
+Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
+                                                    std::vector<InputCase> cases,
+                                                    bool skip_baselines) {
+  Stage stage;
+  const DeviceLimits& limits = setting_.preparation.limits;
+  FATUNE_TRY(stage.pending,
+             request_problem(setting_.compiler, setting_.preparation, problem, std::move(cases)));
+  for (std::size_t who = 0; who < contestants_->size(); ++who) {
+    const Contestant& contestant = (*contestants_)[who];
+    if (skip_baselines && is_baseline(contestant)) continue;
+    if (contestant.outside) {
+      stage.builds.push_back({who, std::nullopt, {}});
+      continue;
+    }
+    Candidate candidate = contestant.candidate;
+    candidate.problem = problem;
+    FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
+    if (!reason.empty()) {
+      note_infeasible(who, problem, reason);
+      continue;
+    }
+    Build build;
+    build.who = who;
+    FATUNE_TRY(build.plan, launch_plan(candidate, limits));
+    if (!(problem == problem_)) accept_shorter_lists(build.plan);
+    build.ticket = setting_.compiler.submit(compile_request(candidate, limits));
+    stage.builds.push_back(std::move(build));
+  }
+  return stage;
+}
+
+/// A config that was chosen for one problem need not be possible for an edge problem, which is then
+/// left out for it.
+void FinalPhase::note_infeasible(std::size_t who, const Problem& problem,
+                                 const std::string& reason) {
+  FinalRecord& record = records_[who];
+  if (problem == problem_) {
+    record.outcome = Outcome::kInfeasible;
+    record.reason = reason;
+    return;
+  }
+  log::debug(describe(problem) + " is skipped for " + dump(record.config) + ": " + reason);
+}
+
+Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& compiled,
+                             const std::string& label) {
+  FinalRecord& record = records_[build.who];
+  const std::string where = label.empty() ? "" : "edge problem " + label + ": ";
+  if (compiled && !compiled->ok) {
+    record.outcome = Outcome::kCompileError;
+    record.reason = where + compiled->problem;
+    return {};
+  }
+  RunOrder order;
+  order.id = record.id.empty() ? record.impl : record.id;
+  order.program.outside = (*contestants_)[build.who].outside;
+  if (compiled) order.program = {compiled->cubin_path.string(), build.plan, {}};
+  order.verify = setting_.evaluation.checks == Checks::kAll;
+  order.hot = order.cold = false;
+  if (record.external) {
+    programs_[build.who] = order.program;
+    return {};
+  }
+  FATUNE_TRY(RunReply reply, setting_.worker.run(order, setting_.progress));
+  record.outcome = reply.outcome;
+  record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
+  if (!label.empty()) {
+    ++edges_checked_[build.who];
+    return {};
+  }
+  programs_[build.who] = order.program;
+  record.detail = std::move(reply.detail);
+  record.verification = std::move(reply.verification);
+  if (compiled)
+    record.resources = with_compiler_log(std::move(reply.resources), *compiled, build.plan);
+  return {};
+}
+
+/// `label` names an edge problem; empty for the problem itself.
+Status FinalPhase::check_stage(const Stage& stage, const std::string& label) {
+  FATUNE_TRY(BeginOrder order,
+             finish_problem(setting_.compiler, setting_.preparation, stage.pending));
+  for (const Contestant& contestant : *contestants_) {
+    if (contestant.outside) order.expected.push_back(*contestant.outside);
+  }
+  FATUNE_TRY_STATUS(setting_.worker.begin(order, setting_.progress));
+  for (const Build& build : stage.builds) {
+    FATUNE_TRY_STATUS(check_interrupt());
+    std::optional<Compiled> compiled;
+    if (build.ticket) {
+      FATUNE_TRY(compiled, wait_for(setting_.compiler, *build.ticket));
+    }
+    if (alive(build.who)) FATUNE_TRY_STATUS(check_one(build, compiled, label));
+  }
+  return {};
+}
+
+Status FinalPhase::time_survivors() {
+  RoundsOrder order;
+  order.rounds = plan_.rounds;
+  order.launches_per_round = plan_.launches_per_round;
+  order.seed = plan_.seed;
+  order.verify = setting_.evaluation.checks == Checks::kAll;
+  std::vector<std::size_t> who;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (!alive(i) || !programs_[i]) continue;
+    who.push_back(i);
+    order.contestants.push_back(*programs_[i]);
+  }
+  if (who.empty() || plan_.rounds == 0) return {};
+  FATUNE_TRY(RoundsReply reply, setting_.worker.rounds(order, setting_.progress));
+  if (reply.rows.size() != who.size())
+    return device_error("the device worker's rounds do not match the contestants");
+  for (std::size_t i = 0; i < who.size(); ++i) {
+    FinalRecord& record = records_[who[i]];
+    RoundsRow& row = reply.rows[i];
+    record.outcome = row.outcome;
+    record.reason = row.reason;
+    if (!row.detail.empty()) record.detail = row.detail;
+    record.conditions = row.conditions;
+    if (record.verification) add_gates(row, *record.verification);
+    if (row.outcome != Outcome::kMeasured || row.hot_us.empty()) continue;
+    record.hot = timing_of(row.hot_us, row.hot_launches, plan_.seed);
+    if (!row.cold_us.empty()) record.cold = timing_of(row.cold_us, 1, plan_.seed);
+    record.hot_rounds_us = std::move(row.hot_us);
+    record.cold_rounds_us = std::move(row.cold_us);
+  }
+  return {};
+}
+
+Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Contestant>& contestants) {
+  contestants_ = &contestants;
+  programs_.assign(contestants.size(), {});
+  edges_checked_.assign(contestants.size(), 0);
+  for (const Contestant& contestant : contestants) {
+    FinalRecord record;
+    record.impl = contestant.impl;
+    record.role = contestant.role;
+    record.problem = problem_;
+    record.external = is_external(contestant);
+    if (contestant.candidate.kernel) {
+      record.id = candidate_id(contestant.candidate, setting_.id_options);
+      record.kernel = contestant.candidate.kernel->manifest.name;
+      record.config = to_json(contestant.candidate.config);
+    }
+    records_.push_back(std::move(record));
+  }
+  setting_.worker.end();  // a fresh process, so that nothing of the search is left in it
+  const bool checks = setting_.evaluation.checks == Checks::kAll;
+  const std::uint64_t seed = setting_.evaluation.seed;
+  const OperationRef& operation = setting_.preparation.reference->manifest.operation;
+  // Everything is handed to the compilers first; checking starts while they work.
+  FATUNE_TRY(
+      const Stage main,
+      request_stage(problem_, checks ? final_cases(problem_, seed, operation) : search_cases(seed),
+                    false));
+  std::vector<Stage> edges;
+  if (plan_.edge_problems && checks) {
+    FATUNE_TRY(std::vector<EdgeProblem> awkward, edge_problems(problem_, seed, operation));
+    for (EdgeProblem& edge : awkward) {
+      FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), true));
+      edges.push_back(std::move(stage));
+    }
+  }
+  for (const Stage& stage : edges) {
+    if (!stage.builds.empty())
+      FATUNE_TRY_STATUS(check_stage(stage, describe(stage.pending.problem)));
+  }
+  FATUNE_TRY_STATUS(check_stage(main, ""));
+  for (std::size_t who = 0; who < records_.size(); ++who) {
+    FinalRecord& record = records_[who];
+    const bool tested = !edges.empty() && !is_baseline(contestants[who]);
+    if (tested && alive(who) && record.verification) {
+      record.verification->gates.push_back(std::string(kEdgeGate) + " " +
+                                           std::to_string(edges_checked_[who]) + "/" +
+                                           std::to_string(edges.size()));
+    }
+  }
+  note_precision(records_);
+  FATUNE_TRY_STATUS(time_survivors());
+  return std::move(records_);
+}
+
+}  // namespace fatune

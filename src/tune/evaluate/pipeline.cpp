@@ -1,0 +1,295 @@
+// pipeline.cpp - the loop that keeps compilers and device busy at the same time.
+#include "tune/evaluate/pipeline.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <poll.h>
+
+#include "core/check.hpp"
+#include "core/hash.hpp"
+#include "core/interrupt.hpp"
+#include "core/log.hpp"
+#include "tune/evaluate/compiled_resources.hpp"
+#include "tune/evaluate/forecast.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kTickMs = 150;  // how often progress is told while nothing happens
+
+double seconds_between(std::chrono::steady_clock::time_point a,
+                       std::chrono::steady_clock::time_point b) {
+  return std::max(0.0, std::chrono::duration<double>(b - a).count());
+}
+
+CandidateRecord new_record(const Candidate& candidate, const std::string& id_options) {
+  CandidateRecord record;
+  record.id = candidate_id(candidate, id_options);
+  record.key = candidate_key(candidate);
+  record.kernel = candidate.kernel->manifest.name;
+  record.config = to_json(candidate.config);
+  record.problem = candidate.problem;
+  return record;
+}
+
+/// What decides a run: equal machine code, launched equally, is one candidate.
+std::string launch_key(const std::string& cubin_hash, const LaunchPlan& plan) {
+  return Hasher().add(cubin_hash).add(dump(to_json(plan))).hex();
+}
+
+void copy_result(const CandidateRecord& original, CandidateRecord& record) {
+  record.outcome = Outcome::kDuplicate;
+  record.duplicate_of = original.id;
+  record.reason = "same machine code and launch as " + original.id;
+  if (original.outcome != Outcome::kMeasured)
+    record.reason += ", which is " + std::string(name(original.outcome));
+  record.hot = original.hot;
+  record.cold = original.cold;
+  record.verification = original.verification;
+  record.resources = original.resources;
+  record.conditions = original.conditions;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits,
+                   std::string id_options, PipelineEvents events)
+    : compiler_(compiler),
+      worker_(worker),
+      limits_(std::move(limits)),
+      id_options_(std::move(id_options)),
+      events_(std::move(events)),
+      ahead_(compiler, limits_),
+      idle_since_(Clock::now()) {}
+
+void Pipeline::begin(const EvaluationPlan& plan) {
+  FATUNE_CHECK(entries_.empty(), "a problem begins when everything of the one before is collected");
+  end_preparations();
+  plan_ = plan;
+  rules_.clear();
+  results_.clear();
+  originals_.clear();
+  best_us_.clear();
+  idle_since_ = Clock::now();
+}
+
+void Pipeline::remember(const Candidate& candidate, const CandidateRecord& record) {
+  note_best(record.kernel, record.outcome, record.hot, record.cold);
+  if (record.cubin.empty() || record.outcome == Outcome::kDuplicate) return;
+  const auto plan = launch_plan(candidate, limits_);
+  if (plan) originals_.emplace(launch_key(record.cubin, *plan), record);
+}
+
+Result<std::string> Pipeline::reason_against(const Candidate& candidate) {
+  const Manifest& manifest = candidate.kernel->manifest;
+  FATUNE_TRY(std::string reason, unsupported_reason(manifest, candidate.problem, limits_));
+  if (!reason.empty()) return reason;
+  auto rules = rules_.find(manifest.name);
+  if (rules == rules_.end()) {
+    FATUNE_TRY(Feasibility compiled,
+               Feasibility::make(candidate.kernel, candidate.problem, limits_));
+    rules = rules_.emplace(manifest.name, std::move(compiled)).first;
+  }
+  return rules->second.broken(candidate.config);
+}
+
+Status Pipeline::submit(const Candidate& candidate) {
+  Entry entry;
+  entry.number = ++submitted_;
+  entry.record = new_record(candidate, id_options_);
+  entry.submitted = Clock::now();
+  entry.usual = entry.record.config == to_json(default_config(candidate.kernel->manifest));
+  FATUNE_TRY(std::string reason, reason_against(candidate));
+  if (reason.empty()) {
+    FATUNE_TRY(entry.plan, launch_plan(candidate, limits_));
+    const std::optional<Ticket> begun = ahead_.claim(entry.record.key);
+    entry.ticket = begun ? *begun : compiler_.submit(compile_request(candidate, limits_));
+    // An idle compiler begins now, not when something else next happens.
+    FATUNE_TRY_STATUS(compiler_.pump(std::chrono::milliseconds(0)));
+  } else {
+    entry.record.outcome = Outcome::kInfeasible;
+    entry.record.reason = std::move(reason);
+    entry.state = State::kDone;
+  }
+  entries_.push_back(std::move(entry));
+  absorb_compiled();
+  return dispatch();
+}
+
+void Pipeline::absorb_compiled() {
+  for (Entry& entry : entries_) {
+    if (entry.state != State::kCompiling || !compiler_.ready(entry.ticket)) continue;
+    entry.compiled = compiler_.take(entry.ticket);
+    entry.record.spent.compile_s = entry.compiled.from_cache ? 0 : entry.compiled.seconds;
+    entry.ready = Clock::now();
+    entry.state = State::kReady;
+    if (!entry.compiled.ok) {
+      entry.record.outcome = Outcome::kCompileError;
+      entry.record.reason = entry.compiled.problem;
+      entry.state = State::kDone;
+      continue;
+    }
+    entry.record.cubin = entry.compiled.cubin_hash;
+    std::string reason = entry.usual ? "" : hopeless_reason(entry.compiled);
+    if (reason.empty()) {
+      entry.launch = launch_key(entry.record.cubin, entry.plan);
+      continue;
+    }
+    entry.record.outcome = Outcome::kPruned;
+    entry.record.reason = std::move(reason);
+    entry.record.resources = with_compiler_log(std::nullopt, entry.compiled, entry.plan);
+    entry.state = State::kDone;
+  }
+}
+
+RunOrder Pipeline::order_for(const Entry& entry) const {
+  RunOrder order;
+  order.id = entry.record.id;
+  order.program = {entry.compiled.cubin_path.string(), entry.plan};
+  order.verify = plan_.checks == Checks::kAll;
+  order.cold = plan_.record_cold || plan_.objective == Objective::kCold;
+  const auto best = best_us_.find(entry.record.kernel);
+  if (best == best_us_.end()) return order;
+  if (plan_.objective == Objective::kHot) order.best_hot_us = best->second;
+  if (plan_.objective == Objective::kCold) order.best_cold_us = best->second;
+  return order;
+}
+
+/// Gives the oldest compiled candidate to an idle device; one whose machine code has run needs
+/// none. After an interrupt only those go on that are older than one that has been on the device.
+Status Pipeline::dispatch() {
+  if (worker_.busy()) return {};
+  for (Entry& entry : entries_) {
+    if (entry.state != State::kReady) continue;
+    if (results_.contains(entry.launch) || originals_.contains(entry.launch)) {
+      entry.state = State::kDone;
+      continue;
+    }
+    if (interrupted() && entry.number > furthest_) return {};
+    if (events_.started) FATUNE_TRY_STATUS(events_.started({entry.record.id, entry.record.key}));
+    entry.record.spent.gpu_wait_s =
+        seconds_between(std::max(idle_since_, entry.submitted), entry.ready);
+    FATUNE_TRY_STATUS(worker_.start_run(order_for(entry), events_.progress));
+    entry.state = State::kRunning;
+    furthest_ = std::max(furthest_, entry.number);
+    return {};
+  }
+  return {};
+}
+
+Status Pipeline::absorb_run() {
+  const auto running = std::find_if(entries_.begin(), entries_.end(), [](const Entry& entry) {
+    return entry.state == State::kRunning;
+  });
+  if (running == entries_.end()) return {};
+  FATUNE_TRY(std::optional<RunReply> reply, worker_.finish(events_.progress));
+  if (!reply) return {};
+  RunResult result;
+  result.outcome = reply->outcome;
+  result.reason = std::move(reply->reason);
+  result.hot = std::move(reply->hot);
+  result.cold = std::move(reply->cold);
+  result.verification = std::move(reply->verification);
+  result.resources =
+      with_compiler_log(std::move(reply->resources), running->compiled, running->plan);
+  result.conditions = std::move(reply->conditions);
+  result.verify_s = reply->verify_s;
+  result.timing_s = reply->timing_s;
+  running->state = State::kDone;
+  idle_since_ = Clock::now();
+  note_best(running->record.kernel, result.outcome, result.hot, result.cold);
+  results_.emplace(running->launch, std::move(result));
+  const bool its_turn = running == entries_.begin();
+  return its_turn || !events_.early_result ? Status() : events_.early_result(with_result(*running));
+}
+
+CandidateRecord Pipeline::with_result(const Entry& entry) const {
+  CandidateRecord record = entry.record;
+  const RunResult& result = results_.at(entry.launch);
+  record.outcome = result.outcome;
+  record.reason = result.reason;
+  record.hot = result.hot;
+  record.cold = result.cold;
+  record.verification = result.verification;
+  record.resources = result.resources;
+  record.conditions = result.conditions;
+  record.spent.verify_s = result.verify_s;
+  record.spent.timing_s = result.timing_s;
+  return record;
+}
+
+/// Fills the record of a candidate that is done: the first of its machine code to come here has
+/// what the device said, whoever of them ran.
+void Pipeline::conclude(Entry& entry) {
+  if (entry.launch.empty()) return;
+  if (const auto original = originals_.find(entry.launch); original != originals_.end()) {
+    copy_result(original->second, entry.record);
+    return;
+  }
+  entry.record = with_result(entry);
+  originals_.emplace(entry.launch, entry.record);
+}
+
+void Pipeline::note_best(const std::string& kernel, Outcome outcome,
+                         const std::optional<Timing>& hot, const std::optional<Timing>& cold) {
+  const auto& timing = plan_.objective == Objective::kHot ? hot : cold;
+  if (outcome != Outcome::kMeasured || !timing) return;
+  const auto [best, first] = best_us_.emplace(kernel, timing->median_us);
+  if (!first) best->second = std::min(best->second, timing->median_us);
+}
+
+void Pipeline::wait_for_events() {
+  std::vector<pollfd> wanted;
+  for (const int descriptor : compiler_.descriptors()) wanted.push_back({descriptor, POLLIN, 0});
+  if (worker_.busy()) wanted.push_back({worker_.descriptor(), POLLIN, 0});
+  // An interrupted or failed poll only means that the loop looks earlier.
+  ::poll(wanted.data(), static_cast<nfds_t>(wanted.size()), kTickMs);
+}
+
+void Pipeline::end_preparations() {
+  if (ahead_.begun() > 0) {
+    log::debug("compiled ahead: " + std::to_string(ahead_.begun()) + " candidates, of which " +
+               std::to_string(ahead_.claimed()) + " were submitted later");
+  }
+  ahead_.clear();
+}
+
+/// Each candidate in flight whose compilation has ended may make room for a new one any moment.
+Status Pipeline::compile_ahead() {
+  if (interrupted()) return {};
+  const auto compiled = std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) {
+    return entry.state != State::kCompiling;
+  });
+  return ahead_.begin(static_cast<std::size_t>(compiled));
+}
+
+Status Pipeline::step() {
+  FATUNE_TRY_STATUS(compile_ahead());
+  wait_for_events();
+  FATUNE_TRY_STATUS(compiler_.pump(std::chrono::milliseconds(0)));
+  absorb_compiled();
+  FATUNE_TRY_STATUS(absorb_run());
+  FATUNE_TRY_STATUS(dispatch());
+  if (events_.progress) events_.progress(worker_.busy() ? "" : "compiling");
+  return {};
+}
+
+Result<CandidateRecord> Pipeline::collect() {
+  FATUNE_CHECK(!entries_.empty(), "only what was submitted can be collected");
+  absorb_compiled();
+  FATUNE_TRY_STATUS(dispatch());
+  while (entries_.front().state != State::kDone) {
+    if (interrupted() && entries_.front().number > furthest_) {
+      return Error{ErrorKind::kInterrupted, "interrupted before the candidate ran"};
+    }
+    FATUNE_TRY_STATUS(step());
+  }
+  conclude(entries_.front());
+  CandidateRecord record = std::move(entries_.front().record);
+  entries_.pop_front();
+  return record;
+}
+
+}  // namespace fatune

@@ -1,0 +1,108 @@
+// pipeline.hpp - candidates through compilers and device to records, in order of submission.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/space/feasibility.hpp"
+#include "tune/evaluate/compile_ahead.hpp"
+#include "tune/evaluate/compile_service.hpp"
+#include "tune/evaluate/device_worker.hpp"
+#include "tune/evaluate/evaluator.hpp"
+
+namespace fatune {
+
+/// The callbacks of an Evaluator, as they are at the moment of the call.
+struct PipelineEvents {
+  std::function<Status(const StartedRecord&)> started;
+  Note progress;
+  std::function<Status(const CandidateRecord&)> early_result = {};
+};
+
+/// Compiles ahead. The device takes the oldest candidate whose compilation has ended, so that a
+/// long compilation holds up nobody; records come in the order of submission all the same, and of
+/// equal machine code the one submitted first counts as measured. What depends on the course of the
+/// compilations is only which candidates are known to be clearly slower in time to be cut short.
+class Pipeline {
+ public:
+  Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits,
+           std::string id_options, PipelineEvents events);
+
+  /// Forgets what belongs to the problem before; nothing may be in flight.
+  void begin(const EvaluationPlan& plan);
+  /// Takes note of an earlier run's result: for duplicates of its machine code and the best so far.
+  void remember(const Candidate& candidate, const CandidateRecord& record);
+  Status submit(const Candidate& candidate);
+  /// These are likely to be submitted next, the likeliest first: idle compilers take them, as long
+  /// as one more stays free for each candidate that may be submitted in place of one in flight.
+  void prepare(std::vector<Candidate> likely) { ahead_.want(std::move(likely)); }
+  /// Nothing is compiled from here on but what was submitted.
+  void end_preparations();
+  Result<CandidateRecord> collect();
+  std::size_t in_flight() const { return entries_.size(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class State { kCompiling, kReady, kRunning, kDone };
+  /// What the device said of a program.
+  struct RunResult {
+    Outcome outcome = Outcome::kMeasured;
+    std::string reason;
+    std::optional<Timing> hot, cold;
+    std::optional<Verification> verification;
+    std::optional<Resources> resources;
+    std::optional<Conditions> conditions;
+    double verify_s = 0, timing_s = 0;
+  };
+  struct Entry {
+    std::uint64_t number = 0;  ///< in the order of submission
+    CandidateRecord record;
+    LaunchPlan plan;
+    std::string launch;  ///< key of machine code and launch, once compiled
+    Ticket ticket = 0;
+    Compiled compiled;
+    bool usual = false;  ///< the kernel's default config, which is measured in any case
+    State state = State::kCompiling;
+    Clock::time_point submitted, ready;
+  };
+
+  Result<std::string> reason_against(const Candidate& candidate);
+  void absorb_compiled();
+  Status dispatch();
+  Status compile_ahead();
+  Status step();
+  Status absorb_run();
+  void wait_for_events();
+  CandidateRecord with_result(const Entry& entry) const;
+  void conclude(Entry& entry);
+  RunOrder order_for(const Entry& entry) const;
+  void note_best(const std::string& kernel, Outcome outcome, const std::optional<Timing>& hot,
+                 const std::optional<Timing>& cold);
+
+  CompileService& compiler_;
+  DeviceWorker& worker_;
+  DeviceLimits limits_;
+  std::string id_options_;
+  PipelineEvents events_;
+  EvaluationPlan plan_;
+  CompileAhead ahead_;
+  std::map<std::string, Feasibility> rules_;  ///< by the kernel's name, on this problem
+  std::deque<Entry> entries_;
+  std::uint64_t submitted_ = 0;
+  std::uint64_t furthest_ = 0;                ///< highest number of those that reached the device
+  std::map<std::string, RunResult> results_;  ///< by machine code and launch plan
+  std::map<std::string, CandidateRecord> originals_;  ///< likewise: the first one collected
+  std::map<std::string, double>
+      best_us_;  ///< by kernel: one that is slow as a whole is still told apart
+  Clock::time_point idle_since_;
+};
+
+}  // namespace fatune

@@ -1,0 +1,175 @@
+// recorded_evaluator.cpp - answers from a journal's records, each marked as recorded.
+#include "tune/evaluate/recorded_evaluator.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/check.hpp"
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr const char* kMissing = "not in the recording";
+constexpr std::size_t kInFlight =
+    16;  // nothing is waited for; a few candidates keep strategies that ask in batches happy
+
+class RecordedEvaluator : public Evaluator {
+ public:
+  RecordedEvaluator(Environment environment, std::vector<Record> records)
+      : environment_(std::move(environment)) {
+    environment_.recorded = true;
+    for (Record& record : records) {
+      if (auto* candidate = std::get_if<CandidateRecord>(&record)) {
+        problems_.insert(candidate->problem);
+        std::string key = candidate->key;
+        by_key_.insert_or_assign(std::move(key), std::move(*candidate));
+      } else if (auto* final_record = std::get_if<FinalRecord>(&record)) {
+        problems_.insert(final_record->problem);
+        finals_.push_back(std::move(*final_record));
+      }
+    }
+  }
+
+  const Environment& environment() const override { return environment_; }
+
+  Status begin_problem(const Problem& problem, const EvaluationPlan&) override {
+    FATUNE_CHECK(waiting_.empty(),
+                 "a problem begins when everything of the one before is collected");
+    if (problems_.count(problem) > 0) return {};
+    std::vector<std::string> known;
+    for (const Problem& each : problems_) known.push_back(describe(each));
+    return usage_error("the recording of " + environment_.device_name + " does not hold " +
+                       describe(problem) + "; it holds " +
+                       (known.empty() ? "nothing" : join(known, "; ")));
+  }
+
+  std::size_t capacity() const override { return kInFlight; }
+
+  Status submit(const Candidate& candidate) override {
+    waiting_.push_back(recall(candidate));
+    return {};
+  }
+
+  Result<CandidateRecord> collect() override {
+    FATUNE_CHECK(!waiting_.empty(), "only what was submitted can be collected");
+    CandidateRecord record = std::move(waiting_.front());
+    waiting_.pop_front();
+    const bool ran = record.outcome != Outcome::kInfeasible &&
+                     record.outcome != Outcome::kCompileError &&
+                     record.outcome != Outcome::kDuplicate && record.reason != kMissing;
+    if (ran && on_start) FATUNE_TRY_STATUS(on_start({record.id, record.key}));
+    if (on_progress) on_progress("recorded");
+    return record;
+  }
+
+  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+                                          const FinalPlan&) override {
+    std::vector<FinalRecord> records;
+    for (const Contestant& contestant : contestants) records.push_back(recall_final(contestant));
+    return records;
+  }
+
+ private:
+  CandidateRecord recall(const Candidate& candidate) const {
+    const std::string key = candidate_key(candidate);
+    CandidateRecord record;
+    if (const auto found = by_key_.find(key); found != by_key_.end()) {
+      record = found->second;
+      record.spent = {};
+    } else {
+      record.id = candidate_id(candidate, "recorded");
+      record.key = key;
+      record.kernel = candidate.kernel->manifest.name;
+      record.config = to_json(candidate.config);
+      record.problem = candidate.problem;
+      record.outcome = Outcome::kPruned;
+      record.reason = kMissing;
+    }
+    record.recorded = true;
+    return record;
+  }
+
+  /// The recorded final of the same config on the same problem; else one made of the search's
+  /// times, without rounds.
+  FinalRecord recall_final(const Contestant& contestant) const {
+    if (contestant.outside) return recall_outside(contestant);
+    const Candidate& candidate = contestant.candidate;
+    const std::string config = dump(to_json(candidate.config));
+    const auto found = std::find_if(finals_.begin(), finals_.end(), [&](const FinalRecord& record) {
+      return record.problem == candidate.problem &&
+             record.kernel == candidate.kernel->manifest.name && dump(record.config) == config;
+    });
+    FinalRecord record = found == finals_.end() ? from_search(candidate) : *found;
+    record.impl = contestant.impl;
+    record.role = contestant.role;
+    record.recorded = true;
+    return record;
+  }
+
+  /// An implementation from elsewhere goes by its name.
+  FinalRecord recall_outside(const Contestant& contestant) const {
+    const Problem& problem = contestant.candidate.problem;
+    const auto found = std::find_if(finals_.begin(), finals_.end(), [&](const FinalRecord& record) {
+      return record.problem == problem && record.impl == contestant.impl;
+    });
+    FinalRecord record;
+    if (found != finals_.end()) {
+      record = *found;
+    } else {
+      record.impl = contestant.impl;
+      record.problem = problem;
+      record.outcome = Outcome::kUnavailable;
+      record.reason = "the recording of " + environment_.device_name + " holds no row of it; " +
+                      "measure it on a GPU with --device cuda:N";
+    }
+    record.role = contestant.role;
+    record.recorded = true;
+    return record;
+  }
+
+  FinalRecord from_search(const Candidate& candidate) const {
+    CandidateRecord searched = recall(candidate);
+    FinalRecord record;
+    record.id = std::move(searched.id);
+    record.kernel = std::move(searched.kernel);
+    record.config = std::move(searched.config);
+    record.problem = searched.problem;
+    record.outcome = searched.outcome;
+    record.reason = std::move(searched.reason);
+    if (record.reason == kMissing) record.outcome = Outcome::kUnavailable;
+    record.hot = std::move(searched.hot);
+    record.cold = std::move(searched.cold);
+    record.verification = std::move(searched.verification);
+    record.resources = std::move(searched.resources);
+    record.conditions = std::move(searched.conditions);
+    return record;
+  }
+
+  Environment environment_;
+  std::map<std::string, CandidateRecord> by_key_;
+  std::vector<FinalRecord> finals_;
+  std::set<Problem> problems_;
+  std::deque<CandidateRecord> waiting_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Evaluator>> make_recorded_evaluator(Environment environment,
+                                                           std::vector<Record> records) {
+  const bool any = std::any_of(records.begin(), records.end(), [](const Record& record) {
+    return std::holds_alternative<CandidateRecord>(record) ||
+           std::holds_alternative<FinalRecord>(record);
+  });
+  if (!any) return usage_error("the recording holds no measurements");
+  return std::unique_ptr<Evaluator>(
+      std::make_unique<RecordedEvaluator>(std::move(environment), std::move(records)));
+}
+
+}  // namespace fatune

@@ -1,0 +1,35 @@
+// census.hpp - disassembled machine code to counts of the instructions that tell kernels apart.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.hpp"
+
+namespace fatune {
+
+/// A class of instructions; each instruction belongs to at most one.
+struct InstructionClass {
+  std::string_view key;   ///< in our JSON: "shared_load_128"
+  std::string_view what;  ///< for people
+};
+std::span<const InstructionClass> instruction_classes();
+
+/// Of one entry; static counts, not what ran.
+struct Census {
+  std::string entry;
+  std::int64_t instructions = 0;     ///< without the padding behind the end
+  std::vector<std::int64_t> counts;  ///< in the order of instruction_classes()
+  std::int64_t count(std::string_view key) const;
+
+  friend bool operator==(const Census&, const Census&) = default;
+};
+Json to_json(const Census& census);
+
+/// Reads what `nvdisasm -c` or `cuobjdump -sass` prints.
+std::vector<Census> parse_sass(std::string_view text);
+
+}  // namespace fatune

@@ -1,0 +1,177 @@
+// ncu_run.cpp - command line, run, repeat without unknown metrics, reasons for failure.
+#include "tune/profile/ncu_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/file.hpp"
+#include "core/run_program.hpp"
+#include "core/scratch_folder.hpp"
+#include "core/text.hpp"
+#include "tune/profile/metrics.hpp"
+#include "tune/profile/ncu_csv.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kAttempts = 4;  // chosen: ncu names one unknown metric a run, or all of them
+constexpr const char* kParams = "/proc/driver/nvidia/params";
+
+const std::vector<std::string> kPermissionRemedies = {
+    "run fatune as root (sudo)", "in a container: start it with --cap-add=SYS_ADMIN",
+    "for all users: `options nvidia NVreg_RestrictProfilingToAdminUsers=0` in /etc/modprobe.d, "
+    "rebuild the initramfs, reboot",
+    "see https://developer.nvidia.com/ERR_NVGPUCTRPERM; rented machines often cannot change it"};
+const std::vector<std::string> kFailureRemedies = {
+    "use the Nsight Compute of a CUDA toolkit at least as new as the GPU and its driver",
+    "run with -v to see what ncu was asked"};
+
+struct NcuText {
+  ProgramRun output;
+  std::string csv;  ///< the log file: table and messages; empty when ncu wrote none
+  std::string messages() const { return output.text + "\n" + csv; }
+};
+
+Result<NcuText> run_once(const NcuRequest& request, const std::vector<std::string>& metrics) {
+  FATUNE_TRY(const ScratchFolder folder, ScratchFolder::make());
+  const auto csv = folder.path() / "ncu.csv";
+  FATUNE_TRY(ProgramRun output, run_program({.program = request.ncu,
+                                             .arguments = ncu_arguments(request, metrics, csv),
+                                             .extra_environment = {"LC_ALL=C"}},
+                                            request.patience));
+  const auto text = read_file(csv);
+  return NcuText{std::move(output), text ? *text : std::string()};
+}
+
+/// The driver's own word on who may read counters; empty when it does not say.
+std::string driver_setting() {
+  const auto params = read_file(kParams);
+  const bool restricted = params && params->find("RmProfilingAdminOnly: 1") != std::string::npos;
+  return restricted ? " (RmProfilingAdminOnly is 1)" : "";
+}
+
+/// The profiled program's own error tells more than ncu's remark that it failed.
+std::string first_error(const NcuText& text) {
+  for (const std::string_view mark : {"fatune: error:", "==ERROR=="}) {
+    for (const std::string& line : split(text.messages(), '\n')) {
+      const std::size_t at = line.find(mark);
+      if (at != std::string::npos) return std::string(trim(line.substr(at + mark.size())));
+    }
+  }
+  return "";
+}
+
+NcuOutcome failed(const NcuText& text, std::string otherwise) {
+  std::string reason = first_error(text);
+  if (!text.output.end) {
+    reason = "ncu did not come to an end";
+  } else if (reason.empty() && !text.output.succeeded()) {
+    const auto lines = split(std::string(trim(text.output.text)), '\n');
+    reason = "ncu ended with " + describe(*text.output.end) + ": " + lines.back();
+  } else if (reason.empty()) {
+    reason = std::move(otherwise);
+  }
+  return {ProfileStatus::kFailed, std::move(reason), kFailureRemedies, {}, {}};
+}
+
+NcuOutcome denied() {
+  return {
+      ProfileStatus::kDenied,
+      "ERR_NVGPUCTRPERM: the driver gives its counters to administrators only" + driver_setting(),
+      kPermissionRemedies,
+      {},
+      {}};
+}
+
+}  // namespace
+
+std::string_view name(ProfileStatus status) {
+  switch (status) {
+    case ProfileStatus::kProfiled:
+      return "profiled";
+    case ProfileStatus::kDenied:
+      return "denied";
+    case ProfileStatus::kFailed:
+      return "failed";
+    case ProfileStatus::kNotRun:
+      break;
+  }
+  return "not_run";
+}
+
+std::vector<std::string> ncu_arguments(const NcuRequest& request,
+                                       const std::vector<std::string>& metrics,
+                                       const std::filesystem::path& csv) {
+  std::vector<std::string> arguments = {"--csv",
+                                        "--page",
+                                        "raw",
+                                        "--print-units",
+                                        "base",
+                                        "--log-file",
+                                        csv.string(),
+                                        "--kernel-name-base",
+                                        "function",
+                                        "--profile-from-start",
+                                        "off",
+                                        "--replay-mode",
+                                        "kernel",
+                                        "--cache-control",
+                                        "all",
+                                        "--clock-control",
+                                        "none",
+                                        "--metrics",
+                                        join(metrics, ","),
+                                        request.program.string()};
+  arguments.insert(arguments.end(), request.arguments.begin(), request.arguments.end());
+  return arguments;
+}
+
+std::vector<std::string> unknown_metrics(std::string_view messages) {
+  constexpr std::string_view kComplaint = "Failed to find metric ";
+  std::vector<std::string> names;
+  for (const std::string& line : split(messages, '\n')) {
+    const std::size_t at = line.find(kComplaint);
+    if (at == std::string::npos) continue;
+    const std::string rest = line.substr(at + kComplaint.size());
+    const std::string name = rest.substr(0, rest.find_first_of(" ,;\r"));
+    if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+bool permission_refused(std::string_view messages) {
+  return messages.find("ERR_NVGPUCTRPERM") != std::string_view::npos;
+}
+
+Result<NcuOutcome> run_ncu(const NcuRequest& request) {
+  std::vector<std::string> metrics = metric_names(request.arch);
+  std::vector<std::string> dropped;
+  NcuText text;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    FATUNE_TRY(text, run_once(request, metrics));
+    if (permission_refused(text.messages())) return denied();
+    const auto table = parse_ncu_csv(text.csv, metrics);
+    if (table) {
+      NcuOutcome outcome{ProfileStatus::kProfiled, "", {}, dropped, table->launches};
+      outcome.dropped.insert(outcome.dropped.end(), table->absent.begin(), table->absent.end());
+      return outcome;
+    }
+    const std::size_t before = metrics.size();
+    for (const std::string& unknown : unknown_metrics(text.messages())) {
+      if (std::erase(metrics, unknown) > 0) dropped.push_back(unknown);
+    }
+    if (metrics.size() == before || metrics.empty()) return failed(text, table.error().message);
+  }
+  return failed(text, "ncu knows too few of the metrics");
+}
+
+NcuOutcome no_ncu() {
+  return {ProfileStatus::kNotRun,
+          "ncu is neither on PATH nor in a CUDA folder",
+          {"install Nsight Compute: it is part of the CUDA toolkit (package cuda-nsight-compute), "
+           "or comes by itself from developer.nvidia.com/nsight-compute"},
+          {},
+          {}};
+}
+
+}  // namespace fatune

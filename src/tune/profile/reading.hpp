@@ -1,0 +1,40 @@
+// reading.hpp - counters of a launch to words: what binds the kernel, and what each figure means.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.hpp"
+#include "tune/profile/counters.hpp"
+#include "tune/profile/launch_facts.hpp"
+
+namespace fatune {
+
+enum class Mark {
+  kGood,
+  kBad,
+  kNote,   ///< nothing to judge, or not by this kernel
+  kAbsent  ///< not counted
+};
+std::string_view name(Mark mark);  ///< "good", "bad", "note", "absent"
+
+struct Finding {
+  std::string what;             ///< "tensor active"
+  std::optional<double> value;  ///< percent, or as the unit says
+  std::string unit;             ///< "%", "waves", "sectors"
+  std::string limit;            ///< "> 50": what is good
+  Mark mark = Mark::kAbsent;
+  std::string sentence;
+};
+
+struct Reading {
+  std::string bound_by;  ///< "tensor", "dram", "l2", "spills", "bank_conflicts", "barrier", ...
+  std::string sentence;
+  std::vector<Finding> findings;
+};
+Reading read_counters(const Counters& counters, const LaunchFacts& facts);
+Json to_json(const Reading& reading);
+
+}  // namespace fatune

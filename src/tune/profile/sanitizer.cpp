@@ -1,0 +1,83 @@
+// sanitizer.cpp - starts compute-sanitizer tool by tool and reads the summaries.
+#include "tune/profile/sanitizer.hpp"
+
+#include <cstdint>
+#include <optional>
+
+#include "core/run_program.hpp"
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::string_view kMark = "========= ";  // in front of every line of the tool's own
+constexpr std::string_view kSummaries[] = {"ERROR SUMMARY: ", "RACECHECK SUMMARY: "};
+constexpr std::string_view kBanner = "COMPUTE-SANITIZER";
+
+/// The number of errors or hazards in a summary line; none in any other.
+std::optional<std::int64_t> summary_count(std::string_view line) {
+  for (const std::string_view summary : kSummaries) {
+    const auto at = line.find(summary);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = line.substr(at + summary.size());
+    return parse_integer(rest.substr(0, rest.find(' ')));
+  }
+  return std::nullopt;
+}
+
+/// What is worth quoting of an output: the first line of the tool itself, or the last of anybody.
+struct Quotes {
+  std::string first_finding, last_line;
+};
+
+void look_at(std::string_view line, Quotes& quotes) {
+  if (line.empty()) return;
+  quotes.last_line = line;
+  if (!line.starts_with(kMark) || line.find(kBanner) != std::string_view::npos) return;
+  if (quotes.first_finding.empty()) quotes.first_finding = trim(line.substr(kMark.size()));
+}
+
+}  // namespace
+
+ToolVerdict read_sanitizer(const std::string& tool, bool succeeded, std::string_view text) {
+  Quotes quotes;
+  std::int64_t found = 0;
+  int summaries = 0;
+  for (const std::string& line : split(text, '\n')) {
+    if (const auto count = summary_count(line)) {
+      found += *count;
+      ++summaries;
+    } else {
+      look_at(trim(line), quotes);
+    }
+  }
+  if (found > 0) return {tool, "failed", std::to_string(found) + " found: " + quotes.first_finding};
+  if (summaries > 0 && succeeded) return {tool, "passed", ""};
+  const std::string& said = quotes.first_finding.empty() ? quotes.last_line : quotes.first_finding;
+  return {tool, "not_run", said.empty() ? "compute-sanitizer said nothing" : said};
+}
+
+Result<std::vector<ToolVerdict>> run_sanitizer(const SanitizerRequest& request) {
+  std::vector<ToolVerdict> verdicts;
+  for (const std::string& tool : sanitizer_tools()) {
+    std::vector<std::string> arguments = {"--tool", tool, "--print-limit", "5",
+                                          request.program.string()};
+    arguments.insert(arguments.end(), request.arguments.begin(), request.arguments.end());
+    auto run = run_program(
+        {.program = request.sanitizer, .arguments = arguments, .extra_environment = {"LC_ALL=C"}},
+        request.patience);
+    if (!run) {
+      if (run.error().kind == ErrorKind::kInterrupted) return std::move(run).error();
+      verdicts.push_back({tool, "not_run", run.error().message});
+    } else if (!run->end) {
+      verdicts.push_back(
+          {tool, "not_run",
+           "it had not finished after " + std::to_string(request.patience.count()) + " s"});
+    } else {
+      verdicts.push_back(read_sanitizer(tool, run->succeeded(), run->text));
+    }
+  }
+  return verdicts;
+}
+
+}  // namespace fatune

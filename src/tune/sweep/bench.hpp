@@ -1,0 +1,28 @@
+// bench.hpp - contestants of each problem to rows measured side by side: fatune.bench/1.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/results/bench_result.hpp"
+#include "tune/evaluate/evaluator.hpp"
+
+namespace fatune {
+
+struct BenchQuestion {
+  NamedProblem problem;
+  std::vector<Contestant> contestants;  ///< the candidate first, if there is one
+};
+
+/// Fills `result` problem by problem and calls `after_each`, so that a later failure loses nothing.
+/// A problem that the device cannot take on keeps its place with the reason, and is an error when
+/// it is the only one.
+Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& plan,
+                 Evaluator& evaluator, BenchResult& result,
+                 const std::function<Status()>& after_each);
+
+/// fatune.bench/1: every row as a journal's final record, with quantiles of its rounds.
+Json bench_json(const BenchResult& result);
+
+}  // namespace fatune

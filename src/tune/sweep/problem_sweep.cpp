@@ -1,0 +1,323 @@
+// problem_sweep.cpp - searches a problem's spaces one after the other, then lets the best compete.
+#include "tune/sweep/problem_sweep.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+#include "tune/sweep/budget.hpp"
+#include "tune/sweep/finals.hpp"
+#include "tune/sweep/kernel_turns.hpp"
+#include "tune/sweep/point_list.hpp"
+#include "tune/sweep/search_loop.hpp"
+#include "tune/sweep/standing.hpp"
+#include "tune/sweep/warm_start.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::size_t kWarmStarts = 4;  // of a kernel; chosen: half of the smallest spread start
+
+/// "no valid config: BLOCK_M % 64 == 0 (each warp owns 16 whole rows) excludes 12; ..."
+std::string describe_empty(const Space& space) {
+  std::vector<std::string> rules;
+  for (const RuledOut& rule : space.ruled_out()) {
+    if (rule.points == 0) continue;
+    rules.push_back(rule.rule + " excludes " + std::to_string(rule.points) + " (" + rule.why + ")");
+  }
+  return "no valid config of " + std::to_string(space.raw_size()) + ": " + join(rules, "; ");
+}
+
+void add_ruled_out(const Space& space, bool several_kernels, ProblemResult& result) {
+  const std::string prefix = several_kernels ? space.kernel().manifest.name + ": " : "";
+  for (RuledOut rule : space.ruled_out()) {
+    if (rule.points == 0) continue;
+    rule.why = prefix + rule.why;
+    result.ruled_out.push_back(std::move(rule));
+  }
+}
+
+/// A config of an earlier version of the kernel, with the defaults of what it does not set.
+Json completed(const Manifest& manifest, const Json& known) {
+  Json config = to_json(default_config(manifest));
+  for (auto& [name, value] : config.items()) {
+    if (known.contains(name)) value = known.at(name);
+  }
+  return config;
+}
+
+/// The default config, and what was best for this kernel elsewhere: nearest problem first.
+std::vector<Point> start_points(const Space& space, const ProblemRequest& request, const Arch& arch,
+                                ProblemResult& result) {
+  std::vector<Point> start;
+  if (const auto usual = space.default_point()) start.push_back(*usual);
+  const Manifest& manifest = space.kernel().manifest;
+  std::size_t warm = 0;
+  for (const KnownConfig& known :
+       nearest_known(request.known, manifest.name, request.problem.problem, arch)) {
+    if (warm == kWarmStarts) break;
+    const auto config = config_from_json(manifest, completed(manifest, known.config), known.source);
+    if (!config) continue;
+    auto point = space.point_of(*config);
+    if (!point || !space.contains(*point)) continue;
+    start.push_back(*std::move(point));
+    result.warm_starts.push_back(known);
+    ++warm;
+  }
+  return start;
+}
+
+/// The searches of a problem's kernels, and the one window that they share.
+struct Searches {
+  std::vector<std::unique_ptr<Strategy>> strategies;
+  SearchLoop loop;
+};
+
+Status add_searches(const ProblemRequest& request, const std::vector<Space>& spaces, RunState& run,
+                    ProblemResult& result, Searches& searches) {
+  const Arch& arch = run.evaluator.environment().limits.arch;
+  for (const Space& space : spaces) {
+    StrategyOptions options;
+    options.seed = request.plan.seed;
+    options.budget = request.plan.budget_evaluations;
+    options.one_lever = request.plan.one_lever;
+    options.start = start_points(space, request, arch, result);
+    FATUNE_TRY(auto strategy, make_strategy(request.plan.strategy, space.lattice(), options));
+    searches.loop.add(space, *strategy);
+    searches.strategies.push_back(std::move(strategy));
+  }
+  return {};
+}
+
+/// Trials in turn, one candidate each, so that all kernels have results when they end. Without a
+/// limit there is nothing to choose, and one kernel follows the other.
+Status run_trials(const Budget& budget, RunState& run, Searches& searches) {
+  const Share& whole = budget.whole();
+  const bool in_turn = whole.evaluations != kUnlimited || std::isfinite(whole.deadline_s);
+  SearchLoop& loop = searches.loop;
+  const auto may_ask = [&](std::size_t search) {
+    const Share& trial = budget.trial(search);
+    return !run.interrupted && !loop.exhausted(search) && loop.asked(search) < trial.evaluations &&
+           run.clock.now() < trial.deadline_s;
+  };
+  for (bool any = true; any;) {
+    any = false;
+    for (std::size_t i = 0; i < searches.strategies.size(); ++i) {
+      for (;;) {
+        if (!may_ask(i)) break;
+        FATUNE_TRY_STATUS(loop.make_room(i));
+        if (!may_ask(i)) break;
+        FATUNE_TRY_STATUS(loop.ask(i));
+        any = true;
+        if (in_turn) break;
+      }
+    }
+  }
+  return {};
+}
+
+/// Of those that have candidates left; the number of searches when none has.
+std::size_t next_search(const Searches& searches, const std::vector<std::uint64_t>& in_trials) {
+  std::vector<KernelStanding> kernels;
+  for (std::size_t i = 0; i < searches.strategies.size(); ++i) {
+    kernels.push_back({searches.loop.best_us(i), searches.loop.asked(i) - in_trials[i],
+                       searches.loop.exhausted(i)});
+  }
+  return next_kernel(kernels);
+}
+
+/// Trials of all kernels; then they compete for each candidate by what is known at that moment, so
+/// that nobody waits for the last results of the trials.
+Status search_spaces(const ProblemRequest& request, const std::vector<Space>& spaces, RunState& run,
+                     ProblemResult& result) {
+  std::vector<std::uint64_t> sizes;
+  for (const Space& space : spaces) sizes.push_back(space.size());
+  const Budget budget(request.plan, sizes, run.clock.now());
+  const Share& whole = budget.whole();
+  run.progress.plan_candidates(std::min(whole.evaluations, result.valid_points), whole.deadline_s);
+  Searches searches{{}, SearchLoop(run, result)};
+  FATUNE_TRY_STATUS(add_searches(request, spaces, run, result, searches));
+  FATUNE_TRY_STATUS(run_trials(budget, run, searches));
+  std::vector<std::uint64_t> in_trials;
+  for (std::size_t i = 0; i < spaces.size(); ++i) in_trials.push_back(searches.loop.asked(i));
+  for (;;) {
+    const std::size_t next = next_search(searches, in_trials);
+    const bool spent =
+        searches.loop.asked() >= whole.evaluations || run.clock.now() >= whole.deadline_s;
+    if (run.interrupted || spent || next == searches.strategies.size()) break;
+    if (searches.loop.has_room(next)) {
+      FATUNE_TRY_STATUS(searches.loop.ask(next));
+    } else {
+      FATUNE_TRY_STATUS(searches.loop.settle_one());
+    }
+  }
+  return searches.loop.finish();
+}
+
+void begin_progress(const ProblemRequest& request, RunState& run) {
+  const std::string label = request.problem.name.empty() ? "" : request.problem.name + " ";
+  run.progress.begin_problem(label + describe(request.problem.problem), run.clock.now());
+}
+
+/// Entrants of the space's kernel that are valid in it and have no record yet.
+std::vector<Point> points_to_race(const Space& space, const std::vector<Entrant>& entrants,
+                                  const ProblemResult& result) {
+  const Manifest& manifest = space.kernel().manifest;
+  std::vector<Point> points;
+  for (const Entrant& entrant : entrants) {
+    if (entrant.kernel != manifest.name) continue;
+    const bool known = std::any_of(
+        result.candidates.begin(), result.candidates.end(), [&](const CandidateRecord& record) {
+          return record.kernel == entrant.kernel && record.config == entrant.config;
+        });
+    const auto config = config_from_json(manifest, entrant.config, "an entrant of the race");
+    if (known || !config) continue;
+    auto point = space.point_of(*config);
+    if (point && space.contains(*point)) points.push_back(*std::move(point));
+  }
+  return points;
+}
+
+Status run_finals(const ProblemRequest& request, RunState& run, ProblemResult& result) {
+  const Problem& problem = request.problem.problem;
+  FinalsRequest wanted{problem,
+                       request.kernels,
+                       request.reference,
+                       run.evaluator.environment().limits,
+                       run.objective,
+                       request.finalists,
+                       {},
+                       request.only};
+  if (request.baselines) {
+    FATUNE_TRY(wanted.baselines, request.baselines(problem));
+  }
+  FATUNE_TRY(const auto contestants, choose_contestants(wanted, result.candidates));
+  if (contestants.empty()) return {};
+  run.progress.begin_finals(run.clock.now());
+  result.finals = run.known.finals(problem);
+  if (!covers(result.finals, contestants)) {
+    result.finals.clear();
+    FATUNE_TRY_STATUS(run.begin(problem));
+    auto finals = run.evaluator.finals(contestants, request.finals);
+    run.interrupted = !finals && finals.error().kind == ErrorKind::kInterrupted;
+    if (run.interrupted) return {};
+    if (!finals) return std::move(finals).error();
+    for (const FinalRecord& record : *finals) FATUNE_TRY_STATUS(run.journal.append(record));
+    result.finals = *std::move(finals);
+  }
+  Scoring scoring;
+  if (run.objective == kScoreObjective) {
+    FATUNE_TRY(const auto uses, count_finalists(result.finals, contestants, request.count_use));
+    scoring = score_finals(result.finals, uses);
+  }
+  settle_finals(result, run.objective, request.finals.seed, scoring);
+  return {};
+}
+
+/// A kernel without a valid config still gets an outcome: its default config's, which is
+/// infeasible.
+Status settle_barred(const std::vector<Candidate>& barred, RunState& run, ProblemResult& result) {
+  for (const Candidate& candidate : barred) {
+    auto record = run.known.find(candidate);
+    if (!record) {
+      FATUNE_TRY_STATUS(run.begin(candidate.problem));
+      FATUNE_TRY_STATUS(run.evaluator.submit(candidate));
+      FATUNE_TRY(record, run.evaluator.collect());
+      record->at_s = run.clock.now();
+      FATUNE_TRY_STATUS(run.journal.append(*record));
+    }
+    ++result.outcomes[record->outcome];
+    result.candidates.push_back(*std::move(record));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const DeviceLimits& limits,
+                                  ProblemResult& result) {
+  const Problem& problem = result.problem.problem;
+  KernelSpaces built;
+  for (const KernelRef& kernel : kernels) {
+    const std::string& name = kernel->manifest.name;
+    FATUNE_TRY(const std::string reason, unsupported_reason(kernel->manifest, problem, limits));
+    if (!reason.empty()) {
+      result.left_out.push_back(name + ": " + reason);
+      continue;
+    }
+    FATUNE_TRY(Space space, Space::build(kernel, problem, limits));
+    result.raw_points += space.raw_size();
+    result.valid_points += space.size();
+    add_ruled_out(space, kernels.size() > 1, result);
+    if (space.size() == 0) {
+      result.left_out.push_back(name + ": " + describe_empty(space));
+      built.barred.push_back({kernel, default_config(kernel->manifest), problem});
+    } else {
+      built.spaces.push_back(std::move(space));
+    }
+  }
+  if (built.spaces.empty()) {
+    return usage_error("no kernel can do " + describe(problem) + " on " + name(limits.arch) +
+                       ":\n  " + join(result.left_out, "\n  "));
+  }
+  std::stable_sort(built.spaces.begin(), built.spaces.end(),
+                   [](const Space& a, const Space& b) { return a.size() < b.size(); });
+  return built;
+}
+
+Result<ProblemResult> search_problem(const ProblemRequest& request, RunState& run) {
+  ProblemResult result;
+  result.problem = request.problem;
+  const double began_s = run.clock.now();
+  begin_progress(request, run);
+  FATUNE_TRY(const KernelSpaces built,
+             build_spaces(request.kernels, run.evaluator.environment().limits, result));
+  FATUNE_TRY_STATUS(settle_barred(built.barred, run, result));
+  FATUNE_TRY_STATUS(search_spaces(request, built.spaces, run, result));
+  result.seconds = run.clock.now() - began_s;
+  return result;
+}
+
+Status race_problem(const ProblemRequest& request, const std::vector<Entrant>& entrants,
+                    RunState& run, ProblemResult& result) {
+  const double began_s = run.clock.now();
+  begin_progress(request, run);
+  ProblemResult described;
+  described.problem = request.problem;
+  FATUNE_TRY(const KernelSpaces built,
+             build_spaces(request.kernels, run.evaluator.environment().limits, described));
+  if (result.valid_points == 0) result = std::move(described);
+  SearchLoop loop(run, result);
+  std::vector<std::unique_ptr<Strategy>> lists;
+  for (const Space& space : built.spaces) {
+    lists.push_back(std::make_unique<PointList>(points_to_race(space, entrants, result)));
+    loop.add(space, *lists.back());
+  }
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    while (!run.interrupted && !loop.exhausted(i)) {
+      FATUNE_TRY_STATUS(loop.make_room(i));
+      FATUNE_TRY_STATUS(loop.ask(i));
+    }
+  }
+  FATUNE_TRY_STATUS(loop.finish());
+  result.seconds += run.clock.now() - began_s;
+  return {};
+}
+
+Status settle_problem(const ProblemRequest& request, RunState& run, ProblemResult& result) {
+  const double began_s = run.clock.now();
+  FATUNE_TRY_STATUS(run_finals(request, run, result));
+  result.seconds += run.clock.now() - began_s;
+  return {};
+}
+
+Result<ProblemResult> sweep_problem(const ProblemRequest& request, RunState& run) {
+  FATUNE_TRY(ProblemResult result, search_problem(request, run));
+  if (!run.interrupted) FATUNE_TRY_STATUS(settle_problem(request, run, result));
+  return result;
+}
+
+}  // namespace fatune

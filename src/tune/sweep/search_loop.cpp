@@ -1,0 +1,165 @@
+// search_loop.cpp - a window of candidates in flight between strategies and an evaluator.
+#include "tune/sweep/search_loop.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/interrupt.hpp"
+
+namespace fatune {
+namespace {
+
+/// What the strategy hears; a duplicate costs what the first candidate with its machine code costs.
+std::optional<double> cost_of(const CandidateRecord& record,
+                              const std::vector<CandidateRecord>& earlier,
+                              const std::string& objective) {
+  if (record.outcome == Outcome::kDuplicate) {
+    const auto original =
+        std::find_if(earlier.begin(), earlier.end(), [&](const CandidateRecord& other) {
+          return other.id == record.duplicate_of && other.outcome != Outcome::kDuplicate;
+        });
+    if (original != earlier.end()) return cost_of(*original, earlier, objective);
+  }
+  // The original of a duplicate may be journalled and yet to be told; its times are repeated.
+  const auto& timing = objective_timing(record, objective);
+  const bool timed = record.outcome == Outcome::kMeasured || record.outcome == Outcome::kPruned ||
+                     record.outcome == Outcome::kDuplicate;
+  if (!timed || !timing) return std::nullopt;
+  return timing->median_us;
+}
+
+}  // namespace
+
+SearchLoop::SearchLoop(RunState& run, ProblemResult& result)
+    : run_(run), result_(result), capacity_(std::max<std::size_t>(1, run.evaluator.capacity())) {}
+
+std::size_t SearchLoop::add(const Space& space, Strategy& strategy) {
+  searches_.push_back(
+      {.space = &space, .strategy = &strategy, .best_us = std::numeric_limits<double>::infinity()});
+  return searches_.size() - 1;
+}
+
+std::uint64_t SearchLoop::asked() const {
+  std::uint64_t sum = 0;
+  for (const Search& search : searches_) sum += search.asked;
+  return sum;
+}
+
+bool SearchLoop::stopped() {
+  run_.interrupted = run_.interrupted || interrupted();
+  return run_.interrupted;
+}
+
+bool SearchLoop::has_room(std::size_t search) const {
+  const Search& asking = searches_.at(search);
+  // One at a time is always right.
+  return window_.size() < capacity_ &&
+         asking.in_flight < std::max<std::size_t>(1, asking.strategy->most_in_flight());
+}
+
+Status SearchLoop::make_room(std::size_t search) {
+  while (!stopped() && !has_room(search)) FATUNE_TRY_STATUS(settle());
+  return {};
+}
+
+Status SearchLoop::settle_one() { return stopped() ? Status() : settle(); }
+
+Status SearchLoop::ask(std::size_t search) {
+  Search& asked = searches_.at(search);
+  if (stopped() || asked.exhausted) return {};
+  FATUNE_CHECK(has_room(search), "a candidate is asked for when there is room for it");
+  const std::vector<Point> points = asked.strategy->ask(1);
+  asked.exhausted = points.empty();
+  for (const Point& point : points) FATUNE_TRY_STATUS(put_in_flight(search, point));
+  return {};
+}
+
+Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
+  const Space& space = *searches_[search].space;
+  const Candidate candidate = space.candidate(point);
+  Slot slot{search, point, candidate_key(candidate), run_.known.find(candidate)};
+  if (slot.known) {
+    // The one that took the last attempt with it: before anything else starts, or the next attempt
+    // would not know.
+    if (!run_.known.is_journalled(slot.key)) FATUNE_TRY_STATUS(run_.journal.append(*slot.known));
+  } else {
+    FATUNE_TRY_STATUS(run_.begin(space.problem()));
+    run_.clock.go_live();
+    FATUNE_TRY_STATUS(run_.evaluator.submit(candidate));
+    prepare(searches_[search]);
+  }
+  window_.push_back(std::move(slot));
+  ++searches_[search].asked;
+  ++searches_[search].in_flight;
+  return {};
+}
+
+/// Names what the search is likely to ask next, as far as no journal holds it.
+void SearchLoop::prepare(const Search& search) {
+  const std::size_t most = run_.evaluator.worth_preparing();
+  if (most == 0) return;
+  std::vector<Candidate> likely;
+  for (const Point& point : search.strategy->likely(most)) {
+    Candidate candidate = search.space->candidate(point);
+    if (!run_.known.find(candidate)) likely.push_back(std::move(candidate));
+  }
+  run_.evaluator.prepare(std::move(likely));
+}
+
+Status SearchLoop::finish() {
+  run_.evaluator.prepare({});
+  while (!window_.empty() && (!stopped() || worth_waiting())) FATUNE_TRY_STATUS(settle());
+  return {};
+}
+
+/// An interrupt that comes while the evaluator waits is no error; what is in flight is given up.
+Status SearchLoop::settle() {
+  Status settled = settle_oldest();
+  if (settled || settled.error().kind != ErrorKind::kInterrupted) return settled;
+  run_.interrupted = true;
+  window_.clear();
+  return {};
+}
+
+Status SearchLoop::settle_oldest() {
+  const Slot slot = std::move(window_.front());
+  window_.pop_front();
+  if (slot.known) {
+    run_.clock.replay(slot.known->at_s);
+    tell(slot, *slot.known);
+    return {};
+  }
+  FATUNE_TRY(CandidateRecord record, run_.evaluator.collect());
+  FATUNE_CHECK(record.key == slot.key, "records come in the order of submission");
+  const auto early = run_.early.extract(record.key);
+  if (early && early.mapped().outcome == record.outcome) {
+    record.at_s = early.mapped().at_s;
+  } else {
+    record.at_s = run_.clock.now();
+    FATUNE_TRY_STATUS(run_.journal.append(record));
+  }
+  tell(slot, record);
+  return {};
+}
+
+void SearchLoop::tell(const Slot& slot, const CandidateRecord& record) {
+  Search& search = searches_[slot.search];
+  --search.in_flight;
+  const auto cost = cost_of(record, result_.candidates, run_.objective);
+  search.strategy->tell({slot.point, cost, record.outcome == Outcome::kDuplicate});
+  if (record.outcome == Outcome::kMeasured && cost)
+    search.best_us = std::min(search.best_us, *cost);
+  ++result_.outcomes[record.outcome];
+  result_.gpu_waited_s += record.spent.gpu_wait_s;
+  result_.candidates.push_back(record);
+  run_.progress.candidate_done(record, cost, run_.clock.now());
+}
+
+/// The first of the window is journalled, or something of it has reached the device.
+bool SearchLoop::worth_waiting() const {
+  if (window_.front().known) return true;
+  return std::any_of(window_.begin(), window_.end(),
+                     [&](const Slot& slot) { return run_.started.contains(slot.key); });
+}
+
+}  // namespace fatune

@@ -1,0 +1,223 @@
+// sweep.cpp - opens or resumes a run, sweeps its problems, writes best.json after each.
+#include "tune/sweep/sweep.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "core/log.hpp"
+#include "search/strategies/strategy.hpp"
+#include "tune/sweep/problem_sweep.hpp"
+#include "tune/sweep/suite_result.hpp"
+#include "tune/sweep/suite_sweep.hpp"
+#include "tune/sweep/warm_start.hpp"
+
+namespace fatune {
+namespace {
+
+/// Lets the evaluator report to a run, for as long as the run lives.
+class Hooks {
+ public:
+  explicit Hooks(RunState& run) : evaluator_(run.evaluator) {
+    evaluator_.on_start = [&run](const StartedRecord& started) {
+      run.started.insert(started.key);
+      return run.journal.append(started);
+    };
+    evaluator_.on_early_result = [&run](CandidateRecord record) -> Status {
+      record.at_s = run.clock.now();
+      FATUNE_TRY_STATUS(run.journal.append(record));
+      std::string key = record.key;
+      run.early.insert_or_assign(std::move(key), std::move(record));
+      return Status();
+    };
+    evaluator_.on_progress = [&run](std::string_view phase) {
+      run.progress.activity(phase, run.clock.now());
+    };
+  }
+  ~Hooks() {
+    evaluator_.on_start = nullptr;
+    evaluator_.on_early_result = nullptr;
+    evaluator_.on_progress = nullptr;
+  }
+  Hooks(const Hooks&) = delete;
+  Hooks& operator=(const Hooks&) = delete;
+
+ private:
+  Evaluator& evaluator_;
+};
+
+/// Measurements of two devices do not belong in one journal; other compilers or drivers are worth a
+/// warning.
+Status check_same_device(const Environment& journalled, const Environment& present,
+                         const std::string& where) {
+  const auto described = [](const Environment& environment) {
+    return environment.device_name + " (" + name(environment.limits.arch) +
+           (environment.recorded ? ", recorded)" : ")");
+  };
+  if (described(journalled) != described(present)) {
+    return usage_error("--resume: " + where + " was measured on " + described(journalled) +
+                       ", this is " + described(present) + "; start a new run with --out");
+  }
+  if (journalled.driver != present.driver || journalled.nvrtc != present.nvrtc) {
+    log::warn(where + " was begun with driver " + journalled.driver + " and NVRTC " +
+              journalled.nvrtc + ", now they are " + present.driver + " and " + present.nvrtc);
+  }
+  return {};
+}
+
+struct OpenedJournal {
+  JournalWriter writer;
+  ResumeIndex known;
+  std::vector<KnownConfig> warm_starts;
+};
+
+Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& plan,
+                                   const Environment& environment) {
+  OpenedJournal opened;
+  if (!options.resume) {
+    FATUNE_TRY(opened.writer, JournalWriter::create(options.out, {plan, environment}));
+    opened.warm_starts = plan.warm_starts;
+    return opened;
+  }
+  FATUNE_TRY(opened.writer, JournalWriter::resume(options.out));
+  FATUNE_TRY(const Journal journal, load_journal(opened.writer.path()));
+  const std::string where = opened.writer.path().string();
+  const std::string differs = difference(journal.header.plan, plan);
+  if (!differs.empty()) {
+    return usage_error("--resume: " + where + " is of another plan: " + differs +
+                       "; use the same arguments, or start a new run with --out");
+  }
+  FATUNE_TRY_STATUS(check_same_device(journal.header.environment, environment, where));
+  opened.known = ResumeIndex(journal);
+  opened.warm_starts = journal.header.plan.warm_starts;
+  return opened;
+}
+
+/// Finds a hopeless problem before anything is measured or written.
+Status check_problems(const RunPlan& plan, const std::vector<KernelRef>& kernels,
+                      const DeviceLimits& limits) {
+  for (const NamedProblem& problem : plan.problems) {
+    ProblemResult scratch;
+    scratch.problem = problem;
+    FATUNE_TRY(const auto built, build_spaces(kernels, limits, scratch));
+    for (const std::string& left_out : scratch.left_out) {
+      log::debug(describe(problem.problem) + ": left out " + left_out);
+    }
+    auto strategy = make_strategy(plan.strategy, built.spaces.front().lattice(), {});
+    if (!strategy) return std::move(strategy).error();
+  }
+  return {};
+}
+
+/// What progress counts: searches and races; several configs mean both for every problem.
+std::size_t stages_of(const RunPlan& plan) {
+  return plan.configs > 1 ? 2 * plan.problems.size() : plan.problems.size();
+}
+
+RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
+  plan.kernels.clear();
+  plan.kernel_hashes.clear();
+  for (const KernelRef& kernel : kernels) {
+    plan.kernels.push_back(kernel->manifest.name);
+    plan.kernel_hashes.push_back(kernel->text_hash);
+  }
+  return plan;
+}
+
+Status save(const SweepOptions& options, const SweepResult& result) {
+  FATUNE_TRY_STATUS(save_best(result));
+  return save_suite(result, options.date);
+}
+
+ProblemRequest request_of(const SweepOptions& options, const std::vector<KernelRef>& kernels,
+                          const KernelRef& reference, const RunPlan& plan,
+                          const NamedProblem& problem, const std::vector<KnownConfig>& known) {
+  return {plan,
+          problem,
+          kernels,
+          options.reference_is_baseline ? reference : nullptr,
+          options.finalists,
+          options.finals,
+          options.baselines,
+          options.count_use,
+          known};
+}
+
+/// Each problem for itself; the best of one may start the search of the next.
+Status sweep_problems(const SweepOptions& options, const std::vector<KernelRef>& kernels,
+                      const KernelRef& reference, RunState& run, SweepResult& result) {
+  std::vector<KnownConfig> known = result.plan.warm_starts;
+  for (const NamedProblem& problem : result.plan.problems) {
+    auto swept =
+        sweep_problem(request_of(options, kernels, reference, result.plan, problem, known), run);
+    if (!swept)
+      return with_context(std::move(swept).error(), "sweeping " + describe(problem.problem));
+    result.problems.push_back(*std::move(swept));
+    result.seconds = run.clock.now();
+    FATUNE_TRY_STATUS(save(options, result));
+    if (const FinalRecord* best = result.problems.back().best()) {
+      known.push_back({problem.problem, result.environment.limits.arch, best->kernel, best->config,
+                       "this run"});
+    }
+    if (run.interrupted) break;
+  }
+  return {};
+}
+
+/// All of them with the same few configs.
+Status sweep_together(const SweepOptions& options, const std::vector<KernelRef>& kernels,
+                      const KernelRef& reference, RunState& run, SweepResult& result) {
+  const MakeRequest make_request = [&](const NamedProblem& problem) {
+    return request_of(options, kernels, reference, result.plan, problem, result.plan.warm_starts);
+  };
+  Status swept = sweep_suite(make_request, run, result, [&] { return save(options, result); });
+  if (!swept) return with_context(std::move(swept).error(), "sweeping the suite");
+  return {};
+}
+
+}  // namespace
+
+Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<KernelRef>& kernels,
+                              const KernelRef& reference, Evaluator& evaluator) {
+  SweepResult result;
+  result.plan = complete_plan(options.plan, kernels);
+  result.environment = evaluator.environment();
+  result.folder = options.out;
+  const bool scored = result.plan.objective == kScoreObjective;
+  FATUNE_TRY(const Objective objective, parse_objective(scored ? "hot" : result.plan.objective));
+  FATUNE_TRY_STATUS(check_problems(result.plan, kernels, result.environment.limits));
+  const Arch& arch = result.environment.limits.arch;
+  result.plan.warm_starts = select_warm_starts(options.known, result.plan, arch);
+  FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, result.environment));
+  result.plan.warm_starts = std::move(opened.warm_starts);
+
+  EvaluationPlan plan;
+  plan.objective = objective;
+  plan.checks = result.plan.skip_correctness ? Checks::kSkipCorrectness : Checks::kAll;
+  plan.record_cold = result.plan.record_cold;
+  plan.seed = result.plan.seed;
+  const double journalled_s = opened.known.last_at_s();
+  const bool was_complete = opened.known.complete();
+  RunState run{evaluator,
+               kernels,
+               std::move(opened.writer),
+               std::move(opened.known),
+               RunClock(options.clock, journalled_s),
+               ProgressTracker(options.on_progress, stages_of(result.plan)),
+               plan,
+               result.plan.objective,
+               {},
+               {},
+               {},
+               false};
+  const Hooks hooks(run);
+  const auto sweep = result.plan.configs > 0 ? sweep_together : sweep_problems;
+  FATUNE_TRY_STATUS(sweep(options, kernels, reference, run, result));
+  result.interrupted = run.interrupted;
+  result.seconds = run.clock.now();
+  if (!was_complete) {
+    const EndRecord end{run.interrupted ? "interrupted" : "complete", result.seconds};
+    FATUNE_TRY_STATUS(run.journal.append(end));
+  }
+  return result;
+}
+
+}  // namespace fatune

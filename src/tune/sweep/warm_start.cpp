@@ -1,0 +1,264 @@
+// warm_start.cpp - reads best configs from files of every kind and orders them by distance.
+#include "tune/sweep/warm_start.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "core/file.hpp"
+#include "core/log.hpp"
+#include "model/results/journal.hpp"
+#include "model/results/sweep_result.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::string_view kKnownFamily = "fatune.known/";
+constexpr std::string_view kBestFamily = "fatune.best/";
+
+// Chosen: of two problems that differ in one respect, the one with the smaller number here is
+// expected to share its best tile. The head dim decides most of a tile's size.
+constexpr double kHeadDimWeight = 4, kMaskWeight = 1;
+constexpr double kDtypeWeight = 1, kDtypeSizeWeight = 3;
+constexpr double kArchWeight = 2, kGenerationWeight = 6;
+
+constexpr std::size_t kKeptByPlan = 8;  // some may be invalid for the problem; chosen
+
+double octaves(std::int64_t a, std::int64_t b) {
+  return std::abs(std::log2(static_cast<double>(a)) - std::log2(static_cast<double>(b)));
+}
+
+double arch_distance(const Arch& a, const Arch& b) {
+  if (a.number == b.number) return 0;
+  return a.number / 10 == b.number / 10 ? kArchWeight : kGenerationWeight;
+}
+
+double dtype_distance(Dtype a, Dtype b) {
+  if (a == b) return 0;
+  return size_of(a) == size_of(b) ? kDtypeWeight : kDtypeSizeWeight;
+}
+
+/// Problems of two operations are told apart by their kernels.
+double own_distance(const Problem& a, const Problem& b) {
+  if (!a.own || !b.own) return 0;
+  double sum = 0;
+  for (const NamedSize& size : a.own->sizes) {
+    for (const NamedSize& other : b.own->sizes) {
+      if (other.name == size.name) sum += octaves(size.value, other.value);
+    }
+  }
+  return sum;
+}
+
+Status check_version(const Fields& file, const std::string& schema, std::string_view family) {
+  if (schema == std::string(family) + "1") return {};
+  return file_error(file.where() + ": is a " + schema +
+                    ", written by a newer fatune; this one reads " + std::string(family) + "1");
+}
+
+Result<std::vector<KnownConfig>> read_known(const Fields& file) {
+  FATUNE_TRY(const std::string arch, file.text("arch"));
+  FATUNE_TRY(const std::vector<Fields> entries, file.objects_or_empty("configs"));
+  std::vector<KnownConfig> known;
+  for (const Fields& entry : entries) {
+    Json whole = entry.json();
+    whole["arch"] = arch;
+    FATUNE_TRY(KnownConfig each, known_config_from_json(whole, entry.where()));
+    known.push_back(std::move(each));
+  }
+  return known;
+}
+
+/// The finalists of a problem are in the order of their places: the first of a kernel is its best.
+Status add_finalists(const Fields& problem, const Arch& arch, std::vector<KnownConfig>& known) {
+  FATUNE_TRY(const Fields sizes, problem.object("problem"));
+  FATUNE_TRY(const Problem solved, problem_from_json(sizes.json(), sizes.where()));
+  FATUNE_TRY(const std::vector<Fields> finalists, problem.objects_or_empty("finalists"));
+  std::vector<std::string> seen;
+  for (const Fields& finalist : finalists) {
+    FATUNE_TRY(const std::string outcome, finalist.text_or("outcome", "measured"));
+    if (outcome != name(Outcome::kMeasured)) continue;
+    FATUNE_TRY(const std::string kernel, finalist.text("kernel"));
+    if (std::find(seen.begin(), seen.end(), kernel) != seen.end()) continue;
+    seen.push_back(kernel);
+    FATUNE_TRY(const Fields config, finalist.object("config"));
+    known.push_back({solved, arch, kernel, config.json(), problem.where()});
+  }
+  return {};
+}
+
+Result<std::vector<KnownConfig>> read_best(const Fields& file) {
+  FATUNE_TRY(const Fields device, file.object("device"));
+  FATUNE_TRY(const std::string arch_name, device.text("arch"));
+  auto arch = parse_arch(arch_name);
+  if (!arch) return device.error("arch", "is wrong: " + arch.error().message);
+  std::vector<Fields> problems = {file};
+  if (file.has("problems")) {
+    FATUNE_TRY(problems, file.objects_or_empty("problems"));
+  }
+  std::vector<KnownConfig> known;
+  for (const Fields& problem : problems) {
+    FATUNE_TRY_STATUS(add_finalists(problem, *arch, known));
+  }
+  for (KnownConfig& each : known) each.source = file.where();
+  return known;
+}
+
+/// Final records count before those of the search, which are measured less closely.
+std::vector<KnownConfig> known_of(const Journal& journal, const std::string& where) {
+  struct Leader {
+    bool final = false;
+    double cost_us = 0;
+    Json config;
+  };
+  std::map<std::pair<Problem, std::string>, Leader> leaders;
+  const auto consider = [&](const auto& record, bool final) {
+    const auto& timing = objective_timing(record, journal.header.plan.objective);
+    if (record.outcome != Outcome::kMeasured || !timing || record.kernel.empty()) return;
+    const auto [leader, first] = leaders.try_emplace({record.problem, record.kernel});
+    const bool better =
+        first || (final && !leader->second.final) ||
+        (final == leader->second.final && timing->median_us < leader->second.cost_us);
+    if (better) leader->second = {final, timing->median_us, record.config};
+  };
+  for (const Record& record : journal.records) {
+    if (const auto* candidate = std::get_if<CandidateRecord>(&record)) consider(*candidate, false);
+    const auto* final = std::get_if<FinalRecord>(&record);
+    if (final != nullptr && final->role != "baseline") consider(*final, true);
+  }
+  std::vector<KnownConfig> known;
+  for (const auto& [key, leader] : leaders) {
+    known.push_back(
+        {key.first, journal.header.environment.limits.arch, key.second, leader.config, where});
+  }
+  return known;
+}
+
+Result<std::vector<KnownConfig>> load_file(const std::filesystem::path& path) {
+  const std::string where = path.string();
+  if (where.ends_with(".jsonl") || where.ends_with(".jsonl.gz")) {
+    FATUNE_TRY(const Journal journal, load_journal(path));
+    return known_of(journal, where);
+  }
+  FATUNE_TRY(const Json json, load_json(path));
+  if (!json.is_object()) return file_error(where + ": is not a JSON object");
+  const Fields file(json, where);
+  FATUNE_TRY(const std::string schema, file.text("schema"));
+  if (schema.starts_with(kKnownFamily)) {
+    FATUNE_TRY_STATUS(check_version(file, schema, kKnownFamily));
+    return read_known(file);
+  }
+  if (!schema.starts_with(kBestFamily)) {
+    return file.error("schema", "is '" + schema +
+                                    "'; a warm start takes fatune.best/1, fatune.known/1 or a "
+                                    "journal");
+  }
+  FATUNE_TRY_STATUS(check_version(file, schema, kBestFamily));
+  return read_best(file);
+}
+
+/// best.json where there is one, else the journal; empty when the folder holds neither.
+std::filesystem::path result_in(const std::filesystem::path& folder) {
+  for (const char* file : {"best.json", "journal.jsonl", "journal.jsonl.gz"}) {
+    std::error_code ignored;
+    if (std::filesystem::exists(folder / file, ignored)) return folder / file;
+  }
+  return {};
+}
+
+}  // namespace
+
+double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Arch& b_arch) {
+  if (a.own || b.own)
+    return own_distance(a, b) + dtype_distance(a.dtype, b.dtype) + arch_distance(a_arch, b_arch);
+  return octaves(a.batch * a.heads, b.batch * b.heads) + octaves(a.seq_q, b.seq_q) +
+         octaves(a.seq_kv, b.seq_kv) + kHeadDimWeight * octaves(a.head_dim, b.head_dim) +
+         octaves(a.heads / a.kv_heads, b.heads / b.kv_heads) +
+         (a.mask == b.mask ? 0 : kMaskWeight) + dtype_distance(a.dtype, b.dtype) +
+         arch_distance(a_arch, b_arch);
+}
+
+std::vector<KnownConfig> nearest_known(const std::vector<KnownConfig>& known,
+                                       const std::string& kernel, const Problem& problem,
+                                       const Arch& arch) {
+  std::vector<std::pair<double, const KnownConfig*>> ranked;
+  for (const KnownConfig& each : known) {
+    if (each.kernel != kernel) continue;
+    ranked.emplace_back(distance(each.problem, each.arch, problem, arch), &each);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<KnownConfig> nearest;
+  for (const auto& [away, each] : ranked) {
+    const bool again = std::any_of(nearest.begin(), nearest.end(), [&](const KnownConfig& other) {
+      return other.config == each->config;
+    });
+    if (!again) nearest.push_back(*each);
+  }
+  return nearest;
+}
+
+std::vector<KnownConfig> select_warm_starts(const std::vector<KnownConfig>& known,
+                                            const RunPlan& plan, const Arch& arch) {
+  std::vector<KnownConfig> selected;
+  const auto add = [&](const KnownConfig& each) {
+    const bool again = std::any_of(selected.begin(), selected.end(), [&](const KnownConfig& other) {
+      return other.kernel == each.kernel && other.problem == each.problem &&
+             other.arch == each.arch && other.config == each.config;
+    });
+    if (!again) selected.push_back(each);
+  };
+  for (const NamedProblem& named : plan.problems) {
+    for (const std::string& kernel : plan.kernels) {
+      const auto nearest = nearest_known(known, kernel, named.problem, arch);
+      for (std::size_t i = 0; i < std::min(kKeptByPlan, nearest.size()); ++i) add(nearest[i]);
+    }
+  }
+  return selected;
+}
+
+Result<std::vector<KnownConfig>> parse_known(std::string_view text, const std::string& where) {
+  FATUNE_TRY(const Json json, parse_json(text, where));
+  const Fields file(json, where);
+  FATUNE_TRY(const std::string schema, file.text("schema"));
+  FATUNE_TRY_STATUS(check_version(file, schema, kKnownFamily));
+  return read_known(file);
+}
+
+Result<std::vector<KnownConfig>> load_known(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return load_file(path);
+  const std::filesystem::path file = result_in(path);
+  if (!file.empty()) return load_file(file);
+  return file_error(path.string() + ": holds neither best.json nor journal.jsonl");
+}
+
+std::vector<KnownConfig> known_of_runs(const std::filesystem::path& folder,
+                                       const std::filesystem::path& own) {
+  std::vector<std::filesystem::path> files;
+  std::error_code failed;
+  for (auto entry = std::filesystem::directory_iterator(folder, failed);
+       !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    std::error_code ignored;
+    if (!entry->is_directory(ignored) || std::filesystem::equivalent(entry->path(), own, ignored))
+      continue;
+    const std::filesystem::path file = result_in(entry->path());
+    if (!file.empty()) files.push_back(file.lexically_normal());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<KnownConfig> known;
+  for (const std::filesystem::path& file : files) {
+    auto loaded = load_file(file);
+    if (!loaded) {
+      log::debug("no warm start from " + loaded.error().message);
+      continue;
+    }
+    // As seen from the folder: what is written down should read alike on another machine.
+    for (KnownConfig& config : *loaded) config.source = file.lexically_relative(folder).string();
+    std::move(loaded->begin(), loaded->end(), std::back_inserter(known));
+  }
+  return known;
+}
+
+}  // namespace fatune

@@ -1,0 +1,241 @@
+// cublas_lt.cpp - row-major batched products in the terms of a column-major library.
+//
+// A row-major matrix is, column-major, its own transpose, with the same pitch. So C = A B in
+// row-major terms is C^T = B^T A^T in the library's: its first operand is our b, its second our a,
+// and rows and columns of every layout change places. An operand that our side transposes lies in
+// memory as the library's side wants it transposed, too.
+#include "worker/baselines/cublas_lt.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/check.hpp"
+#include "worker/baselines/gemm_library.hpp"
+
+namespace fatune {
+namespace {
+
+const GemmLibraryNames& names() {
+  static const GemmLibraryNames value = {
+      .title = "cuBLAS",
+      .files = {"libcublasLt.so.13", "libcublasLt.so.12"},
+      .wheels = {"nvidia/cu13/lib", "nvidia/cublas/lib"},
+      .remedy =
+          "install it with 'pip install nvidia-cublas' (PyTorch's CUDA wheels and the CUDA "
+          "toolkit bring it), or name its folder in LD_LIBRARY_PATH"};
+  return value;
+}
+
+Result<CublasLtFunctions> load_cublas_lt(const gpu::Library& library) {
+  CublasLtFunctions functions{};
+  gpu::SymbolLoader symbols(library);
+  symbols.load(functions.version, "cublasLtGetVersion");
+  symbols.load(functions.status_text, "cublasLtGetStatusString");
+  symbols.load(functions.create, "cublasLtCreate");
+  symbols.load(functions.create_matmul, "cublasLtMatmulDescCreate");
+  symbols.load(functions.destroy_matmul, "cublasLtMatmulDescDestroy");
+  symbols.load(functions.set_matmul, "cublasLtMatmulDescSetAttribute");
+  symbols.load(functions.create_layout, "cublasLtMatrixLayoutCreate");
+  symbols.load(functions.destroy_layout, "cublasLtMatrixLayoutDestroy");
+  symbols.load(functions.set_layout, "cublasLtMatrixLayoutSetAttribute");
+  symbols.load(functions.create_preference, "cublasLtMatmulPreferenceCreate");
+  symbols.load(functions.destroy_preference, "cublasLtMatmulPreferenceDestroy");
+  symbols.load(functions.set_preference, "cublasLtMatmulPreferenceSetAttribute");
+  symbols.load(functions.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+  symbols.load(functions.matmul, "cublasLtMatmul");
+  if (symbols.missing().empty()) return functions;
+  return environment_error(library.path() + " lacks " + symbols.missing() + "; " + names().remedy);
+}
+
+std::string status_text(const CublasLtFunctions& functions, int status) {
+  const char* text = functions.status_text(status);
+  return fmt::format("{} ({})", text == nullptr ? "unknown status" : text, status);
+}
+
+/// Major, minor and patch, as 130002 for 13.0.2.
+std::string version_text(std::size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+Result<CublasLt> open() {
+  FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
+  CublasLt opened;
+  FATUNE_TRY(opened.functions, load_cublas_lt(library));
+  const int status = opened.functions.create(&opened.handle);
+  if (status == kCublasSuccess) return opened;
+  return environment_error(fmt::format("{} does not start: {}; {}", library.path(),
+                                       status_text(opened.functions, status), names().remedy));
+}
+
+int type_of(GemmType type) {
+  switch (type) {
+    case GemmType::kF16:
+      return kCudaReal16F;
+    case GemmType::kBf16:
+      return kCudaReal16Bf;
+    case GemmType::kF32:
+      return kCudaReal32F;
+  }
+  fail_check("type", "a GemmType is one of the three", __FILE__, __LINE__);
+}
+
+/// A descriptor and the function that destroys it.
+using Owned = std::unique_ptr<void, int (*)(void*)>;
+
+/// Calls of one product; each failure says what could not be done.
+class Builder {
+ public:
+  Builder(const CublasLtFunctions& functions, const GemmPlan& plan)
+      : functions_(functions), plan_(plan) {}
+
+  Status check(int status, const char* doing) const {
+    if (status == kCublasSuccess) return {};
+    return device_error(fmt::format("cuBLASLt, {}: cannot {}: {}", describe(plan_), doing,
+                                    status_text(functions_, status)));
+  }
+
+  Result<Owned> matmul() const {
+    void* raw = nullptr;
+    FATUNE_TRY_STATUS(check(functions_.create_matmul(&raw, kCublasCompute32F, kCudaReal32F),
+                            "describe the product"));
+    Owned owned(raw, functions_.destroy_matmul);
+    const auto& [a, b, c] = plan_.operands;
+    // Ours and the library's operands change places.
+    if (b.transpose) FATUNE_TRY_STATUS(transpose(raw, kMatmulTransposeA));
+    if (a.transpose) FATUNE_TRY_STATUS(transpose(raw, kMatmulTransposeB));
+    return owned;
+  }
+
+  Result<Owned> layout(const GemmOperand& operand) const {
+    void* raw = nullptr;
+    FATUNE_TRY_STATUS(
+        check(functions_.create_layout(&raw, type_of(operand.type),
+                                       static_cast<std::uint64_t>(operand.columns),
+                                       static_cast<std::uint64_t>(operand.rows), operand.pitch),
+              "describe an operand"));
+    Owned owned(raw, functions_.destroy_layout);
+    const auto count = static_cast<std::int32_t>(plan_.batch);
+    FATUNE_TRY_STATUS(check(functions_.set_layout(raw, kLayoutBatchCount, &count, sizeof count),
+                            "set a batch's size"));
+    FATUNE_TRY_STATUS(check(
+        functions_.set_layout(raw, kLayoutBatchStride, &operand.stride, sizeof operand.stride),
+        "set a batch's stride"));
+    return owned;
+  }
+
+  Result<Owned> preference() const {
+    void* raw = nullptr;
+    FATUNE_TRY_STATUS(check(functions_.create_preference(&raw), "make a preference"));
+    Owned owned(raw, functions_.destroy_preference);
+    const std::uint64_t limit = kGemmWorkspaceLimit;
+    FATUNE_TRY_STATUS(
+        check(functions_.set_preference(raw, kPreferenceMaxWorkspace, &limit, sizeof limit),
+              "limit the workspace"));
+    return owned;
+  }
+
+ private:
+  Status transpose(void* matmul, int which) const {
+    const std::int32_t yes = kCublasTranspose;
+    return check(functions_.set_matmul(matmul, which, &yes, sizeof yes), "transpose an operand");
+  }
+
+  const CublasLtFunctions& functions_;
+  const GemmPlan& plan_;
+};
+
+class CublasGemm : public BatchedGemm {
+ public:
+  CublasGemm(const CublasLt& library, const GemmPlan& plan, Owned matmul,
+             std::vector<Owned> layouts)
+      : library_(library), plan_(plan), matmul_(std::move(matmul)), layouts_(std::move(layouts)) {}
+
+  /// Asks for the library's list and takes the plan's entry.
+  Status choose() {
+    const Builder builder(library_.functions, plan_);
+    FATUNE_TRY(const Owned preference, builder.preference());
+    CublasLtHeuristic results[kGemmAlgorithms] = {};
+    const int status = library_.functions.heuristic(
+        library_.handle, matmul_.get(), layouts_[1].get(), layouts_[0].get(), layouts_[2].get(),
+        layouts_[2].get(), preference.get(), kGemmAlgorithms, results, &offered_);
+    if (status == kCublasNotSupported)
+      offered_ = 0;
+    else
+      FATUNE_TRY_STATUS(builder.check(status, "ask for algorithms"));
+    if (plan_.or_last && offered_ > 0)
+      plan_.algorithm = std::min<std::int64_t>(plan_.algorithm, offered_ - 1);
+    if (plan_.algorithm >= offered_) {
+      return device_error(
+          fmt::format("cuBLASLt offers {} algorithms for {}, counted from 0: there "
+                      "is no algorithm {}",
+                      offered_, describe(plan_), plan_.algorithm));
+    }
+    chosen_ = results[plan_.algorithm];
+    return builder.check(chosen_.state, "use the algorithm");
+  }
+
+  std::size_t workspace_bytes() const override { return chosen_.workspace_bytes; }
+
+  Status queue(const GemmAddresses& addresses, CUdeviceptr workspace,
+               CUstream stream) const override {
+    const auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
+    const auto alpha = static_cast<float>(plan_.alpha);
+    const float beta = 0;
+    void* const out = pointer(addresses[2]);
+    return Builder(library_.functions, plan_)
+        .check(library_.functions.matmul(
+                   library_.handle, matmul_.get(), &alpha, pointer(addresses[1]), layouts_[1].get(),
+                   pointer(addresses[0]), layouts_[0].get(), &beta, out, layouts_[2].get(), out,
+                   layouts_[2].get(), &chosen_.algorithm, pointer(workspace),
+                   chosen_.workspace_bytes, stream),
+               "queue the product");
+  }
+
+  std::string detail() const override {
+    const std::size_t version = library_.functions.version();
+    return fmt::format("cuBLASLt {}.{}.{}, algorithm {} of {}", version / 10000,
+                       version / 100 % 100, version % 100, plan_.algorithm, offered_);
+  }
+
+ private:
+  const CublasLt& library_;
+  GemmPlan plan_;
+  Owned matmul_;
+  std::vector<Owned> layouts_;  ///< of a, b, c
+  CublasLtHeuristic chosen_{};
+  int offered_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> find_cublas_lt() {
+  FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
+  FATUNE_TRY(const CublasLtFunctions functions, load_cublas_lt(library));
+  const auto file = gpu::file_of(reinterpret_cast<const void*>(functions.version));
+  return fmt::format("{} ({})", version_text(functions.version()), file);
+}
+
+Result<const CublasLt*> cublas_lt() {
+  static const Result<CublasLt> opened = open();
+  if (!opened) return opened.error();
+  return &*opened;
+}
+
+Result<std::unique_ptr<BatchedGemm>> make_cublas_gemm(const CublasLt& library,
+                                                      const GemmPlan& plan) {
+  const Builder builder(library.functions, plan);
+  FATUNE_TRY(Owned matmul, builder.matmul());
+  std::vector<Owned> layouts;
+  for (const GemmOperand& operand : plan.operands) {
+    FATUNE_TRY(Owned layout, builder.layout(operand));
+    layouts.push_back(std::move(layout));
+  }
+  auto gemm = std::make_unique<CublasGemm>(library, plan, std::move(matmul), std::move(layouts));
+  FATUNE_TRY_STATUS(gemm->choose());
+  return std::unique_ptr<BatchedGemm>(std::move(gemm));
+}
+
+}  // namespace fatune

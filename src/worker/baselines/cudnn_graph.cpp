@@ -1,0 +1,314 @@
+// cudnn_graph.cpp - checks a problem against cuDNN's limits and writes its operations down.
+#include "worker/baselines/cudnn_graph.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "core/check.hpp"
+
+namespace fatune {
+namespace {
+
+// Versions in cuDNN's own counting.
+constexpr std::size_t kOldest = 90100;  // chosen: GQA and both masks in the composite form
+constexpr std::size_t kAnySizeBottomRight = 90600;
+constexpr std::size_t kInfinityAsMask = 91000;  // before it, softmax wants the lowest float
+constexpr std::size_t kFixedForward = 91002;    // 9.10.0 and 9.10.1 give wrong results
+
+using Extents = std::array<std::int64_t, 4>;
+
+/// Causal with a single query that is the last one hides nothing.
+bool needs_mask(const Problem& problem) {
+  return problem.mask == Mask::kCausal && problem.seq_q > 1;
+}
+
+/// One tensor as cuDNN sees it.
+struct Tensor {
+  std::int64_t id = 0;
+  Extents extents{1, 1, 1, 1};
+  Extents strides{1, 1, 1, 1};
+  CudnnData type = CudnnData::kFloat;
+  enum class Place { kDevice, kVirtual, kHostValue } place = Place::kVirtual;
+};
+
+struct PointwiseInputs {
+  void* x = nullptr;
+  void* b = nullptr;                                ///< second operand
+  void* choice = nullptr;                           ///< of kSelect
+  std::optional<std::int64_t> axis = std::nullopt;  ///< of kIndex
+};
+
+/// Strides of a contiguous tensor.
+Extents packed(const Extents& extents) {
+  return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1};
+}
+
+/// Writes one graph. Every call leaves its descriptors in the graph's parts, so that what it gives
+/// back stays valid.
+class Writer {
+ public:
+  Writer(const CudnnFunctions& functions, const Problem& problem)
+      : functions_(functions),
+        problem_(problem),
+        element_(problem.dtype == Dtype::kF16 ? CudnnData::kHalf : CudnnData::kBfloat16) {}
+
+  Result<CudnnGraph> attention(void* handle);
+
+ private:
+  Result<void*> keep(CudnnDescriptor descriptor);
+  Result<void*> tensor(const Tensor& tensor);
+  Result<void*> device(std::int64_t id, const Extents& extents, const Extents& strides);
+  Result<void*> host_value(std::int64_t id, std::variant<float, std::int32_t> value);
+  Result<void*> result(const Extents& extents, CudnnData type);
+  Status matmul(void* a, void* b, void* c);
+  Result<void*> pointwise(CudnnPointwise mode, const PointwiseInputs& inputs,
+                          const Extents& extents, CudnnData type, CudnnData precision);
+  Result<void*> reduce(CudnnReduction mode, void* x);
+  Result<void*> masked(void* scores);
+  Result<void*> softmax(void* scores);
+
+  Extents query_extents() const {
+    return {problem_.batch, problem_.heads, problem_.seq_q, problem_.head_dim};
+  }
+  Extents key_extents() const {
+    return {problem_.batch, problem_.kv_heads, problem_.seq_kv, problem_.head_dim};
+  }
+  Extents score_extents() const {
+    return {problem_.batch, problem_.heads, problem_.seq_q, problem_.seq_kv};
+  }
+  Extents row_extents() const { return {problem_.batch, problem_.heads, problem_.seq_q, 1}; }
+  float scale() const { return 1.0F / std::sqrt(static_cast<float>(problem_.head_dim)); }
+
+  const CudnnFunctions& functions_;
+  const Problem& problem_;
+  CudnnData element_;
+  CudnnGraph graph_;
+  std::vector<void*> operations_;
+  std::int64_t next_id_ = cudnn_id::kFirstVirtual;
+};
+
+/// Finalizes.
+Result<void*> Writer::keep(CudnnDescriptor descriptor) {
+  FATUNE_TRY_STATUS(descriptor.finalize());
+  graph_.parts.push_back(std::move(descriptor));
+  return graph_.parts.back().raw();
+}
+
+Result<void*> Writer::tensor(const Tensor& tensor) {
+  constexpr std::int64_t kAlignment = 16;  // bytes; buffers are aligned better
+  FATUNE_TRY(CudnnDescriptor descriptor,
+             CudnnDescriptor::make(functions_, cudnn_descriptor::kTensor));
+  FATUNE_TRY_STATUS(descriptor.set(cudnn_attribute::kTensorDataType, tensor.type));
+  FATUNE_TRY_STATUS(descriptor.set(cudnn_attribute::kTensorDimensions, tensor.extents));
+  FATUNE_TRY_STATUS(descriptor.set(cudnn_attribute::kTensorStrides, tensor.strides));
+  FATUNE_TRY_STATUS(descriptor.set(cudnn_attribute::kTensorId, tensor.id));
+  FATUNE_TRY_STATUS(descriptor.set(cudnn_attribute::kTensorAlignment, kAlignment));
+  if (tensor.place == Tensor::Place::kVirtual)
+    FATUNE_TRY_STATUS(descriptor.set_flag(cudnn_attribute::kTensorIsVirtual));
+  if (tensor.place == Tensor::Place::kHostValue)
+    FATUNE_TRY_STATUS(descriptor.set_flag(cudnn_attribute::kTensorIsByValue));
+  return keep(std::move(descriptor));
+}
+
+Result<void*> Writer::device(std::int64_t id, const Extents& extents, const Extents& strides) {
+  return tensor({id, extents, strides, element_, Tensor::Place::kDevice});
+}
+
+Result<void*> Writer::host_value(std::int64_t id, std::variant<float, std::int32_t> value) {
+  const bool whole = std::holds_alternative<std::int32_t>(value);
+  graph_.scalars.push_back({id, value});
+  return tensor({id,
+                 {1, 1, 1, 1},
+                 {1, 1, 1, 1},
+                 whole ? CudnnData::kInt32 : CudnnData::kFloat,
+                 Tensor::Place::kHostValue});
+}
+
+Result<void*> Writer::result(const Extents& extents, CudnnData type) {
+  return tensor({next_id_++, extents, packed(extents), type, Tensor::Place::kVirtual});
+}
+
+Status Writer::matmul(void* a, void* b, void* c) {
+  FATUNE_TRY(CudnnDescriptor settings,
+             CudnnDescriptor::make(functions_, cudnn_descriptor::kMatmul));
+  FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kMatmulPrecision, CudnnData::kFloat));
+  FATUNE_TRY(void* const kept, keep(std::move(settings)));
+  FATUNE_TRY(CudnnDescriptor operation,
+             CudnnDescriptor::make(functions_, cudnn_descriptor::kMatmulOperation));
+  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kMatmulA, a));
+  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kMatmulB, b));
+  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kMatmulC, c));
+  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kMatmulDescriptor, kept));
+  FATUNE_TRY(void* const done, keep(std::move(operation)));
+  operations_.push_back(done);
+  return {};
+}
+
+Result<void*> Writer::pointwise(CudnnPointwise mode, const PointwiseInputs& inputs,
+                                const Extents& extents, CudnnData type, CudnnData precision) {
+  FATUNE_TRY(CudnnDescriptor settings,
+             CudnnDescriptor::make(functions_, cudnn_descriptor::kPointwise));
+  FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kPointwiseMode, mode));
+  FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kPointwisePrecision, precision));
+  if (inputs.axis) FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kPointwiseAxis, *inputs.axis));
+  FATUNE_TRY(void* const kept, keep(std::move(settings)));
+  FATUNE_TRY(void* const y, result(extents, type));
+  FATUNE_TRY(CudnnDescriptor operation,
+             CudnnDescriptor::make(functions_, cudnn_descriptor::kPointwiseOperation));
+  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kPointwiseDescriptor, kept));
+  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kPointwiseX, inputs.x));
+  if (inputs.b != nullptr)
+    FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kPointwiseB, inputs.b));
+  if (inputs.choice != nullptr)
+    FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kPointwiseT, inputs.choice));
+  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kPointwiseY, y));
+  FATUNE_TRY(void* const done, keep(std::move(operation)));
+  operations_.push_back(done);
+  return y;
+}
+
+/// Over the keys of each row.
+Result<void*> Writer::reduce(CudnnReduction mode, void* x) {
+  FATUNE_TRY(CudnnDescriptor settings,
+             CudnnDescriptor::make(functions_, cudnn_descriptor::kReduction));
+  FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kReductionPrecision, CudnnData::kFloat));
+  FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kReductionOperator, mode));
+  FATUNE_TRY(void* const kept, keep(std::move(settings)));
+  FATUNE_TRY(void* const y, result(row_extents(), CudnnData::kFloat));
+  FATUNE_TRY(CudnnDescriptor operation,
+             CudnnDescriptor::make(functions_, cudnn_descriptor::kReductionOperation));
+  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kReductionDescriptor, kept));
+  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kReductionX, x));
+  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kReductionY, y));
+  FATUNE_TRY(void* const done, keep(std::move(operation)));
+  operations_.push_back(done);
+  return y;
+}
+
+/// Keeps a score where row + seq_kv - seq_q >= column. The engines know this very order of
+/// operations; with equal lengths they know it without the shift.
+Result<void*> Writer::masked(void* scores) {
+  const Extents extents = score_extents();
+  const auto index = [&](std::int64_t axis) {
+    return pointwise(CudnnPointwise::kIndex, {.x = scores, .axis = axis}, extents,
+                     CudnnData::kInt32, CudnnData::kFloat);
+  };
+  FATUNE_TRY(void* row, index(2));
+  FATUNE_TRY(void* const column, index(3));
+  if (problem_.seq_q != problem_.seq_kv) {
+    FATUNE_TRY(void* const keys,
+               host_value(cudnn_id::kSeqKv, static_cast<std::int32_t>(problem_.seq_kv)));
+    FATUNE_TRY(row, pointwise(CudnnPointwise::kAdd, {.x = row, .b = keys}, extents,
+                              CudnnData::kInt32, CudnnData::kInt32));
+    FATUNE_TRY(void* const queries,
+               host_value(cudnn_id::kSeqQ, static_cast<std::int32_t>(problem_.seq_q)));
+    FATUNE_TRY(row, pointwise(CudnnPointwise::kSub, {.x = row, .b = queries}, extents,
+                              CudnnData::kInt32, CudnnData::kInt32));
+  }
+  FATUNE_TRY(void* const visible,
+             pointwise(CudnnPointwise::kGreaterOrEqual, {.x = row, .b = column}, extents,
+                       CudnnData::kBoolean, CudnnData::kBoolean));
+  const float hidden = functions_.version() < kInfinityAsMask
+                           ? std::numeric_limits<float>::lowest()
+                           : -std::numeric_limits<float>::infinity();
+  FATUNE_TRY(void* const nothing, host_value(cudnn_id::kMasked, hidden));
+  return pointwise(CudnnPointwise::kSelect, {.x = scores, .b = nothing, .choice = visible}, extents,
+                   CudnnData::kFloat, CudnnData::kFloat);
+}
+
+/// The row's statistics (maximum plus logarithm of the sum) have no reader here, but belong to the
+/// pattern that the engines look for.
+Result<void*> Writer::softmax(void* scores) {
+  constexpr CudnnData kFloat = CudnnData::kFloat;
+  const Extents extents = score_extents();
+  FATUNE_TRY(void* const largest, reduce(CudnnReduction::kMax, scores));
+  FATUNE_TRY(void* const shifted,
+             pointwise(CudnnPointwise::kSub, {.x = scores, .b = largest}, extents, kFloat, kFloat));
+  FATUNE_TRY(void* const powers,
+             pointwise(CudnnPointwise::kExp, {.x = shifted}, extents, kFloat, kFloat));
+  FATUNE_TRY(void* const sum, reduce(CudnnReduction::kAdd, powers));
+  FATUNE_TRY(void* const logarithm,
+             pointwise(CudnnPointwise::kLog, {.x = sum}, row_extents(), kFloat, kFloat));
+  FATUNE_TRY_STATUS(pointwise(CudnnPointwise::kAdd, {.x = largest, .b = logarithm}, row_extents(),
+                              kFloat, kFloat));
+  return pointwise(CudnnPointwise::kDiv, {.x = powers, .b = sum}, extents, element_, kFloat);
+}
+
+Result<CudnnGraph> Writer::attention(void* handle) {
+  const Extents queries = query_extents();
+  const Extents keys = key_extents();
+  // The first product takes K transposed: extents and strides of the last two dimensions swapped.
+  const Extents key_strides = packed(keys);
+  FATUNE_TRY(void* const q, device(cudnn_id::kQ, queries, packed(queries)));
+  FATUNE_TRY(void* const k,
+             device(cudnn_id::kK, {keys[0], keys[1], keys[3], keys[2]},
+                    {key_strides[0], key_strides[1], key_strides[3], key_strides[2]}));
+  FATUNE_TRY(void* const v, device(cudnn_id::kV, keys, packed(keys)));
+  FATUNE_TRY(void* const out, device(cudnn_id::kOut, queries, packed(queries)));
+  FATUNE_TRY(void* const products, result(score_extents(), CudnnData::kFloat));
+  FATUNE_TRY_STATUS(matmul(q, k, products));
+  FATUNE_TRY(void* const factor, host_value(cudnn_id::kScale, scale()));
+  FATUNE_TRY(void* scores, pointwise(CudnnPointwise::kMul, {.x = products, .b = factor},
+                                     score_extents(), CudnnData::kFloat, CudnnData::kFloat));
+  if (needs_mask(problem_)) {
+    FATUNE_TRY(scores, masked(scores));
+  }
+  FATUNE_TRY(void* const probabilities, softmax(scores));
+  FATUNE_TRY_STATUS(matmul(probabilities, v, out));
+  FATUNE_TRY(CudnnDescriptor graph, CudnnDescriptor::make(functions_, cudnn_descriptor::kGraph));
+  FATUNE_TRY_STATUS(graph.set_handle(cudnn_attribute::kGraphHandle, handle));
+  FATUNE_TRY_STATUS(graph.set_descriptors(cudnn_attribute::kGraphOperations, operations_));
+  FATUNE_TRY_STATUS(graph.finalize());
+  graph_.graph = std::move(graph);
+  return std::move(graph_);
+}
+
+}  // namespace
+
+Status check_cudnn_problem(const Problem& problem, std::size_t version) {
+  if (version < kOldest) {
+    return environment_error("cuDNN " + cudnn_version_text(version) + " is too old; fatune uses " +
+                             cudnn_version_text(kOldest) + " or newer");
+  }
+  if (version < kFixedForward && version >= kInfinityAsMask) {
+    return environment_error("cuDNN " + cudnn_version_text(version) +
+                             " has a known fault in its attention; 9.10.2 corrects it");
+  }
+  if (problem.dtype != Dtype::kF16 && problem.dtype != Dtype::kBf16) {
+    return usage_error(
+        "cudnn: --dtype " + std::string(name(problem.dtype)) +
+        " is not taken: its fp8 attention works with scale tensors; use f16 or bf16");
+  }
+  if (problem.head_dim % 8 != 0) {
+    return usage_error("cudnn: head_dim " + std::to_string(problem.head_dim) +
+                       " is not taken: it must be a multiple of 8");
+  }
+  if (!needs_mask(problem) || problem.seq_q == problem.seq_kv) return {};
+  if (problem.seq_q > problem.seq_kv) {
+    return usage_error("cudnn: --causal with more queries than keys is not taken: the first " +
+                       std::to_string(problem.seq_q - problem.seq_kv) +
+                       " rows see no key, and cuDNN does not define their result");
+  }
+  if (version < kAnySizeBottomRight && (problem.seq_q % 64 != 0 || problem.seq_kv % 64 != 0)) {
+    return usage_error("cudnn: --causal with " + std::to_string(problem.seq_q) + " queries and " +
+                       std::to_string(problem.seq_kv) + " keys is not taken by cuDNN " +
+                       cudnn_version_text(version) +
+                       ": before 9.6.0 different lengths must be multiples of 64");
+  }
+  return {};
+}
+
+Result<CudnnGraph> build_cudnn_graph(const CudnnFunctions& functions, void* handle,
+                                     const Problem& problem) {
+  FATUNE_CHECK(check_cudnn_problem(problem, functions.version()), "callers check the problem");
+  auto graph = Writer(functions, problem).attention(handle);
+  if (!graph) {
+    return with_context(std::move(graph).error(), "writing cuDNN's operation graph");
+  }
+  return graph;
+}
+
+}  // namespace fatune

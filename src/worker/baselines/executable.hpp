@@ -1,0 +1,73 @@
+// executable.hpp - anything that computes a problem when queued on a stream.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/result.hpp"
+#include "gpu/driver.hpp"
+#include "model/results/measurement.hpp"
+#include "worker/verify/guarded_buffer.hpp"
+
+namespace fatune {
+
+/// Device addresses of a problem's tensors: q, out (batch, heads, seq_q, head_dim); k, v (batch,
+/// kv_heads, seq_kv, head_dim); contiguous, in the problem's element type. lse (batch, heads,
+/// seq_q), fp32; 0 for a problem that does not want it. Of an operation of one's own there is `own`
+/// instead: what it declares, by name.
+struct TensorAddresses {
+  CUdeviceptr q = 0, k = 0, v = 0, out = 0, lse = 0;
+  std::map<std::string, CUdeviceptr> own = {};
+};
+
+/// The times of one turn in a round, microseconds a launch.
+struct TurnTimes {
+  double hot_us = 0;
+  std::optional<double> cold_us;  ///< empty from one that has no cold times to tell
+};
+
+/// An implementation that runs in a process of its own, and so times itself, the way the sampler
+/// would: a graph replay for hot, single launches over a flushed cache for cold.
+class SelfTimed {
+ public:
+  virtual ~SelfTimed() = default;
+  /// Whether it takes a turn in this round; one that is slow to start takes only a few.
+  virtual bool takes_turn(int round, int rounds) const = 0;
+  virtual Result<TurnTimes> take_turn(int cold_launches) = 0;
+  virtual std::int64_t hot_launches() const = 0;  ///< behind a hot value
+};
+
+/// Times queued work on the device: the median of a few graph replays, microseconds.
+using TimeWork = std::function<Result<double>(const std::function<Status()>& work)>;
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  /// Where the next queue() reads and writes.
+  virtual Status bind(const TensorAddresses& tensors) = 0;
+  /// One pass over the problem. Only queues on the stream it was made for, fit for graph capture;
+  /// a self-timed one waits until its output is in place.
+  virtual Status queue() = 0;
+  /// Called once, bound, before anything is verified: an implementation with several plans times
+  /// them and keeps the fastest.
+  virtual Status settle(const TimeWork&) { return {}; }
+  /// Set for those that cannot be queued into a graph.
+  virtual SelfTimed* self_timed() { return nullptr; }
+  virtual std::span<const GuardedBuffer> scratch() const { return {}; }
+  /// Whether it writes the log-sum-exp that a problem wants.
+  virtual bool writes_lse() const { return false; }
+  /// Whether it is launched to begin before the work in front of it on the stream has ended.
+  virtual bool begins_early() const { return false; }
+  /// Whether two runs over the same inputs may differ: somebody else's program may add up in the
+  /// order in which its blocks end. Each run is then judged by itself (evaluate/variation.hpp).
+  virtual bool may_vary() const { return false; }
+  virtual Result<Resources> resources() const { return Resources{}; }
+  /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config tells it all.
+  virtual std::string detail() const { return {}; }
+};
+
+}  // namespace fatune

@@ -1,0 +1,367 @@
+"""torch_helper.py - orders as JSON lines to outputs and times of PyTorch's attention.
+
+fatune starts it (torch_process.cpp), and a hand can talk to it: echo '{"do": "hello"}' | python3 torch_helper.py
+Each line holds one order; its answer is one line: {"ok": true, ...} or {"ok": false, "kind": "environment" or "failed",
+"reason": "...", "ends": whether the helper ends now}. What PyTorch says besides goes to stderr. The orders:
+
+  hello    versions and the device
+  problem  {problem, memory, flush_bytes}: frees the problem before; `memory` says where q, k, v and out lie in a file
+  open     {backend}: forces flash, cudnn, efficient or math, or leaves the choice to PyTorch (auto); says which one runs
+  run      {backend, upload}: one pass; `upload` takes the inputs from the memory first, the output always goes there
+  prepare  {backend, upload}: makes a graph of launches, ready to be timed
+  turn     {backend, cold_launches}: {hot_us, cold_us} of a launch, by the method of docs/measuring.md
+"""
+import sys
+
+if sys.path and sys.path[0] == "":
+    del sys.path[0]  # what happens to lie in the present folder is none of our modules
+
+import contextlib
+import gc
+import importlib
+import json
+import math
+import mmap
+import os
+import statistics
+import traceback
+import warnings
+
+GRAPH_US = 400  # of a replay; this and the next three as in src/worker/timing/sampling_plan.hpp and src/worker/device/contender.cpp
+MAX_GRAPH_LAUNCHES = 256
+SLOW_US = 1_000  # a launch this long is measured cold once a turn
+LONG_US = 20_000  # one launch stands for hot and cold
+HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues any of these calls
+
+torch = None
+
+
+class Refused(Exception):
+    """An answer that is no; `kind` is for the reader's outcome."""
+
+    def __init__(self, reason, kind="failed"):
+        super().__init__(reason)
+        self.kind = kind
+
+
+def shortened(error):
+    """The first line of what PyTorch says, without the places in its sources."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].split(" (Triggered internally")[0][:300]
+
+
+def import_torch():
+    global torch
+    try:
+        module = importlib.import_module("torch")
+        importlib.import_module("torch.nn.attention")
+    except (ImportError, OSError) as error:
+        raise Refused(f"{sys.executable} has no PyTorch that can be used: {shortened(error)}", "environment")
+    if not module.cuda.is_available():
+        if module.version.cuda is None:
+            raise Refused(f"PyTorch {module.__version__} of {sys.executable} is built without CUDA", "environment")
+        try:
+            module.cuda.init()
+            reason = "no reason given"
+        except Exception as error:
+            reason = shortened(error)
+        raise Refused(f"PyTorch {module.__version__} finds no GPU: {reason}", "environment")
+    torch = module
+    torch.set_grad_enabled(False)
+
+
+def hello():
+    import_torch()
+    cudnn = torch.backends.cudnn.version() or 0
+    return {
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "cudnn": f"{cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100}" if cudnn else "",
+        "device": torch.cuda.get_device_name(0),
+    }
+
+
+def same_bits(a, b):
+    return torch.equal(a.contiguous().view(torch.int16), b.contiguous().view(torch.int16))
+
+
+def difference(a, b):
+    """The norm of a - b over that of b; infinite for a NaN."""
+    a, b = a.float(), b.float()
+    part = float((a - b).norm()) / max(float(b.norm()), 1e-30)
+    return part if math.isfinite(part) else math.inf
+
+
+class Problem:
+    """The tensors of a problem, on the device and in the memory shared with fatune."""
+
+    def __init__(self, order):
+        sizes, memory = order["problem"], order["memory"]
+        self.causal = sizes["mask"] == "causal"
+        self.gqa = sizes["kv_heads"] != sizes["heads"]
+        dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[sizes["dtype"]]
+        query = (sizes["batch"], sizes["heads"], sizes["seq_q"], sizes["head_dim"])
+        key = (sizes["batch"], sizes["kv_heads"], sizes["seq_kv"], sizes["head_dim"])
+        with open(memory["path"], "r+b") as file:
+            mapped = mmap.mmap(file.fileno(), memory["bytes"])
+        self.host, self.device, self.untouched = {}, {}, {}
+        for name, shape in (("q", query), ("k", key), ("v", key), ("out", query)):
+            flat = torch.frombuffer(mapped, dtype=dtype, count=math.prod(shape), offset=memory[name])
+            self.host[name] = flat.view(shape)
+            if name != "out":
+                self.device[name] = torch.zeros(shape, dtype=dtype, device="cuda")
+        l2_bytes = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
+        self.flush = torch.empty(max(2 * l2_bytes, order["flush_bytes"], 1), dtype=torch.uint8, device="cuda")
+        self.varies_within = order["varies_within"]
+        self.contestants = {}
+
+    def upload(self):
+        for name, tensor in self.device.items():
+            tensor.copy_(self.host[name])
+            self.untouched[name] = tensor.clone()
+        for contestant in self.contestants.values():
+            contestant.expected = None
+
+    def check_inputs(self):
+        for name, tensor in self.device.items():
+            if not same_bits(tensor, self.untouched[name]):
+                raise Refused(f"inputs: the kernel changed {name}")
+
+
+class Contestant:
+    """One backend on a problem: the call, its graph, and the output that timed launches must leave."""
+
+    BACKENDS = {"flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION",
+                "math": "MATH"}
+
+    def __init__(self, problem, name):
+        self.problem, self.name = problem, name
+        self.backend = None
+        if name != "auto":
+            self.backend = getattr(torch.nn.attention.SDPBackend, self.BACKENDS[name], None)
+            if self.backend is None:
+                raise Refused(f"PyTorch {torch.__version__} has no backend {name}; a newer one has", "environment")
+        self.options = {"dropout_p": 0.0}
+        if problem.gqa:
+            self.options["enable_gqa"] = True
+        self.note = ""  # what a reader of the time must know
+        self.lower_right = self.mask_causal()
+        self.graph, self.launches, self.each_us = None, 1, 0.0
+        self.expected, self.output = None, None
+        self.ran = self.first_run()
+
+    def mask_causal(self):
+        """Our causal mask is aligned bottom-right, is_causal top-left: the same for a square only. True for the bias
+        that tells the fused kernels so; the others take a mask of booleans."""
+        if not self.problem.causal:
+            return False
+        queries, keys = self.problem.device["q"].size(2), self.problem.device["k"].size(2)
+        if queries == keys:
+            self.options["is_causal"] = True
+            return False
+        if self.name in ("cudnn", "math"):
+            ones = torch.ones(queries, keys, dtype=torch.bool, device="cuda")
+            self.options["attn_mask"] = ones.tril(diagonal=keys - queries)
+            self.note = "the mask as a tensor"
+            return False
+        from torch.nn.attention.bias import causal_lower_right
+
+        self.options["attn_mask"] = causal_lower_right(queries, keys)
+        return True
+
+    def forced(self):
+        if self.backend is None:
+            return contextlib.nullcontext()
+        return torch.nn.attention.sdpa_kernel([self.backend])
+
+    def call(self):
+        tensors = self.problem.device
+        return torch.nn.functional.scaled_dot_product_attention(tensors["q"], tensors["k"], tensors["v"],
+                                                                **self.options)
+
+    def call_and_keep(self):
+        self.output = self.call()
+
+    def choice(self):
+        """The name of the backend that PyTorch's own rule, the one that its call applies, takes here."""
+        q, k, v = (self.problem.device[name] for name in "qkv")
+        gqa = self.problem.gqa
+        mask, causal = self.options.get("attn_mask"), self.options.get("is_causal", False)
+        if self.lower_right:
+            from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
+
+            parameters = SDPAParams(q, k, v, None, 0.0, False, gqa)
+            if can_use_flash_attention(parameters):
+                return "flash"
+            if can_use_efficient_attention(parameters):
+                return "efficient"
+            mask, causal = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device="cuda"), False
+        more = {"enable_gqa": True} if gqa else {}
+        number = torch._fused_sdp_choice(q, k, v, mask, 0.0, causal, **more)
+        for name, constant in self.BACKENDS.items():
+            backend = getattr(torch.nn.attention.SDPBackend, constant, None)
+            if backend is not None and int(getattr(backend, "value", backend)) == number:
+                return name
+        return f"backend {number}"
+
+    def first_run(self):
+        """Shows that the backend can do the problem, and that it is the one that does."""
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                with self.forced():
+                    self.call()
+                    torch.cuda.synchronize()
+                    ran = self.choice()
+            except RuntimeError as error:
+                if "out of memory" in str(error):
+                    raise
+                reasons = [shortened(warning.message) for warning in said]
+                reasons = [text for text in reasons
+                           if "runtime disabled" not in text and not text.endswith("not used because:")]
+                raise Refused(f"PyTorch's {self.name} cannot do this: {'; '.join([shortened(error)] + reasons)}")
+        if self.backend is not None and ran != self.name:
+            raise Refused(f"PyTorch was told to use {self.name} and used {ran}")
+        return ran
+
+    def run(self):
+        with self.forced():
+            output = self.call()
+        self.problem.host["out"].copy_(output)
+        torch.cuda.synchronize()
+        self.problem.check_inputs()
+
+    def prepare(self):
+        self.graph, self.output = None, None
+        with self.forced():
+            self.expected = self.call().clone()
+            self.each_us = min(self.timed(self.call) for _ in range(3))
+            self.launches = max(1, min(MAX_GRAPH_LAUNCHES, math.ceil(GRAPH_US / max(self.each_us, 1e-3))))
+            if self.each_us >= LONG_US:
+                return
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                for _ in range(3):
+                    self.call()
+            torch.cuda.synchronize()
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):
+                for _ in range(self.launches):
+                    self.call_and_keep()
+        self.graph.replay()
+        torch.cuda.synchronize()
+        self.check_output(self.output)
+
+    def check_output(self, output):
+        """The output of an untimed launch passed fatune's gates; a timed one must leave the same, but for what a
+        library that adds up in no fixed order may differ by."""
+        if same_bits(output, self.expected):
+            return
+        if difference(output, self.expected) > self.problem.varies_within:
+            raise Refused("accuracy: the timed launches leave another output than a single one")
+
+    def timed(self, work):
+        """Microseconds between two events, queued while the device is kept waiting, so that Python's slowness is
+        not part of it."""
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        if hasattr(torch.cuda, "_sleep"):
+            torch.cuda._sleep(HIDE_CYCLES)
+        start.record()
+        work()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e3
+
+    def turn(self, cold_launches):
+        if self.expected is None:
+            with self.forced():
+                self.expected = self.call().clone()
+        if self.graph is None:
+            with self.forced():
+                both_us = self.timed(self.call_and_keep)
+            self.check_output(self.output)
+            return {"hot_us": both_us, "cold_us": both_us}
+        self.graph.replay()  # the contestant before left the caches empty of this one's data
+        hot_us = self.timed(self.graph.replay) / self.launches
+        self.check_output(self.output)
+        cold_us = []
+        with self.forced():
+            for _ in range(1 if self.each_us >= SLOW_US else cold_launches):
+                self.problem.flush.zero_()
+                cold_us.append(self.timed(self.call))
+        return {"hot_us": hot_us, "cold_us": statistics.median(cold_us)}
+
+
+class Helper:
+    def __init__(self):
+        self.problem = None
+
+    def contestant(self, order):
+        contestant = self.problem.contestants[order["backend"]]
+        if order.get("upload"):
+            self.problem.upload()
+        return contestant
+
+    def obey(self, order):
+        what = order["do"]
+        if what == "hello":
+            return hello()
+        if what == "problem":
+            self.problem = None
+            gc.collect()
+            torch.cuda.empty_cache()
+            self.problem = Problem(order)
+            return {}
+        if what == "open":
+            contestant = Contestant(self.problem, order["backend"])
+            self.problem.contestants[order["backend"]] = contestant
+            return {"ran": contestant.ran, "note": contestant.note}
+        if what == "run":
+            self.contestant(order).run()
+            return {}
+        if what == "prepare":
+            contestant = self.contestant(order)
+            contestant.prepare()
+            return {"launches": contestant.launches}
+        if what == "turn":
+            return self.contestant(order).turn(order["cold_launches"])
+        raise Refused(f"there is no order '{what}'")
+
+
+def answer(helper, line):
+    try:
+        return {"ok": True, **helper.obey(json.loads(line))}
+    except Refused as refused:
+        return {"ok": False, "kind": refused.kind, "reason": str(refused)}
+    except Exception as error:
+        traceback.print_exc()
+        kind = "out of GPU memory" if "out of memory" in str(error) else type(error).__name__
+        return {"ok": False, "kind": "failed", "reason": f"{kind}: {shortened(error)}"}
+
+
+def device_is_lost():
+    """After an illegal address, say, every later call fails."""
+    try:
+        torch.cuda.empty_cache()
+        torch.cuda.synchronize()
+    except Exception:
+        return True
+    return False
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    helper = Helper()
+    for line in sys.stdin:
+        said = answer(helper, line)
+        said["ends"] = not said["ok"] and torch is not None and device_is_lost()
+        answers.write(json.dumps(said) + "\n")
+        answers.flush()
+        if said["ends"]:
+            sys.exit("the device is lost to this process")
+
+
+if __name__ == "__main__":
+    main()

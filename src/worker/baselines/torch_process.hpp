@@ -1,0 +1,95 @@
+// torch_process.hpp - the Python helper's process: orders about one problem to answers.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/json.hpp"
+#include "core/line_process.hpp"
+#include "core/result.hpp"
+#include "model/problem/problem.hpp"
+#include "worker/baselines/executable.hpp"
+#include "worker/baselines/shared_tensors.hpp"
+
+namespace fatune {
+
+struct TorchSetting {
+  std::string python;  ///< absolute
+  std::string device_uuid;
+  Problem problem;
+  std::int64_t flush_bytes = 0;
+};
+
+/// How long an answer may take.
+struct TorchPatience {
+  std::chrono::milliseconds hello{45'000};  ///< importing PyTorch from a cold disk
+  std::chrono::milliseconds order{30'000};
+};
+
+/// Runs src/worker/baselines/torch_helper.py. Started when first needed; after it died every call
+/// to open() starts it again, so that one contestant's death is not that of the others. Whatever it
+/// says that is no answer, and silence, end it, too. Errors are of the kind "device", or
+/// "environment" when something is not installed.
+class TorchProcess {
+ public:
+  explicit TorchProcess(TorchPatience patience = {}) : patience_(patience) {}
+  void set_patience(TorchPatience patience) { patience_ = patience; }
+
+  /// Starts the helper without waiting for it, which importing PyTorch makes slow; whatever goes
+  /// wrong is told by the first call that needs it.
+  void launch(const std::string& python, const std::string& device_uuid);
+  /// Starts the helper; its version of PyTorch.
+  Result<std::string> greet(const TorchSetting& setting);
+  /// Makes the helper hold this backend for this problem, which frees the problem before. Nothing
+  /// to do when it does already. An error when the backend cannot do the problem.
+  Status open(const std::string& backend, const TorchSetting& setting);
+  /// Version and backend that runs, of one that is open.
+  std::string detail(const std::string& backend) const;
+
+  /// Where inputs are put before run(), and where it leaves the output. Lives until the next
+  /// problem.
+  const SharedTensors& tensors() const { return tensors_; }
+  /// Whether the inputs in the memory were copied from these addresses, and not forgotten since.
+  bool has_inputs_of(const TensorAddresses& source) const;
+  /// They are now; the helper fetches them with its next order.
+  void inputs_are_of(const TensorAddresses& source);
+  void forget_inputs() { source_.reset(); }
+
+  /// The four below want the backend open.
+  Status run(const std::string& backend);
+  /// Makes its graph, unless it has one; returns the launches in it.
+  Result<std::int64_t> prepare(const std::string& backend);
+  Result<TurnTimes> turn(const std::string& backend, int cold_launches);
+
+ private:
+  /// What the helper knows of an open backend.
+  struct Opened {
+    std::string ran, note;
+    std::optional<std::int64_t> launches;
+  };
+
+  Status start(const TorchSetting& setting);
+  Result<Json> answer(std::chrono::milliseconds patience);
+  Status begin(const TorchSetting& setting);
+  Result<Json> ask(const Json& order, std::chrono::milliseconds patience);
+  Json about(const std::string& backend, const std::string& what) const;
+  void end();
+  /// Ends it; `how` is put behind "the PyTorch helper".
+  Error give_up(const std::string& how);
+
+  TorchPatience patience_;
+  LineProcess process_;
+  bool greeted_ = false;              ///< the present process has said who it is
+  std::optional<Error> unavailable_;  ///< what it said at its first start
+  std::string torch_, cudnn_;         ///< versions
+  std::optional<Problem> problem_;
+  SharedTensors tensors_;
+  std::optional<TensorAddresses> source_;  ///< of the inputs in tensors_
+  bool inputs_are_new_ = true;             ///< to the helper
+  std::map<std::string, Opened> opened_;
+};
+
+}  // namespace fatune

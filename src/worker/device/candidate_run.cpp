@@ -1,0 +1,143 @@
+// candidate_run.cpp - loads, verifies and times one candidate.
+#include "worker/device/candidate_run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/text.hpp"
+#include "gpu/persisting.hpp"
+#include "worker/device/gates.hpp"
+#include "worker/device/open_program.hpp"
+
+namespace fatune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::optional<Micros> micros(const std::optional<double>& value) {
+  if (!value) return std::nullopt;
+  return Micros(*value);
+}
+
+void merge(std::optional<Conditions>& all, const Conditions& more) {
+  if (!all) {
+    all = more;
+    return;
+  }
+  all->sm_clock_mhz_min = std::min(all->sm_clock_mhz_min, more.sm_clock_mhz_min);
+  all->sm_clock_mhz_max = std::max(all->sm_clock_mhz_max, more.sm_clock_mhz_max);
+  all->memory_clock_mhz = std::max(all->memory_clock_mhz, more.memory_clock_mhz);
+  all->temperature_c = std::max(all->temperature_c, more.temperature_c);
+  all->power_w = std::max(all->power_w, more.power_w);
+  all->throttle_reasons |= more.throttle_reasons;
+  all->discarded_samples += more.discarded_samples;
+}
+
+/// Times one way; fills `timing` unless the candidate fails.
+MaybeFailure time_one_way(DeviceSession& session, DeviceProblem& problem,
+                          const Result<Sampled>& sampled, RunReply& reply,
+                          std::optional<Timing>& timing) {
+  if (!sampled) return failure_of(sampled.error(), session.stream.raw());
+  if (sampled->hung) return hang_failure(problem.kernel_limit());
+  timing = sampled->timing;
+  merge(reply.conditions, sampled->conditions);
+  return std::nullopt;
+}
+
+MaybeFailure time_candidate(DeviceSession& session, DeviceProblem& problem, Executable& program,
+                            const RunOrder& order, RunReply& reply, std::optional<HotLoop>& timed) {
+  const CUstream stream = session.stream.raw();
+  // The output is checked again afterwards: it must come from these launches, on these inputs.
+  const Status bound = program.bind(problem.addresses(problem.sets().front()));
+  if (!bound) return failure_of(bound.error(), stream);
+  const Status poisoned = fill_insides(problem.outputs(), kNanByte, stream);
+  if (!poisoned) return failure_of(poisoned.error(), stream);
+  if (const Status reset = gpu::reset_persisting_lines(); !reset)
+    return failure_of(reset.error(), stream);
+  session.sampler->set_limit(problem.kernel_limit());
+  const QueueWork work = [&] { return program.queue(); };
+  if (order.hot) {
+    auto sampled = session.sampler->hot(work, micros(order.best_hot_us));
+    if (auto failure = time_one_way(session, problem, sampled, reply, reply.hot)) return failure;
+    timed = std::move(sampled->loop);
+    if (reply.hot->killed_early) return std::nullopt;
+  }
+  if (!order.cold) return std::nullopt;
+  const auto sampled = session.sampler->cold(work, micros(order.best_cold_us));
+  return time_one_way(session, problem, sampled, reply, reply.cold);
+}
+
+std::optional<Micros> median_of(const std::optional<Timing>& timing) {
+  if (!timing) return std::nullopt;
+  return Micros(timing->median_us);
+}
+
+MaybeFailure check_and_time(DeviceSession& session, DeviceProblem& problem, const RunOrder& order,
+                            const PhaseNote& note, RunReply& reply) {
+  const CUstream stream = session.stream.raw();
+  auto program = OpenProgram::open(session, problem, order.program);
+  if (!program) return failure_of(program.error(), stream);
+  Executable& executable = **program;
+  reply.detail = executable.detail();
+  auto resources = executable.resources();
+  if (!resources) return failure_of(resources.error(), stream);
+  reply.resources = *std::move(resources);
+
+  GateKeeper gates(session, problem, executable);
+  const auto start = Clock::now();
+  note("verifying");
+  MaybeFailure failure = order.verify ? gates.verify() : gates.launch_only();
+  reply.verify_s = seconds_since(start);
+  reply.verification = gates.verification();
+  if (failure || (!order.hot && !order.cold)) return failure;
+
+  const auto timing_start = Clock::now();
+  note("timing");
+  std::optional<HotLoop> timed;
+  failure = time_candidate(session, problem, executable, order, reply, timed);
+  if (!failure && order.verify) {
+    failure =
+        gates.check_timed({timed ? &*timed : nullptr, median_of(reply.hot), median_of(reply.cold)});
+    reply.verification = gates.verification();
+  }
+  reply.timing_s = seconds_since(timing_start);
+  return failure;
+}
+
+}  // namespace
+
+RunReply run_candidate(DeviceSession& session, DeviceProblem& problem, const RunOrder& order,
+                       const PhaseNote& note) {
+  RunReply reply;
+  const MaybeFailure failure = check_and_time(session, problem, order, note, reply);
+  if (failure) {
+    reply.outcome = failure->outcome;
+    reply.reason = failure->reason;
+    reply.fatal = failure->fatal;
+    reply.hot.reset();
+    reply.cold.reset();
+    if (reply.verification) reply.verification->passed = false;
+    if (reply.fatal) return reply;
+    // Memory that cannot be put back would spoil every candidate after this one.
+    if (const Status restored = problem.restore(); !restored) reply.fatal = true;
+    return reply;
+  }
+  const std::optional<Timing>* slow = nullptr;
+  if (reply.hot && reply.hot->killed_early) slow = &reply.hot;
+  if (reply.cold && reply.cold->killed_early) slow = &reply.cold;
+  if (slow) {
+    reply.outcome = Outcome::kPruned;
+    reply.reason = "given up after " + std::to_string((*slow)->samples) + " samples at " +
+                   describe(Micros((*slow)->median_us)) + ": more than twice the best";
+  }
+  return reply;
+}
+
+}  // namespace fatune

@@ -1,0 +1,161 @@
+// device_worker_main.cpp - the device worker's loop: orders to answers, until the parent is gone.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "core/channel.hpp"
+#include "core/child.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "gpu/call.hpp"
+#include "worker/baselines/availability.hpp"
+#include "worker/device/candidate_run.hpp"
+#include "worker/device/gates.hpp"
+#include "worker/protocol/mains.hpp"
+#include "worker/protocol/messages.hpp"
+
+namespace fatune {
+namespace {
+
+/// The exit code after a fatal answer, as tools for time limits use it.
+constexpr int kGivenUp = 124;
+
+class Worker {
+ public:
+  Worker(int ordinal, Channel channel) : ordinal_(ordinal), channel_(std::move(channel)) {}
+
+  /// Serves until the parent closes the channel.
+  int serve() {
+    for (;;) {
+      auto order = channel_.receive();
+      if (!order) return 0;
+      auto answer = handle(*order);
+      if (!answer) answer = to_json(ErrorReply{answer.error()});
+      if (!channel_.send(*answer)) return 0;
+      // No destructor may wait for a device that no longer answers.
+      if (ends_) ::_exit(kGivenUp);
+    }
+  }
+
+ private:
+  Result<Json> handle(const Json& order) {
+    const std::string type = message_type(order);
+    if (type == "list") return list();
+    if (type == "availability") return look(order);
+    if (type == "hello") return hello();
+    if (type == "begin") return begin(order);
+    if (type == "run") return run(order);
+    if (type == "rounds") return rounds(order);
+    return usage_error("unknown order '" + type + "'");
+  }
+
+  Result<Json> list() {
+    FATUNE_TRY(const int count, gpu::device_count());
+    std::vector<Environment> environments;
+    for (int ordinal = 0; ordinal < count; ++ordinal) {
+      FATUNE_TRY(const gpu::DeviceFacts facts, gpu::device_facts(ordinal));
+      environments.push_back(environment_of(facts));
+    }
+    return devices_reply(environments);
+  }
+
+  Result<Json> look(const Json& message) {
+    FATUNE_TRY(const OutsideOptions options, availability_order_from_json(message));
+    return availability_reply(availability(options));
+  }
+
+  Result<Json> hello() {
+    FATUNE_TRY(session_, open_device_session(ordinal_));
+    session_->sampler->set_hang_handler([this] { end_hung(); });
+    return device_reply(environment_of(session_->facts));
+  }
+
+  Result<Json> begin(const Json& message) {
+    FATUNE_TRY(const BeginOrder order, begin_order_from_json(message));
+    if (!session_) return usage_error("'begin' before 'hello'");
+    session_->outside.forget();
+    problem_.reset();
+    for (const OutsideProgram& program : order.expected)
+      session_->outside.expect(program, session_->facts.uuid);
+    hang_answer_ = [] {
+      return to_json(ErrorReply{device_error("the reference kernel does not come to an end")});
+    };
+    auto problem = DeviceProblem::begin(*session_, order);
+    if (!problem) return fail(std::move(problem).error());
+    problem_ = *std::move(problem);
+    return to_json(ReadyReply{problem_->reference_time().value});
+  }
+
+  Result<Json> run(const Json& message) {
+    FATUNE_TRY(const RunOrder order, run_order_from_json(message));
+    if (!problem_) return usage_error("'run' before 'begin'");
+    log::debug("running " + order.id);
+    hang_answer_ = [this] {
+      const Failure hang = hang_failure(problem_->kernel_limit());
+      RunReply reply;
+      reply.outcome = hang.outcome;
+      reply.reason = hang.reason;
+      reply.fatal = hang.fatal;
+      return to_json(reply);
+    };
+    RunReply reply = run_candidate(*session_, *problem_, order, noter());
+    ends_ = reply.fatal;
+    return to_json(reply);
+  }
+
+  Result<Json> rounds(const Json& message) {
+    FATUNE_TRY(const RoundsOrder order, rounds_order_from_json(message));
+    if (!problem_) return usage_error("'rounds' before 'begin'");
+    hang_answer_ = [] {
+      return to_json(ErrorReply{device_error("a contestant of the final phase hung")});
+    };
+    auto reply = run_rounds(*session_, *problem_, order, noter());
+    if (!reply) return fail(std::move(reply).error());
+    return to_json(*reply);
+  }
+
+  PhaseNote noter() {
+    return [this](std::string_view phase) {
+      // A parent that is gone shows at the next receive().
+      static_cast<void>(channel_.send(to_json(ProgressNote{std::string(phase)})));
+    };
+  }
+
+  /// Freeing anything would wait for the kernel that does not end: answer, and leave by the window.
+  [[noreturn]] void end_hung() {
+    static_cast<void>(channel_.send(hang_answer_()));
+    ::_exit(kGivenUp);
+  }
+
+  /// Answers with the error, and ends the process when the device is out of use.
+  Json fail(Error error) {
+    ends_ = gpu::context_broken(session_->stream.raw());
+    return to_json(ErrorReply{std::move(error)});
+  }
+
+  int ordinal_;
+  Channel channel_;
+  std::unique_ptr<DeviceSession> session_;
+  std::unique_ptr<DeviceProblem> problem_;
+  std::function<Json()> hang_answer_;  ///< to the order in hand
+  bool ends_ = false;
+};
+
+}  // namespace
+
+int device_worker_main(std::span<const std::string> args) {
+  const auto ordinal = args.empty() ? std::nullopt : parse_integer(args.front());
+  if (!ordinal) {
+    log::error("device-worker is started by fatune itself, with a device number");
+    return 2;
+  }
+  return Worker(static_cast<int>(*ordinal), Channel(Child::kChannelDescriptor)).serve();
+}
+
+}  // namespace fatune

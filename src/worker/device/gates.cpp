@@ -1,0 +1,335 @@
+// gates.cpp - runs over poisoned buffers, looks at everything around them, compares, and repeats.
+#include "worker/device/gates.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/text.hpp"
+#include "gpu/call.hpp"
+#include "gpu/persisting.hpp"
+#include "worker/device/poison.hpp"
+
+namespace fatune {
+namespace {
+
+/// NaN in every element type; and a finite number, which a kernel that reads what it should write
+/// would pass on.
+constexpr std::uint8_t kPoisons[] = {0xff, 0x5a};
+/// A margin above it is worth more seeds.
+constexpr double kNearLimit = 0.9;
+
+}  // namespace
+
+const std::vector<std::string>& gate_names() {
+  static const std::vector<std::string> names = {"launch",      "poison",   "inputs",
+                                                 "guard_bands", "accuracy", "repeat"};
+  return names;
+}
+
+PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem) {
+  Environment environment = environment_of(session.facts);
+  environment.max_sm_clock_mhz =
+      std::max(environment.max_sm_clock_mhz, session.telemetry.max_sm_clock_mhz().value_or(0));
+  return physics_floor(problem, environment);
+}
+
+MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
+                           std::optional<Micros> cold, Verification& verification) {
+  if (!floor.unknown.empty()) {
+    verification.not_run.push_back(std::string(kPhysicsGate) + ": " + floor.unknown);
+    return std::nullopt;
+  }
+  std::string finding;
+  if (hot) finding = physics_finding("hot", *hot, floor.hot);
+  if (cold && finding.empty()) finding = physics_finding("cold", *cold, floor.cold);
+  if (!finding.empty()) return Failure{Outcome::kWrongResult, finding, false};
+  verification.gates.push_back(kPhysicsGate);
+  return std::nullopt;
+}
+
+std::vector<const GuardedBuffer*> GateKeeper::buffers_of(const InputSet& set) const {
+  std::vector<const GuardedBuffer*> buffers;
+  for (const GuardedBuffer& input : set.inputs) buffers.push_back(&input);
+  for (const GuardedBuffer& output : problem_.outputs()) buffers.push_back(&output);
+  for (const GuardedBuffer& scratch : program_.scratch()) buffers.push_back(&scratch);
+  return buffers;
+}
+
+/// out, and lse when the problem wants it from a program that writes it; or all that are declared.
+std::span<const GuardedBuffer> GateKeeper::checked_outputs() const {
+  const bool all = problem_.own() || program_.writes_lse();
+  return all ? problem_.outputs() : problem_.outputs().first(1);
+}
+
+MaybeFailure GateKeeper::run(InputSet& set, std::optional<std::uint8_t> poison) {
+  const CUstream stream = session_.stream.raw();
+  const auto prepare = [&]() -> Status {
+    FATUNE_TRY_STATUS(program_.bind(problem_.addresses(set)));
+    if (!poison) return {};
+    FATUNE_TRY_STATUS(fill_insides(problem_.outputs(), *poison, stream));
+    return fill_insides(program_.scratch(), *poison, stream);
+  };
+  if (const Status ready = prepare(); !ready) return failure_of(ready.error(), stream);
+  session_.sampler->set_limit(problem_.kernel_limit());
+  const auto time = session_.sampler->time_once([&] { return program_.queue(); });
+  if (!time) return failure_of(time.error(), stream);
+  if (!*time) return hang_failure(problem_.kernel_limit());
+  return std::nullopt;
+}
+
+MaybeFailure GateKeeper::run_and_look(InputSet& set, std::optional<std::uint8_t> poison) {
+  if (auto failure = run(set, poison)) return failure;
+  return look_around(set);
+}
+
+MaybeFailure GateKeeper::to_host(std::size_t host) {
+  const CUstream stream = session_.stream.raw();
+  const auto outputs = checked_outputs();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Status copied =
+        gpu::copy_to_host(problem_.host_output(host, i), outputs[i].address(), stream);
+    if (!copied) return failure_of(copied.error(), stream);
+  }
+  return std::nullopt;
+}
+
+/// Inputs unchanged, guard bands whole; takes the outputs' checksums on the way.
+MaybeFailure GateKeeper::look_around(const InputSet& set) {
+  const CUstream stream = session_.stream.raw();
+  std::vector<const GuardedBuffer*> looked_at;
+  for (const GuardedBuffer& input : set.inputs) looked_at.push_back(&input);
+  for (const GuardedBuffer& output : checked_outputs()) looked_at.push_back(&output);
+  const auto sums = problem_.checks().checksums(looked_at);
+  if (!sums) return failure_of(sums.error(), stream);
+  for (std::size_t i = 0; i < set.checksums.size(); ++i) {
+    if ((*sums)[i] == set.checksums[i]) continue;
+    return Failure{Outcome::kWrongResult, "inputs: the kernel changed " + looked_at[i]->name(),
+                   false};
+  }
+  output_sums_.assign(sums->begin() + static_cast<std::ptrdiff_t>(set.checksums.size()),
+                      sums->end());
+  const auto findings = problem_.checks().check_bands(buffers_of(set));
+  if (!findings) return failure_of(findings.error(), stream);
+  if (findings->empty()) return std::nullopt;
+  return Failure{Outcome::kWrongResult, "guard_bands: " + describe(findings->front()), false};
+}
+
+/// Of what to_host() brought.
+Judged GateKeeper::judge(const InputSet& set, std::size_t host) const {
+  return judge_outputs(problem_, set, host, checked_outputs().size());
+}
+
+/// One more run must leave the outputs whose checksums are `sums` and whose bytes, from a run over
+/// `pattern`, are on the host; of a program that may vary, others that are right, too.
+MaybeFailure GateKeeper::same_again(InputSet& set, std::optional<std::uint8_t> poison,
+                                    const Sums& sums, std::uint8_t pattern) {
+  if (auto failure = run_and_look(set, poison)) return failure;
+  if (output_sums_ == sums) return std::nullopt;
+  if (auto failure = to_host(1)) return failure;
+  for (std::size_t i = 0; i < checked_outputs().size(); ++i) {
+    const PoisonedRun before{problem_.host_output(0, i), pattern};
+    const PoisonedRun after{problem_.host_output(1, i), poison.value_or(pattern)};
+    const OutputKind kind = i == 0 ? OutputKind::kOut : OutputKind::kLse;
+    const std::string finding = problem_.own()
+                                    ? poison_finding(problem_.own()->outputs()[i], before, after)
+                                    : poison_finding(problem_.problem(), kind, before, after);
+    if (finding.empty()) continue;
+    const Judged judged = judge(set, 1);
+    if (auto failure = variation_.differs(finding, judged.worst())) return failure;
+    account_margin(judged.worst(), verification_);
+  }
+  return std::nullopt;
+}
+
+MaybeFailure GateKeeper::verify_set(InputSet& set) {
+  if (auto failure = run_and_look(set, kPoisons[0])) return failure;
+  const Sums sums = output_sums_;
+  if (auto failure = to_host(0)) return failure;
+  if (auto failure = same_again(set, kPoisons[1], sums, kPoisons[0])) return failure;
+
+  const Judged judged = judge(set, 0);
+  account(judged, set.which, verification_);
+  if (!judged.worst().passed) {
+    return Failure{Outcome::kWrongResult,
+                   "accuracy: " + judged.worst().reason + ", " +
+                       std::string(name(set.which.distribution)) + " inputs",
+                   false};
+  }
+  if (auto failure = same_again(set, std::nullopt, sums, kPoisons[0])) return failure;
+  return std::nullopt;
+}
+
+/// What is not looked at is said.
+void GateKeeper::note_outputs() {
+  if (checked_outputs().size() == problem_.outputs().size()) return;
+  verification_.not_run.push_back("accuracy of lse: the implementation computes out alone");
+}
+
+MaybeFailure GateKeeper::verify() {
+  verification_ = {};
+  verified_.clear();
+  for (InputSet& set : problem_.sets()) {
+    if (auto failure = verify_set(set)) return failure;
+    verified_.push_back(output_sums_);
+  }
+  if (verification_.margin > kNearLimit) {
+    auto extra = problem_.extra_sets();
+    if (!extra) return failure_of(extra.error(), session_.stream.raw());
+    for (InputSet& set : *extra) {
+      if (auto failure = verify_set(set)) return failure;
+    }
+  }
+  verification_.gates = gate_names();
+  if (auto failure = check_early_start()) return failure;
+  verification_.passed = true;
+  variation_.note_in(verification_);
+  note_outputs();
+  return std::nullopt;
+}
+
+/// Behind a kernel that lets it begin and then changes the inputs, and overwrites the output, the
+/// output must be that of the changed inputs.
+MaybeFailure GateKeeper::check_early_start() {
+  if (!program_.begins_early()) return std::nullopt;
+  if (problem_.sets().size() < 2) {
+    verification_.not_run.push_back(std::string(kEarlyStartGate) + ": there is one set of inputs");
+    return std::nullopt;
+  }
+  InputSet& first = problem_.sets()[0];
+  InputSet& second = problem_.sets()[1];
+  const CUstream stream = session_.stream.raw();
+  if (const Status bound = program_.bind(problem_.addresses(first)); !bound)
+    return failure_of(bound.error(), stream);
+  std::vector<DeviceChecks::Exchange> pairs;
+  for (std::size_t i = 0; i < first.inputs.size(); ++i)
+    pairs.push_back({first.inputs[i], second.inputs[i]});
+  const auto both = [&]() -> Status {  // nothing between the two, or the second could not be early
+    FATUNE_TRY_STATUS(
+        problem_.checks().exchange_late(pairs, problem_.outputs().front(), kPoisons[0]));
+    return program_.queue();
+  };
+  const auto time = session_.sampler->time_once(both);
+  if (!time) return failure_of(time.error(), stream);
+  if (!*time) return hang_failure(problem_.kernel_limit());
+  if (const Status back = swap_inputs(); !back) return failure_of(back.error(), stream);
+  const char* when = "behind a kernel that still writes its inputs and output";
+  if (auto failure = expect_verified(1, kEarlyStartGate, when)) return failure;
+  verification_.gates.push_back(kEarlyStartGate);
+  return std::nullopt;
+}
+
+/// Queues the exchange of the first two sets' data.
+Status GateKeeper::swap_inputs() {
+  InputSet& first = problem_.sets()[0];
+  InputSet& second = problem_.sets()[1];
+  for (std::size_t i = 0; i < first.inputs.size(); ++i)
+    FATUNE_TRY_STATUS(problem_.checks().swap(first.inputs[i], second.inputs[i]));
+  return {};
+}
+
+MaybeFailure GateKeeper::launch_only() {
+  verification_ = {};
+  verification_.skipped = true;
+  verification_.gates = {"launch"};
+  return run(problem_.sets().front(), kPoisons[0]);
+}
+
+/// The output must be the verified one of a set; one that was not verified is compared now, and so
+/// is another one of a program that may vary.
+MaybeFailure GateKeeper::expect_verified(std::size_t index, const char* gate,
+                                         const std::string& when) {
+  InputSet& set = problem_.sets()[index];
+  if (auto failure = look_around(set)) return failure;
+  if (verified_[index] == output_sums_) return std::nullopt;
+  if (auto failure = to_host(1)) return failure;
+  const Judged judged = judge(set, 1);
+  const Judgement& verdict = judged.worst();
+  const std::string begin = std::string(gate) + ": " + when + ", ";
+  if (!verdict.passed) return Failure{Outcome::kWrongResult, begin + verdict.reason, false};
+  if (verified_[index])
+    return variation_.differs(begin + "the output is not the verified one", verdict);
+  verified_[index] = output_sums_;
+  return std::nullopt;
+}
+
+MaybeFailure GateKeeper::replay(const HotLoop& loop) {
+  const auto time = session_.sampler->time_loop(loop);
+  if (!time) return failure_of(time.error(), session_.stream.raw());
+  if (!*time) return hang_failure(problem_.kernel_limit());
+  return std::nullopt;
+}
+
+/// The timed graph, with the second set's data where the first set's was.
+MaybeFailure GateKeeper::replay_swapped(const HotLoop& loop) {
+  const CUstream stream = session_.stream.raw();
+  if (const Status swapped = swap_inputs(); !swapped) return failure_of(swapped.error(), stream);
+  if (auto failure = replay(loop)) return failure;
+  if (const Status back = swap_inputs(); !back) return failure_of(back.error(), stream);
+  return std::nullopt;
+}
+
+MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
+  const CUstream stream = session_.stream.raw();
+  verified_.resize(problem_.sets().size());
+  const std::size_t other = problem_.sets().size() > 1 ? 1 : 0;
+  session_.sampler->set_limit(problem_.kernel_limit());
+  if (loop != nullptr) {
+    const Status poisoned = fill_insides(problem_.outputs(), kPoisons[0], stream);
+    if (!poisoned) return failure_of(poisoned.error(), stream);
+    if (auto failure = replay(*loop)) return failure;
+    if (auto failure = expect_verified(0, kTimedOutputGate, "after the timed launches"))
+      return failure;
+    // Over the first set's output: a kernel that keeps what it finds, or that knows its inputs by
+    // their addresses, leaves it there.
+    if (other != 0) {
+      if (auto failure = replay_swapped(*loop)) return failure;
+      const char* when = "after the timed launches, with other inputs at the same addresses";
+      if (auto failure = expect_verified(1, kTimedOutputGate, when)) return failure;
+    }
+  }
+  const std::pair<std::size_t, std::optional<std::uint8_t>> singles[] = {
+      {other, kPoisons[1]}, {0, std::nullopt}, {other, kPoisons[0]}};
+  for (const auto& [index, poison] : singles) {
+    if (auto failure = run(problem_.sets()[index], poison)) return failure;
+    if (auto failure = expect_verified(index, kTimedOutputGate, "launched once more")) {
+      return failure;
+    }
+  }
+  verification_.gates.push_back(kTimedOutputGate);
+  return std::nullopt;
+}
+
+MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
+  const PhysicsFloor floor = floor_of(session_, problem_.problem());
+  MaybeFailure failure = check_physics(floor, run.hot, run.cold, verification_);
+  if (!failure) failure = check_outputs(run.loop);
+  if (!failure) failure = check_persisting_lines();
+  variation_.note_in(verification_);
+  verification_.passed = !failure;
+  return failure;
+}
+
+MaybeFailure GateKeeper::check_persisting_lines() {
+  const CUstream stream = session_.stream.raw();
+  const auto limit = gpu::persisting_limit();
+  if (!limit) return failure_of(limit.error(), stream);
+  if (*limit && **limit == 0) {
+    verification_.gates.push_back(kPersistingGate);
+    return std::nullopt;
+  }
+  const std::string gate = std::string(kPersistingGate) + ": ";
+  const Status forbidden = gpu::forbid_persisting_lines(stream);
+  if (!forbidden) return failure_of(forbidden.error(), stream);
+  const auto least = gpu::persisting_limit();
+  if (!least) return failure_of(least.error(), stream);
+  if (!*limit || !*least || **least >= **limit) {
+    verification_.not_run.push_back(gate + "the device has no limit for persisting lines to set");
+    return std::nullopt;
+  }
+  return Failure{Outcome::kWrongResult,
+                 gate + describe(Bytes(**limit)) +
+                     " of the L2 cache were set aside for lines that survive a flush",
+                 false};
+}
+
+}  // namespace fatune

@@ -1,0 +1,92 @@
+// gates.hpp - a loaded candidate to "correct", or the first gate it fails and why.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/results/measurement.hpp"
+#include "model/results/physics.hpp"
+#include "worker/baselines/executable.hpp"
+#include "worker/device/device_problem.hpp"
+#include "worker/device/failure.hpp"
+#include "worker/device/judged.hpp"
+#include "worker/device/variation.hpp"
+#include "worker/timing/sampler.hpp"
+
+namespace fatune {
+
+/// Names of the gates in the order of a verification: launch, poison, inputs, guard_bands,
+/// accuracy, repeat.
+const std::vector<std::string>& gate_names();
+/// Those that look at timed launches, in their order.
+inline constexpr const char* kPhysicsGate = "physics";
+inline constexpr const char* kTimedOutputGate = "timed_output";
+inline constexpr const char* kPersistingGate = "persisting_l2";
+/// That of launches which may begin before the work in front of them has ended.
+inline constexpr const char* kEarlyStartGate = "early_start";
+
+/// The floors of a problem on the session's device, at the highest clock that anybody tells.
+PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem);
+/// What the floors say to medians; notes in `verification` that the gate was passed, or why it did
+/// not run. Needs no device.
+MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
+                           std::optional<Micros> cold, Verification& verification);
+
+/// What was timed, and what came out.
+struct TimedRun {
+  const HotLoop* loop = nullptr;  ///< the graph; none when only cold launches were timed
+  std::optional<Micros> hot, cold;
+};
+
+/// Runs a candidate under every gate. One candidate, one problem.
+class GateKeeper {
+ public:
+  GateKeeper(DeviceSession& session, DeviceProblem& problem, Executable& program)
+      : session_(session), problem_(problem), program_(program), variation_(program.may_vary()) {}
+  /// All gates over all sets of inputs, and over more seeds when the margin is small.
+  MaybeFailure verify();
+  /// The launch gate alone, for --skip-correctness.
+  MaybeFailure launch_only();
+  /// After timing: the times must be possible; the timed graph, and single launches, must still
+  /// give the verified outputs, over poison, over another output, and on other inputs at the same
+  /// addresses; nothing may be set aside in the L2 cache. Outputs that were not verified here are
+  /// compared in full.
+  MaybeFailure check_timed(const TimedRun& run);
+  const Verification& verification() const { return verification_; }
+
+ private:
+  /// Checksums of the outputs that are checked, in the order of DeviceProblem::outputs().
+  using Sums = std::vector<std::uint64_t>;
+  std::span<const GuardedBuffer> checked_outputs() const;
+  MaybeFailure run(InputSet& set, std::optional<std::uint8_t> poison);
+  MaybeFailure run_and_look(InputSet& set, std::optional<std::uint8_t> poison);
+  MaybeFailure to_host(std::size_t host);
+  MaybeFailure same_again(InputSet& set, std::optional<std::uint8_t> poison, const Sums& sums,
+                          std::uint8_t pattern);
+  MaybeFailure look_around(const InputSet& set);
+  MaybeFailure verify_set(InputSet& set);
+  MaybeFailure check_early_start();
+  MaybeFailure check_outputs(const HotLoop* loop);
+  MaybeFailure replay(const HotLoop& loop);
+  MaybeFailure replay_swapped(const HotLoop& loop);
+  Status swap_inputs();
+  MaybeFailure expect_verified(std::size_t index, const char* gate, const std::string& when);
+  MaybeFailure check_persisting_lines();
+  Judged judge(const InputSet& set, std::size_t host) const;
+  void note_outputs();
+  std::vector<const GuardedBuffer*> buffers_of(const InputSet& set) const;
+
+  DeviceSession& session_;
+  DeviceProblem& problem_;
+  Executable& program_;
+  Verification verification_;
+  Variation variation_;
+  Sums output_sums_;                           ///< what look_around() saw last
+  std::vector<std::optional<Sums>> verified_;  ///< of right outputs, by set
+};
+
+}  // namespace fatune

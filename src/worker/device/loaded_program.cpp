@@ -1,0 +1,167 @@
+// loaded_program.cpp - loads machine code, prepares its launches, binds tensors to arguments.
+#include "worker/device/loaded_program.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "gpu/persisting.hpp"
+#include "gpu/tensor_map.hpp"
+#include "model/problem/work.hpp"
+
+namespace fatune {
+namespace {
+
+/// Scratch memory that products share: they run one after the other. No scratch of a manifest has
+/// this name, as it has a space.
+constexpr const char* kWorkspace = "library workspace";
+
+gpu::LaunchShape shape_of(const StagePlan& plan) {
+  gpu::LaunchShape shape;
+  std::copy_n(plan.grid, 3, shape.grid.begin());
+  std::copy_n(plan.block, 3, shape.block.begin());
+  std::copy_n(plan.cluster, 3, shape.cluster.begin());
+  shape.shared_bytes = plan.shared_bytes;
+  shape.dependent = plan.dependent;
+  return shape;
+}
+
+gpu::TensorElement element_of(Dtype dtype) {
+  if (dtype == Dtype::kF16) return gpu::TensorElement::kF16;
+  if (dtype == Dtype::kBf16) return gpu::TensorElement::kBf16;
+  return gpu::TensorElement::kByte;
+}
+
+gpu::TensorMapShape map_shape(const TensorMapPlan& plan, const Problem& problem) {
+  const bool query_like = plan.tensor == "q" || plan.tensor == "out";
+  gpu::TensorMapShape shape;
+  shape.element = element_of(problem.dtype);
+  shape.sizes = {problem.head_dim, query_like ? problem.seq_q : problem.seq_kv,
+                 query_like ? problem.heads : problem.kv_heads, problem.batch};
+  std::copy_n(plan.box, 4, shape.box.begin());
+  shape.swizzle_bytes = plan.swizzle;
+  return shape;
+}
+
+}  // namespace
+
+Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream stream,
+                                          const Program& program, const Problem& problem) {
+  LoadedProgram loaded;
+  loaded.stream_ = stream;
+  loaded.problem_ = problem;
+  loaded.map_plans_ = program.plan.tensor_maps;
+  loaded.persisting_window_ = program.plan.persisting_window;
+  FATUNE_TRY(const std::string cubin, read_file(program.cubin));
+  FATUNE_TRY(loaded.module_, gpu::load_module(context, cubin));
+  std::size_t workspace = 0;
+  for (const StagePlan& plan : program.plan.stages) {
+    FATUNE_TRY_STATUS(plan.gemm ? loaded.add_gemm(*plan.gemm) : loaded.add_kernel(plan));
+    const auto& gemm = loaded.stages_.back().gemm;
+    if (gemm) workspace = std::max(workspace, gemm->workspace_bytes());
+  }
+  for (const BufferPlan& plan : program.plan.scratch) {
+    FATUNE_TRY_STATUS(loaded.add_scratch(context, plan.name, static_cast<std::size_t>(plan.bytes)));
+  }
+  if (workspace > 0) FATUNE_TRY_STATUS(loaded.add_scratch(context, kWorkspace, workspace));
+  return loaded;
+}
+
+Status LoadedProgram::add_kernel(const StagePlan& plan) {
+  Stage stage{nullptr, shape_of(plan), plan.arguments, nullptr};
+  FATUNE_TRY(stage.function, gpu::find_function(module_, plan.entry));
+  FATUNE_TRY_STATUS(gpu::prepare(stage.function, stage.shape));
+  stages_.push_back(std::move(stage));
+  return {};
+}
+
+Status LoadedProgram::add_gemm(const GemmPlan& plan) {
+  Stage stage;
+  for (const GemmOperand& operand : plan.operands) stage.arguments.push_back(operand.buffer);
+  FATUNE_TRY(stage.gemm, open_gemm(plan));
+  stages_.push_back(std::move(stage));
+  return {};
+}
+
+Status LoadedProgram::add_scratch(const gpu::Context& context, const std::string& name,
+                                  std::size_t bytes) {
+  FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(context, name, bytes, kGuardByte, stream_));
+  pointers_[name] = buffer.address();
+  scratch_.push_back(std::move(buffer));
+  return {};
+}
+
+Status LoadedProgram::bind(const TensorAddresses& tensors) {
+  pointers_["q"] = tensors.q;
+  pointers_["k"] = tensors.k;
+  pointers_["v"] = tensors.v;
+  pointers_["out"] = tensors.out;
+  pointers_["lse"] = tensors.lse;
+  for (const auto& [name, address] : tensors.own) pointers_[name] = address;
+  for (const TensorMapPlan& plan : map_plans_) {
+    auto map = gpu::make_tensor_map(pointers_[plan.tensor], map_shape(plan, problem_));
+    if (!map) return with_context(std::move(map).error(), "describing tensor map " + plan.name);
+    maps_[plan.name] = **map;
+  }
+  if (persisting_window_.empty()) return {};
+  const auto bytes = persisting_window_ == "q" ? query_bytes(problem_) : key_bytes(problem_);
+  return gpu::keep_window(stream_, pointers_[persisting_window_], bytes.value);
+}
+
+void* LoadedProgram::value_of(const std::string& argument) {
+  if (const auto map = maps_.find(argument); map != maps_.end()) return &map->second;
+  const auto pointer = pointers_.find(argument);
+  FATUNE_CHECK(pointer != pointers_.end(), "the manifest's reader resolved every argument");
+  return &pointer->second;
+}
+
+Status LoadedProgram::queue_gemm(const Stage& stage) {
+  GemmAddresses addresses{};
+  for (std::size_t i = 0; i < addresses.size(); ++i) addresses[i] = pointers_[stage.arguments[i]];
+  const auto workspace = pointers_.find(kWorkspace);
+  return stage.gemm->queue(addresses, workspace == pointers_.end() ? 0 : workspace->second,
+                           stream_);
+}
+
+Status LoadedProgram::queue() {
+  std::vector<void*> values;
+  for (const Stage& stage : stages_) {
+    if (stage.gemm) {
+      FATUNE_TRY_STATUS(queue_gemm(stage));
+      continue;
+    }
+    values.clear();
+    for (const std::string& argument : stage.arguments) values.push_back(value_of(argument));
+    FATUNE_TRY_STATUS(gpu::launch(stage.function, stage.shape, values, stream_));
+  }
+  return {};
+}
+
+Result<Resources> LoadedProgram::resources() const {
+  Resources most;
+  for (const Stage& stage : stages_) {
+    if (stage.gemm) continue;
+    FATUNE_TRY(const gpu::FunctionFacts facts, gpu::function_facts(stage.function));
+    if (facts.registers < most.registers) continue;
+    most.registers = facts.registers;
+    most.static_shared_bytes = facts.static_shared_bytes;
+    most.dynamic_shared_bytes = stage.shape.shared_bytes;
+    most.stack_bytes = facts.local_bytes;
+    most.threads =
+        static_cast<int>(stage.shape.block[0] * stage.shape.block[1] * stage.shape.block[2]);
+    FATUNE_TRY(most.blocks_per_sm, gpu::blocks_per_sm(stage.function, stage.shape));
+  }
+  return most;
+}
+
+std::string LoadedProgram::detail() const {
+  std::vector<std::string> parts;
+  for (const Stage& stage : stages_) {
+    if (stage.gemm) parts.push_back(stage.gemm->detail());
+  }
+  return join(parts, "; ");
+}
+
+}  // namespace fatune

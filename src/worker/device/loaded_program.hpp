@@ -1,0 +1,64 @@
+// loaded_program.hpp - a cubin and a launch plan to work that can be queued on a stream.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "gpu/launch.hpp"
+#include "gpu/objects.hpp"
+#include "model/problem/problem.hpp"
+#include "model/results/measurement.hpp"
+#include "worker/baselines/executable.hpp"
+#include "worker/baselines/gemm.hpp"
+#include "worker/protocol/messages.hpp"
+#include "worker/verify/guarded_buffer.hpp"
+
+namespace fatune {
+
+/// Owns the module, the libraries' products and the scratch buffers. Moving keeps everything valid.
+class LoadedProgram : public Executable {
+ public:
+  /// Also asks for the shared memory of every stage; a refusal is the candidate's launch error. A
+  /// library that a stage needs and that is not here is an environment error.
+  static Result<LoadedProgram> load(const gpu::Context& context, CUstream stream,
+                                    const Program& program, const Problem& problem);
+  /// Where the next queue() reads and writes; encodes the tensor maps anew.
+  Status bind(const TensorAddresses& tensors) override;
+  /// All stages, in order. Only queues; fit for graph capture.
+  Status queue() override;
+  std::span<const GuardedBuffer> scratch() const override { return scratch_; }
+  bool writes_lse() const override { return problem_.lse; }
+  bool begins_early() const override { return stages_.front().shape.dependent; }
+  /// Of the stage with the most registers, libraries' own kernels aside.
+  Result<Resources> resources() const override;
+  /// Versions and algorithms of libraries' products.
+  std::string detail() const override;
+
+ private:
+  struct Stage {
+    CUfunction function = nullptr;
+    gpu::LaunchShape shape;
+    std::vector<std::string> arguments;
+    std::unique_ptr<BatchedGemm> gemm;  ///< then there is no function; its arguments are a, b, c
+  };
+  Status add_kernel(const StagePlan& plan);
+  Status add_gemm(const GemmPlan& plan);
+  Status add_scratch(const gpu::Context& context, const std::string& name, std::size_t bytes);
+  Status queue_gemm(const Stage& stage);
+  void* value_of(const std::string& argument);
+
+  gpu::Module module_;
+  CUstream stream_ = nullptr;
+  Problem problem_;
+  std::vector<Stage> stages_;
+  std::vector<GuardedBuffer> scratch_;
+  std::vector<TensorMapPlan> map_plans_;
+  std::string persisting_window_;  ///< of a fixture: the tensor whose lines it keeps
+  std::map<std::string, CUdeviceptr> pointers_;
+  std::map<std::string, CUtensorMap> maps_;
+};
+
+}  // namespace fatune

@@ -1,0 +1,150 @@
+// profile_run.cpp - a job to inputs on the device, a loaded program, and one pass in the range.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/log.hpp"
+#include "gpu/device.hpp"
+#include "gpu/objects.hpp"
+#include "gpu/profiler.hpp"
+#include "model/problem/work.hpp"
+#include "worker/baselines/outside.hpp"
+#include "worker/device/loaded_program.hpp"
+#include "worker/protocol/mains.hpp"
+#include "worker/protocol/profile_job.hpp"
+#include "worker/verify/guarded_buffer.hpp"
+#include "worker/verify/inputs.hpp"
+#include "worker/verify/tensor_inputs.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kTrialPasses = 3;  // of a plan that is compared with others
+
+/// The problem's tensors in guarded memory, as candidates get them.
+struct Tensors {
+  std::vector<GuardedBuffer> buffers;
+  TensorAddresses addresses;
+};
+
+/// Makes one buffer after the other, filled or left to be written.
+class TensorMaker {
+ public:
+  TensorMaker(const gpu::Context& context, CUstream stream) : context_(context), stream_(stream) {}
+
+  Result<CUdeviceptr> input(const std::string& name, const std::vector<std::byte>& bytes) {
+    FATUNE_TRY(const CUdeviceptr address, room(name, bytes.size(), kNanByte));
+    FATUNE_TRY_STATUS(gpu::copy_to_device(address, bytes, stream_));
+    return address;
+  }
+  Result<CUdeviceptr> output(const std::string& name, std::uint64_t bytes) {
+    return room(name, static_cast<std::size_t>(bytes), kGuardByte);
+  }
+  std::vector<GuardedBuffer> take() { return std::move(buffers_); }
+
+ private:
+  Result<CUdeviceptr> room(const std::string& name, std::size_t bytes, std::uint8_t guard) {
+    FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(context_, name, bytes, guard, stream_));
+    buffers_.push_back(std::move(buffer));
+    return buffers_.back().address();
+  }
+
+  const gpu::Context& context_;
+  CUstream stream_;
+  std::vector<GuardedBuffer> buffers_;
+};
+
+Result<Tensors> make_own_tensors(TensorMaker maker, const ProfileJob& job) {
+  Tensors tensors;
+  for (const HostTensor& input : own_inputs(*job.own, {Distribution::kNormal, job.seed})) {
+    FATUNE_TRY(tensors.addresses.own[input.name], maker.input(input.name, input.bytes));
+  }
+  for (const TensorPlan& output : job.own->outputs()) {
+    FATUNE_TRY(tensors.addresses.own[output.name], maker.output(output.name, output.bytes()));
+  }
+  tensors.buffers = maker.take();
+  return tensors;
+}
+
+Result<Tensors> make_tensors(const gpu::Context& context, CUstream stream, const ProfileJob& job) {
+  TensorMaker maker(context, stream);
+  if (job.own) return make_own_tensors(std::move(maker), job);
+  const HostInputs inputs = make_inputs(job.problem, {Distribution::kNormal, job.seed});
+  Tensors tensors;
+  TensorAddresses& addresses = tensors.addresses;
+  FATUNE_TRY(addresses.q, maker.input("q", inputs.q));
+  FATUNE_TRY(addresses.k, maker.input("k", inputs.k));
+  FATUNE_TRY(addresses.v, maker.input("v", inputs.v));
+  FATUNE_TRY(addresses.out, maker.output("out", query_bytes(job.problem).value));
+  if (job.problem.lse) {
+    FATUNE_TRY(addresses.lse, maker.output("lse", lse_bytes(job.problem).value));
+  }
+  tensors.buffers = maker.take();
+  return tensors;
+}
+
+/// For implementations that choose among plans: a few passes between two events.
+Result<double> time_passes(const gpu::Context& context, CUstream stream,
+                           const std::function<Status()>& work) {
+  FATUNE_TRY(const gpu::Event start, gpu::make_event(context));
+  FATUNE_TRY(const gpu::Event stop, gpu::make_event(context));
+  FATUNE_TRY_STATUS(work());
+  FATUNE_TRY_STATUS(gpu::record(start.raw(), stream));
+  for (int i = 0; i < kTrialPasses; ++i) FATUNE_TRY_STATUS(work());
+  FATUNE_TRY_STATUS(gpu::record(stop.raw(), stream));
+  FATUNE_TRY_STATUS(gpu::synchronize(stream));
+  FATUNE_TRY(const Micros time, gpu::elapsed(start.raw(), stop.raw()));
+  return time.value / kTrialPasses;
+}
+
+Status run_passes(Executable& executable, CUstream stream, int warm_ups) {
+  for (int i = 0; i < warm_ups; ++i) FATUNE_TRY_STATUS(executable.queue());
+  FATUNE_TRY_STATUS(gpu::synchronize(stream));
+  FATUNE_TRY_STATUS(gpu::start_profiler_range());
+  FATUNE_TRY_STATUS(executable.queue());
+  FATUNE_TRY_STATUS(gpu::synchronize(stream));
+  return gpu::stop_profiler_range();
+}
+
+Status run_job(const ProfileJob& job) {
+  FATUNE_TRY(const gpu::DeviceFacts facts, gpu::device_facts(job.device));
+  FATUNE_TRY(const gpu::Context context, gpu::make_context(job.device));
+  FATUNE_TRY(const gpu::Stream stream, gpu::make_stream(context));
+  FATUNE_TRY(const Tensors tensors, make_tensors(context, stream.raw(), job));
+  if (!job.program.outside) {
+    FATUNE_TRY(LoadedProgram program,
+               LoadedProgram::load(context, stream.raw(), job.program, job.problem));
+    FATUNE_TRY_STATUS(program.bind(tensors.addresses));
+    return run_passes(program, stream.raw(), job.warm_ups);
+  }
+  OutsideHost host;
+  FATUNE_TRY(Executable * executable,
+             host.open(*job.program.outside, {context, stream.raw(), job.problem, facts.l2_bytes}));
+  FATUNE_TRY_STATUS(executable->bind(tensors.addresses));
+  FATUNE_TRY_STATUS(executable->settle([&](const std::function<Status()>& work) {
+    return time_passes(context, stream.raw(), work);
+  }));
+  return run_passes(*executable, stream.raw(), job.warm_ups);
+}
+
+}  // namespace
+
+int profile_worker_main(std::span<const std::string> args) {
+  if (args.size() != 1) {
+    log::error("profile-worker is started by fatune itself, with a job's file");
+    return 2;
+  }
+  const auto run = [&]() -> Status {
+    FATUNE_TRY(const Json json, load_json(args.front()));
+    FATUNE_TRY(const ProfileJob job, profile_job_from_json(json, args.front()));
+    return run_job(job);
+  };
+  const Status status = run();
+  if (status) return 0;
+  log::error(status.error().message);
+  return 1;
+}
+
+}  // namespace fatune

@@ -1,0 +1,145 @@
+// round_run.cpp - contestants to one hot and one cold time for every round.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/conditions.hpp"
+#include "worker/device/candidate_run.hpp"
+#include "worker/device/contender.hpp"
+#include "worker/timing/rounds.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kRoundRetries = 5;  // repeats of a round in which the GPU protected itself
+constexpr int kRoundsBetweenNotes = 4;
+
+/// The rounds of one order. A contestant of our own that fails here, after it passed every gate, is
+/// an error; an implementation from elsewhere gets a failed row, and the rest goes on.
+class Rounds {
+ public:
+  Rounds(DeviceSession& session, DeviceProblem& problem, const RoundsOrder& order)
+      : session_(session), problem_(problem), order_(order), watch_(session.telemetry) {}
+
+  Status open() {
+    contenders_.resize(order_.contestants.size());
+    rows_.resize(order_.contestants.size());
+    for (std::size_t who = 0; who < contenders_.size(); ++who) {
+      auto made = Contender::make(session_, problem_, order_.contestants[who]);
+      if (!made) {
+        FATUNE_TRY_STATUS(give_up(who, made.error()));
+        continue;
+      }
+      rows_[who].hot_launches = made->hot_launches();
+      contenders_[who] = *std::move(made);
+    }
+    return {};
+  }
+
+  Status run(const PhaseNote& note) {
+    const auto rounds = shuffled_rounds(contenders_.size(), order_.rounds, order_.seed);
+    // The first round warms up: clocks, caches, and the driver's own first-launch work.
+    if (!rounds.empty()) FATUNE_TRY_STATUS(run_round(rounds.front(), -1));
+    for (std::size_t round = 0; round < rounds.size(); ++round) {
+      if (round % kRoundsBetweenNotes == 0)
+        note("final " + std::to_string(round) + "/" + std::to_string(rounds.size()));
+      FATUNE_TRY_STATUS(run_round(rounds[round], static_cast<int>(round)));
+    }
+    return order_.verify ? check_outputs() : Status();
+  }
+
+  RoundsReply reply() {
+    for (std::size_t who = 0; who < rows_.size(); ++who) {
+      rows_[who].conditions = watch_.conditions();
+      if (contenders_[who]) rows_[who].detail = contenders_[who]->detail();
+    }
+    return {std::move(rows_)};
+  }
+
+ private:
+  using Values = std::vector<std::optional<TurnTimes>>;
+
+  Status give_up(std::size_t who, const Error& error) {
+    if (!order_.contestants[who].outside) return Error(error);
+    const Failure failure = failure_of(error, session_.stream.raw());
+    if (failure.fatal) return Error(error);
+    contenders_[who].reset();
+    rows_[who].outcome = failure.outcome;
+    rows_[who].reason = failure.reason;
+    return {};
+  }
+
+  /// Round -1 warms up: one cold launch, and only those that are always there.
+  Result<Values> measure(const std::vector<std::size_t>& who_after_whom, int round) {
+    Values values(contenders_.size());
+    const bool warming = round < 0;
+    for (const std::size_t who : who_after_whom) {
+      if (!contenders_[who]) continue;
+      if (!contenders_[who]->takes_turn(warming ? 1 : round, order_.rounds)) continue;
+      const int launches = warming ? 1 : order_.launches_per_round;
+      auto times = contenders_[who]->turn(session_, problem_, launches);
+      if (times) {
+        values[who] = *times;
+      } else {
+        FATUNE_TRY_STATUS(give_up(who, times.error()));
+      }
+    }
+    return values;
+  }
+
+  /// Repeated while the GPU is throttled.
+  Status run_round(const std::vector<std::size_t>& who_after_whom, int round) {
+    for (int attempt = 0;; ++attempt) {
+      FATUNE_TRY(const Values values, measure(who_after_whom, round));
+      if (watch_.look() && attempt < kRoundRetries) {
+        watch_.count_discarded(1);
+        continue;
+      }
+      if (round < 0) return {};
+      for (std::size_t who = 0; who < values.size(); ++who) {
+        if (!values[who]) continue;
+        rows_[who].hot_us.push_back(values[who]->hot_us);
+        if (values[who]->cold_us) rows_[who].cold_us.push_back(*values[who]->cold_us);
+      }
+      return {};
+    }
+  }
+
+  /// What the timed graphs leave must still be right.
+  Status check_outputs() {
+    for (std::size_t who = 0; who < contenders_.size(); ++who) {
+      if (!contenders_[who]) continue;
+      Verification found;
+      const MaybeFailure failure =
+          contenders_[who]->check_timed(session_, problem_, rows_[who], found);
+      rows_[who].gates = std::move(found.gates);
+      rows_[who].not_run = std::move(found.not_run);
+      if (!failure) continue;
+      if (failure->fatal) return device_error(failure->reason);
+      rows_[who].outcome = failure->outcome;
+      rows_[who].reason = failure->reason;
+    }
+    return {};
+  }
+
+  DeviceSession& session_;
+  DeviceProblem& problem_;
+  const RoundsOrder& order_;
+  ConditionWatch watch_;
+  std::vector<std::optional<Contender>> contenders_;
+  std::vector<RoundsRow> rows_;
+};
+
+}  // namespace
+
+Result<RoundsReply> run_rounds(DeviceSession& session, DeviceProblem& problem,
+                               const RoundsOrder& order, const PhaseNote& note) {
+  session.sampler->set_limit(problem.kernel_limit());
+  Rounds rounds(session, problem, order);
+  FATUNE_TRY_STATUS(rounds.open());
+  FATUNE_TRY_STATUS(rounds.run(note));
+  return rounds.reply();
+}
+
+}  // namespace fatune

@@ -1,0 +1,54 @@
+// implementation.cpp - names with a colon to origins and variants.
+#include "worker/protocol/implementation.hpp"
+
+#include <algorithm>
+
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+const std::vector<std::string>& torch_backends() {
+  static const std::vector<std::string> names = {"flash", "cudnn", "efficient", "math", "auto"};
+  return names;
+}
+
+Result<std::optional<Implementation>> with_variant(Origin origin, std::string_view prefix,
+                                                   std::string variant,
+                                                   const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), variant) == known.end()) {
+    return usage_error("there is no implementation '" + std::string(prefix) + variant +
+                       "'; behind '" + std::string(prefix) + "' stands " + join(known, ", "));
+  }
+  return std::optional<Implementation>({origin, std::move(variant)});
+}
+
+}  // namespace
+
+std::string Implementation::impl() const {
+  switch (origin) {
+    case Origin::kTorch:
+      return "torch:" + variant;
+    case Origin::kExternal:
+      return std::string(kExternalPrefix) + variant;
+    case Origin::kCudnn:
+      break;
+  }
+  return variant.empty() ? "cudnn" : "cudnn:" + variant;
+}
+
+Result<std::optional<Implementation>> parse_implementation(std::string_view text) {
+  if (text == "cudnn") return std::optional<Implementation>({Origin::kCudnn, ""});
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::optional<Implementation>();
+  const std::string_view prefix = text.substr(0, colon + 1);
+  std::string variant(text.substr(colon + 1));
+  if (prefix == "cudnn:") return with_variant(Origin::kCudnn, prefix, std::move(variant), {"best"});
+  if (prefix == "torch:")
+    return with_variant(Origin::kTorch, prefix, std::move(variant), torch_backends());
+  if (prefix == kExternalPrefix && !variant.empty())
+    return std::optional<Implementation>({Origin::kExternal, std::move(variant)});
+  return std::optional<Implementation>();
+}
+
+}  // namespace fatune

@@ -1,0 +1,39 @@
+// implementation.hpp - the name of an implementation from elsewhere to what a worker needs to run
+// it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>  // settings are held as a value
+
+#include "core/json.hpp"
+#include "core/result.hpp"
+
+namespace fatune {
+
+inline constexpr std::string_view kExternalPrefix = "external:";
+
+/// Where an implementation that is not a template comes from.
+enum class Origin { kCudnn, kTorch, kExternal };
+
+/// "cudnn", "cudnn:best", "torch:flash", "external:fa3".
+struct Implementation {
+  Origin origin = Origin::kCudnn;
+  std::string variant;       ///< behind the colon; empty for plain "cudnn"
+  std::string impl() const;  ///< the name again
+};
+
+/// Empty for a name without a known prefix, which is then a kernel's; an error for a prefix with a
+/// variant that does not exist ("torch:fast"), naming those that do.
+Result<std::optional<Implementation>> parse_implementation(std::string_view text);
+
+/// What a device worker needs to run one, as it travels to it.
+struct OutsideProgram {
+  std::string impl;
+  Json settings = Json::object();  ///< libraries, interpreter, command: by origin
+};
+
+}  // namespace fatune

@@ -1,0 +1,40 @@
+// input_case.cpp - distributions to their names and back.
+#include "worker/protocol/input_case.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace fatune {
+namespace {
+
+constexpr std::array<std::pair<Distribution, std::string_view>, 8> kNames = {{
+    {Distribution::kNormal, "normal"},
+    {Distribution::kUniform, "uniform"},
+    {Distribution::kOutliers, "outliers"},
+    {Distribution::kLargeLogits, "large_logits"},
+    {Distribution::kZeros, "zeros"},
+    {Distribution::kOnesV, "ones_v"},
+    {Distribution::kZeroQ, "zero_q"},
+    {Distribution::kLastKey, "last_key"},
+}};
+
+}  // namespace
+
+std::string_view name(Distribution distribution) {
+  for (const auto& [each, text] : kNames) {
+    if (each == distribution) return text;
+  }
+  return kNames.front().second;
+}
+
+Result<Distribution> parse_distribution(std::string_view text) {
+  std::string known;
+  for (const auto& [each, name] : kNames) {
+    if (name == text) return each;
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  return usage_error("unknown distribution '" + std::string(text) + "' (" + known + ")");
+}
+
+}  // namespace fatune

@@ -1,0 +1,31 @@
+// input_case.hpp - one set of inputs by name: which distribution, from which seed.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace fatune {
+
+enum class Distribution {
+  kNormal,       ///< N(0,1): what timing uses too, since zeros draw less power and run faster
+  kUniform,      ///< U[-1,1]
+  kOutliers,     ///< N(0,1), one element in 1024 from N(0,100) added: a few keys win everything
+  kLargeLogits,  ///< N(0,1) with q times 8: overflow, running maximum
+  kZeros,        ///< q and k zero, v N(0,1): every output is the mean of the values it sees
+  kOnesV,        ///< q and k N(0,1), v 1: every output is 1, whatever the scores
+  kZeroQ,        ///< q zero, k and v N(0,1): the mean of the values, whatever the keys
+  kLastKey,      ///< N(0,1), the last key's values 64: it weighs where it is seen, nowhere else
+};
+std::string_view name(Distribution distribution);  ///< "normal", "large_logits", "ones_v", ...
+Result<Distribution> parse_distribution(std::string_view text);
+
+/// One set of inputs.
+struct InputCase {
+  Distribution distribution = Distribution::kNormal;
+  std::uint64_t seed = 42;
+  friend bool operator==(const InputCase&, const InputCase&) = default;
+};
+
+}  // namespace fatune

@@ -1,0 +1,124 @@
+// messages.hpp - what parent and device worker say to each other, and its JSON forms.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "core/result.hpp"
+#include "model/kernel/candidate.hpp"
+#include "model/problem/problem.hpp"
+#include "model/problem/tensor.hpp"
+#include "model/results/environment.hpp"
+#include "model/results/measurement.hpp"
+#include "model/results/outcome.hpp"
+#include "worker/protocol/implementation.hpp"
+#include "worker/protocol/input_case.hpp"
+
+namespace fatune {
+
+/// What a worker runs: machine code and how to launch it, or an implementation from elsewhere.
+struct Program {
+  std::string cubin;  ///< path of the file
+  LaunchPlan plan;
+  std::optional<OutsideProgram> outside = {};  ///< then cubin and plan are empty
+};
+
+/// Parent: prepare for a problem. The worker answers with ReadyReply, or an ErrorReply when its
+/// reference is wrong.
+struct BeginOrder {
+  Problem problem;
+  std::string checks_cubin;  ///< of kernels/common/checks.cu
+  Program reference,
+      twin;  ///< for one head: batch, heads and kv_heads are 1; the reference writes fp32
+  std::vector<InputCase> cases;  ///< the first one is timed
+  /// Of an operation of one's own. Its reference and twin compute the whole problem; with a
+  /// declared tolerance there is no twin, and its cubin is empty.
+  std::optional<OwnPlan> own = {};
+  double kernel_deadline_s = 10;
+  std::vector<OutsideProgram> expected = {};  ///< will be asked for: slow ones start now
+};
+struct ReadyReply {
+  double reference_us = 0;  ///< of all heads, one case
+};
+
+/// Parent: check and time a candidate.
+struct RunOrder {
+  std::string id;  ///< of the candidate, for messages
+  Program program;
+  bool verify = true;
+  bool hot = true, cold = false;                    ///< what to time
+  std::optional<double> best_hot_us, best_cold_us;  ///< slower than a multiple of them is given up
+};
+struct RunReply {
+  Outcome outcome = Outcome::kMeasured;
+  std::string reason;
+  std::optional<Timing> hot, cold;
+  std::optional<Verification> verification;
+  std::optional<Resources> resources;
+  std::optional<Conditions> conditions;
+  double verify_s = 0, timing_s = 0;
+  std::string detail;  ///< of an implementation from elsewhere
+  bool fatal = false;  ///< the worker ends after this answer; the parent starts another
+};
+
+/// Parent: the interleaved rounds of the final phase.
+struct RoundsOrder {
+  std::vector<Program> contestants;
+  int rounds = 40;
+  int launches_per_round = 5;
+  bool verify = true;  ///< what the timed graphs leave is checked after the last round
+  std::uint64_t seed = 42;
+};
+struct RoundsRow {
+  std::vector<double> hot_us, cold_us;  ///< one value a round; fewer for one that takes few turns
+  std::int64_t hot_launches = 1;        ///< launches in the graph behind a hot value
+  Conditions conditions;
+  Outcome outcome = Outcome::kMeasured;  ///< anything else: it failed in the rounds
+  std::string reason;
+  std::string detail;
+  std::vector<std::string> gates, not_run;  ///< of Verification: those that look at timed launches
+};
+struct RoundsReply {
+  std::vector<RoundsRow> rows;  ///< in the order of the contestants
+};
+
+/// Worker, between order and answer.
+struct ProgressNote {
+  std::string phase;  ///< "verifying", "timing", "final 12/40"
+};
+/// Worker: an operation, not a candidate, failed. The process ends when the device is gone.
+struct ErrorReply {
+  Error error;
+};
+
+// Each object has "t": begin, ready, run, ran, rounds, rounded, progress, error, hello, device,
+// list, devices.
+Json to_json(const BeginOrder& order);
+Json to_json(const ReadyReply& reply);
+Json to_json(const RunOrder& order);
+Json to_json(const RunReply& reply);
+Json to_json(const RoundsOrder& order);
+Json to_json(const RoundsReply& reply);
+Json to_json(const ProgressNote& note);
+Json to_json(const ErrorReply& reply);
+Json hello_order();
+Json list_order();
+Json device_reply(const Environment& environment);
+Json devices_reply(const std::vector<Environment>& environments);
+
+std::string message_type(const Json& message);
+Result<BeginOrder> begin_order_from_json(const Json& message);
+Result<ReadyReply> ready_reply_from_json(const Json& message);
+Result<RunOrder> run_order_from_json(const Json& message);
+Result<RunReply> run_reply_from_json(const Json& message);
+Result<RoundsOrder> rounds_order_from_json(const Json& message);
+Result<RoundsReply> rounds_reply_from_json(const Json& message);
+Result<ProgressNote> progress_note_from_json(const Json& message);
+Result<ErrorReply> error_reply_from_json(const Json& message);
+Result<Environment> device_from_json(const Json& message);
+Result<std::vector<Environment>> devices_from_json(const Json& message);
+
+}  // namespace fatune

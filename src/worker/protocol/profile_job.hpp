@@ -1,0 +1,28 @@
+// profile_job.hpp - what a profile worker is to launch, and the job file that says so.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/json.hpp"
+#include "core/result.hpp"
+#include "model/problem/problem.hpp"
+#include "worker/protocol/messages.hpp"
+
+namespace fatune {
+
+/// What the process that ncu starts is to do. It checks nothing: profile what passed the gates.
+struct ProfileJob {
+  int device = 0;
+  Problem problem;
+  std::optional<OwnPlan> own = {};  ///< of an operation of one's own: its tensors
+  Program program;
+  int warm_ups = 3;         ///< passes before the profiler looks at one
+  std::uint64_t seed = 42;  ///< of the inputs
+};
+Json to_json(const ProfileJob& job);
+Result<ProfileJob> profile_job_from_json(const Json& object, const std::string& where);
+
+}  // namespace fatune

@@ -1,0 +1,155 @@
+// sampler.cpp - queued work between events to samples, until the stop rule has enough.
+#include "worker/timing/sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "gpu/persisting.hpp"
+#include "model/results/statistics.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr double kLongLaunchUs = 20'000;  // chosen: one such launch is estimate and warm-up enough
+constexpr Micros kFlushOverhead{50};      // chosen: about what overwriting 100 MB takes on an H200
+constexpr std::chrono::milliseconds kFirstPause{50};  // after throttling; doubled every time
+
+}  // namespace
+
+std::int64_t launches_per_replay(const SamplingPlan& plan, Micros each) {
+  if (!(each.value > 0)) return plan.max_graph_launches;
+  const double wanted = std::ceil(plan.graph_time / each);
+  return static_cast<std::int64_t>(
+      std::clamp(wanted, 1.0, static_cast<double>(plan.max_graph_launches)));
+}
+
+Result<Sampler> Sampler::make(const gpu::Context& context, CUstream stream,
+                              const gpu::Telemetry& telemetry, std::int64_t l2_bytes,
+                              const SamplingPlan& plan) {
+  Sampler sampler;
+  sampler.plan_ = plan;
+  sampler.stream_ = stream;
+  sampler.telemetry_ = &telemetry;
+  FATUNE_TRY(sampler.start_, gpu::make_event(context));
+  FATUNE_TRY(sampler.stop_, gpu::make_event(context));
+  const auto bytes = static_cast<std::size_t>(plan.flush_factor * static_cast<double>(l2_bytes));
+  FATUNE_TRY(sampler.flush_, gpu::make_buffer(context, bytes));
+  return sampler;
+}
+
+/// For the stop event; false when the launches did not end.
+Result<bool> Sampler::wait(std::int64_t launches) {
+  FATUNE_TRY(const bool done, gpu::wait(stop_.raw(), limit_ * launches));
+  if (!done && hung_) hung_();
+  return done;
+}
+
+Result<MaybeTime> Sampler::time_between(const QueueWork& work, std::int64_t launches) {
+  FATUNE_TRY_STATUS(gpu::record(start_.raw(), stream_));
+  FATUNE_TRY_STATUS(work());
+  FATUNE_TRY_STATUS(gpu::record(stop_.raw(), stream_));
+  FATUNE_TRY(const bool done, wait(launches));
+  if (!done) return MaybeTime{};
+  FATUNE_TRY(const Micros time, gpu::elapsed(start_.raw(), stop_.raw()));
+  return MaybeTime(time * (1.0 / static_cast<double>(launches)));
+}
+
+Result<MaybeTime> Sampler::time_once(const QueueWork& work) { return time_between(work, 1); }
+
+Result<MaybeTime> Sampler::estimate(const QueueWork& work) {
+  MaybeTime shortest;
+  for (int i = 0; i < plan_.estimate_launches; ++i) {
+    FATUNE_TRY(const MaybeTime time, time_once(work));
+    if (!time) return MaybeTime{};
+    shortest = shortest ? std::min(*shortest, *time) : *time;
+    if (shortest->value > kLongLaunchUs) break;
+  }
+  return shortest;
+}
+
+Result<HotLoop> Sampler::make_loop(const QueueWork& work, Micros each) {
+  HotLoop loop;
+  loop.launches = launches_per_replay(plan_, each);
+  const auto queue_all = [&]() -> Status {
+    for (std::int64_t i = 0; i < loop.launches; ++i) FATUNE_TRY_STATUS(work());
+    return {};
+  };
+  FATUNE_TRY(const gpu::Graph graph, gpu::capture(stream_, queue_all));
+  FATUNE_TRY(loop.graph, gpu::instantiate(graph, stream_));
+  return loop;
+}
+
+Result<MaybeTime> Sampler::time_loop(const HotLoop& loop) {
+  return time_between([&] { return gpu::launch(loop.graph, stream_); }, loop.launches);
+}
+
+Result<MaybeTime> Sampler::time_cold(const QueueWork& work) {
+  FATUNE_TRY_STATUS(gpu::reset_persisting_lines());  // they would survive the flush
+  FATUNE_TRY_STATUS(gpu::fill_bytes(flush_.address(), 0, flush_.bytes(), stream_));
+  return time_between(work, 1);
+}
+
+/// Queues replays for some milliseconds and reads the telemetry while they run. False when they do
+/// not end.
+Result<bool> Sampler::warm_up(const HotLoop& loop, Micros each, ConditionWatch& watch) {
+  const Micros replay = each * static_cast<double>(loop.launches);
+  const double replays = std::clamp(std::ceil(plan_.warmup_time / replay), 1.0, 100.0);
+  for (int i = 0; i < static_cast<int>(replays); ++i)
+    FATUNE_TRY_STATUS(gpu::launch(loop.graph, stream_));
+  FATUNE_TRY_STATUS(gpu::record(stop_.raw(), stream_));
+  watch.look();
+  return wait(loop.launches * static_cast<std::int64_t>(replays));
+}
+
+Result<Sampled> Sampler::series(const std::function<Result<MaybeTime>()>& sample,
+                                std::int64_t launches, Micros overhead, std::optional<Micros> best,
+                                ConditionWatch& watch) {
+  Sampled sampled;
+  for (int attempt = 0;; ++attempt) {
+    StopRule rule(plan_.stop, best);
+    while (!rule.finished()) {
+      FATUNE_TRY(const MaybeTime time, sample());
+      if (!time) {
+        sampled.hung = true;
+        return sampled;
+      }
+      rule.add(*time, *time * static_cast<double>(launches) + overhead);
+    }
+    const bool throttled = watch.look();
+    if (throttled && attempt < plan_.throttle_retries) {
+      watch.count_discarded(static_cast<std::int64_t>(rule.samples_us().size()));
+      std::this_thread::sleep_for(kFirstPause * (1 << attempt));
+      continue;
+    }
+    sampled.timing = summarize(rule.samples_us(), launches);
+    sampled.timing.killed_early = rule.reason() == StopReason::kSlow;
+    sampled.conditions = watch.conditions();
+    return sampled;
+  }
+}
+
+Result<Sampled> Sampler::hot(const QueueWork& work, std::optional<Micros> best) {
+  Sampled hung;
+  hung.hung = true;
+  FATUNE_TRY(const MaybeTime each, estimate(work));
+  if (!each) return hung;
+  FATUNE_TRY(HotLoop loop, make_loop(work, *each));
+  ConditionWatch watch(*telemetry_);
+  if (each->value < kLongLaunchUs) {
+    FATUNE_TRY(const bool warm, warm_up(loop, *each, watch));
+    if (!warm) return hung;
+  }
+  FATUNE_TRY(Sampled sampled,
+             series([&] { return time_loop(loop); }, loop.launches, Micros(0), best, watch));
+  sampled.loop = std::move(loop);
+  return sampled;
+}
+
+Result<Sampled> Sampler::cold(const QueueWork& work, std::optional<Micros> best) {
+  ConditionWatch watch(*telemetry_);
+  return series([&] { return time_cold(work); }, 1, kFlushOverhead, best, watch);
+}
+
+}  // namespace fatune

@@ -1,0 +1,87 @@
+// sampler.hpp - queued GPU work to samples: hot in graphs, cold behind an L2 flush.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "core/result.hpp"
+#include "gpu/conditions.hpp"
+#include "gpu/objects.hpp"
+#include "gpu/telemetry.hpp"
+#include "model/results/measurement.hpp"
+#include "worker/timing/sampling_plan.hpp"
+#include "worker/timing/stop_rule.hpp"
+
+namespace fatune {
+
+/// Queues one run of a kernel, all its stages, on the sampler's stream.
+using QueueWork = std::function<Status()>;
+/// The time of one launch; empty when the device did not finish within the limit, after which the
+/// process must end.
+using MaybeTime = std::optional<Micros>;
+
+/// A graph of back-to-back launches, ready to be replayed.
+struct HotLoop {
+  gpu::GraphExec graph;
+  std::int64_t launches = 1;
+};
+
+struct Sampled {
+  bool hung = false;  ///< a launch did not finish; nothing else is set
+  Timing timing;
+  Conditions conditions;
+  std::optional<HotLoop> loop = {};  ///< of a hot series: what was timed, to look at what it leaves
+};
+
+/// Launches in a graph that lasts about plan.graph_time.
+std::int64_t launches_per_replay(const SamplingPlan& plan, Micros each);
+
+class Sampler {
+ public:
+  /// `telemetry` and `context` must outlive the sampler. Allocates the memory that flushes
+  /// overwrite.
+  static Result<Sampler> make(const gpu::Context& context, CUstream stream,
+                              const gpu::Telemetry& telemetry, std::int64_t l2_bytes,
+                              const SamplingPlan& plan);
+  /// A launch that takes longer than this counts as hung.
+  void set_limit(std::chrono::microseconds limit) { limit_ = limit; }
+  /// Called at once when a launch hangs. A process that has better things to do than return through
+  /// destructors, which may wait for the hung kernel, ends itself there.
+  void set_hang_handler(std::function<void()> handler) { hung_ = std::move(handler); }
+
+  Result<Sampled> hot(const QueueWork& work, std::optional<Micros> best);
+  Result<Sampled> cold(const QueueWork& work, std::optional<Micros> best);
+
+  /// One launch between two events, the cache as it is; for estimates.
+  Result<MaybeTime> time_once(const QueueWork& work);
+  /// Shortest of a few launches.
+  Result<MaybeTime> estimate(const QueueWork& work);
+  Result<HotLoop> make_loop(const QueueWork& work, Micros each);
+  /// One replay, divided by its launches.
+  Result<MaybeTime> time_loop(const HotLoop& loop);
+  /// One launch with a flushed cache; the flush is outside the event pair.
+  Result<MaybeTime> time_cold(const QueueWork& work);
+
+  const gpu::Telemetry& telemetry() const { return *telemetry_; }
+
+ private:
+  Sampler() = default;
+  Result<bool> wait(std::int64_t launches);
+  Result<MaybeTime> time_between(const QueueWork& work, std::int64_t launches);
+  Result<bool> warm_up(const HotLoop& loop, Micros each, ConditionWatch& watch);
+  Result<Sampled> series(const std::function<Result<MaybeTime>()>& sample, std::int64_t launches,
+                         Micros overhead, std::optional<Micros> best, ConditionWatch& watch);
+
+  SamplingPlan plan_;
+  CUstream stream_ = nullptr;
+  const gpu::Telemetry* telemetry_ = nullptr;
+  gpu::Event start_, stop_;
+  gpu::Buffer flush_;
+  std::chrono::microseconds limit_{std::chrono::seconds(10)};
+  std::function<void()> hung_;
+};
+
+}  // namespace fatune

@@ -1,0 +1,171 @@
+// host_reference.cpp - a row to its attention in fp64; a device reference to right or wrong.
+#include "worker/verify/host_reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include <fmt/core.h>
+
+#include "core/parallel.hpp"
+#include "worker/verify/compare.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::size_t kSampledRows =
+    24;  // chosen: with 16384 keys a few milliseconds each on one core
+constexpr std::int64_t kKeyElementsOfAThread = 64 * 1024;  // chosen: some 100 us of work
+constexpr double kFp32Step = 0x1p-24;                      // relative rounding of fp32
+constexpr double kNothing = -std::numeric_limits<double>::infinity();  // log-sum-exp of no key
+
+std::string number(double value) { return fmt::format("{:.6g}", value); }
+
+/// Elements `first` to `first + count` of a tensor as doubles.
+template <typename Element>
+void decode_line(std::span<const std::byte> tensor, std::span<const float> table,
+                 std::int64_t first, std::span<double> line) {
+  const Element* elements = reinterpret_cast<const Element*>(tensor.data()) + first;
+  for (std::size_t i = 0; i < line.size(); ++i) line[i] = table[elements[i]];
+}
+
+void decode_line(std::span<const std::byte> tensor, Dtype dtype, std::int64_t first,
+                 std::span<double> line) {
+  if (size_of(dtype) == 1) {
+    decode_line<std::uint8_t>(tensor, decode_table(dtype), first, line);
+  } else {
+    decode_line<std::uint16_t>(tensor, decode_table(dtype), first, line);
+  }
+}
+
+/// What fp32 may be off by: rounding of a score (8 steps of its magnitude, and of the exponential)
+/// scales each probability, and the sum over values adds its own. A wrong formula is off by orders
+/// of magnitude more.
+double fp32_limit(const HostRow& row) {
+  return 8 * kFp32Step * (8 + row.score_magnitude) * row.value_magnitude;
+}
+
+/// The same for a log-sum-exp, at worst: every addition of a score rounds, the exponentials and the
+/// logarithm do, and each of a warp's lanes adds up its part of the keys.
+double fp32_lse_limit(const Problem& problem, const HostRow& row) {
+  const double sum = static_cast<double>(problem.seq_kv) / 32;
+  const double score = static_cast<double>(problem.head_dim + 8) * row.score_magnitude;
+  return kFp32Step * (score + sum + 16 + 2 * std::abs(row.lse));
+}
+
+Error wrong_reference(const OutputRow& where, const std::string& what, double got, double want,
+                      double limit) {
+  return device_error(
+      "the reference kernel is wrong: " + describe_row({where.batch, where.head, where.row}) +
+      ", " + what + " is " + number(got) + ", fp64 on the host gives " + number(want) + " (limit " +
+      number(limit) + "); nothing can be checked against it");
+}
+
+Status check_row(const Problem& problem, const OutputRow& where, const HostRow& expected,
+                 const ReferenceValues& reference) {
+  const std::int64_t row = (where.batch * problem.heads + where.head) * problem.seq_q + where.row;
+  const double limit = fp32_limit(expected);
+  for (std::int64_t d = 0; d < problem.head_dim; ++d) {
+    const double got = reference.out[static_cast<std::size_t>(row * problem.head_dim + d)];
+    const double want = expected.values[static_cast<std::size_t>(d)];
+    if (std::abs(got - want) <= limit) continue;  // false for NaN
+    return wrong_reference(where, "column " + std::to_string(d), got, want, limit);
+  }
+  if (!problem.lse) return {};
+  const double lse = reference.lse[static_cast<std::size_t>(row)];
+  const double lse_limit = expected.lse == kNothing ? 0 : fp32_lse_limit(problem, expected);
+  if (lse == expected.lse || std::abs(lse - expected.lse) <= lse_limit) return {};
+  return wrong_reference(where, "the log-sum-exp", lse, expected.lse, lse_limit);
+}
+
+}  // namespace
+
+std::int64_t visible_keys(const Problem& problem, std::int64_t row) {
+  if (problem.mask == Mask::kNone) return problem.seq_kv;
+  return std::clamp<std::int64_t>(row + 1 + problem.seq_kv - problem.seq_q, 0, problem.seq_kv);
+}
+
+HostRow attention_row(const Problem& problem, const HostInputs& inputs, const OutputRow& where) {
+  const std::int64_t dim = problem.head_dim;
+  const std::int64_t kv_head = where.head / (problem.heads / problem.kv_heads);
+  const std::int64_t query_at =
+      ((where.batch * problem.heads + where.head) * problem.seq_q + where.row) * dim;
+  const std::int64_t first_key = (where.batch * problem.kv_heads + kv_head) * problem.seq_kv * dim;
+  const double scale = 1 / std::sqrt(static_cast<double>(dim));
+  const auto columns = static_cast<std::size_t>(dim);
+  HostRow result{std::vector<double>(columns, 0.0), 0, 0, kNothing};
+  std::vector<double> query(columns), line(columns);
+  decode_line(inputs.q, problem.dtype, query_at, query);
+
+  std::vector<double> scores(static_cast<std::size_t>(visible_keys(problem, where.row)));
+  for (std::size_t key = 0; key < scores.size(); ++key) {
+    decode_line(inputs.k, problem.dtype, first_key + static_cast<std::int64_t>(key) * dim, line);
+    double sum = 0, magnitude = 0;
+    for (std::size_t d = 0; d < columns; ++d) {
+      const double product = query[d] * line[d];
+      sum += product;
+      magnitude += std::abs(product);
+    }
+    scores[key] = sum * scale;
+    result.score_magnitude = std::max(result.score_magnitude, magnitude * scale);
+  }
+  if (scores.empty()) return result;
+
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double total = 0;
+  for (double& score : scores) {
+    score = std::exp(score - largest);
+    total += score;
+  }
+  result.lse = largest + std::log(total);
+  for (std::size_t key = 0; key < scores.size(); ++key) {
+    decode_line(inputs.v, problem.dtype, first_key + static_cast<std::int64_t>(key) * dim, line);
+    const double weight = scores[key] / total;
+    for (std::size_t d = 0; d < columns; ++d) {
+      result.values[d] += weight * line[d];
+      result.value_magnitude = std::max(result.value_magnitude, std::abs(line[d]));
+    }
+  }
+  return result;
+}
+
+std::vector<OutputRow> sample_rows(const Problem& problem, std::size_t count, std::uint64_t seed) {
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> taken;
+  std::vector<OutputRow> rows;
+  const auto take = [&](const OutputRow& row) {
+    if (rows.size() < count && taken.emplace(row.batch, row.head, row.row).second)
+      rows.push_back(row);
+  };
+  for (const std::int64_t row : {std::int64_t{0}, problem.seq_q - 1}) {
+    take({0, 0, row});
+    take({problem.batch - 1, problem.heads - 1, row});
+  }
+  const auto pick = [&](std::uint64_t position, std::int64_t below) {
+    return static_cast<std::int64_t>(random_bits(seed, 64, position) %
+                                     static_cast<std::uint64_t>(below));
+  };
+  for (std::uint64_t attempt = 0; attempt < 4 * count; ++attempt) {
+    take({pick(3 * attempt, problem.batch), pick(3 * attempt + 1, problem.heads),
+          pick(3 * attempt + 2, problem.seq_q)});
+  }
+  return rows;
+}
+
+Status validate_reference(const Problem& problem, const HostInputs& inputs,
+                          const ReferenceValues& reference, std::uint64_t seed) {
+  const std::vector<OutputRow> sampled = sample_rows(problem, kSampledRows, seed);
+  std::vector<HostRow> rows(sampled.size());
+  const std::int64_t work = problem.seq_kv * problem.head_dim;
+  const auto least = static_cast<std::size_t>(kKeyElementsOfAThread / work + 1);
+  parallel_for(rows.size(), least, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) rows[i] = attention_row(problem, inputs, sampled[i]);
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    FATUNE_TRY_STATUS(check_row(problem, sampled[i], rows[i], reference));
+  return {};
+}
+
+}  // namespace fatune

@@ -1,0 +1,45 @@
+// host_reference.hpp - attention in fp64 on the host: the judge of the device's reference.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/problem/problem.hpp"
+#include "worker/verify/inputs.hpp"
+
+namespace fatune {
+
+/// A row of the output.
+struct OutputRow {
+  std::int64_t batch = 0, head = 0, row = 0;
+};
+
+/// First keys that a query row sees; 0 for a fully masked row.
+std::int64_t visible_keys(const Problem& problem, std::int64_t row);
+
+struct HostRow {
+  std::vector<double> values;  ///< head_dim of them; zeros for a fully masked row
+  double score_magnitude =
+      0;  ///< largest sum of |q_d k_d| * scale: what fp32 rounding of a score grows with
+  double value_magnitude = 0;  ///< largest |v| seen
+  double lse = 0;              ///< natural log-sum-exp; -infinity for a fully masked row
+};
+HostRow attention_row(const Problem& problem, const HostInputs& inputs, const OutputRow& where);
+
+/// First and last rows, first and last heads, and others at random: at most `count`, no row twice.
+std::vector<OutputRow> sample_rows(const Problem& problem, std::size_t count, std::uint64_t seed);
+
+/// What the reference wrote, in fp32.
+struct ReferenceValues {
+  std::span<const float> out;
+  std::span<const float> lse = {};  ///< by row; of a problem with lse
+};
+
+/// Compares fp32 results of the device with fp64 on sampled rows. A wrong reference is a device
+/// error that says where and by how much; nothing may be measured against it.
+Status validate_reference(const Problem& problem, const HostInputs& inputs,
+                          const ReferenceValues& reference, std::uint64_t seed);
+
+}  // namespace fatune

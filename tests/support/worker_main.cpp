@@ -1,0 +1,50 @@
+// worker_main.cpp - runs the tests, or is the compile worker that a pool of the tests starts.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_session.hpp>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+#include <unistd.h>
+
+#include "core/channel.hpp"
+#include "core/child.hpp"
+#include "worker/protocol/compile_messages.hpp"
+#include "worker/protocol/mains.hpp"
+
+using namespace fatune;
+
+namespace {
+
+/// Greets like a worker with a compiler; then the request's label says what goes wrong.
+int run_faulty_worker() {
+  Channel channel(Child::kChannelDescriptor);
+  const Greeting greeting{.problem = "",
+                          .path = "libnvrtc.so.13",
+                          .version = "13.0.88",
+                          .identity = "nvrtc 13.0.88 test",
+                          .archs = {80, 90}};
+  if (!channel.send(to_json(greeting))) return 0;
+  while (true) {
+    const auto message = channel.receive();
+    if (!message) return 0;
+    const std::string label = (*message)["request"]["label"];
+    if (label == "crash") raise(SIGKILL);
+    if (label == "hang") pause();
+    Reply reply;
+    reply.compiled.problem = "by process " + std::to_string(getpid());
+    if (label == "unstorable") reply.failure = "no space left on device";
+    if (!channel.send(to_json(reply))) return 0;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  if (args.empty() || args[0] != "compile-worker") return Catch::Session().run(argc, argv);
+  const std::vector<std::string> rest(args.begin() + 1, args.end());
+  const bool faulty = std::find(rest.begin(), rest.end(), "faulty-compiler") != rest.end();
+  return faulty ? run_faulty_worker() : compile_worker_main(rest);
+}

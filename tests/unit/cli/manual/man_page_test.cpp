@@ -1,0 +1,43 @@
+// man_page_test.cpp - pages against approved ones, and what troff would misread.
+#include "cli/manual/man_page.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "sample_program.hpp"
+#include "support/golden.hpp"
+
+namespace fatune {
+namespace {
+
+ManFacts sample_facts() {
+  return {.version = "1.2.3",
+          .exit_codes = {{"0", "Done."}, {"2", "Wrong."}},
+          .environment = {{"HOME", "Where you live."}},
+          .files = {{"~/.toy", "all of it"}}};
+}
+
+TEST_CASE("text comes through troff as it is") {
+  CHECK(roff_text("a-b\\c") == "a\\-b\\ec");
+  CHECK(roff_text(".config") == "\\&.config");
+  CHECK(roff_text("'quoted'") == "\\&'quoted'");
+  CHECK(roff_text("") == "");
+}
+
+TEST_CASE("approved: the page of the program") {
+  test::check_golden("manual/toy.1", program_page(test::sample_program(), sample_facts()));
+}
+
+TEST_CASE("approved: the page of a command") {
+  const CommandDoc program = test::sample_program();
+  test::check_golden("manual/toy-find.1",
+                     command_page(program, program.commands.front(), sample_facts()));
+}
+
+TEST_CASE("approved: the page of a command with commands below it") {
+  const CommandDoc program = test::sample_program();
+  test::check_golden("manual/toy-list.1",
+                     command_page(program, program.commands.back(), sample_facts()));
+}
+
+}  // namespace
+}  // namespace fatune

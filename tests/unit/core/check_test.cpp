@@ -1,0 +1,32 @@
+// check_test.cpp - checks that a broken condition ends the process with code 70 and says why.
+#include "core/check.hpp"
+
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/file.hpp"
+#include "support/captured_stderr.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace fatune;
+
+TEST_CASE("a check that holds costs nothing") {
+  FATUNE_CHECK(1 + 1 == 2, "arithmetic");
+  SUCCEED();
+}
+
+TEST_CASE("a broken check exits with 70 and prints condition, reason and place") {
+  int status = 0;
+  const std::string text = test::captured_stderr([&] {
+    const pid_t pid = ::fork();
+    if (pid == 0) FATUNE_CHECK(1 + 1 == 3, "numbers are as usual");
+    ::waitpid(pid, &status, 0);
+  });
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 70);
+  CHECK(text.starts_with("fatune: bug: numbers are as usual\n  broken: 1 + 1 == 3\n"));
+  CHECK(text.find("check_test.cpp:") != std::string::npos);
+}

@@ -1,0 +1,163 @@
+// file_test.cpp - checks reading, replacing, appending and locking, and what their errors say.
+#include "core/file.hpp"
+
+#include <csignal>
+#include <fstream>
+
+#include <catch2/catch_test_macros.hpp>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/temporary_folder.hpp"
+
+using namespace fatune;
+
+namespace {
+
+std::size_t count_files(const std::filesystem::path& folder) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    static_cast<void>(entry);
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("whether a file can be written is known before, and leaves nothing behind") {
+  const test::TemporaryFolder folder;
+  REQUIRE(replace_file(folder / "old", "kept"));
+  CHECK(check_replaceable(folder / "old"));
+  CHECK(check_replaceable(folder / "new"));
+  CHECK(*read_file(folder / "old") == "kept");
+  CHECK(count_files(folder.path()) == 1);
+  const auto missing = folder / "none" / "file";
+  CHECK(check_replaceable(missing).error().message ==
+        missing.string() + ": cannot write: No such file or directory");
+  CHECK(check_replaceable(folder.path()).error().message.find("cannot replace") !=
+        std::string::npos);
+}
+
+TEST_CASE("replace_file then read_file gives the same bytes") {
+  const test::TemporaryFolder folder;
+  std::string bytes;
+  for (unsigned i = 0; i < 300'000; ++i) bytes += static_cast<char>(i * i / 7);
+  for (const char* name : {"plain", "packed.gz"}) {
+    CAPTURE(name);
+    REQUIRE(replace_file(folder / name, "old"));
+    REQUIRE(replace_file(folder / name, bytes));
+    CHECK(*read_file(folder / name) == bytes);
+    REQUIRE(replace_file(folder / name, ""));
+    CHECK(read_file(folder / name)->empty());
+  }
+  CHECK(count_files(folder.path()) == 2);  // nothing left beside
+}
+
+TEST_CASE("gzip is undone, member by member, and broken gzip is an error") {
+  const test::TemporaryFolder folder;
+  REQUIRE(replace_file(folder / "a.gz", "first "));
+  REQUIRE(replace_file(folder / "b.gz", "second"));
+  std::filesystem::rename(folder / "a.gz", folder / "a");
+  std::filesystem::rename(folder / "b.gz", folder / "b");
+  const std::string a = *read_file(folder / "a");
+  const std::string b = *read_file(folder / "b");
+  CHECK(a.starts_with("\x1f\x8b"));
+  CHECK(*gunzip(a + b, "x") == "first second");
+  CHECK(*gunzip("plain text", "x") == "plain text");
+  for (std::size_t length = 2; length < a.size(); ++length) {
+    CAPTURE(length);
+    CHECK_FALSE(gunzip(a.substr(0, length), "x"));
+  }
+  std::string spoilt = a;
+  spoilt[spoilt.size() - 6] = static_cast<char>(~spoilt[spoilt.size() - 6]);
+  CHECK(gunzip(spoilt, "x.gz").error().message == "x.gz: broken gzip data: incorrect data check");
+  CHECK(gunzip(a.substr(0, 12), "x.gz").error().message ==
+        "x.gz: broken gzip data: it ends too early");
+}
+
+TEST_CASE("errors carry path and reason") {
+  const test::TemporaryFolder folder;
+  const std::string missing = (folder / "no/file").string();
+  CHECK(read_file(missing).error().message == missing + ": cannot open: No such file or directory");
+  CHECK(replace_file(missing, "").error().message ==
+        missing + ": cannot write: No such file or directory");
+  CHECK(AppendFile::open(missing).error().message ==
+        missing + ": cannot open for appending: No such file or directory");
+  CHECK(read_file(folder.path()).error().message ==
+        folder.path().string() + ": cannot read: Is a directory");
+  REQUIRE(replace_file(folder / "file", ""));
+  CHECK(make_directories(folder / "file/sub").error().message ==
+        (folder / "file/sub").string() + ": cannot create this folder: Not a directory");
+  CHECK(make_directories(folder / "file/sub").error().kind == ErrorKind::kFile);
+  CHECK(replace_file(folder.path(), "").error().message.find("cannot replace") !=
+        std::string::npos);
+}
+
+TEST_CASE("make_directories is content with what is there") {
+  const test::TemporaryFolder folder;
+  CHECK(make_directories(folder / "a/b/c"));
+  CHECK(make_directories(folder / "a/b/c"));
+  CHECK(std::filesystem::is_directory(folder / "a/b/c"));
+}
+
+TEST_CASE("lines are appended to what is there") {
+  const test::TemporaryFolder folder;
+  {
+    auto file = AppendFile::open(folder / "log");
+    REQUIRE(file);
+    CHECK(file->append_line("one"));
+    AppendFile moved = *std::move(file);
+    CHECK(moved.append_line("two"));
+  }
+  auto again = AppendFile::open(folder / "log");
+  REQUIRE(again);
+  CHECK(again->append_line(""));
+  CHECK(*read_file(folder / "log") == "one\ntwo\n\n");
+}
+
+TEST_CASE("a full disk names the path") {
+  auto full = AppendFile::open("/dev/full");
+  REQUIRE(full);
+  CHECK(full->append_line("x").error().message ==
+        "/dev/full: cannot append: No space left on device");
+}
+
+TEST_CASE("a line that did not fit is taken back") {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "log";
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const rlimit limit{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    std::signal(SIGXFSZ, SIG_IGN);
+    auto file = AppendFile::open(path);
+    const bool first = static_cast<bool>(file->append_line("kept"));
+    const bool second = static_cast<bool>(file->append_line(std::string(2000, 'x')));
+    ::_exit(first && !second ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  CHECK(status == 0);
+  CHECK(*read_file(path) == "kept\n");
+}
+
+TEST_CASE("the lock keeps a second holder out until the first is gone") {
+  const test::TemporaryFolder folder;
+  auto second = AppendFile::open(folder / "journal");
+  REQUIRE(second);
+  {
+    auto first = AppendFile::open(folder / "journal");
+    REQUIRE(first);
+    CHECK(first->lock_exclusively());
+    CHECK(second->lock_exclusively().error().message ==
+          (folder / "journal").string() + ": in use by another process");
+  }
+  CHECK(second->lock_exclusively());
+}
+
+TEST_CASE("the program knows its own file") {
+  CHECK(executable_path().filename() == "test_base");
+  CHECK(std::filesystem::exists(executable_path()));
+}

@@ -1,0 +1,125 @@
+// json_test.cpp - checks that JSON errors name place and field.
+#include "core/json.hpp"
+
+#include <limits>
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "core/file.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace fatune;
+
+namespace {
+
+std::string parse_fault(std::string_view text) {
+  const auto value = parse_json(text, "x.json");
+  return value ? "none" : value.error().message;
+}
+
+Json parse(std::string_view text) { return *parse_json(text, "x.json"); }
+
+}  // namespace
+
+TEST_CASE("broken JSON is located by line and column") {
+  CHECK(parse_fault("{\"a\":1,\n \"b\":,}")
+            .starts_with("x.json: not valid JSON at line 2, column 6"));
+  CHECK(parse_fault("").starts_with("x.json: not valid JSON at line 1, column 1"));
+  CHECK(parse_fault("{\"a\":1").find("line 1, column 7") != std::string::npos);
+  CHECK(parse_fault("[1e999]").find("number overflow") != std::string::npos);
+  CHECK(parse_fault("[1] x").find("line 1, column 5") != std::string::npos);
+  CHECK(parse_fault("\"\xff\"").find("UTF-8") != std::string::npos);
+  CHECK(parse_fault("[1]") == "none");
+  CHECK(parse_json("{", "x").error().kind == ErrorKind::kFile);
+}
+
+TEST_CASE("every truncation of a document is an error and none a crash") {
+  const std::string whole = R"({"a":[1,2.5,"x\u00e9"],"b":{"c":null,"d":true}})";
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    CAPTURE(length);
+    CHECK_FALSE(parse_json(std::string_view(whole).substr(0, length), "x"));
+  }
+}
+
+TEST_CASE("deep nesting does not exhaust the stack") {
+  CHECK_FALSE(parse_json(std::string(1'000'000, '['), "x"));
+}
+
+TEST_CASE("key order survives and doubles are exact") {
+  const std::string text = R"({"z":1,"a":[0.1,2.5e-07,1.0],"m":{"b":true}})";
+  CHECK(dump(parse(text)) == text);
+  CHECK(dump_pretty(parse(R"({"a":1})")) == "{\n  \"a\": 1\n}\n");
+  CHECK(dump(Json("\xff")) == "\"\xef\xbf\xbd\"");  // broken UTF-8 is replaced, not thrown
+}
+
+TEST_CASE("typed fields") {
+  const Json json = parse(R"({"s":"x","i":-3,"d":2,"b":true,"t":["a","b"],"o":{"i":1},
+                              "l":[{"i":1},{"i":"no"}],"big":18446744073709551615,"long":2147483648})");
+  const Fields fields(json, "x.json");
+  CHECK(*fields.text("s") == "x");
+  CHECK(*fields.text_or("none", "y") == "y");
+  CHECK(*fields.integer("i") == -3);
+  CHECK(*fields.integer_or("none", 5) == 5);
+  CHECK(*fields.int_or("i", 5) == -3);
+  CHECK(*fields.int_or("none", 5, 0) == 5);
+  CHECK(fields.int_or("i", 5, 0).error().message == "x.json: field 'i' is out of range");
+  CHECK(fields.int_or("long", 5).error().message == "x.json: field 'long' is out of range");
+  CHECK(*fields.number("d") == 2.0);
+  CHECK(*fields.number_or("none", 0.5) == 0.5);
+  CHECK(*fields.boolean_or("b", false));
+  CHECK(*fields.texts_or("t", {}) == std::vector<std::string>{"a", "b"});
+  CHECK(*fields.object("o")->integer("i") == 1);
+  CHECK(fields.objects_or_empty("l")->size() == 2);
+  CHECK(fields.objects_or_empty("none")->empty());
+  CHECK(fields.has("s"));
+  CHECK_FALSE(fields.has("none"));
+  CHECK(fields.integer("big").error().message ==
+        "x.json: field 'big' is larger than 9223372036854775807");
+}
+
+TEST_CASE("errors spell out the way to the field") {
+  const Json json = parse(R"({"a":{"b":[{"c":1},{"c":"x"}]},"t":["a",1],"n":null,"f":1.5})");
+  const Fields fields(json, "x.json");
+  CHECK(fields.text("none").error().message == "x.json: field 'none' is missing");
+  CHECK(fields.text("n").error().message == "x.json: field 'n' must be a string, but is null");
+  CHECK(fields.integer("f").error().message ==
+        "x.json: field 'f' must be a whole number, but is number");
+  CHECK(fields.texts_or("t", {}).error().message ==
+        "x.json: field 't[1]' must be a string, but is number");
+  const Fields inner = fields.object("a")->objects_or_empty("b")->at(1);
+  CHECK(inner.integer("c").error().message ==
+        "x.json: field 'a.b[1].c' must be a whole number, but is string");
+  CHECK(inner.where() == "x.json: field 'a.b[1]'");
+  CHECK(fields.object("f").error().message == "x.json: field 'f' must be an object, but is number");
+  CHECK(fields.boolean_or("f", true).error().message ==
+        "x.json: field 'f' must be true or false, but is number");
+}
+
+TEST_CASE("a value that is no object fails every field") {
+  const Json json = parse("[1]");
+  const Fields fields(json, "x.json");
+  CHECK_FALSE(fields.has("a"));
+  CHECK(fields.text("a").error().message == "x.json: must be an object, but is array");
+  CHECK_FALSE(fields.only({"a"}));
+  CHECK_FALSE(fields.require({"a"}));
+}
+
+TEST_CASE("unknown fields suggest the nearest known") {
+  const Json json = parse(R"({"nmae":1})");
+  const Fields fields(json, "x.json");
+  CHECK(fields.only({"name", "summary"}).error().message ==
+        "x.json: field 'nmae' is unknown; did you mean 'name'?");
+  CHECK(fields.only({"shape", "summary"}).error().message ==
+        "x.json: field 'nmae' is unknown; known are shape, summary");
+  CHECK(fields.only({"nmae"}));
+  CHECK(fields.require({"nmae", "other"}).error().message == "x.json: field 'other' is missing");
+}
+
+TEST_CASE("load_json names the file") {
+  const test::TemporaryFolder folder;
+  CHECK(load_json(folder / "none.json").error().message.find("none.json: cannot open") !=
+        std::string::npos);
+  REQUIRE(replace_file(folder / "a.json", "{\"a\":1}"));
+  CHECK((*load_json(folder / "a.json"))["a"] == 1);
+}

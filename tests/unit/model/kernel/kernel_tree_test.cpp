@@ -1,0 +1,84 @@
+// kernel_tree_test.cpp - the project's own kernels load, have configs and pass the lint.
+#include <algorithm>
+#include <filesystem>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "model/space/lint.hpp"
+#include "model/space/space.hpp"
+#include "support/sample_kernel.hpp"
+
+namespace fatune {
+namespace {
+
+std::vector<KernelRef> project_kernels() {
+  const auto tree = load_source_tree(std::filesystem::path(FATUNE_SOURCE_DIR) / "kernels");
+  REQUIRE(tree);
+  auto kernels = load_kernels(*tree);
+  INFO((kernels ? "" : kernels.error().message));
+  REQUIRE(kernels);
+  return *std::move(kernels);
+}
+
+TEST_CASE("every kernel's space for the mission shape has configs and a default") {
+  std::size_t built = 0;
+  for (const KernelRef& kernel : project_kernels()) {
+    if (kernel->manifest.role == Role::kFault) continue;
+    for (const char* arch : {"80", "86", "89", "90a"}) {
+      const DeviceLimits limits = limits_of(arch);
+      const auto unsupported = unsupported_reason(kernel->manifest, kMission, limits);
+      REQUIRE(unsupported);
+      if (!unsupported->empty()) continue;
+      const auto space = Space::build(kernel, kMission, limits);
+      INFO(kernel->manifest.name << " on sm_" << arch << ": "
+                                 << (space ? "" : space.error().message));
+      REQUIRE(space);
+      CHECK(space->size() > 0);
+      REQUIRE(space->default_point());
+      CHECK(launch_plan(space->candidate(*space->default_point()), limits));
+      ++built;
+    }
+  }
+  CHECK(built > 0);
+}
+
+TEST_CASE("the decoding kernel's space is neither tiny nor endless, and has a default") {
+  const Problem decode{
+      .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 32768, .head_dim = 128};
+  const auto kernels = project_kernels();
+  const auto found = std::find_if(kernels.begin(), kernels.end(), [](const KernelRef& kernel) {
+    return kernel->manifest.name == "fa_split";
+  });
+  REQUIRE(found != kernels.end());
+  const DeviceLimits limits = limits_of("90a");
+  const auto space = Space::build(*found, decode, limits);
+  INFO((space ? "" : space.error().message));
+  REQUIRE(space);
+  CHECK(space->size() >= 200);
+  CHECK(space->size() <= 5000);
+  REQUIRE(space->default_point());
+  CHECK(launch_plan(space->candidate(*space->default_point()), limits));
+  const auto prefill = unsupported_reason((*found)->manifest, kMission, limits);
+  REQUIRE(prefill);
+  CHECK(prefill->find("SEQ_Q <= 64") != std::string::npos);
+}
+
+TEST_CASE("every kernel of the project passes the static lint") {
+  for (const KernelRef& kernel : project_kernels()) {
+    for (const LintFinding& finding : lint(*kernel)) {
+      INFO(finding.where << ": " << finding.message);
+      CHECK(finding.severity == Severity::kWarning);
+    }
+  }
+}
+
+TEST_CASE("fault fixtures say what becomes of them") {
+  for (const KernelRef& kernel : project_kernels()) {
+    INFO(kernel->manifest.where);
+    CHECK((kernel->manifest.role != Role::kFault) == kernel->manifest.expected_outcome.empty());
+    CHECK((kernel->manifest.role != Role::kFault) == kernel->manifest.expected_gate.empty());
+  }
+}
+
+}  // namespace
+}  // namespace fatune

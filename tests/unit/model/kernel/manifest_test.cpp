@@ -1,0 +1,263 @@
+// manifest_test.cpp - manifests to values, and a message for each kind of mistake.
+#include "model/kernel/manifest.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "support/sample_kernel.hpp"
+
+namespace fatune {
+namespace {
+
+const std::string kFile = "sample.json: ";
+
+TEST_CASE("a valid manifest is read whole") {
+  const auto manifest = parse_manifest(kSampleManifest, "sample.json");
+  INFO((manifest ? "" : manifest.error().message));
+  REQUIRE(manifest);
+  CHECK(manifest->name == "sample");
+  CHECK(manifest->role == Role::kAttention);
+  CHECK(manifest->tuned_by_default);
+  CHECK(manifest->min_arch == 80);
+  CHECK(manifest->dtypes == std::vector<Dtype>{Dtype::kF16, Dtype::kBf16});
+  CHECK(manifest->masks == std::vector<Mask>{Mask::kNone, Mask::kCausal});
+  REQUIRE(manifest->parameters.size() == 4);
+  CHECK(manifest->parameters[0].ordinal);
+  CHECK_FALSE(manifest->parameters[2].ordinal);
+  CHECK(manifest->find("REDUCE")->values[1].number == 1);
+  CHECK(manifest->find("NUM_WARPS") == nullptr);
+  CHECK(manifest->constraints[0].where == kFile + "field 'constraints[0].require'");
+  CHECK(manifest->stages[0].cluster == std::vector<std::string>{"1", "1", "1"});
+  CHECK(manifest->tensor_maps[0].swizzle == 128);
+  CHECK(describe(default_config(*manifest)) == "BLOCK_M=64 BLOCK_N=32 REDUCE=warp EXP2=true");
+}
+
+TEST_CASE("fields with defaults can be left out") {
+  const auto manifest = parse_manifest(R"({"schema": "fatune.kernel/1", "name": "a",
+    "summary": "s", "source": "a.cu", "supports": {"dtypes": ["e4m3"], "masks": ["none"]},
+    "stages": [{"entry": "a", "grid": ["1", "1", "1"], "block": ["32", "1", "1"],
+                "arguments": ["out"]}]})",
+                                       "a.json");
+  INFO((manifest ? "" : manifest.error().message));
+  REQUIRE(manifest);
+  CHECK_FALSE(manifest->tuned_by_default);
+  CHECK(manifest->parameters.empty());
+  CHECK(manifest->stages[0].shared_bytes == "0");
+  CHECK(describe(default_config(*manifest)).empty());
+}
+
+struct Mistake {
+  const char* from;
+  const char* to;
+  const char* message;
+};
+
+void check_mistakes(std::initializer_list<Mistake> mistakes) {
+  for (const Mistake& mistake : mistakes) {
+    INFO(mistake.to);
+    CHECK(sample_error(mistake.from, mistake.to) == kFile + mistake.message);
+  }
+}
+
+TEST_CASE("mistakes in the head are named") {
+  check_mistakes({
+      {"\"role\"", "\"roll\"", "field 'roll' is unknown; did you mean 'role'?"},
+      {"\"summary\": \"a kernel for tests\",", "", "field 'summary' is missing"},
+      {"a kernel for tests", " ", "field 'summary' must not be empty"},
+      {"fatune.kernel/1", "fatune.kernel/2",
+       "field 'schema' is 'fatune.kernel/2', but this program reads 'fatune.kernel/1'"},
+      {"\"attention\"", "\"atention\"",
+       "field 'role' is 'atention', which is not one of attention, reference, baseline, fault"},
+      {"\"name\": \"sample\"", "\"name\": \"Sample One\"",
+       "field 'name' is 'Sample One'; a name has lower-case letters, digits and _ only"},
+      {"\"tuned_by_default\": true", "\"tuned_by_default\": 1",
+       "field 'tuned_by_default' must be true or false, but is number"},
+      {"\"role\": \"attention\"", "\"expected_outcome\": \"crashed\"",
+       "field 'expected_outcome' is for kernels of role 'fault' only"},
+      {"\"role\": \"attention\"", "\"role\": \"fault\", \"expected_outcome\": \"crash\"",
+       "field 'expected_outcome' is 'crash', which is not one of infeasible, compile_error, "
+       "launch_error, wrong_result, timeout, crashed, measured"},
+      {"\"role\": \"attention\"", "\"expected_gate\": \"poison\"",
+       "field 'expected_gate' is for kernels of role 'fault' only"},
+      {"\"role\": \"attention\"", "\"role\": \"fault\", \"expected_gate\": \"poisson\"",
+       "field 'expected_gate' is 'poisson', which is not one of constraints, compilation, launch, "
+       "poison, inputs, guard_bands, accuracy, repeat, early_start, physics, timed_output, "
+       "persisting_l2, "
+       "edge_problems"},
+      {"\"role\": \"attention\"", "\"role\": \"fault\", \"persisting_window\": \"out\"",
+       "field 'persisting_window' is 'out', which is not one of q, k, v"},
+      {"\"min\": 80", "\"min\": 8",
+       "field 'arch.min' is 8, which is not a compute capability such as 80"},
+      {"\"min\": 80", "\"mim\": 80", "field 'arch.mim' is unknown; did you mean 'min'?"},
+      {"\"min\": 80", "\"only\": [\"sm90\"]",
+       "field 'arch.only[0]' is wrong: 'sm90' is not an architecture such as sm_80, sm_90a or "
+       "sm_120"},
+      {"\"min\": 80", "\"min\": 90, \"only\": [\"sm_80\"]",
+       "field 'arch.only[0]' is sm_80, which is below 'min', 90"},
+      {"[\"f16\", \"bf16\"]", "[]", "field 'supports.dtypes' must name at least one"},
+      {"[\"f16\", \"bf16\"]", "[\"f16\", \"f16\"]", "field 'supports.dtypes[1]' repeats f16"},
+      {"HEAD_DIM % 16 == 0", "BLOCK_M % 16 == 0",
+       "field 'supports.rules[0].require': 'BLOCK_M % 16 == 0' uses the unknown name 'BLOCK_M'"},
+  });
+  CHECK(sample_error("\"bf16\"", "\"fp16\"")
+            .starts_with(kFile + "field 'supports.dtypes[1]' is wrong: "));
+  CHECK(sample_error("\"causal\"", "\"casual\"")
+            .starts_with(kFile + "field 'supports.masks[1]' is wrong: "));
+  CHECK(sample_error("\"name\": \"sample\",", "\"name\": \"sample\"")
+            .starts_with(kFile + "not valid JSON at line 4"));
+  CHECK(parse_manifest("[]", "x.json").error().message ==
+        "x.json: a manifest must be an object, but is array");
+}
+
+TEST_CASE("mistakes in parameters are named") {
+  check_mistakes({
+      {"\"default\": 64", "\"default\": 96",
+       "field 'parameters[0].default' is 96, which is not one of 32, 64, 128"},
+      {"\"default\": \"warp\"", "\"default\": \"wrap\"",
+       "field 'parameters[2].default' is wrap, which is not one of warp, serial"},
+      {"\"default\": true", "\"default\": 1",
+       "field 'parameters[3].default' is 1, which is not one of false, true"},
+      {"\"default\": 64, ", "", "field 'parameters[0].default' is missing"},
+      {"\"name\": \"BLOCK_N\"", "\"name\": \"BLOCK_M\"",
+       "field 'parameters[1].name' defines BLOCK_M a second time"},
+      {"\"name\": \"BLOCK_N\"", "\"name\": \"REDUCE_WARP\"",
+       "field 'parameters[2].values[0]' defines REDUCE_WARP a second time"},
+      {"\"name\": \"BLOCK_M\"", "\"name\": \"BATCH\"",
+       "field 'parameters[0].name' is 'BATCH', a name that fatune defines itself"},
+      {"\"name\": \"BLOCK_M\"", "\"name\": \"DTYPE_X\"",
+       "field 'parameters[0].name' is 'DTYPE_X', a name that fatune defines itself"},
+      {"\"name\": \"BLOCK_M\"", "\"name\": \"SOFTMAX_SCALE_LOG2E\"",
+       "field 'parameters[0].name' is 'SOFTMAX_SCALE_LOG2E', a name that fatune defines itself"},
+      {"\"name\": \"BLOCK_M\"", "\"name\": \"block_m\"",
+       "field 'parameters[0].name' is 'block_m', which is not a macro's name such as BLOCK_M"},
+      {"[32, 64, 128]", "[]", "field 'parameters[0].values' must be a list of 1 to 4096 values"},
+      {"[32, 64, 128]", "[32, 64, 64]", "field 'parameters[0].values[2]' repeats 64"},
+      {"[32, 64, 128]", "[32, \"x\"]",
+       "field 'parameters[0].values[1]' is \"x\", which is not of the kind of 32"},
+      {"[32, 64, 128]", "[0.5]",
+       "field 'parameters[0].values[0]' is 0.5, which is neither a whole number, a word (letters, "
+       "digits, _ and -) nor true or false"},
+      {"[\"warp\", \"serial\"]", "[\"warp\", \"Warp\"]",
+       "field 'parameters[2].values[1]' defines REDUCE_WARP a second time"},
+      {"\"meaning\": \"keys\"", "\"meaning\": \"\"",
+       "field 'parameters[1].meaning' must not be empty"},
+      {"\"meaning\": \"keys\"", "\"meanings\": \"keys\"",
+       "field 'parameters[1].meanings' is unknown; did you mean 'meaning'?"},
+      {"\"tiles are tall\"", "7", "field 'constraints[0].why' must be a string, but is number"},
+      {"2 * BLOCK_N", "2 * BLOCK_K",
+       "field 'constraints[0].require': 'BLOCK_M >= 2 * BLOCK_K' uses the unknown name 'BLOCK_K' "
+       "(did you mean 'BLOCK_M'?)"},
+      {"BLOCK_M >= 2 * BLOCK_N", "BLOCK_M = 2",
+       "field 'constraints[0].require': 'BLOCK_M = 2' '=' at character 9 is not an operator; did "
+       "you mean '=='?"},
+  });
+}
+
+TEST_CASE("mistakes in the launch are named") {
+  check_mistakes({
+      {"\"scores\", \"map_k\"]", "\"score\", \"map_k\"]",
+       "field 'stages[0].arguments[4]' is 'score', which is unknown; did you mean 'scores'?"},
+      {"\"q\", \"k\"", "\"weights\", \"k\"",
+       "field 'stages[0].arguments[0]' is 'weights', which is not one of q, k, v, out, lse, "
+       "scores, map_k"},
+      {"\"q\", \"k\", \"v\", \"out\", \"scores\", \"map_k\"", "",
+       "field 'stages[0].arguments' must name at least one argument"},
+      {"\"sample_main\"", "\"sample main\"",
+       "field 'stages[0].entry' is 'sample main', which is not a function's name"},
+      {"[\"BLOCK_M\", \"1\", \"1\"]", "[\"BLOCK_M\", \"1\"]",
+       "field 'stages[0].block' must be 3 expressions, but has 2"},
+      {"[\"BLOCK_M\", \"1\", \"1\"]", "[128, \"1\", \"1\"]",
+       "field 'stages[0].block[0]' must be a string, but is number"},
+      {"\"block\": [\"BLOCK_M\", \"1\", \"1\"],", "", "field 'stages[0].block' is missing"},
+      {"ceil_div(SEQ_Q, BLOCK_M)", "ceil_div(SEQ, BLOCK_M)",
+       "field 'stages[0].grid[0]': 'ceil_div(SEQ, BLOCK_M)' uses the unknown name 'SEQ' (did you "
+       "mean 'SEQ_Q'?)"},
+      {"\"shared_bytes\"", "\"sharde_bytes\"",
+       "field 'stages[0].sharde_bytes' is unknown; did you mean 'shared_bytes'?"},
+      {"\"name\": \"scores\"", "\"name\": \"out\"",
+       "field 'scratch[0].name' is 'out', which names another argument already"},
+      {"\"name\": \"scores\"", "\"name\": \"lse\"",
+       "field 'scratch[0].name' is 'lse', which names another argument already"},
+      {"\"tensor\": \"k\"", "\"tensor\": \"lse\"",
+       "field 'tensor_maps[0].tensor' is 'lse', which is not one of q, k, v, out"},
+      {"\"out\", \"scores\"", "\"out\", \"lse\", \"scores\"",
+       "field 'stages' have lse among their arguments, but supports.lse is not true"},
+      {"[\"none\", \"causal\"],", "[\"none\", \"causal\"], \"lse\": true,",
+       "field 'supports.lse' is true, but no stage has lse among its arguments"},
+      {"\"name\": \"map_k\"", "\"name\": \"scores\"",
+       "field 'tensor_maps[0].name' is 'scores', which names another argument already"},
+      {"\"tensor\": \"k\"", "\"tensor\": \"keys\"",
+       "field 'tensor_maps[0].tensor' is 'keys', which is not one of q, k, v, out"},
+      {"\"swizzle\": 128", "\"swizzle\": 48",
+       "field 'tensor_maps[0].swizzle' is 48, which is not one of 0, 32, 64, 128"},
+      {"[\"HEAD_DIM\", \"BLOCK_N\", \"1\", \"1\"]", "[\"HEAD_DIM\"]",
+       "field 'tensor_maps[0].box' must be 4 expressions, but has 1"},
+  });
+  const std::string text(kSampleManifest);
+  const std::string without = text.substr(0, text.find("\"stages\"")) + "\"stages\": []}";
+  CHECK(parse_manifest(without, "sample.json").error().message ==
+        kFile + "field 'stages' must have at least one stage");
+}
+
+TEST_CASE("a config is read back, and its mistakes are named") {
+  const auto manifest = parse_manifest(kSampleManifest, "sample.json");
+  REQUIRE(manifest);
+  const auto read = [&](const char* text) {
+    return config_from_json(*manifest, Json::parse(text), "best.json");
+  };
+  const auto config = read(R"({"REDUCE": "serial", "BLOCK_M": 128, "BLOCK_N": 16, "EXP2": false})");
+  REQUIRE(config);
+  CHECK(describe(*config) == "BLOCK_M=128 BLOCK_N=16 REDUCE=serial EXP2=false");
+  CHECK(to_json(*config).dump() ==
+        R"({"BLOCK_M":128,"BLOCK_N":16,"REDUCE":"serial","EXP2":false})");
+  CHECK(*config_from_json(*manifest, to_json(*config), "again") == *config);
+  CHECK(read(R"({"BLOCK_M": 128})").error().message == "best.json: field 'BLOCK_N' is missing");
+  CHECK(read(R"({"BLOCK_M": 96, "BLOCK_N": 16, "REDUCE": "warp", "EXP2": true})").error().message ==
+        "best.json: field 'BLOCK_M' is 96, which is not one of 32, 64, 128");
+  CHECK(read(R"({"BLOCKM": 128})").error().message ==
+        "best.json: field 'BLOCKM' is not a parameter of sample; did you mean 'BLOCK_M'?");
+  CHECK(read("3").error().message ==
+        "best.json: a config must be an object of parameters, but is number");
+}
+
+TEST_CASE("a kernel that writes the log-sum-exp says so, and takes a pointer to it") {
+  std::string text =
+      sample_with("[\"none\", \"causal\"],", "[\"none\", \"causal\"], \"lse\": true,");
+  const std::string_view out = "\"out\", \"scores\"";
+  text.replace(text.find(out), out.size(), "\"out\", \"lse\", \"scores\"");
+  const auto manifest = parse_manifest(text, "sample.json");
+  REQUIRE(manifest);
+  CHECK(manifest->lse);
+  CHECK(manifest->stages[0].arguments[4] == "lse");
+  Problem problem = kMission;
+  CHECK(unsupported_reason(*manifest, problem, limits_of("80"))->empty());
+  problem.lse = true;
+  CHECK(unsupported_reason(*manifest, problem, limits_of("80"))->empty());
+  const auto without = parse_manifest(kSampleManifest, "sample.json");
+  REQUIRE(without);
+  CHECK(*unsupported_reason(*without, problem, limits_of("80")) ==
+        "does not write the log-sum-exp (--lse)");
+}
+
+TEST_CASE("what a kernel cannot do is said in words") {
+  const auto manifest = parse_manifest(kSampleManifest, "sample.json");
+  REQUIRE(manifest);
+  Problem problem = kMission;
+  CHECK(unsupported_reason(*manifest, problem, limits_of("80"))->empty());
+  CHECK(*unsupported_reason(*manifest, problem, limits_of("75")) ==
+        "needs sm_80 or newer, not sm_75");
+  problem.head_dim = 40;
+  CHECK(*unsupported_reason(*manifest, problem, limits_of("80")) ==
+        "needs HEAD_DIM % 16 == 0: one mma covers 16 columns");
+  problem.dtype = Dtype::kE4m3;
+  CHECK(*unsupported_reason(*manifest, problem, limits_of("80")) == "handles f16, bf16, not e4m3");
+  const auto hopper =
+      parse_manifest(sample_with("\"min\": 80", "\"only\": [\"sm_90a\"]"), "sample.json");
+  REQUIRE(hopper);
+  CHECK(unsupported_reason(*hopper, kMission, limits_of("90a"))->empty());
+  CHECK(*unsupported_reason(*hopper, kMission, limits_of("100a")) ==
+        "compiles for sm_90a only, not for sm_100a");
+}
+
+}  // namespace
+}  // namespace fatune

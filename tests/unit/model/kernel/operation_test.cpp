@@ -1,0 +1,252 @@
+// operation_test.cpp - declarations of operations: what they mean, and each mistake by file and
+// field.
+#include "model/kernel/operation.hpp"
+
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "model/kernel/candidate.hpp"
+#include "model/kernel/vocabulary.hpp"
+#include "model/space/lint.hpp"
+#include "model/space/space.hpp"
+#include "support/own_operation.hpp"
+
+using namespace fatune;
+using namespace fatune::test;
+
+namespace {
+
+DeviceLimits limits() { return *typical_limits(Arch{90, 'a'}); }
+
+/// The error of loading after one change to the reference's manifest.
+std::string reference_error(std::string_view from, std::string_view to) {
+  const auto kernels = load_own(changed(kOwnReference, from, to));
+  return kernels ? "" : kernels.error().message;
+}
+
+std::string kernel_error(std::string_view from, std::string_view to) {
+  const auto kernels = load_own(kOwnReference, changed(kOwnKernel, from, to));
+  return kernels ? "" : kernels.error().message;
+}
+
+bool has_macro(const std::vector<std::string>& macros, const std::string& macro) {
+  return std::find(macros.begin(), macros.end(), macro) != macros.end();
+}
+
+}  // namespace
+
+TEST_CASE("the reference declares, the candidate names the operation") {
+  const auto kernels = own_kernels();
+  CHECK(kernels[0]->manifest.role == Role::kAttention);
+  CHECK(kernels[1]->manifest.role == Role::kReference);
+  REQUIRE(kernels[0]->manifest.operation);
+  CHECK(operation_name(kernels[0]->manifest.operation) == "scale");
+  CHECK(operation_name(OperationRef()) == "attention");
+  const Operation& operation = *kernels[0]->manifest.operation;
+  CHECK(operation.sizes.size() == 2);
+  CHECK(operation.tensors.size() == 4);
+  CHECK(operation.tensors[1].fill == Fill{Fill::Kind::kUniform, 0.5, 1});
+  CHECK(example_sizes(operation) == "--size ROWS=512,COLUMNS=64");
+}
+
+TEST_CASE("sizes become a problem with its work, in the declaration's order") {
+  const OperationRef declared = own_kernels().front()->manifest.operation;
+  const Operation& operation = *declared;
+  const auto problem = own_problem(operation, {{"COLUMNS", 64}, {"ROWS", 512}}, Dtype::kF16);
+  REQUIRE(problem);
+  CHECK(describe(*problem) == "scale ROWS=512,COLUMNS=64 f16");
+  CHECK(problem->own->flops == 2 * 512 * 64);
+  CHECK(problem->own->bytes_read == 512 * 64 * 2 + 64 * 4);
+  CHECK(problem->own->bytes_written == 512 * 64 * 2 + 512 * 4);
+  const auto plan = own_plan(operation, *problem);
+  REQUIRE(plan);
+  CHECK(plan->tensors[0].shape == std::vector<std::int64_t>{512, 64});
+  CHECK(plan->tensors[0].type == Dtype::kF16);
+  CHECK_FALSE(plan->tensors[1].type);
+  CHECK_FALSE(plan->tolerance);
+}
+
+TEST_CASE("sizes that make no problem are told with what would") {
+  const OperationRef declared = own_kernels().front()->manifest.operation;
+  const Operation& operation = *declared;
+  const auto message = [&](const std::vector<NamedSize>& sizes) {
+    const auto problem = own_problem(operation, sizes, Dtype::kF16);
+    return problem ? "" : problem.error().message;
+  };
+  CHECK(message({{"ROWS", 4}}) ==
+        "COLUMNS is missing: scale has the sizes ROWS, COLUMNS; for example --size "
+        "ROWS=512,COLUMNS=64");
+  CHECK(message({{"ROWS", 4}, {"COLUMNS", 4}, {"DEPTH", 1}}) ==
+        "DEPTH is no size of scale, which has ROWS, COLUMNS");
+  CHECK(message({{"ROWS", 2147483647}, {"COLUMNS", 2147483647}}) == "x would be larger than 1 TiB");
+}
+
+TEST_CASE("expressions and templates know the sizes, and nothing of attention") {
+  const KernelRef kernel = own_kernels().front();
+  const Problem problem = own_test_problem();
+  const Candidate candidate{kernel, default_config(kernel->manifest), problem};
+  const auto macros = macros_of(candidate, limits());
+  CHECK(has_macro(macros, "ROWS=512"));
+  CHECK(has_macro(macros, "COLUMNS=64"));
+  CHECK(has_macro(macros, "DTYPE=1"));
+  CHECK(has_macro(macros, "THREADS=64"));
+  CHECK(has_macro(macros, "SM_COUNT=132"));
+  CHECK(std::none_of(macros.begin(), macros.end(), [](const std::string& macro) {
+    return macro.starts_with("BATCH=") || macro.starts_with("SOFTMAX");
+  }));
+  const auto plan = launch_plan(candidate, limits());
+  REQUIRE(plan);
+  CHECK(plan->stages[0].grid[0] == 512);
+  CHECK(candidate_key(candidate).starts_with("scale scale:ROWS=512,COLUMNS=64:f16 "));
+}
+
+TEST_CASE("a space is built as for attention") {
+  const auto space = Space::build(own_kernels().front(), own_test_problem(), limits());
+  REQUIRE(space);
+  CHECK(space->raw_size() == 16);
+  CHECK(space->size() == 3);  // THREADS * UNROLL <= 64
+  CHECK_FALSE(space->default_point());
+}
+
+TEST_CASE("a kernel does its own operation only, within its rules") {
+  const auto kernels = own_kernels();
+  const auto reason = [&](const Problem& problem) {
+    return *unsupported_reason(kernels[0]->manifest, problem, limits());
+  };
+  CHECK(reason(own_test_problem()).empty());
+  CHECK(reason(Problem{}) == "computes scale, not attention");
+  CHECK(reason(own_test_problem(1, 8192)) == "needs COLUMNS <= 4096: a row stays in registers");
+  Problem other = own_test_problem();
+  other.own->operation = "softmax";
+  CHECK(reason(other) == "computes scale, not softmax");
+}
+
+TEST_CASE("another declaration makes another kernel of the same text") {
+  const auto before = own_kernels();
+  const auto after = load_own(changed(kOwnReference, "\"offset\": 1", "\"offset\": 2"));
+  REQUIRE(after);
+  CHECK((*after)[0]->text_hash != before[0]->text_hash);
+  CHECK((*after)[1]->text_hash != before[1]->text_hash);
+}
+
+TEST_CASE("mistakes of a declaration are named by file and field") {
+  const std::string file = "scale_reference.json: field ";
+  CHECK(reference_error("\"name\": \"scale\",", "\"name\": \"attention\",") ==
+        file + "'operation.name' is 'attention', which fatune defines itself");
+  CHECK(reference_error("\"name\": \"ROWS\"", "\"name\": \"SM_COUNT\"")
+            .find("'operation.sizes[0].name' is 'SM_COUNT', a name that fatune") !=
+        std::string::npos);
+  CHECK(reference_error("\"name\": \"COLUMNS\"", "\"name\": \"ROWS\"")
+            .find("'operation.sizes[1].name' is 'ROWS'") != std::string::npos);
+  CHECK(reference_error("[\"ROWS\", \"COLUMNS\"]", "[\"ROWS\", \"COLUMS\"]")
+            .find("'operation.tensors[0].shape[1]': 'COLUMS' uses the unknown name 'COLUMS' (did "
+                  "you mean 'COLUMNS'?)") != std::string::npos);
+  CHECK(reference_error("[\"ROWS\", \"COLUMNS\"]", "[]").find("'operation.tensors[0].shape'") !=
+        std::string::npos);
+  CHECK(reference_error("\"fill\": \"normal\"", "\"fill\": \"gauss\"") ==
+        file +
+            "'operation.tensors[0].fill' is 'gauss', which is not one of normal, uniform, zeros, "
+            "constant");
+  CHECK(reference_error("\"fill\": \"normal\"", "\"fill\": \"zeros\", \"scale\": 2")
+            .find("'operation.tensors[0].scale' is for tensors that are filled with") !=
+        std::string::npos);
+  CHECK(reference_error("\"fill\": \"normal\"", "\"fill\": \"constant\"")
+            .find("'operation.tensors[0].value' is missing") != std::string::npos);
+  CHECK(reference_error(", \"fill\": \"normal\"", "")
+            .find("'operation.tensors[0].fill' is missing") != std::string::npos);
+  CHECK(reference_error("\"output\": true}", "\"output\": true, \"fill\": \"zeros\"}")
+            .find("'operation.tensors[2].fill' is for inputs") != std::string::npos);
+  CHECK(reference_error("\"type\": \"f32\"", "\"type\": \"f64\"")
+            .find("'operation.tensors[1].type' is 'f64', which is not one of io") !=
+        std::string::npos);
+  CHECK(reference_error("\"name\": \"sums\"", "\"name\": \"y\"")
+            .find("'operation.tensors[3].name' is 'y', which names another tensor") !=
+        std::string::npos);
+  CHECK(reference_error("\"zeros\"]", "\"large_logits\"]")
+            .find("'operation.hard_inputs[1]' is 'large_logits'") != std::string::npos);
+  CHECK(reference_error("{\"ROWS\": 1, \"COLUMNS\": 1}", "{\"ROWS\": 1}")
+            .find("'operation.edges[0]' is wrong: COLUMNS is missing") != std::string::npos);
+  CHECK(reference_error("[{\"ROWS\": 512, \"COLUMNS\": 64}]", "[]")
+            .find("'operation.typical' must have at least one") != std::string::npos);
+  CHECK(reference_error("2 * ROWS * COLUMNS", "2 * HEADS")
+            .find("'operation.least.flops': '2 * HEADS' uses the unknown name") !=
+        std::string::npos);
+  CHECK(
+      reference_error("\"edges\"", "\"edge\"").find("'operation.edge' is unknown; did you mean") !=
+      std::string::npos);
+}
+
+TEST_CASE("a declared tolerance has limits and a reason") {
+  const auto with = [](const std::string& tolerance) {
+    return "\"tolerance\": " + tolerance + ", \"least\"";
+  };
+  CHECK(reference_error("\"least\"", with(R"({"absolute": 1e-3})"))
+            .find("'operation.tolerance.why' is missing") != std::string::npos);
+  CHECK(reference_error("\"least\"", with(R"({"why": "x"})"))
+            .find("must have an 'absolute' or a 'relative' above 0") != std::string::npos);
+  CHECK(reference_error("\"least\"", with(R"({"relative": 0.5, "why": "x"})"))
+            .find("'operation.tolerance.relative' must be below 0.25") != std::string::npos);
+  const auto kernels =
+      load_own(changed(kOwnReference, "\"least\"", with(R"({"relative": 0.01, "why": "x"})")));
+  REQUIRE(kernels);
+  CHECK((*kernels)[0]->manifest.operation->tolerance == DeclaredTolerance{0, 0.01, "x"});
+}
+
+TEST_CASE("who declares is the reference, who names is not") {
+  CHECK(reference_error("\"role\": \"reference\",", "").find("field 'role' must be 'reference'") !=
+        std::string::npos);
+  CHECK(kernel_error("\"operation\": \"scale\"", "\"operation\": \"scales\"") ==
+        "scale.json: field 'operation' is 'scales', which no manifest of role 'reference' in this "
+        "folder declares; did you mean 'scale'?");
+  CHECK(kernel_error("\"operation\"", "\"role\": \"attention\", \"operation\"")
+            .find("field 'role' is 'attention'") != std::string::npos);
+  CHECK(kernel_error("\"operation\"", "\"role\": \"reference\", \"operation\"")
+            .find("field 'operation' must be an object") != std::string::npos);
+  CHECK(kernel_error("\"operation\"", "\"role\": \"fault\", \"operation\"")
+            .find("fixtures of attention") != std::string::npos);
+  const std::string twice =
+      changed(changed(kOwnReference, "\"scale_reference\"", "\"scale_again\""),
+              "scale_reference.cu", "scale.cu");
+  CHECK(load_own(kOwnReference, twice).error().message.find("another manifest declares already") !=
+        std::string::npos);
+}
+
+TEST_CASE("what only attention has is refused") {
+  CHECK(kernel_error("\"dtypes\": [\"f16\", \"bf16\"], ",
+                     "\"dtypes\": [\"f16\"], \"masks\": [\"none\"], ") ==
+        "scale.json: field 'supports.masks' is of attention, not of scale");
+  CHECK(kernel_error("\"stages\"", "\"tensor_maps\": [], \"stages\"").find("'tensor_maps'") !=
+        std::string::npos);
+  CHECK(kernel_error("\"name\": \"UNROLL\"", "\"name\": \"COLUMNS\"")
+            .find("is 'COLUMNS', a name that fatune or the operation's sizes define") !=
+        std::string::npos);
+  CHECK(kernel_error("[\"x\", \"w\", \"y\", \"sums\"]", "[\"q\", \"w\", \"y\", \"sums\"]")
+            .find("'stages[0].arguments[0]' is 'q'") != std::string::npos);
+  CHECK(kernel_error("[\"ROWS\", \"1\", \"1\"]", "[\"BATCH\", \"1\", \"1\"]")
+            .find("uses the unknown name 'BATCH'") != std::string::npos);
+}
+
+TEST_CASE("the lint looks at typical problems and at every tensor") {
+  const auto findings = [](std::string_view from, std::string_view to) {
+    const auto kernels = load_own(kOwnReference, changed(kOwnKernel, from, to));
+    REQUIRE(kernels);
+    std::string all;
+    for (const LintFinding& each : lint(*kernels->front()))
+      all += std::string(name(each.severity)) + ": " + each.message + "\n";
+    return all;
+  };
+  const std::string usual = findings("a block a row", "a block a row");
+  CHECK(usual.find("the default config is ruled out for scale ROWS=512,COLUMNS=64 f16") !=
+        std::string::npos);
+  CHECK(usual.find("among its arguments") == std::string::npos);
+  CHECK(findings("\"w\", \"y\", \"sums\"", "\"w\", \"y\"")
+            .find("error: no stage has sums among its arguments, so it stays unwritten") !=
+        std::string::npos);
+  CHECK(findings("\"w\", \"y\"", "\"y\"").find("warning: no stage has w among its arguments") !=
+        std::string::npos);
+  CHECK(findings("COLUMNS <= 4096", "COLUMNS > 4096")
+            .find("no typical problem is supported, so no space was examined") !=
+        std::string::npos);
+}

@@ -1,0 +1,93 @@
+// own_problem_test.cpp - sizes from words and JSON, and a problem that is not attention.
+#include "model/problem/own_problem.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "model/problem/problem.hpp"
+#include "model/problem/work.hpp"
+
+using namespace fatune;
+
+namespace {
+
+Problem rmsnorm() {
+  Problem problem;
+  problem.dtype = Dtype::kBf16;
+  problem.own = OwnProblem{"rmsnorm", {{"ROWS", 4096}, {"COLUMNS", 1024}}, 0, 8390656, 8388608};
+  return problem;
+}
+
+std::string refused(std::string_view text) {
+  const auto sizes = parse_sizes(text, "--size");
+  return sizes ? "" : sizes.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("sizes are names and numbers, and read as they are written") {
+  const auto sizes = parse_sizes(" ROWS = 4096, COLUMNS=1024", "--size");
+  REQUIRE(sizes);
+  CHECK(*sizes == std::vector<NamedSize>{{"ROWS", 4096}, {"COLUMNS", 1024}});
+  CHECK(describe(*sizes) == "ROWS=4096,COLUMNS=1024");
+}
+
+TEST_CASE("a wrong size is named with the flag") {
+  CHECK(refused("4096") == "--size 4096: '4096' is not of the form NAME=NUMBER, say ROWS=4096");
+  CHECK(refused("ROWS=1,ROWS=2") == "--size ROWS=1,ROWS=2: gives ROWS twice");
+  CHECK(refused("rows=1").find("is not a size's name") != std::string::npos);
+  CHECK(refused("ROWS=0").find("a whole number from 1 to 2147483647") != std::string::npos);
+  CHECK(refused("ROWS=2147483648").find("ROWS is '2147483648'") != std::string::npos);
+  CHECK(refused("ROWS=1.5").find("ROWS is '1.5'") != std::string::npos);
+  CHECK(refused("ROWS=1,").find("'' is not of the form") != std::string::npos);
+}
+
+TEST_CASE("a problem of one's own has words, a key and JSON of its own") {
+  const Problem problem = rmsnorm();
+  CHECK(describe(problem) == "rmsnorm ROWS=4096,COLUMNS=1024 bf16");
+  CHECK(key(problem) == "rmsnorm:ROWS=4096,COLUMNS=1024:bf16");
+  const Json json = to_json(problem);
+  CHECK(dump(json) ==
+        R"({"operation":"rmsnorm","sizes":{"ROWS":4096,"COLUMNS":1024},"bytes_read":8390656,)"
+        R"("bytes_written":8388608,"dtype":"bf16"})");
+  const auto read = problem_from_json(json, "test");
+  REQUIRE(read);
+  CHECK(*read == problem);
+  CHECK(validate(problem));
+}
+
+TEST_CASE("problems of two operations, or of other sizes, differ") {
+  Problem other = rmsnorm();
+  other.own->operation = "softmax";
+  CHECK_FALSE(other == rmsnorm());
+  other = rmsnorm();
+  other.own->sizes.back().value = 2048;
+  CHECK_FALSE(other == rmsnorm());
+  CHECK_FALSE(Problem{} == rmsnorm());
+}
+
+TEST_CASE("what is wrong in JSON is named by file and field") {
+  const auto message = [](const char* text) {
+    const auto problem = problem_from_json(*parse_json(text, "x.json"), "x.json");
+    return problem ? "" : problem.error().message;
+  };
+  CHECK(message(R"({"operation":"rmsnorm"})") == "x.json: field 'sizes' is missing");
+  CHECK(message(R"({"operation":"rmsnorm","sizes":{"ROWS":0}})") ==
+        "x.json: field 'sizes.ROWS' is 0, but must be from 1 to 2147483647");
+  CHECK(message(R"({"operation":"r","sizes":{"ROWS":1},"flops":-1})") ==
+        "x.json: field 'flops' must be at least 0");
+  CHECK(message(R"({"operation":"r","sizes":{"ROWS":1},"dtype":"f64"})").find("'dtype'") !=
+        std::string::npos);
+}
+
+TEST_CASE("its work is what it tells") {
+  Problem problem = rmsnorm();
+  CHECK(least_bytes(problem).value == 8390656 + 8388608);
+  CHECK(flops(problem).value == 0);
+  CHECK_FALSE(counts_flops(problem));
+  CHECK(gigabytes_per_second(problem, Seconds(1)) > 0.0167);
+  problem.own->flops = 1000;
+  CHECK(flops(problem).value == 1000);
+  CHECK(counts_flops(problem));
+  CHECK(counts_flops(Problem{}));
+}

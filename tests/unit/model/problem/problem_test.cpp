@@ -1,0 +1,154 @@
+// problem_test.cpp - checks shapes from text, what makes a problem valid, and its words and JSON.
+#include "model/problem/problem.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace fatune;
+
+namespace {
+
+std::string shape_fault(std::string_view text) {
+  const auto problem = parse_shape(text);
+  return problem ? "none" : problem.error().message;
+}
+
+Problem mission() { return *parse_shape("4,8,512,64"); }
+
+std::string read_fault(std::string_view text) {
+  const auto problem = problem_from_json(*parse_json(text, "x"), "x.json");
+  return problem ? "none" : problem.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a shape gives all sizes") {
+  const Problem p = mission();
+  CHECK(p == Problem{.batch = 4,
+                     .heads = 8,
+                     .kv_heads = 8,
+                     .seq_q = 512,
+                     .seq_kv = 512,
+                     .head_dim = 64,
+                     .dtype = Dtype::kF16,
+                     .mask = Mask::kNone});
+  CHECK(p.query_elements() == 4 * 8 * 512 * 64);
+  CHECK(*parse_shape(" 4, 8,512 ,64") == p);
+}
+
+TEST_CASE("a wrong shape names the part and what is wrong with it") {
+  CHECK(shape_fault("4,8,0,64") == "--shape 4,8,0,64: seq must be at least 1 (third part)");
+  CHECK(shape_fault("4,-8,512,64") ==
+        "--shape 4,-8,512,64: heads must be at least 1 (second part)");
+  CHECK(shape_fault("4,8,,64") == "--shape 4,8,,64: seq is missing (third part)");
+  CHECK(shape_fault("4,8,512,") == "--shape 4,8,512,: head_dim is missing (fourth part)");
+  CHECK(shape_fault("x4,8,512,64") ==
+        "--shape x4,8,512,64: batch must be a whole number, not 'x4' (first part)");
+  CHECK(shape_fault("4,8,51.2,64") ==
+        "--shape 4,8,51.2,64: seq must be a whole number, not '51.2' (third part)");
+  CHECK(shape_fault("4,8,2147483648,64") ==
+        "--shape 4,8,2147483648,64: seq must be at most 2147483647 (third part)");
+  CHECK(shape_fault("4,8,99999999999999999999,64") ==
+        "--shape 4,8,99999999999999999999,64: seq must be at most 2147483647 (third part)");
+  CHECK(shape_fault("4,8,-99999999999999999999,64") ==
+        "--shape 4,8,-99999999999999999999,64: seq must be at least 1 (third part)");
+  CHECK(shape_fault("4,8,512") ==
+        "--shape 4,8,512: has 3 parts, but a shape is batch,heads,seq,head_dim");
+  CHECK(shape_fault("4,8,512,64,2").find("has 5 parts") != std::string::npos);
+  CHECK(shape_fault("") == "--shape : has 1 part, but a shape is batch,heads,seq,head_dim");
+  CHECK(shape_fault("65536,65536,65536,65536").find("larger than 1 TiB") != std::string::npos);
+  CHECK(parse_shape("1").error().kind == ErrorKind::kUsage);
+}
+
+TEST_CASE("another origin of the shape is named instead of the flag") {
+  CHECK(parse_shape("1,1,0,1", "").error().message ==
+        "1,1,0,1: seq must be at least 1 (third part)");
+}
+
+TEST_CASE("validate looks at what the shape does not say") {
+  Problem p = mission();
+  p.kv_heads = 3;
+  CHECK(validate(p).error().message == "kv_heads must divide heads, but 3 does not divide 8");
+  p.kv_heads = 0;
+  CHECK(validate(p).error().message == "kv_heads must be at least 1, but is 0");
+  p.kv_heads = 2;
+  CHECK(validate(p));
+  p.seq_kv = std::int64_t{1} << 31;
+  CHECK(validate(p).error().message == "seq_kv must be at most 2147483647, but is 2147483648");
+  p.seq_kv = (std::int64_t{1} << 31) - 1;
+  CHECK(validate(p).error().message == "k and v would be larger than 1 TiB each");
+  p.batch = 1;
+  p.kv_heads = 1;
+  p.dtype = Dtype::kE4m3;
+  CHECK(validate(p));
+}
+
+TEST_CASE("a tensor of exactly 1 TiB is still valid") {
+  CHECK(parse_shape("65536,64,2048,64"));
+  CHECK_FALSE(parse_shape("65537,64,2048,64"));
+}
+
+TEST_CASE("words for people and keys for lookups") {
+  Problem p = mission();
+  CHECK(describe(p) == "4,8,512,64 f16");
+  CHECK(key(p) == "b4-h8-kv8-sq512-skv512-d64-f16-none");
+  p.kv_heads = 2;
+  p.seq_q = 1;
+  p.dtype = Dtype::kBf16;
+  p.mask = Mask::kCausal;
+  CHECK(describe(p) == "4,8(kv 2),1x512,64 bf16 causal");
+  CHECK(key(p) == "b4-h8-kv2-sq1-skv512-d64-bf16-causal");
+  p.lse = true;
+  CHECK(describe(p) == "4,8(kv 2),1x512,64 bf16 causal lse");
+  CHECK(key(p) == "b4-h8-kv2-sq1-skv512-d64-bf16-causal-lse");
+}
+
+TEST_CASE("masks by name") {
+  CHECK(*parse_mask("none") == Mask::kNone);
+  CHECK(*parse_mask(name(Mask::kCausal)) == Mask::kCausal);
+  CHECK(parse_mask("full").error().message == "mask 'full' is unknown; known are none, causal");
+}
+
+TEST_CASE("JSON both ways") {
+  Problem p{.batch = 2,
+            .heads = 8,
+            .kv_heads = 4,
+            .seq_q = 17,
+            .seq_kv = 33,
+            .head_dim = 96,
+            .dtype = Dtype::kE5m2,
+            .mask = Mask::kCausal};
+  CHECK(dump(to_json(p)) ==
+        R"({"batch":2,"heads":8,"kv_heads":4,"seq_q":17,"seq_kv":33,"head_dim":96,)"
+        R"("dtype":"e5m2","mask":"causal"})");
+  CHECK(*problem_from_json(to_json(p), "x") == p);
+  CHECK(*problem_from_json(
+            *parse_json(R"({"batch":4,"heads":8,"seq_q":512,"head_dim":64,"later":1})", "x"),
+            "x") == mission());
+}
+
+TEST_CASE("the log-sum-exp is in JSON when it is wanted") {
+  Problem p = mission();
+  CHECK(to_json(p).count("lse") == 0);
+  p.lse = true;
+  CHECK(to_json(p)["lse"] == true);
+  CHECK(*problem_from_json(to_json(p), "x") == p);
+  CHECK_FALSE(p == mission());
+  CHECK(p.rows() == 4 * 8 * 512);
+}
+
+TEST_CASE("wrong JSON names the field") {
+  CHECK(read_fault(R"({"heads":8,"seq_q":512,"head_dim":64})") ==
+        "x.json: field 'batch' is missing");
+  CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":"512","head_dim":64})") ==
+        "x.json: field 'seq_q' must be a whole number, but is string");
+  CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"dtype":"f1"})") ==
+        "x.json: field 'dtype' is wrong: dtype 'f1' is unknown; did you mean 'f16'?");
+  CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"mask":"x"})") ==
+        "x.json: field 'mask' is wrong: mask 'x' is unknown; known are none, causal");
+  CHECK(read_fault(R"({"batch":0,"heads":8,"seq_q":5,"head_dim":64})") ==
+        "x.json: batch must be at least 1, but is 0");
+  CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"lse":1})") ==
+        "x.json: field 'lse' must be true or false, but is number");
+  CHECK(read_fault("3") == "x.json: must be an object, but is number");
+}

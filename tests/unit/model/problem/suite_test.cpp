@@ -1,0 +1,109 @@
+// suite_test.cpp - checks the shipped suites and what errors in a suite say.
+#include "model/problem/suite.hpp"
+
+#include <set>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "core/file.hpp"
+
+using namespace fatune;
+
+namespace {
+
+Suite shipped(const std::string& name) {
+  const std::string path = FATUNE_SOURCE_DIR "/configs/problems/" + name + ".json";
+  const auto text = read_file(path);
+  REQUIRE(text);
+  auto suite = parse_suite(*text, path);
+  INFO((suite ? "" : suite.error().message));
+  REQUIRE(suite);
+  CHECK(suite->name == name);
+  CHECK_FALSE(suite->summary.empty());
+  return *suite;
+}
+
+/// The error of a suite with this list of problems.
+std::string fault(const std::string& problems) {
+  const auto suite = parse_suite(
+      R"({"schema":"fatune.problems/1","name":"s","problems":)" + problems + "}", "s.json");
+  return suite ? "none" : suite.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("the mission suite is six shapes, full and causal") {
+  const Suite suite = shipped("mission");
+  REQUIRE(suite.problems.size() == 12);
+  CHECK(suite.problems[0].name == "mission");
+  CHECK(describe(suite.problems[0].problem) == "4,8,512,64 f16");
+  CHECK(suite.problems[1].name == "mission-causal");
+  CHECK(describe(suite.problems[1].problem) == "4,8,512,64 f16 causal");
+  CHECK(describe(suite.problems[10].problem) == "2,16,8192,128 f16");
+}
+
+TEST_CASE("the fa3 suite is 36 problems of 16384 tokens") {
+  const Suite suite = shipped("fa3");
+  REQUIRE(suite.problems.size() == 36);
+  std::set<std::int64_t> head_dims;
+  for (const NamedProblem& named : suite.problems) {
+    CAPTURE(named.name);
+    const Problem& p = named.problem;
+    CHECK(p.batch * p.seq_q == 16384);
+    CHECK(p.heads * p.head_dim == 2048);
+    CHECK(named.name.ends_with("-causal") == (p.mask == Mask::kCausal));
+    head_dims.insert(p.head_dim);
+  }
+  CHECK(head_dims == std::set<std::int64_t>{64, 128, 256});
+}
+
+TEST_CASE("the decode suite has few queries and many keys") {
+  const Suite suite = shipped("decode");
+  REQUIRE(suite.problems.size() == 8);
+  CHECK(describe(suite.problems[0].problem) == "8,32(kv 8),1x32768,128 f16");
+  for (const NamedProblem& named : suite.problems) {
+    CAPTURE(named.name);
+    const Problem& p = named.problem;
+    CHECK(p.seq_q <= 64);
+    CHECK(p.seq_kv >= 4096);
+    CHECK(named.name.ends_with("-causal") == (p.mask == Mask::kCausal));
+  }
+}
+
+TEST_CASE("a problem may set everything") {
+  const auto suite = parse_suite(
+      R"({"schema":"fatune.problems/1","name":"s","problems":[{"name":"decode","shape":"4,8,1,64",
+          "kv_heads":2,"seq_kv":512,"dtype":"bf16","causal":true,"lse":true}]})",
+      "s.json");
+  REQUIRE(suite);
+  CHECK(describe(suite->problems.at(0).problem) == "4,8(kv 2),1x512,64 bf16 causal lse");
+}
+
+TEST_CASE("errors name file and field") {
+  const std::string good = R"({"name":"a","shape":"1,1,1,64"})";
+  CHECK(fault("[" + good + "]") == "none");
+  CHECK(fault("[]") == "s.json: field 'problems' must list at least one problem");
+  CHECK(fault("[1]") == "s.json: field 'problems[0]' must be an object, but is number");
+  CHECK(fault(R"([{"name":"a","shape":"1,1,0,64"}])") ==
+        "s.json: field 'problems[0].shape' 1,1,0,64: seq must be at least 1 (third part)");
+  CHECK(fault(R"([{"name":"a"}])") == "s.json: field 'problems[0].shape' is missing");
+  CHECK(fault(R"([{"name":"","shape":"1,1,1,64"}])") ==
+        "s.json: field 'problems[0].name' must not be empty");
+  CHECK(fault(R"([{"name":"a","shape":"1,1,1,64","casual":true}])") ==
+        "s.json: field 'problems[0].casual' is unknown; did you mean 'causal'?");
+  CHECK(fault(R"([{"name":"a","shape":"1,8,1,64","kv_heads":3}])") ==
+        "s.json: field 'problems[0]': kv_heads must divide heads, but 3 does not divide 8");
+  CHECK(
+      fault(R"([{"name":"a","shape":"1,1,1,64","dtype":"e4m4"}])") ==
+      "s.json: field 'problems[0].dtype' is wrong: dtype 'e4m4' is unknown; did you mean 'e4m3'?");
+  CHECK(fault("[" + good + "," + good + "]") ==
+        "s.json: field 'problems[1].name' 'a' is used twice");
+  CHECK(fault("[" + good + R"(,{"name":"b","shape":"1,1,1,64"}])") ==
+        "s.json: field 'problems[1].shape' is the same problem as 'a'");
+}
+
+TEST_CASE("another schema is refused by name") {
+  CHECK(parse_suite(R"({"schema":"fatune.problems/2"})", "s.json").error().message ==
+        "s.json: field 'schema' is 'fatune.problems/2'; this version reads 'fatune.problems/1'");
+  CHECK(parse_suite("{", "s.json").error().kind == ErrorKind::kFile);
+}

@@ -1,0 +1,65 @@
+// tensor_test.cpp - declared tensors have sizes, places and a JSON form.
+#include "model/problem/tensor.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace fatune;
+
+namespace {
+
+OwnPlan sample() {
+  OwnPlan plan;
+  plan.tensors = {
+      {"x", Dtype::kF16, {2, 3, 4}, false, {}},
+      {"w", std::nullopt, {4}, false, {Fill::Kind::kUniform, 0.5, 1}},
+      {"one", Dtype::kE4m3, {4}, false, {Fill::Kind::kConstant, 1, 1}},
+      {"y", Dtype::kF16, {2, 3, 4}, true, {}},
+  };
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("elements, bytes and places follow from shape and type") {
+  const OwnPlan plan = sample();
+  CHECK(plan.tensors[0].elements() == 24);
+  CHECK(plan.tensors[0].bytes() == 48);
+  CHECK(plan.tensors[0].columns() == 4);
+  CHECK(plan.tensors[1].bytes() == 16);
+  CHECK(plan.tensors[2].bytes() == 4);
+  CHECK(describe_place(plan.tensors[0], 0) == "x[0, 0, 0]");
+  CHECK(describe_place(plan.tensors[0], 23) == "x[1, 2, 3]");
+  CHECK(describe_place(plan.tensors[1], 2) == "w[2]");
+}
+
+TEST_CASE("inputs and outputs keep their order") {
+  const OwnPlan plan = sample();
+  REQUIRE(plan.inputs().size() == 3);
+  CHECK(plan.inputs()[1].name == "w");
+  REQUIRE(plan.outputs().size() == 1);
+  CHECK(plan.outputs()[0].name == "y");
+}
+
+TEST_CASE("a plan survives the journey to a worker") {
+  OwnPlan plan = sample();
+  auto read = own_plan_from_json(*parse_json(dump(to_json(plan)), "test"), "test");
+  REQUIRE(read);
+  CHECK(*read == plan);
+  plan.tolerance = DeclaredTolerance{1e-3, 1e-2, "because"};
+  read = own_plan_from_json(*parse_json(dump(to_json(plan)), "test"), "test");
+  REQUIRE(read);
+  CHECK(*read == plan);
+}
+
+TEST_CASE("a plan that is cut or wrong is refused") {
+  Json json = to_json(sample());
+  json["tensors"][0].erase("shape");
+  CHECK_FALSE(own_plan_from_json(json, "test"));
+  json = to_json(sample());
+  json["tensors"][1]["fill"]["kind"] = "odd";
+  CHECK_FALSE(own_plan_from_json(json, "test"));
+  json = to_json(sample());
+  json["tensors"][1]["shape"] = {0};
+  CHECK_FALSE(own_plan_from_json(json, "test"));
+}

@@ -1,0 +1,60 @@
+// environment_test.cpp - checks that device, driver and compiler survive JSON.
+#include "model/results/environment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace fatune;
+
+namespace {
+
+Environment sample() {
+  Environment x;
+  x.device_name = "NVIDIA H200";
+  x.device_uuid = "GPU-1234";
+  x.driver = "580.159.04";
+  x.cuda_driver = "13.0";
+  x.nvrtc = "13.0.88";
+  x.fatune = "0.1.0";
+  x.host = "Linux 6.1, some CPU";
+  x.cpu_cores = 16;
+  x.limits = DeviceLimits{.arch = {.number = 90, .suffix = 'a'},
+                          .max_shared_block = 232448,
+                          .max_shared_sm = 233472,
+                          .max_threads_block = 512,
+                          .max_threads_sm = 1536,
+                          .max_registers_sm = 32768,
+                          .max_blocks_sm = 16,
+                          .sm_count = 132,
+                          .memory_bytes = 150'000'000'000};
+  x.l2_bytes = 62914560;
+  x.memory_bus_bits = 6144;
+  x.memory_clock_mhz = 3201;
+  x.max_sm_clock_mhz = 1980;
+  x.recorded = true;
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("an environment reads back as it was written") {
+  const auto read = environment_from_json(*parse_json(dump(to_json(sample())), "x"), "x");
+  REQUIRE(read);
+  CHECK(*read == sample());
+}
+
+TEST_CASE("unknown fields are ignored, missing and wrong ones are named") {
+  Json json = to_json(sample());
+  json["later"] = 1;
+  CHECK(environment_from_json(json, "x"));
+  json["limits"].erase("sm_count");
+  CHECK(environment_from_json(json, "x").error().message ==
+        "x: field 'limits.sm_count' is missing");
+  json["limits"]["arch"] = "hopper";
+  CHECK(environment_from_json(json, "x").error().message.starts_with(
+      "x: field 'limits.arch' is wrong: "));
+  json.erase("limits");
+  CHECK(environment_from_json(json, "x").error().message == "x: field 'limits' is missing");
+  json.erase("device_name");
+  CHECK(environment_from_json(json, "x").error().message == "x: field 'device_name' is missing");
+}

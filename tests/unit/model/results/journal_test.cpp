@@ -1,0 +1,104 @@
+// journal_test.cpp - reading journals: whole, cut at every byte, broken, newer, compressed.
+#include "model/results/journal.hpp"
+
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "sample_journal.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace fatune {
+namespace {
+
+using test::journal_text;
+using test::sample_records;
+
+std::string dumped(const Record& record) { return dump(to_json(record)); }
+
+std::string error_of(std::string_view text) {
+  const auto journal = parse_journal(text, "j");
+  REQUIRE_FALSE(journal);
+  CHECK(journal.error().kind == ErrorKind::kFile);
+  return journal.error().message;
+}
+
+TEST_CASE("a journal reads back as it was written") {
+  const auto journal = parse_journal(journal_text(sample_records()), "j");
+  REQUIRE(journal);
+  CHECK_FALSE(journal->cut);
+  CHECK(difference(journal->header.plan, test::sample_plan()).empty());
+  CHECK(journal->header.plan.command == test::sample_plan().command);
+  CHECK(journal->header.environment.device_name == "Formula 1");
+  const auto expected = sample_records();
+  REQUIRE(journal->records.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(dumped(journal->records[i]) == dumped(expected[i]));
+  }
+}
+
+TEST_CASE("a journal cut at any byte loses its last record at most") {
+  const std::string text = journal_text(sample_records());
+  const std::size_t header_bytes = text.find('\n') + 1;
+  for (std::size_t length = 0; length <= text.size(); ++length) {
+    CAPTURE(length);
+    const std::string cut = text.substr(0, length);
+    const auto journal = parse_journal(cut, "j");
+    REQUIRE(static_cast<bool>(journal) == (length >= header_bytes));
+    if (!journal) continue;
+    const auto lines = std::count(cut.begin(), cut.end(), '\n');
+    CHECK(journal->records.size() == static_cast<std::size_t>(lines) - 1);
+    CHECK(journal->cut == (cut.back() != '\n'));
+  }
+}
+
+TEST_CASE("a broken line in the middle is an error with its number") {
+  std::string text = journal_text(sample_records());
+  const std::size_t second = text.find('\n') + 1;
+  text.insert(second, "{\"t\":\n");
+  CHECK(error_of(text).starts_with("j: line 2"));
+  text.replace(second, 6, "{\"t\":\"tea\"}\n");
+  CHECK(error_of(text).starts_with("j: line 2"));
+}
+
+TEST_CASE("a newer journal is refused with the version that this fatune reads") {
+  std::string text = journal_text({});
+  text.replace(text.find("journal/1"), 9, "journal/2");
+  CHECK(error_of(text) ==
+        "j: line 1: is a fatune.journal/2, written by a newer fatune; this one reads "
+        "fatune.journal/1. "
+        "Update fatune to read it");
+}
+
+TEST_CASE("what is no journal is said to be none") {
+  CHECK(error_of("") == "j: is empty, not a fatune journal");
+  CHECK(error_of("{\"schema\":\"other/1\"}\n") ==
+        "j: line 1: is not a fatune journal: its schema is 'other/1', not 'fatune.journal/1'");
+  CHECK(error_of("hello\n").starts_with("j: line 1"));
+  CHECK(error_of("[1]\n").starts_with("j: line 1"));
+  CHECK(error_of("{\"schema\":\"fatune.jour").find("header is cut off") != std::string::npos);
+  CHECK(error_of("{\"cache\":{}}") ==
+        "j: line 1: is not a fatune journal, whose first line begins with "
+        "{\"schema\":\"fatune.journal/");
+}
+
+TEST_CASE("a compressed journal reads like a plain one") {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "journal.jsonl.gz";
+  REQUIRE(replace_file(path, journal_text(sample_records())));
+  const auto bytes = read_file(path);
+  REQUIRE(bytes);
+  const auto journal = load_journal(path);
+  REQUIRE(journal);
+  CHECK(journal->records.size() == sample_records().size());
+}
+
+TEST_CASE("a missing journal is a file error with its path") {
+  const auto journal = load_journal("/nowhere/journal.jsonl");
+  REQUIRE_FALSE(journal);
+  CHECK(journal.error().kind == ErrorKind::kFile);
+  CHECK(journal.error().message.find("/nowhere/journal.jsonl") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace fatune

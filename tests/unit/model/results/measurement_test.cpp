@@ -1,0 +1,83 @@
+// measurement_test.cpp - checks that observations survive JSON and that errors name fields.
+#include "model/results/measurement.hpp"
+
+#include <limits>
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "samples.hpp"
+
+using namespace fatune;
+using namespace fatune::test;
+
+namespace {
+
+template <typename T>
+Json reread(const T& value) {
+  return *parse_json(dump(to_json(value)), "x");
+}
+
+}  // namespace
+
+TEST_CASE("observations read back as they were written") {
+  CHECK(*timing_from_json(reread(sample_timing()), "x") == sample_timing());
+  CHECK(*timing_from_json(reread(Timing{}), "x") == Timing{});
+  CHECK(*verification_from_json(reread(sample_verification()), "x") == sample_verification());
+  CHECK(*verification_from_json(reread(Verification{}), "x") == Verification{});
+  CHECK(*resources_from_json(reread(sample_resources()), "x") == sample_resources());
+  CHECK(*resources_from_json(reread(Resources{}), "x") == Resources{});
+  CHECK(*conditions_from_json(reread(sample_conditions()), "x") == sample_conditions());
+  CHECK(*conditions_from_json(reread(Conditions{}), "x") == Conditions{});
+}
+
+TEST_CASE("errors of a log-sum-exp are there when there is one") {
+  Verification x = sample_verification();
+  CHECK(to_json(x).count("lse") == 0);
+  x.lse = LseErrors{0.031, 1.5e-6};
+  CHECK(*verification_from_json(reread(x), "x") == x);
+  CHECK(verification_from_json(*parse_json(R"({"passed":true,"margin":1,"lse":{}})", "x"), "x")
+            .error()
+            .message == "x: field 'lse.margin' is missing");
+}
+
+TEST_CASE("an infinite margin, as of an output with NaN, survives") {
+  Verification x = sample_verification();
+  x.margin = std::numeric_limits<double>::infinity();
+  CHECK(*verification_from_json(reread(x), "x") == x);
+}
+
+TEST_CASE("unknown fields are ignored, missing ones are named") {
+  Json json = to_json(sample_timing());
+  json["of_a_later_version"] = Json{{"a", 1}};
+  CHECK(*timing_from_json(json, "x") == sample_timing());
+  for (const char* key : {"median_us", "q1_us", "q3_us", "min_us", "samples"}) {
+    Json without = to_json(sample_timing());
+    without.erase(key);
+    CHECK(timing_from_json(without, "line 3").error().message ==
+          "line 3: field '" + std::string(key) + "' is missing");
+  }
+  CHECK_FALSE(verification_from_json(Json::object(), "x"));
+  CHECK_FALSE(resources_from_json(Json::object(), "x"));
+  CHECK_FALSE(conditions_from_json(Json::object(), "x"));
+}
+
+TEST_CASE("numbers out of range and of the wrong type are errors") {
+  Json json = to_json(sample_resources());
+  json["registers"] = 1LL << 40;
+  CHECK(resources_from_json(json, "x").error().message == "x: field 'registers' is out of range");
+  Json conditions = to_json(sample_conditions());
+  conditions["throttle_reasons"] = -1;
+  CHECK(conditions_from_json(conditions, "x").error().message ==
+        "x: field 'throttle_reasons' must be a whole number of at least 0");
+}
+
+TEST_CASE("throttle reasons have names") {
+  CHECK(throttle_names(0).empty());
+  CHECK(throttle_names(0x4) == std::vector<std::string>{"sw_power_cap"});
+  CHECK(throttle_names(0xE8) ==
+        std::vector<std::string>{"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"});
+  CHECK(throttle_names(0x113) ==
+        std::vector<std::string>{"gpu_idle", "app_clocks", "sync_boost", "display_clock"});
+  CHECK(throttle_names(0x8000000000000000) == std::vector<std::string>{"bit 0x8000000000000000"});
+}

@@ -1,0 +1,19 @@
+// outcome_test.cpp - checks that every outcome has a name of its own, both ways.
+#include "model/results/outcome.hpp"
+
+#include <set>
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fatune;
+
+TEST_CASE("every outcome has its own name and is found by it") {
+  std::set<std::string_view> names;
+  for (const Outcome outcome : kAllOutcomes) {
+    names.insert(name(outcome));
+    CHECK(*parse_outcome(name(outcome)) == outcome);
+  }
+  CHECK(names.size() == kAllOutcomes.size());
+  CHECK(name(Outcome::kWrongResult) == "wrong_result");
+  CHECK(parse_outcome("fine").error().message == "outcome 'fine' is unknown");
+}

@@ -1,0 +1,73 @@
+// sample_journal.hpp - a small run's header and records.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "model/results/journal.hpp"
+
+namespace fatune::test {
+
+inline RunPlan sample_plan() {
+  RunPlan plan;
+  plan.problems = {{"mission", {4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone}},
+                   {"", {1, 8, 2, 128, 256, 64, Dtype::kBf16, Mask::kCausal}}};
+  plan.kernels = {"fa_mma", "fa_rows"};
+  plan.kernel_hashes = {"aa", "bb"};
+  plan.strategy = "random";
+  plan.objective = "cold";
+  plan.seed = 18446744073709551615ULL;
+  plan.budget_evaluations = 12;
+  plan.budget_seconds = 60;
+  plan.skip_correctness = true;
+  plan.record_cold = true;
+  plan.command = "fatune sweep --shape 4,8,512,64";
+  return plan;
+}
+
+inline JournalHeader sample_header() {
+  JournalHeader header;
+  header.plan = sample_plan();
+  header.environment.device_name = "Formula 1";
+  header.environment.limits.arch = {90, 'a'};
+  return header;
+}
+
+inline std::vector<Record> sample_records() {
+  CandidateRecord measured;
+  measured.id = "0123456789abcdef";
+  measured.key = "fa_mma BLOCK_M=64";
+  measured.kernel = "fa_mma";
+  measured.config = {{"BLOCK_M", 64}, {"REDUCE", "warp"}, {"EXP2", true}};
+  measured.hot = Timing{};
+  measured.hot->median_us = 9.75;
+  measured.at_s = 1.5;
+  CandidateRecord failed = measured;
+  failed.key = "fa_mma BLOCK_M=128";
+  failed.outcome = Outcome::kCompileError;
+  failed.reason = "line 1: \"quoted\"\nline 2: µs";
+  failed.hot.reset();
+  FinalRecord final;
+  final.impl = "fatune:fa_mma";
+  final.role = "finalist";
+  final.kernel = "fa_mma";
+  final.config = measured.config;
+  final.hot_rounds_us = {9.5, 9.75, 10};
+  return {StartedRecord{measured.id, measured.key}, measured, failed, final,
+          EndRecord{"complete", 2.5}};
+}
+
+/// The text of a journal that holds `records`.
+inline std::string journal_text(const std::vector<Record>& records) {
+  const JournalHeader header = sample_header();
+  std::string text = dump(Json{{"schema", kJournalSchema},
+                               {"plan", to_json(header.plan)},
+                               {"environment", to_json(header.environment)}}) +
+                     "\n";
+  for (const Record& record : records) text += dump(to_json(record)) + "\n";
+  return text;
+}
+
+}  // namespace fatune::test

@@ -1,0 +1,76 @@
+// c_header_test.cpp - what a header says of its kernel; that it compiles and launches:
+// tests/export.
+#include "out/export/c_header.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "export_fixture.hpp"
+#include "out/export/facts_of.hpp"
+
+using namespace fatune;
+
+namespace {
+
+ExportedKernel exported(const std::string& kernel, const Problem& problem) {
+  ExportedKernel result;
+  result.name = "attention";
+  result.facts = *facts_of(test::default_candidate(kernel, problem), test::limits_of("sm_90a"));
+  result.facts.command = "fatune sweep --out */tmp/*";
+  result.cubin = std::string(
+      "\x7f"
+      "ELF\0\xff",
+      6);
+  return result;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("no placeholder is left, and nothing ends a comment early") {
+  const std::string text = c_header(exported("fa_wgmma", test::mission()));
+  CHECK_FALSE(contains(text, "@"));
+  CHECK(contains(text, "found by: fatune sweep --out * /tmp/ *"));
+}
+
+TEST_CASE("a command of several lines stays one line of a comment") {
+  ExportedKernel kernel = exported("fa_mma", test::mission());
+  kernel.facts.command = "fatune sweep --out 'a\n#error b'";
+  CHECK(contains(c_header(kernel), " * found by: fatune sweep --out 'a #error b'\n"));
+}
+
+TEST_CASE("the bytes are those of the machine code") {
+  CHECK(contains(c_header(exported("fa_mma", test::mission())), "\n    127,69,76,70,0,255,\n}};"));
+}
+
+TEST_CASE("an unverified or recorded kernel says so in its first lines and in a constant") {
+  ExportedKernel kernel = exported("fa_mma", test::mission());
+  CHECK(c_header(kernel).find("NOT VERIFIED") < 200);
+  CHECK(contains(c_header(kernel), "#define ATTENTION_VERIFIED 0"));
+  kernel.facts.verified = true;
+  kernel.facts.recorded = true;
+  CHECK_FALSE(contains(c_header(kernel), "NOT VERIFIED"));
+  CHECK(c_header(kernel).find("RECORDED") < 200);
+  CHECK(contains(c_header(kernel), "#define ATTENTION_RECORDED 1"));
+}
+
+TEST_CASE("scratch and log-sum-exp are asked for only when the kernel needs them") {
+  const std::string plain = c_header(exported("fa_mma", test::mission()));
+  CHECK(contains(plain, "lse is not written: pass 0."));
+  CHECK(contains(plain, "scratch is not needed: pass 0."));
+  CHECK_FALSE(contains(plain, "scratch == 0"));
+  Problem problem = test::mission();
+  problem.lse = true;
+  const std::string naive = c_header(exported("naive", problem));
+  CHECK(contains(naive, "lse takes the log-sum-exp of each row"));
+  CHECK(contains(naive, "scratch is device memory of attention_scratch_bytes()"));
+  CHECK(contains(naive, "return 33554432u;"));
+  CHECK(contains(naive, "scratch == 0 || scratch % 256 != 0"));
+  CHECK(contains(naive, "CUfunction stages[3];"));
+  ExportedKernel empty = exported("naive", problem);
+  for (ScratchFacts& scratch : empty.facts.scratch) scratch.bytes = 0;
+  CHECK(contains(c_header(empty), "scratch is not needed: pass 0."));
+  CHECK_FALSE(contains(c_header(empty), "scratch == 0"));
+}

@@ -1,0 +1,59 @@
+// facts_of_test.cpp - launch plans to launch facts; what has no machine code of ours is refused.
+#include "out/export/facts_of.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "export_fixture.hpp"
+
+using namespace fatune;
+
+TEST_CASE("the facts of every exportable kernel are what the reader accepts") {
+  for (const char* kernel : {"naive", "fa_rows", "fa_tiled", "fa_wmma", "fa_mma", "fa_wgmma"}) {
+    INFO(kernel);
+    Problem problem = test::mission();
+    problem.lse = true;
+    auto facts = facts_of(test::default_candidate(kernel, problem), test::limits_of("sm_90a"));
+    REQUIRE(facts);
+    CHECK(facts->kernel == kernel);
+    CHECK(facts->scale == 0.125);
+    CHECK(facts->sm_count == 132);
+    CHECK(facts->exact_compute);
+    facts->cubin = {"x.cubin", std::string(64, '0'), 1};
+    const auto again = kernel_facts_from_json(to_json(*facts), "x");
+    if (!again) FAIL(again.error().message);
+    CHECK(dump(to_json(*again)) == dump(to_json(*facts)));
+  }
+}
+
+TEST_CASE("tensor maps carry sizes and strides of the contiguous tensors") {
+  Problem problem{.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 512, .seq_kv = 1024};
+  problem.dtype = Dtype::kBf16;
+  const auto facts =
+      facts_of(test::default_candidate("fa_wgmma", problem), test::limits_of("sm_90a"));
+  REQUIRE(facts);
+  REQUIRE(facts->tensor_maps.size() >= 3);
+  for (const TensorMapFacts& map : facts->tensor_maps) {
+    CHECK(map.element == MapElement::kBf16);
+    const bool keys = map.tensor == "k" || map.tensor == "v";
+    CHECK(map.sizes == (keys ? std::array<std::int64_t, 4>{64, 1024, 4, 2}
+                             : std::array<std::int64_t, 4>{64, 512, 8, 2}));
+    CHECK(map.strides_bytes == (keys ? std::array<std::int64_t, 3>{128, 131072, 524288}
+                                     : std::array<std::int64_t, 3>{128, 65536, 524288}));
+  }
+}
+
+TEST_CASE("a library stage and a fixture are refused by name") {
+  for (const char* kernel : {"cublas", "hybrid_qkt", "hybrid_pv"}) {
+    const auto facts =
+        facts_of(test::default_candidate(kernel, test::mission()), test::limits_of("sm_90a"));
+    REQUIRE_FALSE(facts);
+    CHECK(facts.error().kind == ErrorKind::kUsage);
+    CHECK(facts.error().message.starts_with(kernel));
+    CHECK(facts.error().message.find("cuBLAS") != std::string::npos);
+  }
+  const auto fault =
+      facts_of(test::default_candidate("does_nothing", test::mission()), test::limits_of("sm_90a"));
+  REQUIRE_FALSE(fault);
+  CHECK(fault.error().message.find("fixture") != std::string::npos);
+}

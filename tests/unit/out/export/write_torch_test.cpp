@@ -1,0 +1,162 @@
+// write_torch_test.cpp - the Python file of exported kernels, and what it does on stand-ins.
+#include "out/export/write_torch.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "core/file.hpp"
+#include "core/hash.hpp"
+#include "core/run_program.hpp"
+#include "out/export/formats.hpp"
+#include "out/export/packed_text.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace fatune;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+ExportedKernel kernel(const std::string& entry, const Problem& problem) {
+  ExportedKernel made;
+  made.name = entry;
+  made.cubin = "machine code of " + entry;
+  KernelFacts& facts = made.facts;
+  facts.kernel = "fa_" + entry;
+  facts.config = "{}";
+  facts.problem = problem;
+  facts.arch = "sm_90a";
+  facts.compute_major = 9;
+  facts.exact_compute = true;
+  facts.cubin = {entry + ".cubin", sha256_hex(made.cubin),
+                 static_cast<std::int64_t>(made.cubin.size())};
+  facts.stages = {{entry, {2, 4, 8}, {256, 1, 1}, {1, 1, 1}, 0, 0, false, {}}};
+  facts.scale = 0.125;
+  facts.verified = true;
+  facts.device_name = "NVIDIA H200";
+  facts.fatune = "1.2.3";
+  facts.command = "fatune sweep --shape \"\"\"'\\";
+  return made;
+}
+
+TensorMapFacts map(const std::string& tensor) {
+  return {"map_" + tensor, tensor, MapElement::kF16, {64, 512, 8, 4}, {128, 65536, 524288},
+          {64, 64, 1, 1},  128};
+}
+
+/// Reads its tensors through maps only, so that any strides will do.
+ExportedKernel with_tensor_maps() {
+  ExportedKernel made = kernel("tensor_maps", {4, 8, 8, 512, 512, 64});
+  StageFacts& stage = made.facts.stages.front();
+  stage.cluster = {2, 1, 1};
+  stage.shared_bytes = 147608;
+  stage.dependent = true;
+  stage.arguments = {"out", "lse", "map_q", "map_k", "map_v", "map_out"};
+  made.facts.tensor_maps = {map("q"), map("k"), map("v"), map("out")};
+  made.facts.measured = MeasuredFacts{6.29, {{6.28, 6.3}}, "cudnn", 0.64};
+  return made;
+}
+
+ExportedKernel with_pointers() {
+  ExportedKernel made =
+      kernel("pointers", {2, 8, 2, 128, 256, 64, Dtype::kBf16, Mask::kCausal, false});
+  made.facts.stages.front().arguments = {"q", "k", "v", "out", "lse"};
+  made.facts.measured = MeasuredFacts{20, {}, "torch:flash", 0.5};
+  return made;
+}
+
+/// Two launches with scratch between them; unverified and never measured.
+ExportedKernel with_two_stages() {
+  ExportedKernel made =
+      kernel("two_stages", {1, 4, 4, 1, 1024, 64, Dtype::kF16, Mask::kNone, true});
+  made.facts.stages.front().arguments = {"q", "k", "v", "partial", "stats"};
+  made.facts.stages.push_back({"combine",
+                               {4, 1, 1},
+                               {64, 1, 1},
+                               {16, 1, 1},
+                               0,
+                               0,
+                               false,
+                               {"partial", "stats", "out", "lse"}});
+  made.facts.scratch = {{"partial", 1000}, {"stats", 64}};
+  made.facts.verified = false;
+  return made;
+}
+
+std::vector<ExportedKernel> three_kernels() {
+  return {with_tensor_maps(), with_pointers(), with_two_stages()};
+}
+
+}  // namespace
+
+TEST_CASE("the file launches what was exported and leaves the rest to PyTorch") {
+  const test::TemporaryFolder folder;
+  const auto written = write_torch(three_kernels(), folder / "attention.py");
+  REQUIRE(written);
+  REQUIRE(*written == std::vector{folder / "attention.py"});
+  const std::string script = FATUNE_SOURCE_DIR "/tests/unit/out/export/torch_module_test.py";
+  const auto done = run_program({.program = "/usr/bin/env",
+                                 .arguments = {"python3", "-B", script, written->front().string()}},
+                                60s);
+  REQUIRE(done);
+  INFO(done->text);
+  CHECK(done->succeeded());
+}
+
+TEST_CASE("the file begins with what is in it") {
+  const auto text = torch_module(three_kernels());
+  REQUIRE(text);
+  CHECK_THAT(*text, ContainsSubstring("# Written by fatune 1.2.3"));
+  CHECK_THAT(*text, ContainsSubstring("#   4,8,512,64 f16: fa_tensor_maps for sm_90a, 6.29 us"));
+  CHECK_THAT(*text, ContainsSubstring("fa_two_stages for sm_90a, NOT VERIFIED\n"));
+}
+
+TEST_CASE("nothing that a run says of itself becomes code") {
+  ExportedKernel made = with_pointers();
+  made.facts.command = "fatune sweep\nimport os  # \"\"\"";
+  made.facts.device_name = "GPU\r\nexit()";
+  const auto text = torch_module(std::span(&made, 1));
+  REQUIRE(text);
+  CHECK_THAT(*text, !ContainsSubstring("\nimport os"));
+  CHECK_THAT(*text, !ContainsSubstring("\nexit()"));
+}
+
+TEST_CASE("element types that PyTorch's attention does not take are refused") {
+  ExportedKernel made = with_pointers();
+  made.facts.problem.dtype = Dtype::kE4m3;
+  const auto text = torch_module(std::span(&made, 1));
+  REQUIRE_FALSE(text);
+  CHECK(text.error().kind == ErrorKind::kUsage);
+  CHECK(text.error().message ==
+        "--to torch: pointers is for e4m3, which PyTorch's scaled_dot_product_attention does not "
+        "take; leave this problem out, or export it --to header");
+}
+
+TEST_CASE("a target that ends in the format's extension is its file, another a folder") {
+  const test::TemporaryFolder folder;
+  const auto torch = find_format("torch");
+  const auto cubin = find_format("cubin");
+  REQUIRE((torch && cubin));
+  CHECK(make_target(std::vector{*torch}, folder / "deep" / "sdpa.py"));
+  CHECK(std::filesystem::is_directory(folder / "deep"));
+  CHECK_FALSE(std::filesystem::exists(folder / "deep" / "sdpa.py"));
+  CHECK(make_target(std::vector{*torch, *cubin}, folder / "both"));
+  CHECK(std::filesystem::is_directory(folder / "both"));
+  const auto both = make_target(std::vector{*torch, *cubin}, folder / "sdpa.py");
+  REQUIRE_FALSE(both);
+  CHECK_THAT(both.error().message,
+             ContainsSubstring("names a file, which --to torch alone writes"));
+  const auto written = write_torch(three_kernels(), folder / "both");
+  REQUIRE(written);
+  CHECK(written->front() == folder / "both" / "sdpa.py");
+}
+
+TEST_CASE("packed text is base64 of a zlib stream, in lines") {
+  const std::string bytes(5000, 'x');
+  const std::string text = packed_text(bytes + std::string(1, '\0'), 8);
+  CHECK_THAT(text, Catch::Matchers::StartsWith("eNrt"));
+  CHECK(text.size() < 200);
+  CHECK(text.back() == '\n');
+  CHECK(text.find('\n') == 8);
+  CHECK(packed_text("", 76) == "eNoDAAAAAAE=\n");
+}

@@ -1,0 +1,41 @@
+// document_test.cpp - one file that asks for nothing, whatever its strings hold.
+#include "out/page/document.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+namespace fatune {
+namespace {
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("strings of the data stay strings") {
+  const Json data = {{"runs", Json::array()},
+                     {"name", "</script><script>alert(1)</script><!-- {{scripts}}"}};
+  const std::string page = page_html(data, "<b>\"title\" & more</b>", PageMode::kFile);
+  CHECK_FALSE(holds(page, "alert(1)</script>"));
+  CHECK(holds(page, R"(\u003c/script>\u003cscript>alert(1)\u003c/script>\u003c!-- {{scripts}})"));
+  CHECK(holds(page, "<title>&lt;b&gt;&quot;title&quot; &amp; more&lt;/b&gt;</title>"));
+}
+
+TEST_CASE("nothing is loaded from elsewhere, and the browser is told so") {
+  const std::string page = page_html({{"runs", Json::array()}}, "t", PageMode::kFile);
+  CHECK_FALSE(holds(page, " src="));
+  CHECK_FALSE(holds(page, "@import"));
+  CHECK(holds(page, "default-src 'none'"));
+  CHECK(holds(page, "connect-src 'none'"));
+  CHECK_FALSE(holds(page, "data.json"));
+  CHECK(holds(page, "Copyright 2010-2023 Mike Bostock"));
+  CHECK_FALSE(holds(page, "{{"));
+}
+
+TEST_CASE("a live page may ask its own server") {
+  const std::string page = page_html({{"runs", Json::array()}}, "t", PageMode::kLive);
+  CHECK(holds(page, "connect-src 'self'"));
+  CHECK(holds(page, "data.json"));
+}
+
+}  // namespace
+}  // namespace fatune

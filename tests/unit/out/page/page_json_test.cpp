@@ -1,0 +1,112 @@
+// page_json_test.cpp - what a page is told of a run: columns, reasons, ratios, floors.
+#include "out/page/page_json.hpp"
+
+#include <array>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "out/page/rounded.hpp"
+#include "page_sample.hpp"
+
+namespace fatune {
+namespace {
+
+Json problem_of(const test::SampleRun& sample) {
+  const std::array runs = {sample.load()};
+  return page_json(runs, Depth::kFull)["runs"][0]["problems"][0];
+}
+
+TEST_CASE("numbers are short, and close") {
+  CHECK(dump(rounded(6.280444355474577)) == "6.2804");
+  CHECK(dump(rounded(1466.194, 5)) == "1466.2");
+  CHECK(dump(rounded(0.000123456789)) == "0.00012346");
+  CHECK(rounded(0) == 0);
+  CHECK(rounded(-12345678, 3) == -12300000);
+  CHECK(rounded(1.0 / 0.0) == 0);
+}
+
+TEST_CASE("candidates are columns in the order tried, configs positions in lists of values") {
+  const Json problem = problem_of(test::SampleRun());
+  const Json& candidates = problem["candidates"];
+  CHECK(dump(candidates["kernel"]) == "[0,0,0,0,1,1]");
+  CHECK(dump(problem["kernels"][0]["parameters"][0]) ==
+        R"({"name":"TILE","values":[32,64,128,256]})");
+  CHECK(dump(candidates["config"][3]) == "[3,1]");
+  CHECK(dump(candidates["hot"]) == "[12.0,10.0,null,null,80.0,null]");
+  for (const auto& [name, column] : candidates.items()) CHECK(column.size() == 6);
+  CHECK(problem["kernels"][0]["importance"].is_null());
+}
+
+TEST_CASE("reasons that differ in numbers alone are counted together, with an example") {
+  const Json problem = problem_of(test::SampleRun());
+  for (const Json& outcome : problem["outcomes"]) {
+    if (outcome["outcome"] != "wrong_result") continue;
+    CHECK(outcome["count"] == 2);
+    REQUIRE(outcome["reasons"].size() == 1);
+    CHECK(outcome["reasons"][0]["example"] == "margin 3.1 in block 4");
+  }
+}
+
+TEST_CASE("the best comes first, with its ratio to each baseline") {
+  const Json problem = problem_of(test::SampleRun());
+  CHECK(problem["has_best"] == true);
+  CHECK(problem["finals"][0]["impl"] == "fatune:fa_mma");
+  CHECK(problem["finals"][0]["ratio"]["value"] == 0.8);
+  CHECK(problem["finals"][1]["best_over_this"] == 0.8);
+  CHECK(problem["gate"]["passed"] == true);
+  CHECK(problem["hardware"]["tensor_tflops"] == 1070.5);
+}
+
+TEST_CASE("an operation of one's own has GB/s where it tells no flops") {
+  Problem own;
+  own.own = {.operation = "rmsnorm",
+             .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}},
+             .bytes_read = 8'390'656,
+             .bytes_written = 8'388'608};
+  JournalHeader header = test::sample_header();
+  header.plan.problems = {{"", own}};
+  FinalRecord best = test::contestant("fatune:rmsnorm", "finalist", 10);
+  best.problem = own;
+  const auto told = [&] {
+    return problem_of(test::SampleRun({best, EndRecord{"complete", 1}}, header));
+  };
+  const Json bytes = told();
+  CHECK(bytes["shape"] == "rmsnorm ROWS=4096,COLUMNS=1024 f16");
+  CHECK(bytes["flops"] == 0);
+  CHECK(bytes["least_bytes"] == 16'779'264);
+  CHECK(bytes["finals"][0]["gbytes_per_s"] == 1677.9);
+  CHECK_FALSE(bytes["finals"][0].contains("tflops"));
+  header.plan.problems[0].problem.own->flops = best.problem.own->flops = 20'000'000;
+  const Json flops = told();
+  CHECK(flops["finals"][0]["tflops"] == 2);
+  CHECK_FALSE(flops["finals"][0].contains("gbytes_per_s"));
+}
+
+TEST_CASE("a device without known peaks gets a sentence instead of a roof") {
+  JournalHeader header = test::sample_header();
+  header.environment.limits.arch = {61, 0};
+  const Json problem = problem_of(test::SampleRun(test::sample_records(), header));
+  CHECK(problem["hardware"]["unknown"] == "the peak rate of sm_61 is not in the table");
+}
+
+TEST_CASE("nothing measured: no best, no gate, every reason") {
+  const std::vector<Record> records = {
+      test::candidate(1, "fa_mma", 32, 0, Outcome::kTimeout, "no answer in 5 s")};
+  const Json problem = problem_of(test::SampleRun(records));
+  CHECK(problem["has_best"] == false);
+  CHECK(problem["gate"].is_null());
+  CHECK(problem["finals"].empty());
+  CHECK(problem["reasons"][0] == "no answer in 5 s");
+}
+
+TEST_CASE("a config that lacks a parameter has -1 there") {
+  std::vector<Record> records = test::sample_records();
+  CandidateRecord other = test::candidate(7, "fa_mma", 64, 11);
+  other.config = {{"TILE", 64}};
+  records.push_back(other);
+  const Json problem = problem_of(test::SampleRun(records));
+  CHECK(dump(problem["candidates"]["config"].back()) == "[1,-1]");
+}
+
+}  // namespace
+}  // namespace fatune

@@ -1,0 +1,48 @@
+// plots_svg_test.cpp - which pictures there are, and that they are whole.
+#include "out/page/plots_svg.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "page_sample.hpp"
+
+namespace fatune {
+namespace {
+
+std::vector<Plot> plots_of(const std::vector<Record>& records) {
+  const PageRun run = test::SampleRun(records).load();
+  return plots(run.problems.front(), run.header);
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("bars and convergence of a run") {
+  const std::vector<Plot> drawn = plots_of(test::sample_records());
+  REQUIRE(drawn.size() == 2);
+  CHECK(drawn[0].name == "baselines");
+  CHECK(holds(drawn[0].svg, ">cudnn</text>"));
+  CHECK(holds(drawn[0].svg, "12.50 us [12.38, 12.6"));
+  CHECK(drawn[1].name == "convergence");
+  CHECK(holds(drawn[1].svg, "class=\"best\""));
+  for (const Plot& plot : drawn) {
+    CHECK(plot.svg.starts_with("<svg "));
+    CHECK(plot.svg.ends_with("</svg>\n"));
+    CHECK_FALSE(holds(plot.svg, "nan"));
+    CHECK_FALSE(holds(plot.svg, "inf"));
+  }
+}
+
+TEST_CASE("a bar far longer than the others is cut") {
+  std::vector<Record> records = test::sample_records();
+  records.push_back(test::contestant("naive", "baseline", 400));
+  CHECK(holds(plots_of(records)[0].svg, "… 400.00 us"));
+}
+
+TEST_CASE("one timed candidate alone makes a picture, none makes no picture") {
+  CHECK(plots_of({test::candidate(1, "fa_mma", 32, 12)}).size() == 1);
+  CHECK(plots_of({test::candidate(1, "fa_mma", 32, 0, Outcome::kTimeout, "late")}).empty());
+}
+
+}  // namespace
+}  // namespace fatune

@@ -1,0 +1,23 @@
+// candidates_test.cpp - the table of all candidates.
+#include "out/text/candidates.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "sample_candidates.hpp"
+
+namespace fatune {
+namespace {
+
+TEST_CASE("every candidate has a row, the measured ones first and by place") {
+  CHECK(candidates_table(test::sample_candidates(), "hot").csv() ==
+        "place,kernel,config,outcome,hot_us,cold_us,margin,registers,shared_bytes,spill_bytes,id,"
+        "reason\n"
+        "1,fa_mma,TILE=64,measured,9.800,,,128,32768,0,id64,\n"
+        "1,fa_mma,TILE=256,measured,9.810,,,,,,id256,\n"
+        "3,fa_mma,TILE=16,measured,12.000,,,,,,id16,\n"
+        ",fa_mma,TILE=32,compile_error,,,,,,,id32,\"too many registers, it said\nmore\"\n"
+        ",fa_mma,TILE=128,wrong_result,,,,,,,id128,margin 3.1\n");
+}
+
+}  // namespace
+}  // namespace fatune

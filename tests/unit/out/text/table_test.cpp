@@ -1,0 +1,55 @@
+// table_test.cpp - the same cells as text, Markdown and CSV.
+#include "out/text/table.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace fatune {
+namespace {
+
+Table sample() {
+  Table table({{"name"}, {"time", Align::kRight}, {"note"}});
+  table.add({"fa_mma", "9.8", "fast"});
+  table.add({"µ·naive", "100.0", ""});
+  return table;
+}
+
+TEST_CASE("text is aligned by columns on the screen, not bytes") {
+  CHECK(sample().text() ==
+        "name      time  note\n"
+        "-------  -----  ----\n"
+        "fa_mma     9.8  fast\n"
+        "µ·naive  100.0\n");
+}
+
+TEST_CASE("a long last column runs past the terminal's edge, the rule under its title does not") {
+  Table table({{"n", Align::kRight}, {"why"}});
+  table.add({"1", std::string(200, 'x')});
+  CHECK(table.text() ==
+        "n  why\n-  " + std::string(117, '-') + "\n1  " + std::string(200, 'x') + "\n");
+  Table wide({{std::string(110, 't')}, {"outcome"}});
+  wide.add({"", "unavailable"});
+  CHECK(wide.text().find("  " + std::string(11, '-') + "\n") != std::string::npos);
+}
+
+TEST_CASE("Markdown has its rule and no stray bars") {
+  Table table({{"a"}, {"b", Align::kRight}});
+  table.add({"x || y", "line\nbreak"});
+  CHECK(table.markdown() == "| a | b |\n|---|---:|\n| x \\|\\| y | line break |\n");
+}
+
+TEST_CASE("CSV quotes what needs it") {
+  Table table({{"a"}, {"b"}});
+  table.add({"1,5", "say \"hi\""});
+  table.add({"plain", "two\nlines"});
+  CHECK(table.csv() == "a,b\n\"1,5\",\"say \"\"hi\"\"\"\nplain,\"two\nlines\"\n");
+}
+
+TEST_CASE("an empty table says so and still has its titles") {
+  const Table table({{"a"}});
+  CHECK(table.empty());
+  CHECK_FALSE(sample().empty());
+  CHECK(table.text() == "a\n-\n");
+}
+
+}  // namespace
+}  // namespace fatune

@@ -1,0 +1,42 @@
+// sample_lattice.hpp - axes and a predicate to a lattice, without a kernel.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/space/lattice.hpp"
+
+namespace fatune::test {
+
+inline std::vector<Axis> axes_of(const std::vector<std::size_t>& sizes) {
+  std::vector<Axis> axes;
+  for (const std::size_t size : sizes) axes.push_back({"P" + std::to_string(axes.size()), size});
+  return axes;
+}
+
+/// The points of a grid for which `valid` holds.
+inline Lattice lattice_of(const std::vector<std::size_t>& sizes,
+                          const std::function<bool(const Point&)>& valid = nullptr) {
+  std::vector<std::uint64_t> codes;
+  Point point(sizes.size(), 0);
+  for (std::uint64_t code = 0;; ++code) {
+    if (!valid || valid(point)) codes.push_back(code);
+    std::size_t axis = sizes.size();
+    while (axis > 0 && ++point[axis - 1] == sizes[axis - 1]) point[--axis] = 0;
+    if (axis == 0) return Lattice(axes_of(sizes), std::move(codes));
+  }
+}
+
+/// One valley: every axis has its optimum in the middle. Least cost 10.
+inline double valley(const Lattice& space, const Point& point) {
+  double cost = 10;
+  for (std::size_t axis = 0; axis < point.size(); ++axis) {
+    const double best = std::floor(static_cast<double>(space.axes()[axis].size) / 2);
+    cost *= 1 + 0.15 * std::abs(point[axis] - best);
+  }
+  return cost;
+}
+
+}  // namespace fatune::test

@@ -1,0 +1,102 @@
+// contestants_test.cpp - names to rows of a final phase, and what names that mean nothing cause.
+#include "tune/evaluate/contestants.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "core/file.hpp"
+#include "support/evaluate_fakes.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace fatune;
+using namespace fatune::test;
+
+namespace {
+
+const Problem kMission{4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
+
+std::vector<KernelRef> kernels() {
+  return {tiled_kernel("plain", "reference"), tiled_kernel("rows"), tiled_kernel("traps", "fault")};
+}
+
+Error refused(const std::string& impl, const OutsideOptions& options = {}) {
+  Status status = check_implementations({"rows", impl}, kernels(), options);
+  REQUIRE_FALSE(status);
+  return std::move(status).error();
+}
+
+}  // namespace
+
+TEST_CASE("every name is a row of the role baseline, in order") {
+  const auto rows =
+      baseline_contestants({"torch:flash", "rows", "cudnn"}, kMission, kernels(), OutsideOptions{});
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 3);
+  for (const Contestant& row : *rows) {
+    CHECK(row.role == "baseline");
+    CHECK(row.candidate.problem == kMission);
+  }
+  CHECK((*rows)[0].impl == "torch:flash");
+  CHECK((*rows)[1].impl == "rows");
+  CHECK((*rows)[2].impl == "cudnn");
+}
+
+TEST_CASE("a kernel's name is that kernel with its default config, with or without prefix") {
+  const std::string impl = GENERATE("rows", "fatune:rows");
+  CHECK(check_implementations({impl}, kernels(), {}));
+  const auto rows = baseline_contestants({impl}, kMission, kernels(), {});
+  REQUIRE(rows);
+  const Contestant& row = rows->front();
+  CHECK(row.impl == impl);
+  CHECK_FALSE(row.outside);
+  REQUIRE(row.candidate.kernel);
+  CHECK(row.candidate.kernel->manifest.name == "rows");
+  CHECK(to_json(row.candidate.config) == Json{{"TILE", 2}});
+}
+
+TEST_CASE("an implementation from elsewhere has settings and no kernel") {
+  OutsideOptions options;
+  options.python = "/opt/python";
+  options.library_folders = {"/opt/cudnn"};
+  const auto rows = baseline_contestants({"torch:math", "cudnn:best"}, kMission, {}, options);
+  REQUIRE(rows);
+  for (const Contestant& row : *rows) {
+    CHECK(row.candidate.kernel == nullptr);
+    REQUIRE(row.outside);
+    CHECK(row.outside->impl == row.impl);
+  }
+  CHECK((*rows)[0].outside->settings.at("python") == "/opt/python");
+  CHECK((*rows)[1].outside->settings.at("library_folders") == Json{"/opt/cudnn"});
+}
+
+TEST_CASE("a name that means nothing is a usage error with the nearest") {
+  const Error near = refused("row");
+  CHECK(near.kind == ErrorKind::kUsage);
+  CHECK(near.message == "there is no implementation 'row'; did you mean rows?");
+  CHECK(refused("torch_flash").message.find("did you mean torch:flash?") != std::string::npos);
+  CHECK_FALSE(baseline_contestants({"row"}, kMission, kernels(), {}));
+}
+
+TEST_CASE("a name like no other is a usage error with all there are, but those made to misbehave") {
+  const Error far = refused("something_else_entirely");
+  CHECK(far.kind == ErrorKind::kUsage);
+  CHECK(far.message.find("there are cudnn, ") != std::string::npos);
+  CHECK(far.message.find("plain, rows") != std::string::npos);
+  CHECK(far.message.find("traps") == std::string::npos);
+}
+
+TEST_CASE("a variant that does not exist is a usage error with those that do") {
+  const Error error = refused("torch:fast");
+  CHECK(error.kind == ErrorKind::kUsage);
+  CHECK(error.message.find("flash, cudnn, efficient, math, auto") != std::string::npos);
+}
+
+TEST_CASE("externals are looked up, and read, before anything is measured") {
+  CHECK(check_implementations({"external:fa3"}, {}, {}));
+  CHECK(refused("external:fa9").kind == ErrorKind::kUsage);
+  const TemporaryFolder folder;
+  OutsideOptions options;
+  options.external_folders = {folder.path()};
+  REQUIRE(replace_file(folder / "toy.json", "{"));
+  CHECK(refused("external:toy", options).message.find("toy.json") != std::string::npos);
+}

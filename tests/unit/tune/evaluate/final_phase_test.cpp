@@ -1,0 +1,195 @@
+// final_phase_test.cpp - finals with fakes: edge problems, failures kept, intervals.
+#include "tune/evaluate/final_phase.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "support/evaluate_fakes.hpp"
+
+using namespace fatune;
+using namespace fatune::test;
+
+namespace {
+
+struct Hall {
+  KernelRef kernel = tiled_kernel("k");
+  KernelRef naive = tiled_kernel("naive", "reference");
+  FakeCompiler compiler;
+  FakeLink* link = new FakeLink;
+  DeviceWorker worker{std::unique_ptr<WorkerLink>(link)};
+  Problem problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  std::function<RunReply(const Json& order, const Json& begun)> run = [](const Json&, const Json&) {
+    return measured(10);
+  };
+  Json begun;
+  int finalist_tile = 1;
+
+  Hall() {
+    link->answer = [this](const Json& order) -> std::vector<Json> {
+      if (message_type(order) == "begin") begun = order;
+      return answer_as_worker(order, [&](const Json& other) -> std::vector<Json> {
+        if (message_type(other) == "run") return {to_json(run(other, begun))};
+        return {to_json(ProgressNote{"final 0/40"}), to_json(rounds(other))};
+      });
+    };
+  }
+
+  static RoundsReply rounds(const Json& order) {
+    RoundsReply reply;
+    for (std::size_t i = 0; i < order["contestants"].size(); ++i) {
+      RoundsRow row;
+      for (int round = 0; round < order["rounds"]; ++round) {
+        row.hot_us.push_back(10.0 * static_cast<double>(i + 1) + 0.01 * round);
+        row.cold_us.push_back(20.0 * static_cast<double>(i + 1));
+      }
+      row.hot_launches = 20;
+      reply.rows.push_back(row);
+    }
+    return reply;
+  }
+
+  Contestant elsewhere(const std::string& impl) const {
+    return {impl, "baseline", {nullptr, {}, problem}, OutsideProgram{impl, {{"what", impl}}}};
+  }
+
+  std::vector<FinalRecord> finals(const FinalPlan& plan = {},
+                                  const std::vector<Contestant>& more = {}) {
+    const FinalSetting setting{compiler, worker,    {naive, *typical_limits(Arch{90, 'a'}), 10},
+                               {},       "options", nullptr};
+    std::vector<Contestant> contestants = {
+        {"fatune:k", "finalist", make_candidate(kernel, finalist_tile, problem)},
+        {"fatune:k", "default", make_candidate(kernel, 2, problem)},
+        {"naive", "baseline", make_candidate(naive, 2, problem)}};
+    contestants.insert(contestants.end(), more.begin(), more.end());
+    auto records = FinalPhase(setting, problem, plan).run(contestants);
+    FATUNE_CHECK(records, "the fake final phase runs");
+    return *records;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("finals verify everywhere, then time everybody in aligned rounds") {
+  Hall hall;
+  const auto records = hall.finals();
+  REQUIRE(records.size() == 3);
+  for (const FinalRecord& record : records) {
+    CHECK(record.outcome == Outcome::kMeasured);
+    CHECK(record.hot_rounds_us.size() == 40);
+    CHECK(record.cold_rounds_us.size() == 40);
+    REQUIRE((record.hot && record.cold));
+    CHECK(record.hot->samples == 40);
+    CHECK(*record.hot->ci95_low_us <= record.hot->median_us);
+    CHECK(*record.hot->ci95_high_us >= record.hot->median_us);
+  }
+  CHECK(records[0].hot->launches_per_sample == 20);
+  CHECK(records[0].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK(records[2].verification->gates == std::vector<std::string>{"launch"});
+  CHECK(records[0].id.size() == 16);
+}
+
+TEST_CASE("a finalist that is wrong on an edge problem stays in the list without times") {
+  Hall hall;
+  hall.run = [](const Json& order, const Json& begun) {
+    RunReply reply = measured(10);
+    if (tile_of_run(order) == 1 && begun["problem"]["seq_q"] == 17) {
+      reply.outcome = Outcome::kWrongResult;
+      reply.reason = "accuracy: max";
+    }
+    return reply;
+  };
+  const auto records = hall.finals();
+  CHECK(records[0].outcome == Outcome::kWrongResult);
+  CHECK(records[0].reason.starts_with("edge problem 2,3,17,64 f16: accuracy"));
+  CHECK_FALSE(records[0].hot);
+  CHECK(records[1].outcome == Outcome::kMeasured);
+  CHECK(records[1].hot->median_us < 11);
+}
+
+TEST_CASE("a margin far above that of the default config gets a note") {
+  Hall hall;
+  hall.run = [](const Json& order, const Json&) {
+    RunReply reply = measured(10);
+    reply.verification->margin = tile_of_run(order) == 1 ? 0.8 : 0.3;
+    return reply;
+  };
+  const auto records = hall.finals({.edge_problems = false});
+  CHECK(records[0].verification->precision_note == "margin 0.80, the default config's is 0.30");
+  CHECK(records[1].verification->precision_note.empty());
+}
+
+TEST_CASE("without edge problems only the problem itself is begun") {
+  Hall hall;
+  const auto records = hall.finals({.edge_problems = false});
+  CHECK(records[0].verification->gates == std::vector<std::string>{"launch"});
+  int begins = 0;
+  for (const Json& order : hall.link->orders) begins += message_type(order) == "begin";
+  CHECK(begins == 1);
+}
+
+TEST_CASE("no rounds: the gates alone") {
+  Hall hall;
+  const auto records = hall.finals({.rounds = 0});
+  CHECK(records[0].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK_FALSE(records[0].hot);
+  for (const Json& order : hall.link->orders) CHECK(message_type(order) != "rounds");
+}
+
+TEST_CASE("a config that the problem itself rules out is infeasible, and says why") {
+  Hall hall;
+  hall.finalist_tile = 7;
+  const auto records = hall.finals();
+  CHECK(records[0].outcome == Outcome::kInfeasible);
+  CHECK(records[0].reason == "breaks TILE != 7: seven is no good here");
+  CHECK_FALSE(records[0].hot);
+  CHECK(records[1].outcome == Outcome::kMeasured);
+}
+
+TEST_CASE("an implementation from elsewhere is verified and timed like everyone") {
+  Hall hall;
+  hall.run = [](const Json& order, const Json&) {
+    RunReply reply = measured(10);
+    if (order["program"].contains("impl")) reply.detail = "version 9";
+    return reply;
+  };
+  const auto records = hall.finals({}, {hall.elsewhere("cudnn")});
+  REQUIRE(records.size() == 4);
+  const FinalRecord& row = records[3];
+  CHECK(row.impl == "cudnn");
+  CHECK(row.id.empty());
+  CHECK(row.kernel.empty());
+  CHECK(row.problem == hall.problem);
+  CHECK(row.outcome == Outcome::kMeasured);
+  CHECK(row.verification->passed);
+  CHECK(row.detail == "version 9");
+  CHECK(row.hot_rounds_us.size() == 40);
+  CHECK_FALSE(row.external);
+}
+
+TEST_CASE("a library that is missing costs its row alone") {
+  Hall hall;
+  hall.run = [](const Json& order, const Json&) {
+    RunReply reply = measured(10);
+    if (!order["program"].contains("impl")) return reply;
+    reply.outcome = Outcome::kUnavailable;
+    reply.reason = "libcudnn.so.9 was not found";
+    return reply;
+  };
+  const auto records = hall.finals({}, {hall.elsewhere("cudnn")});
+  CHECK(records[0].hot);
+  CHECK(records[3].outcome == Outcome::kUnavailable);
+  CHECK(records[3].reason == "libcudnn.so.9 was not found");
+  CHECK_FALSE(records[3].hot);
+  CHECK(hall.link->orders.back()["contestants"].size() == 3);
+}
+
+TEST_CASE("an external takes part in the rounds without our gates, and says so") {
+  Hall hall;
+  const auto records = hall.finals({}, {hall.elsewhere("external:fa3")});
+  CHECK(records[3].external);
+  CHECK(records[3].hot);
+  CHECK_FALSE(records[3].verification);
+  for (const Json& order : hall.link->orders) {
+    const bool asked = message_type(order) == "run" && order["program"].contains("impl");
+    CHECK_FALSE(asked);
+  }
+}

@@ -1,0 +1,139 @@
+// selftest_test.cpp - rows of fixtures and honest kernels, judged by outcome and gate.
+#include "tune/evaluate/selftest.hpp"
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "support/test_kernels.hpp"
+
+using namespace fatune;
+using namespace fatune::test;
+
+namespace {
+
+struct Fate {
+  Outcome outcome = Outcome::kMeasured;
+  std::string reason;
+};
+
+/// Gives every kernel the fate that a test has for it.
+class FatedEvaluator final : public Evaluator {
+ public:
+  explicit FatedEvaluator(std::map<std::string, Fate> fates) : fates_(std::move(fates)) {
+    environment_.limits = test_limits();
+  }
+  const Environment& environment() const override { return environment_; }
+  Status begin_problem(const Problem& problem, const EvaluationPlan& plan) override {
+    cold_ = plan.record_cold;
+    begun.push_back(problem);
+    return {};
+  }
+  std::size_t capacity() const override { return 1; }
+  Status submit(const Candidate& candidate) override {
+    const Fate fate = fates_[candidate.kernel->manifest.name];
+    record_ = {};
+    record_.outcome = fate.outcome;
+    record_.reason = fate.reason;
+    return cold_ ? Status() : Status(usage_error("cold times are part of the self-test"));
+  }
+  Result<CandidateRecord> collect() override { return record_; }
+  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>&,
+                                          const FinalPlan&) override {
+    return usage_error("a self-test has no final phase");
+  }
+
+  std::vector<Problem> begun;
+
+ private:
+  std::map<std::string, Fate> fates_;
+  Environment environment_;
+  CandidateRecord record_;
+  bool cold_ = false;
+};
+
+KernelRef fixture(const std::string& name, const std::string& outcome, const std::string& gate) {
+  auto kernel = std::make_shared<Kernel>(*make_kernel({.name = name, .role = "fault"}));
+  kernel->manifest.expected_outcome = outcome;
+  kernel->manifest.expected_gate = gate;
+  return kernel;
+}
+
+const std::vector<KernelRef> kKernels = {fixture("cheat", "wrong_result", "poison"),
+                                         fixture("hang", "timeout", "launch"),
+                                         make_kernel({.name = "honest"})};
+
+}  // namespace
+
+TEST_CASE("a cheat is caught by the right outcome from the right gate") {
+  FatedEvaluator evaluator({{"cheat", {Outcome::kWrongResult, "poison: 3 of 9 outputs"}},
+                            {"hang", {Outcome::kTimeout, "a launch had not finished"}}});
+  const auto result = run_selftest(kKernels, evaluator);
+  REQUIRE(result);
+  CHECK(result->passed());
+  REQUIRE(result->cheats.size() == 2);
+  CHECK(result->cheats[0].kernel == "cheat");
+  CHECK(result->cheats[0].gate == "poison");
+  CHECK(result->cheats[0].outcome == "wrong_result");
+  CHECK(result->cheats[0].caught);
+  REQUIRE(result->honest.size() == 1);
+  CHECK(result->honest[0].caught);
+}
+
+TEST_CASE("another gate, another outcome, or an honest kernel that fails: not passed") {
+  const Fate poison{Outcome::kWrongResult, "poison: 3"}, hung{Outcome::kTimeout, ""};
+  for (const auto& fates : std::vector<std::map<std::string, Fate>>{
+           {{"cheat", {Outcome::kWrongResult, "accuracy: max"}}, {"hang", hung}},
+           {{"cheat", {Outcome::kMeasured, ""}}, {"hang", hung}},
+           {{"cheat", poison}, {"hang", {Outcome::kCrashed, ""}}},
+           {{"cheat", poison}, {"hang", hung}, {"honest", poison}}}) {
+    FatedEvaluator evaluator(fates);
+    const auto result = run_selftest(kKernels, evaluator);
+    REQUIRE(result);
+    CHECK_FALSE(result->passed());
+  }
+}
+
+TEST_CASE("a fixture runs at its own problem") {
+  auto kernel = std::make_shared<Kernel>(*fixture("cheat", "wrong_result", "physics"));
+  kernel->manifest.selftest_shape = test_problem();
+  FatedEvaluator evaluator({{"cheat", {Outcome::kWrongResult, "physics: 1 us"}}});
+  const auto result = run_selftest({kernel, kKernels[2]}, evaluator);
+  REQUIRE(result);
+  CHECK(result->passed());
+  CHECK(result->cheats[0].problem == test_problem());
+  CHECK(evaluator.begun.size() == 2);
+}
+
+TEST_CASE("what writes the log-sum-exp is asked for it, honest kernels also without") {
+  auto cheat = std::make_shared<Kernel>(*fixture("cheat", "wrong_result", "accuracy"));
+  cheat->manifest.lse = true;
+  auto honest = std::make_shared<Kernel>(*kKernels[2]);
+  honest->manifest.lse = true;
+  FatedEvaluator evaluator({{"cheat", {Outcome::kWrongResult, "accuracy: lse: 3, limit 1"}}});
+  const auto result = run_selftest({cheat, honest}, evaluator);
+  REQUIRE(result);
+  CHECK(result->passed());
+  REQUIRE(result->cheats.size() == 1);
+  CHECK(result->cheats[0].problem.lse);
+  REQUIRE(result->honest.size() == 2);
+  CHECK_FALSE(result->honest[0].problem.lse);
+  CHECK(result->honest[1].problem.lse);
+}
+
+TEST_CASE("nothing to catch is no success, and a kernel for another device is left out") {
+  FatedEvaluator nothing({});
+  const auto empty = run_selftest({kKernels[2]}, nothing);
+  REQUIRE(empty);
+  CHECK_FALSE(empty->passed());
+  auto newer = std::make_shared<Kernel>(*fixture("newer", "wrong_result", "poison"));
+  newer->manifest.min_arch = 120;
+  FatedEvaluator evaluator({{"cheat", {Outcome::kWrongResult, "poison: 3"}}});
+  const auto result = run_selftest({kKernels[0], newer}, evaluator);
+  REQUIRE(result);
+  CHECK(result->cheats[1].outcome == "not_run");
+  CHECK_FALSE(result->cheats[1].caught);
+  CHECK(result->passed());
+}

@@ -1,0 +1,62 @@
+// score_test.cpp - checks the composite score, its terms, and what happens without a measurement.
+#include "tune/profile/score.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace fatune;
+using Catch::Approx;
+
+namespace {
+
+ScoreInputs complete() {
+  ScoreInputs inputs;
+  inputs.candidate_us = 8;
+  inputs.sdpa_us = 10;
+  inputs.tensor_pct = 60;
+  inputs.sm_busy_pct = 70;
+  inputs.syncs = 4;
+  inputs.registers = 168;
+  inputs.spill_bytes = 16;
+  return inputs;
+}
+
+}  // namespace
+
+TEST_CASE("the score is the sum of its terms") {
+  const CompositeScore score = composite_score(complete());
+  CHECK(score.value == Approx(1250 + 120 + 70 - 4 - 4 - 4));
+  CHECK(score.absent.empty());
+  REQUIRE(score.terms.size() == 6);
+  CHECK(score.terms[0].name == "sdpa");
+  CHECK(score.terms[4].points == Approx(-4));
+}
+
+TEST_CASE("registers up to 128 cost nothing") {
+  ScoreInputs inputs = complete();
+  inputs.registers = 96;
+  CHECK(composite_score(inputs).terms[4].points == 0);
+}
+
+TEST_CASE("what was not measured is no term, and is named") {
+  ScoreInputs inputs;
+  inputs.candidate_us = 8;
+  inputs.sdpa_us = 8;
+  const CompositeScore score = composite_score(inputs);
+  CHECK(score.value == Approx(1000));
+  CHECK(score.absent ==
+        std::vector<std::string>{"tensor_pct", "sm_busy", "syncs", "registers", "spills"});
+  const Json json = to_json(score);
+  CHECK(json["terms"].size() == 1);
+  CHECK(json["absent"].size() == 5);
+}
+
+TEST_CASE("a term that one candidate lacks counts for none of them") {
+  ScoreInputs without = complete();
+  without.tensor_pct.reset();
+  const auto scores = comparable_scores({complete(), without});
+  REQUIRE(scores.size() == 2);
+  CHECK(scores[0].value == Approx(scores[1].value));
+  CHECK(scores[0].absent == std::vector<std::string>{"tensor_pct"});
+}

@@ -1,0 +1,84 @@
+// best_test.cpp - configs out of best.json and bare config files.
+#include "tune/sweep/best.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "sweep_fixture.hpp"
+
+namespace fatune {
+namespace {
+
+using test::FakeEvaluator;
+using test::SweepFixture;
+using test::toy_device;
+
+std::string error_of(const test::TemporaryFolder& folder, const std::string& text) {
+  REQUIRE(replace_file(folder / "x.json", text));
+  const auto loaded = load_best(folder / "x.json");
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().kind == ErrorKind::kFile);
+  return loaded.error().message;
+}
+
+TEST_CASE("the best config of a sweep comes back") {
+  SweepFixture fixture;
+  FakeEvaluator evaluator(toy_device());
+  fixture.run_well(evaluator);
+  const auto loaded = load_best(fixture.options.out / "best.json");
+  REQUIRE(loaded);
+  REQUIRE(loaded->size() == 1);
+  const ChosenConfig& chosen = loaded->front();
+  CHECK(chosen.name == "mission");
+  CHECK(chosen.kernel == "toy");
+  CHECK(dump(chosen.config) == R"({"TILE":64,"WARPS":4,"STAGES":2})");
+  CHECK(chosen.problem == test::test_problem());
+}
+
+TEST_CASE("a suite's best.json gives a config for each problem") {
+  SweepFixture fixture;
+  fixture.options.plan.problems.push_back({"again", test::test_problem()});
+  fixture.options.plan.problems.back().problem.batch = 2;
+  FakeEvaluator evaluator(toy_device());
+  fixture.run_well(evaluator);
+  const auto loaded = load_best(fixture.options.out / "best.json");
+  REQUIRE(loaded);
+  REQUIRE(loaded->size() == 2);
+  CHECK((*loaded)[1].name == "again");
+  CHECK((*loaded)[1].problem->batch == 2);
+}
+
+TEST_CASE("a bare config is read too, with or without its problem") {
+  const test::TemporaryFolder folder;
+  REQUIRE(replace_file(folder / "c.json", R"({"kernel":"fa_mma","config":{"BLOCK_M":64}})"));
+  const auto loaded = load_best(folder / "c.json");
+  REQUIRE(loaded);
+  CHECK(loaded->front().kernel == "fa_mma");
+  CHECK_FALSE(loaded->front().problem);
+}
+
+TEST_CASE("what holds no config is refused with file and field") {
+  const test::TemporaryFolder folder;
+  CHECK(error_of(folder, R"({"schema":"fatune.best/2"})").find("newer fatune") !=
+        std::string::npos);
+  CHECK(error_of(folder, R"({"schema":"else/1"})").find("'else/1' is not fatune.best/1") !=
+        std::string::npos);
+  CHECK(error_of(folder, R"({"schema":"fatune.best/1","best":null})").find("'best'") !=
+        std::string::npos);
+  CHECK(error_of(folder, R"({"problems":[]})").find("'problems' is empty") != std::string::npos);
+  CHECK(error_of(folder, R"({"kernel":1,"config":{}})").find("'kernel'") != std::string::npos);
+  CHECK(error_of(folder, "[]").find("x.json") != std::string::npos);
+}
+
+TEST_CASE("skipped correctness and a recording are marked") {
+  SweepFixture fixture;
+  fixture.options.plan.skip_correctness = true;
+  FakeEvaluator evaluator(toy_device());
+  evaluator.editable_environment().recorded = true;
+  const Json best = best_json(fixture.run_well(evaluator));
+  CHECK(best.at("correctness") == "skipped");
+  CHECK(best.at("recorded") == true);
+}
+
+}  // namespace
+}  // namespace fatune

@@ -1,0 +1,110 @@
+// finals_test.cpp - who takes part in the final phase.
+#include "tune/sweep/finals.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "sweep_fixture.hpp"
+
+namespace fatune {
+namespace {
+
+class Candidates {
+ public:
+  void add(const Point& point, double median_us, Outcome outcome = Outcome::kMeasured) {
+    const Candidate candidate = space_.candidate(point);
+    CandidateRecord record;
+    record.id = candidate_id(candidate, "");
+    record.key = candidate_key(candidate);
+    record.kernel = candidate.kernel->manifest.name;
+    record.config = to_json(candidate.config);
+    record.problem = candidate.problem;
+    record.outcome = outcome;
+    record.hot = Timing{};
+    record.hot->median_us = median_us;
+    records_.push_back(record);
+  }
+  /// "finalist TILE=16 WARPS=1 STAGES=1", ...
+  std::vector<std::string> chosen(std::size_t finalists, const KernelRef& reference) const {
+    const auto limits = test::test_limits();
+    const auto contestants = choose_contestants(
+        {space_.problem(), kernels_, reference, limits, "hot", finalists}, records_);
+    REQUIRE(contestants);
+    std::vector<std::string> texts;
+    for (const Contestant& c : *contestants) {
+      texts.push_back(c.impl + " " + c.role + " " + describe(c.candidate.config));
+    }
+    return texts;
+  }
+
+ private:
+  std::vector<KernelRef> kernels_ = {test::toy_kernel()};
+  Space space_ = *Space::build(kernels_.front(), test::test_problem(), test::test_limits());
+  std::vector<CandidateRecord> records_;
+};
+
+TEST_CASE("the fastest measured candidates, the default and the baseline compete") {
+  Candidates candidates;
+  candidates.add({0, 0, 0}, 12);
+  candidates.add({1, 0, 0}, 11);
+  candidates.add({1, 1, 0}, 5, Outcome::kDuplicate);
+  candidates.add({2, 0, 0}, 6, Outcome::kWrongResult);
+  candidates.add({2, 1, 0}, 10);
+  candidates.add({1, 1, 1}, 30, Outcome::kPruned);
+  CHECK(candidates.chosen(2, test::reference_kernel()) ==
+        std::vector<std::string>{"fatune:toy finalist TILE=64 WARPS=2 STAGES=1",
+                                 "fatune:toy finalist TILE=32 WARPS=1 STAGES=1",
+                                 "naive baseline EDGE=16"});
+}
+
+TEST_CASE("the default config competes if it ran and is not among the fastest") {
+  const KernelRef kernel = test::make_kernel({.axes = {{"TILE", "[16, 32]", "32"}}});
+  const Space space = *Space::build(kernel, test::test_problem(), test::test_limits());
+  const auto limits = test::test_limits();
+  const std::vector<KernelRef> kernels = {kernel};
+  std::vector<CandidateRecord> records;
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    const Candidate candidate = space.candidate(space.point(i));
+    CandidateRecord record;
+    record.key = candidate_key(candidate);
+    record.kernel = "toy";
+    record.config = to_json(candidate.config);
+    record.problem = candidate.problem;
+    record.hot = Timing{};
+    record.hot->median_us = 10.0 + static_cast<double>(i);
+    records.push_back(record);
+  }
+  const auto roles = [&](std::size_t finalists) {
+    const auto contestants =
+        choose_contestants({space.problem(), kernels, nullptr, limits, "hot", finalists}, records);
+    REQUIRE(contestants);
+    std::vector<std::string> texts;
+    for (const Contestant& c : *contestants) texts.push_back(c.role);
+    return texts;
+  };
+  CHECK(roles(8) == std::vector<std::string>{"finalist", "finalist"});
+  CHECK(roles(1) == std::vector<std::string>{"finalist", "default"});
+  records[1].outcome = Outcome::kPruned;
+  CHECK(roles(8) == std::vector<std::string>{"finalist", "default"});
+  records[1].outcome = Outcome::kCompileError;
+  CHECK(roles(8) == std::vector<std::string>{"finalist"});
+}
+
+TEST_CASE("nobody competes when nothing was measured") {
+  Candidates candidates;
+  candidates.add({0, 0, 0}, 12, Outcome::kCrashed);
+  CHECK(candidates.chosen(8, test::reference_kernel()).empty());
+}
+
+TEST_CASE("a reference that cannot do the problem is left out") {
+  Candidates candidates;
+  candidates.add({0, 0, 0}, 12);
+  const KernelRef small = test::make_kernel({.name = "naive",
+                                             .axes = {{"EDGE", "[16]", ""}},
+                                             .problem_rules = {"SEQ_Q < 100"},
+                                             .role = "reference"});
+  CHECK(candidates.chosen(8, small).size() == 1);
+}
+
+}  // namespace
+}  // namespace fatune

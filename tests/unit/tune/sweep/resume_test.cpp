@@ -1,0 +1,243 @@
+// resume_test.cpp - a sweep cut anywhere and resumed repeats nothing and ends the same.
+#include <algorithm>
+#include <set>
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+#include "sweep_fixture.hpp"
+#include "tune/sweep/resume_index.hpp"
+
+namespace fatune {
+namespace {
+
+using test::FakeEvaluator;
+using test::SweepFixture;
+using test::toy_device;
+
+struct Line {
+  std::size_t end;  ///< of the line, in bytes
+  std::string type;
+};
+
+std::vector<Line> lines_of(const std::string& journal) {
+  std::vector<Line> lines;
+  std::size_t end = 0;
+  for (const std::string& line : split(journal, '\n')) {
+    if (line.empty()) continue;
+    end += line.size() + 1;
+    const auto json = parse_json(line, "line");
+    REQUIRE(json);
+    lines.push_back({end, json->value("t", "header")});
+  }
+  return lines;
+}
+
+/// Resumes a copy of `fixture`'s run that holds only `text`.
+std::string resumed(const SweepFixture& original, const std::string& text,
+                    FakeEvaluator& evaluator) {
+  SweepFixture copy;
+  copy.options.plan = original.options.plan;
+  copy.kernels = original.kernels;
+  copy.options.resume = true;
+  REQUIRE(make_directories(copy.options.out));
+  REQUIRE(replace_file(copy.options.out / "journal.jsonl", text));
+  copy.run_well(evaluator);
+  CHECK(copy.text("best.json") == original.text("best.json"));
+  return copy.text("journal.jsonl");
+}
+
+TEST_CASE("a run cut after any result continues to the same journal") {
+  for (const std::size_t capacity : {1U, 5U}) {
+    SweepFixture fixture;
+    auto device = toy_device();
+    device.capacity = capacity;
+    FakeEvaluator first(device);
+    fixture.run_well(first);
+    const std::string whole = fixture.text("journal.jsonl");
+    std::size_t results = 0;
+    for (const Line& line : lines_of(whole)) {
+      CAPTURE(capacity, line.end, line.type);
+      results += line.type == "candidate";
+      if (line.type == "started") continue;
+      FakeEvaluator second(device);
+      const std::string text = resumed(fixture, whole.substr(0, line.end), second);
+      CHECK(second.evaluated().size() == 30 - results);
+      // A final phase cut short is repeated as a whole: its records stand twice.
+      if (line.type != "final") CHECK(text == whole);
+      if (line.type == "end") CHECK(second.problems_begun() == 0);
+    }
+  }
+}
+
+TEST_CASE("a run cut within a line drops that line only") {
+  SweepFixture fixture;
+  FakeEvaluator first(toy_device());
+  fixture.run_well(first);
+  const std::string whole = fixture.text("journal.jsonl");
+  const auto lines = lines_of(whole);
+  for (std::size_t i = 1; i < lines.size(); i += 5) {
+    if (lines[i].type != "started" || lines[i - 1].type == "started") continue;
+    FakeEvaluator second(toy_device());
+    CHECK(resumed(fixture, whole.substr(0, lines[i - 1].end + 9), second) == whole);
+  }
+}
+
+TEST_CASE(
+    "a candidate that was on the device when everything ended has crashed and is not tried again") {
+  SweepFixture fixture;
+  FakeEvaluator first(toy_device());
+  fixture.run_well(first);
+  const std::string whole = fixture.text("journal.jsonl");
+  const auto lines = lines_of(whole);
+  const auto started = std::find_if(lines.begin() + 8, lines.end(),
+                                    [](const Line& line) { return line.type == "started"; });
+  REQUIRE(started != lines.end());
+  REQUIRE(replace_file(fixture.options.out / "journal.jsonl", whole.substr(0, started->end)));
+  const auto cut = load_journal(fixture.options.out / "journal.jsonl");
+  REQUIRE(cut);
+  const std::string key = std::get<StartedRecord>(cut->records.back()).key;
+
+  fixture.options.resume = true;
+  FakeEvaluator second(toy_device());
+  const SweepResult result = fixture.run_well(second);
+  CHECK(std::find(second.evaluated().begin(), second.evaluated().end(), key) ==
+        second.evaluated().end());
+  const auto& candidates = result.problems.front().candidates;
+  const auto crashed =
+      std::find_if(candidates.begin(), candidates.end(),
+                   [&](const CandidateRecord& record) { return record.key == key; });
+  REQUIRE(crashed != candidates.end());
+  CHECK(crashed->outcome == Outcome::kCrashed);
+  CHECK(crashed->reason == "the run ended while this candidate was on the device");
+  CHECK(candidates.size() == 30);
+
+  FakeEvaluator third(toy_device());
+  fixture.run_well(third);
+  CHECK(third.evaluated().empty());
+}
+
+TEST_CASE("an interrupted run continues where it was") {
+  SweepFixture whole, cut;
+  FakeEvaluator undisturbed(toy_device());
+  whole.run_well(undisturbed);
+  auto device = toy_device();
+  device.on_result = [](std::size_t done) {
+    if (done == 13) request_interrupt();
+  };
+  FakeEvaluator interrupted_one(device);
+  CHECK(cut.run_well(interrupted_one).interrupted);
+  clear_interrupt();
+  cut.options.resume = true;
+  FakeEvaluator rest(toy_device());
+  const SweepResult result = cut.run_well(rest);
+  CHECK_FALSE(result.interrupted);
+  CHECK(interrupted_one.evaluated().size() + rest.evaluated().size() == 30);
+  CHECK(cut.text("best.json") == whole.text("best.json"));
+}
+
+TEST_CASE("a time budget is spent once, not once per attempt") {
+  SweepFixture fixture;
+  fixture.options.plan.budget_evaluations = 0;
+  fixture.options.plan.budget_seconds = 5;
+  auto device = toy_device();
+  device.dies_after = 8;
+  FakeEvaluator first(device);
+  REQUIRE_FALSE(fixture.run(first));
+  fixture.options.resume = true;
+  FakeEvaluator second(toy_device());
+  CHECK(fixture.run_well(second).problems.front().candidates.size() == 20);
+  CHECK(second.evaluated().size() == 12);
+}
+
+TEST_CASE("another plan, device or kernel text is refused on resumption") {
+  SweepFixture fixture;
+  FakeEvaluator evaluator(toy_device());
+  fixture.run_well(evaluator);
+  fixture.options.resume = true;
+  const auto message = [&](FakeEvaluator& present) {
+    const auto result = fixture.run(present);
+    REQUIRE_FALSE(result);
+    CHECK(result.error().kind == ErrorKind::kUsage);
+    return result.error().message;
+  };
+  fixture.options.plan.seed = 43;
+  CHECK(message(evaluator).find("--seed is '42' in the journal and '43' here") !=
+        std::string::npos);
+  fixture.options.plan.seed = 42;
+  FakeEvaluator other(toy_device());
+  other.editable_environment().device_name = "Formula 2";
+  CHECK(message(other).find("was measured on Formula 1 (sm_90a), this is Formula 2 (sm_90a)") !=
+        std::string::npos);
+  other.editable_environment() = evaluator.environment();
+  other.editable_environment().recorded = true;
+  CHECK(message(other).find("this is Formula 1 (sm_90a, recorded)") != std::string::npos);
+}
+
+TEST_CASE("a second sweep into the same folder without --resume is refused") {
+  SweepFixture fixture;
+  FakeEvaluator evaluator(toy_device());
+  fixture.run_well(evaluator);
+  const auto again = fixture.run(evaluator);
+  REQUIRE_FALSE(again);
+  CHECK(again.error().kind == ErrorKind::kFile);
+  CHECK(again.error().message.find("--resume") != std::string::npos);
+}
+
+TEST_CASE("duplicates of journalled machine code stay duplicates") {
+  SweepFixture fixture;
+  fixture.options.plan.budget_evaluations = 500;
+  FakeEvaluator first(toy_device());
+  const auto whole = fixture.run_well(first).problems.front().outcomes;
+  const std::string text = fixture.text("journal.jsonl");
+  const auto lines = lines_of(text);
+  std::size_t middle = lines.size() / 2;
+  while (lines[middle].type != "candidate") ++middle;
+  REQUIRE(replace_file(fixture.options.out / "journal.jsonl", text.substr(0, lines[middle].end)));
+  fixture.options.resume = true;
+  FakeEvaluator second(toy_device());
+  CHECK(fixture.run_well(second).problems.front().outcomes == whole);
+}
+
+TEST_CASE("a result that comes before its turn is journalled at once, and once") {
+  SweepFixture fixture;
+  auto device = toy_device();
+  device.capacity = 5;
+  device.early = true;
+  device.dies_after = 12;
+  FakeEvaluator first(device);
+  REQUIRE_FALSE(fixture.run(first));
+  const std::string text = fixture.text("journal.jsonl");
+  std::size_t results = 0;
+  for (const Line& line : lines_of(text)) results += line.type == "candidate";
+  CHECK(results == 12);
+
+  fixture.options.resume = true;
+  auto whole = toy_device();
+  whole.capacity = 5;
+  whole.early = true;
+  FakeEvaluator second(whole);
+  CHECK(fixture.run_well(second).problems.front().candidates.size() == 30);
+  CHECK(second.evaluated().size() == 18);
+}
+
+TEST_CASE("only the candidate that was started last can have crashed the run") {
+  SweepFixture fixture;
+  FakeEvaluator evaluator(toy_device());
+  fixture.run_well(evaluator);
+  auto journal = load_journal(fixture.options.out / "journal.jsonl");
+  REQUIRE(journal);
+  const Space space =
+      *Space::build(fixture.kernels.front(), test::test_problem(), test::test_limits());
+  const Candidate first = space.candidate(space.point(0)), last = space.candidate(space.point(1));
+  journal->records = {StartedRecord{"1", candidate_key(first)},
+                      StartedRecord{"2", candidate_key(last)}};
+  const ResumeIndex index(*journal);
+  CHECK_FALSE(index.find(first));
+  REQUIRE(index.find(last));
+  CHECK(index.find(last)->outcome == Outcome::kCrashed);
+}
+
+}  // namespace
+}  // namespace fatune

@@ -1,0 +1,134 @@
+// suite_result_test.cpp - best against best baseline, problem by problem.
+#include "tune/sweep/suite_result.hpp"
+
+#include <cmath>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "sweep_fixture.hpp"
+
+namespace fatune {
+namespace {
+
+using Catch::Approx;
+using test::FakeEvaluator;
+using test::SweepFixture;
+using test::toy_device;
+
+FinalRecord row(const std::string& impl, const std::string& role, double hot_us) {
+  FinalRecord record;
+  record.impl = impl;
+  record.role = role;
+  record.problem = test::test_problem();
+  record.hot = record.cold = Timing{};
+  record.hot->median_us = hot_us;
+  record.cold->median_us = 2 * hot_us;
+  for (int i = 0; i < 20; ++i)
+    record.hot_rounds_us.push_back(hot_us * (1 + 0.001 * ((i * 7) % 20 - 9.5)));
+  return record;
+}
+
+FinalRecord unavailable(const std::string& impl) {
+  FinalRecord record = row(impl, "baseline", 1);
+  record.hot.reset();
+  record.cold.reset();
+  record.hot_rounds_us.clear();
+  record.outcome = Outcome::kUnavailable;
+  record.reason = "install it";
+  return record;
+}
+
+BenchResult bench(std::vector<BenchProblem> problems) {
+  BenchResult result;
+  result.environment = FakeEvaluator(toy_device()).environment();
+  result.command = "fatune bench --suite mission";
+  result.date = "2026-01-31";
+  result.suite = "mission";
+  result.problems = std::move(problems);
+  return result;
+}
+
+TEST_CASE("the fastest correct baseline is the one to beat, externals included and marked") {
+  FinalRecord external = row("external:fa3", "baseline", 20);
+  external.external = true;
+  external.hot_rounds_us.resize(12);
+  FinalRecord wrong = row("cudnn", "baseline", 1);
+  wrong.outcome = Outcome::kWrongResult;
+  wrong.reason = "NaN";
+  const NamedProblem problem{"mission", test::test_problem()};
+  const Json json =
+      suite_json(bench({{problem,
+                         {row("fatune:toy", "finalist", 10), wrong, row("naive", "baseline", 400),
+                          external, unavailable("torch:flash")},
+                         ""}}));
+  CHECK(json.at("schema") == "fatune.suite/1");
+  CHECK(json.at("date") == "2026-01-31");
+  const Json& only = json.at("rows").at(0);
+  CHECK(only.at("problem").at("causal") == false);
+  CHECK_FALSE(only.at("problem").contains("mask"));
+  CHECK(only.at("best").at("hot_us") == 10.0);
+  CHECK(only.at("best_baseline") == "external:fa3");
+  CHECK(only.at("baselines").at("external:fa3").at("external") == true);
+  CHECK(only.at("baselines").at("torch:flash").at("outcome") == "unavailable");
+  CHECK(only.at("baselines").at("torch:flash").at("reason") == "install it");
+  CHECK_FALSE(only.at("baselines").at("torch:flash").contains("hot_us"));
+  CHECK(only.at("ratio").get<double>() == Approx(0.5));
+  CHECK(only.at("ci95").at(0).get<double>() < 0.5);
+  CHECK(only.at("ci95").at(1).get<double>() > 0.5);
+  CHECK(only.at("comparison") == "faster");
+  CHECK(only.at("verdict") == "Excellent");
+  CHECK(json.at("geomean_ratio").get<double>() == Approx(0.5));
+}
+
+TEST_CASE("what cannot be compared is null, and the mean leaves it out") {
+  const NamedProblem problem{"mission", test::test_problem()};
+  FinalRecord broken = row("fatune:toy", "finalist", 10);
+  broken.outcome = Outcome::kTimeout;
+  const Json json = suite_json(
+      bench({{problem, {row("fatune:toy", "finalist", 10), row("cudnn", "baseline", 12.5)}, ""},
+             {problem, {row("fatune:toy", "finalist", 10), unavailable("cudnn")}, ""},
+             {problem, {broken, row("cudnn", "baseline", 10)}, ""},
+             {problem, {}, "the recording does not hold it"}}));
+  CHECK(json.at("rows").at(0).at("verdict") == "Good");
+  CHECK(json.at("rows").at(1).at("ratio").is_null());
+  CHECK(json.at("rows").at(1).at("best_baseline").is_null());
+  CHECK(json.at("rows").at(2).at("best").is_null());
+  CHECK(json.at("rows").at(3).at("reason") == "the recording does not hold it");
+  CHECK(json.at("geomean_ratio").get<double>() == Approx(0.8));
+  CHECK(suite_json(bench({})).at("geomean_ratio").is_null());
+}
+
+TEST_CASE("an external with few values gives a ratio without interval") {
+  FinalRecord external = row("external:fa3", "baseline", 20);
+  external.external = true;
+  external.hot_rounds_us.resize(5);
+  const Json json = suite_json(
+      bench({{{"m", test::test_problem()}, {row("fatune:toy", "finalist", 10), external}, ""}}));
+  CHECK(json.at("rows").at(0).at("ratio") == 0.5);
+  CHECK(json.at("rows").at(0).at("ci95").is_null());
+  CHECK(json.at("rows").at(0).at("comparison").is_null());
+}
+
+TEST_CASE("a sweep over several problems writes suite.json, one over a single problem does not") {
+  SweepFixture fixture;
+  fixture.options.date = "2026-01-31";
+  FakeEvaluator evaluator(toy_device());
+  fixture.run_well(evaluator);
+  CHECK_FALSE(std::filesystem::exists(fixture.options.out / "suite.json"));
+
+  fixture.options.out = fixture.folder / "suite";
+  fixture.options.plan.problems.push_back({"again", test::test_problem()});
+  fixture.options.plan.problems.back().problem.batch = 2;
+  fixture.run_well(evaluator);
+  const auto json = load_json(fixture.options.out / "suite.json");
+  REQUIRE(json);
+  REQUIRE(json->at("rows").size() == 2);
+  CHECK(json->at("rows").at(1).at("name") == "again");
+  CHECK(json->at("rows").at(1).at("best_baseline") == "naive");
+  CHECK(json->at("date") == "2026-01-31");
+}
+
+}  // namespace
+}  // namespace fatune

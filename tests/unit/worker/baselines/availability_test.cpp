@@ -1,0 +1,58 @@
+// availability_test.cpp - checks what is said of implementations that are here, and that are not.
+#include "worker/baselines/availability.hpp"
+
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "core/file.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace fatune;
+
+namespace {
+
+void make_program(const std::filesystem::path& path, const std::string& line) {
+  REQUIRE(replace_file(path, "#!/bin/sh\n" + line + "\n"));
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
+Availability row(const std::vector<Availability>& all, const std::string& impl) {
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Availability& each) { return each.impl == impl; });
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("each implementation from elsewhere is found, or told what it lacks") {
+  const test::TemporaryFolder folder;
+  OutsideOptions options;
+  options.python = "no-such-python";
+  options.program_folders = {folder.path()};
+  const auto without = availability(options);
+  CHECK(without.front().impl == "cudnn");
+  CHECK(row(without, "cublas").found.starts_with("cuBLAS "));
+  const Availability no_torch = row(without, "torch:*");
+  CHECK_FALSE(no_torch.available);
+  CHECK(no_torch.found == "there is no program no-such-python on PATH");
+  CHECK(no_torch.remedy.starts_with("install PyTorch with CUDA"));
+  const Availability no_fa3 = row(without, "external:fa3");
+  CHECK_FALSE(no_fa3.available);
+  CHECK(no_fa3.found == "the program 'fa3' is neither beside its description nor on PATH");
+  CHECK(no_fa3.remedy.starts_with("it is a program fa3"));
+
+  options.python = "snake";
+  make_program(folder / "snake",
+               "echo '{\"ok\": true, \"torch\": \"9.9\", \"cudnn\": \"\"}'; read -r rest");
+  make_program(folder / "fa3", "exit 0");
+  REQUIRE(replace_file(folder / "broken.json", "{"));
+  options.external_folders = {folder.path()};
+  const auto with = availability(options);
+  CHECK(row(with, "torch:*").available);
+  CHECK(row(with, "torch:*").found == "PyTorch 9.9 of " + (folder / "snake").string());
+  CHECK(row(with, "external:fa3").available);
+  CHECK(row(with, "external:fa3").found == (folder / "fa3").string());
+  CHECK_FALSE(row(with, "external:broken").available);
+}

@@ -1,0 +1,143 @@
+// torch_helper_test.cpp - runs the helper's own script on a stand-in for PyTorch.
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "core/file.hpp"
+#include "support/temporary_folder.hpp"
+#include "worker/baselines/torch_process.hpp"
+
+using namespace fatune;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Problem kProblem{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
+
+/// Python with modules of a test in front.
+std::string make_python(const test::TemporaryFolder& folder, const std::string& modules,
+                        const std::string& wrong) {
+  const auto path = folder / "python";
+  REQUIRE(replace_file(path, "#!/bin/sh\nSTAND_IN=" + wrong +
+                                 " PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='" + modules +
+                                 "' exec python3 \"$@\"\n"));
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  return path.string();
+}
+
+/// The script on the stand-in, which does something wrong if told.
+struct Script {
+  explicit Script(const std::string& wrong = "", const Problem& problem = kProblem)
+      : setting{
+            make_python(folder, FATUNE_SOURCE_DIR "/tests/unit/worker/baselines/stand_in", wrong),
+            "", problem, 4096} {}
+  /// Every query, hence every output, is a number near 1.
+  void fill_queries() {
+    const auto q = process.tensors()[SharedTensors::kQ];
+    std::fill(q.begin(), q.end(), std::byte{0x3c});
+    process.inputs_are_of({1, 2, 3, 4});
+  }
+  std::string open_fault(const std::string& backend) {
+    const Status opened = process.open(backend, setting);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().kind == ErrorKind::kDevice);
+    return opened.error().message;
+  }
+
+  test::TemporaryFolder folder;
+  TorchSetting setting;
+  TorchProcess process{{20s, 20s}};
+};
+
+}  // namespace
+
+TEST_CASE("the script runs a backend, makes its graph and times it") {
+  const Dtype dtype = GENERATE(Dtype::kF16, Dtype::kBf16);
+  const Mask mask = GENERATE(Mask::kNone, Mask::kCausal);
+  const std::string backend = GENERATE("flash", "cudnn", "efficient", "math");
+  Problem problem = kProblem;
+  problem.dtype = dtype;
+  problem.mask = mask;
+  if (mask == Mask::kCausal) problem.seq_kv = 24;
+  if (dtype == Dtype::kBf16) problem.kv_heads = 1;
+  Script script("", problem);
+  REQUIRE(script.process.open(backend, script.setting));
+  CHECK(script.process.detail(backend).starts_with("PyTorch 2.99.0+none, " + backend));
+  script.fill_queries();
+  REQUIRE(script.process.run(backend));
+  const auto q = script.process.tensors()[SharedTensors::kQ];
+  const auto out = script.process.tensors()[SharedTensors::kOut];
+  CHECK(std::equal(out.begin(), out.end(), q.begin()));
+  const auto launches = script.process.prepare(backend);
+  REQUIRE(launches);
+  CHECK(*launches == 4);  // 400 us of 125 us each
+  const auto times = script.process.turn(backend, 5);
+  REQUIRE(times);
+  CHECK(times->hot_us == 62.5);
+  CHECK(times->cold_us == 125);
+}
+
+TEST_CASE("auto leaves the choice to PyTorch and tells it") {
+  Script script;
+  REQUIRE(script.process.open("auto", script.setting));
+  CHECK(script.process.detail("auto") == "PyTorch 2.99.0+none, auto took cudnn (cuDNN 9.19.0)");
+}
+
+TEST_CASE("a backend that cannot do the problem, or falls back, is an error with the reason") {
+  CHECK(Script("no_flash").open_fault("flash") ==
+        "PyTorch's flash cannot do this: No available kernel. Aborting execution.; Flash attention "
+        "needs a newer GPU");
+  CHECK(Script("falls_back").open_fault("flash") == "PyTorch was told to use flash and used math");
+  CHECK(Script("out_of_memory").open_fault("math").starts_with("out of GPU memory: "));
+}
+
+TEST_CASE("changed inputs and another output of timed launches are found") {
+  Script writer("writes_input");
+  REQUIRE(writer.process.open("math", writer.setting));
+  CHECK(writer.process.run("math").error().message == "inputs: the kernel changed k");
+
+  Script drifting("drifts");
+  REQUIRE(drifting.process.open("math", drifting.setting));
+  drifting.fill_queries();
+  CHECK(drifting.process.prepare("math").error().message.starts_with("accuracy: the timed"));
+}
+
+TEST_CASE("timed launches may leave an output that differs in last bits") {
+  Script varying("varies");
+  REQUIRE(varying.process.open("math", varying.setting));
+  varying.fill_queries();
+  CHECK(varying.process.prepare("math"));
+  CHECK(varying.process.turn("math", 5));
+}
+
+TEST_CASE("the script itself says what is wrong with a PyTorch") {
+  const test::TemporaryFolder folder;
+  struct Case {
+    const char* module;
+    const char* reason;
+  };
+  const Case which = GENERATE(
+      Case{"raise ImportError('libcudart.so.13: cannot open')",
+           " has no PyTorch that can be used: libcudart.so.13: cannot open"},
+      Case{"class version:\n    cuda = None\n"
+           "class cuda:\n    is_available = staticmethod(lambda: False)\n"
+           "__version__ = '2.11.0+cpu'\n",
+           " is built without CUDA"},
+      Case{"class version:\n    cuda = '13.0'\n"
+           "class cuda:\n    is_available = staticmethod(lambda: False)\n"
+           "    @staticmethod\n    def init():\n        raise RuntimeError('No NVIDIA driver')\n"
+           "__version__ = '2.11.0'\n",
+           "PyTorch 2.11.0 finds no GPU: No NVIDIA driver"});
+  REQUIRE(make_directories(folder / "torch/nn/attention"));
+  REQUIRE(replace_file(folder / "torch/__init__.py", which.module));
+  REQUIRE(replace_file(folder / "torch/nn/__init__.py", ""));
+  REQUIRE(replace_file(folder / "torch/nn/attention/__init__.py", ""));
+  const std::string python = make_python(folder, folder.path().string(), "");
+  TorchProcess process;
+  const Status opened = process.open("flash", {python, "", kProblem, 0});
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::kEnvironment);
+  INFO(opened.error().message);
+  CHECK(opened.error().message.find(which.reason) != std::string::npos);
+}

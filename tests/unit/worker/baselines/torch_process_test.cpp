@@ -1,0 +1,155 @@
+// torch_process_test.cpp - checks the talk with the Python helper, and what happens when it fails.
+#include "worker/baselines/torch_process.hpp"
+
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <nlohmann/json.hpp>
+
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace fatune;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Problem kProblem{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
+
+/// A program in place of Python: a line for the shell.
+std::string make_python(const test::TemporaryFolder& folder, const std::string& line) {
+  const auto path = folder / "python";
+  REQUIRE(replace_file(path, "#!/bin/sh\n" + line + "\n"));
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  return path.string();
+}
+
+/// The fake helper in one of its moods.
+struct Fake {
+  explicit Fake(const std::string& mode)
+      : counter((folder / "starts").string()),
+        setting{make_python(folder, "exec python3 '" FATUNE_SOURCE_DIR
+                                    "/tests/unit/worker/baselines/fake_torch_helper.py' " +
+                                        mode + " '" + counter + "'"),
+                "", kProblem, 4096} {}
+  std::size_t starts() const {
+    const auto text = read_file(counter);
+    return text ? static_cast<std::size_t>(std::count(text->begin(), text->end(), '\n')) : 0;
+  }
+
+  test::TemporaryFolder folder;
+  std::string counter;
+  TorchSetting setting;
+  TorchProcess process{{10s, 10s}};
+};
+
+std::string message(const Error& error) { return error.message; }
+
+}  // namespace
+
+TEST_CASE("the helper runs, prepares and takes turns") {
+  Fake fake("well");
+  REQUIRE(fake.process.open("flash", fake.setting));
+  CHECK(fake.process.detail("flash") == "PyTorch 9.9, flash");
+  const auto q = fake.process.tensors()[SharedTensors::kQ];
+  REQUIRE(q.size() == 2 * 16 * 8 * 2);
+  std::fill(q.begin(), q.end(), std::byte{0x3c});
+  const TensorAddresses source{1, 2, 3, 4};
+  CHECK_FALSE(fake.process.has_inputs_of(source));
+  fake.process.inputs_are_of(source);
+  CHECK(fake.process.has_inputs_of(source));
+  REQUIRE(fake.process.run("flash"));
+  const auto out = fake.process.tensors()[SharedTensors::kOut];
+  CHECK(std::all_of(out.begin(), out.end(), [](std::byte b) { return b == std::byte{0x3c}; }));
+
+  const auto launches = fake.process.prepare("flash");
+  REQUIRE(launches);
+  CHECK(*launches == 7);
+  const auto times = fake.process.turn("flash", 5);
+  REQUIRE(times);
+  CHECK(times->hot_us == 10.5);
+  CHECK(times->cold_us == 17.0);
+  CHECK(fake.starts() == 1);
+}
+
+TEST_CASE("auto tells which backend PyTorch took") {
+  Fake fake("well");
+  REQUIRE(fake.process.open("auto", fake.setting));
+  CHECK(fake.process.detail("auto") == "PyTorch 9.9, auto took cudnn (cuDNN 9.1.2)");
+}
+
+TEST_CASE("a backend that cannot do the problem is an error, and the helper lives on") {
+  Fake fake("well");
+  const Status opened = fake.process.open("efficient", fake.setting);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::kDevice);
+  CHECK(message(opened.error()) == "PyTorch's efficient cannot do this: too many heads");
+  CHECK(fake.process.open("math", fake.setting));
+  CHECK(fake.starts() == 1);
+}
+
+TEST_CASE("another problem gets memory of its own, without inputs") {
+  Fake fake("well");
+  REQUIRE(fake.process.open("flash", fake.setting));
+  fake.process.inputs_are_of({1, 2, 3, 4});
+  fake.setting.problem.seq_kv = 32;
+  REQUIRE(fake.process.open("flash", fake.setting));
+  CHECK(fake.process.tensors()[SharedTensors::kK].size() == 2 * 32 * 8 * 2);
+  CHECK_FALSE(fake.process.has_inputs_of({1, 2, 3, 4}));
+}
+
+TEST_CASE("a helper that fails in a turn fails that turn; the next open starts another") {
+  struct Case {
+    const char* mode;
+    const char* message;
+  };
+  const Case which = GENERATE(
+      Case{"dies", "the PyTorch helper ended: signal SIGKILL"},
+      Case{"silent", "the PyTorch helper was silent for 0.3 s and was ended"},
+      Case{"garbage",
+           "the PyTorch helper said 'Segmentation fault, or so' instead of an answer and was "
+           "ended"},
+      Case{"ends", "an illegal address"});
+  INFO(which.mode);
+  Fake fake(which.mode);
+  REQUIRE(fake.process.open("flash", fake.setting));
+  REQUIRE(fake.process.open("math", fake.setting));
+  fake.process.inputs_are_of({1, 2, 3, 4});
+  if (std::string_view(which.mode) == "silent") fake.process.set_patience({10s, 300ms});
+  const auto times = fake.process.turn("flash", 1);
+  REQUIRE_FALSE(times);
+  CHECK(times.error().kind == ErrorKind::kDevice);
+  CHECK(message(times.error()) == which.message);
+  CHECK(fake.process.detail("math").empty());
+
+  fake.process.set_patience({10s, 10s});
+  REQUIRE(fake.process.open("math", fake.setting));
+  CHECK_FALSE(fake.process.has_inputs_of({1, 2, 3, 4}));
+  CHECK(fake.process.turn("math", 1));
+  CHECK(fake.starts() == 2);
+}
+
+TEST_CASE("no PyTorch is an environment error with a remedy, asked for once") {
+  Fake fake("unavailable");
+  for (int i = 0; i < 2; ++i) {
+    const Status opened = fake.process.open("flash", fake.setting);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().kind == ErrorKind::kEnvironment);
+    CHECK(message(opened.error()).starts_with("no PyTorch here; install PyTorch with CUDA"));
+    CHECK(message(opened.error()).ends_with("--python"));
+  }
+  CHECK(fake.starts() == 1);
+}
+
+TEST_CASE("a Python that is not there, or does not start, is an environment error") {
+  const test::TemporaryFolder folder;
+  const std::string missing =
+      GENERATE(std::string("python3-of-nowhere"), std::string("/nowhere/python3"));
+  TorchProcess process;
+  const Status opened = process.open("flash", {missing, "", kProblem, 0});
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::kEnvironment);
+  CHECK(message(opened.error()).find(missing) != std::string::npos);
+}

@@ -1,0 +1,130 @@
+// kernels_test.cpp - compiles every kernel for every architecture and checks its manifest.
+#include <map>
+#include <optional>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "model/kernel/source.hpp"
+#include "model/space/feasibility.hpp"
+#include "support/pool_fixture.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace fatune;
+
+namespace {
+
+/// Which architectures a problem is compiled for: all, or one, to keep the test short.
+struct Case {
+  Problem problem;
+  std::vector<std::string> archs;
+};
+
+std::vector<Case> cases() {
+  const std::vector<std::string> all = {"sm_75",  "sm_80",  "sm_86", "sm_89",
+                                        "sm_90a", "sm_100", "sm_120"};
+  const Problem usual{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  Problem wide = usual;
+  wide.head_dim = 128;
+  wide.mask = Mask::kCausal;
+  Problem odd{.batch = 1, .heads = 6, .kv_heads = 2, .seq_q = 17, .seq_kv = 130, .head_dim = 64};
+  odd.dtype = Dtype::kBf16;
+  odd.mask = Mask::kCausal;
+  Problem narrow = usual;
+  narrow.dtype = Dtype::kE4m3;
+  const Problem decode{
+      .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 4096, .head_dim = 128};
+  return {{usual, all},
+          {wide, all},
+          {odd, {"sm_90a"}},
+          {narrow, {"sm_90a"}},
+          {decode, {"sm_80", "sm_86", "sm_89", "sm_90a"}}};
+}
+
+struct Attempt {
+  Candidate candidate;
+  DeviceLimits limits;
+  LaunchPlan plan;
+};
+
+std::string describe(const Attempt& attempt) {
+  return attempt.candidate.kernel->manifest.name + " " + describe(attempt.candidate.problem) + " " +
+         name(attempt.limits.arch);
+}
+
+/// The kernel's default config for the problem; nothing when it cannot run there.
+std::optional<Attempt> attempt_of(const KernelRef& kernel, const Problem& problem,
+                                  const std::string& arch) {
+  const auto limits = typical_limits(*parse_arch(arch));
+  REQUIRE(limits);
+  Attempt attempt{{kernel, default_config(kernel->manifest), problem}, *limits, {}};
+  const auto unsupported = unsupported_reason(kernel->manifest, problem, *limits);
+  REQUIRE(unsupported);
+  if (!unsupported->empty()) return std::nullopt;
+  const auto infeasible = infeasible_reason(attempt.candidate, *limits);
+  REQUIRE(infeasible);
+  if (!infeasible->empty()) return std::nullopt;
+  auto plan = launch_plan(attempt.candidate, *limits);
+  REQUIRE(plan);
+  attempt.plan = *std::move(plan);
+  return attempt;
+}
+
+std::vector<Attempt> attempts() {
+  std::vector<Attempt> all;
+  const auto kernels = embedded_kernels();
+  REQUIRE(kernels);
+  for (const KernelRef& kernel : *kernels) {
+    if (kernel->manifest.role == Role::kFault) continue;
+    for (const Case& one : cases()) {
+      for (const std::string& arch : one.archs) {
+        if (auto attempt = attempt_of(kernel, one.problem, arch))
+          all.push_back(*std::move(attempt));
+      }
+    }
+  }
+  return all;
+}
+
+void check_stage(const StagePlan& stage, const Compiled& compiled) {
+  INFO("entry " << stage.entry);
+  REQUIRE(compiled.entries.contains(stage.entry));
+  const Resources& resources = compiled.entries.at(stage.entry);
+  CHECK(resources.registers > 0);
+  CHECK(resources.static_shared_bytes == stage.static_shared_bytes);
+}
+
+void check_no_local_memory(const Compiled& compiled) {
+  for (const auto& [entry, resources] : compiled.entries) {
+    INFO("entry " << entry);
+    CHECK(resources.spill_store_bytes == 0);
+    CHECK(resources.spill_load_bytes == 0);
+    CHECK(resources.stack_bytes == 0);
+    CHECK(resources.warnings.empty());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every kernel's default config compiles and needs the shared memory its manifest says") {
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder.path());
+  std::map<Ticket, Attempt> submitted;
+  for (Attempt& attempt : attempts()) {
+    if (!pool.check_arch(attempt.limits.arch)) continue;
+    CompileRequest request = compile_request(attempt.candidate, attempt.limits);
+    if (request.toolkit_headers && !pool.toolchain().headers_problem.empty()) continue;
+    submitted.emplace(pool.submit(request), std::move(attempt));
+  }
+  REQUIRE_FALSE(submitted.empty());
+  for (const auto& [ticket, attempt] : submitted) {
+    while (!pool.ready(ticket)) REQUIRE(pool.pump(std::chrono::seconds(1)));
+    const Compiled compiled = pool.take(ticket);
+    INFO(describe(attempt) << "\n" << compiled.problem << "\n" << compiled.log);
+    CHECK(compiled.ok);
+    if (!compiled.ok) continue;
+    for (const StagePlan& stage : attempt.plan.stages) {
+      if (!stage.gemm) check_stage(stage, compiled);
+    }
+    if (attempt.candidate.kernel->manifest.tuned_by_default) check_no_local_memory(compiled);
+  }
+}

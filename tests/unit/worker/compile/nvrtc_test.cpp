@@ -1,0 +1,55 @@
+// nvrtc_test.cpp - checks how a compiler's refusals are put into one line.
+#include "worker/compile/nvrtc.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fatune;
+
+TEST_CASE("the first error of a log is found in each of its forms") {
+  CHECK(first_error("x.cu(1): error: identifier \"unknown\" is undefined\n  unknown(p);\n  ^\n\n"
+                    "x.cu(1): warning #177-D: variable \"x\" was declared but never referenced\n"
+                    "1 error detected in the compilation of \"x.cu\".\n") ==
+        "x.cu(1): error: identifier \"unknown\" is undefined");
+  CHECK(first_error("ptxas application ptx input, line 23; error   : Not a name of any known "
+                    "instruction: 'bogus'\nptxas fatal   : Ptx assembly aborted due to errors\n") ==
+        "ptxas application ptx input, line 23; error   : Not a name of any known instruction: "
+        "'bogus'");
+  CHECK(first_error("ptxas fatal   : Ptx assembly aborted due to errors\n") ==
+        "ptxas fatal   : Ptx assembly aborted due to errors");
+  CHECK(first_error("nvrtc: error: unrecognized option --bogus found\n") ==
+        "nvrtc: error: unrecognized option --bogus found");
+  CHECK(first_error("ptxas info    : 0 bytes gmem\n").empty());
+}
+
+TEST_CASE("a missing header brings the manifest's field to mind") {
+  const std::string problem =
+      first_error("k.cu(1): catastrophic error: cannot open source file \"cuda_fp16.h\"\n");
+  CHECK(problem.starts_with("k.cu(1): catastrophic error: cannot open source file"));
+  CHECK(problem.find("needs_toolkit_headers") != std::string::npos);
+}
+
+TEST_CASE("a target that the compiler does not know is named with those it does") {
+  CHECK(unsupported_arch({90, 'a'}, "12.4", {50, 90}).empty());
+  const std::string problem = unsupported_arch({120, 0}, "12.4", {50, 90});
+  CHECK(problem.find("NVRTC 12.4 cannot compile for sm_120 (it knows 50, 90)") == 0);
+  CHECK(problem.find("--nvrtc") != std::string::npos);
+}
+
+TEST_CASE("without a compiler the error lists every place tried") {
+  Toolchain toolchain;
+  toolchain.nvrtc = {"/no/such/libnvrtc.so.13", "libfatune-no-such.so"};
+  const auto nvrtc = Nvrtc::open(toolchain);
+  REQUIRE_FALSE(nvrtc);
+  CHECK(nvrtc.error().kind == ErrorKind::kEnvironment);
+  CHECK(nvrtc.error().message.find("/no/such/libnvrtc.so.13") != std::string::npos);
+  CHECK(nvrtc.error().message.find("libfatune-no-such.so") != std::string::npos);
+  CHECK(nvrtc.error().message.find("--nvrtc") != std::string::npos);
+}
+
+TEST_CASE("a library that is no compiler is told apart") {
+  Toolchain toolchain;
+  toolchain.nvrtc = {"libc.so.6"};
+  const auto nvrtc = Nvrtc::open(toolchain);
+  REQUIRE_FALSE(nvrtc);
+  CHECK(nvrtc.error().message.find("libc.so.6: it lacks nvrtcVersion") != std::string::npos);
+}

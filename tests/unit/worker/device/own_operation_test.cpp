@@ -1,0 +1,199 @@
+// own_operation_test.cpp - an operation of one's own on its way to a worker: reference, edges,
+// poison, rivals.
+#include "support/own_operation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "support/evaluate_fakes.hpp"
+#include "tune/evaluate/contestants.hpp"
+#include "tune/evaluate/edge_problems.hpp"
+#include "tune/evaluate/final_phase.hpp"
+#include "tune/evaluate/preparation.hpp"
+#include "worker/device/judged.hpp"
+#include "worker/device/poison.hpp"
+#include "worker/protocol/mains.hpp"
+#include "worker/protocol/profile_job.hpp"
+
+using namespace fatune;
+using namespace fatune::test;
+
+namespace {
+
+const std::string kTolerance = R"("tolerance": {"absolute": 1e-3, "why": "a test"}, "hard_inputs")";
+
+PreparationSetting setting_of(const std::vector<KernelRef>& kernels) {
+  return {kernels.back(), *typical_limits(Arch{90, 'a'}), 10};
+}
+
+std::string refused(const std::string& impl, std::string_view operation) {
+  const std::vector<KernelRef> own = own_kernels();
+  const std::vector<KernelRef> kernels = {tiled_kernel("rows"), own[0], own[1]};
+  const Status status = check_implementations({impl}, kernels, {}, operation);
+  return status ? "" : status.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("reference and twin are compiled for the whole problem, and the tensors go along") {
+  FakeCompiler compiler;
+  const Problem problem = own_test_problem();
+  const auto setting = setting_of(own_kernels());
+  const auto pending = request_problem(compiler, setting, problem, search_cases(42));
+  REQUIRE(pending);
+  REQUIRE(compiler.requests.size() == 3);
+  CHECK(has_macro(compiler.requests[0], "OUT_F32=1"));
+  CHECK(has_macro(compiler.requests[0], "ROWS=512"));
+  CHECK(has_macro(compiler.requests[1], "ROUND_INTERMEDIATES=1"));
+  const auto order = finish_problem(compiler, setting, *pending);
+  REQUIRE(order);
+  REQUIRE(order->own);
+  CHECK(order->own->inputs().size() == 2);
+  CHECK(order->own->outputs().size() == 2);
+  const auto read = begin_order_from_json(sent(to_json(*order)));
+  REQUIRE(read);
+  CHECK(read->own == order->own);
+  CHECK(read->problem == problem);
+}
+
+TEST_CASE("with a declared tolerance there is no twin") {
+  FakeCompiler compiler;
+  const auto kernels = load_own(changed(kOwnReference, "\"hard_inputs\"", kTolerance));
+  REQUIRE(kernels);
+  const auto setting = setting_of(*kernels);
+  const auto pending = request_problem(compiler, setting, own_test_problem(), search_cases(42));
+  REQUIRE(pending);
+  CHECK(compiler.requests.size() == 2);
+  const auto order = finish_problem(compiler, setting, *pending);
+  REQUIRE(order);
+  CHECK(order->twin.cubin.empty());
+  CHECK(order->own->tolerance->absolute == 1e-3);
+  CHECK(begin_order_from_json(sent(to_json(*order))));
+}
+
+TEST_CASE("the reference of another operation cannot prepare it") {
+  FakeCompiler compiler;
+  const PreparationSetting setting{tiled_kernel("naive", "reference"),
+                                   *typical_limits(Arch{90, 'a'}), 10};
+  const auto pending = request_problem(compiler, setting, own_test_problem(), search_cases(42));
+  REQUIRE_FALSE(pending);
+  CHECK(pending.error().message.find("computes attention, not scale") != std::string::npos);
+}
+
+TEST_CASE("problems larger than the memory are refused with the flag") {
+  DeviceLimits limits = *typical_limits(Arch{90, 'a'});
+  limits.memory_bytes = 1 << 20;
+  const auto check = [&](Problem problem) {
+    const auto plan = own_plan(*own_kernels().front()->manifest.operation, problem);
+    REQUIRE(plan);
+    problem.own->bytes_read = 1;  // as of a gather: what a kernel must read is not what there is
+    return check_memory(problem, *plan, limits, 2);
+  };
+  const Status status = check(own_test_problem(65536, 4096));
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message.find("choose a smaller --size") != std::string::npos);
+  CHECK_FALSE(check(own_test_problem(512, 512)));  // inputs of 512 KiB, twice, alone fill it
+  CHECK(check(own_test_problem(1, 1)));
+}
+
+TEST_CASE("finalists meet the hard inputs that are declared, on the last edge, too") {
+  const OperationRef operation = own_kernels().front()->manifest.operation;
+  const Problem problem = own_test_problem();
+  CHECK(final_cases(problem, 42, operation) == std::vector<InputCase>{{Distribution::kNormal, 42},
+                                                                      {Distribution::kNormal, 43},
+                                                                      {Distribution::kOutliers, 42},
+                                                                      {Distribution::kZeros, 42}});
+  const auto edges = edge_problems(problem, 42, operation);
+  REQUIRE(edges);
+  REQUIRE(edges->size() == 2);
+  CHECK(describe((*edges)[0].problem) == "scale ROWS=1,COLUMNS=1 f16");
+  CHECK((*edges)[0].cases.size() == 1);
+  CHECK((*edges)[1].cases.size() == 3);
+  CHECK_FALSE(is_large(problem));
+  const auto usual = edge_problems(Problem{}, 42, nullptr);
+  REQUIRE(usual);
+  CHECK(usual->size() == edge_problems(Problem{}, 42).size());
+}
+
+TEST_CASE("a final phase begins with the declared tensors") {
+  const auto kernels = own_kernels();
+  FakeCompiler compiler;
+  auto* link = new FakeLink;
+  DeviceWorker worker{std::unique_ptr<WorkerLink>(link)};
+  std::vector<Json> begun;
+  link->answer = [&](const Json& order) -> std::vector<Json> {
+    if (message_type(order) == "begin") begun.push_back(order);
+    return answer_as_worker(
+        order, [](const Json&) -> std::vector<Json> { return {to_json(measured(10))}; });
+  };
+  const FinalSetting setting{compiler, worker, setting_of(kernels), {}, "options", nullptr};
+  FinalPlan plan;
+  plan.rounds = 0;
+  const Problem problem = own_test_problem(512, 1024);
+  const Candidate candidate{kernels[0], default_config(kernels[0]->manifest), problem};
+  const auto records =
+      FinalPhase(setting, problem, plan).run({{"fatune:scale", "finalist", candidate}});
+  REQUIRE(records);
+  REQUIRE(records->size() == 1);
+  CHECK(records->front().outcome == Outcome::kMeasured);
+  CHECK(records->front().verification->gates.back() == "edge_problems 2/2");
+  REQUIRE(begun.size() == 3);
+  for (const Json& order : begun) CHECK(order["own"]["tensors"].size() == 4);
+}
+
+TEST_CASE("poison and repeats are told by the tensor's own places") {
+  const TensorPlan tensor{"y", Dtype::kF16, {4, 8}, true, {}};
+  std::vector<std::byte> first(64, std::byte{1}), second = first;
+  CHECK(poison_finding(tensor, {first, 0xff}, {second, 0x5a}).empty());
+  for (const std::size_t byte : {20, 21}) {
+    first[byte] = std::byte{0xff};
+    second[byte] = std::byte{0x5a};
+  }
+  CHECK(poison_finding(tensor, {first, 0xff}, {second, 0x5a}) ==
+        "poison: 1 of 32 elements of y were never written, first at y[1, 2]");
+  second = first;
+  second[2] = std::byte{7};
+  CHECK(poison_finding(tensor, {first, 0xff}, {second, 0x5a}) ==
+        "repeat: 1 of 32 elements of y differ between two runs, first at y[0, 1]");
+}
+
+TEST_CASE("rivals that compute something else are refused by name") {
+  CHECK(refused("cudnn", "scale") ==
+        "cudnn computes attention, not scale; compare with kernels of scale, its reference or "
+        "external: programs");
+  CHECK(refused("torch:flash", "scale").starts_with("torch:flash computes attention"));
+  CHECK(refused("rows", "scale").starts_with("rows computes attention, not scale"));
+  CHECK(refused("scale", "attention").starts_with("scale computes scale, not attention"));
+  CHECK(refused("scale_reference", "scale").empty());
+  CHECK(refused("fatune:scale", "scale").empty());
+  CHECK(refused("cudnn", "attention").empty());
+}
+
+TEST_CASE("a profiler's job has the tensors of the operation") {
+  const KernelRef kernel = own_kernels().front();
+  ProfileJob job;
+  job.problem = own_test_problem();
+  job.own = *own_plan(*kernel->manifest.operation, job.problem);
+  job.program.cubin = "/cubins/x";
+  job.program.plan = *launch_plan({kernel, default_config(kernel->manifest), job.problem},
+                                  *typical_limits(Arch{90, 'a'}));
+  const auto read = profile_job_from_json(sent(to_json(job)), "job.json");
+  REQUIRE(read);
+  CHECK(read->own == job.own);
+  CHECK(read->problem == job.problem);
+}
+
+TEST_CASE("a verdict's figures join those before it") {
+  Verification verification;
+  Judged judged;
+  judged.figures = {0.5, 0.1, 0.01, false};
+  judged.verdict = {true, 0.75, "tolerance", ""};
+  account(judged, {Distribution::kNormal, 1}, verification);
+  account(judged, {Distribution::kZeros, 1}, verification);
+  CHECK(verification.seeds == 2);
+  CHECK(verification.margin == 0.75);
+  CHECK(verification.worst_rule == "tolerance");
+  CHECK(verification.max_abs_diff == 0.5);
+  CHECK_FALSE(verification.allclose_1e3);
+  CHECK_FALSE(verification.lse);
+}

@@ -1,0 +1,65 @@
+// profile_run_test.cpp - checks that a profile's job survives its file, and what bad ones say.
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "worker/protocol/mains.hpp"
+#include "worker/protocol/profile_job.hpp"
+
+using namespace fatune;
+
+namespace {
+
+ProfileJob kernel_job() {
+  ProfileJob job;
+  job.device = 1;
+  job.problem.batch = 4;
+  job.problem.heads = job.problem.kv_heads = 8;
+  job.problem.seq_q = job.problem.seq_kv = 512;
+  job.problem.head_dim = 64;
+  job.program.cubin = "a.cubin";
+  StagePlan stage;
+  stage.entry = "fa_mma";
+  stage.grid[0] = 256;
+  job.program.plan.stages = {stage};
+  job.seed = 0xffff'ffff'ffff'ffffULL;
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("the job of a template survives its file") {
+  const ProfileJob job = kernel_job();
+  const auto again = profile_job_from_json(to_json(job), "job.json");
+  REQUIRE(again);
+  CHECK(again->device == 1);
+  CHECK(again->problem == job.problem);
+  CHECK(again->program.cubin == "a.cubin");
+  CHECK(to_json(again->program.plan) == to_json(job.program.plan));
+  CHECK(again->seed == job.seed);
+  CHECK_FALSE(again->program.outside);
+}
+
+TEST_CASE("the job of an implementation from elsewhere survives its file") {
+  ProfileJob job = kernel_job();
+  job.program = {};
+  job.program.outside = OutsideProgram{"cudnn", {{"folders", {"/x"}}}};
+  const auto again = profile_job_from_json(to_json(job), "job.json");
+  REQUIRE(again);
+  REQUIRE(again->program.outside);
+  CHECK(again->program.outside->impl == "cudnn");
+  CHECK(again->program.outside->settings == job.program.outside->settings);
+}
+
+TEST_CASE("a job that is none says so") {
+  Json json = to_json(kernel_job());
+  json["schema"] = "something";
+  const auto wrong = profile_job_from_json(json, "job.json");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message.find("job.json") != std::string::npos);
+  json = to_json(kernel_job());
+  json.erase("cubin");
+  CHECK_FALSE(profile_job_from_json(json, "job.json"));
+  CHECK(profile_worker_main({}) == 2);
+  const std::vector<std::string> missing = {"/nowhere/job.json"};
+  CHECK(profile_worker_main(missing) == 1);
+}

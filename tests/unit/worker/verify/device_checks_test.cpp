@@ -1,0 +1,13 @@
+// device_checks_test.cpp - how findings of the guard bands read.
+#include "worker/verify/device_checks.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fatune;
+
+TEST_CASE("a finding says where, relative to the buffer") {
+  CHECK(describe(BandFinding{"out", false, 8, 12}) ==
+        "8 bytes behind out were written, the first at +12");
+  CHECK(describe(BandFinding{"out", true, 2, GuardedBuffer::kBandBytes - 2}) ==
+        "2 bytes before out were written, the first at -2");
+}

@@ -1,0 +1,143 @@
+// host_reference_test.cpp - fp64 attention against values worked out by hand.
+#include "worker/verify/host_reference.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fatune;
+using Catch::Approx;
+
+namespace {
+
+std::vector<std::byte> f16(const std::vector<float>& values) {
+  std::vector<std::byte> bytes(values.size() * 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint16_t element = encode(Dtype::kF16, values[i]);
+    std::memcpy(bytes.data() + 2 * i, &element, 2);
+  }
+  return bytes;
+}
+
+/// The whole output in fp64, rounded to fp32: what a right device reference gives.
+std::vector<float> exact(const Problem& problem, const HostInputs& inputs) {
+  std::vector<float> values;
+  for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
+    for (std::int64_t head = 0; head < problem.heads; ++head) {
+      for (std::int64_t row = 0; row < problem.seq_q; ++row) {
+        for (const double x : attention_row(problem, inputs, {batch, head, row}).values) {
+          values.push_back(static_cast<float>(x));
+        }
+      }
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("two keys, worked out by hand") {
+  // head_dim 4, so the scale is 1/2: scores 1 and 0, weights e/(e+1) and 1/(e+1).
+  const Problem problem{.seq_q = 1, .seq_kv = 2, .head_dim = 4};
+  HostInputs inputs;
+  inputs.q = f16({1, 1, 0, 0});
+  inputs.k = f16({1, 1, 0, 0, 0, 0, 1, 0});
+  inputs.v = f16({1, 0, 2, -1, 0, 1, 2, 3});
+  const HostRow row = attention_row(problem, inputs, {0, 0, 0});
+  const double p = std::exp(1.0) / (std::exp(1.0) + 1);
+  CHECK(row.values[0] == Approx(p));
+  CHECK(row.values[1] == Approx(1 - p));
+  CHECK(row.values[2] == Approx(2));
+  CHECK(row.values[3] == Approx(3 - 4 * p));
+  CHECK(row.score_magnitude == Approx(1));
+  CHECK(row.value_magnitude == Approx(3));
+  CHECK(row.lse == Approx(std::log(std::exp(1.0) + 1)));
+}
+
+TEST_CASE("the causal mask is aligned bottom-right, and rows that see nothing are zero") {
+  const Problem wide{.seq_q = 2, .seq_kv = 4, .head_dim = 16, .mask = Mask::kCausal};
+  CHECK(visible_keys(wide, 0) == 3);
+  CHECK(visible_keys(wide, 1) == 4);
+  const Problem tall{.seq_q = 5, .seq_kv = 2, .head_dim = 16, .mask = Mask::kCausal};
+  CHECK(visible_keys(tall, 2) == 0);
+  CHECK(visible_keys(tall, 3) == 1);
+  const HostInputs inputs = make_inputs(tall, {});
+  for (const double x : attention_row(tall, inputs, {0, 0, 2}).values) CHECK(x == 0);
+  CHECK(attention_row(tall, inputs, {0, 0, 2}).lse == -HUGE_VAL);
+  // The row that sees one key returns that key's value.
+  std::uint16_t first = 0;
+  std::memcpy(&first, inputs.v.data(), 2);
+  CHECK(attention_row(tall, inputs, {0, 0, 3}).values[0] == Approx(decode(Dtype::kF16, first)));
+}
+
+TEST_CASE("query heads share key heads in groups") {
+  const Problem problem{
+      .batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 1, .seq_kv = 1, .head_dim = 2};
+  HostInputs inputs;
+  inputs.q = f16(std::vector<float>(8, 1.0f));
+  inputs.k = f16({0, 0, 0, 0});
+  inputs.v = f16({1, 2, 3, 4});
+  CHECK(attention_row(problem, inputs, {0, 1, 0}).values == std::vector<double>{1, 2});
+  CHECK(attention_row(problem, inputs, {0, 2, 0}).values == std::vector<double>{3, 4});
+}
+
+TEST_CASE("sampled rows are distinct, in range, and hold the corners") {
+  const Problem problem{.batch = 2, .heads = 3, .kv_heads = 3, .seq_q = 50, .seq_kv = 50};
+  const auto rows = sample_rows(problem, 24, 1);
+  CHECK(rows.size() == 24);
+  bool last = false;
+  for (const OutputRow& row : rows) {
+    CHECK((row.batch < 2 && row.head < 3 && row.row < 50));
+    last = last || (row.batch == 1 && row.head == 2 && row.row == 49);
+  }
+  CHECK(last);
+  CHECK(sample_rows(Problem{}, 24, 1).size() == 1);
+}
+
+TEST_CASE("a right reference passes, a slightly wrong one is an error that says where") {
+  Problem problem{.batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 70, .head_dim = 32};
+  for (const Mask mask : {Mask::kNone, Mask::kCausal}) {
+    problem.mask = mask;
+    const HostInputs inputs = make_inputs(problem, {Distribution::kOutliers, 5});
+    std::vector<float> reference = exact(problem, inputs);
+    CHECK(validate_reference(problem, inputs, {reference}, 1));
+    for (std::size_t i = 39 * 32; i < 40 * 32; ++i)
+      reference[i] += 0.01f;  // head 0, last row: always sampled
+    const Status status = validate_reference(problem, inputs, {reference}, 1);
+    REQUIRE_FALSE(status);
+    CHECK(status.error().kind == ErrorKind::kDevice);
+    CHECK(status.error().message.find("head 0, row 39") != std::string::npos);
+    reference[39 * 32] = std::nanf("");
+    CHECK_FALSE(validate_reference(problem, inputs, {reference}, 1));
+  }
+}
+
+TEST_CASE("a reference's log-sum-exps are checked when the problem wants them") {
+  const Problem problem{.heads = 2,
+                        .kv_heads = 2,
+                        .seq_q = 20,
+                        .seq_kv = 18,
+                        .head_dim = 32,
+                        .mask = Mask::kCausal,
+                        .lse = true};
+  const HostInputs inputs = make_inputs(problem, {Distribution::kLargeLogits, 5});
+  const std::vector<float> out = exact(problem, inputs);
+  std::vector<float> right;
+  for (std::int64_t row = 0; row < problem.rows(); ++row) {
+    const OutputRow where{0, row / problem.seq_q, row % problem.seq_q};
+    right.push_back(static_cast<float>(attention_row(problem, inputs, where).lse));
+  }
+  CHECK(validate_reference(problem, inputs, {out, right}, 1));
+  std::vector<float> wrong = right;
+  wrong[19] += 0.01f;  // head 0, last row: always sampled
+  const Status status = validate_reference(problem, inputs, {out, wrong}, 1);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message.find("head 0, row 19, the log-sum-exp is ") != std::string::npos);
+  for (const float nothing : {0.0f, std::nanf("")}) {  // row 0 sees no key
+    wrong = right;
+    wrong[0] = nothing;
+    CHECK_FALSE(validate_reference(problem, inputs, {out, wrong}, 1));
+  }
+}

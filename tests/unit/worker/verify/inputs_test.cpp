@@ -1,0 +1,132 @@
+// inputs_test.cpp - inputs repeat for a seed and have the promised distributions.
+#include "worker/verify/inputs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fatune;
+using Catch::Approx;
+
+namespace {
+
+const Problem kProblem{
+    .batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 96, .seq_kv = 130, .head_dim = 64};
+
+std::vector<float> decoded(Dtype dtype, const std::vector<std::byte>& bytes) {
+  const auto width = static_cast<std::size_t>(size_of(dtype));
+  std::vector<float> values;
+  for (std::size_t at = 0; at < bytes.size(); at += width) {
+    std::uint16_t element = 0;
+    std::memcpy(&element, bytes.data() + at, width);
+    values.push_back(decode(dtype, element));
+  }
+  return values;
+}
+
+struct Moments {
+  double mean = 0, variance = 0, largest = 0;
+};
+Moments moments(const std::vector<float>& values) {
+  Moments m;
+  for (const float x : values) {
+    m.mean += x / static_cast<double>(values.size());
+    m.largest = std::max(m.largest, std::abs(static_cast<double>(x)));
+  }
+  for (const float x : values)
+    m.variance += (x - m.mean) * (x - m.mean) / static_cast<double>(values.size());
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("sizes follow the problem and its element type") {
+  const HostInputs f16 = make_inputs(kProblem, {});
+  CHECK(f16.q.size() == 2 * 4 * 96 * 64 * 2);
+  CHECK(f16.k.size() == 2 * 2 * 130 * 64 * 2);
+  CHECK(f16.v.size() == f16.k.size());
+  Problem fp8 = kProblem;
+  fp8.dtype = Dtype::kE4m3;
+  CHECK(make_inputs(fp8, {}).q.size() == 2 * 4 * 96 * 64);
+}
+
+TEST_CASE("a seed gives the same bytes, another seed or tensor others") {
+  const HostInputs a = make_inputs(kProblem, {Distribution::kNormal, 42});
+  const HostInputs b = make_inputs(kProblem, {Distribution::kNormal, 42});
+  CHECK((a.q == b.q && a.k == b.k && a.v == b.v));
+  CHECK(a.k != a.v);
+  CHECK(make_inputs(kProblem, {Distribution::kNormal, 43}).q != a.q);
+}
+
+TEST_CASE("the random bits are the same on every machine") {
+  CHECK(random_bits(0, 0, 0) == 0);
+  CHECK(random_bits(42, 1, 0) != random_bits(42, 2, 0));
+  CHECK(normal_value(32768) == Approx(1.9123e-5).epsilon(1e-3));  // quantile at 1/2 + 1/131072
+  CHECK(normal_value(65535) == Approx(4.3244).epsilon(1e-4));     // quantile at 1 - 1/131072
+  CHECK(normal_value(0) == -normal_value(65535));
+  CHECK(normal_value(55138) == Approx(1.0).epsilon(1e-3));  // 0.84134 of 65536
+}
+
+TEST_CASE("distributions are what their names say") {
+  const auto q = [](Distribution d) {
+    return moments(decoded(Dtype::kF16, make_inputs(kProblem, {d, 1}).q));
+  };
+  const Moments normal = q(Distribution::kNormal);
+  CHECK(std::abs(normal.mean) < 0.02);
+  CHECK(normal.variance == Approx(1.0).epsilon(0.03));
+  const Moments uniform = q(Distribution::kUniform);
+  CHECK(uniform.variance == Approx(1.0 / 3).epsilon(0.03));
+  CHECK(uniform.largest <= 1.0);
+  CHECK(q(Distribution::kLargeLogits).variance == Approx(64.0).epsilon(0.03));
+  CHECK(q(Distribution::kOutliers).largest > 8);
+  CHECK(q(Distribution::kZeros).largest == 0);
+  const HostInputs zeros = make_inputs(kProblem, {Distribution::kZeros, 1});
+  CHECK(moments(decoded(Dtype::kF16, zeros.k)).largest == 0);
+  CHECK(moments(decoded(Dtype::kF16, zeros.v)).variance == Approx(1.0).epsilon(0.03));
+}
+
+TEST_CASE("inputs with a known answer are what their names say") {
+  const HostInputs ones = make_inputs(kProblem, {Distribution::kOnesV, 1});
+  for (const float x : decoded(Dtype::kF16, ones.v)) REQUIRE(x == 1);
+  CHECK(moments(decoded(Dtype::kF16, ones.q)).variance == Approx(1.0).epsilon(0.03));
+  const HostInputs flat = make_inputs(kProblem, {Distribution::kZeroQ, 1});
+  CHECK(moments(decoded(Dtype::kF16, flat.q)).largest == 0);
+  CHECK(moments(decoded(Dtype::kF16, flat.k)).variance == Approx(1.0).epsilon(0.03));
+}
+
+TEST_CASE("last_key differs from normal in the last key's values alone") {
+  const auto normal = decoded(Dtype::kF16, make_inputs(kProblem, {}).v);
+  const HostInputs inputs = make_inputs(kProblem, {Distribution::kLastKey, 42});
+  CHECK(inputs.k == make_inputs(kProblem, {}).k);
+  const auto v = decoded(Dtype::kF16, inputs.v);
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const bool last = i / 64 % 130 == 129;
+    REQUIRE(v[i] == (last ? 64.0f : normal[i]));
+  }
+}
+
+TEST_CASE("a tensor long enough for several threads has the bytes of a short one") {
+  const Problem longer{.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 40'000, .head_dim = 64};
+  const Problem shorter{.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 100, .head_dim = 64};
+  for (const Distribution each : {Distribution::kNormal, Distribution::kOutliers}) {
+    const auto all = make_inputs(longer, {each, 3}).q, few = make_inputs(shorter, {each, 3}).q;
+    CHECK(std::equal(few.begin(), few.end(), all.begin()));
+  }
+}
+
+TEST_CASE("doubling v is exact") {
+  const auto once = decoded(
+      Dtype::kBf16, make_inputs(Problem{.seq_q = 8, .seq_kv = 8, .dtype = Dtype::kBf16}, {}).v);
+  const auto eight = decoded(
+      Dtype::kBf16, make_inputs(Problem{.seq_q = 8, .seq_kv = 8, .dtype = Dtype::kBf16}, {}, 3).v);
+  for (std::size_t i = 0; i < once.size(); ++i) CHECK(eight[i] == 8 * once[i]);
+}
+
+TEST_CASE("names of distributions are read back") {
+  CHECK(*parse_distribution("large_logits") == Distribution::kLargeLogits);
+  CHECK(name(*parse_distribution("last_key")) == "last_key");
+  CHECK_FALSE(parse_distribution("gaussian"));
+}

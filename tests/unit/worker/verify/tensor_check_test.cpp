@@ -1,0 +1,136 @@
+// tensor_check_test.cpp - outputs of an operation of one's own against twin or declared tolerance.
+#include "worker/verify/tensor_check.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fatune;
+using Catch::Approx;
+
+namespace {
+
+const TensorPlan kHalf{"y", Dtype::kF16, {100, 16}, true, {}};
+const TensorPlan kSingle{"y", std::nullopt, {100, 16}, true, {}};
+
+std::vector<float> right() {
+  std::vector<float> values(1600);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i)) * 2;
+  return values;
+}
+
+std::vector<std::byte> bytes_of(const TensorPlan& tensor, const std::vector<float>& values) {
+  std::vector<std::byte> bytes(tensor.bytes());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (tensor.type) {
+      const std::uint16_t element = encode(*tensor.type, values[i]);
+      std::memcpy(bytes.data() + 2 * i, &element, 2);
+    } else {
+      std::memcpy(bytes.data() + 4 * i, &values[i], 4);
+    }
+  }
+  return bytes;
+}
+
+TensorReference reference(const TensorPlan& tensor,
+                          std::optional<DeclaredTolerance> tolerance = std::nullopt) {
+  auto made = make_tensor_reference(tensor, right(), std::move(tolerance));
+  REQUIRE(made);
+  if (!made->tolerance) {
+    const TensorErrors twin = compare_tensor(*made, bytes_of(tensor, right()));
+    made->limits = tensor_limits(*made, twin, Dtype::kF16);
+  }
+  return *std::move(made);
+}
+
+Judgement judged(const TensorReference& reference, const std::vector<float>& values) {
+  return judge_tensor(reference, compare_tensor(reference, bytes_of(reference.tensor, values)));
+}
+
+}  // namespace
+
+TEST_CASE("one rounding passes, a wrong element does not, and its place is told") {
+  const TensorReference half = reference(kHalf);
+  CHECK(judged(half, right()).passed);
+  auto wrong = right();
+  wrong[35] += 0.5f;
+  const Judgement judgement = judged(half, wrong);
+  CHECK_FALSE(judgement.passed);
+  CHECK(judgement.worst_rule == "max");
+  CHECK(judgement.reason.find("y[2, 3]") != std::string::npos);
+}
+
+TEST_CASE("an error that is small but everywhere fails by another rule") {
+  auto wrong = right();
+  for (float& value : wrong) value *= 1.0005f;
+  const Judgement judgement = judged(reference(kHalf), wrong);
+  CHECK_FALSE(judgement.passed);
+  CHECK(judgement.worst_rule == "mean");
+}
+
+TEST_CASE("a wrong block of rows is not averaged away") {
+  const TensorReference half = reference(kHalf);
+  TensorErrors errors = compare_tensor(half, bytes_of(kHalf, right()));
+  errors.worst_block_l2 = 1;
+  errors.worst_block = 1;
+  const Judgement judgement = judge_tensor(half, errors);
+  CHECK(judgement.worst_rule == "block_l2");
+  CHECK(judgement.reason.find("rows 64 to 99 of y") != std::string::npos);
+}
+
+TEST_CASE("fp32 outputs are held to fp32") {
+  const TensorReference single = reference(kSingle);
+  CHECK(judged(single, right()).passed);
+  auto wrong = right();
+  for (float& value : wrong) value *= 1.0001f;
+  CHECK_FALSE(judged(single, wrong).passed);
+}
+
+TEST_CASE("what is not finite is counted before anything else") {
+  auto wrong = right();
+  wrong[16] = std::numeric_limits<float>::infinity();
+  wrong[40] = std::numeric_limits<float>::quiet_NaN();
+  const Judgement judgement = judged(reference(kSingle), wrong);
+  CHECK_FALSE(judgement.passed);
+  CHECK(judgement.reason == "finite: 2 of 1600 elements of y are NaN or infinite, first y[1, 0]");
+  CHECK(judgement.margin == kWorstMargin);
+}
+
+TEST_CASE("a declared tolerance stands alone, element by element") {
+  const TensorReference declared = reference(kSingle, DeclaredTolerance{0.01, 0.01, "chosen"});
+  auto values = right();
+  for (float& value : values) value *= 1.009f;
+  const Judgement passed = judged(declared, values);
+  CHECK(passed.passed);
+  CHECK(passed.worst_rule == "tolerance");
+  values[5] = right()[5] + 0.05f;
+  const Judgement failed = judged(declared, values);
+  CHECK_FALSE(failed.passed);
+  CHECK(failed.reason.find("y[0, 5]") != std::string::npos);
+}
+
+TEST_CASE("limits that zeros come near to prove nothing") {
+  CHECK(tensor_vacuity(reference(kHalf)) > kLeastVacuity);
+  CHECK(tensor_vacuity(reference(kSingle, DeclaredTolerance{1.0, 0, "too wide"})) < kLeastVacuity);
+  CHECK(judged(reference(kHalf), std::vector<float>(1600, 0.0f)).margin > kLeastVacuity);
+}
+
+TEST_CASE("a reference that leaves something unwritten is no reference") {
+  auto values = right();
+  values[17] = std::numeric_limits<float>::quiet_NaN();
+  const auto made = make_tensor_reference(kSingle, values, std::nullopt);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().message.find("y[1, 1]") != std::string::npos);
+}
+
+TEST_CASE("a reference of zeros allows zeros alone") {
+  auto made = make_tensor_reference(kHalf, std::vector<float>(1600, 0.0f), std::nullopt);
+  REQUIRE(made);
+  const auto zeros = bytes_of(kHalf, std::vector<float>(1600, 0.0f));
+  made->limits = tensor_limits(*made, compare_tensor(*made, zeros), Dtype::kF16);
+  CHECK(judge_tensor(*made, compare_tensor(*made, zeros)).passed);
+  CHECK_FALSE(judged(*made, right()).passed);
+}

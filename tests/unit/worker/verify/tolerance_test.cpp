@@ -1,0 +1,238 @@
+// tolerance_test.cpp - right results pass; skipped tiles, fp16 sums, zeros and NaN do not.
+#include "worker/verify/tolerance.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "worker/verify/host_reference.hpp"
+
+using namespace fatune;
+
+namespace {
+
+/// How a made-up kernel computes.
+struct Recipe {
+  bool round_scores = false, round_probabilities = true;
+  bool sums_in_dtype = false;      ///< accumulates the output in the element type
+  std::int64_t skipped_keys = 0;   ///< at the end of the sequence
+  std::int64_t skip_from_row = 0;  ///< rows before it are right
+};
+
+struct Made {
+  Problem problem;
+  ReferenceOutput reference;
+  std::vector<std::byte> twin;
+  HostInputs inputs;
+  Distribution distribution;
+};
+
+float rounded(Dtype dtype, float x) { return decode(dtype, encode(dtype, x)); }
+
+std::vector<float> decode_all(Dtype dtype, const std::vector<std::byte>& bytes) {
+  std::vector<float> values(bytes.size() / 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint16_t element = 0;
+    std::memcpy(&element, bytes.data() + 2 * i, 2);
+    values[i] = decode(dtype, element);
+  }
+  return values;
+}
+
+/// Attention of one head (batch 1, heads 1), in fp32 with the recipe's roundings.
+std::vector<float> attend(const Problem& problem, const HostInputs& inputs, const Recipe& recipe,
+                          bool reference) {
+  const auto q = decode_all(problem.dtype, inputs.q), k = decode_all(problem.dtype, inputs.k),
+             v = decode_all(problem.dtype, inputs.v);
+  const auto dim = static_cast<std::size_t>(problem.head_dim);
+  std::vector<float> out;
+  std::vector<float> p(static_cast<std::size_t>(problem.seq_kv));
+  for (std::int64_t row = 0; row < problem.seq_q; ++row) {
+    std::int64_t keys = visible_keys(problem, row);
+    if (row >= recipe.skip_from_row) keys = std::max<std::int64_t>(0, keys - recipe.skipped_keys);
+    const auto count = static_cast<std::size_t>(keys);
+    float largest = -INFINITY, total = 0;
+    for (std::size_t j = 0; j < count; ++j) {
+      float sum = 0;
+      for (std::size_t d = 0; d < dim; ++d)
+        sum += q[static_cast<std::size_t>(row) * dim + d] * k[j * dim + d];
+      sum /= std::sqrt(static_cast<float>(dim));
+      p[j] = !reference && recipe.round_scores ? rounded(problem.dtype, sum) : sum;
+      largest = std::max(largest, p[j]);
+    }
+    for (std::size_t j = 0; j < count; ++j) {
+      p[j] = std::exp(p[j] - largest);
+      total += p[j];
+      if (!reference && recipe.round_probabilities) p[j] = rounded(problem.dtype, p[j]);
+    }
+    for (std::size_t d = 0; d < dim; ++d) {
+      float sum = 0;
+      for (std::size_t j = 0; j < count; ++j) {
+        sum += p[j] * v[j * dim + d];
+        if (recipe.sums_in_dtype) sum = rounded(problem.dtype, sum);
+      }
+      out.push_back(count == 0 ? 0 : sum / total);
+    }
+  }
+  return out;
+}
+
+std::vector<std::byte> encode_all(Dtype dtype, const std::vector<float>& values) {
+  std::vector<std::byte> bytes(values.size() * 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint16_t element = encode(dtype, values[i]);
+    std::memcpy(bytes.data() + 2 * i, &element, 2);
+  }
+  return bytes;
+}
+
+Made make(Problem problem, Distribution distribution = Distribution::kNormal) {
+  Made made{problem, {}, {}, make_inputs(problem, {distribution, 11}), distribution};
+  made.reference = make_reference_output(problem, attend(problem, made.inputs, {}, true));
+  made.twin =
+      encode_all(problem.dtype, attend(problem, made.inputs, {.round_scores = true}, false));
+  return made;
+}
+
+Judgement judge_bytes(const Made& made, const std::vector<std::byte>& out) {
+  const Limits limits =
+      make_limits(made.reference, compare(made.reference, made.twin), made.distribution);
+  return judge(made.problem, compare(made.reference, out), limits);
+}
+
+Judgement judge_recipe(const Made& made, const Recipe& recipe) {
+  return judge_bytes(
+      made, encode_all(made.problem.dtype, attend(made.problem, made.inputs, recipe, false)));
+}
+
+}  // namespace
+
+TEST_CASE("right kernels pass, with room, in every distribution") {
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBf16}) {
+    for (const auto distribution :
+         {Distribution::kNormal, Distribution::kUniform, Distribution::kOutliers,
+          Distribution::kLargeLogits, Distribution::kZeros, Distribution::kOnesV,
+          Distribution::kZeroQ, Distribution::kLastKey}) {
+      const Made made =
+          make({.seq_q = 130, .seq_kv = 257, .head_dim = 32, .dtype = dtype}, distribution);
+      const Judgement rounding = judge_recipe(made, {});
+      CHECK(rounding.passed);
+      CHECK(rounding.margin < 0.9);
+      CHECK(judge_recipe(made, {.round_probabilities = false}).passed);
+    }
+  }
+}
+
+TEST_CASE("with values of 1, weights that do not sum to 1 are caught") {
+  const Made made = make({.seq_q = 70, .seq_kv = 90, .head_dim = 16}, Distribution::kOnesV);
+  const std::vector<float> ones(made.reference.values.size(), 1.0f);
+  CHECK(judge_bytes(made, encode_all(Dtype::kF16, ones)).margin == 0);
+  const std::vector<float> nearly(ones.size(), 1.0f + 3.0f / 1024);
+  const Judgement verdict = judge_bytes(made, encode_all(Dtype::kF16, nearly));
+  CHECK_FALSE(verdict.passed);
+  CHECK(verdict.margin == 1.5);  // 3 units in the last place, 2 allowed
+}
+
+TEST_CASE("a last key that is large shows a row that sees it wrongly, or does not see it") {
+  const Made made = make({.seq_q = 300, .seq_kv = 300, .head_dim = 16, .mask = Mask::kCausal},
+                         Distribution::kLastKey);
+  CHECK(judge_recipe(made, {}).passed);
+  CHECK(judge_recipe(made, {.skipped_keys = 1, .skip_from_row = 299}).margin > 10);
+}
+
+TEST_CASE("short and ragged sequences pass, too") {
+  for (const std::int64_t seq : {1, 2, 17, 63, 65}) {
+    for (const Mask mask : {Mask::kNone, Mask::kCausal}) {
+      const Made made = make({.seq_q = seq, .seq_kv = seq, .head_dim = 64, .mask = mask});
+      CHECK(judge_recipe(made, {}).passed);
+    }
+  }
+}
+
+TEST_CASE("a skipped last tile at 4096 keys is caught") {
+  const Made made = make({.seq_q = 64, .seq_kv = 4096, .head_dim = 32});
+  const Judgement verdict = judge_recipe(made, {.skipped_keys = 64});
+  CHECK_FALSE(verdict.passed);
+  CHECK(verdict.margin > 2);
+}
+
+TEST_CASE("a skipped tile in one block of rows is caught by that block") {
+  const Made made = make({.seq_q = 512, .seq_kv = 2048, .head_dim = 32});
+  const Judgement verdict = judge_recipe(made, {.skipped_keys = 8, .skip_from_row = 448});
+  CHECK_FALSE(verdict.passed);
+  CHECK(verdict.reason.find("batch 0, head 0, row 4") != std::string::npos);
+  const auto out = encode_all(
+      Dtype::kF16,
+      attend(made.problem, made.inputs, {.skipped_keys = 8, .skip_from_row = 448}, false));
+  const Comparison comparison = compare(made.reference, out);
+  CHECK(comparison.worst_block == 7);
+  CHECK(comparison.worst_block_l2 > 2 * comparison.relative_l2);
+}
+
+TEST_CASE("sums kept in fp16 are caught") {
+  const Made made = make({.seq_q = 64, .seq_kv = 4096, .head_dim = 32});
+  CHECK_FALSE(judge_recipe(made, {.sums_in_dtype = true}).passed);
+}
+
+TEST_CASE("an output of zeros is caught at 16384 keys, where allclose(1e-2) would nearly pass it") {
+  const Made made = make({.seq_q = 64, .seq_kv = 16384, .head_dim = 16});
+  const Judgement verdict = judge_bytes(made, std::vector<std::byte>(made.twin.size()));
+  CHECK_FALSE(verdict.passed);
+  CHECK(verdict.margin > 100);
+  const Limits limits =
+      make_limits(made.reference, compare(made.reference, made.twin), made.distribution);
+  CHECK(vacuity_margin(made.reference, limits) > kLeastVacuity);
+}
+
+TEST_CASE("a mask that is off by one is caught") {
+  const Made made = make({.seq_q = 300, .seq_kv = 300, .head_dim = 32, .mask = Mask::kCausal});
+  CHECK_FALSE(judge_recipe(made, {.skipped_keys = 1}).passed);
+}
+
+TEST_CASE("NaN, infinity and rows that should be zero are named") {
+  const Made made = make({.seq_q = 70, .seq_kv = 40, .head_dim = 16, .mask = Mask::kCausal});
+  CHECK(judge_bytes(made, made.twin).passed);
+  auto out = made.twin;
+  const std::uint16_t infinity = 0x7c00, one = 0x3c00;
+  std::memcpy(out.data() + 2 * (69 * 16 + 3), &infinity, 2);
+  Judgement verdict = judge_bytes(made, out);
+  CHECK_FALSE(verdict.passed);
+  CHECK(verdict.worst_rule == "finite");
+  CHECK(verdict.reason.find("row 69, column 3") != std::string::npos);
+  CHECK(verdict.margin == kWorstMargin);
+  out = made.twin;
+  std::memcpy(out.data() + 2 * (29 * 16), &one, 2);  // 30 rows see nothing
+  verdict = judge_bytes(made, out);
+  CHECK(verdict.worst_rule == "masked_rows");
+  CHECK(verdict.reason.find("row 29") != std::string::npos);
+}
+
+TEST_CASE("comparison figures are right for known errors") {
+  const Problem problem{
+      .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 65, .seq_kv = 65, .head_dim = 16};
+  std::vector<float> ones(static_cast<std::size_t>(problem.query_elements()), 1.0f);
+  const ReferenceOutput reference = make_reference_output(problem, ones);
+  CHECK(reference.block_squares.size() == 4);
+  CHECK(reference.largest == 1);
+  ones[(65 + 64) * 16 + 2] = 1.5f;  // head 1, last row: a block of its own
+  const Comparison c = compare(reference, encode_all(Dtype::kF16, ones));
+  CHECK(c.max_abs == 0.5);
+  CHECK(describe(c.worst) == "batch 0, head 1, row 64, column 2");
+  CHECK(c.worst_head == 1);
+  CHECK(c.worst_block == 3);
+  CHECK(std::abs(c.worst_block_l2 - 0.5 / 4) < 1e-12);
+  CHECK(std::abs(c.mean_abs - 0.5 / (2 * 65 * 16)) < 1e-12);
+  CHECK_FALSE(c.allclose_1e3);
+}
+
+TEST_CASE("every rule says what it demands and why") {
+  std::set<std::string_view> names;
+  for (const ToleranceRule& rule : tolerance_rules()) {
+    CHECK_FALSE(rule.statement.empty());
+    CHECK(rule.why.size() > 30);
+    names.insert(rule.name);
+  }
+  CHECK(names.size() == tolerance_rules().size());
+}
