@@ -1,0 +1,418 @@
+// field_types.cpp - texts, numbers, lists and maps to JSON and back, under the rules of their
+// field.
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/field_rules.hpp"
+#include "base/text.hpp"
+
+namespace fatune {
+namespace {
+
+/// The most of a quantifier behind a class, which is then removed from the pattern; {least, most}.
+std::pair<std::size_t, std::size_t> take_quantifier(std::string_view& pattern) {
+  constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
+  const char sign = pattern.empty() ? 0 : pattern.front();
+  if (sign == '?' || sign == '+' || sign == '*') pattern.remove_prefix(1);
+  if (sign == '?') return {0, 1};
+  if (sign == '+') return {1, kMany};
+  if (sign == '*') return {0, kMany};
+  if (sign != '{') return {1, 1};
+  const std::size_t end = pattern.find('}');
+  const auto count = static_cast<std::size_t>(*parse_integer(pattern.substr(1, end - 1)));
+  pattern.remove_prefix(end + 1);
+  return {count, count};
+}
+
+/// The inside of "[a-z_]".
+bool in_class(char c, std::string_view inside) {
+  const bool inverted = inside.starts_with('^');
+  if (inverted) inside.remove_prefix(1);
+  bool found = false;
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    if (i + 2 < inside.size() && inside[i + 1] == '-') {
+      found = found || (c >= inside[i] && c <= inside[i + 2]);
+      i += 2;
+    } else {
+      if (inside[i] == '\\') ++i;
+      found = found || c == inside[i];
+    }
+  }
+  return found != inverted;
+}
+
+std::string number_fault(double value, const FieldRules& rules) {
+  if (rules.positive && !(value > 0)) return "must be more than 0";
+  if (rules.least && rules.most &&
+      !(value >= static_cast<double>(*rules.least) && value <= static_cast<double>(*rules.most)))
+    return fmt::format("is {}, but must be from {} to {}", value, *rules.least, *rules.most);
+  if (rules.least && !(value >= static_cast<double>(*rules.least)))
+    return fmt::format("must be at least {}", *rules.least);
+  return {};
+}
+
+void add_limits(Json& schema, const FieldRules& rules) {
+  if (rules.least) schema["minimum"] = *rules.least;
+  if (rules.positive) schema["exclusiveMinimum"] = 0;
+  if (rules.most) schema["maximum"] = *rules.most;
+}
+
+class TextType final : public FieldType {
+  Json write(const void* value, const FieldRules&) const override {
+    return field::as<std::string>(value);
+  }
+  Status read(void* target, const Json& json, const Place& place,
+              const FieldRules& rules) const override {
+    if (!json.is_string()) return place.error(wrong_type("a string", json));
+    const auto& text = json.get_ref<const std::string&>();
+    if (rules.filled && text.empty()) return place.error("must not be empty");
+    if (!rules.words.empty() && !is_one_of(text, rules.words))
+      return place.error(fmt::format("is '{}', but must be one of {}", text, rules.words));
+    if (!rules.pattern_noun.empty() && !matches(text, rules.pattern))
+      return place.error(fmt::format("is '{}', not {}", text, rules.pattern_noun));
+    field::as<std::string>(target) = text;
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook&) const override {
+    if (!rules.words.empty()) {
+      Json words = Json::array();
+      for (const std::string& word : split(rules.words, ',')) words.push_back(trim(word));
+      return {{"enum", std::move(words)}};
+    }
+    Json schema = {{"type", "string"}};
+    if (rules.filled && rules.pattern == nullptr) schema["minLength"] = 1;
+    if (rules.pattern != nullptr) schema["pattern"] = fmt::format("^{}$", rules.pattern);
+    return schema;
+  }
+  bool empty(const void* value) const override { return field::as<std::string>(value).empty(); }
+  std::string_view plural() const override { return "strings"; }
+
+  static bool is_one_of(std::string_view text, std::string_view words) {
+    for (const std::string& word : split(words, ',')) {
+      if (trim(word) == text) return true;
+    }
+    return false;
+  }
+};
+
+class BoolType final : public FieldType {
+  Json write(const void* value, const FieldRules&) const override { return field::as<bool>(value); }
+  Status read(void* target, const Json& json, const Place& place,
+              const FieldRules&) const override {
+    if (!json.is_boolean()) return place.error(wrong_type("true or false", json));
+    field::as<bool>(target) = json.get<bool>();
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook&) const override {
+    if (rules.filled) return {{"const", true}};
+    return {{"type", "boolean"}};
+  }
+  bool empty(const void* value) const override { return !field::as<bool>(value); }
+  std::string_view plural() const override { return "booleans"; }
+};
+
+template <typename Int>
+class IntegerType final : public FieldType {
+  Json write(const void* value, const FieldRules&) const override { return field::as<Int>(value); }
+  Status read(void* target, const Json& json, const Place& place,
+              const FieldRules& rules) const override {
+    if (!json.is_number_integer()) return place.error(wrong_type("a whole number", json));
+    const bool huge = json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX;
+    if (std::is_signed_v<Int> && huge)
+      return place.error(fmt::format("is larger than {}", INT64_MAX));
+    const auto value = huge ? INT64_MAX : json.get<std::int64_t>();
+    if (std::is_unsigned_v<Int> && value < 0) return place.error("must be at least 0");
+    const bool fits = sizeof(Int) == 8 || (value >= std::int64_t{std::numeric_limits<int>::min()} &&
+                                           value <= std::int64_t{std::numeric_limits<int>::max()});
+    if (!fits) return place.error("is out of range");
+    const std::string fault = fault_of(value, rules);
+    if (!fault.empty()) return place.error(fault);
+    field::as<Int>(target) = json.get<Int>();
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook&) const override {
+    Json schema = {{"type", "integer"}};
+    add_limits(schema, rules);
+    const std::int64_t least = rules.filled ? 1 : 0;
+    const bool natural = std::is_unsigned_v<Int> || (rules.least && *rules.least >= 0);
+    if (natural) schema["minimum"] = std::max(least, rules.least.value_or(0));
+    return schema;
+  }
+  bool empty(const void* value) const override { return field::as<Int>(value) == 0; }
+  std::string_view plural() const override { return "whole numbers"; }
+
+  static std::string fault_of(std::int64_t value, const FieldRules& rules) {
+    const bool low = rules.least && value < *rules.least;
+    const bool high = rules.most && value > *rules.most;
+    if (!low && !high && (!rules.positive || value > 0)) return {};
+    if (rules.least && rules.most)
+      return fmt::format("is {}, but must be from {} to {}", value, *rules.least, *rules.most);
+    if (low) return fmt::format("must be at least {}", *rules.least);
+    return high ? fmt::format("must be at most {}", *rules.most) : "must be more than 0";
+  }
+};
+
+/// A number, or "inf", "-inf" or "nan" where JSON has none.
+class DoubleType final : public FieldType {
+  Json write(const void* value, const FieldRules& rules) const override {
+    const double number = field::as<double>(value);
+    if (rules.finite || std::isfinite(number)) return number;
+    if (std::isnan(number)) return "nan";
+    return number > 0 ? "inf" : "-inf";
+  }
+  Status read(void* target, const Json& json, const Place& place,
+              const FieldRules& rules) const override {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    double& value = field::as<double>(target);
+    if (json.is_number()) {
+      value = json.get<double>();
+    } else if (rules.finite) {
+      return place.error(wrong_type("a number", json));
+    } else if (json == "inf" || json == "-inf") {
+      value = json == "inf" ? kInfinity : -kInfinity;
+    } else if (json == "nan") {
+      value = std::numeric_limits<double>::quiet_NaN();
+    } else {
+      return place.error(R"(must be a number, "inf", "-inf" or "nan")");
+    }
+    const std::string fault = number_fault(value, rules);
+    if (!fault.empty()) return place.error(fault);
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    Json number = {{"type", "number"}};
+    add_limits(number, rules);
+    if (rules.finite || rules.positive || rules.least) return number;
+    return book.refer("number", [&] {
+      return Json{{"description", "Where JSON has no number, a word"},
+                  {"oneOf", {number, {{"enum", {"inf", "-inf", "nan"}}}}}};
+    });
+  }
+  bool empty(const void* value) const override { return field::as<double>(value) == 0; }
+  std::string_view plural() const override { return "numbers"; }
+};
+
+class JsonType final : public FieldType {
+  Json write(const void* value, const FieldRules&) const override { return field::as<Json>(value); }
+  Status read(void* target, const Json& json, const Place& place,
+              const FieldRules& rules) const override {
+    if (rules.object && !json.is_object()) return place.error(wrong_type("an object", json));
+    field::as<Json>(target) = json;
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook&) const override {
+    return rules.object ? Json{{"type", "object"}} : Json::object();
+  }
+  bool empty(const void* value) const override { return field::as<Json>(value).empty(); }
+  std::string_view plural() const override { return "values"; }
+};
+
+class OptionalType final : public FieldType {
+ public:
+  OptionalType(const FieldType& item, OptionalOps ops) : item_(&item), ops_(ops) {}
+  Json write(const void* value, const FieldRules& rules) const override {
+    const void* item = ops_.get(value);
+    return item == nullptr ? Json() : item_->write(item, rules);
+  }
+  Status read(void* target, const Json& json, const Place& place,
+              const FieldRules& rules) const override {
+    if (!json.is_null() || !rules.null)
+      return item_->read(ops_.emplace(target), json, place, rules);
+    ops_.reset(target);
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    Json item = item_->schema(rules, book);
+    if (!rules.null) return item;
+    return {{"oneOf", {{{"type", "null"}}, std::move(item)}}};
+  }
+  bool empty(const void* value) const override { return absent(value); }
+  bool absent(const void* value) const override { return ops_.get(value) == nullptr; }
+  bool is_optional() const override { return true; }
+  std::string_view plural() const override { return item_->plural(); }
+
+ private:
+  const FieldType* item_;
+  OptionalOps ops_;
+};
+
+/// Rules of a field hold for each item, but for filled.
+FieldRules of_item(FieldRules rules) {
+  rules.filled = false;
+  return rules;
+}
+
+class ListType final : public FieldType {
+ public:
+  ListType(const FieldType& item, ListOps ops) : item_(&item), ops_(ops) {}
+  Json write(const void* value, const FieldRules& rules) const override {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < ops_.size(value); ++i)
+      list.push_back(item_->write(ops_.at(value, i), rules));
+    return list;
+  }
+  Status read(void* target, const Json& json, const Place& place,
+              const FieldRules& rules) const override {
+    if (ops_.resize == nullptr && (!json.is_array() || json.size() != ops_.size(target)))
+      return place.error(fmt::format("must be {} {}", counted(ops_.size(target)), item_->plural()));
+    if (!json.is_array())
+      return place.error(wrong_type(fmt::format("a list of {}", item_->plural()), json));
+    if (rules.filled && json.empty()) return place.error("must not be empty");
+    if (ops_.resize != nullptr) {
+      ops_.resize(target, 0);
+      ops_.resize(target, json.size());
+    }
+    for (std::size_t i = 0; i < json.size(); ++i) {
+      void* item = const_cast<void*>(ops_.at(target, i));  // of `target`, which is not const
+      FATUNE_TRY_STATUS(item_->read(item, json[i], Place(place, i), of_item(rules)));
+    }
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    Json schema = {{"type", "array"}, {"items", item_->schema(of_item(rules), book)}};
+    if (rules.filled) schema["minItems"] = 1;
+    if (ops_.resize != nullptr) return schema;
+    schema["minItems"] = schema["maxItems"] = ops_.size(nullptr);
+    return schema;
+  }
+  bool empty(const void* value) const override { return ops_.size(value) == 0; }
+  std::string_view plural() const override { return "lists"; }
+
+  static std::string counted(std::size_t count) {
+    constexpr std::string_view kWords[] = {"no", "one", "two", "three", "four"};
+    return count < std::size(kWords) ? std::string(kWords[count]) : fmt::format("{}", count);
+  }
+
+ private:
+  const FieldType* item_;
+  ListOps ops_;
+};
+
+class MapType final : public FieldType {
+ public:
+  MapType(const FieldType& item, MapOps ops) : item_(&item), ops_(ops) {}
+  Json write(const void* value, const FieldRules& rules) const override {
+    Json object = Json::object();
+    for (std::size_t i = 0; i < ops_.size(value); ++i) {
+      const auto [key, item] = ops_.at(value, i);
+      object[key] = item_->write(item, rules);
+    }
+    return object;
+  }
+  Status read(void* target, const Json& json, const Place& place,
+              const FieldRules& rules) const override {
+    if (!json.is_object()) return place.error(wrong_type("an object", json));
+    if (rules.filled && json.empty()) return place.error("must not be empty");
+    ops_.clear(target);
+    for (const auto& item : json.items()) {
+      const Place here(place, item.key());
+      const Result<void*> value = ops_.add(target, item.key());
+      if (!value) return here.error("is wrong: " + value.error().message);
+      FATUNE_TRY_STATUS(item_->read(*value, item.value(), here, of_item(rules)));
+    }
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    Json schema = {{"type", "object"},
+                   {"additionalProperties", item_->schema(of_item(rules), book)}};
+    if (rules.filled) schema["minProperties"] = 1;
+    return schema;
+  }
+  bool empty(const void* value) const override { return ops_.size(value) == 0; }
+  std::string_view plural() const override { return "objects"; }
+
+ private:
+  const FieldType* item_;
+  MapOps ops_;
+};
+
+class WordType final : public FieldType {
+ public:
+  explicit WordType(WordOps ops) : ops_(ops) {}
+  Json write(const void* value, const FieldRules&) const override { return ops_.name(value); }
+  Status read(void* target, const Json& json, const Place& place,
+              const FieldRules&) const override {
+    if (!json.is_string()) return place.error(wrong_type("a string", json));
+    const Status parsed = ops_.parse(target, json.get_ref<const std::string&>());
+    return parsed ? Status() : place.error("is wrong: " + parsed.error().message);
+  }
+  Json schema(const FieldRules&, SchemaBook&) const override {
+    const std::vector<std::string> all = ops_.all();
+    if (!all.empty()) return {{"enum", all}};
+    Json schema = {{"type", "string"}};
+    if (ops_.pattern != nullptr) schema["pattern"] = fmt::format("^{}$", ops_.pattern);
+    return schema;
+  }
+  bool empty(const void* value) const override { return ops_.name(value).empty(); }
+  std::string_view plural() const override { return "strings"; }
+
+ private:
+  WordOps ops_;
+};
+
+template <typename Type, typename... Args>
+const FieldType& keep(Args&&... args) {
+  return *new Type(std::forward<Args>(args)...);  // one of a type, for as long as the program runs
+}
+
+}  // namespace
+
+std::string wrong_type(std::string_view wanted, const Json& found) {
+  return fmt::format("must be {}, but is {}", wanted, found.type_name());
+}
+
+bool matches(std::string_view text, std::string_view pattern) {
+  while (!pattern.empty()) {
+    const bool is_class = pattern.front() == '[';
+    const std::size_t end = is_class ? pattern.find(']') : 0;
+    const std::string_view inside = is_class ? pattern.substr(1, end - 1) : pattern.substr(0, 1);
+    pattern.remove_prefix(end + 1);
+    const auto [least, most] = take_quantifier(pattern);
+    std::size_t taken = 0;
+    while (taken < text.size() && taken < most && in_class(text[taken], inside)) ++taken;
+    if (taken < least) return false;
+    text.remove_prefix(taken);
+  }
+  return text.empty();
+}
+
+const FieldType& text_type() {
+  static const TextType type;
+  return type;
+}
+const FieldType& bool_type() {
+  static const BoolType type;
+  return type;
+}
+const FieldType& double_type() {
+  static const DoubleType type;
+  return type;
+}
+const FieldType& json_type() {
+  static const JsonType type;
+  return type;
+}
+const FieldType& integer_type(std::size_t bytes, bool is_signed) {
+  static const IntegerType<int> small;
+  static const IntegerType<std::int64_t> large;
+  static const IntegerType<std::uint64_t> natural;
+  FATUNE_CHECK(bytes == 8 || (bytes == 4 && is_signed), "records have int, int64 and uint64");
+  if (bytes == 4) return small;
+  return is_signed ? static_cast<const FieldType&>(large) : natural;
+}
+const FieldType& make_optional_type(const FieldType& item, OptionalOps ops) {
+  return keep<OptionalType>(item, ops);
+}
+const FieldType& make_list_type(const FieldType& item, ListOps ops) {
+  return keep<ListType>(item, ops);
+}
+const FieldType& make_map_type(const FieldType& item, MapOps ops) {
+  return keep<MapType>(item, ops);
+}
+const FieldType& make_word_type(WordOps ops) { return keep<WordType>(ops); }
+const FieldType& make_record_type(RecordOps ops) { return keep<RecordType>(ops); }
+const FieldType& make_variant_type(VariantOps ops) { return keep<VariantType>(std::move(ops)); }
+
+}  // namespace fatune
