@@ -28,6 +28,12 @@ Json SchemaBook::refer(const std::string& name, const std::function<Json()>& mak
   return {{"$ref", "#/$defs/" + name}};
 }
 
+Json RecordType::field_schema(const Field& field, const FieldRules& rules, SchemaBook& book) {
+  if (rules.schema != nullptr) return *parse_json(rules.schema, field.key_);
+  if (field.type_ == &group_type()) return object_schema(field::as<FieldList>(field.value_), book);
+  return field.type_->schema(rules, book);
+}
+
 Json RecordType::object_schema(const FieldList& list, SchemaBook& book) {
   Json properties = Json::object();
   Json required = Json::array();
@@ -41,9 +47,7 @@ Json RecordType::object_schema(const FieldList& list, SchemaBook& book) {
   for (const Field& each : list.fields_) {
     FieldRules rules = each.rules_;
     rules.filled = rules.filled || each.omitted_;
-    properties[each.key_] =
-        described(each.about_, rules.schema != nullptr ? *parse_json(rules.schema, each.key_)
-                                                       : each.type_->schema(rules, book));
+    properties[each.key_] = described(each.about_, field_schema(each, rules, book));
     const bool may_lack = each.omitted_ || (each.type_->is_optional() && !rules.null);
     if (!may_lack && !each.later_) required.push_back(each.key_);
   }

@@ -43,14 +43,18 @@ bool in_class(char c, std::string_view inside) {
   return found != inverted;
 }
 
-std::string number_fault(double value, const FieldRules& rules) {
-  if (rules.positive && !(value > 0)) return "must be more than 0";
-  if (rules.least && rules.most &&
-      !(value >= static_cast<double>(*rules.least) && value <= static_cast<double>(*rules.most)))
+/// Of whole numbers and others; NaN is within no limits.
+template <typename T>
+std::string limit_fault(T value, const FieldRules& rules) {
+  const auto limit = [](std::int64_t x) { return static_cast<T>(x); };
+  const bool low = rules.least && !(value >= limit(*rules.least));
+  const bool high = rules.most && !(value <= limit(*rules.most));
+  if (rules.positive && !(value > 0)) return fmt::format("must be more than 0, but is {}", value);
+  if (!low && !high) return {};
+  if (rules.least && rules.most)
     return fmt::format("is {}, but must be from {} to {}", value, *rules.least, *rules.most);
-  if (rules.least && !(value >= static_cast<double>(*rules.least)))
-    return fmt::format("must be at least {}", *rules.least);
-  return {};
+  return low ? fmt::format("must be at least {}, but is {}", *rules.least, value)
+             : fmt::format("must be at most {}, but is {}", *rules.most, value);
 }
 
 void add_limits(Json& schema, const FieldRules& rules) {
@@ -63,7 +67,7 @@ class TextType final : public FieldType {
   Json write(const void* value, const FieldRules&) const override {
     return field::as<std::string>(value);
   }
-  Status read(void* target, const Json& json, const Place& place,
+  Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules& rules) const override {
     if (!json.is_string()) return place.error(wrong_type("a string", json));
     const auto& text = json.get_ref<const std::string&>();
@@ -97,9 +101,28 @@ class TextType final : public FieldType {
   }
 };
 
+class PathType final : public FieldType {
+  using Path = std::filesystem::path;
+  Json write(const void* value, const FieldRules&) const override {
+    return field::as<Path>(value).string();
+  }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    std::string text;
+    FATUNE_TRY_STATUS(text_type().read(&text, json, place, rules));
+    field::as<Path>(target) = text;
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    return text_type().schema(rules, book);
+  }
+  bool empty(const void* value) const override { return field::as<Path>(value).empty(); }
+  std::string_view plural() const override { return "paths"; }
+};
+
 class BoolType final : public FieldType {
   Json write(const void* value, const FieldRules&) const override { return field::as<bool>(value); }
-  Status read(void* target, const Json& json, const Place& place,
+  Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules&) const override {
     if (!json.is_boolean()) return place.error(wrong_type("true or false", json));
     field::as<bool>(target) = json.get<bool>();
@@ -116,18 +139,19 @@ class BoolType final : public FieldType {
 template <typename Int>
 class IntegerType final : public FieldType {
   Json write(const void* value, const FieldRules&) const override { return field::as<Int>(value); }
-  Status read(void* target, const Json& json, const Place& place,
+  Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules& rules) const override {
     if (!json.is_number_integer()) return place.error(wrong_type("a whole number", json));
     const bool huge = json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX;
     if (std::is_signed_v<Int> && huge)
       return place.error(fmt::format("is larger than {}", INT64_MAX));
     const auto value = huge ? INT64_MAX : json.get<std::int64_t>();
-    if (std::is_unsigned_v<Int> && value < 0) return place.error("must be at least 0");
+    if (std::is_unsigned_v<Int> && value < 0)
+      return place.error("must be a whole number of at least 0");
     const bool fits = sizeof(Int) == 8 || (value >= std::int64_t{std::numeric_limits<int>::min()} &&
                                            value <= std::int64_t{std::numeric_limits<int>::max()});
     if (!fits) return place.error("is out of range");
-    const std::string fault = fault_of(value, rules);
+    const std::string fault = limit_fault(value, rules);
     if (!fault.empty()) return place.error(fault);
     field::as<Int>(target) = json.get<Int>();
     return {};
@@ -142,16 +166,6 @@ class IntegerType final : public FieldType {
   }
   bool empty(const void* value) const override { return field::as<Int>(value) == 0; }
   std::string_view plural() const override { return "whole numbers"; }
-
-  static std::string fault_of(std::int64_t value, const FieldRules& rules) {
-    const bool low = rules.least && value < *rules.least;
-    const bool high = rules.most && value > *rules.most;
-    if (!low && !high && (!rules.positive || value > 0)) return {};
-    if (rules.least && rules.most)
-      return fmt::format("is {}, but must be from {} to {}", value, *rules.least, *rules.most);
-    if (low) return fmt::format("must be at least {}", *rules.least);
-    return high ? fmt::format("must be at most {}", *rules.most) : "must be more than 0";
-  }
 };
 
 /// A number, or "inf", "-inf" or "nan" where JSON has none.
@@ -162,7 +176,7 @@ class DoubleType final : public FieldType {
     if (std::isnan(number)) return "nan";
     return number > 0 ? "inf" : "-inf";
   }
-  Status read(void* target, const Json& json, const Place& place,
+  Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules& rules) const override {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     double& value = field::as<double>(target);
@@ -177,7 +191,7 @@ class DoubleType final : public FieldType {
     } else {
       return place.error(R"(must be a number, "inf", "-inf" or "nan")");
     }
-    const std::string fault = number_fault(value, rules);
+    const std::string fault = limit_fault(value, rules);
     if (!fault.empty()) return place.error(fault);
     return {};
   }
@@ -196,7 +210,7 @@ class DoubleType final : public FieldType {
 
 class JsonType final : public FieldType {
   Json write(const void* value, const FieldRules&) const override { return field::as<Json>(value); }
-  Status read(void* target, const Json& json, const Place& place,
+  Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules& rules) const override {
     if (rules.object && !json.is_object()) return place.error(wrong_type("an object", json));
     field::as<Json>(target) = json;
@@ -209,130 +223,11 @@ class JsonType final : public FieldType {
   std::string_view plural() const override { return "values"; }
 };
 
-class OptionalType final : public FieldType {
- public:
-  OptionalType(const FieldType& item, OptionalOps ops) : item_(&item), ops_(ops) {}
-  Json write(const void* value, const FieldRules& rules) const override {
-    const void* item = ops_.get(value);
-    return item == nullptr ? Json() : item_->write(item, rules);
-  }
-  Status read(void* target, const Json& json, const Place& place,
-              const FieldRules& rules) const override {
-    if (!json.is_null() || !rules.null)
-      return item_->read(ops_.emplace(target), json, place, rules);
-    ops_.reset(target);
-    return {};
-  }
-  Json schema(const FieldRules& rules, SchemaBook& book) const override {
-    Json item = item_->schema(rules, book);
-    if (!rules.null) return item;
-    return {{"oneOf", {{{"type", "null"}}, std::move(item)}}};
-  }
-  bool empty(const void* value) const override { return absent(value); }
-  bool absent(const void* value) const override { return ops_.get(value) == nullptr; }
-  bool is_optional() const override { return true; }
-  std::string_view plural() const override { return item_->plural(); }
-
- private:
-  const FieldType* item_;
-  OptionalOps ops_;
-};
-
-/// Rules of a field hold for each item, but for filled.
-FieldRules of_item(FieldRules rules) {
-  rules.filled = false;
-  return rules;
-}
-
-class ListType final : public FieldType {
- public:
-  ListType(const FieldType& item, ListOps ops) : item_(&item), ops_(ops) {}
-  Json write(const void* value, const FieldRules& rules) const override {
-    Json list = Json::array();
-    for (std::size_t i = 0; i < ops_.size(value); ++i)
-      list.push_back(item_->write(ops_.at(value, i), rules));
-    return list;
-  }
-  Status read(void* target, const Json& json, const Place& place,
-              const FieldRules& rules) const override {
-    if (ops_.resize == nullptr && (!json.is_array() || json.size() != ops_.size(target)))
-      return place.error(fmt::format("must be {} {}", counted(ops_.size(target)), item_->plural()));
-    if (!json.is_array())
-      return place.error(wrong_type(fmt::format("a list of {}", item_->plural()), json));
-    if (rules.filled && json.empty()) return place.error("must not be empty");
-    if (ops_.resize != nullptr) {
-      ops_.resize(target, 0);
-      ops_.resize(target, json.size());
-    }
-    for (std::size_t i = 0; i < json.size(); ++i) {
-      void* item = const_cast<void*>(ops_.at(target, i));  // of `target`, which is not const
-      FATUNE_TRY_STATUS(item_->read(item, json[i], Place(place, i), of_item(rules)));
-    }
-    return {};
-  }
-  Json schema(const FieldRules& rules, SchemaBook& book) const override {
-    Json schema = {{"type", "array"}, {"items", item_->schema(of_item(rules), book)}};
-    if (rules.filled) schema["minItems"] = 1;
-    if (ops_.resize != nullptr) return schema;
-    schema["minItems"] = schema["maxItems"] = ops_.size(nullptr);
-    return schema;
-  }
-  bool empty(const void* value) const override { return ops_.size(value) == 0; }
-  std::string_view plural() const override { return "lists"; }
-
-  static std::string counted(std::size_t count) {
-    constexpr std::string_view kWords[] = {"no", "one", "two", "three", "four"};
-    return count < std::size(kWords) ? std::string(kWords[count]) : fmt::format("{}", count);
-  }
-
- private:
-  const FieldType* item_;
-  ListOps ops_;
-};
-
-class MapType final : public FieldType {
- public:
-  MapType(const FieldType& item, MapOps ops) : item_(&item), ops_(ops) {}
-  Json write(const void* value, const FieldRules& rules) const override {
-    Json object = Json::object();
-    for (std::size_t i = 0; i < ops_.size(value); ++i) {
-      const auto [key, item] = ops_.at(value, i);
-      object[key] = item_->write(item, rules);
-    }
-    return object;
-  }
-  Status read(void* target, const Json& json, const Place& place,
-              const FieldRules& rules) const override {
-    if (!json.is_object()) return place.error(wrong_type("an object", json));
-    if (rules.filled && json.empty()) return place.error("must not be empty");
-    ops_.clear(target);
-    for (const auto& item : json.items()) {
-      const Place here(place, item.key());
-      const Result<void*> value = ops_.add(target, item.key());
-      if (!value) return here.error("is wrong: " + value.error().message);
-      FATUNE_TRY_STATUS(item_->read(*value, item.value(), here, of_item(rules)));
-    }
-    return {};
-  }
-  Json schema(const FieldRules& rules, SchemaBook& book) const override {
-    Json schema = {{"type", "object"},
-                   {"additionalProperties", item_->schema(of_item(rules), book)}};
-    if (rules.filled) schema["minProperties"] = 1;
-    return schema;
-  }
-  bool empty(const void* value) const override { return ops_.size(value) == 0; }
-  std::string_view plural() const override { return "objects"; }
-
- private:
-  const FieldType* item_;
-  MapOps ops_;
-};
-
 class WordType final : public FieldType {
  public:
   explicit WordType(WordOps ops) : ops_(ops) {}
   Json write(const void* value, const FieldRules&) const override { return ops_.name(value); }
-  Status read(void* target, const Json& json, const Place& place,
+  Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules&) const override {
     if (!json.is_string()) return place.error(wrong_type("a string", json));
     const Status parsed = ops_.parse(target, json.get_ref<const std::string&>());
@@ -351,11 +246,6 @@ class WordType final : public FieldType {
  private:
   WordOps ops_;
 };
-
-template <typename Type, typename... Args>
-const FieldType& keep(Args&&... args) {
-  return *new Type(std::forward<Args>(args)...);  // one of a type, for as long as the program runs
-}
 
 }  // namespace
 
@@ -382,6 +272,10 @@ const FieldType& text_type() {
   static const TextType type;
   return type;
 }
+const FieldType& path_type() {
+  static const PathType type;
+  return type;
+}
 const FieldType& bool_type() {
   static const BoolType type;
   return type;
@@ -402,17 +296,10 @@ const FieldType& integer_type(std::size_t bytes, bool is_signed) {
   if (bytes == 4) return small;
   return is_signed ? static_cast<const FieldType&>(large) : natural;
 }
-const FieldType& make_optional_type(const FieldType& item, OptionalOps ops) {
-  return keep<OptionalType>(item, ops);
+const FieldType& make_word_type(WordOps ops) { return keep_type<WordType>(ops); }
+const FieldType& make_record_type(RecordOps ops) { return keep_type<RecordType>(ops); }
+const FieldType& make_variant_type(VariantOps ops) {
+  return keep_type<VariantType>(std::move(ops));
 }
-const FieldType& make_list_type(const FieldType& item, ListOps ops) {
-  return keep<ListType>(item, ops);
-}
-const FieldType& make_map_type(const FieldType& item, MapOps ops) {
-  return keep<MapType>(item, ops);
-}
-const FieldType& make_word_type(WordOps ops) { return keep<WordType>(ops); }
-const FieldType& make_record_type(RecordOps ops) { return keep<RecordType>(ops); }
-const FieldType& make_variant_type(VariantOps ops) { return keep<VariantType>(std::move(ops)); }
 
 }  // namespace fatune

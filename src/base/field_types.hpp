@@ -49,9 +49,10 @@ struct Make {
 template <typename T>
 struct Make<std::optional<T>> {
   using X = std::optional<T>;
-  static const FieldType& type() {
+  static const FieldType& type() { return of(field_type<T>()); }
+  static const FieldType& of(const FieldType& item) {
     return make_optional_type(
-        field_type<T>(),
+        item,
         {[](const void* x) -> const void* { return as<X>(x) ? &*as<X>(x) : nullptr; },
          [](void* x) -> void* { return &as<X>(x).emplace(); }, [](void* x) { as<X>(x).reset(); }});
   }
@@ -60,8 +61,9 @@ struct Make<std::optional<T>> {
 template <typename T>
 struct Make<std::vector<T>> {
   using X = std::vector<T>;
-  static const FieldType& type() {
-    return make_list_type(field_type<T>(),
+  static const FieldType& type() { return of(field_type<T>()); }
+  static const FieldType& of(const FieldType& item) {
+    return make_list_type(item,
                           {[](const void* x) { return as<X>(x).size(); },
                            [](const void* x, std::size_t i) -> const void* { return &as<X>(x)[i]; },
                            [](void* x, std::size_t size) { as<X>(x).resize(size); }});
@@ -143,6 +145,8 @@ template <typename T>
 const FieldType& field_type() {
   if constexpr (std::is_same_v<T, std::string>) {
     return text_type();
+  } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
+    return path_type();
   } else if constexpr (std::is_same_v<T, bool>) {
     return bool_type();
   } else if constexpr (std::is_integral_v<T>) {
@@ -153,6 +157,19 @@ const FieldType& field_type() {
     return json_type();
   } else {
     static const FieldType& type = field::Make<T>::type();
+    return type;
+  }
+}
+
+template <auto kList, typename T>
+const FieldType& listed_type() {
+  if constexpr (requires { field::Make<T>::of(text_type()); }) {
+    static const FieldType& type = field::Make<T>::of(listed_type<kList, typename T::value_type>());
+    return type;
+  } else {
+    static const FieldType& type =
+        make_record_type({[](void* x, FieldList& f) { kList(field::as<T>(x), f); },
+                          []() -> std::shared_ptr<void> { return std::make_shared<T>(); }});
     return type;
   }
 }
@@ -184,8 +201,8 @@ const FieldType& keyed_type(const std::vector<T>*) {
     static const FieldType& type = make_map_type(field_type<T>(), ops);
     return type;
   } else {
-    using Value = std::remove_cvref_t<decltype(std::declval<T&>().*kValue)>;
-    static const FieldType& type = make_map_type(field_type<Value>(), ops);
+    using Part = std::remove_cvref_t<decltype(std::declval<T&>().*kValue)>;
+    static const FieldType& type = make_map_type(field_type<Part>(), ops);
     return type;
   }
 }

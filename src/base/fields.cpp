@@ -11,21 +11,21 @@
 
 namespace fatune {
 
-std::string Place::steps() const {
+std::string FieldPlace::steps() const {
   if (parent_ == nullptr) return {};
   std::string before = parent_->steps();
   if (key_.empty()) return fmt::format("{}[{}]", before, index_);
   return before + (before.empty() ? "" : ".") + std::string(key_);
 }
 
-std::string Place::text() const {
-  const Place* root = this;
+std::string FieldPlace::text() const {
+  const FieldPlace* root = this;
   while (root->parent_ != nullptr) root = root->parent_;
   const std::string& where = *root->where_;
   return parent_ == nullptr ? where : field_place(where, steps());
 }
 
-Error Place::error(const std::string& problem) const {
+Error FieldPlace::error(const std::string& problem) const {
   const std::string place = text();
   return file_error(place + (place.ends_with('\'') ? " " : ": ") + problem);
 }
@@ -72,7 +72,22 @@ void FieldList::record(const char* name, const char* about) {
 }
 
 void FieldList::rule(const char* key, std::function<std::string()> fault) {
-  rules_.push_back({key, std::move(fault)});
+  rules_.push_back({key, std::move(fault), false});
+}
+
+void FieldList::rule_within(const char* key, std::function<std::string()> fault) {
+  rules_.push_back({key, std::move(fault), true});
+}
+
+Field& FieldList::group(const char* key, const std::function<void(FieldList&)>& list) {
+  FieldList members;
+  list(members);
+  return add(key, &keep(std::move(members)), group_type());
+}
+
+const FieldType& group_type() {
+  static const GroupType type;
+  return type;
 }
 
 bool FieldList::choose(const char* key, bool now) {
@@ -106,6 +121,10 @@ RecordType::RecordType(RecordOps ops) : ops_(ops) {}
 Json RecordType::write(const void* value, const FieldRules&) const {
   FieldList list;
   ops_.list(const_cast<void*>(value), list);  // lists are filled, not the record
+  return write_list(list);
+}
+
+Json RecordType::write_list(const FieldList& list) {
   Json object = Json::object();
   if (list.family_ != nullptr) object["schema"] = fmt::format("{}/{}", list.family_, list.version_);
   if (list.tag_ != nullptr) object[list.tag_key_] = list.tag_;
@@ -117,43 +136,62 @@ Json RecordType::write(const void* value, const FieldRules&) const {
   return object;
 }
 
-Status RecordType::read(void* target, const Json& json, const Place& outer,
+Status RecordType::read(void* target, const Json& json, const FieldPlace& outer,
                         const FieldRules&) const {
   if (!json.is_object()) return outer.error(wrong_type("an object", json));
   FieldList list;
   list.input_ = &json;
   ops_.list(target, list);
-  Place place = outer;
+  return read_list(list, json, outer);
+}
+
+Status RecordType::read_list(const FieldList& list, const Json& json, const FieldPlace& outer) {
+  FieldPlace place = outer;
   if (list.family_ != nullptr) {
     FATUNE_TRY(place.version,
                document_version(json, outer.text(), list.family_, list.version_, list.oldest_));
   }
+  if (list.tag_ != nullptr) FATUNE_TRY_STATUS(check_tag(list, json, place));
   if (list.closed_) FATUNE_TRY_STATUS(refuse_unknown(list, json, place));
   for (const Field& each : list.fields_) FATUNE_TRY_STATUS(read_field(each, json, place));
   for (const FieldList::Rule& rule : list.rules_) {
     const std::string fault = rule.fault();
     if (fault.empty()) continue;
-    if (*rule.key != 0) return Place(place, rule.key).error(fault);
+    const std::size_t space = rule.within ? fault.find(' ') : 0;
+    if (rule.within) {
+      return file_error(field_place(place.text(), rule.key + fault.substr(0, space)) +
+                        fault.substr(space));
+    }
+    if (*rule.key != 0) return FieldPlace(place, rule.key).error(fault);
     return file_error(place.text() + ": " + fault);
   }
   return {};
 }
 
-Status RecordType::read_field(const Field& field, const Json& json, const Place& place) {
+Status RecordType::check_tag(const FieldList& list, const Json& json, const FieldPlace& outer) {
+  const FieldPlace place(outer, list.tag_key_);
+  const auto found = json.find(list.tag_key_);
+  if (found == json.end()) return place.error("is missing");
+  if (*found == list.tag_) return {};
+  return place.error(fmt::format("is {}, not '{}'", dump(*found), list.tag_));
+}
+
+Status RecordType::read_field(const Field& field, const Json& json, const FieldPlace& place) {
   auto found = json.find(field.key_);
   const bool may_be_old = place.version == 0 || place.version <= field.old_version_;
   if (found == json.end() && field.old_key_ != nullptr && may_be_old) {
     found = json.find(field.old_key_);
   }
   const FieldRules& rules = field.rules_;
-  const Place here(place, field.key_);
+  const FieldPlace here(place, field.key_);
   if (found != json.end()) return field.type_->read(field.value_, *found, here, rules);
   if (field.required_) return here.error("is missing");
   if (field.fallback_ == nullptr) return {};
   return field.type_->read(field.value_, field.type_->write(field.fallback_, rules), here, rules);
 }
 
-Status RecordType::refuse_unknown(const FieldList& list, const Json& json, const Place& place) {
+Status RecordType::refuse_unknown(const FieldList& list, const Json& json,
+                                  const FieldPlace& place) {
   std::vector<std::string> known;
   if (list.family_ != nullptr) known.emplace_back("schema");
   if (list.tag_ != nullptr) known.emplace_back(list.tag_key_);
@@ -165,7 +203,7 @@ Status RecordType::refuse_unknown(const FieldList& list, const Json& json, const
                                   [&](const Field& each) { return is(each.old_key_); });
     if (fine) continue;
     const auto nearest = nearest_name(item.key(), known);
-    return Place(place, item.key())
+    return FieldPlace(place, item.key())
         .error(nearest ? fmt::format("is unknown; did you mean '{}'?", *nearest)
                        : "is unknown; known are " + join(known, ", "));
   }
@@ -174,22 +212,32 @@ Status RecordType::refuse_unknown(const FieldList& list, const Json& json, const
 
 bool RecordType::empty(const void* value) const { return write(value, {}).empty(); }
 
+Json GroupType::write(const void* value, const FieldRules&) const {
+  return RecordType::write_list(field::as<FieldList>(value));
+}
+
+Status GroupType::read(void* target, const Json& json, const FieldPlace& place,
+                       const FieldRules&) const {
+  if (!json.is_object()) return place.error(wrong_type("an object", json));
+  return RecordType::read_list(field::as<FieldList>(target), json, place);
+}
+
 Json VariantType::write(const void* value, const FieldRules& rules) const {
   return kinds_[ops_.index(value)].type->write(ops_.get(value), rules);
 }
 
-Status VariantType::read(void* target, const Json& json, const Place& place,
+Status VariantType::read(void* target, const Json& json, const FieldPlace& place,
                          const FieldRules& rules) const {
   if (!json.is_object()) return place.error(wrong_type("an object", json));
   const auto found = json.find(tag_key_);
-  if (found == json.end()) return Place(place, tag_key_).error("is missing");
-  if (!found->is_string()) return Place(place, tag_key_).error(wrong_type("a string", *found));
+  if (found == json.end()) return FieldPlace(place, tag_key_).error("is missing");
+  if (!found->is_string()) return FieldPlace(place, tag_key_).error(wrong_type("a string", *found));
   const auto& tag = found->get_ref<const std::string&>();
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
     if (kinds_[i].tag != tag) continue;
     return kinds_[i].type->read(ops_.emplace(target, i), json, place, rules);
   }
-  return Place(place, tag_key_)
+  return FieldPlace(place, tag_key_)
       .error(fmt::format("is '{}', a kind of record this version does not know", tag));
 }
 
@@ -205,8 +253,9 @@ VariantType::VariantType(VariantOps ops) : ops_(std::move(ops)) {
 
 Json write_value(const FieldType& type, const void* value) { return type.write(value, {}); }
 
-Status read_value(const FieldType& type, void* target, const Json& json, const std::string& where) {
-  return type.read(target, json, Place(where), {});
+Status read_value(const FieldType& type, void* target, const Json& json, const std::string& where,
+                  const FieldRules& rules) {
+  return type.read(target, json, FieldPlace(where), rules);
 }
 
 namespace {

@@ -23,12 +23,16 @@ namespace fatune {
 class FieldList;
 
 /// Where in a document a value stands, and of which version the document is.
-class Place {
+class FieldPlace {
  public:
   /// `where` goes in front of errors; it may itself end in "field 'a'".
-  explicit Place(const std::string& where) : where_(&where) {}
-  Place(const Place& parent, std::string_view key) : parent_(&parent), key_(key) { inherit(); }
-  Place(const Place& parent, std::size_t index) : parent_(&parent), index_(index) { inherit(); }
+  explicit FieldPlace(const std::string& where) : where_(&where) {}
+  FieldPlace(const FieldPlace& parent, std::string_view key) : parent_(&parent), key_(key) {
+    inherit();
+  }
+  FieldPlace(const FieldPlace& parent, std::size_t index) : parent_(&parent), index_(index) {
+    inherit();
+  }
 
   std::string text() const;  ///< "x.json: field 'a.b[2]'"
   Error error(const std::string& problem) const;
@@ -39,23 +43,23 @@ class Place {
   std::string steps() const;
 
   const std::string* where_ = nullptr;
-  const Place* parent_ = nullptr;
+  const FieldPlace* parent_ = nullptr;
   std::string_view key_;
   std::size_t index_ = 0;
 };
 
 /// What a value must be besides its type: checked on reading, and part of the schema.
 struct FieldRules {
-  std::optional<std::int64_t> least, most;  ///< of a number, or of each number of a list
-  bool positive = false;                    ///< more than 0
-  bool finite = false;                      ///< without "inf", "-inf" and "nan"
-  bool filled = false;                      ///< not empty
-  bool null = false;                        ///< an empty optional is written as null
-  bool object = false;                      ///< of JSON as it is: {...}
-  std::string_view words;                   ///< "hot, cold": the only texts allowed
-  const char* pattern = nullptr;            ///< of a text: a regular expression
-  std::string_view pattern_noun;            ///< "an identifier", for errors; empty: not checked
-  const char* schema = nullptr;             ///< JSON text that stands for the type's own schema
+  std::optional<std::int64_t> least{}, most{};  ///< of a number, or of each number of a list
+  bool positive = false;                        ///< more than 0
+  bool finite = false;                          ///< without "inf", "-inf" and "nan"
+  bool filled = false;                          ///< not empty
+  bool null = false;                            ///< an empty optional is written as null
+  bool object = false;                          ///< of JSON as it is: {...}
+  std::string_view words{};                     ///< "hot, cold": the only texts allowed
+  const char* pattern = nullptr;                ///< of a text: a regular expression
+  std::string_view pattern_noun{};              ///< "an identifier", for errors; empty: not checked
+  const char* schema = nullptr;                 ///< JSON text that stands for the type's own schema
 };
 
 /// The named schemas of a document.
@@ -76,7 +80,7 @@ class FieldType {
  public:
   virtual ~FieldType() = default;
   virtual Json write(const void* value, const FieldRules& rules) const = 0;
-  virtual Status read(void* target, const Json& json, const Place& place,
+  virtual Status read(void* target, const Json& json, const FieldPlace& place,
                       const FieldRules& rules) const = 0;
   virtual Json schema(const FieldRules& rules, SchemaBook& book) const = 0;
   virtual bool empty(const void* value) const = 0;
@@ -145,6 +149,9 @@ template <typename T>
 const FieldType& field_type();
 template <auto kKey, auto kValue, typename T>
 const FieldType& keyed_type(const std::vector<T>*);
+template <auto kList, typename T>
+const FieldType& listed_type();
+const FieldType& make_pair_type(const FieldType& item);
 
 /// The fields of one record in the order in which they are written. A record has a function
 /// `void fields(X& x, FieldList& f)` beside it that fills one: `f("seed", x.seed).required();`.
@@ -163,6 +170,30 @@ class FieldList {
   Field& keyed(const char* key, std::vector<T>& member) {
     return add(key, &member, keyed_type<kKey, kValue>(&member));
   }
+  /// A record, or an optional or list of records, by another list than that of its type.
+  template <auto kList, typename T>
+  Field& as(const char* key, T& member) {
+    return add(key, &member, listed_type<kList, T>());
+  }
+  /// Two members as a list; left out when either is empty.
+  template <typename T>
+  Field& pair(const char* key, T& low, T& high) {
+    static const FieldType& type = make_pair_type(field_type<T>());
+    return add(key, &keep(std::pair<void*, void*>(&low, &high)), type);
+  }
+  /// Members of this record that stand in an object of their own.
+  Field& group(const char* key, const std::function<void(FieldList&)>& list);
+  /// A text that holds JSON, written as what it holds.
+  Field& packed(const char* key, std::string& json);
+  /// Written, and not read: what follows from other members.
+  template <typename T>
+  Field& derived(const char* key, T value) {
+    return (*this)(key, keep(std::move(value)));
+  }
+  template <auto kList, typename T>
+  Field& derived_as(const char* key, T value) {
+    return as<kList>(key, keep(std::move(value)));
+  }
   /// A member that always has this text, by which records of a variant are told apart.
   void tag(const char* key, const char* text);
   /// Of a whole file: "schema": "fatune.best/1". Versions from `oldest` on are read.
@@ -175,6 +206,9 @@ class FieldList {
   /// After reading: `fault` returns what is wrong with the field, or nothing. An empty key stands
   /// for the record.
   void rule(const char* key, std::function<std::string()> fault);
+  /// The same of a field deeper in the record: `fault` may name it first, "[2].element", then a
+  /// space.
+  void rule_within(const char* key, std::function<std::string()> fault);
   /// True when the record is one with `part`, which is so if it has the key: what `part` stands for
   /// is then listed, and else what it replaces.
   template <typename T>
@@ -187,16 +221,25 @@ class FieldList {
  private:
   friend class RecordType;
   friend class VariantType;
+  friend class GroupType;
   friend struct DifferenceFinder;
   struct Rule {
     const char* key;
     std::function<std::string()> fault;
+    bool within;
   };
   Field& add(const char* key, void* value, const FieldType& type);
+  template <typename T>
+  T& keep(T value) {
+    auto kept = std::make_shared<T>(std::move(value));
+    kept_.push_back(kept);
+    return *kept;
+  }
   bool choose(const char* key, bool now);
 
   std::vector<Field> fields_;
   std::vector<Rule> rules_;
+  std::vector<std::shared_ptr<void>> kept_;
   const char* name_ = nullptr;
   const char* about_ = nullptr;
   const char* tag_key_ = nullptr;
@@ -209,9 +252,9 @@ class FieldList {
   bool branches_ = false;        ///< choose() was asked
 };
 
-/// A type that is written as a word; found as `Word<T> word_of(const T*)`, beside `name(x)`.
+/// A type that is written as a word; found as `FieldWord<T> word_of(const T*)`, beside `name(x)`.
 template <typename T>
-struct Word {
+struct FieldWord {
   Result<T> (*parse)(std::string_view text);
   std::span<const T> all = {};    ///< every word; empty: see pattern
   const char* pattern = nullptr;  ///< for the schema
@@ -262,6 +305,7 @@ struct VariantOps {
 };
 
 const FieldType& text_type();
+const FieldType& path_type();
 const FieldType& bool_type();
 const FieldType& double_type();
 const FieldType& json_type();
@@ -280,7 +324,8 @@ Result<int> document_version(const Json& document, const std::string& where,
                              std::string_view family, int newest, int oldest);
 
 Json write_value(const FieldType& type, const void* value);
-Status read_value(const FieldType& type, void* target, const Json& json, const std::string& where);
+Status read_value(const FieldType& type, void* target, const Json& json, const std::string& where,
+                  const FieldRules& rules = {});
 Json schema_document(const FieldType& type, const char* name, const char* about);
 
 /// A field in which two records differ; both values as texts.

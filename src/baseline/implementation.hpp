@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>  // settings are held as a value
 
+#include "base/fields_fwd.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
 
@@ -35,5 +36,6 @@ struct OutsideProgram {
   std::string impl;
   Json settings = Json::object();  ///< libraries, interpreter, command: by origin
 };
+void fields(OutsideProgram& x, FieldList& f);
 
 }  // namespace fatune

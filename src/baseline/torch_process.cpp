@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.hpp"
+#include "base/fields.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "compile/embedded.hpp"

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -134,7 +135,7 @@ void add_confirmation(const SavedBest& saved, const Session& session, const Envi
 }
 
 Status write_files(const BenchArgs& args, const BenchResult& result) {
-  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(bench_json(result))));
+  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(to_json(result))));
   if (!args.suite_out.empty())
     FATUNE_TRY_STATUS(replace_file(args.suite_out, dump_pretty(suite_json(result))));
   return {};
@@ -161,7 +162,7 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
     return write_files(args, result);
   }));
   if (settings.json) {
-    print_json(bench_json(result));
+    print_json(to_json(result));
   } else {
     print_with_notice(session, bench_text(result));
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "cli/catalog.hpp"

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/text.hpp"
 #include "cli/catalog.hpp"
 #include "cli/chosen.hpp"

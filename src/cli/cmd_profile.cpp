@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/open_pool.hpp"

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/text.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/exit_code.hpp"

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/text.hpp"
 #include "cli/importance_text.hpp"
 #include "journal/sweep_result.hpp"

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "cli/catalog.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/exit_code.hpp"

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/json.hpp"
 
 namespace fatune {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/child.hpp"
+#include "base/fields.hpp"
 #include "base/file.hpp"
 #include "base/interrupt.hpp"
 #include "base/log.hpp"
@@ -184,7 +185,7 @@ Status CompilePool::State::handle(Worker& worker) {
 Status CompilePool::State::handle_greeting(Worker& worker) {
   const auto message = worker.child.channel().receive(std::chrono::seconds(5));
   if (!message || !*message) return lost(worker, "");
-  FATUNE_TRY(Greeting greeting, greeting_from_json(**message));
+  FATUNE_TRY(Greeting greeting, from_json<Greeting>(**message, "compile worker"));
   if (!greeting.problem.empty()) return environment_error(greeting.problem);
   worker.greeted = true;
   compiler = std::move(greeting);
@@ -194,7 +195,7 @@ Status CompilePool::State::handle_greeting(Worker& worker) {
 Status CompilePool::State::handle_reply(Worker& worker) {
   const auto message = worker.child.channel().receive(std::chrono::seconds(5));
   if (!message || !*message) return lost(worker, "");
-  FATUNE_TRY(Reply reply, reply_from_json(**message));
+  FATUNE_TRY(Reply reply, from_json<Reply>(**message, "compile worker"));
   if (!reply.failure.empty()) {
     return file_error("the machine code cannot be stored: " + reply.failure);
   }

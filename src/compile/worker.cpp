@@ -8,6 +8,7 @@
 
 #include "base/channel.hpp"
 #include "base/child.hpp"
+#include "base/fields.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "compile/cache.hpp"
@@ -79,7 +80,7 @@ Status serve(Channel& channel, const Nvrtc& nvrtc, const WorkerOptions& options)
     const Fields fields(*message, kWhere);
     FATUNE_TRY(const std::string key, fields.text("key"));
     FATUNE_TRY(const Json* object, fields.value("request"));
-    FATUNE_TRY(const CompileRequest request, compile_request_from_json(*object, kWhere));
+    FATUNE_TRY(const CompileRequest request, from_json<CompileRequest>(*object, kWhere));
     FATUNE_TRY_STATUS(channel.send(to_json(answer(nvrtc, request, key, options))));
   }
 }
@@ -121,43 +122,18 @@ Result<WorkerOptions> parse_worker_arguments(std::span<const std::string> args) 
   return options;
 }
 
-Json to_json(const Greeting& greeting) {
-  return {{"problem", greeting.problem},
-          {"path", greeting.path},
-          {"version", greeting.version},
-          {"identity", greeting.identity},
-          {"archs", greeting.archs}};
+void fields(Greeting& x, FieldList& f) {
+  f("problem", x.problem).required();
+  f("path", x.path).required();
+  f("version", x.version).required();
+  f("identity", x.identity).required();
+  f("archs", x.archs).required();
 }
 
-Result<Greeting> greeting_from_json(const Json& object) {
-  const Fields fields(object, kWhere);
-  Greeting greeting;
-  FATUNE_TRY(greeting.problem, fields.text("problem"));
-  FATUNE_TRY(greeting.path, fields.text("path"));
-  FATUNE_TRY(greeting.version, fields.text("version"));
-  FATUNE_TRY(greeting.identity, fields.text("identity"));
-  FATUNE_TRY(const Json* archs, fields.value("archs"));
-  for (const auto& arch : *archs) {
-    if (!arch.is_number_integer()) return fields.error("archs", "must be whole numbers");
-    greeting.archs.push_back(arch.get<int>());
-  }
-  return greeting;
-}
-
-Json to_json(const Reply& reply) {
-  return {{"compiled", to_json(reply.compiled)},
-          {"cache_problem", reply.cache_problem},
-          {"failure", reply.failure}};
-}
-
-Result<Reply> reply_from_json(const Json& object) {
-  const Fields fields(object, kWhere);
-  Reply reply;
-  FATUNE_TRY(const Json* compiled, fields.value("compiled"));
-  FATUNE_TRY(reply.compiled, compiled_from_json(*compiled, kWhere));
-  FATUNE_TRY(reply.cache_problem, fields.text("cache_problem"));
-  FATUNE_TRY(reply.failure, fields.text("failure"));
-  return reply;
+void fields(Reply& x, FieldList& f) {
+  f("compiled", x.compiled).required();
+  f("cache_problem", x.cache_problem).required();
+  f("failure", x.failure).required();
 }
 
 int compile_worker_main(std::span<const std::string> args) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/fields_fwd.hpp"
 #include "base/result.hpp"
 #include "compile/compiled.hpp"
 #include "compile/request.hpp"
@@ -29,8 +29,7 @@ struct Greeting {
   std::string path, version, identity;
   std::vector<int> archs;
 };
-Json to_json(const Greeting& greeting);
-Result<Greeting> greeting_from_json(const Json& object);
+void fields(Greeting& x, FieldList& f);
 
 /// One reply to one request.
 struct Reply {
@@ -38,7 +37,6 @@ struct Reply {
   std::string cache_problem;  ///< why the cache was not written; the machine code is in `fallback`
   std::string failure;        ///< the machine code could be stored nowhere
 };
-Json to_json(const Reply& reply);
-Result<Reply> reply_from_json(const Json& object);
+void fields(Reply& x, FieldList& f);
 
 }  // namespace fatune

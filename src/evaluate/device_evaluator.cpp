@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/file.hpp"
 #include "compile/request.hpp"
 #include "evaluate/compile_service.hpp"
@@ -133,10 +134,10 @@ Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& op
 Result<std::vector<Environment>> list_devices() {
   const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
   FATUNE_TRY_STATUS(link->start());
-  FATUNE_TRY(const Json answer, ask(*link, list_order(), kListPatience, nullptr));
-  FATUNE_TRY(std::vector<Environment> environments, devices_from_json(answer));
-  for (Environment& each : environments) add_host(each, "");
-  return environments;
+  FATUNE_TRY(const Json answer, ask(*link, to_json(ListOrder{}), kListPatience, nullptr));
+  FATUNE_TRY(DevicesReply reply, read_message<DevicesReply>(answer));
+  for (Environment& each : reply.environments) add_host(each, "");
+  return std::move(reply.environments);
 }
 
 }  // namespace fatune

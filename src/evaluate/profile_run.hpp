@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "base/json.hpp"
+#include "base/fields_fwd.hpp"
 #include "base/result.hpp"
 #include "evaluate/messages.hpp"
 #include "problem/problem.hpp"
@@ -22,8 +22,7 @@ struct ProfileJob {
   int warm_ups = 3;         ///< passes before the profiler looks at one
   std::uint64_t seed = 42;  ///< of the inputs
 };
-Json to_json(const ProfileJob& job);
-Result<ProfileJob> profile_job_from_json(const Json& object, const std::string& where);
+void fields(ProfileJob& x, FieldList& f);
 
 /// Body of the hidden `fatune profile-worker JOB.json` command. Returns the exit code.
 int profile_worker_main(std::span<const std::string> args);

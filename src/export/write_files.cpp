@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/file.hpp"
 #include "export/c_header.hpp"
 

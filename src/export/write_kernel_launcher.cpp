@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.hpp"
+#include "base/fields.hpp"
 #include "base/file.hpp"
 #include "compile/embedded.hpp"
 #include "export/packed_text.hpp"

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
-#include "base/result.hpp"
+#include "base/fields_fwd.hpp"
 #include "journal/known_config.hpp"
 #include "problem/problem.hpp"
 #include "problem/suite.hpp"
@@ -34,8 +33,7 @@ struct RunPlan {
   std::vector<KnownConfig> warm_starts;
   std::string command;  ///< as typed, to reproduce
 };
-Json to_json(const RunPlan& plan);
-Result<RunPlan> plan_from_json(const Json& object, const std::string& where);
+void fields(RunPlan& x, FieldList& f);
 /// Empty when `resumed` continues `recorded`; else the field that differs, with both values.
 std::string difference(const RunPlan& recorded, const RunPlan& resumed);
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "page/candidates_json.hpp"
 #include "page/rounded.hpp"
 #include "problem/work.hpp"

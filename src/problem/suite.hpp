@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields_fwd.hpp"
 #include "base/result.hpp"
 #include "problem/problem.hpp"
 
@@ -14,6 +15,7 @@ struct NamedProblem {
   std::string name;
   Problem problem;
 };
+void fields(NamedProblem& x, FieldList& f);
 
 struct Suite {
   std::string name;

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
+
 namespace fatune {
 namespace {
 

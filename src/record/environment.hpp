@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/json.hpp"
-#include "base/result.hpp"
+#include "base/fields_fwd.hpp"
 #include "space/limits.hpp"
 
 namespace fatune {
@@ -27,7 +26,6 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
-Json to_json(const Environment& environment);
-Result<Environment> environment_from_json(const Json& object, const std::string& where);
+void fields(Environment& x, FieldList& f);
 
 }  // namespace fatune

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/fields.hpp"
 
 namespace fatune {
 
@@ -39,5 +40,7 @@ Result<Outcome> parse_outcome(std::string_view text) {
   }
   return file_error(fmt::format("outcome '{}' is unknown", text));
 }
+
+FieldWord<Outcome> word_of(const Outcome*) { return {parse_outcome, kAllOutcomes}; }
 
 }  // namespace fatune

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fields_fwd.hpp"
 #include "base/result.hpp"
 
 namespace fatune {
@@ -28,5 +29,6 @@ inline constexpr std::array kAllOutcomes = {
 
 std::string_view name(Outcome outcome);  ///< "measured", "compile_error", ...
 Result<Outcome> parse_outcome(std::string_view text);
+FieldWord<Outcome> word_of(const Outcome*);
 
 }  // namespace fatune

@@ -1,6 +1,7 @@
 // gate_json.cpp - a gate's result to fatune.gate/1.
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "tune/gate.hpp"
 #include "tune/ratio.hpp"
 

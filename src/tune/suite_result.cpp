@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/file.hpp"
 #include "problem/work.hpp"
 #include "timing/statistics.hpp"

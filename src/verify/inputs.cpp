@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/fields.hpp"
 #include "base/parallel.hpp"
 
 namespace fatune {
@@ -195,6 +196,13 @@ HostInputs make_elements(const Problem& problem, const InputCase& which, int v_d
 }
 
 }  // namespace
+
+FieldWord<Distribution> word_of(const Distribution*) { return {.parse = parse_distribution}; }
+
+void fields(InputCase& x, FieldList& f) {
+  f("distribution", x.distribution).required();
+  f("seed", x.seed).required();
+}
 
 std::string_view name(Distribution distribution) {
   for (const auto& [each, text] : kNames) {

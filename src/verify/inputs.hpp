@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fields_fwd.hpp"
 #include "base/result.hpp"
 #include "problem/problem.hpp"
 
@@ -23,6 +24,7 @@ enum class Distribution {
 };
 std::string_view name(Distribution distribution);  ///< "normal", "large_logits", "ones_v", ...
 Result<Distribution> parse_distribution(std::string_view text);
+FieldWord<Distribution> word_of(const Distribution*);
 
 /// One set of inputs.
 struct InputCase {
@@ -30,6 +32,8 @@ struct InputCase {
   std::uint64_t seed = 42;
   friend bool operator==(const InputCase&, const InputCase&) = default;
 };
+
+void fields(InputCase& x, FieldList& f);
 
 /// Elements as the problem's dtype stores them, contiguous, in the layout of Problem.
 struct HostInputs {

@@ -1,6 +1,7 @@
 // fields_test.cpp - checks that one list of fields writes, reads, compares and describes a record.
 #include "base/fields.hpp"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -20,7 +21,7 @@ Result<Colour> parse_colour(std::string_view text) {
   }
   return usage_error("colour '" + std::string(text) + "' is unknown");
 }
-Word<Colour> word_of(const Colour*) { return {parse_colour, kColours}; }
+FieldWord<Colour> word_of(const Colour*) { return {parse_colour, kColours}; }
 
 struct Wheel {
   std::string side;
@@ -183,12 +184,14 @@ TEST_CASE("errors of fields name their path") {
   CHECK(fault([](Json& j) { j["id"] = "1a"; }) == "x.json: field 'id' is '1a', not an id");
   CHECK(fault([](Json& j) { j["colour"] = "pink"; }) ==
         "x.json: field 'colour' is wrong: colour 'pink' is unknown");
-  CHECK(fault([](Json& j) { j["seed"] = -1; }) == "x.json: field 'seed' must be at least 0");
+  CHECK(fault([](Json& j) { j["seed"] = -1; }) ==
+        "x.json: field 'seed' must be a whole number of at least 0");
   CHECK(fault([](Json& j) { j["load"] = "big"; }) ==
         "x.json: field 'load' must be a number, \"inf\", \"-inf\" or \"nan\"");
   CHECK(fault([](Json& j) { j["price"] = "inf"; }) ==
         "x.json: field 'price' must be a number, but is string");
-  CHECK(fault([](Json& j) { j["price"] = 0; }) == "x.json: field 'price' must be more than 0");
+  CHECK(fault([](Json& j) { j["price"] = 0; }) ==
+        "x.json: field 'price' must be more than 0, but is 0");
   CHECK(fault([](Json& j) { j["length"] = 2.5; }) ==
         "x.json: field 'length' must be a whole number, but is number");
   CHECK(fault([](Json& j) { j["length"] = 18446744073709551615U; }) ==
@@ -228,6 +231,26 @@ TEST_CASE("errors of fields name their path") {
   CHECK(from_json<Motor>(Json::object(), "x: field 'a'").error().message ==
         "x: field 'a.fuel' is missing");
   CHECK(from_json<Motor>(Json::object(), "x").error().kind == ErrorKind::kFile);
+}
+
+TEST_CASE("any double comes back bit for bit") {
+  const auto same = [](double value) {
+    const auto end = from_json<End>(parse(dump(to_json(End{value}))), "x");
+    return std::bit_cast<std::uint64_t>(end->seconds) == std::bit_cast<std::uint64_t>(value);
+  };
+  std::uint64_t bits = 0x9E3779B97F4A7C15;
+  for (int i = 0; i < 20'000; ++i) {
+    bits = bits * 6364136223846793005ULL + 1442695040888963407ULL;
+    const auto value = std::bit_cast<double>(bits ^ (bits >> 29U));
+    if (!std::isnan(value) && !same(value)) FAIL("changed: " << value);
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double value : {0.0, -0.0, 1.0, 0.1, 12.8, 1e300, 5e-324, kInfinity, -kInfinity})
+    CHECK(same(value));
+  CHECK(std::isnan(from_json<End>(parse(R"({"t":"end","seconds":"nan"})"), "x")->seconds));
+  CHECK(dump(to_json(End{std::numeric_limits<double>::quiet_NaN()})) ==
+        R"({"t":"end","seconds":"nan"})");
+  CHECK(dump(to_json(End{1.0 / 3})) == R"({"t":"end","seconds":0.3333333333333333})");
 }
 
 TEST_CASE("unknown fields are refused by name where the list is closed, else ignored") {

@@ -10,6 +10,7 @@
 
 #include "base/channel.hpp"
 #include "base/child.hpp"
+#include "base/fields.hpp"
 #include "compile/pool.hpp"
 #include "compile/worker.hpp"
 

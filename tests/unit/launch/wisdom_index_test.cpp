@@ -5,6 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "base/hash.hpp"
 
 using namespace fatune;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/fields.hpp"
 #include "sample_kernel.hpp"
 #include "space/feasibility.hpp"
 #include "space/lint.hpp"
