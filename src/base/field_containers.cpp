@@ -1,5 +1,6 @@
 // field_containers.cpp - optionals, lists, maps and pairs to JSON and back.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/field_rules.hpp"
 

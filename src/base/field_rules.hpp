@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "base/fields.hpp"
 
 namespace fatune {
@@ -46,7 +44,7 @@ class GroupType final : public FieldType {
   Json write(const void* value, const FieldRules& rules) const override;
   Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules& rules) const override;
-  Json schema(const FieldRules&, SchemaBook&) const override { return Json::object(); }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override;
   bool empty(const void*) const override { return false; }
   std::string_view plural() const override { return "objects"; }
 };

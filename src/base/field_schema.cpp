@@ -1,5 +1,6 @@
 // field_schema.cpp - lists of fields to JSON Schema, named records once under $defs.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/field_rules.hpp"
 
@@ -85,6 +86,8 @@ Json RecordType::whole_schema(SchemaBook& book) const {
   if (usual.branches_) return schema({}, book);
   return object_schema(usual, book);
 }
+
+Json GroupType::schema(const FieldRules&, SchemaBook&) const { return Json::object(); }
 
 Json VariantType::schema(const FieldRules& rules, SchemaBook& book) const {
   Json kinds = Json::array();

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/field_rules.hpp"
 #include "base/text.hpp"
