@@ -1,5 +1,5 @@
 # Short names for the presets of CMakePresets.json; `make` builds, `make check` builds and tests.
-.PHONY: all check asan tidy format readme lint gpu-check approve demo clean
+.PHONY: all check asan tidy format readme lint gpu-check approve schemas demo clean
 
 all:
 	cmake --preset dev
@@ -33,6 +33,10 @@ gpu-check: all
 approve: all
 	FATUNE_APPROVE=1 ctest --preset dev -R approved
 	tests/cli/run_golden.py --fatune build/dev/fatune --approve
+
+# Renews the JSON Schemas that are made of the lists of fields.
+schemas: all
+	tools/renew_schemas.sh build/dev/fatune
 
 # Renews the recorded terminal picture of the README.
 demo: all

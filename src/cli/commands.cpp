@@ -18,6 +18,7 @@
 #include "cli/commands/cmd_profile.hpp"
 #include "cli/commands/cmd_replay.hpp"
 #include "cli/commands/cmd_report.hpp"
+#include "cli/commands/cmd_schema.hpp"
 #include "cli/commands/cmd_sweep.hpp"
 #include "cli/commands/cmd_verify.hpp"
 #include "cli/doctor/cmd_doctor.hpp"
@@ -52,10 +53,12 @@ constexpr CommandInfo kCommands[] = {
     {"doctor", "Check whether this machine is able and quiet enough", setup_doctor},
 };
 
-/// Of use to packages and to those who set up a shell; left out of --help's list.
+/// Of use to packages, to those who set up a shell, and to programs that read our files; left out
+/// of --help's list.
 constexpr CommandInfo kHiddenCommands[] = {
     {"completions", "Print the script that completes fatune's words in a shell", setup_completions},
     {"man", "Print a manual page, or write all of them", setup_man},
+    {"schema", "Print the JSON Schema of a format that fatune writes", setup_schema},
 };
 
 std::string footer() {

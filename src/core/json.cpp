@@ -51,14 +51,6 @@ std::string locate(std::string_view text, std::size_t position) {
   return fmt::format("line {}, column {}", line, column);
 }
 
-/// "x.json" and "a" give "x.json: field 'a'"; that and "b[2]" give "x.json: field 'a.b[2]'".
-std::string extend(const std::string& where, std::string_view key) {
-  if (where.ends_with('\'') && where.find("field '") != std::string::npos) {
-    return fmt::format("{}.{}'", where.substr(0, where.size() - 1), key);
-  }
-  return fmt::format("{}{}field '{}'", where, where.empty() ? "" : ": ", key);
-}
-
 Error wrong_type(const Fields& fields, std::string_view key, std::string_view wanted,
                  const Json& found) {
   return fields.error(key, fmt::format("must be {}, but is {}", wanted, found.type_name()));
@@ -88,6 +80,13 @@ std::string dump_pretty(const Json& value) {
   return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string field_place(const std::string& where, std::string_view key) {
+  if (where.ends_with('\'') && where.find("field '") != std::string::npos) {
+    return fmt::format("{}.{}'", where.substr(0, where.size() - 1), key);
+  }
+  return fmt::format("{}{}field '{}'", where, where.empty() ? "" : ": ", key);
+}
+
 Fields::Fields(const Json& object, std::string where)
     : object_(&object), where_(std::move(where)) {}
 
@@ -96,7 +95,7 @@ bool Fields::has(std::string_view key) const {
 }
 
 Error Fields::error(std::string_view key, const std::string& problem) const {
-  return file_error(extend(where_, key) + " " + problem);
+  return file_error(field_place(where_, key) + " " + problem);
 }
 
 Status Fields::require_object() const {
@@ -179,7 +178,7 @@ Result<std::vector<std::string>> Fields::texts_or(std::string_view key,
 Result<Fields> Fields::object(std::string_view key) const {
   FATUNE_TRY(const Json* found, value(key));
   if (!found->is_object()) return wrong_type(*this, key, "an object", *found);
-  return Fields(*found, extend(where_, key));
+  return Fields(*found, field_place(where_, key));
 }
 
 Result<std::vector<Fields>> Fields::objects_or_empty(std::string_view key) const {
@@ -190,7 +189,7 @@ Result<std::vector<Fields>> Fields::objects_or_empty(std::string_view key) const
   for (const Json& item : *found) {
     const std::string element = fmt::format("{}[{}]", key, objects.size());
     if (!item.is_object()) return wrong_type(*this, element, "an object", item);
-    objects.emplace_back(item, extend(where_, element));
+    objects.emplace_back(item, field_place(where_, element));
   }
   return objects;
 }

@@ -23,6 +23,9 @@ Result<Json> load_json(const std::filesystem::path& path);
 std::string dump(const Json& value);         ///< one line
 std::string dump_pretty(const Json& value);  ///< indented by 2, newline at the end
 
+/// "x.json" and "a" give "x.json: field 'a'"; that and "b[2]" give "x.json: field 'a.b[2]'".
+std::string field_place(const std::string& where, std::string_view key);
+
 /// A JSON object being read: typed fields, unknown keys found, errors as "where: field 'a.b[2]'
 /// ...". Does not own the value.
 class Fields {

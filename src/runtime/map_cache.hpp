@@ -23,7 +23,7 @@ using Maps = std::array<CUtensorMap, kMostMaps>;
 /// the kernel's facts, so none ever goes out of date. Any number of threads.
 class MapCache {
  public:
-  /// The facts were read by kernel_facts_from_json, which checks them; at most kMostMaps.
+  /// The facts were read by from_json<KernelFacts>, which checks them; at most kMostMaps.
   MapCache(const Driver& driver, const std::vector<TensorMapFacts>& maps);
 
   /// The kernel's maps, in the order of its facts; the rest of `maps` is left alone.

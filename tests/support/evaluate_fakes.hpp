@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/fields.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/kernel.hpp"
 #include "tune/evaluate/compile_service.hpp"
@@ -186,7 +187,7 @@ inline std::vector<Json> answer_as_worker(
     Environment environment;
     environment.device_name = "NVIDIA Fake";
     environment.limits = *typical_limits(Arch{90, 'a'});
-    return {device_reply(environment)};
+    return {to_json(DeviceReply{environment})};
   }
   if (type == "begin") return {to_json(ReadyReply{100})};
   return run(order);

@@ -10,6 +10,7 @@
 
 #include "core/channel.hpp"
 #include "core/child.hpp"
+#include "core/fields.hpp"
 #include "worker/protocol/compile_messages.hpp"
 #include "worker/protocol/mains.hpp"
 

@@ -18,6 +18,7 @@
 #include "cli/options/today.hpp"
 #include "cli/options/with_settings.hpp"
 #include "cli/output.hpp"
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -134,7 +135,7 @@ void add_confirmation(const SavedBest& saved, const Session& session, const Envi
 }
 
 Status write_files(const BenchArgs& args, const BenchResult& result) {
-  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(bench_json(result))));
+  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(to_json(result))));
   if (!args.suite_out.empty())
     FATUNE_TRY_STATUS(replace_file(args.suite_out, dump_pretty(suite_json(result))));
   return {};
@@ -161,7 +162,7 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
     return write_files(args, result);
   }));
   if (settings.json) {
-    print_json(bench_json(result));
+    print_json(to_json(result));
   } else {
     print_with_notice(session, bench_text(result));
   }

@@ -10,6 +10,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/options/settings.hpp"
 #include "cli/output.hpp"
+#include "core/fields.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
 #include "tune/evaluate/device_evaluator.hpp"

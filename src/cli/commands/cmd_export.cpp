@@ -15,6 +15,7 @@
 #include "cli/options/problems.hpp"
 #include "cli/options/with_settings.hpp"
 #include "cli/output.hpp"
+#include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "out/export/export_kernel.hpp"

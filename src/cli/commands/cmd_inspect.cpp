@@ -13,6 +13,7 @@
 #include "cli/options/chosen.hpp"
 #include "cli/options/open_pool.hpp"
 #include "cli/output.hpp"
+#include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/space/feasibility.hpp"
 #include "out/text/importance_text.hpp"

@@ -13,6 +13,7 @@
 #include "cli/options/session.hpp"
 #include "cli/options/with_settings.hpp"
 #include "cli/output.hpp"
+#include "core/fields.hpp"
 #include "out/text/profile_text.hpp"
 #include "tune/profile/profile.hpp"
 

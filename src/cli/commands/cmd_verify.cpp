@@ -17,6 +17,7 @@
 #include "cli/options/session.hpp"
 #include "cli/options/with_settings.hpp"
 #include "cli/output.hpp"
+#include "core/fields.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
 

@@ -8,6 +8,7 @@
 #include "cli/options/device_choice.hpp"
 #include "cli/options/session.hpp"
 #include "cli/output.hpp"
+#include "core/fields.hpp"
 #include "out/text/table.hpp"
 #include "tune/evaluate/selftest.hpp"
 

@@ -18,7 +18,7 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-constexpr EnvironmentVariable kEnvironment[] = {
+constexpr EnvironmentVariable kVariables[] = {
     {"CUDA_HOME, CUDA_PATH", "A CUDA toolkit to look for NVRTC, its headers and tools in first."},
     {"FATUNE_PYTHON", "The Python with PyTorch, for torch:*; --python wins."},
     {"PATH",
@@ -91,7 +91,7 @@ Status resolve_outside(const CommonArgs& args, Settings& settings) {
 
 }  // namespace
 
-std::span<const EnvironmentVariable> environment_variables() { return kEnvironment; }
+std::span<const EnvironmentVariable> environment_variables() { return kVariables; }
 
 std::vector<std::filesystem::path> data_folders() {
   std::vector<std::filesystem::path> folders;

@@ -62,7 +62,10 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
 /// For a problem that the config was not chosen for: a library may offer fewer algorithms there,
 /// and the last one stands for those it lacks.
 void accept_shorter_lists(LaunchPlan& plan);
-Json to_json(const LaunchPlan& plan);
-Result<LaunchPlan> launch_plan_from_json(const Json& object, const std::string& where);
+
+void fields(StagePlan& x, FieldList& f);
+void fields(BufferPlan& x, FieldList& f);
+void fields(TensorMapPlan& x, FieldList& f);
+void fields(LaunchPlan& x, FieldList& f);
 
 }  // namespace fatune

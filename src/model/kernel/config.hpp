@@ -23,6 +23,11 @@ struct Config {
   const Value* find(std::string_view name) const;
 };
 
+/// For schemas: what to_json(Config) writes, and what candidate_id() gives.
+inline constexpr const char* kConfigSchema =
+    R"({"type":"object","additionalProperties":{"type":["integer","boolean","string"]}})";
+inline constexpr const char* kIdPattern = "[0-9a-f]{16}";
+
 std::string describe(const Config& config);  ///< "BLOCK_M=128 BLOCK_N=64 REDUCE=warp"
 Json to_json(const Config& config);          ///< {"BLOCK_M":128,"REDUCE":"warp"}
 

@@ -1,10 +1,11 @@
-// gemm.cpp - a matrix product's plan to words and JSON, and back.
+// gemm.cpp - a matrix product's plan to words and fields.
 #include "model/kernel/gemm.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/check.hpp"
+#include "core/fields.hpp"
+#include "core/text.hpp"
 
 namespace fatune {
 namespace {
@@ -12,39 +13,23 @@ namespace {
 constexpr std::array kLibraries = {GemmLibrary::kCublas};
 constexpr std::array kTypes = {GemmType::kF16, GemmType::kBf16, GemmType::kF32};
 
-Result<std::int64_t> at_least(const Fields& fields, std::string_view key, std::int64_t least) {
-  FATUNE_TRY(const std::int64_t value, fields.integer(key));
-  if (value < least) return fields.error(key, fmt::format("must be at least {}", least));
-  return value;
-}
-
-/// The value of an enumeration by its name.
-template <typename Values>
-Result<typename Values::value_type> by_name(const Fields& fields, std::string_view key,
-                                            const Values& values) {
-  FATUNE_TRY(const std::string text, fields.text(key));
-  for (const auto value : values) {
-    if (name(value) == text) return value;
+template <typename E>
+Result<E> parse_among(std::string_view text, std::string_view what, const auto& all) {
+  std::vector<std::string> known;
+  for (const E each : all) {
+    if (name(each) == text) return each;
+    known.emplace_back(name(each));
   }
-  return fields.error(key, fmt::format("is '{}', which is not known", text));
+  return usage_error(
+      fmt::format("{} '{}' is unknown; known are {}", what, text, join(known, ", ")));
 }
 
-Json to_json(const GemmOperand& operand) {
-  return {{"buffer", operand.buffer},      {"type", name(operand.type)}, {"rows", operand.rows},
-          {"columns", operand.columns},    {"pitch", operand.pitch},     {"stride", operand.stride},
-          {"transpose", operand.transpose}};
+Result<GemmLibrary> parse_library(std::string_view text) {
+  return parse_among<GemmLibrary>(text, "library", kLibraries);
 }
 
-Result<GemmOperand> operand_from_json(const Fields& fields) {
-  GemmOperand operand;
-  FATUNE_TRY(operand.buffer, fields.text("buffer"));
-  FATUNE_TRY(operand.type, by_name(fields, "type", kTypes));
-  FATUNE_TRY(operand.rows, at_least(fields, "rows", 1));
-  FATUNE_TRY(operand.columns, at_least(fields, "columns", 1));
-  FATUNE_TRY(operand.pitch, at_least(fields, "pitch", 1));
-  FATUNE_TRY(operand.stride, at_least(fields, "stride", 0));
-  FATUNE_TRY(operand.transpose, fields.boolean_or("transpose", false));
-  return operand;
+Result<GemmType> parse_type(std::string_view text) {
+  return parse_among<GemmType>(text, "type", kTypes);
 }
 
 }  // namespace
@@ -76,37 +61,30 @@ std::string describe(const GemmPlan& plan) {
                      plan.batch);
 }
 
-Json to_json(const GemmPlan& plan) {
-  Json object = {{"library", name(plan.library)}};
-  for (std::size_t i = 0; i < kGemmOperands.size(); ++i) {
-    object[std::string(kGemmOperands[i])] = to_json(plan.operands[i]);
-  }
-  object["m"] = plan.m;
-  object["n"] = plan.n;
-  object["k"] = plan.k;
-  object["batch"] = plan.batch;
-  object["alpha"] = plan.alpha;
-  object["algorithm"] = plan.algorithm;
-  if (plan.or_last) object["or_last"] = true;
-  return object;
+FieldWord<GemmLibrary> word_of(const GemmLibrary*) { return {parse_library, kLibraries}; }
+FieldWord<GemmType> word_of(const GemmType*) { return {parse_type, kTypes}; }
+
+void fields(GemmOperand& x, FieldList& f) {
+  f("buffer", x.buffer).required();
+  f("type", x.type).required();
+  f("rows", x.rows).required().at_least(1);
+  f("columns", x.columns).required().at_least(1);
+  f("pitch", x.pitch).required().at_least(1);
+  f("stride", x.stride).required().at_least(0);
+  f("transpose", x.transpose);
 }
 
-Result<GemmPlan> gemm_plan_from_json(const Json& object, const std::string& where) {
-  const Fields fields(object, where);
-  GemmPlan plan;
-  FATUNE_TRY(plan.library, by_name(fields, "library", kLibraries));
-  for (std::size_t i = 0; i < kGemmOperands.size(); ++i) {
-    FATUNE_TRY(const Fields operand, fields.object(kGemmOperands[i]));
-    FATUNE_TRY(plan.operands[i], operand_from_json(operand));
-  }
-  FATUNE_TRY(plan.m, at_least(fields, "m", 1));
-  FATUNE_TRY(plan.n, at_least(fields, "n", 1));
-  FATUNE_TRY(plan.k, at_least(fields, "k", 1));
-  FATUNE_TRY(plan.batch, at_least(fields, "batch", 1));
-  FATUNE_TRY(plan.alpha, fields.number("alpha"));
-  FATUNE_TRY(plan.algorithm, at_least(fields, "algorithm", 0));
-  FATUNE_TRY(plan.or_last, fields.boolean_or("or_last", false));
-  return plan;
+void fields(GemmPlan& x, FieldList& f) {
+  f("library", x.library).required();
+  for (std::size_t i = 0; i < kGemmOperands.size(); ++i)
+    f(kGemmOperands[i].data(), x.operands[i]).required();
+  f("m", x.m).required().at_least(1);
+  f("n", x.n).required().at_least(1);
+  f("k", x.k).required().at_least(1);
+  f("batch", x.batch).required().at_least(1);
+  f("alpha", x.alpha).required().finite();
+  f("algorithm", x.algorithm).required().at_least(0);
+  f("or_last", x.or_last).omitted();
 }
 
 }  // namespace fatune

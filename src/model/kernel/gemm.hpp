@@ -6,19 +6,20 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
-#include "core/result.hpp"
+#include "core/fields_fwd.hpp"
 
 namespace fatune {
 
 /// Which library multiplies; opened at run time.
 enum class GemmLibrary { kCublas };
 std::string_view name(GemmLibrary library);  ///< "cublas"
+FieldWord<GemmLibrary> word_of(const GemmLibrary*);
 
 /// Element types of operands; sums are always f32.
 enum class GemmType { kF16, kBf16, kF32 };
 std::string_view name(GemmType type);  ///< "f16"
-std::int64_t size_of(GemmType type);   ///< bytes of one element
+FieldWord<GemmType> word_of(const GemmType*);
+std::int64_t size_of(GemmType type);  ///< bytes of one element
 
 /// The operands a, b and c of C = alpha * A B, in this order.
 inline constexpr std::array<std::string_view, 3> kGemmOperands = {"a", "b", "c"};
@@ -55,7 +56,8 @@ struct GemmPlan {
 };
 
 std::string describe(const GemmPlan& plan);  ///< "cublas 512 x 512 x 64, 32 times"
-Json to_json(const GemmPlan& plan);
-Result<GemmPlan> gemm_plan_from_json(const Json& object, const std::string& where);
+
+void fields(GemmOperand& x, FieldList& f);
+void fields(GemmPlan& x, FieldList& f);
 
 }  // namespace fatune

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/json.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/device_rules.hpp"
@@ -70,68 +71,6 @@ Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
   return stage;
 }
 
-Json to_json(const StagePlan& stage) {
-  if (stage.gemm) return Json{{"gemm", to_json(*stage.gemm)}};
-  return Json{{"entry", stage.entry},
-              {"grid", stage.grid},
-              {"block", stage.block},
-              {"cluster", stage.cluster},
-              {"shared_bytes", stage.shared_bytes},
-              {"static_shared_bytes", stage.static_shared_bytes},
-              {"dependent", stage.dependent},
-              {"arguments", stage.arguments}};
-}
-
-template <std::size_t kCount>
-Status read_counts(const Fields& fields, std::string_view key, std::int64_t (&values)[kCount]) {
-  FATUNE_TRY(const Json* list, fields.value(key));
-  if (!list->is_array() || list->size() != kCount) {
-    return fields.error(key, fmt::format("must be a list of {} whole numbers", kCount));
-  }
-  for (std::size_t i = 0; i < kCount; ++i) {
-    const Json& item = (*list)[i];
-    if (!item.is_number_integer() || item.get<std::int64_t>() < 0) {
-      return fields.error(fmt::format("{}[{}]", key, i), "must be a whole number >= 0");
-    }
-    values[i] = item.get<std::int64_t>();
-  }
-  return {};
-}
-
-Result<std::int64_t> read_count(const Fields& fields, std::string_view key) {
-  FATUNE_TRY(const std::int64_t value, fields.integer(key));
-  if (value < 0) return fields.error(key, "must be a whole number >= 0");
-  return value;
-}
-
-Result<StagePlan> stage_from_json(const Fields& fields) {
-  StagePlan stage;
-  if (fields.has("gemm")) {
-    FATUNE_TRY(const Fields gemm, fields.object("gemm"));
-    FATUNE_TRY(stage.gemm, gemm_plan_from_json(gemm.json(), gemm.where()));
-    return stage;
-  }
-  FATUNE_TRY(stage.entry, fields.text("entry"));
-  FATUNE_TRY_STATUS(read_counts(fields, "grid", stage.grid));
-  FATUNE_TRY_STATUS(read_counts(fields, "block", stage.block));
-  FATUNE_TRY_STATUS(read_counts(fields, "cluster", stage.cluster));
-  FATUNE_TRY(stage.shared_bytes, read_count(fields, "shared_bytes"));
-  FATUNE_TRY(stage.static_shared_bytes, read_count(fields, "static_shared_bytes"));
-  FATUNE_TRY(stage.dependent, fields.boolean_or("dependent", false));
-  FATUNE_TRY(stage.arguments, fields.texts_or("arguments", {}));
-  return stage;
-}
-
-Result<TensorMapPlan> tensor_map_from_json(const Fields& fields) {
-  TensorMapPlan map;
-  FATUNE_TRY(map.name, fields.text("name"));
-  FATUNE_TRY(map.tensor, fields.text("tensor"));
-  FATUNE_TRY_STATUS(read_counts(fields, "box", map.box));
-  FATUNE_TRY(const std::int64_t swizzle, read_count(fields, "swizzle"));
-  map.swizzle = static_cast<int>(swizzle);
-  return map;
-}
-
 }  // namespace
 
 Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& limits) {
@@ -181,44 +120,38 @@ void accept_shorter_lists(LaunchPlan& plan) {
   }
 }
 
-Json to_json(const LaunchPlan& plan) {
-  Json object = {
-      {"stages", Json::array()}, {"scratch", Json::array()}, {"tensor_maps", Json::array()}};
-  for (const StagePlan& stage : plan.stages) object["stages"].push_back(to_json(stage));
-  for (const BufferPlan& buffer : plan.scratch) {
-    object["scratch"].push_back({{"name", buffer.name}, {"bytes", buffer.bytes}});
+void fields(StagePlan& x, FieldList& f) {
+  if (f.chooses("gemm", x.gemm)) {
+    f("gemm", *x.gemm).required();
+    return;
   }
-  for (const TensorMapPlan& map : plan.tensor_maps) {
-    object["tensor_maps"].push_back(
-        {{"name", map.name}, {"tensor", map.tensor}, {"box", map.box}, {"swizzle", map.swizzle}});
-  }
-  if (!plan.persisting_window.empty()) object["persisting_window"] = plan.persisting_window;
-  return object;
+  f("entry", x.entry).required();
+  f("grid", x.grid).required().at_least(0);
+  f("block", x.block).required().at_least(0);
+  f("cluster", x.cluster).required().at_least(0);
+  f("shared_bytes", x.shared_bytes).required().at_least(0);
+  f("static_shared_bytes", x.static_shared_bytes).required().at_least(0);
+  f("dependent", x.dependent);
+  f("arguments", x.arguments);
 }
 
-Result<LaunchPlan> launch_plan_from_json(const Json& object, const std::string& where) {
-  const Fields root(object, where);
-  LaunchPlan plan;
-  FATUNE_TRY(const std::vector<Fields> stages, root.objects_or_empty("stages"));
-  if (stages.empty()) return root.error("stages", "must have at least one stage");
-  for (const Fields& fields : stages) {
-    FATUNE_TRY(StagePlan stage, stage_from_json(fields));
-    plan.stages.push_back(std::move(stage));
-  }
-  FATUNE_TRY(const std::vector<Fields> buffers, root.objects_or_empty("scratch"));
-  for (const Fields& fields : buffers) {
-    BufferPlan buffer;
-    FATUNE_TRY(buffer.name, fields.text("name"));
-    FATUNE_TRY(buffer.bytes, read_count(fields, "bytes"));
-    plan.scratch.push_back(std::move(buffer));
-  }
-  FATUNE_TRY(const std::vector<Fields> maps, root.objects_or_empty("tensor_maps"));
-  for (const Fields& fields : maps) {
-    FATUNE_TRY(TensorMapPlan map, tensor_map_from_json(fields));
-    plan.tensor_maps.push_back(std::move(map));
-  }
-  FATUNE_TRY(plan.persisting_window, root.text_or("persisting_window", ""));
-  return plan;
+void fields(BufferPlan& x, FieldList& f) {
+  f("name", x.name).required();
+  f("bytes", x.bytes).required().at_least(0);
+}
+
+void fields(TensorMapPlan& x, FieldList& f) {
+  f("name", x.name).required();
+  f("tensor", x.tensor).required();
+  f("box", x.box).required().at_least(0);
+  f("swizzle", x.swizzle).required().at_least(0);
+}
+
+void fields(LaunchPlan& x, FieldList& f) {
+  f("stages", x.stages).required().filled();
+  f("scratch", x.scratch);
+  f("tensor_maps", x.tensor_maps);
+  f("persisting_window", x.persisting_window).omitted();
 }
 
 }  // namespace fatune

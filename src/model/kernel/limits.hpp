@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 
 namespace fatune {
@@ -17,6 +18,7 @@ struct Arch {
 };
 std::string name(const Arch& arch);  ///< "sm_90a"
 Result<Arch> parse_arch(std::string_view text);
+FieldWord<Arch> word_of(const Arch*);
 /// The target fatune compiles for on a device of this compute capability: sm_90 gets sm_90a, sm_100
 /// sm_100a, others plain.
 Arch best_arch(int major, int minor);
@@ -34,6 +36,7 @@ struct DeviceLimits {
 
   friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
 };
+void fields(DeviceLimits& x, FieldList& f);
 /// Typical device of an architecture, for work without a GPU (sm_90a: 132 SMs, 232448 bytes).
 Result<DeviceLimits> typical_limits(const Arch& arch);
 

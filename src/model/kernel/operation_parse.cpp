@@ -121,7 +121,7 @@ Status parse_problems(const Fields& fields, std::string_view key, const Operatio
                       std::vector<std::vector<NamedSize>>& problems) {
   FATUNE_TRY(const std::vector<Fields> list, fields.objects_or_empty(key));
   for (const Fields& item : list) {
-    FATUNE_TRY(const auto sizes, sizes_from_json(item));
+    FATUNE_TRY(const auto sizes, sizes_from_json(item.json(), item.where()));
     for (const Dtype dtype : {Dtype::kF16, Dtype::kBf16, Dtype::kE4m3, Dtype::kE5m2}) {
       const auto problem = own_problem(operation, sizes, dtype);
       if (!problem) return file_error(item.where() + " is wrong: " + problem.error().message);

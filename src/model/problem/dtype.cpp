@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/check.hpp"
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -96,6 +97,11 @@ Result<Dtype> parse_dtype(std::string_view text) {
   return usage_error(fmt::format(
       "dtype '{}' is unknown; {}", text,
       nearest ? fmt::format("did you mean '{}'?", *nearest) : "known are " + join(known, ", ")));
+}
+
+FieldWord<Dtype> word_of(const Dtype*) {
+  static constexpr std::array kAll = {Dtype::kF16, Dtype::kBf16, Dtype::kE4m3, Dtype::kE5m2};
+  return {parse_dtype, kAll};
 }
 
 std::uint16_t encode(Dtype dtype, float value) {

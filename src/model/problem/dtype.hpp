@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 
 namespace fatune {
@@ -16,6 +17,7 @@ enum class Dtype { kF16 = 1, kBf16 = 2, kE4m3 = 3, kE5m2 = 4 };
 
 std::string_view name(Dtype dtype);  ///< "f16", "bf16", "e4m3", "e5m2"
 Result<Dtype> parse_dtype(std::string_view text);
+FieldWord<Dtype> word_of(const Dtype*);
 int size_of(Dtype dtype);  ///< bytes of one element
 
 /// Rounds to nearest even, saturating for the fp8 types; NaN stays NaN. The low bits of the result

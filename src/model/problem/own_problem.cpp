@@ -1,11 +1,11 @@
-// own_problem.cpp - sizes of an operation of one's own from texts and JSON, and back.
+// own_problem.cpp - sizes of an operation of one's own from texts and fields, and back.
 #include "model/problem/own_problem.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -22,6 +22,13 @@ bool is_size_name(std::string_view text) {
 Status check_new(const std::vector<NamedSize>& sizes, const std::string& name) {
   for (const NamedSize& size : sizes) {
     if (size.name == name) return usage_error(fmt::format("gives {} twice", name));
+  }
+  return {};
+}
+
+std::string name_fault(const std::vector<NamedSize>& sizes) {
+  for (const NamedSize& size : sizes) {
+    if (!is_size_name(size.name)) return fmt::format("has '{}', not a size's name", size.name);
   }
   return {};
 }
@@ -47,13 +54,6 @@ Result<NamedSize> parse_size(std::string_view part) {
   return size;
 }
 
-/// A whole number >= 0.
-Result<std::int64_t> read_amount(const Fields& object, std::string_view key) {
-  FATUNE_TRY(const std::int64_t amount, object.integer_or(key, 0));
-  if (amount < 0) return object.error(key, "must be at least 0");
-  return amount;
-}
-
 }  // namespace
 
 Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_view where) {
@@ -74,44 +74,27 @@ std::string describe(const std::vector<NamedSize>& sizes) {
   return join(parts, ",");
 }
 
-Json to_json(const std::vector<NamedSize>& sizes) {
-  Json object = Json::object();
-  for (const NamedSize& size : sizes) object[size.name] = size.value;
-  return object;
+void fields(OwnProblem& x, FieldList& f) {
+  f.record("own_problem", "Of an operation that a manifest declares");
+  f("operation", x.operation).required().looks_like("[a-z][a-z0-9_]*");
+  f.keyed<&NamedSize::name, &NamedSize::value>("sizes", x.sizes)
+      .required()
+      .range(1, kLargestSize)
+      .about("By the names of its macros");
+  f("bytes_read", x.bytes_read).at_least(0).about("What any right kernel moves");
+  f("bytes_written", x.bytes_written).at_least(0);
+  f("flops", x.flops).at_least(0).omitted().about("What any right kernel computes");
+  f.rule("sizes", [&x] { return name_fault(x.sizes); });
 }
 
-Result<std::vector<NamedSize>> sizes_from_json(const Fields& fields) {
+Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where) {
   std::vector<NamedSize> sizes;
-  for (const auto& item : fields.json().items()) {
-    FATUNE_TRY(const std::int64_t value, fields.integer(item.key()));
-    if (!is_size_name(item.key())) return fields.error(item.key(), "is not a size's name");
-    if (value < 1 || value > kLargestSize) {
-      return fields.error(item.key(),
-                          fmt::format("is {}, but must be from 1 to {}", value, kLargestSize));
-    }
-    sizes.push_back({item.key(), value});
-  }
-  return sizes;
-}
-
-Json to_json(const OwnProblem& own) {
-  Json object = {{"operation", own.operation},
-                 {"sizes", to_json(own.sizes)},
-                 {"bytes_read", own.bytes_read},
-                 {"bytes_written", own.bytes_written}};
-  if (own.flops > 0) object["flops"] = own.flops;
-  return object;
-}
-
-Result<OwnProblem> own_problem_from_json(const Fields& object) {
-  OwnProblem own;
-  FATUNE_TRY(own.operation, object.text("operation"));
-  FATUNE_TRY(const Fields sizes, object.object("sizes"));
-  FATUNE_TRY(own.sizes, sizes_from_json(sizes));
-  FATUNE_TRY(own.flops, read_amount(object, "flops"));
-  FATUNE_TRY(own.bytes_read, read_amount(object, "bytes_read"));
-  FATUNE_TRY(own.bytes_written, read_amount(object, "bytes_written"));
-  return own;
+  const FieldType& type = keyed_type<&NamedSize::name, &NamedSize::value>(&sizes);
+  FATUNE_TRY_STATUS(
+      read_value(type, &sizes, json, where, FieldRules{.least = 1, .most = kLargestSize}));
+  const std::string fault = name_fault(sizes);
+  if (fault.empty()) return sizes;
+  return file_error(where + " " + fault);
 }
 
 }  // namespace fatune

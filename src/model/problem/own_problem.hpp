@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/fields_fwd.hpp"
 #include "core/json.hpp"
 #include "core/result.hpp"
 
@@ -40,11 +41,7 @@ Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_vi
 std::string describe(const std::vector<NamedSize>& sizes);
 
 /// {"ROWS": 4096, "COLUMNS": 1024}
-Json to_json(const std::vector<NamedSize>& sizes);
-Result<std::vector<NamedSize>> sizes_from_json(const Fields& object);
-
-/// The members of OwnProblem in their order; no flops where they are not told.
-Json to_json(const OwnProblem& own);
-Result<OwnProblem> own_problem_from_json(const Fields& object);
+Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where);
+void fields(OwnProblem& x, FieldList& f);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// problem.cpp - command line text and JSON to a valid problem, and back to words.
+// problem.cpp - command line text and fields to a valid problem, and back to words.
 #include "model/problem/problem.hpp"
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -68,6 +68,11 @@ Result<Mask> parse_mask(std::string_view text) {
   if (text == "none") return Mask::kNone;
   if (text == "causal") return Mask::kCausal;
   return usage_error(fmt::format("mask '{}' is unknown; known are none, causal", text));
+}
+
+FieldWord<Mask> word_of(const Mask*) {
+  static constexpr std::array kAll = {Mask::kNone, Mask::kCausal};
+  return {parse_mask, kAll};
 }
 
 Result<Problem> parse_shape(std::string_view text, std::string_view where) {
@@ -145,46 +150,26 @@ std::string key(const Problem& p) {
                      p.seq_kv, p.head_dim, name(p.dtype), name(p.mask), p.lse ? "-lse" : "");
 }
 
-Json to_json(const Problem& problem) {
-  if (problem.own) {
-    Json object = to_json(*problem.own);
-    object["dtype"] = name(problem.dtype);
-    return object;
+void fields(Problem& x, FieldList& f) {
+  if (f.chooses("operation", x.own)) {
+    fields(*x.own, f);
+    f("dtype", x.dtype);
+    return;
   }
-  Json object = {{"batch", problem.batch},       {"heads", problem.heads},
-                 {"kv_heads", problem.kv_heads}, {"seq_q", problem.seq_q},
-                 {"seq_kv", problem.seq_kv},     {"head_dim", problem.head_dim},
-                 {"dtype", name(problem.dtype)}, {"mask", name(problem.mask)}};
-  if (problem.lse) object["lse"] = true;
-  return object;
-}
-
-Result<Problem> problem_from_json(const Json& object, const std::string& where) {
-  const Fields fields(object, where);
-  Problem problem;
-  FATUNE_TRY(const std::string dtype_text, fields.text_or("dtype", "f16"));
-  const Result<Dtype> dtype = parse_dtype(dtype_text);
-  if (!dtype) return fields.error("dtype", "is wrong: " + dtype.error().message);
-  problem.dtype = *dtype;
-  if (fields.has("operation")) {
-    FATUNE_TRY(problem.own, own_problem_from_json(fields));
-    return problem;
-  }
-  FATUNE_TRY(problem.batch, fields.integer("batch"));
-  FATUNE_TRY(problem.heads, fields.integer("heads"));
-  FATUNE_TRY(problem.kv_heads, fields.integer_or("kv_heads", problem.heads));
-  FATUNE_TRY(problem.seq_q, fields.integer("seq_q"));
-  FATUNE_TRY(problem.seq_kv, fields.integer_or("seq_kv", problem.seq_q));
-  FATUNE_TRY(problem.head_dim, fields.integer("head_dim"));
-  FATUNE_TRY(const std::string mask_text, fields.text_or("mask", "none"));
-  const Result<Mask> mask = parse_mask(mask_text);
-  if (!mask) return fields.error("mask", "is wrong: " + mask.error().message);
-  problem.mask = *mask;
-  FATUNE_TRY(problem.lse, fields.boolean_or("lse", false));
-  if (const Status valid = validate(problem); !valid) {
-    return file_error(where + ": " + valid.error().message);
-  }
-  return problem;
+  f.record("attention_problem");
+  f("batch", x.batch).required().at_least(1);
+  f("heads", x.heads).required().at_least(1);
+  f("kv_heads", x.kv_heads).same_as(&x.heads).at_least(1);
+  f("seq_q", x.seq_q).required().at_least(1);
+  f("seq_kv", x.seq_kv).same_as(&x.seq_q).at_least(1);
+  f("head_dim", x.head_dim).required().at_least(1);
+  f("dtype", x.dtype);
+  f("mask", x.mask);
+  f("lse", x.lse).omitted().about("The log-sum-exp of each row is written, too");
+  f.rule("", [&x] {
+    const Status valid = validate(x);
+    return valid ? std::string() : valid.error().message;
+  });
 }
 
 }  // namespace fatune

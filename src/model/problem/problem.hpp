@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/problem/dtype.hpp"
 #include "model/problem/own_problem.hpp"
@@ -18,6 +18,7 @@ namespace fatune {
 enum class Mask { kNone, kCausal };
 std::string_view name(Mask mask);  ///< "none", "causal"
 Result<Mask> parse_mask(std::string_view text);
+FieldWord<Mask> word_of(const Mask*);
 
 /// q and out are (batch, heads, seq_q, head_dim); k and v are (batch, kv_heads, seq_kv, head_dim),
 /// contiguous. Causal is aligned bottom-right: query i sees key j when j <= i + seq_kv - seq_q.
@@ -49,10 +50,9 @@ Status validate(const Problem& problem);
 /// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse", "rmsnorm ROWS=4096,COLUMNS=1024 f16"
 std::string describe(const Problem& problem);
 std::string key(const Problem& problem);  ///< stable, for ids and lookups
-/// An object with the members of Problem, in their order; dtype and mask by name, lse if wanted. Of
-/// an operation of one's own: dtype and the members of OwnProblem.
-Json to_json(const Problem& problem);
-/// kv_heads, seq_kv, dtype, mask and lse may be left out; unknown fields are ignored.
-Result<Problem> problem_from_json(const Json& object, const std::string& where);
+/// The members of Problem; lse if wanted. Of an operation of one's own: those of OwnProblem and
+/// dtype. Reading checks it as validate() does; kv_heads, seq_kv, dtype, mask and lse may be left
+/// out.
+void fields(Problem& x, FieldList& f);
 
 }  // namespace fatune

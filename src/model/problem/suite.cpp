@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/json.hpp"
+#include "core/fields.hpp"
 
 namespace fatune {
 namespace {
@@ -52,6 +52,11 @@ Status check_is_new(const Fields& entry, const NamedProblem& named,
 }
 
 }  // namespace
+
+void fields(NamedProblem& x, FieldList& f) {
+  f("name", x.name).required();
+  f("problem", x.problem).required();
+}
 
 Result<Suite> parse_suite(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json document, parse_json(text, where));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
 
@@ -14,6 +15,7 @@ struct NamedProblem {
   std::string name;
   Problem problem;
 };
+void fields(NamedProblem& x, FieldList& f);
 
 struct Suite {
   std::string name;

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
-#include "core/result.hpp"
+#include "core/fields_fwd.hpp"
 #include "model/problem/dtype.hpp"
 
 namespace fatune {
@@ -22,6 +21,9 @@ struct Fill {
   double offset = 0;
   friend bool operator==(const Fill&, const Fill&) = default;
 };
+std::string_view name(Fill::Kind kind);
+FieldWord<Fill::Kind> word_of(const Fill::Kind*);
+void fields(Fill& x, FieldList& f);
 
 /// Contiguous, the last dimension fastest.
 struct TensorPlan {
@@ -37,6 +39,7 @@ struct TensorPlan {
   std::size_t bytes() const { return static_cast<std::size_t>(elements()) * width(); }
   friend bool operator==(const TensorPlan&, const TensorPlan&) = default;
 };
+void fields(TensorPlan& x, FieldList& f);
 /// "y[17, 5]": where an element stands.
 std::string describe_place(const TensorPlan& tensor, std::int64_t element);
 
@@ -46,6 +49,7 @@ struct DeclaredTolerance {
   std::string why;
   friend bool operator==(const DeclaredTolerance&, const DeclaredTolerance&) = default;
 };
+void fields(DeclaredTolerance& x, FieldList& f);
 
 struct OwnPlan {
   std::vector<TensorPlan> tensors;             ///< in the declaration's order
@@ -55,7 +59,6 @@ struct OwnPlan {
   std::vector<TensorPlan> outputs() const;
   friend bool operator==(const OwnPlan&, const OwnPlan&) = default;
 };
-Json to_json(const OwnPlan& plan);
-Result<OwnPlan> own_plan_from_json(const Json& object, const std::string& where);
+void fields(OwnPlan& x, FieldList& f);
 
 }  // namespace fatune

@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/json.hpp"
-#include "core/result.hpp"
+#include "core/fields_fwd.hpp"
 #include "model/kernel/limits.hpp"
 
 namespace fatune {
@@ -27,7 +26,6 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
-Json to_json(const Environment& environment);
-Result<Environment> environment_from_json(const Json& object, const std::string& where);
+void fields(Environment& x, FieldList& f);
 
 }  // namespace fatune

@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <system_error>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr std::string_view kFamily = "fatune.journal/";
+constexpr const char* kFamily = "fatune.journal";
+constexpr int kVersion = 1;
 constexpr std::string_view kFileName = "journal.jsonl";
 
 /// A journal with the length of the text that it stands for; the rest was cut.
@@ -20,32 +23,17 @@ struct Parsed {
   std::size_t whole_bytes = 0;
 };
 
-Status check_schema(const std::string& schema, const std::string& where) {
-  if (schema == kJournalSchema) return {};
-  if (schema.starts_with(kFamily)) {
-    return file_error(where + ": is a " + schema + ", written by a newer fatune; this one reads " +
-                      std::string(kJournalSchema) + ". Update fatune to read it");
-  }
-  return file_error(where + ": is not a fatune journal: its schema is '" + schema + "', not '" +
-                    std::string(kJournalSchema) + "'");
-}
-
 Result<JournalHeader> parse_header(std::string_view line, const std::string& where) {
   FATUNE_TRY(const Json object, parse_json(line, where));
-  const Fields fields(object, where);
-  FATUNE_TRY(const std::string schema, fields.text("schema"));
-  FATUNE_TRY_STATUS(check_schema(schema, where));
-  JournalHeader header;
-  FATUNE_TRY(const Json* plan, fields.value("plan"));
-  FATUNE_TRY(header.plan, plan_from_json(*plan, where + ": plan"));
-  FATUNE_TRY(const Json* environment, fields.value("environment"));
-  FATUNE_TRY(header.environment, environment_from_json(*environment, where + ": environment"));
-  return header;
+  FATUNE_TRY(const std::string schema, Fields(object, where).text("schema"));
+  if (schema.starts_with(kFamily)) return from_json<JournalHeader>(object, where);
+  return file_error(fmt::format("{}: is not a fatune journal: its schema is '{}', not '{}/{}'",
+                                where, schema, kFamily, kVersion));
 }
 
 /// Of a text whose first line has no end: a journal's header that was cut, or another file.
 Error headless(std::string_view line, const std::string& where) {
-  const std::string begin = R"({"schema":")" + std::string(kFamily);
+  const std::string begin = fmt::format(R"({{"schema":"{}/)", kFamily);
   const std::size_t shared = std::min(line.size(), begin.size());
   if (line.substr(0, shared) != begin.substr(0, shared)) {
     return file_error(where + ": is not a fatune journal, whose first line begins with " + begin);
@@ -57,7 +45,7 @@ Error headless(std::string_view line, const std::string& where) {
 
 Result<Record> parse_record(std::string_view line, const std::string& where) {
   FATUNE_TRY(const Json object, parse_json(line, where));
-  return record_from_json(object, where);
+  return from_json<Record>(object, where);
 }
 
 Result<Parsed> parse(std::string_view text, const std::string& where) {
@@ -95,6 +83,13 @@ Result<AppendFile> open_locked(const std::filesystem::path& path) {
 
 }  // namespace
 
+void fields(JournalHeader& x, FieldList& f) {
+  f.record("header", "The first line");
+  f.document(kFamily, kVersion);
+  f("plan", x.plan).required();
+  f("environment", x.environment).required();
+}
+
 Result<Journal> parse_journal(std::string_view text, const std::string& where) {
   FATUNE_TRY(Parsed parsed, parse(text, where));
   return std::move(parsed.journal);
@@ -117,10 +112,7 @@ Result<JournalWriter> JournalWriter::create(const std::filesystem::path& folder,
     return file_error(folder.string() + ": holds a journal already; continue it with --resume " +
                       shell_word(folder.string()) + ", or choose another folder with --out");
   }
-  const Json line = {{"schema", kJournalSchema},
-                     {"plan", to_json(header.plan)},
-                     {"environment", to_json(header.environment)}};
-  FATUNE_TRY_STATUS(writer.file_.append_line(dump(line)));
+  FATUNE_TRY_STATUS(writer.file_.append_line(dump(to_json(header))));
   return writer;
 }
 

@@ -13,12 +13,11 @@
 
 namespace fatune {
 
-inline constexpr std::string_view kJournalSchema = "fatune.journal/1";
-
 struct JournalHeader {
   RunPlan plan;
   Environment environment;
 };
+void fields(JournalHeader& x, FieldList& f);
 
 struct Journal {
   JournalHeader header;

@@ -16,7 +16,6 @@ struct KnownConfig {
   std::string source;  ///< a file, or the run that measured it
 };
 
-Json to_json(const KnownConfig& known);
-Result<KnownConfig> known_config_from_json(const Json& object, const std::string& where);
+void fields(KnownConfig& x, FieldList& f);
 
 }  // namespace fatune

@@ -1,79 +1,93 @@
-// measurement.cpp - observations to JSON objects and back.
+// measurement.cpp - fields of observations, and names for what they hold.
 #include "model/results/measurement.hpp"
 
 #include <array>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "model/results/exact.hpp"
+#include "core/fields.hpp"
 
 namespace fatune {
-namespace {
 
-Result<std::optional<double>> optional_number(const Fields& fields, std::string_view key) {
-  if (!fields.has(key)) return std::optional<double>();
-  FATUNE_TRY(const double value, exact_number(fields, key));
-  return std::optional<double>(value);
+void fields(Timing& x, FieldList& f) {
+  f.record("timing", "Summary of samples, in microseconds per launch");
+  f("median_us", x.median_us).required();
+  f("q1_us", x.q1_us).required();
+  f("q3_us", x.q3_us).required();
+  f("min_us", x.min_us).required();
+  f("sem_relative", x.sem_relative).about("Standard error of the median over the median");
+  f("samples", x.samples).required().at_least(0);
+  f("launches_per_sample", x.launches_per_sample).at_least(0);
+  f("killed_early", x.killed_early).omitted().about("Clearly slower than the best");
+  f("ci95_low_us", x.ci95_low_us).about("Bootstrap interval of the median; final phase only");
+  f("ci95_high_us", x.ci95_high_us);
 }
 
-Result<std::vector<ToolVerdict>> sanitizer_from_json(const Fields& fields) {
-  std::vector<ToolVerdict> verdicts;
-  if (!fields.has("sanitizer")) return verdicts;
-  FATUNE_TRY(const Fields tools, fields.object("sanitizer"));
-  for (const auto& [tool, value] : tools.json().items()) {
-    FATUNE_TRY(const Fields found, tools.object(tool));
-    ToolVerdict verdict{tool, "", ""};
-    FATUNE_TRY(verdict.result, found.text("result"));
-    FATUNE_TRY(verdict.reason, found.text_or("reason", ""));
-    verdicts.push_back(std::move(verdict));
-  }
-  return verdicts;
+void fields(ToolVerdict& x, FieldList& f) {
+  f("result", x.result).required().one_of("passed, failed, not_run");
+  f("reason", x.reason).omitted();
 }
 
-Json to_json(const LseErrors& x) {
-  return {{"margin", exact(x.margin)}, {"max_abs_diff", exact(x.max_abs_diff)}};
+void fields(LseErrors& x, FieldList& f) {
+  f("margin", x.margin).required();
+  f("max_abs_diff", x.max_abs_diff).required();
 }
 
-Result<std::optional<LseErrors>> lse_from_json(const Fields& verification) {
-  if (!verification.has("lse")) return std::optional<LseErrors>();
-  FATUNE_TRY(const Fields fields, verification.object("lse"));
-  LseErrors errors;
-  FATUNE_TRY(errors.margin, exact_number(fields, "margin"));
-  FATUNE_TRY(errors.max_abs_diff, exact_number(fields, "max_abs_diff"));
-  return std::optional<LseErrors>(errors);
+void fields(Verification& x, FieldList& f) {
+  f.record("verification", "Outcome of the correctness gates");
+  f("passed", x.passed).required();
+  f("skipped", x.skipped).omitted();
+  f("margin", x.margin).required().about("The worst value over its limit");
+  f("worst_rule", x.worst_rule).about("Which rule gave the margin");
+  f("max_abs_diff", x.max_abs_diff);
+  f("mean_abs_diff", x.mean_abs_diff);
+  f("relative_l2", x.relative_l2);
+  f("allclose_1e3", x.allclose_1e3).about("allclose(rtol 1e-3, atol 1e-3), reported only");
+  f("lse", x.lse).about("Of a problem with lse: worst error over its limit, and largest error");
+  f("seeds", x.seeds).at_least(0);
+  f("gates", x.gates).about("Names of those passed, in order");
+  f("not_run", x.not_run).omitted().about("Gates that could not run, each with its reason");
+  f("precision_note", x.precision_note).omitted();
+  f.keyed<&ToolVerdict::tool>("sanitizer", x.sanitizer)
+      .omitted()
+      .about("compute-sanitizer's tools; a reason unless passed");
 }
 
-}  // namespace
-
-Json to_json(const Timing& x) {
-  Json json{{"median_us", exact(x.median_us)},
-            {"q1_us", exact(x.q1_us)},
-            {"q3_us", exact(x.q3_us)},
-            {"min_us", exact(x.min_us)},
-            {"sem_relative", exact(x.sem_relative)},
-            {"samples", x.samples},
-            {"launches_per_sample", x.launches_per_sample}};
-  if (x.killed_early) json["killed_early"] = true;
-  if (x.ci95_low_us) json["ci95_low_us"] = exact(*x.ci95_low_us);
-  if (x.ci95_high_us) json["ci95_high_us"] = exact(*x.ci95_high_us);
-  return json;
+void fields(Resources& x, FieldList& f) {
+  f.record("resources");
+  f("registers", x.registers).required().at_least(0);
+  f("static_shared_bytes", x.static_shared_bytes).at_least(0);
+  f("dynamic_shared_bytes", x.dynamic_shared_bytes).at_least(0);
+  f("spill_store_bytes", x.spill_store_bytes).at_least(0);
+  f("spill_load_bytes", x.spill_load_bytes).at_least(0);
+  f("stack_bytes", x.stack_bytes).at_least(0);
+  f("threads", x.threads).at_least(0);
+  f("blocks_per_sm", x.blocks_per_sm).at_least(0).about("0: not asked");
+  f("warnings", x.warnings).omitted().about("Compiler warnings that matter");
 }
 
-Result<Timing> timing_from_json(const Json& object, const std::string& where) {
-  const Fields fields(object, where);
-  Timing x;
-  FATUNE_TRY(x.median_us, exact_number(fields, "median_us"));
-  FATUNE_TRY(x.q1_us, exact_number(fields, "q1_us"));
-  FATUNE_TRY(x.q3_us, exact_number(fields, "q3_us"));
-  FATUNE_TRY(x.min_us, exact_number(fields, "min_us"));
-  FATUNE_TRY(x.sem_relative, exact_number_or(fields, "sem_relative", 0));
-  FATUNE_TRY(x.samples, fields.integer("samples"));
-  FATUNE_TRY(x.launches_per_sample, fields.integer_or("launches_per_sample", 1));
-  FATUNE_TRY(x.killed_early, fields.boolean_or("killed_early", false));
-  FATUNE_TRY(x.ci95_low_us, optional_number(fields, "ci95_low_us"));
-  FATUNE_TRY(x.ci95_high_us, optional_number(fields, "ci95_high_us"));
-  return x;
+void fields(Conditions& x, FieldList& f) {
+  f.record("conditions", "State of the GPU while it was measured");
+  f("sm_clock_mhz_min", x.sm_clock_mhz_min).at_least(0);
+  f("sm_clock_mhz_max", x.sm_clock_mhz_max).at_least(0);
+  f("memory_clock_mhz", x.memory_clock_mhz).at_least(0);
+  f("temperature_c", x.temperature_c);
+  f("power_w", x.power_w);
+  f("throttle_reasons", x.throttle_reasons).required().about("NVML's bits, or-ed");
+  f("discarded_samples", x.discarded_samples).at_least(0).about("Because of throttling");
+}
+
+void outcome_fields(Observation& x, FieldList& f) {
+  f("outcome", x.outcome).required();
+  f("reason", x.reason).omitted().about("Why, for every outcome but measured");
+}
+
+void measured_fields(Observation& x, FieldList& f) {
+  f("hot", x.hot);
+  f("cold", x.cold);
+  f("verify", x.verification);
+  f("resources", x.resources);
+  f("conditions", x.conditions);
 }
 
 const std::vector<std::string>& sanitizer_tools() {
@@ -85,110 +99,6 @@ std::vector<ToolVerdict> sanitizer_not_run(const std::string& reason) {
   std::vector<ToolVerdict> verdicts;
   for (const std::string& tool : sanitizer_tools()) verdicts.push_back({tool, "not_run", reason});
   return verdicts;
-}
-
-Json to_json(const std::vector<ToolVerdict>& verdicts) {
-  Json object = Json::object();
-  for (const ToolVerdict& verdict : verdicts) {
-    object[verdict.tool] = {{"result", verdict.result}};
-    if (!verdict.reason.empty()) object[verdict.tool]["reason"] = verdict.reason;
-  }
-  return object;
-}
-
-Json to_json(const Verification& x) {
-  Json json{{"passed", x.passed}};
-  if (x.skipped) json["skipped"] = true;
-  json["margin"] = exact(x.margin);
-  json["worst_rule"] = x.worst_rule;
-  json["max_abs_diff"] = exact(x.max_abs_diff);
-  json["mean_abs_diff"] = exact(x.mean_abs_diff);
-  json["relative_l2"] = exact(x.relative_l2);
-  json["allclose_1e3"] = x.allclose_1e3;
-  if (x.lse) json["lse"] = to_json(*x.lse);
-  json["seeds"] = x.seeds;
-  json["gates"] = x.gates;
-  if (!x.not_run.empty()) json["not_run"] = x.not_run;
-  if (!x.precision_note.empty()) json["precision_note"] = x.precision_note;
-  if (!x.sanitizer.empty()) json["sanitizer"] = to_json(x.sanitizer);
-  return json;
-}
-
-Result<Verification> verification_from_json(const Json& object, const std::string& where) {
-  const Fields fields(object, where);
-  Verification x;
-  FATUNE_TRY_STATUS(fields.require({"passed"}));
-  FATUNE_TRY(x.passed, fields.boolean_or("passed", false));
-  FATUNE_TRY(x.skipped, fields.boolean_or("skipped", false));
-  FATUNE_TRY(x.margin, exact_number(fields, "margin"));
-  FATUNE_TRY(x.worst_rule, fields.text_or("worst_rule", ""));
-  FATUNE_TRY(x.max_abs_diff, exact_number_or(fields, "max_abs_diff", 0));
-  FATUNE_TRY(x.mean_abs_diff, exact_number_or(fields, "mean_abs_diff", 0));
-  FATUNE_TRY(x.relative_l2, exact_number_or(fields, "relative_l2", 0));
-  FATUNE_TRY(x.allclose_1e3, fields.boolean_or("allclose_1e3", false));
-  FATUNE_TRY(x.lse, lse_from_json(fields));
-  FATUNE_TRY(x.seeds, fields.int_or("seeds", x.seeds));
-  FATUNE_TRY(x.gates, fields.texts_or("gates", {}));
-  FATUNE_TRY(x.not_run, fields.texts_or("not_run", {}));
-  FATUNE_TRY(x.precision_note, fields.text_or("precision_note", ""));
-  FATUNE_TRY(x.sanitizer, sanitizer_from_json(fields));
-  return x;
-}
-
-Json to_json(const Resources& x) {
-  Json json{{"registers", x.registers},
-            {"static_shared_bytes", x.static_shared_bytes},
-            {"dynamic_shared_bytes", x.dynamic_shared_bytes},
-            {"spill_store_bytes", x.spill_store_bytes},
-            {"spill_load_bytes", x.spill_load_bytes},
-            {"stack_bytes", x.stack_bytes},
-            {"threads", x.threads},
-            {"blocks_per_sm", x.blocks_per_sm}};
-  if (!x.warnings.empty()) json["warnings"] = x.warnings;
-  return json;
-}
-
-Result<Resources> resources_from_json(const Json& object, const std::string& where) {
-  const Fields fields(object, where);
-  Resources x;
-  FATUNE_TRY_STATUS(fields.require({"registers"}));
-  FATUNE_TRY(x.registers, fields.int_or("registers", x.registers));
-  FATUNE_TRY(x.static_shared_bytes, fields.integer_or("static_shared_bytes", 0));
-  FATUNE_TRY(x.dynamic_shared_bytes, fields.integer_or("dynamic_shared_bytes", 0));
-  FATUNE_TRY(x.spill_store_bytes, fields.integer_or("spill_store_bytes", 0));
-  FATUNE_TRY(x.spill_load_bytes, fields.integer_or("spill_load_bytes", 0));
-  FATUNE_TRY(x.stack_bytes, fields.integer_or("stack_bytes", 0));
-  FATUNE_TRY(x.threads, fields.int_or("threads", x.threads));
-  FATUNE_TRY(x.blocks_per_sm, fields.int_or("blocks_per_sm", x.blocks_per_sm));
-  FATUNE_TRY(x.warnings, fields.texts_or("warnings", {}));
-  return x;
-}
-
-Json to_json(const Conditions& x) {
-  return Json{{"sm_clock_mhz_min", x.sm_clock_mhz_min},
-              {"sm_clock_mhz_max", x.sm_clock_mhz_max},
-              {"memory_clock_mhz", x.memory_clock_mhz},
-              {"temperature_c", x.temperature_c},
-              {"power_w", exact(x.power_w)},
-              {"throttle_reasons", x.throttle_reasons},
-              {"discarded_samples", x.discarded_samples}};
-}
-
-Result<Conditions> conditions_from_json(const Json& object, const std::string& where) {
-  const Fields fields(object, where);
-  Conditions x;
-  FATUNE_TRY(x.sm_clock_mhz_min, fields.int_or("sm_clock_mhz_min", x.sm_clock_mhz_min));
-  FATUNE_TRY(x.sm_clock_mhz_max, fields.int_or("sm_clock_mhz_max", x.sm_clock_mhz_max));
-  FATUNE_TRY(x.memory_clock_mhz, fields.int_or("memory_clock_mhz", x.memory_clock_mhz));
-  FATUNE_TRY(x.temperature_c, fields.int_or("temperature_c", x.temperature_c));
-  FATUNE_TRY(x.power_w, exact_number_or(fields, "power_w", 0));
-  FATUNE_TRY(const Json* reasons, fields.value("throttle_reasons"));
-  if (!reasons->is_number_unsigned()) {
-    return fields.error("throttle_reasons", "must be a whole number of at least 0");
-  }
-  x.throttle_reasons = reasons->get<std::uint64_t>();
-  FATUNE_TRY(x.discarded_samples, fields.integer_or("discarded_samples", 0));
-  return x;
 }
 
 std::vector<std::string> throttle_names(std::uint64_t reasons) {

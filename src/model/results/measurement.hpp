@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "core/units.hpp"
+#include "model/results/outcome.hpp"
 
 namespace fatune {
 
@@ -90,16 +91,28 @@ struct Conditions {
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
 
-Json to_json(const Timing& x);
-/// {"memcheck": {"result": "passed"}, ...}
-Json to_json(const std::vector<ToolVerdict>& verdicts);
-Json to_json(const Verification& x);
-Json to_json(const Resources& x);
-Json to_json(const Conditions& x);
-Result<Timing> timing_from_json(const Json& object, const std::string& where);
-Result<Verification> verification_from_json(const Json& object, const std::string& where);
-Result<Resources> resources_from_json(const Json& object, const std::string& where);
-Result<Conditions> conditions_from_json(const Json& object, const std::string& where);
+/// What became of a kernel on the device, and all that was seen of it there.
+struct Observation {
+  Outcome outcome = Outcome::kMeasured;
+  std::string reason;  ///< why, for every outcome but measured
+  std::optional<Timing> hot, cold;
+  std::optional<Verification> verification;
+  std::optional<Resources> resources;
+  std::optional<Conditions> conditions;
+
+  friend bool operator==(const Observation&, const Observation&) = default;
+};
+
+void fields(Timing& x, FieldList& f);
+void fields(ToolVerdict& x, FieldList& f);  ///< but for the tool
+void fields(LseErrors& x, FieldList& f);
+void fields(Verification& x, FieldList& f);
+void fields(Resources& x, FieldList& f);
+void fields(Conditions& x, FieldList& f);
+/// Observations stand in their records without a name of their own: outcome and reason, the rest.
+void outcome_fields(Observation& x, FieldList& f);
+void measured_fields(Observation& x, FieldList& f);
+
 /// "sw_power_cap", "hw_thermal", ... of the set bits.
 std::vector<std::string> throttle_names(std::uint64_t reasons);
 

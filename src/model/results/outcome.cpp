@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/check.hpp"
+#include "core/fields.hpp"
 
 namespace fatune {
 
@@ -56,5 +57,7 @@ std::string gate_of(Outcome outcome, std::string_view reason) {
       return "";
   }
 }
+
+FieldWord<Outcome> word_of(const Outcome*) { return {parse_outcome, kAllOutcomes}; }
 
 }  // namespace fatune

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 
 namespace fatune {
@@ -28,6 +29,7 @@ inline constexpr std::array kAllOutcomes = {
 
 std::string_view name(Outcome outcome);  ///< "measured", "compile_error", ...
 Result<Outcome> parse_outcome(std::string_view text);
+FieldWord<Outcome> word_of(const Outcome*);
 
 /// The gate behind an outcome: "constraints", "compilation", "launch", or the one that the reason
 /// of a wrong result begins with. Empty for the outcomes that no gate decides.

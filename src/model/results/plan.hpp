@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
-#include "core/result.hpp"
+#include "core/fields_fwd.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/suite.hpp"
 #include "model/results/known_config.hpp"
@@ -34,8 +33,7 @@ struct RunPlan {
   std::vector<KnownConfig> warm_starts;
   std::string command;  ///< as typed, to reproduce
 };
-Json to_json(const RunPlan& plan);
-Result<RunPlan> plan_from_json(const Json& object, const std::string& where);
+void fields(RunPlan& x, FieldList& f);
 /// Empty when `resumed` continues `recorded`; else the field that differs, with both values.
 std::string difference(const RunPlan& recorded, const RunPlan& resumed);
 

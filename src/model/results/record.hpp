@@ -9,12 +9,11 @@
 
 #include <nlohmann/json.hpp>  // records hold configs as values
 
+#include "core/fields_fwd.hpp"
 #include "core/json.hpp"
-#include "core/result.hpp"
 #include "model/kernel/config.hpp"
 #include "model/problem/problem.hpp"
 #include "model/results/measurement.hpp"
-#include "model/results/outcome.hpp"
 
 namespace fatune {
 
@@ -29,20 +28,14 @@ struct Spent {
 };
 
 /// The result of one candidate.
-struct CandidateRecord {
+struct CandidateRecord : Observation {
   std::string id;
   std::string key;  ///< candidate_key()
   std::string kernel;
   Json config = Json::object();  ///< {"BLOCK_M":128,...}
   Problem problem;
-  Outcome outcome = Outcome::kMeasured;
-  std::string reason;        ///< why, for every outcome but measured
   std::string cubin;         ///< SHA-256 of the machine code, empty before compilation
   std::string duplicate_of;  ///< id
-  std::optional<Timing> hot, cold;
-  std::optional<Verification> verification;
-  std::optional<Resources> resources;
-  std::optional<Conditions> conditions;
   Spent spent;
   double at_s = 0;  ///< seconds since the run began
   bool recorded = false;
@@ -59,21 +52,15 @@ struct StartedRecord {
 };
 
 /// One contestant of the final phase.
-struct FinalRecord {
+struct FinalRecord : Observation {
   std::string impl;  ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
   std::string role;  ///< "finalist", "default", "baseline"
   std::string id;    ///< candidate id; empty for others
   std::string kernel;
   Json config = Json::object();
   Problem problem;
-  Outcome outcome = Outcome::kMeasured;
-  std::string reason;
-  std::optional<Timing> hot, cold;
   std::vector<double> hot_rounds_us;  ///< one value per round, rounds aligned over contestants
   std::vector<double> cold_rounds_us;
-  std::optional<Verification> verification;
-  std::optional<Resources> resources;
-  std::optional<Conditions> conditions;
   std::string detail;     ///< of an implementation from elsewhere: its version and plan
   bool external = false;  ///< timed and verified by itself, with fewer values than rounds
   bool recorded = false;
@@ -89,8 +76,13 @@ struct EndRecord {
   friend bool operator==(const EndRecord&, const EndRecord&) = default;
 };
 
+/// Told apart by "t": started, candidate, final, end.
 using Record = std::variant<StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
-Json to_json(const Record& record);  ///< has "t": started, candidate, final, end
-Result<Record> record_from_json(const Json& object, const std::string& where);
+
+void fields(Spent& x, FieldList& f);
+void fields(StartedRecord& x, FieldList& f);
+void fields(CandidateRecord& x, FieldList& f);
+void fields(FinalRecord& x, FieldList& f);
+void fields(EndRecord& x, FieldList& f);
 
 }  // namespace fatune

@@ -23,5 +23,7 @@ struct SuiteChoice {
   std::vector<std::string> order;    ///< the problems, as they were searched and raced
   std::vector<SuiteConfig> configs;  ///< chosen ones first
 };
+void fields(SuiteConfig& x, FieldList& f);
+void fields(SuiteChoice& x, FieldList& f);
 
 }  // namespace fatune

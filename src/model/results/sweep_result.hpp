@@ -21,6 +21,7 @@ namespace fatune {
 struct Ratio {
   double value = 0, low = 0, high = 0;
 };
+void fields(Ratio& x, FieldList& f);
 
 /// How a contestant of the final phase did against the others.
 struct Standing {
@@ -40,6 +41,7 @@ struct Gate {
   double threshold = kGateThreshold;
   bool passed = false;  ///< the whole interval is below the threshold
 };
+void fields(Gate& x, FieldList& f);
 
 /// One problem's result: everything best.json and the tables need.
 struct ProblemResult {

@@ -1,50 +1,111 @@
-// kernel_facts.cpp - launch facts to the JSON of fatune.launch/1, and where they may run.
+// kernel_facts.cpp - fields of fatune.launch/1, with all that a launch relies on as rules: a file
+// may be damaged or made up, and a wrong extent would read and write outside of the tensors.
 #include "model/wisdom/kernel_facts.hpp"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/fields.hpp"
 
 namespace fatune {
 namespace {
 
-Json to_json(const StageFacts& stage) {
-  return {{"entry", stage.entry},
-          {"grid", stage.grid},
-          {"block", stage.block},
-          {"cluster", stage.cluster},
-          {"shared_bytes", stage.shared_bytes},
-          {"static_shared_bytes", stage.static_shared_bytes},
-          {"dependent", stage.dependent},
-          {"arguments", stage.arguments}};
+constexpr std::int64_t kMost32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMostThreads = 1024;      ///< of a block, on every architecture so far
+constexpr std::int64_t kMostClusterBlocks = 16;  ///< CUDA: with the non-portable size
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  ///< as of a tensor, see validate()
+constexpr std::int64_t kMostBox = 256;                      ///< cuTensorMapEncodeTiled
+/// Of entries, scratch and tensor maps: they end up as names in programs that others write.
+constexpr const char* kIdentifier = "[A-Za-z_][A-Za-z0-9_]*";
+
+template <std::size_t kCount>
+std::int64_t product(const std::array<std::int64_t, kCount>& values) {
+  std::int64_t all = 1;
+  for (const std::int64_t value : values) all *= value;
+  return all;
 }
 
-Json to_json(const TensorMapFacts& map) {
-  return {{"name", map.name},
-          {"tensor", map.tensor},
-          {"element", name(map.element)},
-          {"sizes", map.sizes},
-          {"strides_bytes", map.strides_bytes},
-          {"box", map.box},
-          {"swizzle_bytes", map.swizzle_bytes}};
+std::string cluster_fault(const StageFacts& stage) {
+  for (std::size_t i = 0; i < stage.grid.size(); ++i) {
+    if (stage.grid[i] % stage.cluster[i] != 0) return "does not divide the grid";
+  }
+  return product(stage.cluster) > kMostClusterBlocks ? "has over 16 blocks" : "";
 }
 
-Json to_json(const std::optional<MeasuredFacts>& measured) {
-  if (!measured) return {};
-  Json json = {{"hot_us", measured->hot_us}};
-  if (measured->ci95_us) json["ci95_us"] = *measured->ci95_us;
-  if (!measured->baseline.empty()) json["baseline"] = measured->baseline;
-  if (measured->ratio) json["ratio"] = *measured->ratio;
-  return json;
+MapElement element_of(Dtype dtype) {
+  if (dtype == Dtype::kF16) return MapElement::kF16;
+  return dtype == Dtype::kBf16 ? MapElement::kBf16 : MapElement::kByte;
 }
 
-Json to_json(const ScratchFacts& scratch) {
-  return {{"name", scratch.name}, {"bytes", scratch.bytes}};
+/// The map must cover exactly the contiguous tensor that the problem names.
+std::string map_fault(const TensorMapFacts& map, const Problem& problem) {
+  if (map.element != element_of(problem.dtype)) {
+    return fmt::format(".element is '{}', which a problem in {} has not", name(map.element),
+                       name(problem.dtype));
+  }
+  const bool query_like = map.tensor == "q" || map.tensor == "out";
+  const std::array<std::int64_t, 4> sizes = {
+      problem.head_dim, query_like ? problem.seq_q : problem.seq_kv,
+      query_like ? problem.heads : problem.kv_heads, problem.batch};
+  if (map.sizes != sizes)
+    return fmt::format(".sizes are not those of {} in the problem", map.tensor);
+  std::int64_t stride = size_of(problem.dtype);
+  for (std::size_t i = 0; i < map.strides_bytes.size(); ++i) {
+    stride *= sizes[i];
+    if (map.strides_bytes[i] != stride)
+      return fmt::format(".strides_bytes are not those of a contiguous {}", map.tensor);
+  }
+  return {};
 }
 
-template <typename T>
-Json list(const std::vector<T>& items) {
-  Json array = Json::array();
-  for (const T& item : items) array.push_back(to_json(item));
-  return array;
+std::string maps_fault(const KernelFacts& facts) {
+  for (std::size_t i = 0; i < facts.tensor_maps.size(); ++i) {
+    const std::string fault = map_fault(facts.tensor_maps[i], facts.problem);
+    if (!fault.empty()) return fmt::format("[{}]{}", i, fault);
+  }
+  return {};
+}
+
+/// What names mean for arguments: tensors, scratch, tensor maps.
+class Names {
+ public:
+  bool add(const std::string& name) {
+    const bool fresh = !has(name);
+    known_.push_back(name);
+    return fresh;
+  }
+  bool has(const std::string& name) const {
+    return std::find(known_.begin(), known_.end(), name) != known_.end();
+  }
+
+ private:
+  std::vector<std::string> known_ = {"q", "k", "v", "out", "lse"};
+};
+
+/// Every argument is a tensor, a scratch or a map, and no name means two things. Where it is wrong
+/// stands first.
+std::string names_fault(const KernelFacts& facts) {
+  Names names;
+  for (const ScratchFacts& scratch : facts.scratch) {
+    if (!names.add(scratch.name)) return fmt::format("scratch {} is named twice", scratch.name);
+  }
+  for (const TensorMapFacts& map : facts.tensor_maps) {
+    if (!names.add(map.name)) return fmt::format("tensor_maps {} is named twice", map.name);
+  }
+  for (const StageFacts& stage : facts.stages) {
+    for (const std::string& argument : stage.arguments) {
+      if (names.has(argument)) continue;
+      return fmt::format("stages argument '{}' of {} is no tensor, scratch or tensor map", argument,
+                         stage.entry);
+    }
+  }
+  return {};
+}
+
+bool is_plain_file_name(const std::string& text) {
+  return !text.empty() && text.front() != '.' && text.find_first_of("/\\") == std::string::npos;
 }
 
 }  // namespace
@@ -61,35 +122,105 @@ std::string_view name(MapElement element) {
   return "byte";
 }
 
+static constexpr std::array kMapElements = {MapElement::kF16, MapElement::kBf16, MapElement::kByte};
+
 bool runs_on(const KernelFacts& facts, int major, int minor) {
   if (major != facts.compute_major) return false;
   return facts.exact_compute ? minor == facts.compute_minor : minor >= facts.compute_minor;
 }
 
-Json to_json(const KernelFacts& facts) {
-  return {
-      {"schema", "fatune.launch/1"},
-      {"fatune", facts.fatune},
-      {"kernel", facts.kernel},
-      {"config", Json::parse(facts.config, nullptr, /*allow_exceptions=*/false)},
-      {"id", facts.id},
-      {"problem", to_json(facts.problem)},
-      {"arch", facts.arch},
-      {"min_compute", {facts.compute_major, facts.compute_minor}},
-      {"exact_compute", facts.exact_compute},
-      {"cubin",
-       {{"file", facts.cubin.file}, {"sha256", facts.cubin.sha256}, {"bytes", facts.cubin.bytes}}},
-      {"stages", list(facts.stages)},
-      {"tensor_maps", list(facts.tensor_maps)},
-      {"scratch", list(facts.scratch)},
-      {"scale", facts.scale},
-      {"verified", facts.verified},
-      {"measured", to_json(facts.measured)},
-      {"recorded", facts.recorded},
-      {"device",
-       {{"name", facts.device_name}, {"driver", facts.driver}, {"sm_count", facts.sm_count}}},
-      {"nvrtc", facts.nvrtc},
-      {"command", facts.command}};
+static Result<MapElement> parse_map_element(std::string_view text) {
+  for (const MapElement each : kMapElements) {
+    if (name(each) == text) return each;
+  }
+  return file_error(fmt::format("element '{}' is unknown; known are f16, bf16, byte", text));
+}
+
+FieldWord<MapElement> word_of(const MapElement*) { return {parse_map_element, kMapElements}; }
+
+void fields(StageFacts& x, FieldList& f) {
+  f.record("stage");
+  f("entry", x.entry).required().matching(kIdentifier, "an identifier");
+  f("grid", x.grid).required().range(1, kMost32).about("Blocks");
+  f("block", x.block).required().range(1, kMostThreads).about("Threads");
+  f("cluster", x.cluster).required().range(1, kMostClusterBlocks).about("Blocks");
+  f("shared_bytes", x.shared_bytes).required().range(0, kMost32).about("Dynamic");
+  f("static_shared_bytes", x.static_shared_bytes).required().range(0, kMost32);
+  f("dependent", x.dependent).about("Programmatic stream serialization is allowed");
+  f("arguments", x.arguments).about("By name, in the order of the kernel's parameters");
+  f.rule("block", [&x] { return product(x.block) > kMostThreads ? "has over 1024 threads" : ""; });
+  f.rule("cluster", [&x] { return cluster_fault(x); });
+}
+
+void fields(TensorMapFacts& x, FieldList& f) {
+  f.record("tensor_map");
+  f("name", x.name).required().matching(kIdentifier, "an identifier");
+  f("tensor", x.tensor).required().one_of("q, k, v, out");
+  f("element", x.element).required();
+  f("sizes", x.sizes).required().range(1, kMost32);
+  f("strides_bytes", x.strides_bytes).required().range(1, kMostBytes);
+  f("box", x.box).required().range(1, kMostBox);
+  f("swizzle_bytes", x.swizzle_bytes).required().schema(R"({"enum":[0,32,64,128]})");
+  f.rule("swizzle_bytes", [&x] {
+    const int bytes = x.swizzle_bytes;
+    const bool known = bytes == 0 || bytes == 32 || bytes == 64 || bytes == 128;
+    return known ? std::string() : fmt::format("is {}, not 0, 32, 64 or 128", bytes);
+  });
+}
+
+void fields(ScratchFacts& x, FieldList& f) {
+  f.record("scratch");
+  f("name", x.name).required().matching(kIdentifier, "an identifier");
+  f("bytes", x.bytes).required().range(0, kMostBytes);
+}
+
+void fields(CubinFacts& x, FieldList& f) {
+  f("file", x.file).required();
+  f("sha256", x.sha256).required().matching("[0-9a-f]{64}", "64 lower-case hex digits");
+  f("bytes", x.bytes).required().range(1, kMost32);
+  f.rule("file", [&x] {
+    if (is_plain_file_name(x.file)) return std::string();
+    return fmt::format("is '{}', not a plain file name", x.file);
+  });
+}
+
+void fields(MeasuredFacts& x, FieldList& f) {
+  f("hot_us", x.hot_us).required().finite();
+  f("ci95_us", x.ci95_us).finite();
+  f("baseline", x.baseline).omitted();
+  f("ratio", x.ratio).finite();
+}
+
+void fields(KernelFacts& x, FieldList& f) {
+  f.record("kernel");
+  f.document("fatune.launch", 1);
+  f("fatune", x.fatune);
+  f("kernel", x.kernel).required().matching(kIdentifier, "an identifier");
+  f.packed("config", x.config).required().object();
+  f("id", x.id).required();
+  f("problem", x.problem).required();
+  f("arch", x.arch).required();
+  f.pair("min_compute", x.compute_major, x.compute_minor).required().range(0, 99);
+  f("exact_compute", x.exact_compute).about("Not on later minor versions");
+  f("cubin", x.cubin).required();
+  f("stages", x.stages).required().filled();
+  f("tensor_maps", x.tensor_maps);
+  f("scratch", x.scratch).about("Written before it is read; aligned to 256 bytes");
+  f("scale", x.scale).required().finite().about("Of the scores before the softmax, compiled in");
+  f("verified", x.verified);
+  f("measured", x.measured).required().or_null();
+  f("recorded", x.recorded);
+  f.group("device", [&x](FieldList& device) {
+     device("name", x.device_name);
+     device("driver", x.driver);
+     device("sm_count", x.sm_count).at_least(0);
+   }).required();
+  f("nvrtc", x.nvrtc);
+  f("command", x.command);
+  // Tensors, maps and the choice of a kernel are attention's; its sizes would be made up here.
+  f.rule("problem.operation", [&x] { return x.problem.own ? "is none that can be launched" : ""; });
+  f.rule_within("tensor_maps", [&x] { return maps_fault(x); });
+  f.rule_within("", [&x] { return names_fault(x); });
 }
 
 }  // namespace fatune

@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
-#include "core/result.hpp"
+#include "core/fields_fwd.hpp"
 #include "model/problem/problem.hpp"
 
 namespace fatune {
@@ -31,6 +30,7 @@ struct StageFacts {
 
 enum class MapElement { kF16, kBf16, kByte };
 std::string_view name(MapElement element);  ///< "f16", "bf16", "byte"
+FieldWord<MapElement> word_of(const MapElement*);
 
 /// A tiled tensor map of rank 4, fastest dimension first: head_dim, sequence, heads, batch. Steps
 /// are 1, no interleave, 256-byte L2 promotion, zeros outside.
@@ -73,7 +73,7 @@ struct KernelFacts {
   Problem problem;
   std::string arch;  ///< "sm_90a"
   int compute_major = 0, compute_minor = 0;
-  bool exact_compute = false;  ///< runs on this compute capability alone, not on later minor ones
+  bool exact_compute = true;  ///< runs on this compute capability alone, not on later minor ones
   CubinFacts cubin;
   std::vector<StageFacts> stages;
   std::vector<TensorMapFacts> tensor_maps;
@@ -93,9 +93,13 @@ struct KernelFacts {
 /// what only its own architecture has.
 bool runs_on(const KernelFacts& facts, int major, int minor);
 
-Json to_json(const KernelFacts& facts);
-/// Everything that a launch depends on is checked: ranges, names of arguments, sizes of maps
-/// against the problem. Errors name `where` and the field.
-Result<KernelFacts> kernel_facts_from_json(const Json& object, const std::string& where);
+void fields(StageFacts& x, FieldList& f);
+void fields(TensorMapFacts& x, FieldList& f);
+void fields(ScratchFacts& x, FieldList& f);
+void fields(CubinFacts& x, FieldList& f);
+void fields(MeasuredFacts& x, FieldList& f);
+/// fatune.launch/1. Reading checks everything that a launch depends on: ranges, names of arguments,
+/// sizes of maps against the problem.
+void fields(KernelFacts& x, FieldList& f);
 
 }  // namespace fatune

@@ -5,26 +5,23 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/hash.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr std::string_view kFamily = "fatune.wisdom/";
-constexpr std::string_view kSchema = "fatune.wisdom/1";
-
-Status check_schema(const Fields& index) {
-  FATUNE_TRY(const std::string schema, index.text("schema"));
-  if (schema == kSchema) return {};
-  if (schema.starts_with(kFamily)) {
-    return index.error("schema", fmt::format("is {}, of a newer fatune; this one reads {}: export "
-                                             "the folder again",
-                                             schema, kSchema));
-  }
-  return index.error("schema", fmt::format("is '{}', not {}", schema, kSchema));
-}
+constexpr const char* kFamily = "fatune.wisdom";
+constexpr int kVersion = 1;
 
 }  // namespace
+
+void fields(WisdomFile& x, FieldList& f) {
+  f.document(kFamily, kVersion);
+  f("fatune", x.fatune);
+  f("sha256", x.sha256).looks_like("[0-9a-f]{64}").about("Of `kernels` written on one line");
+  f("kernels", x.kernels);
+}
 
 std::filesystem::path wisdom_index_path(const std::filesystem::path& folder) {
   return folder / "index.json";
@@ -36,17 +33,16 @@ std::filesystem::path wisdom_cubin_path(const std::filesystem::path& folder,
 }
 
 std::string write_wisdom_index(std::span<const KernelFacts> kernels, const std::string& fatune) {
-  Json list = Json::array();
-  for (const KernelFacts& facts : kernels) list.push_back(to_json(facts));
-  const std::string sha256 = sha256_hex(dump(list));
-  return dump_pretty(
-      {{"schema", kSchema}, {"fatune", fatune}, {"sha256", sha256}, {"kernels", std::move(list)}});
+  Json index = to_json(WisdomFile{fatune, "", {kernels.begin(), kernels.end()}});
+  index["sha256"] = sha256_hex(dump(index["kernels"]));
+  return dump_pretty(index);
 }
 
 Result<WisdomIndex> read_wisdom_index(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json document, parse_json(text, where));
   const Fields root(document, where);
-  FATUNE_TRY_STATUS(check_schema(root));
+  FATUNE_TRY([[maybe_unused]] const int version,
+             document_version(document, where, kFamily, kVersion, kVersion));
   FATUNE_TRY(const std::string sha256, root.text("sha256"));
   FATUNE_TRY(const Json* list, root.value("kernels"));
   if (!list->is_array()) return root.error("kernels", "must be a list of launch facts");
@@ -55,8 +51,8 @@ Result<WisdomIndex> read_wisdom_index(std::string_view text, const std::string& 
   if (!index.intact) return index;
   index.kernels.reserve(list->size());
   for (const Json& entry : *list) {
-    const std::string place = fmt::format("{}: field 'kernels[{}]'", where, index.kernels.size());
-    FATUNE_TRY(KernelFacts facts, kernel_facts_from_json(entry, place));
+    const std::string place = field_place(where, fmt::format("kernels[{}]", index.kernels.size()));
+    FATUNE_TRY(KernelFacts facts, from_json<KernelFacts>(entry, place));
     index.kernels.push_back(std::move(facts));
   }
   return index;

@@ -17,6 +17,13 @@ std::filesystem::path wisdom_index_path(const std::filesystem::path& folder);
 std::filesystem::path wisdom_cubin_path(const std::filesystem::path& folder,
                                         const KernelFacts& facts);
 
+/// fatune.wisdom/1
+struct WisdomFile {
+  std::string fatune, sha256;
+  std::vector<KernelFacts> kernels;
+};
+void fields(WisdomFile& x, FieldList& f);
+
 /// The text of an index. Its `sha256` is that of `kernels` written on one line, hence of all facts,
 /// and through them of all cubins.
 std::string write_wisdom_index(std::span<const KernelFacts> kernels, const std::string& fatune);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"

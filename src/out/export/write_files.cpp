@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "out/export/c_header.hpp"
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/units.hpp"

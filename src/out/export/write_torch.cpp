@@ -9,6 +9,7 @@
 
 #include "core/check.hpp"
 #include "core/embedded.hpp"
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "out/export/packed_text.hpp"
 #include "out/export/provenance.hpp"

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "model/problem/work.hpp"
 #include "model/results/physics.hpp"
 #include "out/page/candidates_json.hpp"

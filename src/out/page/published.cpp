@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "model/results/statistics.hpp"
 
 namespace fatune {
@@ -15,7 +16,7 @@ using Contestant = std::pair<std::string, std::string>;  ///< implementation, id
 
 void add_entry(const Json& entry, std::map<Problem, Json>& entries) {
   if (!entry.is_object() || !entry.contains("problem")) return;
-  const auto problem = problem_from_json(entry["problem"], "best.json");
+  const auto problem = from_json<Problem>(entry["problem"], "best.json");
   if (problem) entries.emplace(*problem, entry);
 }
 

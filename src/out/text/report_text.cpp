@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/results/sweep_result.hpp"
 #include "out/text/candidates.hpp"

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/problem/problem.hpp"
 #include "search/datasets/assemble.hpp"
@@ -64,7 +65,7 @@ Result<std::vector<ListedAxis>> read_axes(const Fields& header) {
 Result<std::string> problem_text(const Fields& header) {
   if (header.has(kOurProblem)) {
     FATUNE_TRY(const Json* json, header.value(kOurProblem));
-    FATUNE_TRY(const Problem problem, problem_from_json(*json, header.where()));
+    FATUNE_TRY(const Problem problem, from_json<Problem>(*json, header.where()));
     return describe(problem);
   }
   if (!header.has("problem_size")) return std::string();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "model/problem/problem.hpp"
 #include "search/datasets/assemble.hpp"
 #include "search/datasets/formats.hpp"
@@ -50,7 +51,7 @@ Result<Metadata> read_metadata(std::string_view text, const std::string& where) 
   FATUNE_TRY(metadata.kernel, fields.text_or("kernel", ""));
   FATUNE_TRY(metadata.device, fields.text_or("device", ""));
   if (fields.has("problem")) {
-    FATUNE_TRY(const Problem problem, problem_from_json(json.at("problem"), fields.where()));
+    FATUNE_TRY(const Problem problem, from_json<Problem>(json.at("problem"), fields.where()));
     metadata.problem = describe(problem);
   }
   return metadata;

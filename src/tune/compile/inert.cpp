@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/json.hpp"
 
 namespace fatune {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "core/child.hpp"
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
@@ -183,7 +184,7 @@ Status CompilePool::State::handle(Worker& worker) {
 Status CompilePool::State::handle_greeting(Worker& worker) {
   const auto message = worker.child.channel().receive(std::chrono::seconds(5));
   if (!message || !*message) return lost(worker, "");
-  FATUNE_TRY(Greeting greeting, greeting_from_json(**message));
+  FATUNE_TRY(Greeting greeting, from_json<Greeting>(**message, "compile worker"));
   if (!greeting.problem.empty()) return environment_error(greeting.problem);
   worker.greeted = true;
   compiler = std::move(greeting);
@@ -193,7 +194,7 @@ Status CompilePool::State::handle_greeting(Worker& worker) {
 Status CompilePool::State::handle_reply(Worker& worker) {
   const auto message = worker.child.channel().receive(std::chrono::seconds(5));
   if (!message || !*message) return lost(worker, "");
-  FATUNE_TRY(Reply reply, reply_from_json(**message));
+  FATUNE_TRY(Reply reply, from_json<Reply>(**message, "compile worker"));
   if (!reply.failure.empty()) {
     return file_error("the machine code cannot be stored: " + reply.failure);
   }

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "tune/evaluate/compile_service.hpp"
 #include "tune/evaluate/device_worker.hpp"
@@ -133,17 +134,19 @@ Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& op
 Result<std::vector<Environment>> list_devices() {
   const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
   FATUNE_TRY_STATUS(link->start());
-  FATUNE_TRY(const Json answer, ask(*link, list_order(), kListPatience, nullptr));
-  FATUNE_TRY(std::vector<Environment> environments, devices_from_json(answer));
-  for (Environment& each : environments) add_host(each, "");
-  return environments;
+  FATUNE_TRY(const Json answer, ask(*link, to_json(ListOrder{}), kListPatience, nullptr));
+  FATUNE_TRY(DevicesReply reply, read_message<DevicesReply>(answer));
+  for (Environment& each : reply.environments) add_host(each, "");
+  return std::move(reply.environments);
 }
 
 Result<std::vector<Availability>> list_implementations(const OutsideOptions& options) {
   const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
   FATUNE_TRY_STATUS(link->start());
-  FATUNE_TRY(const Json answer, ask(*link, availability_order(options), kListPatience, nullptr));
-  return availability_from_json(answer);
+  const Json order = to_json(availability_order(options));
+  FATUNE_TRY(const Json answer, ask(*link, order, kListPatience, nullptr));
+  FATUNE_TRY(AvailabilityReply reply, read_message<AvailabilityReply>(answer));
+  return std::move(reply.implementations);
 }
 
 }  // namespace fatune

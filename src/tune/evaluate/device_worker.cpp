@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 
+#include "core/fields.hpp"
 #include "core/log.hpp"
 
 namespace fatune {
@@ -27,10 +28,10 @@ constexpr seconds kGrace{2};           // SIGKILL follows the worker's own deadl
 }  // namespace
 
 Result<Environment> DeviceWorker::hello(const Note& note) {
-  FATUNE_TRY(const Json answer, ask(*link_, hello_order(), kHelloPatience, note));
-  FATUNE_TRY(Environment environment, device_from_json(answer));
+  FATUNE_TRY(const Json answer, ask(*link_, to_json(HelloOrder{}), kHelloPatience, note));
+  FATUNE_TRY(DeviceReply reply, read_message<DeviceReply>(answer));
   greeted_ = true;
-  return environment;
+  return std::move(reply.environment);
 }
 
 Status DeviceWorker::ensure_ready(const Note& note) {
@@ -49,7 +50,7 @@ Status DeviceWorker::ensure_ready(const Note& note) {
   }
   if (ready_ || !problem_) return {};
   FATUNE_TRY(const Json answer, ask(*link_, to_json(*problem_), kBeginPatience, note));
-  FATUNE_TRY(const ReadyReply reply, ready_reply_from_json(answer));
+  FATUNE_TRY(const ReadyReply reply, read_message<ReadyReply>(answer));
   log::debug("the reference takes " + std::to_string(reply.reference_us) + " us");
   ready_ = true;
   return {};
@@ -104,7 +105,7 @@ Result<std::optional<RunReply>> DeviceWorker::finish(const Note& note) {
   }
   const std::string type = message_type(**message);
   if (type == "progress") {
-    FATUNE_TRY(const ProgressNote progress, progress_note_from_json(**message));
+    FATUNE_TRY(const ProgressNote progress, read_message<ProgressNote>(**message));
     if (note) note(progress.phase);
     const auto launches =
         std::chrono::duration<double>(kLaunchesWaitedFor * problem_->kernel_deadline_s);
@@ -113,10 +114,10 @@ Result<std::optional<RunReply>> DeviceWorker::finish(const Note& note) {
     return std::optional<RunReply>();
   }
   if (type == "error") {
-    FATUNE_TRY(ErrorReply reply, error_reply_from_json(**message));
+    FATUNE_TRY(ErrorReply reply, read_message<ErrorReply>(**message));
     return std::move(reply.error);
   }
-  FATUNE_TRY(RunReply reply, run_reply_from_json(**message));
+  FATUNE_TRY(RunReply reply, read_message<RunReply>(**message));
   run_deadline_.reset();
   if (reply.fatal) {
     link_->stop();
@@ -142,7 +143,7 @@ Result<RunReply> DeviceWorker::run(const RunOrder& order, const Note& note) {
 Result<RoundsReply> DeviceWorker::rounds(const RoundsOrder& order, const Note& note) {
   FATUNE_TRY_STATUS(ensure_ready(note));
   FATUNE_TRY(const Json answer, ask(*link_, to_json(order), kRoundsPatience, note));
-  return rounds_reply_from_json(answer);
+  return read_message<RoundsReply>(answer);
 }
 
 }  // namespace fatune

@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include "core/check.hpp"
+#include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
@@ -40,16 +41,12 @@ std::string launch_key(const std::string& cubin_hash, const LaunchPlan& plan) {
 }
 
 void copy_result(const CandidateRecord& original, CandidateRecord& record) {
+  static_cast<Observation&>(record) = original;
   record.outcome = Outcome::kDuplicate;
   record.duplicate_of = original.id;
   record.reason = "same machine code and launch as " + original.id;
   if (original.outcome != Outcome::kMeasured)
     record.reason += ", which is " + std::string(name(original.outcome));
-  record.hot = original.hot;
-  record.cold = original.cold;
-  record.verification = original.verification;
-  record.resources = original.resources;
-  record.conditions = original.conditions;
 }
 
 }  // namespace
@@ -186,17 +183,9 @@ Status Pipeline::absorb_run() {
   if (running == entries_.end()) return {};
   FATUNE_TRY(std::optional<RunReply> reply, worker_.finish(events_.progress));
   if (!reply) return {};
-  RunResult result;
-  result.outcome = reply->outcome;
-  result.reason = std::move(reply->reason);
-  result.hot = std::move(reply->hot);
-  result.cold = std::move(reply->cold);
-  result.verification = std::move(reply->verification);
+  RunResult result{static_cast<Observation&>(*reply), reply->verify_s, reply->timing_s};
   result.resources =
-      with_compiler_log(std::move(reply->resources), running->compiled, running->plan);
-  result.conditions = std::move(reply->conditions);
-  result.verify_s = reply->verify_s;
-  result.timing_s = reply->timing_s;
+      with_compiler_log(std::move(result.resources), running->compiled, running->plan);
   running->state = State::kDone;
   idle_since_ = Clock::now();
   note_best(running->record.kernel, result.outcome, result.hot, result.cold);
@@ -208,13 +197,7 @@ Status Pipeline::absorb_run() {
 CandidateRecord Pipeline::with_result(const Entry& entry) const {
   CandidateRecord record = entry.record;
   const RunResult& result = results_.at(entry.launch);
-  record.outcome = result.outcome;
-  record.reason = result.reason;
-  record.hot = result.hot;
-  record.cold = result.cold;
-  record.verification = result.verification;
-  record.resources = result.resources;
-  record.conditions = result.conditions;
+  static_cast<Observation&>(record) = result;
   record.spent.verify_s = result.verify_s;
   record.spent.timing_s = result.timing_s;
   return record;

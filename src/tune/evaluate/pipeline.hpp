@@ -53,13 +53,7 @@ class Pipeline {
   using Clock = std::chrono::steady_clock;
   enum class State { kCompiling, kReady, kRunning, kDone };
   /// What the device said of a program.
-  struct RunResult {
-    Outcome outcome = Outcome::kMeasured;
-    std::string reason;
-    std::optional<Timing> hot, cold;
-    std::optional<Verification> verification;
-    std::optional<Resources> resources;
-    std::optional<Conditions> conditions;
+  struct RunResult : Observation {
     double verify_s = 0, timing_s = 0;
   };
   struct Entry {

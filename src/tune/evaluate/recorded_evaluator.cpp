@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.hpp"
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -141,14 +142,8 @@ class RecordedEvaluator : public Evaluator {
     record.kernel = std::move(searched.kernel);
     record.config = std::move(searched.config);
     record.problem = searched.problem;
-    record.outcome = searched.outcome;
-    record.reason = std::move(searched.reason);
+    static_cast<Observation&>(record) = std::move(static_cast<Observation&>(searched));
     if (record.reason == kMissing) record.outcome = Outcome::kUnavailable;
-    record.hot = std::move(searched.hot);
-    record.cold = std::move(searched.cold);
-    record.verification = std::move(searched.verification);
-    record.resources = std::move(searched.resources);
-    record.conditions = std::move(searched.conditions);
     return record;
   }
 

@@ -77,11 +77,11 @@ Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patie
     }
     const std::string type = message_type(**message);
     if (type == "error") {
-      FATUNE_TRY(ErrorReply reply, error_reply_from_json(**message));
+      FATUNE_TRY(ErrorReply reply, read_message<ErrorReply>(**message));
       return std::move(reply.error);
     }
     if (type != "progress") return *std::move(*message);
-    FATUNE_TRY(const ProgressNote progress, progress_note_from_json(**message));
+    FATUNE_TRY(const ProgressNote progress, read_message<ProgressNote>(**message));
     if (note) note(progress.phase);
     deadline = Clock::now() + patience;
   }

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
+
 namespace fatune {
 namespace {
 

@@ -3,50 +3,68 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "model/results/statistics.hpp"
 
 namespace fatune {
 namespace {
 
-Json quantiles_json(const std::vector<double>& rounds_us) {
-  const Quantiles q = quantiles(rounds_us);
-  return {{"p05", q.p05}, {"p25", q.p25}, {"p50", q.p50}, {"p75", q.p75}, {"p95", q.p95}};
+void quantile_fields(Quantiles& x, FieldList& f) {
+  f.record("quantiles");
+  f("p05", x.p05).finite();
+  f("p25", x.p25).finite();
+  f("p50", x.p50).finite();
+  f("p75", x.p75).finite();
+  f("p95", x.p95).finite();
 }
 
-Json row_json(const FinalRecord& row) {
-  Json json = to_json(Record(row));
-  if (!row.hot_rounds_us.empty()) json["hot_quantiles_us"] = quantiles_json(row.hot_rounds_us);
-  if (!row.cold_rounds_us.empty()) json["cold_quantiles_us"] = quantiles_json(row.cold_rounds_us);
-  return json;
+/// As in a journal, with quantiles of the rounds.
+void row_fields(FinalRecord& x, FieldList& f) {
+  const auto of = [](const std::vector<double>& rounds_us) {
+    return rounds_us.empty() ? std::nullopt : std::optional(quantiles(rounds_us));
+  };
+  fields(x, f);
+  f.record("row");
+  f.derived_as<&quantile_fields>("hot_quantiles_us", of(x.hot_rounds_us));
+  f.derived_as<&quantile_fields>("cold_quantiles_us", of(x.cold_rounds_us));
 }
 
-Json time_json(const Timing& timing) {
-  Json json = {{"median_us", timing.median_us}};
-  if (timing.ci95_low_us && timing.ci95_high_us)
-    json["ci95_us"] = {*timing.ci95_low_us, *timing.ci95_high_us};
-  return json;
+void confirmed_time_fields(Timing& x, FieldList& f) {
+  f("median_us", x.median_us).finite();
+  f.pair("ci95_us", x.ci95_low_us, x.ci95_high_us);
 }
 
-Json confirmation_json(const Confirmation& confirmation) {
-  return {{"file", confirmation.file},
-          {"verdict", confirmation.verdict},
-          {"then", time_json(confirmation.then)},
-          {"now", time_json(confirmation.now)},
-          {"differences", confirmation.differences}};
+void confirmation_fields(Confirmation& x, FieldList& f) {
+  f.record("confirmation", "What a best.json says of the config, beside what was measured now");
+  f("file", x.file);
+  f("verdict", x.verdict).one_of("confirmed, close, faster, slower");
+  f.as<&confirmed_time_fields>("then", x.then);
+  f.as<&confirmed_time_fields>("now", x.now);
+  f("differences", x.differences);
 }
 
-Json problem_json(const BenchProblem& problem) {
-  Json json = Json::object();
-  if (!problem.problem.name.empty()) json["name"] = problem.problem.name;
-  json["problem"] = to_json(problem.problem.problem);
-  if (!problem.reason.empty()) json["reason"] = problem.reason;
-  json["rows"] = Json::array();
-  for (const FinalRecord& row : problem.rows) json["rows"].push_back(row_json(row));
-  if (problem.confirmation) json["confirmation"] = confirmation_json(*problem.confirmation);
-  return json;
+void problem_fields(BenchProblem& x, FieldList& f) {
+  f("name", x.problem.name).omitted();
+  f("problem", x.problem.problem);
+  f("reason", x.reason).omitted();
+  f.as<&row_fields>("rows", x.rows);
+  f.as<&confirmation_fields>("confirmation", x.confirmation);
 }
 
 }  // namespace
+
+void fields(BenchResult& x, FieldList& f) {
+  f.document("fatune.bench", 1);
+  f("fatune", x.environment.fatune);
+  f("command", x.command);
+  f("date", x.date);
+  f("recorded", x.environment.recorded);
+  f("suite", x.suite).omitted();
+  f("rounds", x.rounds);
+  f("seed", x.seed);
+  f("environment", x.environment).required();
+  f.as<&problem_fields>("problems", x.problems);
+}
 
 Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& plan,
                  Evaluator& evaluator, BenchResult& result,
@@ -69,22 +87,6 @@ Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& p
     FATUNE_TRY_STATUS(after_each());
   }
   return {};
-}
-
-Json bench_json(const BenchResult& result) {
-  Json json = {{"schema", "fatune.bench/1"},
-               {"fatune", result.environment.fatune},
-               {"command", result.command},
-               {"date", result.date},
-               {"recorded", result.environment.recorded}};
-  if (!result.suite.empty()) json["suite"] = result.suite;
-  json["rounds"] = result.rounds;
-  json["seed"] = result.seed;
-  json["environment"] = to_json(result.environment);
-  json["problems"] = Json::array();
-  for (const BenchProblem& problem : result.problems)
-    json["problems"].push_back(problem_json(problem));
-  return json;
 }
 
 }  // namespace fatune

@@ -23,6 +23,6 @@ Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& p
                  const std::function<Status()>& after_each);
 
 /// fatune.bench/1: every row as a journal's final record, with quantiles of its rounds.
-Json bench_json(const BenchResult& result);
+void fields(BenchResult& x, FieldList& f);
 
 }  // namespace fatune

@@ -1,53 +1,88 @@
-// best.cpp - builds the objects of fatune.best/1.
+// best.cpp - a sweep's result to best.json, and the fields of fatune.best/1.
 #include "tune/sweep/best.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "model/problem/work.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr const char* kSchema = "fatune.best/1";
+constexpr const char* kFamily = "fatune.best";
+constexpr int kVersion = 1;
 
-Json timing_json(const Timing& timing) {
-  Json object = {{"median_us", timing.median_us}};
-  if (timing.ci95_low_us && timing.ci95_high_us) {
-    object["ci95_us"] = {*timing.ci95_low_us, *timing.ci95_high_us};
-  }
-  object["iqr_us"] = {timing.q1_us, timing.q3_us};
-  object["samples"] = timing.samples;
-  return object;
+void time_fields(Timing& x, FieldList& f) {
+  f.record("times", "In microseconds");
+  f("median_us", x.median_us).required().finite().positive();
+  f.pair("ci95_us", x.ci95_low_us, x.ci95_high_us).about("Bootstrap interval of the median");
+  f.pair("iqr_us", x.q1_us, x.q3_us);
+  f("samples", x.samples).at_least(1);
 }
 
-/// Shared by best, finalists and baselines: who it is and how long it takes.
-Json contestant_json(const FinalRecord& record) {
-  Json object = {{"impl", record.impl}};
-  if (!record.kernel.empty()) object["kernel"] = record.kernel;
-  if (!record.config.is_null() && !record.config.empty()) object["config"] = record.config;
-  if (!record.id.empty()) object["id"] = record.id;
-  if (!record.detail.empty()) object["detail"] = record.detail;
-  if (record.external) object["external"] = true;
-  if (record.hot) object["hot"] = timing_json(*record.hot);
-  if (record.cold) object["cold"] = timing_json(*record.cold);
-  if (record.hot) {
-    const Seconds time = to_seconds(Micros(record.hot->median_us));
-    if (counts_flops(record.problem)) {
-      object["tflops"] = (flops(record.problem) / time).value;
+void contestant_fields(BestRow& x, FieldList& f) {
+  f("impl", x.impl);
+  f("kernel", x.kernel).omitted();
+  f("config", x.config).object().omitted().schema(kConfigSchema);
+  f("id", x.id).omitted().looks_like(kIdPattern);
+  f("detail", x.detail).omitted();
+  f("external", x.external).omitted();
+  f.as<&time_fields>("hot", x.hot);
+  f.as<&time_fields>("cold", x.cold);
+  std::optional<double> tflops, gbytes_per_s;
+  if (x.hot) {
+    const Seconds time = to_seconds(Micros(x.hot->median_us));
+    if (counts_flops(x.problem)) {
+      tflops = (flops(x.problem) / time).value;
     } else {
-      object["gbytes_per_s"] = gigabytes_per_second(record.problem, time);
+      gbytes_per_s = gigabytes_per_second(x.problem, time);
     }
   }
-  return object;
+  f.derived("tflops", tflops).finite().positive();
+  f.derived("gbytes_per_s", gbytes_per_s).finite().positive();
 }
 
-void add_outcome(Json& object, const FinalRecord& record) {
-  object["outcome"] = name(record.outcome);
-  if (!record.reason.empty()) object["reason"] = record.reason;
+void best_fields(BestRow& x, FieldList& f) {
+  f.record("best");
+  contestant_fields(x, f);
+  f("text_hash", x.text_hash)
+      .omitted()
+      .looks_like("[0-9a-f]{64}")
+      .about("SHA-256 over the kernel's template and headers");
+  f("verify", x.verification);
+  f("resources", x.resources);
+  f("conditions", x.conditions);
+  f("score", x.score).finite();
+}
+
+/// A bare config: the members of a file, of its problem and of its best one in one object.
+struct BareConfig {
+  BestFile file;
+};
+
+void head_fields(BestFile& x, FieldList& f) {
+  f.document(kFamily, kVersion);
+  f("fatune", x.fatune);
+  f("command", x.command);
+  f("recorded", x.recorded);
+  f("correctness", x.correctness).omitted().one_of("skipped");
+  f("device", x.device);
+}
+
+void fields(BareConfig& x, FieldList& f) {
+  head_fields(x.file, f);
+  BestProblem& problem = *x.file.single;
+  if (!problem.best) problem.best.emplace();
+  f("name", problem.name);
+  f("problem", problem.problem);
+  f("gate", problem.gate).or_null();
+  best_fields(*problem.best, f);
+  f("kernel", problem.best->kernel).required();
 }
 
 /// Of the kernel's template and headers in this run; empty when the plan does not tell.
@@ -57,100 +92,50 @@ std::string text_hash(const FinalRecord& record, const RunPlan& plan) {
   return position < plan.kernel_hashes.size() ? plan.kernel_hashes[position] : std::string();
 }
 
-Json best_contestant(const FinalRecord& record, const RunPlan& plan) {
-  Json object = contestant_json(record);
-  if (const std::string hash = text_hash(record, plan); !hash.empty()) object["text_hash"] = hash;
-  if (record.verification) {
-    object["verify"] = to_json(*record.verification);
-    if (record.verification->sanitizer.empty())
-      object["verify"]["sanitizer"] = to_json(sanitizer_not_run("not asked for (--sanitize)"));
+BestRow row_of(const FinalRecord& record, const Standing& standing) {
+  BestRow row{record, "", standing.to_baseline, standing.ties_with_best, standing.score};
+  return row;
+}
+
+BestSearch search_of(const ProblemResult& result, const RunPlan& plan) {
+  return {.strategy = plan.strategy,
+          .seed = plan.seed,
+          .objective = plan.objective,
+          .evaluations = result.candidates.size(),
+          .outcomes = result.outcomes,
+          .seconds = result.seconds,
+          .valid_points = result.valid_points,
+          .raw_points = result.raw_points,
+          .gpu_waited_s = result.gpu_waited_s,
+          .warm_starts = result.warm_starts};
+}
+
+BestProblem problem_of(const ProblemResult& result, const RunPlan& plan) {
+  BestProblem problem;
+  problem.name = result.problem.name;
+  problem.problem = result.problem.problem;
+  if (const FinalRecord* best = result.best(); best != nullptr) {
+    BestRow row = row_of(*best, result.standings.front());
+    row.text_hash = text_hash(*best, plan);
+    if (row.verification && row.verification->sanitizer.empty())
+      row.verification->sanitizer = sanitizer_not_run("not asked for (--sanitize)");
+    problem.best = std::move(row);
   }
-  if (record.resources) object["resources"] = to_json(*record.resources);
-  if (record.conditions) object["conditions"] = to_json(*record.conditions);
-  return object;
-}
-
-Json ratio_json(const Ratio& ratio) {
-  return {{"ratio", ratio.value}, {"ci95", {ratio.low, ratio.high}}};
-}
-
-Json finalist_json(const FinalRecord& record, const Standing& standing) {
-  Json object = contestant_json(record);
-  object["role"] = record.role;
-  add_outcome(object, record);
-  if (standing.to_baseline) object["to_baseline"] = ratio_json(*standing.to_baseline);
-  if (standing.ties_with_best) object["ties_with_best"] = true;
-  if (standing.score) object["score"] = *standing.score;
-  if (record.verification) object["margin"] = record.verification->margin;
-  return object;
-}
-
-Json gate_json(const Gate& gate) {
-  return {{"baseline", gate.baseline},
-          {"ratio", gate.ratio.value},
-          {"ci95", {gate.ratio.low, gate.ratio.high}},
-          {"threshold", gate.threshold},
-          {"pass", gate.passed}};
-}
-
-Json search_json(const ProblemResult& result, const RunPlan& plan) {
-  Json outcomes = Json::object();
-  for (const auto& [outcome, count] : result.outcomes) outcomes[std::string(name(outcome))] = count;
-  Json search = {{"strategy", plan.strategy},
-                 {"seed", plan.seed},
-                 {"objective", plan.objective},
-                 {"evaluations", result.candidates.size()},
-                 {"outcomes", outcomes},
-                 {"seconds", result.seconds},
-                 {"valid_points", result.valid_points},
-                 {"raw_points", result.raw_points},
-                 {"gpu_waited_s", result.gpu_waited_s}};
-  for (const KnownConfig& known : result.warm_starts)
-    search["warm_starts"].push_back(to_json(known));
-  return search;
-}
-
-Json problem_json(const ProblemResult& result, const RunPlan& plan) {
-  Json object = Json::object();
-  if (!result.problem.name.empty()) object["name"] = result.problem.name;
-  object["problem"] = to_json(result.problem.problem);
-  const FinalRecord* best = result.best();
-  object["best"] = best == nullptr ? Json() : best_contestant(*best, plan);
-  if (best != nullptr && result.standings.front().score)
-    object["best"]["score"] = *result.standings.front().score;
-  if (!result.score_note.empty()) object["score_note"] = result.score_note;
-  object["finalists"] = Json::array();
-  object["baselines"] = Json::array();
+  problem.score_note = result.score_note;
   for (std::size_t i = 0; i < result.finals.size(); ++i) {
     const FinalRecord& record = result.finals[i];
-    const bool baseline = record.role == "baseline";
-    object[baseline ? "baselines" : "finalists"].push_back(
-        finalist_json(record, result.standings[i]));
+    auto& rows = record.role == "baseline" ? problem.baselines : problem.finalists;
+    rows.push_back(row_of(record, result.standings[i]));
   }
-  object["gate"] = result.gate ? gate_json(*result.gate) : Json();
-  object["search"] = search_json(result, plan);
-  return object;
-}
-
-Json head_json(const SweepResult& result) {
-  const Environment& environment = result.environment;
-  Json head = {{"schema", kSchema},
-               {"fatune", environment.fatune},
-               {"command", result.plan.command},
-               {"recorded", environment.recorded}};
-  if (result.plan.skip_correctness) head["correctness"] = "skipped";
-  head["device"] = {{"name", environment.device_name},
-                    {"arch", name(environment.limits.arch)},
-                    {"driver", environment.driver},
-                    {"nvrtc", environment.nvrtc},
-                    {"sm_count", environment.limits.sm_count}};
-  return head;
+  problem.gate = result.gate;
+  problem.search = search_of(result, plan);
+  return problem;
 }
 
 bool has_finals(const ProblemResult& result) { return !result.finals.empty(); }
 
-/// Of the gates' ratios; null when no problem has one.
-Json geomean_ratio(const SweepResult& result) {
+/// Of the gates' ratios; empty when no problem has one.
+std::optional<double> geomean_ratio(const SweepResult& result) {
   double log_sum = 0;
   int ratios = 0;
   for (const ProblemResult& problem : result.problems) {
@@ -158,39 +143,122 @@ Json geomean_ratio(const SweepResult& result) {
     log_sum += std::log(problem.gate->ratio.value);
     ++ratios;
   }
-  return ratios == 0 ? Json() : Json(std::exp(log_sum / ratios));
+  return ratios == 0 ? std::nullopt : std::optional(std::exp(log_sum / ratios));
 }
 
-Json choice_json(const SuiteChoice& choice) {
-  Json json = {{"order", choice.order}, {"configs", Json::array()}};
-  for (const SuiteConfig& each : choice.configs) {
-    Json config = {{"kernel", each.kernel}, {"config", each.config}};
-    config["speedup_over_default"] = each.speedup ? Json(*each.speedup) : Json();
-    config["best_of"] = each.problems;
-    if (!each.turned_down.empty()) config["turned_down"] = each.turned_down;
-    json["configs"].push_back(std::move(config));
+BestFile file_of(const SweepResult& result) {
+  const Environment& environment = result.environment;
+  BestFile file;
+  file.fatune = environment.fatune;
+  file.command = result.plan.command;
+  file.recorded = environment.recorded;
+  if (result.plan.skip_correctness) file.correctness = "skipped";
+  file.device = {environment.device_name, std::string(name(environment.limits.arch)),
+                 environment.driver, environment.nvrtc, environment.limits.sm_count};
+  file.single.reset();
+  if (result.plan.problems.size() == 1) {
+    for (const ProblemResult& problem : result.problems)
+      file.single = problem_of(problem, result.plan);
+    return file;
   }
-  return json;
+  file.suite.emplace();
+  for (const ProblemResult& problem : result.problems) {
+    if (has_finals(problem)) file.suite->problems.push_back(problem_of(problem, result.plan));
+  }
+  file.suite->geomean_ratio = geomean_ratio(result);
+  file.suite->seconds = result.seconds;
+  file.suite->choice = result.choice;
+  return file;
 }
 
 }  // namespace
 
-Json best_json(const SweepResult& result) {
-  Json object = head_json(result);
-  if (result.plan.problems.size() == 1) {
-    for (const ProblemResult& problem : result.problems)
-      object.update(problem_json(problem, result.plan));
-    return object;
-  }
-  object["problems"] = Json::array();
-  for (const ProblemResult& problem : result.problems) {
-    if (has_finals(problem)) object["problems"].push_back(problem_json(problem, result.plan));
-  }
-  object["geomean_ratio"] = geomean_ratio(result);
-  object["seconds"] = result.seconds;
-  if (result.choice) object["choice"] = choice_json(*result.choice);
-  return object;
+void fields(BestRow& x, FieldList& f) {
+  f.record("row", "A contestant of the final phase");
+  contestant_fields(x, f);
+  f("role", x.role).one_of("finalist, default, baseline");
+  outcome_fields(x, f);
+  f("to_baseline", x.to_baseline).about("Time over the baseline's");
+  f("ties_with_best", x.ties_with_best).omitted();
+  f("score", x.score).finite();
+  f.derived("margin", x.verification ? std::optional(x.verification->margin) : std::nullopt);
 }
+
+void fields(BestSearch& x, FieldList& f) {
+  f.record("search");
+  f("strategy", x.strategy);
+  f("seed", x.seed);
+  f("objective", x.objective).one_of("hot, cold, score");
+  f("evaluations", x.evaluations);
+  f("outcomes", x.outcomes);
+  f("seconds", x.seconds).finite();
+  f("valid_points", x.valid_points);
+  f("raw_points", x.raw_points);
+  f("gpu_waited_s", x.gpu_waited_s).finite();
+  f("warm_starts", x.warm_starts).omitted();
+}
+
+void fields(BestProblem& x, FieldList& f) {
+  f("name", x.name).omitted();
+  f("problem", x.problem);
+  f.as<&best_fields>("best", x.best).or_null();
+  f("score_note", x.score_note).omitted();
+  f("finalists", x.finalists);
+  f("baselines", x.baselines);
+  f("gate", x.gate).or_null();
+  f("search", x.search);
+}
+
+static void fields(BestSuite& x, FieldList& f) {
+  f("problems", x.problems);
+  f("geomean_ratio", x.geomean_ratio).or_null().finite().positive();
+  f("seconds", x.seconds).finite();
+  f("choice", x.choice).about("The configs that all problems share");
+}
+
+void fields(BestDevice& x, FieldList& f) {
+  f.record("device");
+  f("name", x.name);
+  f("arch", x.arch).looks_like("sm_[0-9]+[af]?");
+  f("driver", x.driver);
+  f("nvrtc", x.nvrtc);
+  f("sm_count", x.sm_count).at_least(1).later();
+}
+
+void fields(BestFile& x, FieldList& f) {
+  head_fields(x, f);
+  if (f.chooses("problems", x.suite)) {
+    f.record("suite", "The best config of each problem of a suite");
+    fields(*x.suite, f);
+  } else if (x.single) {
+    f.record("single", "The best config of a problem");
+    fields(*x.single, f);
+  }
+}
+
+Result<BestFile> best_file_from_json(Json object, const std::string& where) {
+  if (!object.is_object()) return file_error(where + ": is not a JSON object");
+  const bool bare =
+      !object.contains("problems") && object.contains("kernel") && object.contains("config");
+  // What a person writes by hand needs no schema.
+  if (!object.contains("schema")) object["schema"] = fmt::format("{}/{}", kFamily, kVersion);
+  if (!bare) return from_json<BestFile>(object, where);
+  FATUNE_TRY(BareConfig config, from_json<BareConfig>(object, where));
+  return std::move(config.file);
+}
+
+std::vector<std::pair<std::string, BestProblem>> problems_of(const BestFile& file,
+                                                             const std::string& where) {
+  if (!file.suite) return {{where, *file.single}};
+  std::vector<std::pair<std::string, BestProblem>> problems;
+  for (const BestProblem& problem : file.suite->problems) {
+    problems.emplace_back(field_place(where, fmt::format("problems[{}]", problems.size())),
+                          problem);
+  }
+  return problems;
+}
+
+Json best_json(const SweepResult& result) { return to_json(file_of(result)); }
 
 Status save_best(const SweepResult& result) {
   for (const ProblemResult& problem : result.problems) {

@@ -1,16 +1,85 @@
-// best.hpp - a sweep's result to best.json (fatune.best/1), and its configs back.
+// best.hpp - best.json (fatune.best/1): what it holds, made of a sweep's result, and read back.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/fields_fwd.hpp"
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "model/results/sweep_result.hpp"
 
 namespace fatune {
+
+/// A contestant of the final phase.
+struct BestRow : FinalRecord {
+  std::string text_hash;  ///< of the kernel's template and headers; of the best one
+  std::optional<Ratio> to_baseline;
+  bool ties_with_best = false;
+  std::optional<double> score;
+};
+
+struct BestSearch {
+  std::string strategy;
+  std::uint64_t seed = 0;
+  std::string objective;
+  std::uint64_t evaluations = 0;
+  std::map<Outcome, std::uint64_t> outcomes;
+  double seconds = 0;
+  std::uint64_t valid_points = 0, raw_points = 0;
+  double gpu_waited_s = 0;
+  std::vector<KnownConfig> warm_starts;
+};
+
+struct BestProblem {
+  std::string name;
+  std::optional<Problem> problem;
+  std::optional<BestRow> best;  ///< empty: no candidate was correct
+  std::string score_note;
+  std::vector<BestRow> finalists, baselines;  ///< in the order of their places
+  std::optional<Gate> gate;
+  std::optional<BestSearch> search;
+};
+
+struct BestSuite {
+  std::vector<BestProblem> problems;
+  std::optional<double> geomean_ratio;  ///< of the gates
+  double seconds = 0;
+  std::optional<SuiteChoice> choice;
+};
+
+struct BestDevice {
+  std::string name, arch, driver, nvrtc;
+  std::int64_t sm_count = 0;  ///< 0: unknown, in older files
+};
+
+struct BestFile {
+  std::string fatune;   ///< version that wrote it
+  std::string command;  ///< that repeats the sweep
+  bool recorded = false;
+  std::string correctness;  ///< "skipped", or empty
+  BestDevice device;
+  std::optional<BestSuite> suite;
+  /// Of a sweep over one problem, whose members stand in the file itself.
+  std::optional<BestProblem> single = BestProblem();
+};
+void fields(BestRow& x, FieldList& f);
+void fields(BestSearch& x, FieldList& f);
+void fields(BestProblem& x, FieldList& f);
+void fields(BestDevice& x, FieldList& f);
+void fields(BestFile& x, FieldList& f);
+
+/// Of an object that holds a file: best.json of one problem or several, or a bare config
+/// {"kernel":...,"config":{...}}, which is then the best of its only problem.
+Result<BestFile> best_file_from_json(Json object, const std::string& where);
+/// The problems of a file, each with its place for errors.
+std::vector<std::pair<std::string, BestProblem>> problems_of(const BestFile& file,
+                                                             const std::string& where);
 
 /// A single problem's object, or `problems[...]` of these with `geomean_ratio`. Problems without a
 /// final phase (an interrupted sweep) are left out: only final-phase numbers are published.

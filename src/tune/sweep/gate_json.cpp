@@ -1,6 +1,7 @@
 // gate_json.cpp - a gate's result to fatune.gate/1.
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "tune/sweep/gate.hpp"
 #include "tune/sweep/ratio.hpp"
 

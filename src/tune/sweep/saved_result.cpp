@@ -7,21 +7,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
+#include "tune/sweep/bench.hpp"
+#include "tune/sweep/best.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr std::string_view kBenchFamily = "fatune.bench/";
 constexpr std::string_view kBestFamily = "fatune.best/";
-
-Status check_version(const Fields& file, const std::string& schema, std::string_view family) {
-  if (schema == std::string(family) + "1") return {};
-  return file_error(file.where() + ": is a " + schema +
-                    ", written by a newer fatune; this one reads " + std::string(family) + "1");
-}
 
 bool is_finalist(const FinalRecord& row) { return row.role == "finalist"; }
 
@@ -31,23 +28,12 @@ void keep_finalists(std::vector<FinalRecord>& rows) {
   std::erase_if(rows, [](const FinalRecord& row) { return !is_finalist(row); });
 }
 
-Result<SavedResult> read_bench(const Fields& file) {
-  SavedResult saved;
-  saved.file = file.where();
-  FATUNE_TRY(const Fields environment, file.object("environment"));
-  FATUNE_TRY(saved.environment, environment_from_json(environment.json(), environment.where()));
-  FATUNE_TRY(const auto problems, file.objects_or_empty("problems"));
-  for (const Fields& problem : problems) {
-    std::vector<FinalRecord> rows;
-    FATUNE_TRY(const auto entries, problem.objects_or_empty("rows"));
-    for (const Fields& entry : entries) {
-      FATUNE_TRY(Record record, record_from_json(entry.json(), entry.where()));
-      auto* row = std::get_if<FinalRecord>(&record);
-      if (row == nullptr) return entry.error("t", "is not 'final', as every row of a bench is");
-      rows.push_back(std::move(*row));
-    }
-    keep_finalists(rows);
-    std::move(rows.begin(), rows.end(), std::back_inserter(saved.rows));
+Result<SavedResult> read_bench(const Json& json, const std::string& where) {
+  FATUNE_TRY(BenchResult bench, from_json<BenchResult>(json, where));
+  SavedResult saved{where, std::move(bench.environment), {}};
+  for (BenchProblem& problem : bench.problems) {
+    keep_finalists(problem.rows);
+    std::move(problem.rows.begin(), problem.rows.end(), std::back_inserter(saved.rows));
   }
   return saved;
 }
@@ -63,33 +49,22 @@ Result<std::filesystem::path> journal_beside(const std::filesystem::path& best) 
                     "name a file of `fatune bench --out` instead");
 }
 
-/// The id of a problem's best; empty when it has none.
-Result<std::string> best_id(const Fields& problem) {
-  if (!problem.has("best") || problem.json().at("best").is_null()) return std::string();
-  FATUNE_TRY(const Fields best, problem.object("best"));
-  return best.text("id");
-}
-
-Result<std::set<std::string>> best_ids(const Fields& file) {
-  std::vector<Fields> problems = {file};
-  if (file.has("problems")) {
-    FATUNE_TRY(problems, file.objects_or_empty("problems"));
-  }
+Result<SavedResult> read_best(const Json& json, const std::filesystem::path& path) {
+  FATUNE_TRY(const BestFile file, best_file_from_json(json, path.string()));
   std::set<std::string> ids;
-  for (const Fields& problem : problems) {
-    FATUNE_TRY(std::string id, best_id(problem));
-    if (!id.empty()) ids.insert(std::move(id));
+  for (const auto& [where, problem] : problems_of(file, path.string())) {
+    if (!problem.best) continue;
+    if (problem.best->id.empty()) return file_error(field_place(where, "best.id") + " is missing");
+    ids.insert(problem.best->id);
   }
-  if (ids.empty()) return file.error("best", "is empty: this sweep found no correct candidate");
-  return ids;
-}
-
-Result<SavedResult> read_best(const Fields& file, const std::filesystem::path& path) {
-  FATUNE_TRY(const auto ids, best_ids(file));
+  if (ids.empty()) {
+    return file_error(field_place(path.string(), "best") +
+                      " is empty: this sweep found no correct candidate");
+  }
   FATUNE_TRY(const std::filesystem::path journal_path, journal_beside(path));
   FATUNE_TRY(Journal journal, load_journal(journal_path));
   SavedResult saved;
-  saved.file = file.where();
+  saved.file = path.string();
   saved.environment = std::move(journal.header.environment);
   for (Record& record : journal.records) {
     auto* row = std::get_if<FinalRecord>(&record);
@@ -134,14 +109,8 @@ Result<SavedResult> load_saved_result(const std::filesystem::path& path) {
   if (!json.is_object()) return file_error(path.string() + ": is not a JSON object");
   const Fields file(json, path.string());
   FATUNE_TRY(const std::string schema, file.text("schema"));
-  if (schema.starts_with(kBenchFamily)) {
-    FATUNE_TRY_STATUS(check_version(file, schema, kBenchFamily));
-    return read_bench(file);
-  }
-  if (schema.starts_with(kBestFamily)) {
-    FATUNE_TRY_STATUS(check_version(file, schema, kBestFamily));
-    return read_best(file, path);
-  }
+  if (schema.starts_with(kBenchFamily)) return read_bench(json, path.string());
+  if (schema.starts_with(kBestFamily)) return read_best(json, path);
   return file.error("schema",
                     "is '" + schema + "'; a saved result is fatune.bench/1 or fatune.best/1");
 }

@@ -6,10 +6,12 @@
 #include <map>
 #include <utility>
 
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "model/results/journal.hpp"
 #include "model/results/sweep_result.hpp"
+#include "tune/sweep/best.hpp"
 
 namespace fatune {
 namespace {
@@ -51,57 +53,34 @@ double own_distance(const Problem& a, const Problem& b) {
   return sum;
 }
 
-Status check_version(const Fields& file, const std::string& schema, std::string_view family) {
-  if (schema == std::string(family) + "1") return {};
-  return file_error(file.where() + ": is a " + schema +
-                    ", written by a newer fatune; this one reads " + std::string(family) + "1");
-}
-
-Result<std::vector<KnownConfig>> read_known(const Fields& file) {
-  FATUNE_TRY(const std::string arch, file.text("arch"));
-  FATUNE_TRY(const std::vector<Fields> entries, file.objects_or_empty("configs"));
-  std::vector<KnownConfig> known;
-  for (const Fields& entry : entries) {
-    Json whole = entry.json();
-    whole["arch"] = arch;
-    FATUNE_TRY(KnownConfig each, known_config_from_json(whole, entry.where()));
-    known.push_back(std::move(each));
-  }
-  return known;
+Result<std::vector<KnownConfig>> read_known(const Json& json, const std::string& where) {
+  FATUNE_TRY(KnownFile file, from_json<KnownFile>(json, where));
+  for (KnownConfig& each : file.configs) each.arch = file.arch;
+  return std::move(file.configs);
 }
 
 /// The finalists of a problem are in the order of their places: the first of a kernel is its best.
-Status add_finalists(const Fields& problem, const Arch& arch, std::vector<KnownConfig>& known) {
-  FATUNE_TRY(const Fields sizes, problem.object("problem"));
-  FATUNE_TRY(const Problem solved, problem_from_json(sizes.json(), sizes.where()));
-  FATUNE_TRY(const std::vector<Fields> finalists, problem.objects_or_empty("finalists"));
+void add_finalists(const BestProblem& problem, const Arch& arch, const std::string& source,
+                   std::vector<KnownConfig>& known) {
   std::vector<std::string> seen;
-  for (const Fields& finalist : finalists) {
-    FATUNE_TRY(const std::string outcome, finalist.text_or("outcome", "measured"));
-    if (outcome != name(Outcome::kMeasured)) continue;
-    FATUNE_TRY(const std::string kernel, finalist.text("kernel"));
-    if (std::find(seen.begin(), seen.end(), kernel) != seen.end()) continue;
-    seen.push_back(kernel);
-    FATUNE_TRY(const Fields config, finalist.object("config"));
-    known.push_back({solved, arch, kernel, config.json(), problem.where()});
+  for (const BestRow& finalist : problem.finalists) {
+    if (finalist.outcome != Outcome::kMeasured) continue;
+    if (std::find(seen.begin(), seen.end(), finalist.kernel) != seen.end()) continue;
+    seen.push_back(finalist.kernel);
+    known.push_back({*problem.problem, arch, finalist.kernel, finalist.config, source});
   }
-  return {};
 }
 
-Result<std::vector<KnownConfig>> read_best(const Fields& file) {
-  FATUNE_TRY(const Fields device, file.object("device"));
-  FATUNE_TRY(const std::string arch_name, device.text("arch"));
-  auto arch = parse_arch(arch_name);
-  if (!arch) return device.error("arch", "is wrong: " + arch.error().message);
-  std::vector<Fields> problems = {file};
-  if (file.has("problems")) {
-    FATUNE_TRY(problems, file.objects_or_empty("problems"));
-  }
+Result<std::vector<KnownConfig>> read_best(const Json& json, const std::string& where) {
+  FATUNE_TRY(const BestFile file, best_file_from_json(json, where));
+  const auto arch = parse_arch(file.device.arch);
+  if (!arch)
+    return file_error(field_place(where, "device.arch") + " is wrong: " + arch.error().message);
   std::vector<KnownConfig> known;
-  for (const Fields& problem : problems) {
-    FATUNE_TRY_STATUS(add_finalists(problem, *arch, known));
+  for (const auto& [place, problem] : problems_of(file, where)) {
+    if (!problem.problem) return file_error(field_place(place, "problem") + " is missing");
+    add_finalists(problem, *arch, where, known);
   }
-  for (KnownConfig& each : known) each.source = file.where();
   return known;
 }
 
@@ -145,17 +124,13 @@ Result<std::vector<KnownConfig>> load_file(const std::filesystem::path& path) {
   if (!json.is_object()) return file_error(where + ": is not a JSON object");
   const Fields file(json, where);
   FATUNE_TRY(const std::string schema, file.text("schema"));
-  if (schema.starts_with(kKnownFamily)) {
-    FATUNE_TRY_STATUS(check_version(file, schema, kKnownFamily));
-    return read_known(file);
-  }
+  if (schema.starts_with(kKnownFamily)) return read_known(json, where);
   if (!schema.starts_with(kBestFamily)) {
     return file.error("schema", "is '" + schema +
                                     "'; a warm start takes fatune.best/1, fatune.known/1 or a "
                                     "journal");
   }
-  FATUNE_TRY_STATUS(check_version(file, schema, kBestFamily));
-  return read_best(file);
+  return read_best(json, where);
 }
 
 /// best.json where there is one, else the journal; empty when the folder holds neither.
@@ -168,6 +143,21 @@ std::filesystem::path result_in(const std::filesystem::path& folder) {
 }
 
 }  // namespace
+
+/// All of a known config but the architecture.
+static void entry_fields(KnownConfig& x, FieldList& f) {
+  f("problem", x.problem).required();
+  f("kernel", x.kernel).required();
+  f("config", x.config).required().object().schema(kConfigSchema);
+  f("source", x.source).required();
+}
+
+void fields(KnownFile& x, FieldList& f) {
+  f.document("fatune.known", 1);
+  f("arch", x.arch).required();
+  f("device", x.device);
+  f.as<&entry_fields>("configs", x.configs);
+}
 
 double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Arch& b_arch) {
   if (a.own || b.own)
@@ -220,10 +210,7 @@ std::vector<KnownConfig> select_warm_starts(const std::vector<KnownConfig>& know
 
 Result<std::vector<KnownConfig>> parse_known(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json json, parse_json(text, where));
-  const Fields file(json, where);
-  FATUNE_TRY(const std::string schema, file.text("schema"));
-  FATUNE_TRY_STATUS(check_version(file, schema, kKnownFamily));
-  return read_known(file);
+  return read_known(json, where);
 }
 
 Result<std::vector<KnownConfig>> load_known(const std::filesystem::path& path) {

@@ -26,6 +26,14 @@ std::vector<KnownConfig> nearest_known(const std::vector<KnownConfig>& known,
 std::vector<KnownConfig> select_warm_starts(const std::vector<KnownConfig>& known,
                                             const RunPlan& plan, const Arch& arch);
 
+/// fatune.known/1: the device is said once for all configs.
+struct KnownFile {
+  Arch arch;
+  std::string device;
+  std::vector<KnownConfig> configs;
+};
+void fields(KnownFile& x, FieldList& f);
+
 /// fatune.known/1: the configs that ship with fatune.
 Result<std::vector<KnownConfig>> parse_known(std::string_view text, const std::string& where);
 

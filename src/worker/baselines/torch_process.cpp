@@ -10,6 +10,7 @@
 
 #include "core/check.hpp"
 #include "core/embedded.hpp"
+#include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "worker/verify/tolerance.hpp"

@@ -6,6 +6,7 @@
 
 #include "core/channel.hpp"
 #include "core/child.hpp"
+#include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "worker/compile/nvrtc.hpp"
@@ -78,7 +79,7 @@ Status serve(Channel& channel, const Nvrtc& nvrtc, const WorkerOptions& options)
     const Fields fields(*message, kWhere);
     FATUNE_TRY(const std::string key, fields.text("key"));
     FATUNE_TRY(const Json* object, fields.value("request"));
-    FATUNE_TRY(const CompileRequest request, compile_request_from_json(*object, kWhere));
+    FATUNE_TRY(const CompileRequest request, from_json<CompileRequest>(*object, kWhere));
     FATUNE_TRY_STATUS(channel.send(to_json(answer(nvrtc, request, key, options))));
   }
 }

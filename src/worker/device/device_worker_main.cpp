@@ -11,6 +11,7 @@
 
 #include "core/channel.hpp"
 #include "core/child.hpp"
+#include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "gpu/call.hpp"
@@ -62,22 +63,22 @@ class Worker {
       FATUNE_TRY(const gpu::DeviceFacts facts, gpu::device_facts(ordinal));
       environments.push_back(environment_of(facts));
     }
-    return devices_reply(environments);
+    return to_json(DevicesReply{environments});
   }
 
   Result<Json> look(const Json& message) {
-    FATUNE_TRY(const OutsideOptions options, availability_order_from_json(message));
-    return availability_reply(availability(options));
+    FATUNE_TRY(const AvailabilityOrder order, read_message<AvailabilityOrder>(message));
+    return to_json(AvailabilityReply{availability(options_of(order))});
   }
 
   Result<Json> hello() {
     FATUNE_TRY(session_, open_device_session(ordinal_));
     session_->sampler->set_hang_handler([this] { end_hung(); });
-    return device_reply(environment_of(session_->facts));
+    return to_json(DeviceReply{environment_of(session_->facts)});
   }
 
   Result<Json> begin(const Json& message) {
-    FATUNE_TRY(const BeginOrder order, begin_order_from_json(message));
+    FATUNE_TRY(const BeginOrder order, read_message<BeginOrder>(message));
     if (!session_) return usage_error("'begin' before 'hello'");
     session_->outside.forget();
     problem_.reset();
@@ -93,7 +94,7 @@ class Worker {
   }
 
   Result<Json> run(const Json& message) {
-    FATUNE_TRY(const RunOrder order, run_order_from_json(message));
+    FATUNE_TRY(const RunOrder order, read_message<RunOrder>(message));
     if (!problem_) return usage_error("'run' before 'begin'");
     log::debug("running " + order.id);
     hang_answer_ = [this] {
@@ -110,7 +111,7 @@ class Worker {
   }
 
   Result<Json> rounds(const Json& message) {
-    FATUNE_TRY(const RoundsOrder order, rounds_order_from_json(message));
+    FATUNE_TRY(const RoundsOrder order, read_message<RoundsOrder>(message));
     if (!problem_) return usage_error("'rounds' before 'begin'");
     hang_answer_ = [] {
       return to_json(ErrorReply{device_error("a contestant of the final phase hung")});

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/log.hpp"
 #include "gpu/device.hpp"
 #include "gpu/objects.hpp"
@@ -138,7 +139,7 @@ int profile_worker_main(std::span<const std::string> args) {
   }
   const auto run = [&]() -> Status {
     FATUNE_TRY(const Json json, load_json(args.front()));
-    FATUNE_TRY(const ProfileJob job, profile_job_from_json(json, args.front()));
+    FATUNE_TRY(const ProfileJob job, from_json<ProfileJob>(json, args.front()));
     return run_job(job);
   };
   const Status status = run();

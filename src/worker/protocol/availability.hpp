@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
-#include "core/result.hpp"
+#include "core/fields_fwd.hpp"
 
 namespace fatune {
 
@@ -25,10 +24,20 @@ struct Availability {
   std::string remedy;  ///< empty when available
 };
 
-/// The device worker's order to look, {"t":"availability",...}, and its answer.
-Json availability_order(const OutsideOptions& options);
-Result<OutsideOptions> availability_order_from_json(const Json& message);
-Json availability_reply(const std::vector<Availability>& found);
-Result<std::vector<Availability>> availability_from_json(const Json& message);
+void fields(Availability& x, FieldList& f);
+
+/// To the device worker: look for implementations.
+struct AvailabilityOrder {
+  std::string python;
+  std::vector<std::string> library_folders, external_folders, program_folders;
+};
+AvailabilityOrder availability_order(const OutsideOptions& options);
+OutsideOptions options_of(const AvailabilityOrder& order);
+void fields(AvailabilityOrder& x, FieldList& f);
+
+struct AvailabilityReply {
+  std::vector<Availability> implementations;
+};
+void fields(AvailabilityReply& x, FieldList& f);
 
 }  // namespace fatune

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
 
@@ -27,7 +28,7 @@ std::optional<Compiled> CubinCache::find(const std::string& key) const {
   if (!json || !json->is_object()) return std::nullopt;
   const auto schema = Fields(*json, path.string()).text("schema");
   if (!schema || *schema != kSchema) return std::nullopt;
-  auto compiled = compiled_from_json(*json, path.string());
+  auto compiled = from_json<Compiled>(*json, path.string());
   if (!compiled) return std::nullopt;
   compiled->cubin_path.clear();
   if (compiled->ok) {

@@ -4,15 +4,9 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
+#include "core/fields.hpp"
 
 namespace fatune {
-namespace {
-
-constexpr const char* kWhere = "message between pool and compile worker";
-
-}  // namespace
-
 std::vector<std::string> to_arguments(const WorkerOptions& options) {
   std::vector<std::string> arguments;
   const auto add = [&](const char* flag, const std::filesystem::path& value) {
@@ -48,43 +42,18 @@ Result<WorkerOptions> parse_worker_arguments(std::span<const std::string> args) 
   return options;
 }
 
-Json to_json(const Greeting& greeting) {
-  return {{"problem", greeting.problem},
-          {"path", greeting.path},
-          {"version", greeting.version},
-          {"identity", greeting.identity},
-          {"archs", greeting.archs}};
+void fields(Greeting& x, FieldList& f) {
+  f("problem", x.problem).required();
+  f("path", x.path).required();
+  f("version", x.version).required();
+  f("identity", x.identity).required();
+  f("archs", x.archs).required();
 }
 
-Result<Greeting> greeting_from_json(const Json& object) {
-  const Fields fields(object, kWhere);
-  Greeting greeting;
-  FATUNE_TRY(greeting.problem, fields.text("problem"));
-  FATUNE_TRY(greeting.path, fields.text("path"));
-  FATUNE_TRY(greeting.version, fields.text("version"));
-  FATUNE_TRY(greeting.identity, fields.text("identity"));
-  FATUNE_TRY(const Json* archs, fields.value("archs"));
-  for (const auto& arch : *archs) {
-    if (!arch.is_number_integer()) return fields.error("archs", "must be whole numbers");
-    greeting.archs.push_back(arch.get<int>());
-  }
-  return greeting;
-}
-
-Json to_json(const Reply& reply) {
-  return {{"compiled", to_json(reply.compiled)},
-          {"cache_problem", reply.cache_problem},
-          {"failure", reply.failure}};
-}
-
-Result<Reply> reply_from_json(const Json& object) {
-  const Fields fields(object, kWhere);
-  Reply reply;
-  FATUNE_TRY(const Json* compiled, fields.value("compiled"));
-  FATUNE_TRY(reply.compiled, compiled_from_json(*compiled, kWhere));
-  FATUNE_TRY(reply.cache_problem, fields.text("cache_problem"));
-  FATUNE_TRY(reply.failure, fields.text("failure"));
-  return reply;
+void fields(Reply& x, FieldList& f) {
+  f("compiled", x.compiled).required();
+  f("cache_problem", x.cache_problem).required();
+  f("failure", x.failure).required();
 }
 
 std::string unsupported_arch(const Arch& arch, const std::string& version,

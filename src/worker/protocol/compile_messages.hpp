@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "gpu/toolchain.hpp"
 #include "worker/protocol/compiled.hpp"
@@ -29,8 +29,7 @@ struct Greeting {
   std::string path, version, identity;
   std::vector<int> archs;
 };
-Json to_json(const Greeting& greeting);
-Result<Greeting> greeting_from_json(const Json& object);
+void fields(Greeting& x, FieldList& f);
 
 /// One reply to one request.
 struct Reply {
@@ -38,8 +37,7 @@ struct Reply {
   std::string cache_problem;  ///< why the cache was not written; the machine code is in `fallback`
   std::string failure;        ///< the machine code could be stored nowhere
 };
-Json to_json(const Reply& reply);
-Result<Reply> reply_from_json(const Json& object);
+void fields(Reply& x, FieldList& f);
 
 /// Why a compiler that knows `archs` cannot compile for the target; empty when it can.
 std::string unsupported_arch(const Arch& arch, const std::string& version,

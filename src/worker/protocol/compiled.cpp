@@ -1,11 +1,10 @@
-// compiled.cpp - compiler logs to resources by entry, and compilations to JSON and back.
+// compiled.cpp - compiler logs to resources by entry, and fields of compilations.
 #include "worker/protocol/compiled.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include <nlohmann/json.hpp>
-
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -80,38 +79,15 @@ std::map<std::string, Resources> parse_compile_log(std::string_view log) {
   return entries;
 }
 
-Json to_json(const Compiled& compiled) {
-  Json entries = Json::object();
-  for (const auto& [entry, resources] : compiled.entries) entries[entry] = to_json(resources);
-  return {{"ok", compiled.ok},
-          {"problem", compiled.problem},
-          {"log", compiled.log},
-          {"cubin_path", compiled.cubin_path.string()},
-          {"cubin_sha256", compiled.cubin_hash},
-          {"entries", std::move(entries)},
-          {"seconds", compiled.seconds},
-          {"from_cache", compiled.from_cache}};
-}
-
-Result<Compiled> compiled_from_json(const Json& object, const std::string& where) {
-  const Fields fields(object, where);
-  Compiled compiled;
-  FATUNE_TRY(const Json* ok, fields.value("ok"));
-  if (!ok->is_boolean()) return fields.error("ok", "must be true or false");
-  compiled.ok = ok->get<bool>();
-  FATUNE_TRY(compiled.problem, fields.text("problem"));
-  FATUNE_TRY(compiled.log, fields.text("log"));
-  FATUNE_TRY(const std::string path, fields.text("cubin_path"));
-  compiled.cubin_path = path;
-  FATUNE_TRY(compiled.cubin_hash, fields.text("cubin_sha256"));
-  FATUNE_TRY(const Fields entries, fields.object("entries"));
-  for (const auto& [entry, resources] : entries.json().items()) {
-    FATUNE_TRY(compiled.entries[entry],
-               resources_from_json(resources, where + ": entry '" + entry + "'"));
-  }
-  FATUNE_TRY(compiled.seconds, fields.number("seconds"));
-  FATUNE_TRY(compiled.from_cache, fields.boolean_or("from_cache", false));
-  return compiled;
+void fields(Compiled& x, FieldList& f) {
+  f("ok", x.ok).required();
+  f("problem", x.problem).required();
+  f("log", x.log).required();
+  f("cubin_path", x.cubin_path).required();
+  f("cubin_sha256", x.cubin_hash).required();
+  f("entries", x.entries).required();
+  f("seconds", x.seconds).required().finite();
+  f("from_cache", x.from_cache);
 }
 
 }  // namespace fatune

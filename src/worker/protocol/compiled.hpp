@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/results/measurement.hpp"
 
@@ -22,8 +22,7 @@ struct Compiled {
   double seconds = 0;                        ///< of the compiler; 0 on a cache hit
   bool from_cache = false;
 };
-Json to_json(const Compiled& compiled);
-Result<Compiled> compiled_from_json(const Json& object, const std::string& where);
+void fields(Compiled& x, FieldList& f);
 
 /// Registers, spills, stack frame, shared memory by entry, and the warnings worth keeping (C75xx,
 /// spills, stack frame).

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -24,6 +25,11 @@ Result<std::optional<Implementation>> with_variant(Origin origin, std::string_vi
 }
 
 }  // namespace
+
+void fields(OutsideProgram& x, FieldList& f) {
+  f("impl", x.impl).required();
+  f("settings", x.settings).required().object();
+}
 
 std::string Implementation::impl() const {
   switch (origin) {

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>  // settings are held as a value
 
+#include "core/fields_fwd.hpp"
 #include "core/json.hpp"
 #include "core/result.hpp"
 
@@ -35,5 +36,6 @@ struct OutsideProgram {
   std::string impl;
   Json settings = Json::object();  ///< libraries, interpreter, command: by origin
 };
+void fields(OutsideProgram& x, FieldList& f);
 
 }  // namespace fatune

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "core/fields.hpp"
+
 namespace fatune {
 namespace {
 
@@ -35,6 +37,13 @@ Result<Distribution> parse_distribution(std::string_view text) {
     known += (known.empty() ? "" : ", ") + std::string(name);
   }
   return usage_error("unknown distribution '" + std::string(text) + "' (" + known + ")");
+}
+
+FieldWord<Distribution> word_of(const Distribution*) { return {.parse = parse_distribution}; }
+
+void fields(InputCase& x, FieldList& f) {
+  f("distribution", x.distribution).required();
+  f("seed", x.seed).required();
 }
 
 }  // namespace fatune

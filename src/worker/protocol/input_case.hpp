@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 
 namespace fatune {
@@ -20,6 +21,7 @@ enum class Distribution {
 };
 std::string_view name(Distribution distribution);  ///< "normal", "large_logits", "ones_v", ...
 Result<Distribution> parse_distribution(std::string_view text);
+FieldWord<Distribution> word_of(const Distribution*);
 
 /// One set of inputs.
 struct InputCase {
@@ -27,5 +29,6 @@ struct InputCase {
   std::uint64_t seed = 42;
   friend bool operator==(const InputCase&, const InputCase&) = default;
 };
+void fields(InputCase& x, FieldList& f);
 
 }  // namespace fatune

@@ -6,14 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
-#include "core/result.hpp"
+#include "core/fields.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/tensor.hpp"
 #include "model/results/environment.hpp"
 #include "model/results/measurement.hpp"
-#include "model/results/outcome.hpp"
 #include "worker/protocol/implementation.hpp"
 #include "worker/protocol/input_case.hpp"
 
@@ -52,13 +50,7 @@ struct RunOrder {
   bool hot = true, cold = false;                    ///< what to time
   std::optional<double> best_hot_us, best_cold_us;  ///< slower than a multiple of them is given up
 };
-struct RunReply {
-  Outcome outcome = Outcome::kMeasured;
-  std::string reason;
-  std::optional<Timing> hot, cold;
-  std::optional<Verification> verification;
-  std::optional<Resources> resources;
-  std::optional<Conditions> conditions;
+struct RunReply : Observation {
   double verify_s = 0, timing_s = 0;
   std::string detail;  ///< of an implementation from elsewhere
   bool fatal = false;  ///< the worker ends after this answer; the parent starts another
@@ -72,12 +64,10 @@ struct RoundsOrder {
   bool verify = true;  ///< what the timed graphs leave is checked after the last round
   std::uint64_t seed = 42;
 };
-struct RoundsRow {
+/// Without hot, cold and verification: those are for the parent to work out.
+struct RoundsRow : Observation {
   std::vector<double> hot_us, cold_us;  ///< one value a round; fewer for one that takes few turns
   std::int64_t hot_launches = 1;        ///< launches in the graph behind a hot value
-  Conditions conditions;
-  Outcome outcome = Outcome::kMeasured;  ///< anything else: it failed in the rounds
-  std::string reason;
   std::string detail;
   std::vector<std::string> gates, not_run;  ///< of Verification: those that look at timed launches
 };
@@ -94,31 +84,37 @@ struct ErrorReply {
   Error error;
 };
 
-// Each object has "t": begin, ready, run, ran, rounds, rounded, progress, error, hello, device,
+/// Parent: open the device, or name all there are.
+struct HelloOrder {};
+struct DeviceReply {
+  Environment environment;
+};
+struct ListOrder {};
+struct DevicesReply {
+  std::vector<Environment> environments;
+};
+
+// Each message has "t": begin, ready, run, ran, rounds, rounded, progress, error, hello, device,
 // list, devices.
-Json to_json(const BeginOrder& order);
-Json to_json(const ReadyReply& reply);
-Json to_json(const RunOrder& order);
-Json to_json(const RunReply& reply);
-Json to_json(const RoundsOrder& order);
-Json to_json(const RoundsReply& reply);
-Json to_json(const ProgressNote& note);
-Json to_json(const ErrorReply& reply);
-Json hello_order();
-Json list_order();
-Json device_reply(const Environment& environment);
-Json devices_reply(const std::vector<Environment>& environments);
+void fields(Program& x, FieldList& f);
+void fields(BeginOrder& x, FieldList& f);
+void fields(ReadyReply& x, FieldList& f);
+void fields(RunOrder& x, FieldList& f);
+void fields(RunReply& x, FieldList& f);
+void fields(RoundsOrder& x, FieldList& f);
+void fields(RoundsRow& x, FieldList& f);
+void fields(RoundsReply& x, FieldList& f);
+void fields(ProgressNote& x, FieldList& f);
+void fields(ErrorReply& x, FieldList& f);
+void fields(HelloOrder& x, FieldList& f);
+void fields(DeviceReply& x, FieldList& f);
+void fields(ListOrder& x, FieldList& f);
+void fields(DevicesReply& x, FieldList& f);
 
 std::string message_type(const Json& message);
-Result<BeginOrder> begin_order_from_json(const Json& message);
-Result<ReadyReply> ready_reply_from_json(const Json& message);
-Result<RunOrder> run_order_from_json(const Json& message);
-Result<RunReply> run_reply_from_json(const Json& message);
-Result<RoundsOrder> rounds_order_from_json(const Json& message);
-Result<RoundsReply> rounds_reply_from_json(const Json& message);
-Result<ProgressNote> progress_note_from_json(const Json& message);
-Result<ErrorReply> error_reply_from_json(const Json& message);
-Result<Environment> device_from_json(const Json& message);
-Result<std::vector<Environment>> devices_from_json(const Json& message);
+template <typename T>
+Result<T> read_message(const Json& message) {
+  return from_json<T>(message, "message between fatune and its device worker");
+}
 
 }  // namespace fatune

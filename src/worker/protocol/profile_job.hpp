@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
 #include "worker/protocol/messages.hpp"
@@ -22,7 +22,6 @@ struct ProfileJob {
   int warm_ups = 3;         ///< passes before the profiler looks at one
   std::uint64_t seed = 42;  ///< of the inputs
 };
-Json to_json(const ProfileJob& job);
-Result<ProfileJob> profile_job_from_json(const Json& object, const std::string& where);
+void fields(ProfileJob& x, FieldList& f);
 
 }  // namespace fatune

@@ -1,24 +1,10 @@
-// request.cpp - candidates to compiler input, its key, and its JSON form.
+// request.cpp - candidates to compiler input, its key and its fields.
 #include "worker/protocol/request.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "core/fields.hpp"
 #include "core/hash.hpp"
 
 namespace fatune {
-namespace {
-
-Json to_json(const SourceFile& file) { return {{"path", file.path}, {"text", file.text}}; }
-
-Result<SourceFile> source_file_from(const Fields& fields) {
-  SourceFile file;
-  FATUNE_TRY(file.path, fields.text("path"));
-  FATUNE_TRY(file.text, fields.text("text"));
-  return file;
-}
-
-}  // namespace
-
 CompileRequest compile_request(const Candidate& candidate, const DeviceLimits& limits,
                                const std::vector<std::string>& extra_macros) {
   CompileRequest request;
@@ -58,30 +44,18 @@ std::string id_options(const Arch& arch, const std::string& compiler_identity) {
   return name(arch) + " " + compiler_identity;
 }
 
-Json to_json(const CompileRequest& request) {
-  Json headers = Json::array();
-  for (const auto& header : request.headers) headers.push_back(to_json(header));
-  return {{"label", request.label},        {"source", to_json(request.source)},
-          {"headers", std::move(headers)}, {"macros", request.macros},
-          {"arch", name(request.arch)},    {"toolkit_headers", request.toolkit_headers}};
+static void fields(SourceFile& x, FieldList& f) {
+  f("path", x.path).required();
+  f("text", x.text).required();
 }
 
-Result<CompileRequest> compile_request_from_json(const Json& object, const std::string& where) {
-  const Fields fields(object, where);
-  CompileRequest request;
-  FATUNE_TRY(request.label, fields.text("label"));
-  FATUNE_TRY(const Fields source, fields.object("source"));
-  FATUNE_TRY(request.source, source_file_from(source));
-  FATUNE_TRY(const std::vector<Fields> headers, fields.objects_or_empty("headers"));
-  for (const Fields& header : headers) {
-    FATUNE_TRY(SourceFile file, source_file_from(header));
-    request.headers.push_back(std::move(file));
-  }
-  FATUNE_TRY(request.macros, fields.texts_or("macros", {}));
-  FATUNE_TRY(const std::string arch, fields.text("arch"));
-  FATUNE_TRY(request.arch, parse_arch(arch));
-  FATUNE_TRY(request.toolkit_headers, fields.boolean_or("toolkit_headers", false));
-  return request;
+void fields(CompileRequest& x, FieldList& f) {
+  f("label", x.label).required();
+  f("source", x.source).required();
+  f("headers", x.headers);
+  f("macros", x.macros);
+  f("arch", x.arch).required();
+  f("toolkit_headers", x.toolkit_headers);
 }
 
 }  // namespace fatune

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
-#include "core/result.hpp"
+#include "core/fields_fwd.hpp"
 #include "model/kernel/candidate.hpp"
 
 namespace fatune {
@@ -27,7 +26,6 @@ std::vector<std::string> compile_options(const CompileRequest& request);
 std::string cache_key(const CompileRequest& request, const std::string& compiler_identity);
 /// What candidate_id() takes beside the candidate.
 std::string id_options(const Arch& arch, const std::string& compiler_identity);
-Json to_json(const CompileRequest& request);
-Result<CompileRequest> compile_request_from_json(const Json& object, const std::string& where);
+void fields(CompileRequest& x, FieldList& f);
 
 }  // namespace fatune

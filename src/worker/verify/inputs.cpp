@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/fields.hpp"
 #include "core/parallel.hpp"
 
 namespace fatune {

@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "support/sample_kernel.hpp"
 
 namespace fatune {
@@ -119,7 +120,7 @@ TEST_CASE("a launch plan has every expression evaluated") {
         R"({"entry":"sample_main","grid":[8,32,1],"block":[64,1,1],"cluster":[1,1,1],)"
         R"("shared_bytes":8192,"static_shared_bytes":256,"dependent":false,)"
         R"("arguments":["q","k","v","out","scores","map_k"]})");
-  const auto again = launch_plan_from_json(json, "message");
+  const auto again = from_json<LaunchPlan>(json, "message");
   REQUIRE(again);
   CHECK(to_json(*again) == json);
 }
@@ -132,7 +133,7 @@ TEST_CASE("a dependent launch is planned where the device has them") {
   const auto plan = launch_plan(candidate, limits_of("sm_90a"));
   REQUIRE(plan);
   CHECK(plan->stages[0].dependent);
-  CHECK(launch_plan_from_json(to_json(*plan), "message")->stages[0].dependent);
+  CHECK(from_json<LaunchPlan>(to_json(*plan), "message")->stages[0].dependent);
   const auto older = launch_plan(candidate, limits_of("sm_89"));
   REQUIRE_FALSE(older);
   CHECK(older.error().message ==
@@ -145,18 +146,19 @@ TEST_CASE("a broken plan names the field") {
   const auto error_after = [&](auto change) {
     Json changed = json;
     change(changed);
-    const auto plan = launch_plan_from_json(changed, "message");
+    const auto plan = from_json<LaunchPlan>(changed, "message");
     return plan ? "" : plan.error().message;
   };
   CHECK(error_after([](Json& j) {
           j["stages"][0]["grid"] = Json{1, 2};
-        }) == "message: field 'stages[0].grid' must be a list of 3 whole numbers");
+        }) == "message: field 'stages[0].grid' must be three whole numbers");
   CHECK(error_after([](Json& j) { j["stages"][0]["block"][1] = "x"; }) ==
-        "message: field 'stages[0].block[1]' must be a whole number >= 0");
+        "message: field 'stages[0].block[1]' must be a whole number, but is string");
   CHECK(error_after([](Json& j) { j["stages"][0]["shared_bytes"] = -1; }) ==
-        "message: field 'stages[0].shared_bytes' must be a whole number >= 0");
-  CHECK(error_after([](Json& j) { j.erase("stages"); }) ==
-        "message: field 'stages' must have at least one stage");
+        "message: field 'stages[0].shared_bytes' must be at least 0, but is -1");
+  CHECK(error_after([](Json& j) { j.erase("stages"); }) == "message: field 'stages' is missing");
+  CHECK(error_after([](Json& j) { j["stages"] = Json::array(); }) ==
+        "message: field 'stages' must not be empty");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "model/space/feasibility.hpp"
 #include "model/space/lint.hpp"
 #include "model/space/space.hpp"

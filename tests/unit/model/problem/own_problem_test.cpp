@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/work.hpp"
 
@@ -50,7 +51,7 @@ TEST_CASE("a problem of one's own has words, a key and JSON of its own") {
   CHECK(dump(json) ==
         R"({"operation":"rmsnorm","sizes":{"ROWS":4096,"COLUMNS":1024},"bytes_read":8390656,)"
         R"("bytes_written":8388608,"dtype":"bf16"})");
-  const auto read = problem_from_json(json, "test");
+  const auto read = from_json<Problem>(json, "test");
   REQUIRE(read);
   CHECK(*read == problem);
   CHECK(validate(problem));
@@ -68,14 +69,14 @@ TEST_CASE("problems of two operations, or of other sizes, differ") {
 
 TEST_CASE("what is wrong in JSON is named by file and field") {
   const auto message = [](const char* text) {
-    const auto problem = problem_from_json(*parse_json(text, "x.json"), "x.json");
+    const auto problem = from_json<Problem>(*parse_json(text, "x.json"), "x.json");
     return problem ? "" : problem.error().message;
   };
   CHECK(message(R"({"operation":"rmsnorm"})") == "x.json: field 'sizes' is missing");
   CHECK(message(R"({"operation":"rmsnorm","sizes":{"ROWS":0}})") ==
         "x.json: field 'sizes.ROWS' is 0, but must be from 1 to 2147483647");
   CHECK(message(R"({"operation":"r","sizes":{"ROWS":1},"flops":-1})") ==
-        "x.json: field 'flops' must be at least 0");
+        "x.json: field 'flops' must be at least 0, but is -1");
   CHECK(message(R"({"operation":"r","sizes":{"ROWS":1},"dtype":"f64"})").find("'dtype'") !=
         std::string::npos);
 }

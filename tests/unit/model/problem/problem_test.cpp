@@ -4,6 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
+
 using namespace fatune;
 
 namespace {
@@ -16,7 +18,7 @@ std::string shape_fault(std::string_view text) {
 Problem mission() { return *parse_shape("4,8,512,64"); }
 
 std::string read_fault(std::string_view text) {
-  const auto problem = problem_from_json(*parse_json(text, "x"), "x.json");
+  const auto problem = from_json<Problem>(*parse_json(text, "x"), "x.json");
   return problem ? "none" : problem.error().message;
 }
 
@@ -121,8 +123,8 @@ TEST_CASE("JSON both ways") {
   CHECK(dump(to_json(p)) ==
         R"({"batch":2,"heads":8,"kv_heads":4,"seq_q":17,"seq_kv":33,"head_dim":96,)"
         R"("dtype":"e5m2","mask":"causal"})");
-  CHECK(*problem_from_json(to_json(p), "x") == p);
-  CHECK(*problem_from_json(
+  CHECK(*from_json<Problem>(to_json(p), "x") == p);
+  CHECK(*from_json<Problem>(
             *parse_json(R"({"batch":4,"heads":8,"seq_q":512,"head_dim":64,"later":1})", "x"),
             "x") == mission());
 }
@@ -132,7 +134,7 @@ TEST_CASE("the log-sum-exp is in JSON when it is wanted") {
   CHECK(to_json(p).count("lse") == 0);
   p.lse = true;
   CHECK(to_json(p)["lse"] == true);
-  CHECK(*problem_from_json(to_json(p), "x") == p);
+  CHECK(*from_json<Problem>(to_json(p), "x") == p);
   CHECK_FALSE(p == mission());
   CHECK(p.rows() == 4 * 8 * 512);
 }
@@ -147,7 +149,7 @@ TEST_CASE("wrong JSON names the field") {
   CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"mask":"x"})") ==
         "x.json: field 'mask' is wrong: mask 'x' is unknown; known are none, causal");
   CHECK(read_fault(R"({"batch":0,"heads":8,"seq_q":5,"head_dim":64})") ==
-        "x.json: batch must be at least 1, but is 0");
+        "x.json: field 'batch' must be at least 1, but is 0");
   CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"lse":1})") ==
         "x.json: field 'lse' must be true or false, but is number");
   CHECK(read_fault("3") == "x.json: must be an object, but is number");

@@ -4,6 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
+
 using namespace fatune;
 
 namespace {
@@ -43,11 +45,11 @@ TEST_CASE("inputs and outputs keep their order") {
 
 TEST_CASE("a plan survives the journey to a worker") {
   OwnPlan plan = sample();
-  auto read = own_plan_from_json(*parse_json(dump(to_json(plan)), "test"), "test");
+  auto read = from_json<OwnPlan>(*parse_json(dump(to_json(plan)), "test"), "test");
   REQUIRE(read);
   CHECK(*read == plan);
   plan.tolerance = DeclaredTolerance{1e-3, 1e-2, "because"};
-  read = own_plan_from_json(*parse_json(dump(to_json(plan)), "test"), "test");
+  read = from_json<OwnPlan>(*parse_json(dump(to_json(plan)), "test"), "test");
   REQUIRE(read);
   CHECK(*read == plan);
 }
@@ -55,11 +57,11 @@ TEST_CASE("a plan survives the journey to a worker") {
 TEST_CASE("a plan that is cut or wrong is refused") {
   Json json = to_json(sample());
   json["tensors"][0].erase("shape");
-  CHECK_FALSE(own_plan_from_json(json, "test"));
+  CHECK_FALSE(from_json<OwnPlan>(json, "test"));
   json = to_json(sample());
   json["tensors"][1]["fill"]["kind"] = "odd";
-  CHECK_FALSE(own_plan_from_json(json, "test"));
+  CHECK_FALSE(from_json<OwnPlan>(json, "test"));
   json = to_json(sample());
   json["tensors"][1]["shape"] = {0};
-  CHECK_FALSE(own_plan_from_json(json, "test"));
+  CHECK_FALSE(from_json<OwnPlan>(json, "test"));
 }

@@ -4,6 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
+
 using namespace fatune;
 
 namespace {
@@ -38,7 +40,7 @@ Environment sample() {
 }  // namespace
 
 TEST_CASE("an environment reads back as it was written") {
-  const auto read = environment_from_json(*parse_json(dump(to_json(sample())), "x"), "x");
+  const auto read = from_json<Environment>(*parse_json(dump(to_json(sample())), "x"), "x");
   REQUIRE(read);
   CHECK(*read == sample());
 }
@@ -46,15 +48,15 @@ TEST_CASE("an environment reads back as it was written") {
 TEST_CASE("unknown fields are ignored, missing and wrong ones are named") {
   Json json = to_json(sample());
   json["later"] = 1;
-  CHECK(environment_from_json(json, "x"));
+  CHECK(from_json<Environment>(json, "x"));
   json["limits"].erase("sm_count");
-  CHECK(environment_from_json(json, "x").error().message ==
+  CHECK(from_json<Environment>(json, "x").error().message ==
         "x: field 'limits.sm_count' is missing");
   json["limits"]["arch"] = "hopper";
-  CHECK(environment_from_json(json, "x").error().message.starts_with(
+  CHECK(from_json<Environment>(json, "x").error().message.starts_with(
       "x: field 'limits.arch' is wrong: "));
   json.erase("limits");
-  CHECK(environment_from_json(json, "x").error().message == "x: field 'limits' is missing");
+  CHECK(from_json<Environment>(json, "x").error().message == "x: field 'limits' is missing");
   json.erase("device_name");
-  CHECK(environment_from_json(json, "x").error().message == "x: field 'device_name' is missing");
+  CHECK(from_json<Environment>(json, "x").error().message == "x: field 'device_name' is missing");
 }

@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "samples.hpp"
 
 using namespace fatune;
@@ -21,22 +22,22 @@ Json reread(const T& value) {
 }  // namespace
 
 TEST_CASE("observations read back as they were written") {
-  CHECK(*timing_from_json(reread(sample_timing()), "x") == sample_timing());
-  CHECK(*timing_from_json(reread(Timing{}), "x") == Timing{});
-  CHECK(*verification_from_json(reread(sample_verification()), "x") == sample_verification());
-  CHECK(*verification_from_json(reread(Verification{}), "x") == Verification{});
-  CHECK(*resources_from_json(reread(sample_resources()), "x") == sample_resources());
-  CHECK(*resources_from_json(reread(Resources{}), "x") == Resources{});
-  CHECK(*conditions_from_json(reread(sample_conditions()), "x") == sample_conditions());
-  CHECK(*conditions_from_json(reread(Conditions{}), "x") == Conditions{});
+  CHECK(*from_json<Timing>(reread(sample_timing()), "x") == sample_timing());
+  CHECK(*from_json<Timing>(reread(Timing{}), "x") == Timing{});
+  CHECK(*from_json<Verification>(reread(sample_verification()), "x") == sample_verification());
+  CHECK(*from_json<Verification>(reread(Verification{}), "x") == Verification{});
+  CHECK(*from_json<Resources>(reread(sample_resources()), "x") == sample_resources());
+  CHECK(*from_json<Resources>(reread(Resources{}), "x") == Resources{});
+  CHECK(*from_json<Conditions>(reread(sample_conditions()), "x") == sample_conditions());
+  CHECK(*from_json<Conditions>(reread(Conditions{}), "x") == Conditions{});
 }
 
 TEST_CASE("errors of a log-sum-exp are there when there is one") {
   Verification x = sample_verification();
   CHECK(to_json(x).count("lse") == 0);
   x.lse = LseErrors{0.031, 1.5e-6};
-  CHECK(*verification_from_json(reread(x), "x") == x);
-  CHECK(verification_from_json(*parse_json(R"({"passed":true,"margin":1,"lse":{}})", "x"), "x")
+  CHECK(*from_json<Verification>(reread(x), "x") == x);
+  CHECK(from_json<Verification>(*parse_json(R"({"passed":true,"margin":1,"lse":{}})", "x"), "x")
             .error()
             .message == "x: field 'lse.margin' is missing");
 }
@@ -44,31 +45,31 @@ TEST_CASE("errors of a log-sum-exp are there when there is one") {
 TEST_CASE("an infinite margin, as of an output with NaN, survives") {
   Verification x = sample_verification();
   x.margin = std::numeric_limits<double>::infinity();
-  CHECK(*verification_from_json(reread(x), "x") == x);
+  CHECK(*from_json<Verification>(reread(x), "x") == x);
 }
 
 TEST_CASE("unknown fields are ignored, missing ones are named") {
   Json json = to_json(sample_timing());
   json["of_a_later_version"] = Json{{"a", 1}};
-  CHECK(*timing_from_json(json, "x") == sample_timing());
+  CHECK(*from_json<Timing>(json, "x") == sample_timing());
   for (const char* key : {"median_us", "q1_us", "q3_us", "min_us", "samples"}) {
     Json without = to_json(sample_timing());
     without.erase(key);
-    CHECK(timing_from_json(without, "line 3").error().message ==
+    CHECK(from_json<Timing>(without, "line 3").error().message ==
           "line 3: field '" + std::string(key) + "' is missing");
   }
-  CHECK_FALSE(verification_from_json(Json::object(), "x"));
-  CHECK_FALSE(resources_from_json(Json::object(), "x"));
-  CHECK_FALSE(conditions_from_json(Json::object(), "x"));
+  CHECK_FALSE(from_json<Verification>(Json::object(), "x"));
+  CHECK_FALSE(from_json<Resources>(Json::object(), "x"));
+  CHECK_FALSE(from_json<Conditions>(Json::object(), "x"));
 }
 
 TEST_CASE("numbers out of range and of the wrong type are errors") {
   Json json = to_json(sample_resources());
   json["registers"] = 1LL << 40;
-  CHECK(resources_from_json(json, "x").error().message == "x: field 'registers' is out of range");
+  CHECK(from_json<Resources>(json, "x").error().message == "x: field 'registers' is out of range");
   Json conditions = to_json(sample_conditions());
   conditions["throttle_reasons"] = -1;
-  CHECK(conditions_from_json(conditions, "x").error().message ==
+  CHECK(from_json<Conditions>(conditions, "x").error().message ==
         "x: field 'throttle_reasons' must be a whole number of at least 0");
 }
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "model/results/journal.hpp"
 
 namespace fatune::test {
@@ -62,10 +63,7 @@ inline std::vector<Record> sample_records() {
 /// The text of a journal that holds `records`.
 inline std::string journal_text(const std::vector<Record>& records) {
   const JournalHeader header = sample_header();
-  std::string text = dump(Json{{"schema", kJournalSchema},
-                               {"plan", to_json(header.plan)},
-                               {"environment", to_json(header.environment)}}) +
-                     "\n";
+  std::string text = dump(to_json(header)) + "\n";
   for (const Record& record : records) text += dump(to_json(record)) + "\n";
   return text;
 }

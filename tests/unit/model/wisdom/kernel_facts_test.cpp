@@ -6,6 +6,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
+
 using namespace fatune;
 
 namespace {
@@ -53,7 +55,7 @@ KernelFacts example() {
 std::string complaint(const std::function<void(Json&)>& change) {
   Json json = to_json(example());
   change(json);
-  const auto facts = kernel_facts_from_json(json, "x.json");
+  const auto facts = from_json<KernelFacts>(json, "x.json");
   REQUIRE_FALSE(facts);
   return facts.error().message;
 }
@@ -66,7 +68,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST_CASE("launch facts come back as they were") {
   const KernelFacts facts = example();
-  const auto again = kernel_facts_from_json(to_json(facts), "x.json");
+  const auto again = from_json<KernelFacts>(to_json(facts), "x.json");
   REQUIRE(again);
   CHECK(dump(to_json(*again)) == dump(to_json(facts)));
   CHECK(again->stages.front().arguments == facts.stages.front().arguments);
@@ -77,7 +79,7 @@ TEST_CASE("what was not measured is null") {
   KernelFacts facts = example();
   facts.measured.reset();
   CHECK(to_json(facts).at("measured").is_null());
-  const auto again = kernel_facts_from_json(to_json(facts), "x.json");
+  const auto again = from_json<KernelFacts>(to_json(facts), "x.json");
   REQUIRE(again);
   CHECK_FALSE(again->measured);
 }
@@ -103,12 +105,15 @@ TEST_CASE("a damaged or made-up launch is refused, with file and field") {
   CHECK(contains(complaint([](Json& j) {
                    j["stages"][0]["grid"] = {0, 1, 1};
                  }),
-                 "'stages[0].grid'"));
-  CHECK(contains(complaint([](Json& j) { j["stages"][0]["grid"] = {1, 1}; }), "3 whole numbers"));
+                 "'stages[0].grid[0]'"));
+  CHECK(contains(complaint([](Json& j) {
+                   j["stages"][0]["grid"] = {1, 1};
+                 }),
+                 "'stages[0].grid' must be three whole numbers"));
   CHECK(contains(complaint([](Json& j) {
                    j["stages"][0]["grid"] = {18446744073709551615ULL, 1, 1};
                  }),
-                 "'stages[0].grid'"));
+                 "'stages[0].grid[0]'"));
   CHECK(contains(complaint([](Json& j) {
                    j["stages"][0]["block"] = {1024, 2, 1};
                  }),

@@ -5,6 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/hash.hpp"
 
 using namespace fatune;

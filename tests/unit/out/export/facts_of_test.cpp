@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "export_fixture.hpp"
 
 using namespace fatune;
@@ -20,7 +21,7 @@ TEST_CASE("the facts of every exportable kernel are what the reader accepts") {
     CHECK(facts->sm_count == 132);
     CHECK(facts->exact_compute);
     facts->cubin = {"x.cubin", std::string(64, '0'), 1};
-    const auto again = kernel_facts_from_json(to_json(*facts), "x");
+    const auto again = from_json<KernelFacts>(to_json(*facts), "x");
     if (!again) FAIL(again.error().message);
     CHECK(dump(to_json(*again)) == dump(to_json(*facts)));
   }

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "sample_files.hpp"
 #include "search/datasets/write_kernel_tuner.hpp"
 #include "search/datasets/write_t4.hpp"
@@ -49,10 +50,7 @@ Journal sample_journal() {
 }
 
 std::string journal_text(const Journal& journal) {
-  std::string text = dump(Json{{"schema", kJournalSchema},
-                               {"plan", to_json(journal.header.plan)},
-                               {"environment", to_json(journal.header.environment)}}) +
-                     "\n";
+  std::string text = dump(to_json(journal.header)) + "\n";
   for (const Record& record : journal.records) text += dump(to_json(record)) + "\n";
   return text;
 }

@@ -89,3 +89,18 @@ TEST_CASE("a library as best, and damaged fields, are refused by field") {
     CHECK(saved.error().message.find("x.json") != std::string::npos);
   }
 }
+
+TEST_CASE("every committed best.json is read") {
+  const auto results = std::filesystem::path(FATUNE_SOURCE_DIR) / "results";
+  int read = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(results)) {
+    if (entry.path().filename() != "best.json") continue;
+    INFO(entry.path());
+    const auto saved = load_saved_best(entry.path());
+    INFO((saved ? "" : saved.error().message));
+    REQUIRE(saved);
+    for (const SavedWinner& winner : saved->winners) CHECK(winner.choice.problem);
+    ++read;
+  }
+  CHECK(read >= 10);
+}

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "sweep_fixture.hpp"
 #include "tune/sweep/bench.hpp"
 
@@ -27,7 +28,7 @@ std::filesystem::path saved_bench(const test::TemporaryFolder& folder, const std
   plan.rounds = 20;
   REQUIRE(
       run_bench({{{"mission", problem}, rows}}, plan, evaluator, result, [] { return Status(); }));
-  REQUIRE(replace_file(folder / "bench.json", dump_pretty(bench_json(result))));
+  REQUIRE(replace_file(folder / "bench.json", dump_pretty(to_json(result))));
   return folder / "bench.json";
 }
 

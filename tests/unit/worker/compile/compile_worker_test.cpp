@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "worker/protocol/compile_messages.hpp"
 
 using namespace fatune;
@@ -35,18 +36,18 @@ TEST_CASE("greetings and replies survive JSON") {
                           .version = "13.0.88",
                           .identity = "nvrtc 13.0.88 CL-1",
                           .archs = {75, 90}};
-  const auto greeted = greeting_from_json(to_json(greeting));
+  const auto greeted = from_json<Greeting>(to_json(greeting), "x");
   REQUIRE(greeted);
   CHECK(greeted->version == "13.0.88");
   CHECK(greeted->archs == std::vector{75, 90});
   Json odd = to_json(greeting);
   odd["archs"] = {"sm_90"};
-  CHECK_FALSE(greeting_from_json(odd));
+  CHECK_FALSE(from_json<Greeting>(odd, "x"));
 
   Reply reply;
   reply.compiled.problem = "no";
   reply.cache_problem = "disk full";
-  const auto replied = reply_from_json(to_json(reply));
+  const auto replied = from_json<Reply>(to_json(reply), "x");
   REQUIRE(replied);
   CHECK(replied->compiled.problem == "no");
   CHECK(replied->cache_problem == "disk full");

@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "support/evaluate_fakes.hpp"
 #include "tune/evaluate/contestants.hpp"
 #include "tune/evaluate/edge_problems.hpp"
@@ -50,7 +51,7 @@ TEST_CASE("reference and twin are compiled for the whole problem, and the tensor
   REQUIRE(order->own);
   CHECK(order->own->inputs().size() == 2);
   CHECK(order->own->outputs().size() == 2);
-  const auto read = begin_order_from_json(sent(to_json(*order)));
+  const auto read = read_message<BeginOrder>(sent(to_json(*order)));
   REQUIRE(read);
   CHECK(read->own == order->own);
   CHECK(read->problem == problem);
@@ -68,7 +69,7 @@ TEST_CASE("with a declared tolerance there is no twin") {
   REQUIRE(order);
   CHECK(order->twin.cubin.empty());
   CHECK(order->own->tolerance->absolute == 1e-3);
-  CHECK(begin_order_from_json(sent(to_json(*order))));
+  CHECK(read_message<BeginOrder>(sent(to_json(*order))));
 }
 
 TEST_CASE("the reference of another operation cannot prepare it") {
@@ -177,7 +178,7 @@ TEST_CASE("a profiler's job has the tensors of the operation") {
   job.program.cubin = "/cubins/x";
   job.program.plan = *launch_plan({kernel, default_config(kernel->manifest), job.problem},
                                   *typical_limits(Arch{90, 'a'}));
-  const auto read = profile_job_from_json(sent(to_json(job)), "job.json");
+  const auto read = from_json<ProfileJob>(sent(to_json(job)), "job.json");
   REQUIRE(read);
   CHECK(read->own == job.own);
   CHECK(read->problem == job.problem);

@@ -4,6 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
+
 using namespace fatune;
 
 namespace {
@@ -112,7 +114,7 @@ TEST_CASE("a compilation survives JSON") {
   compiled.cubin_hash = "0123";
   compiled.entries = parse_compile_log(kSpills);
   compiled.seconds = 0.25;
-  const auto copy = compiled_from_json(to_json(compiled), "test");
+  const auto copy = from_json<Compiled>(to_json(compiled), "test");
   REQUIRE(copy);
   CHECK(copy->ok);
   CHECK(copy->log == compiled.log);
@@ -122,5 +124,5 @@ TEST_CASE("a compilation survives JSON") {
   REQUIRE(copy->entries.size() == 3);
   CHECK(copy->entries.at("sp").spill_load_bytes == 500);
   CHECK(copy->entries.at("sp").warnings == compiled.entries.at("sp").warnings);
-  CHECK_FALSE(compiled_from_json(Json::object(), "test"));
+  CHECK_FALSE(from_json<Compiled>(Json::object(), "test"));
 }

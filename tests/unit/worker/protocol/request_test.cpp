@@ -7,6 +7,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
+
 using namespace fatune;
 
 namespace {
@@ -60,14 +62,14 @@ TEST_CASE("everything that decides the machine code is in the key, the label is 
 
 TEST_CASE("a request survives JSON") {
   const CompileRequest request = sample();
-  const auto copy = compile_request_from_json(to_json(request), "test");
+  const auto copy = from_json<CompileRequest>(to_json(request), "test");
   REQUIRE(copy);
   CHECK(copy->label == request.label);
   CHECK(copy->arch == request.arch);
   CHECK(cache_key(*copy, "x") == cache_key(request, "x"));
   Json broken = to_json(request);
   broken["arch"] = "sm_x";
-  CHECK_FALSE(compile_request_from_json(broken, "test"));
+  CHECK_FALSE(from_json<CompileRequest>(broken, "test"));
   broken.erase("source");
-  CHECK_FALSE(compile_request_from_json(broken, "test"));
+  CHECK_FALSE(from_json<CompileRequest>(broken, "test"));
 }

@@ -1,0 +1,306 @@
+// field_types.cpp - texts, numbers, lists and maps to JSON and back, under the rules of their
+// field.
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/field_rules.hpp"
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+/// The most of a quantifier behind a class, which is then removed from the pattern; {least, most}.
+std::pair<std::size_t, std::size_t> take_quantifier(std::string_view& pattern) {
+  constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
+  const char sign = pattern.empty() ? 0 : pattern.front();
+  if (sign == '?' || sign == '+' || sign == '*') pattern.remove_prefix(1);
+  if (sign == '?') return {0, 1};
+  if (sign == '+') return {1, kMany};
+  if (sign == '*') return {0, kMany};
+  if (sign != '{') return {1, 1};
+  const std::size_t end = pattern.find('}');
+  const auto count = static_cast<std::size_t>(*parse_integer(pattern.substr(1, end - 1)));
+  pattern.remove_prefix(end + 1);
+  return {count, count};
+}
+
+/// The inside of "[a-z_]".
+bool in_class(char c, std::string_view inside) {
+  const bool inverted = inside.starts_with('^');
+  if (inverted) inside.remove_prefix(1);
+  bool found = false;
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    if (i + 2 < inside.size() && inside[i + 1] == '-') {
+      found = found || (c >= inside[i] && c <= inside[i + 2]);
+      i += 2;
+    } else {
+      if (inside[i] == '\\') ++i;
+      found = found || c == inside[i];
+    }
+  }
+  return found != inverted;
+}
+
+/// Of whole numbers and others; NaN is within no limits.
+template <typename T>
+std::string limit_fault(T value, const FieldRules& rules) {
+  const auto limit = [](std::int64_t x) { return static_cast<T>(x); };
+  const bool low = rules.least && !(value >= limit(*rules.least));
+  const bool high = rules.most && !(value <= limit(*rules.most));
+  if (rules.positive && !(value > 0)) return fmt::format("must be more than 0, but is {}", value);
+  if (!low && !high) return {};
+  if (rules.least && rules.most)
+    return fmt::format("is {}, but must be from {} to {}", value, *rules.least, *rules.most);
+  return low ? fmt::format("must be at least {}, but is {}", *rules.least, value)
+             : fmt::format("must be at most {}, but is {}", *rules.most, value);
+}
+
+void add_limits(Json& schema, const FieldRules& rules) {
+  if (rules.least) schema["minimum"] = *rules.least;
+  if (rules.positive) schema["exclusiveMinimum"] = 0;
+  if (rules.most) schema["maximum"] = *rules.most;
+}
+
+class TextType final : public FieldType {
+  Json write(const void* value, const FieldRules&) const override {
+    return field::as<std::string>(value);
+  }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    if (!json.is_string()) return place.error(wrong_type("a string", json));
+    const auto& text = json.get_ref<const std::string&>();
+    if (rules.filled && text.empty()) return place.error("must not be empty");
+    if (!rules.words.empty() && !is_one_of(text, rules.words))
+      return place.error(fmt::format("is '{}', but must be one of {}", text, rules.words));
+    if (!rules.pattern_noun.empty() && !matches(text, rules.pattern))
+      return place.error(fmt::format("is '{}', not {}", text, rules.pattern_noun));
+    field::as<std::string>(target) = text;
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook&) const override {
+    if (!rules.words.empty()) {
+      Json words = Json::array();
+      for (const std::string& word : split(rules.words, ',')) words.push_back(trim(word));
+      return {{"enum", std::move(words)}};
+    }
+    Json schema = {{"type", "string"}};
+    if (rules.filled && rules.pattern == nullptr) schema["minLength"] = 1;
+    if (rules.pattern != nullptr) schema["pattern"] = fmt::format("^{}$", rules.pattern);
+    return schema;
+  }
+  bool empty(const void* value) const override { return field::as<std::string>(value).empty(); }
+  std::string_view plural() const override { return "strings"; }
+
+  static bool is_one_of(std::string_view text, std::string_view words) {
+    for (const std::string& word : split(words, ',')) {
+      if (trim(word) == text) return true;
+    }
+    return false;
+  }
+};
+
+class PathType final : public FieldType {
+  using Path = std::filesystem::path;
+  Json write(const void* value, const FieldRules&) const override {
+    return field::as<Path>(value).string();
+  }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    std::string text;
+    FATUNE_TRY_STATUS(text_type().read(&text, json, place, rules));
+    field::as<Path>(target) = text;
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    return text_type().schema(rules, book);
+  }
+  bool empty(const void* value) const override { return field::as<Path>(value).empty(); }
+  std::string_view plural() const override { return "paths"; }
+};
+
+class BoolType final : public FieldType {
+  Json write(const void* value, const FieldRules&) const override { return field::as<bool>(value); }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules&) const override {
+    if (!json.is_boolean()) return place.error(wrong_type("true or false", json));
+    field::as<bool>(target) = json.get<bool>();
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook&) const override {
+    if (rules.filled) return {{"const", true}};
+    return {{"type", "boolean"}};
+  }
+  bool empty(const void* value) const override { return !field::as<bool>(value); }
+  std::string_view plural() const override { return "booleans"; }
+};
+
+template <typename Int>
+class IntegerType final : public FieldType {
+  Json write(const void* value, const FieldRules&) const override { return field::as<Int>(value); }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    if (!json.is_number_integer()) return place.error(wrong_type("a whole number", json));
+    const bool huge = json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX;
+    if (std::is_signed_v<Int> && huge)
+      return place.error(fmt::format("is larger than {}", INT64_MAX));
+    const auto value = huge ? INT64_MAX : json.get<std::int64_t>();
+    if (std::is_unsigned_v<Int> && value < 0)
+      return place.error("must be a whole number of at least 0");
+    const bool fits = sizeof(Int) == 8 || (value >= std::int64_t{std::numeric_limits<int>::min()} &&
+                                           value <= std::int64_t{std::numeric_limits<int>::max()});
+    if (!fits) return place.error("is out of range");
+    const std::string fault = limit_fault(value, rules);
+    if (!fault.empty()) return place.error(fault);
+    field::as<Int>(target) = json.get<Int>();
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook&) const override {
+    Json schema = {{"type", "integer"}};
+    add_limits(schema, rules);
+    const std::int64_t least = rules.filled ? 1 : 0;
+    const bool natural = std::is_unsigned_v<Int> || (rules.least && *rules.least >= 0);
+    if (natural) schema["minimum"] = std::max(least, rules.least.value_or(0));
+    return schema;
+  }
+  bool empty(const void* value) const override { return field::as<Int>(value) == 0; }
+  std::string_view plural() const override { return "whole numbers"; }
+};
+
+/// A number, or "inf", "-inf" or "nan" where JSON has none.
+class DoubleType final : public FieldType {
+  Json write(const void* value, const FieldRules& rules) const override {
+    const double number = field::as<double>(value);
+    if (rules.finite || std::isfinite(number)) return number;
+    if (std::isnan(number)) return "nan";
+    return number > 0 ? "inf" : "-inf";
+  }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    double& value = field::as<double>(target);
+    if (json.is_number()) {
+      value = json.get<double>();
+    } else if (rules.finite) {
+      return place.error(wrong_type("a number", json));
+    } else if (json == "inf" || json == "-inf") {
+      value = json == "inf" ? kInfinity : -kInfinity;
+    } else if (json == "nan") {
+      value = std::numeric_limits<double>::quiet_NaN();
+    } else {
+      return place.error(R"(must be a number, "inf", "-inf" or "nan")");
+    }
+    const std::string fault = limit_fault(value, rules);
+    if (!fault.empty()) return place.error(fault);
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    Json number = {{"type", "number"}};
+    add_limits(number, rules);
+    if (rules.finite || rules.positive || rules.least) return number;
+    return book.refer("number", [&] {
+      return Json{{"description", "Where JSON has no number, a word"},
+                  {"oneOf", {number, {{"enum", {"inf", "-inf", "nan"}}}}}};
+    });
+  }
+  bool empty(const void* value) const override { return field::as<double>(value) == 0; }
+  std::string_view plural() const override { return "numbers"; }
+};
+
+class JsonType final : public FieldType {
+  Json write(const void* value, const FieldRules&) const override { return field::as<Json>(value); }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    if (rules.object && !json.is_object()) return place.error(wrong_type("an object", json));
+    field::as<Json>(target) = json;
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook&) const override {
+    return rules.object ? Json{{"type", "object"}} : Json::object();
+  }
+  bool empty(const void* value) const override { return field::as<Json>(value).empty(); }
+  std::string_view plural() const override { return "values"; }
+};
+
+class WordType final : public FieldType {
+ public:
+  explicit WordType(WordOps ops) : ops_(ops) {}
+  Json write(const void* value, const FieldRules&) const override { return ops_.name(value); }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules&) const override {
+    if (!json.is_string()) return place.error(wrong_type("a string", json));
+    const Status parsed = ops_.parse(target, json.get_ref<const std::string&>());
+    return parsed ? Status() : place.error("is wrong: " + parsed.error().message);
+  }
+  Json schema(const FieldRules&, SchemaBook&) const override {
+    const std::vector<std::string> all = ops_.all();
+    if (!all.empty()) return {{"enum", all}};
+    Json schema = {{"type", "string"}};
+    if (ops_.pattern != nullptr) schema["pattern"] = fmt::format("^{}$", ops_.pattern);
+    return schema;
+  }
+  bool empty(const void* value) const override { return ops_.name(value).empty(); }
+  std::string_view plural() const override { return "strings"; }
+
+ private:
+  WordOps ops_;
+};
+
+}  // namespace
+
+std::string wrong_type(std::string_view wanted, const Json& found) {
+  return fmt::format("must be {}, but is {}", wanted, found.type_name());
+}
+
+bool matches(std::string_view text, std::string_view pattern) {
+  while (!pattern.empty()) {
+    const bool is_class = pattern.front() == '[';
+    const std::size_t end = is_class ? pattern.find(']') : 0;
+    const std::string_view inside = is_class ? pattern.substr(1, end - 1) : pattern.substr(0, 1);
+    pattern.remove_prefix(end + 1);
+    const auto [least, most] = take_quantifier(pattern);
+    std::size_t taken = 0;
+    while (taken < text.size() && taken < most && in_class(text[taken], inside)) ++taken;
+    if (taken < least) return false;
+    text.remove_prefix(taken);
+  }
+  return text.empty();
+}
+
+const FieldType& text_type() {
+  static const TextType type;
+  return type;
+}
+const FieldType& path_type() {
+  static const PathType type;
+  return type;
+}
+const FieldType& bool_type() {
+  static const BoolType type;
+  return type;
+}
+const FieldType& double_type() {
+  static const DoubleType type;
+  return type;
+}
+const FieldType& json_type() {
+  static const JsonType type;
+  return type;
+}
+const FieldType& integer_type(std::size_t bytes, bool is_signed) {
+  static const IntegerType<int> small;
+  static const IntegerType<std::int64_t> large;
+  static const IntegerType<std::uint64_t> natural;
+  FATUNE_CHECK(bytes == 8 || (bytes == 4 && is_signed), "records have int, int64 and uint64");
+  if (bytes == 4) return small;
+  return is_signed ? static_cast<const FieldType&>(large) : natural;
+}
+const FieldType& make_word_type(WordOps ops) { return keep_type<WordType>(ops); }
+const FieldType& make_record_type(RecordOps ops) { return keep_type<RecordType>(ops); }
+const FieldType& make_variant_type(VariantOps ops) {
+  return keep_type<VariantType>(std::move(ops));
+}
+
+}  // namespace fatune

@@ -1,0 +1,294 @@
+// fields.cpp - lists of fields to JSON objects and back, and to their first difference.
+#include "core/fields.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/field_rules.hpp"
+#include "core/text.hpp"
+
+namespace fatune {
+
+std::string FieldPlace::steps() const {
+  if (parent_ == nullptr) return {};
+  std::string before = parent_->steps();
+  if (key_.empty()) return fmt::format("{}[{}]", before, index_);
+  return before + (before.empty() ? "" : ".") + std::string(key_);
+}
+
+std::string FieldPlace::text() const {
+  const FieldPlace* root = this;
+  while (root->parent_ != nullptr) root = root->parent_;
+  const std::string& where = *root->where_;
+  return parent_ == nullptr ? where : field_place(where, steps());
+}
+
+Error FieldPlace::error(const std::string& problem) const {
+  const std::string place = text();
+  return file_error(place + (place.ends_with('\'') ? " " : ": ") + problem);
+}
+
+Field& Field::range(std::int64_t least, std::int64_t most) {
+  rules_.least = least;
+  rules_.most = most;
+  return *this;
+}
+
+Field& Field::matching(const char* pattern, std::string_view noun) {
+  rules_.pattern = pattern;
+  rules_.pattern_noun = noun;
+  return *this;
+}
+
+Field& Field::was(int version, const char* key) {
+  old_version_ = version;
+  old_key_ = key;
+  return *this;
+}
+
+FieldList::FieldList() { fields_.reserve(24); }
+FieldList::~FieldList() = default;
+
+Field& FieldList::add(const char* key, void* value, const FieldType& type) {
+  return fields_.emplace_back(key, value, type);
+}
+
+void FieldList::tag(const char* key, const char* text) {
+  tag_key_ = key;
+  tag_ = text;
+}
+
+void FieldList::document(const char* family, int version, int oldest) {
+  family_ = family;
+  version_ = version;
+  oldest_ = oldest;
+}
+
+void FieldList::record(const char* name, const char* about) {
+  name_ = name;
+  about_ = about;
+}
+
+void FieldList::rule(const char* key, std::function<std::string()> fault) {
+  rules_.push_back({key, std::move(fault), false});
+}
+
+void FieldList::rule_within(const char* key, std::function<std::string()> fault) {
+  rules_.push_back({key, std::move(fault), true});
+}
+
+Field& FieldList::group(const char* key, const std::function<void(FieldList&)>& list) {
+  FieldList members;
+  list(members);
+  return add(key, &keep(std::move(members)), group_type());
+}
+
+const FieldType& group_type() {
+  static const GroupType type;
+  return type;
+}
+
+bool FieldList::choose(const char* key, bool now) {
+  branches_ = true;
+  if (branch_) return *branch_;
+  return input_ == nullptr ? now : input_->contains(key);
+}
+
+Result<int> document_version(const Json& document, const std::string& where,
+                             std::string_view family, int newest, int oldest) {
+  const Fields fields(document, where);
+  FATUNE_TRY(const std::string schema, fields.text("schema"));
+  const std::string current = fmt::format("{}/{}", family, newest);
+  if (!schema.starts_with(fmt::format("{}/", family))) {
+    return fields.error("schema", fmt::format("is '{}', not {}", schema, current));
+  }
+  const auto version = parse_integer(std::string_view(schema).substr(family.size() + 1));
+  if (version && *version >= oldest && *version <= newest) return static_cast<int>(*version);
+  if (version && *version < oldest) {
+    return file_error(fmt::format("{}: is a {}, written by an older fatune; this one reads {}",
+                                  where, schema, current));
+  }
+  return file_error(
+      fmt::format("{}: is a {}, written by a newer fatune; this one reads {}. Update "
+                  "fatune to read it",
+                  where, schema, current));
+}
+
+RecordType::RecordType(RecordOps ops) : ops_(ops) {}
+
+Json RecordType::write(const void* value, const FieldRules&) const {
+  FieldList list;
+  ops_.list(const_cast<void*>(value), list);  // lists are filled, not the record
+  return write_list(list);
+}
+
+Json RecordType::write_list(const FieldList& list) {
+  Json object = Json::object();
+  if (list.family_ != nullptr) object["schema"] = fmt::format("{}/{}", list.family_, list.version_);
+  if (list.tag_ != nullptr) object[list.tag_key_] = list.tag_;
+  for (const Field& each : list.fields_) {
+    const bool left_out = each.omitted_ ? each.type_->empty(each.value_)
+                                        : each.type_->absent(each.value_) && !each.rules_.null;
+    if (!left_out) object[each.key_] = each.type_->write(each.value_, each.rules_);
+  }
+  return object;
+}
+
+Status RecordType::read(void* target, const Json& json, const FieldPlace& outer,
+                        const FieldRules&) const {
+  if (!json.is_object()) return outer.error(wrong_type("an object", json));
+  FieldList list;
+  list.input_ = &json;
+  ops_.list(target, list);
+  return read_list(list, json, outer);
+}
+
+Status RecordType::read_list(const FieldList& list, const Json& json, const FieldPlace& outer) {
+  FieldPlace place = outer;
+  if (list.family_ != nullptr) {
+    FATUNE_TRY(place.version,
+               document_version(json, outer.text(), list.family_, list.version_, list.oldest_));
+  }
+  if (list.tag_ != nullptr) FATUNE_TRY_STATUS(check_tag(list, json, place));
+  if (list.closed_) FATUNE_TRY_STATUS(refuse_unknown(list, json, place));
+  for (const Field& each : list.fields_) FATUNE_TRY_STATUS(read_field(each, json, place));
+  for (const FieldList::Rule& rule : list.rules_) {
+    const std::string fault = rule.fault();
+    if (fault.empty()) continue;
+    const std::size_t space = rule.within ? fault.find(' ') : 0;
+    if (rule.within) {
+      return file_error(field_place(place.text(), rule.key + fault.substr(0, space)) +
+                        fault.substr(space));
+    }
+    if (*rule.key != 0) return FieldPlace(place, rule.key).error(fault);
+    return file_error(place.text() + ": " + fault);
+  }
+  return {};
+}
+
+Status RecordType::check_tag(const FieldList& list, const Json& json, const FieldPlace& outer) {
+  const FieldPlace place(outer, list.tag_key_);
+  const auto found = json.find(list.tag_key_);
+  if (found == json.end()) return place.error("is missing");
+  if (*found == list.tag_) return {};
+  return place.error(fmt::format("is {}, not '{}'", dump(*found), list.tag_));
+}
+
+Status RecordType::read_field(const Field& field, const Json& json, const FieldPlace& place) {
+  auto found = json.find(field.key_);
+  const bool may_be_old = place.version == 0 || place.version <= field.old_version_;
+  if (found == json.end() && field.old_key_ != nullptr && may_be_old) {
+    found = json.find(field.old_key_);
+  }
+  const FieldRules& rules = field.rules_;
+  const FieldPlace here(place, field.key_);
+  if (found != json.end()) return field.type_->read(field.value_, *found, here, rules);
+  if (field.required_) return here.error("is missing");
+  if (field.fallback_ == nullptr) return {};
+  return field.type_->read(field.value_, field.type_->write(field.fallback_, rules), here, rules);
+}
+
+Status RecordType::refuse_unknown(const FieldList& list, const Json& json,
+                                  const FieldPlace& place) {
+  std::vector<std::string> known;
+  if (list.family_ != nullptr) known.emplace_back("schema");
+  if (list.tag_ != nullptr) known.emplace_back(list.tag_key_);
+  for (const Field& each : list.fields_) known.emplace_back(each.key_);
+  for (const auto& item : json.items()) {
+    const auto is = [&](const char* key) { return key != nullptr && item.key() == key; };
+    const bool fine = std::find(known.begin(), known.end(), item.key()) != known.end() ||
+                      std::any_of(list.fields_.begin(), list.fields_.end(),
+                                  [&](const Field& each) { return is(each.old_key_); });
+    if (fine) continue;
+    const auto nearest = nearest_name(item.key(), known);
+    return FieldPlace(place, item.key())
+        .error(nearest ? fmt::format("is unknown; did you mean '{}'?", *nearest)
+                       : "is unknown; known are " + join(known, ", "));
+  }
+  return {};
+}
+
+bool RecordType::empty(const void* value) const { return write(value, {}).empty(); }
+
+Json GroupType::write(const void* value, const FieldRules&) const {
+  return RecordType::write_list(field::as<FieldList>(value));
+}
+
+Status GroupType::read(void* target, const Json& json, const FieldPlace& place,
+                       const FieldRules&) const {
+  if (!json.is_object()) return place.error(wrong_type("an object", json));
+  return RecordType::read_list(field::as<FieldList>(target), json, place);
+}
+
+Json VariantType::write(const void* value, const FieldRules& rules) const {
+  return kinds_[ops_.index(value)].type->write(ops_.get(value), rules);
+}
+
+Status VariantType::read(void* target, const Json& json, const FieldPlace& place,
+                         const FieldRules& rules) const {
+  if (!json.is_object()) return place.error(wrong_type("an object", json));
+  const auto found = json.find(tag_key_);
+  if (found == json.end()) return FieldPlace(place, tag_key_).error("is missing");
+  if (!found->is_string()) return FieldPlace(place, tag_key_).error(wrong_type("a string", *found));
+  const auto& tag = found->get_ref<const std::string&>();
+  for (std::size_t i = 0; i < kinds_.size(); ++i) {
+    if (kinds_[i].tag != tag) continue;
+    return kinds_[i].type->read(ops_.emplace(target, i), json, place, rules);
+  }
+  return FieldPlace(place, tag_key_)
+      .error(fmt::format("is '{}', a kind of record this version does not know", tag));
+}
+
+VariantType::VariantType(VariantOps ops) : ops_(std::move(ops)) {
+  for (const RecordOps& each : ops_.types) {
+    const std::shared_ptr<void> record = each.make();
+    FieldList list;
+    each.list(record.get(), list);
+    if (list.tag_ != nullptr) tag_key_ = list.tag_key_;
+    kinds_.push_back({list.tag_ == nullptr ? "" : list.tag_, &make_record_type(each)});
+  }
+}
+
+Json write_value(const FieldType& type, const void* value) { return type.write(value, {}); }
+
+Status read_value(const FieldType& type, void* target, const Json& json, const std::string& where,
+                  const FieldRules& rules) {
+  return type.read(target, json, FieldPlace(where), rules);
+}
+
+namespace {
+
+/// As a person writes it: lists without brackets, on and off.
+std::string plain(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
+  if (!value.is_array()) return value.is_null() ? "" : dump(value);
+  std::vector<std::string> items;
+  for (const Json& item : value) items.push_back(plain(item));
+  return join(items, ",");
+}
+
+}  // namespace
+
+struct DifferenceFinder {
+  static std::optional<Difference> find(const FieldList& before, const FieldList& now) {
+    for (std::size_t i = 0; i < before.fields_.size() && i < now.fields_.size(); ++i) {
+      const Field& old = before.fields_[i];
+      const Field& fresh = now.fields_[i];
+      if (old.incidental_) continue;
+      const Json was = old.type_->write(old.value_, old.rules_);
+      const Json is = fresh.type_->write(fresh.value_, fresh.rules_);
+      if (was == is && std::string_view(old.key_) == fresh.key_) continue;
+      return Difference{old.key_, old.option_ == nullptr ? "" : old.option_, plain(was), plain(is)};
+    }
+    return std::nullopt;
+  }
+};
+
+std::optional<Difference> first_difference(FieldList& before, FieldList& now) {
+  return DifferenceFinder::find(before, now);
+}
+
+}  // namespace fatune

@@ -1,0 +1,61 @@
+// committed_test.cpp - checks that every committed journal is written again byte for byte.
+#include <filesystem>
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "model/results/journal.hpp"
+
+using namespace fatune;
+
+namespace {
+
+std::vector<std::filesystem::path> committed_journals() {
+  std::vector<std::filesystem::path> paths;
+  for (const char* folder : {"results", "configs/recorded"}) {
+    const auto root = std::filesystem::path(FATUNE_SOURCE_DIR) / folder;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+      if (entry.path().string().find(".jsonl") != std::string::npos) paths.push_back(entry.path());
+    }
+  }
+  return paths;
+}
+
+/// The line as this fatune writes it.
+std::string rewritten(const std::string& line, bool header) {
+  const auto json = parse_json(line, "line");
+  REQUIRE(json);
+  if (!header) {
+    const auto record = from_json<Record>(*json, "line");
+    INFO((record ? "" : record.error().message));
+    REQUIRE(record);
+    return dump(to_json(*record));
+  }
+  const auto read = from_json<JournalHeader>(*json, "line");
+  REQUIRE(read);
+  return dump(to_json(*read));
+}
+
+}  // namespace
+
+TEST_CASE("the lines of every committed journal are written as they were") {
+  const auto paths = committed_journals();
+  CHECK(paths.size() >= 14);
+  for (const auto& path : paths) {
+    CAPTURE(path);
+    const auto text = read_file(path);
+    REQUIRE(text);
+    std::vector<std::string> lines = split(*text, '\n');
+    REQUIRE(lines.back().empty());
+    lines.pop_back();
+    // Of the long ones a sample, with all that stands near both ends.
+    const std::size_t step = lines.size() < 1000 ? 1 : 5;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (i % step != 0 && i > 100 && i + 100 < lines.size()) continue;
+      if (rewritten(lines[i], i == 0) != lines[i]) FAIL(i + 1 << ": " << lines[i]);
+    }
+  }
+}
