@@ -22,6 +22,7 @@
 #include "cli/session.hpp"
 #include "cli/today.hpp"
 #include "cli/with_settings.hpp"
+#include "space/aliases.hpp"
 #include "tune/bench.hpp"
 #include "tune/confirm.hpp"
 #include "tune/saved_best.hpp"
@@ -155,6 +156,8 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
   std::optional<SavedBest> saved;
   if (!args.choice.config.empty()) {
     FATUNE_TRY(saved, load_saved_best(args.choice.config));
+    for (SavedWinner& winner : saved->winners)
+      update_names(session.catalog, winner.choice.kernel, winner.choice.config);
   }
   FATUNE_TRY_STATUS(run_bench(questions, plan, *session.evaluator, result, [&] {
     if (saved) add_confirmation(*saved, session, result.environment, result.problems.back());

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -24,6 +25,11 @@ struct Kernel {
   std::string text_hash;  ///< of source and headers
 };
 using KernelRef = std::shared_ptr<const Kernel>;
+
+/// Whether the text has the name as a whole word.
+bool mentions(std::string_view text, std::string_view name);
+/// Whether the template or a header of it has.
+bool mentions(const Kernel& kernel, std::string_view name);
 
 /// All files of a kernel tree by relative path; embedded in the program or read from a folder.
 using SourceTree = std::vector<SourceFile>;
