@@ -1,217 +1,223 @@
-// worker.cuh - one warpgroup's share of an item: 64 rows against the tiles of one part, from scores
-// to output sums.
+// consumer.cuh - one warpgroup's share of a work tile: 64 rows of Q against the KV blocks of one
+// split, to row_max, row_sum and the accumulator of O.
 #pragma once
 
 #include "common/mma_softmax.cuh"
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"
 #include "fa_wgmma/exp2.cuh"
-#include "fa_wgmma/memory.cuh"
-#include "fa_wgmma/work.cuh"
+#include "fa_wgmma/named_barriers.cuh"
+#include "fa_wgmma/shared_storage.cuh"
+#include "fa_wgmma/tile_scheduler.cuh"
 
-WGMMA_DEFINE_SCORES(multiply_qk, multiply_qk_first, BLOCK_N)
-WGMMA_DEFINE_VALUES(multiply_pv, HEAD_DIM)
-WGMMA_DEFINE_VALUES_SHARED(multiply_pv_shared, HEAD_DIM)
-WGMMA_DEFINE_VALUES(multiply_pv_and_ones, 72)
+WGMMA_DEFINE_QK(wgmma_qk, wgmma_qk_zero, BLOCK_N)
+WGMMA_DEFINE_PV_RS(wgmma_pv_rs, HEAD_DIM)
+WGMMA_DEFINE_PV_SS(wgmma_pv_ss, HEAD_DIM)
+WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, 72)
 
-using Tile = Scores<1, kNTiles>;
-DEVICE float* sums_of(Tile& tile) { return &tile.at[0][0][0]; }
+using ScoreFragment = Scores<1, kNTiles>;
+DEVICE float* accumulator_of(ScoreFragment& scores) { return &scores.at[0][0][0]; }
 
-/// Where a part stands in its visits of an item, and in the rings.
-struct Cursor {
-  int visit;
-  int slot;
-  u32 parity;  // of the slot's barriers
+/// Where a split stands in its KV blocks of a work tile, and in the stages.
+struct PipelineState {
+  int iteration;
+  int stage;
+  u32 phase;  // of the stage's barriers
 
-  DEVICE Cursor next() const {
-    Cursor after{visit + KEY_PARTS, slot + KEY_PARTS, parity};
-    if (!kResident && after.slot >= kStages) {
-      after.slot -= kStages;
-      after.parity ^= 1;
+  DEVICE PipelineState next() const {
+    PipelineState after{iteration + INTRA_CTA_SPLITS, stage + INTRA_CTA_SPLITS, phase};
+    if (!kResident && after.stage >= kStages) {
+      after.stage -= kStages;
+      after.phase ^= 1;
     }
     return after;
   }
 };
 
-struct Worker {
-  Memory memory;
+struct Consumer {
+  SharedStorage storage;
   int warpgroup;
-  int row_block;  // which 64 rows of the block's
-  int part;       // which share of the block's tiles
+  int row_block;  // which 64 rows of the CTA's
+  int split;      // which share of the CTA's KV blocks
   int lane;
-  int warp_row;  // the first of the warp's 16 rows, within the block
-  Item item;
-  int left;   // visits to come
-  Cursor at;  // the visit under way
-  State<1, kOutTiles> state;
-  Tile scores;
-  u32 weights[BLOCK_N / 4];
-  float shrink[2];
+  int warp_row;  // the first of the warp's 16 rows, within the CTA
+  WorkTile tile;
+  int remaining;     // KV blocks of the split
+  PipelineState at;  // the present KV block
+  State<1, kAccTiles> state;
+  ScoreFragment scores;
+  u32 p[BLOCK_N / 4];
+  float rescale[2];
 
-  DEVICE Worker(Memory memory_, int warpgroup_)
-      : memory(memory_),
+  DEVICE Consumer(SharedStorage storage_, int warpgroup_)
+      : storage(storage_),
         warpgroup(warpgroup_),
         row_block(warpgroup_ % kRowBlocks),
-        part(warpgroup_ / kRowBlocks),
+        split(warpgroup_ / kRowBlocks),
         lane(static_cast<int>(threadIdx.x) % 32),
         warp_row(row_block * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16),
-        at{part, part, 0} {}
+        at{split, split, 0} {}
 
-  /// Before the visits of an item, which is the block's first or not. True: there are any.
-  DEVICE bool begin(const Item& item_, bool first, u32 q_parity) {
-    item = item_;
-    begin_sums();
-    if (left <= 0) return false;
-    start_turns();
-    mbarrier_wait(memory.q_here(row_block), q_parity);
-    if (first) fall_behind();
+  /// Before the KV blocks of a work tile, which is the CTA's first or not. True: there are any.
+  DEVICE bool begin(const WorkTile& tile_, bool first, u32 q_phase) {
+    tile = tile_;
+    reset_state();
+    if (remaining <= 0) return false;
+    warp_scheduler_barrier_init();
+    mbarrier_wait(storage.q_full(row_block), q_phase);
+    if (first) stagger();
     return true;
   }
 
-  /// All visits of an item; the last product with values is still under way when it returns.
-  DEVICE void attend(const Item& item_, bool first, u32 q_parity) {
-    if (!begin(item_, first, q_parity)) return;
-    if constexpr (kOverlap) {
-      attend_behind();
+  /// All KV blocks of a work tile; the last PV is still in flight when it returns.
+  DEVICE void mainloop(const WorkTile& tile_, bool first, u32 q_phase) {
+    if (!begin(tile_, first, q_phase)) return;
+    if constexpr (kIntraWgOverlap) {
+      pipelined_mainloop();
     } else {
-      attend_singly();
+      serial_mainloop();
     }
   }
 
-  /// The same visits of resident tiles once more, one product at a time.
-  DEVICE void attend_again() {
-    begin_sums();
-    at = {part, part, 0};
-    attend_singly();
+  /// The same resident KV blocks once more, one wgmma at a time.
+  DEVICE void redo() {
+    reset_state();
+    at = {split, split, 0};
+    serial_mainloop();
   }
 
   /// Position within its head of this lane's first row; the second is 8 further.
-  DEVICE int position() const { return item.row + warp_row % kPositions + lane / 4; }
+  DEVICE int position() const { return tile.row + warp_row % kPositions + lane / 4; }
 
-  DEVICE void wait_for_values() {
+  DEVICE void wait_pv() {
     wgmma_wait<0>();
-    if (!kShared && !kWoven) pin<BLOCK_N / 4>(weights);
-    pin<4 * kOutTiles>(out_sums());
+    if (kMmaPvIsRs && !kInterleaved) pin<BLOCK_N / 4>(p);
+    pin<4 * kAccTiles>(acc_o());
   }
 
-  /// The item's last visit is over: the next one's first is `next()` of the last in the rings.
-  DEVICE void leave() {
-    if (kPersistent && left > 0) {
+  /// After the last KV block of a work tile: the first of the next tile is the one after it in the
+  /// stages.
+  DEVICE void end_work_tile() {
+    if (kPersistent && remaining > 0) {
       release_v(at);
       at = at.next();
-      at.visit = part;
+      at.iteration = split;
     }
   }
 
-  // ---- what visits are made of ----
+  // ---- what mainloops are made of ----
 
-  DEVICE float* out_sums() { return &state.out[0][0][0]; }
+  DEVICE float* acc_o() { return &state.acc_o[0][0][0]; }
 
-  DEVICE void release_k(const Cursor& tile) const {
-    if (!kResident && lane == 0) mbarrier_arrive(memory.k_free(tile.slot));
-    if (kPersistent && tile.visit + KEY_PARTS >= item.visits && lane == 0) {
-      mbarrier_arrive(memory.q_free());
+  DEVICE void release_k(const PipelineState& block) const {
+    if (!kResident && lane == 0) mbarrier_arrive(storage.k_empty(block.stage));
+    if (kPersistent && block.iteration + INTRA_CTA_SPLITS >= tile.cta_n_blocks && lane == 0) {
+      mbarrier_arrive(storage.q_empty());
     }
   }
-  DEVICE void release_v(const Cursor& tile) const {
-    if (!kResident && lane == 0) mbarrier_arrive(memory.v_free(tile.slot));
+  DEVICE void release_v(const PipelineState& block) const {
+    if (!kResident && lane == 0) mbarrier_arrive(storage.v_empty(block.stage));
   }
 
-  /// Hides the keys of the visit under way that a row may not see.
-  DEVICE void mask(Tile& tile) const {
-    const int key = first_key(item, at.visit);
-    const int first_position = item.row + row_block * 64 % kPositions;
+  /// Masks the keys of the present KV block that a row may not see.
+  DEVICE void mask(ScoreFragment& block) const {
+    const int key = first_key(tile, at.iteration);
+    const int first_position = tile.row + row_block * 64 % kPositions;
     if (kAnyMask && key + BLOCK_N > visible_keys(first_position)) {
-      mask_scores<kRaggedKeys>(tile, position(), key + lane % 4 * 2);
+      mask_scores<kRaggedKeys>(block, position(), key + lane % 4 * 2);
     }
   }
 
-  /// The scores of a tile, alone at the tensor cores.
-  DEVICE void score(bool last) {
-    mbarrier_wait(memory.k_here(at.slot), at.parity);
-    take_turn();
+  /// S of the present KV block, with no other wgmma of the warpgroup in flight.
+  DEVICE void compute_s(bool last) {
+    mbarrier_wait(storage.k_full(at.stage), at.phase);
+    warp_scheduler_barrier_sync();
     wgmma_fence();
     issue_qk();
-    pass_turn(last);
+    warp_scheduler_barrier_arrive(last);
     wgmma_wait<0>();
-    pin<BLOCK_N / 2>(sums_of(scores));
+    pin<BLOCK_N / 2>(accumulator_of(scores));
     release_k(at);
     mask(scores);
   }
 
  private:
-  DEVICE void begin_sums() {
-    state = State<1, kOutTiles>();
-    left = ceil_div(item.visits - part, KEY_PARTS);
-    // A loop is wanted, of two visits too: laid out, ptxas mixes visits and spills.
-    asm("" : "+r"(left));
+  DEVICE void reset_state() {
+    state = State<1, kAccTiles>();
+    remaining = ceil_div(tile.cta_n_blocks - split, INTRA_CTA_SPLITS);
+    // Hides the trip count, so that a loop stays a loop: of two unrolled iterations ptxas
+    // interleaves the instructions, and spills (notes.md, "Compiler traps").
+    asm("" : "+r"(remaining));
   }
 
-  /// Row blocks begin STAGGER clocks after one another, lest all compute weights while the tensor
+  /// Row blocks begin STAGGER clocks after one another: else all compute softmax while the tensor
   /// cores idle, and then the other way round.
-  DEVICE void fall_behind() const {
-    if (STAGGER == 0) return;
+  DEVICE void stagger() const {
+    if (kStagger == 0) return;
     const u32 begin = clock32();
-    while (clock32() - begin < static_cast<u32>(row_block * STAGGER)) {
+    while (clock32() - begin < static_cast<u32>(row_block * kStagger)) {
     }
   }
 
-  // ---- PINGPONG: the row blocks issue their products in turn ----
+  // ---- ping-pong: warpgroups issue their wgmmas in turn ----
 
-  DEVICE static int turn_of(int row) { return 1 + row % kRowBlocks; }
-  DEVICE void start_turns() const {
-    if (PINGPONG && row_block == kRowBlocks - 1) named_arrive<256>(turn_of(0));
+  DEVICE static int turn_barrier(int row_block) {
+    return barrier_id(NamedBarrier::kWarpScheduler, row_block % kRowBlocks);
   }
-  DEVICE void take_turn() const {
-    if (PINGPONG) named_sync<256>(turn_of(row_block));
+  DEVICE void warp_scheduler_barrier_init() const {
+    if (kPingpong && row_block == kRowBlocks - 1) named_barrier_arrive<256>(turn_barrier(0));
   }
-  DEVICE void pass_turn(bool last) const {
-    if (!PINGPONG || (last && row_block == kRowBlocks - 1)) return;
-    named_arrive<256>(turn_of(row_block + 1));
+  DEVICE void warp_scheduler_barrier_sync() const {
+    if (kPingpong) named_barrier_sync<256>(turn_barrier(row_block));
+  }
+  /// The last warpgroup's last arrival is left out: it would leave a barrier half full.
+  DEVICE void warp_scheduler_barrier_arrive(bool last) const {
+    if (!kPingpong || (last && row_block == kRowBlocks - 1)) return;
+    named_barrier_arrive<256>(turn_barrier(row_block + 1));
   }
 
-  // ---- products ----
+  // ---- the two GEMMs ----
 
   DEVICE void issue_qk() {
-    const u64 q = row_operand(memory.q() + row_block * 64 * 128);
-    const u64 k = row_operand(memory.k(at.slot));
-    multiply_qk_first(sums_of(scores), q, k);
+    const u64 q = make_smem_desc_k_major(storage.q() + row_block * 64 * 128);
+    const u64 k = make_smem_desc_k_major(storage.k(at.stage));
+    wgmma_qk_zero(accumulator_of(scores), q, k);
 #pragma unroll
     for (int step = 1; step < kDSteps; ++step) {
-      const u64 column = step % 4 * kColumnStep;
-      multiply_qk(sums_of(scores), q + step / 4 * (BLOCK_M * 8) + column,
-                  k + step / 4 * (BLOCK_N * 8) + column);
+      const u64 column = step % 4 * kKStep;
+      wgmma_qk(accumulator_of(scores), q + step / 4 * (BLOCK_M * 8) + column,
+               k + step / 4 * (BLOCK_N * 8) + column);
     }
     wgmma_commit();
   }
 
-  DEVICE void issue_pv(const Cursor& tile) {
-    const u64 v = column_operand(memory.v(tile.slot), BLOCK_N * 128);
+  DEVICE void issue_pv(const PipelineState& block) {
+    const u64 v = make_smem_desc_mn_major(storage.v(block.stage), BLOCK_N * 128);
 #pragma unroll
     for (int step = 0; step < BLOCK_N / 16; ++step) {
-      if (kShared) {
-        const u64 left_operand = row_operand(memory.weights(warpgroup)) + step / 4 * (64 * 8);
-        multiply_pv_shared(out_sums(), left_operand + step % 4 * kColumnStep, v + step * kRowStep);
+      if (!kMmaPvIsRs) {
+        const u64 a = make_smem_desc_k_major(storage.p(warpgroup)) + step / 4 * (64 * 8);
+        wgmma_pv_ss(acc_o(), a + step % 4 * kKStep, v + step * kMnStep);
       } else {
-        multiply_pv(out_sums(), weights + 4 * step, v + step * kRowStep);
+        wgmma_pv_rs(acc_o(), p + 4 * step, v + step * kMnStep);
       }
     }
     wgmma_commit();
   }
 
-  // ---- softmax ----
+  // ---- online softmax ----
 
-  /// Scores become weights, still in f32. True when the output must be multiplied by `shrink`.
-  DEVICE bool soften() {
-    const bool rises = raise_peak();
-    weigh_mixed<kUnseen, PINGPONG != 0>(state, scores);
+  /// S becomes P, still in f32. True when O must be multiplied by `rescale`.
+  DEVICE bool online_softmax() {
+    const bool rises = update_row_max();
+    scores_to_p<kMayBeUnseen, kPingpong>(state, scores);
     return rises;
   }
 
-  /// Whether no row of the warp rises by kLazyRise above its peak. Bits of positive floats are in
-  /// the order of the floats, those of negative ones below them: while the limit is positive, whole
-  /// numbers decide it, three an instruction.
-  DEVICE bool stays_below() const {
+  /// Whether no row of the warp has a score above its row_max by kRescaleThreshold. The bits of
+  /// positive floats are ordered like the floats, those of negative ones lie below: while the limit
+  /// is positive, integer maxima decide it, three operands an instruction.
+  DEVICE bool stays_below_threshold() const {
     // Two chains a row: a lone warp would wait for the result of one before each step of it.
     int top[2][2];
 #pragma unroll
@@ -224,120 +230,121 @@ struct Worker {
         chain = n < 2 ? max(left, right) : max(max(chain, left), right);
       }
     }
-    const float limit[2] = {state.peak[0][0] + kLazyRise, state.peak[0][1] + kLazyRise};
-    const bool rises =
-        fminf(limit[0], limit[1])<0.0f | max(top[0][0], top[0][1])> __float_as_int(limit[0]) |
-        max(top[1][0], top[1][1]) > __float_as_int(limit[1]);
+    const float limit[2] = {state.row_max[0][0] + kRescaleThreshold,
+                            state.row_max[0][1] + kRescaleThreshold};
+    const bool rises = fminf(limit[0], limit[1]) < 0.0f |
+                       max(top[0][0], top[0][1]) > __float_as_int(limit[0]) |
+                       max(top[1][0], top[1][1]) > __float_as_int(limit[1]);
     return !__any_sync(0xffffffffu, rises);
   }
 
-  DEVICE bool raise_peak() {
-    if (kLazy && stays_below()) return false;
+  DEVICE bool update_row_max() {
+    if (kLazyRescale && stays_below_threshold()) return false;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float peak = fmaxf(state.peak[0][half], highest_score(scores, 0, half));
-      const float finite = kUnseen && peak == NEG_INF ? 0.0f : peak;
-      shrink[half] = fast_exp2((state.peak[0][half] - finite) * kScale);
-      state.peak[0][half] = peak;
-      state.sum[0][half] *= shrink[half];
+      const float row_max = fmaxf(state.row_max[0][half], row_max_of(scores, 0, half));
+      const float finite = kMayBeUnseen && row_max == NEG_INF ? 0.0f : row_max;
+      rescale[half] = fast_exp2((state.row_max[0][half] - finite) * kScale);
+      state.row_max[0][half] = row_max;
+      state.row_sum[0][half] *= rescale[half];
     }
     return true;
   }
 
-  /// A branch that is never taken, which the compiler cannot know: a wait behind it stays behind
-  /// the exponentials. (A trap instead makes ptxas 13.0 serialise the products or ignore
-  /// setmaxnreg.)
-  DEVICE void hold() const {
-    const bool impossible = state.sum[0][0] + state.sum[0][1] < 0.0f;
+  /// Keeps a wait for PV behind the exponentials: a branch that is never taken, which the compiler
+  /// cannot know. (A trap instead makes ptxas 13.0 serialise the wgmmas or ignore setmaxnreg:
+  /// notes.md, "Compiler traps".)
+  DEVICE void fence_softmax() const {
+    const bool impossible = state.row_sum[0][0] + state.row_sum[0][1] < 0.0f;
     if (__any_sync(0xffffffffu, impossible)) asm volatile("nanosleep.u32 20;");
   }
 
-  DEVICE void shrink_out() {
+  DEVICE void rescale_o() {
 #pragma unroll
     for (int d = 0; d < kDTiles; ++d) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) state.out[0][d][i] *= shrink[i / 2];
+      for (int i = 0; i < 4; ++i) state.acc_o[0][d][i] *= rescale[i / 2];
     }
   }
 
-  /// Weights, rounded, as left operands; and everything that the next products read is in place.
-  DEVICE void pack() {
+  /// P, rounded, as A operands; and everything that the next wgmmas read is in place.
+  DEVICE void pack_p_operand() {
     const int row = warp_row % 64 + lane % 16;
-    const u32 mine = memory.weights(warpgroup) + row * 128 + ((lane / 16) ^ (row & 7)) * 16;
+    const u32 mine = storage.p(warpgroup) + row * 128 + ((lane / 16) ^ (row & 7)) * 16;
 #pragma unroll
     for (int step = 0; step < BLOCK_N / 16; ++step) {
-      u32 left_operand[4];
-      pack_weights(left_operand, scores, 0, step);
-      if (kShared) {
-        stmatrix_x4((mine ^ (step % 4 * 32)) + step / 4 * (64 * 128), left_operand);
+      u32 a[4];
+      pack_p(a, scores, 0, step);
+      if (!kMmaPvIsRs) {
+        stmatrix_x4((mine ^ (step % 4 * 32)) + step / 4 * (64 * 128), a);
       } else {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) weights[4 * step + i] = left_operand[i];
+        for (int i = 0; i < 4; ++i) p[4 * step + i] = a[i];
       }
     }
-    if (kShared) {
+    if (!kMmaPvIsRs) {
       async_proxy_fence();
-      __syncwarp();  // a warp's products read its own rows only
+      __syncwarp();  // a warp's wgmmas read its own rows only
     } else {
-      pin<BLOCK_N / 4>(weights);
+      pin<BLOCK_N / 4>(p);
     }
-    pin<4 * kOutTiles>(out_sums());
+    pin<4 * kAccTiles>(acc_o());
   }
 
-  // ---- visits ----
+  // ---- mainloops ----
 
-  DEVICE void start_gather() {
-    mbarrier_wait(memory.v_here(at.slot), at.parity);
+  DEVICE void start_pv() {
+    mbarrier_wait(storage.v_full(at.stage), at.phase);
     wgmma_fence();
     issue_pv(at);
   }
 
-  /// The scores of the next tile and, while its softmax is computed, the weighted values of this.
-  DEVICE void score_and_gather(bool last) {
-    const Cursor before = at;
+  /// S of the next KV block and, while its softmax is computed, PV of the present one.
+  DEVICE void overlapped_iteration(bool last) {
+    const PipelineState before = at;
     at = at.next();
-    mbarrier_wait(memory.k_here(at.slot), at.parity);
-    take_turn();
+    mbarrier_wait(storage.k_full(at.stage), at.phase);
+    warp_scheduler_barrier_sync();
     wgmma_fence();
     issue_qk();
-    mbarrier_wait(memory.v_here(before.slot), before.parity);
+    mbarrier_wait(storage.v_full(before.stage), before.phase);
     wgmma_fence();
     issue_pv(before);
-    pass_turn(last);
+    warp_scheduler_barrier_arrive(last);
     wgmma_wait<1>();
-    pin<BLOCK_N / 2>(sums_of(scores));
+    pin<BLOCK_N / 2>(accumulator_of(scores));
     release_k(at);
     mask(scores);
-    const bool rises = soften();
-    if (OVERLAP == OVERLAP_HELD) hold();
-    wait_for_values();
+    const bool rises = online_softmax();
+    if (kFencedOverlap) fence_softmax();
+    wait_pv();
     release_v(before);
-    if (rises) shrink_out();
-    pack();
+    if (rises) rescale_o();
+    pack_p_operand();
   }
 
-  /// One product at a time.
-  DEVICE void attend_singly() {
+  /// One wgmma at a time.
+  DEVICE void serial_mainloop() {
 #pragma unroll 1
-    for (int visits = left;; --visits) {
-      score(true);
-      if (soften()) shrink_out();
-      pack();
-      start_gather();
-      if (visits == 1) return;
-      wait_for_values();
+    for (int blocks = remaining;; --blocks) {
+      compute_s(true);
+      if (online_softmax()) rescale_o();
+      pack_p_operand();
+      start_pv();
+      if (blocks == 1) return;
+      wait_pv();
       release_v(at);
       at = at.next();
     }
   }
 
-  /// The values of a tile with the scores of the next.
-  DEVICE void attend_behind() {
-    score(left == 1);
-    soften();
-    pack();
+  /// PV of a KV block together with QK^T of the next (intra-warpgroup overlap).
+  DEVICE void pipelined_mainloop() {
+    compute_s(remaining == 1);
+    online_softmax();
+    pack_p_operand();
 #pragma unroll 1
-    for (int visits = left; visits > 1; --visits) score_and_gather(visits == 2);
-    start_gather();
+    for (int blocks = remaining; blocks > 1; --blocks) overlapped_iteration(blocks == 2);
+    start_pv();
   }
 };

@@ -59,6 +59,9 @@ std::string hash_texts(const Kernel& kernel) {
   Hasher hasher;
   hasher.add(kernel.source.text);
   for (const SourceFile& header : kernel.headers) hasher.add(header.path).add(header.text);
+  for (const Term& term : kernel.manifest.terms) {
+    if (mentions(kernel, term.name)) hasher.add(term.name).add(term.expanded);
+  }
   if (kernel.manifest.operation) hasher.add(kernel.manifest.operation->text);
   return hasher.hex();
 }

@@ -22,7 +22,7 @@ struct Kernel {
   SourceFile source;
   std::vector<SourceFile>
       headers;  ///< project headers the template includes, directly or not, sorted by path
-  std::string text_hash;  ///< of source and headers
+  std::string text_hash;  ///< of source and headers, and of the terms that they use
 };
 using KernelRef = std::shared_ptr<const Kernel>;
 
