@@ -116,6 +116,13 @@ class Linter {
         {severity, fmt::format("{}: field '{}'", manifest_.where, path), std::move(message)});
   }
   bool text_mentions(std::string_view name) const { return mentions(*kernel_, name); }
+  /// By itself or through a term, which is a macro of it.
+  bool text_depends_on(std::string_view parameter) const {
+    return text_mentions(parameter) ||
+           std::any_of(manifest_.terms.begin(), manifest_.terms.end(), [&](const Term& term) {
+             return mentions(term.expanded, parameter) && text_mentions(term.name);
+           });
+  }
   /// Whether one of the texts depends on the name, by itself or through a term.
   bool any_mentions(const std::vector<std::string>& texts, std::string_view name) const;
   void check_parameters();
@@ -177,7 +184,7 @@ void Linter::check_parameters() {
   for (std::size_t i = 0; i < manifest_.parameters.size(); ++i) {
     const Parameter& parameter = manifest_.parameters[i];
     const std::string path = fmt::format("parameters[{}]", i);
-    if (!text_mentions(parameter.name) && !any_mentions(products, parameter.name)) {
+    if (!text_depends_on(parameter.name) && !any_mentions(products, parameter.name)) {
       const bool launched = any_mentions(launches, parameter.name);
       add(launched ? Severity::kWarning : Severity::kError, path + ".name",
           launched ? fmt::format("{} changes the launch only; {} and its headers do not mention it",
@@ -200,6 +207,13 @@ void Linter::check_choices() {
     problems = standard_problems();
     const std::vector<Problem> decoding = decoding_problems();
     problems.insert(problems.end(), decoding.begin(), decoding.end());
+    problems.push_back({.batch = 1,
+                        .heads = 12,
+                        .kv_heads = 2,
+                        .seq_q = 512,
+                        .seq_kv = 256,
+                        .head_dim = 64,
+                        .lse = manifest_.lse});
   }
   ChoiceCheck check(manifest_);
   for_each_space(problems, [&](const Problem& problem, const DeviceLimits& limits) {
