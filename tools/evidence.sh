@@ -41,7 +41,7 @@ sweep() {
   fi
 }
 
-whole_space() { sweep "exhaustive-$1" --shape "$2" --kernel fa_mma,fa_wgmma --strategy exhaustive --baselines none; }
+whole_space() { sweep "exhaustive-$1" --shape "$2" --kernel fa_mma,fa_wgmma,fa_wgmma_interleaved --strategy exhaustive --baselines none; }
 
 winners_of() {  # winners_of BEST FOLDER: FOLDER/PROBLEM.json or best.json, config files without what was measured
   mkdir -p "$2"
@@ -79,7 +79,7 @@ against_whole_spaces() {  # against_whole_spaces RUN [SUFFIX]: a suite's winners
 
 torch=torch:flash,torch:cudnn,torch:efficient,torch:math
 rivals=naive,cublas,hybrid_qkt,hybrid_pv,cudnn,cudnn:best,$torch
-kernels=fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma
+kernels=fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma,fa_wgmma_interleaved
 
 run_step() {
   case $1 in

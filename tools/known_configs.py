@@ -11,6 +11,34 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
+def load_manifests():
+    """Every manifest of kernels/ by the kernel's name."""
+    manifests = (json.loads(file.read_text()) for file in sorted(ROOT.glob("kernels/*/*.json")))
+    return {manifest["name"]: manifest for manifest in manifests}
+
+
+def with_current_names(manifest, config):
+    """A config with today's names and values of parameters, in the manifest's order, as src/space/aliases.cpp does it."""
+    current = {}
+    for parameter in manifest["parameters"]:
+        for name in [parameter["name"], *parameter.get("aliases", [])]:
+            if name in config:
+                value = config[name]
+                words = parameter.get("value_aliases", {})
+                current[parameter["name"]] = words.get(value, value) if isinstance(value, str) else value
+    return current
+
+
+def update_names(manifests, kernel, config):
+    """The kernel that has the config today, and the config as that kernel's manifest spells it."""
+    for name, manifest in manifests.items():
+        split = manifest.get("split_from", {"kernel": None})
+        if split["kernel"] == kernel and split["config"].items() <= config.items():
+            kernel = name
+            break
+    return kernel, with_current_names(manifests[kernel], config)
+
+
 def results_of(folder):
     """Every problem's entry of every committed best.json, with the file and a name to say where it is from."""
     for file in sorted(folder.glob("*/best.json")):
@@ -23,16 +51,18 @@ def results_of(folder):
 def known_of(folder):
     """The fastest of each problem and kernel, among all finalists."""
     fastest, arch, device_name = {}, None, None
+    manifests = load_manifests()
     for device, entry, source in results_of(folder):
         arch, device_name = device["arch"], device["name"]
         for finalist in entry["finalists"]:
             if finalist["outcome"] != "measured":
                 continue
             time = finalist["hot"]["median_us"]
-            key = json.dumps([entry["problem"], finalist["kernel"]])
+            kernel, config = update_names(manifests, finalist["kernel"], finalist["config"])
+            key = json.dumps([entry["problem"], kernel])
             if key in fastest and fastest[key][0] <= time:
                 continue
-            fastest[key] = (time, {"problem": entry["problem"], "kernel": finalist["kernel"], "config": finalist["config"], "source": source})
+            fastest[key] = (time, {"problem": entry["problem"], "kernel": kernel, "config": config, "source": source})
     return arch, device_name, [known for _, known in fastest.values()]
 
 

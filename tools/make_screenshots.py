@@ -46,7 +46,7 @@ def report(fatune, out, run):
 
 def live(fatune, line, folder, out):
     """A long search on the recorded device, seen after a few seconds."""
-    sweep = subprocess.Popen([fatune, "sweep", "--shape", "4,8,512,64", "--device", "recorded", "--kernel", "fa_mma,fa_wgmma", "--strategy", "random",
+    sweep = subprocess.Popen([fatune, "sweep", "--shape", "4,8,512,64", "--device", "recorded", "--kernel", "fa_mma,fa_wgmma,fa_wgmma_interleaved", "--strategy", "random",
                               "--budget", "6000", "--serve", "0", "--out", folder / "live"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         url = None

@@ -31,7 +31,7 @@ union Packet {
 #define STORE_OF_Y "st.global"
 #endif
 
-// Volatile, so that no load is moved in front of the wait for the work in front (LAUNCH).
+// Volatile, so that no load is moved in front of the grid dependency wait (LAUNCH).
 #if VECTOR == 2
 #define READ(OPCODE, packet, from) \
   asm volatile(OPCODE ".u16 %0, [%1];" : "=h"(packet.word) : "l"(from))
@@ -130,8 +130,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
 #endif
   Packet weights[kSteps];
 
-  wait_for_work_in_front();
-  let_work_behind_begin();
+  grid_dependency_wait();
+  launch_dependents();
   float sum = 0;
 #if KEEP == KEEP_REGISTERS
 #pragma unroll

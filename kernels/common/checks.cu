@@ -65,7 +65,8 @@ struct Stretch {
 };
 
 /// Lets the kernel behind it on the stream begin, and only `nanoseconds` later exchanges the three
-/// pairs of inputs and fills the output: who does not wait for its end reads and writes too early.
+/// pairs of inputs and fills the output: a kernel that does not wait for its end reads and writes
+/// too early.
 extern "C" __global__ void exchange_late(Stretch q, Stretch k, Stretch v, u8* out, u64 out_bytes,
                                          unsigned pattern, u64 nanoseconds) {
 #if __CUDA_ARCH__ >= 900

@@ -1,23 +1,22 @@
-// launch.cuh - when a launch begins beside the work in front of it on the stream, and lets what is
-// behind begin beside itself (sm_90: programmatic dependent launch).
+// launch.cuh - programmatic dependent launch (sm_90): a grid's CTAs start while the preceding grid
+// ends.
 //
-// LAUNCH_PLAIN: neither. LAUNCH_DEPENDENT: blocks begin while the work in front ends, prepare, and
-// wait for it here. LAUNCH_CHAINED: and the work behind may begin as soon as every block is past
-// that wait.
+// LAUNCH_PLAIN: they do not. LAUNCH_DEPENDENT: they start early, prepare, and wait here.
+// LAUNCH_CHAINED: and the following grid may start as soon as every CTA is past that wait.
 #pragma once
 
 #include "common/prelude.cuh"
 
-/// Returns when the work in front has ended and what it wrote can be read. Nothing of a tensor is
-/// read or written before; one thread of a block suffices when the others wait for it.
-DEVICE void wait_for_work_in_front() {
+/// Returns when the preceding grid has ended and its writes are visible. No tensor is read or
+/// written before it; one thread of a CTA suffices when the others wait for that thread.
+DEVICE void grid_dependency_wait() {
 #if LAUNCH != LAUNCH_PLAIN
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-/// After the wait, by every block: what is behind may begin to prepare.
-DEVICE void let_work_behind_begin() {
+/// After the wait, by every CTA: lets the following grid start.
+DEVICE void launch_dependents() {
 #if defined(LAUNCH_CHAINED) && LAUNCH == LAUNCH_CHAINED
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif

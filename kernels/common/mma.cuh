@@ -1,14 +1,12 @@
-// mma.cuh - one warp's tensor-core product of 16x8x16 and the shared-memory loads of its operands
-// (sm_80 and up).
+// mma.cuh - mma.sync m16n8k16 and ldmatrix, which loads its operands from shared memory (sm_80 on).
 //
 // Which element lane l holds (g = l / 4, t = l % 4; a register has two neighbouring columns, or for
 // b two rows):
-//   a[0] (g, 2t)   a[1] (g + 8, 2t)   a[2] (g, 2t + 8)   a[3] (g + 8, 2t + 8)     of the 16x16 left
-//   operand b[0] (2t, g)   b[1] (2t + 8, g)                                              of the
-//   16x8 right operand c[0..1] (g, 2t and 2t + 1)        c[2..3] (g + 8, 2t and 2t + 1) of the 16x8
-//   sums
-// So two neighbouring 16x8 tiles of sums, packed, are the left operand of a next product: no
-// shuffle between them.
+//   A, 16x16: a[0] (g, 2t)   a[1] (g + 8, 2t)   a[2] (g, 2t + 8)   a[3] (g + 8, 2t + 8)
+//   B, 16x8:  b[0] (2t, g)   b[1] (2t + 8, g)
+//   C, 16x8:  c[0..1] (g, 2t and 2t + 1)        c[2..3] (g + 8, 2t and 2t + 1)
+// So two neighbouring 16x8 tiles of C, packed, are the A operand of a next mma: no shuffle between
+// them.
 #pragma once
 
 #include "common/prelude.cuh"

@@ -1,25 +1,25 @@
-// mma_epilogue.cuh - finished accumulators of a block's warps become rows of out, 16 bytes a store.
+// mma_epilogue.cuh - accumulators of O of a CTA's warps to rows of out, 16 bytes a store.
 //
-// Warps may form kGroups groups that saw different keys of the same rows: their outputs are joined
-// first. A lane has the same elements in every group, so they are exchanged lane by lane as float4,
-// without bank conflicts.
+// kSplits groups of warps may have seen different keys of the same rows (intra-CTA split-KV): their
+// partial O is combined first. A lane has the same elements in every group, so they are exchanged
+// lane by lane as float4, without bank conflicts.
 #pragma once
 
 #include "common/lse.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/packed_rows.cuh"
-#include "common/row_join.cuh"
+#include "common/combine.cuh"
 #include "common/swizzled_tile.cuh"
 
-/// The place of a warp in its block and of a lane in its warp.
+/// The place of a warp in its CTA and of a lane in its warp.
 struct Place {
   int lane;
-  int group;      // which share of a tile's keys
-  int first_row;  // of the warp, within the block
-  int block_row;  // of the block, within the head, or the packed head
-  int head;       // of the block, counted over the batch
+  int split;      // which share of a KV block's keys
+  int first_row;  // of the warp, within the CTA
+  int block_row;  // of the CTA, within the head, or the packed head
+  int head;       // of the CTA, counted over the batch
 
-  /// Row within the block of this lane's elements.
+  /// Row within the CTA of this lane's elements.
   DEVICE int row(int m, int half) const { return first_row + 16 * m + 8 * half + lane / 4; }
 };
 
@@ -31,7 +31,7 @@ DEVICE void stage_columns(u8* rows, const State<kM, kD>& state, const float (&fa
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float(&o)[4] = state.out[m][d];
+      const float(&o)[4] = state.acc_o[m][d];
       const u32 pair = pack2(o[2 * half] * factor[m][half], o[2 * half + 1] * factor[m][half]);
       *reinterpret_cast<u32*>(rows + chunk_offset(place.row(m, half), d) + place.lane % 4 * 4) =
           pair;
@@ -39,8 +39,8 @@ DEVICE void stage_columns(u8* rows, const State<kM, kD>& state, const float (&fa
   }
 }
 
-/// Writes kRows rows from shared memory to out, the first row in memory of the block's head;
-/// `worker` is one of kWorkers threads that share them.
+/// Writes kRows rows from shared memory to out, the first row in memory of the CTA's head; `worker`
+/// is one of kWorkers threads that share them.
 template <int kRows, int kWorkers, int kPack>
 DEVICE void store_rows(elem* out, const u8* rows, int first_row, const Place& place, int worker) {
   const int rows_left = PackedRows<kPack>::kRows - place.block_row;
@@ -55,85 +55,87 @@ DEVICE void store_rows(elem* out, const u8* rows, int first_row, const Place& pl
   }
 }
 
-/// Shared memory of a join: what groups hand each other, then each group's peak and sum of every
-/// row.
-template <int kBlockM, int kGroups>
+/// Shared memory of a combine: partial O of the splits, then row_max and row_sum of every row of
+/// each.
+template <int kBlockM, int kSplits>
 struct Exchange {
-  static constexpr int kPiecesBytes = (kGroups - 1) * kBlockM * HEAD_DIM * 4;
-  static constexpr int kStatsBytes = kGroups * kBlockM * 8;
+  static constexpr int kPartialOBytes = (kSplits - 1) * kBlockM * HEAD_DIM * 4;
+  static constexpr int kStatsBytes = kSplits * kBlockM * 8;
+  static constexpr int kBytes = kPartialOBytes + kStatsBytes;
   u8* memory;
 
-  DEVICE float2& stats(int group, int row) const {
-    return reinterpret_cast<float2*>(memory + kPiecesBytes)[group * kBlockM + row];
+  DEVICE float2& stats(int split, int row) const {
+    return reinterpret_cast<float2*>(memory + kPartialOBytes)[split * kBlockM + row];
   }
-  /// How a row's outputs of all groups add up, from `first` on in turn.
-  DEVICE RowJoin<kGroups> join(int first, int row) const {
-    return RowJoin<kGroups>([&](int i) { return stats((first + i) % kGroups, row); });
+  /// How a row's partial O of all splits adds up, from split `first` on in turn.
+  DEVICE RowCombine<kSplits> combine(int first, int row) const {
+    return RowCombine<kSplits>([&](int i) { return stats((first + i) % kSplits, row); });
   }
-  /// This lane's part of column tile d from the group `distance` after the one that finishes d.
-  DEVICE float4& piece(const Place& place, int distance, int m, int d) const {
+  /// This lane's part of column tile d from the split `distance` after the one that finishes d.
+  DEVICE float4& partial_o(const Place& place, int distance, int m, int d) const {
     const int tile =
         ((distance - 1) * (kBlockM / 16) + place.first_row / 16 + m) * (HEAD_DIM / 8) + d;
     return reinterpret_cast<float4*>(memory)[tile * 32 + place.lane];
   }
 };
 
-/// Hands out a group's peaks and sums, and its part of the columns that another group finishes.
-template <int kBlockM, int kGroups, int kM, int kD>
-DEVICE void publish(const Exchange<kBlockM, kGroups>& exchange, const State<kM, kD>& state,
+/// Publishes a split's row_max and row_sum, and its partial O of the columns that another finishes.
+template <int kBlockM, int kSplits, int kM, int kD>
+DEVICE void publish(const Exchange<kBlockM, kSplits>& exchange, const State<kM, kD>& state,
                     const Place& place) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float2 stat = make_float2(state.peak[m][half], state.sum[m][half]);
-      if (place.lane % 4 == 0) exchange.stats(place.group, place.row(m, half)) = stat;
+      const float2 stat = make_float2(state.row_max[m][half], state.row_sum[m][half]);
+      if (place.lane % 4 == 0) exchange.stats(place.split, place.row(m, half)) = stat;
     }
 #pragma unroll
     for (int d = 0; d < kD; ++d) {
-      const int distance = (place.group - d % kGroups + kGroups) % kGroups;
-      const float(&o)[4] = state.out[m][d];
+      const int distance = (place.split - d % kSplits + kSplits) % kSplits;
+      const float(&o)[4] = state.acc_o[m][d];
       if (distance != 0)
-        exchange.piece(place, distance, m, d) = make_float4(o[0], o[1], o[2], o[3]);
+        exchange.partial_o(place, distance, m, d) = make_float4(o[0], o[1], o[2], o[3]);
     }
   }
 }
 
-/// Joins the groups' outputs; group d % kGroups finishes column tile d and leaves it in `rows`.
-template <int kBlockM, int kGroups, int kM, int kD>
-DEVICE void join_groups(u8* rows, const Exchange<kBlockM, kGroups>& exchange, State<kM, kD>& state,
-                        const Place& place) {
+/// Combines the splits' partial O; split d % kSplits finishes column tile d and leaves it in
+/// `rows`.
+template <int kBlockM, int kSplits, int kM, int kD>
+DEVICE void combine_splits(u8* rows, const Exchange<kBlockM, kSplits>& exchange,
+                           State<kM, kD>& state, const Place& place) {
   __syncthreads();  // every warp is done with K and V, whose place the exchange takes
   publish(exchange, state, place);
   __syncthreads();
-  float weight[kM][2][kGroups];
+  float factor[kM][2][kSplits];
   float one[kM][2];
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const RowJoin<kGroups> join = exchange.join(place.group, place.row(m, half));
-      const float inverse = inverse_or_zero(join.sum);
+      const RowCombine<kSplits> combine = exchange.combine(place.split, place.row(m, half));
+      const float inverse = inverse_or_zero(combine.row_sum);
 #pragma unroll
-      for (int i = 0; i < kGroups; ++i) weight[m][half][i] = join.factor[i] * inverse;
+      for (int i = 0; i < kSplits; ++i) factor[m][half][i] = combine.factor[i] * inverse;
       one[m][half] = 1.0f;
     }
   }
 #pragma unroll
   for (int d = 0; d < kD; ++d) {
-    if (d % kGroups != place.group) continue;
+    if (d % kSplits != place.split) continue;
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
-      float(&o)[4] = state.out[m][d];
+      float(&o)[4] = state.acc_o[m][d];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) o[i] *= weight[m][i / 2][0];
+      for (int i = 0; i < 4; ++i) o[i] *= factor[m][i / 2][0];
 #pragma unroll
-      for (int distance = 1; distance < kGroups; ++distance) {
-        const float4 other = exchange.piece(place, distance, m, d);
-        o[0] += other.x * weight[m][0][distance];
-        o[1] += other.y * weight[m][0][distance];
-        o[2] += other.z * weight[m][1][distance];
-        o[3] += other.w * weight[m][1][distance];
+      for (int distance = 1; distance < kSplits; ++distance) {
+        const float4 other = exchange.partial_o(place, distance, m, d);
+        o[0] += other.x * factor[m][0][distance];
+        o[1] += other.y * factor[m][0][distance];
+        o[2] += other.z * factor[m][1][distance];
+        o[3] += other.w * factor[m][1][distance];
       }
     }
     stage_columns(rows, state, one, place, d);
@@ -141,25 +143,29 @@ DEVICE void join_groups(u8* rows, const Exchange<kBlockM, kGroups>& exchange, St
   __syncthreads();
 }
 
-/// Divides by the sums and writes the block's rows; `out` is the first of its head in memory.
-/// `rows` takes the finished rows (Q's place: a warp's own rows are touched by no other while
-/// kGroups is 1), `spare` the exchange of more groups.
-template <int kBlockM, int kGroups, int kThreads, int kPack = 1, int kM, int kD>
-DEVICE void finish(elem* out, u8* rows, u8* spare, State<kM, kD>& state, const Place& place) {
+/// Divides by row_sum and writes the CTA's rows; `out` is the first of its head in memory. `rows`
+/// takes the finished rows (Q's place: a warp's own rows are touched by no other while kSplits is
+/// 1), `spare` the exchange of more splits.
+template <int kBlockM, int kSplits, int kThreads, int kPack = 1, int kM, int kD>
+DEVICE void store_o(elem* out, u8* rows, u8* spare, State<kM, kD>& state, const Place& place) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) state.sum[m][half] = warp_sum<4>(state.sum[m][half]);
+    for (int half = 0; half < 2; ++half) {
+      state.row_sum[m][half] = warp_sum<4>(state.row_sum[m][half]);
+    }
   }
-  if constexpr (kGroups > 1) {
-    join_groups(rows, Exchange<kBlockM, kGroups>{spare}, state, place);
+  if constexpr (kSplits > 1) {
+    combine_splits(rows, Exchange<kBlockM, kSplits>{spare}, state, place);
     store_rows<kBlockM, kThreads, kPack>(out, rows, 0, place, static_cast<int>(threadIdx.x));
   } else {
     float factor[kM][2];
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) factor[m][half] = inverse_or_zero(state.sum[m][half]);
+      for (int half = 0; half < 2; ++half) {
+        factor[m][half] = inverse_or_zero(state.row_sum[m][half]);
+      }
     }
 #pragma unroll
     for (int d = 0; d < kD; ++d) stage_columns(rows, state, factor, place, d);
@@ -168,20 +174,20 @@ DEVICE void finish(elem* out, u8* rows, u8* spare, State<kM, kD>& state, const P
   }
 }
 
-/// After the block's output is finished: its rows' log-sum-exp. `lse` is that of the first row in
-/// memory of its head, `spare` the memory of the exchange.
-template <int kBlockM, int kGroups, int kPack = 1, int kM, int kD>
+/// After store_o: the log-sum-exp of the CTA's rows. `lse` is that of the first row in memory of
+/// its head, `spare` the memory of the exchange.
+template <int kBlockM, int kSplits, int kPack = 1, int kM, int kD>
 DEVICE void store_lse(float* lse, u8* spare, const State<kM, kD>& state, const Place& place) {
-  if (place.group != 0 || place.lane % 4 != 0) return;
+  if (place.split != 0 || place.lane % 4 != 0) return;
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float2 stats = make_float2(state.peak[m][half], state.sum[m][half]);
+      float2 stats = make_float2(state.row_max[m][half], state.row_sum[m][half]);
       const int row = place.row(m, half);
-      if constexpr (kGroups > 1) {
-        const auto join = Exchange<kBlockM, kGroups>{spare}.join(place.group, row);
-        stats = make_float2(join.peak, join.sum);
+      if constexpr (kSplits > 1) {
+        const auto combine = Exchange<kBlockM, kSplits>{spare}.combine(place.split, row);
+        stats = make_float2(combine.row_max, combine.row_sum);
       }
       if (place.block_row + row >= PackedRows<kPack>::kRows) continue;
       lse[PackedRows<kPack>::place(place.block_row + row)] = log_sum_exp(stats.x, stats.y);

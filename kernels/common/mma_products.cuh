@@ -1,15 +1,15 @@
-// mma_products.cuh - a warp's two products of attention: scores from Q and K, output from weights
-// and V, operands by ldmatrix from swizzled tiles.
+// mma_products.cuh - a warp's two GEMMs of attention, QK^T and PV, operands by ldmatrix from
+// swizzled tiles.
 #pragma once
 
 #include "common/mma.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/swizzled_tile.cuh"
 
-constexpr int kDSteps = HEAD_DIM / 16;  // mma steps over the head dimension
-constexpr int kDTiles = HEAD_DIM / 8;   // 8-column tiles of the output
+constexpr int kDSteps = HEAD_DIM / 16;  // k-steps of QK^T
+constexpr int kDTiles = HEAD_DIM / 8;   // 8-column tiles of O
 
-/// A lane's ldmatrix addresses in a tile of K. The two registers of a right operand must be
+/// A lane's ldmatrix addresses in a tile of K. The two registers of a B operand must be
 /// neighbours: the matrices come as (keys 0-7, half 0), (0-7, 1), (8-15, 0), (8-15, 1).
 DEVICE Fragments key_fragments(u32 tile, int lane) {
   return fragments(tile, lane % 8 + lane / 16 * 8, lane / 8 % 2);
@@ -19,7 +19,7 @@ DEVICE Fragments key_fragments(u32 tile, int lane) {
 /// (0-7, 1), (8-15, 1).
 DEVICE Fragments row_fragments(u32 tile, int lane) { return fragments(tile, lane % 16, lane / 16); }
 
-/// A warp's rows of Q as left operands: held in registers, or read anew from shared memory.
+/// A warp's rows of Q as A operands: held in registers, or read anew from shared memory.
 template <int kM, bool kHeld>
 struct QueryRows;
 
@@ -48,7 +48,7 @@ struct QueryRows<kM, true> {
   }
 };
 
-/// scores = Q K^T.
+/// S = QK^T.
 template <bool kHeld, int kM, int kN>
 DEVICE void multiply_qk(Scores<kM, kN>& scores, const QueryRows<kM, kHeld>& q, const Fragments& k) {
 #pragma unroll
@@ -77,9 +77,9 @@ DEVICE void multiply_qk(Scores<kM, kN>& scores, const QueryRows<kM, kHeld>& q, c
   }
 }
 
-/// out += weights V.
+/// O += PV.
 template <int kM, int kN>
-DEVICE void multiply_pv(State<kM, kDTiles>& state, const Weights<kM, kN>& weights,
+DEVICE void multiply_pv(State<kM, kDTiles>& state, const PFragment<kM, kN>& p,
                         const Fragments& v) {
 #pragma unroll
   for (int step = 0; step < kN / 2; ++step) {
@@ -89,8 +89,8 @@ DEVICE void multiply_pv(State<kM, kDTiles>& state, const Weights<kM, kN>& weight
       ldmatrix_x4_trans(right, v.at(16 * step, d));
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
-        mma_16x8x16(state.out[m][2 * d], weights.at[m][step], right[0], right[1]);
-        mma_16x8x16(state.out[m][2 * d + 1], weights.at[m][step], right[2], right[3]);
+        mma_16x8x16(state.acc_o[m][2 * d], p.at[m][step], right[0], right[1]);
+        mma_16x8x16(state.acc_o[m][2 * d + 1], p.at[m][step], right[2], right[3]);
       }
     }
   }

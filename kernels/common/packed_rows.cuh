@@ -1,12 +1,12 @@
-// packed_rows.cuh - a row of the query heads that a block packs together to its place in q, out and
-// lse.
+// packed_rows.cuh - PackGQA: a row of the query heads that a CTA packs together to its place in q,
+// out and lse.
 #pragma once
 
 #include "common/problem.cuh"
 
 /// kPack query heads of one key/value head form a packed head, its rows one position after the
-/// other: row r is position r / kPack of head r % kPack. A tile of them reads keys and values once
-/// for all heads, and under a causal mask its rows differ by less. With 1, rows and heads are the
+/// other: row r is position r / kPack of head r % kPack. A tile of them reads K and V once for all
+/// heads, and under a causal mask its rows differ by less. With 1, rows and heads are the
 /// problem's own.
 template <int kPack>
 struct PackedRows {

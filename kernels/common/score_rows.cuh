@@ -1,5 +1,4 @@
-// score_rows.cuh - rows of scores and weights in device memory, between a library's product and a
-// kernel.
+// score_rows.cuh - rows of S and P in device memory, between a library's GEMM and a kernel.
 //
 // Row r of query head h starts at element (h * SEQ_Q + r) * kKeyPitch. The pitch is SEQ_KV rounded
 // up to 8 elements, so that every row and every octet of keys is aligned to 16 bytes; what lies
@@ -10,9 +9,9 @@
 #include "common/problem.cuh"
 
 constexpr int kKeyPitch = ceil_div(SEQ_KV, 8) * 8;
-/// Weights in memory are multiplied by it, and the product with V by its inverse: a weight of one
-/// in many thousand keys would otherwise be a subnormal f16.
-constexpr float kWeightScale = 1024.0f;
+/// P in memory is multiplied by it, and PV by its inverse: P of one among many thousand keys would
+/// otherwise be a subnormal f16.
+constexpr float kPScale = 1024.0f;
 
 /// Eight elements of DTYPE, the first in the lowest bits.
 DEVICE uint4 pack_octet(const float (&values)[8]) {

@@ -32,7 +32,7 @@ struct Fragments {
   static constexpr int kVariants = kSwizzleWays / 2;
   u32 base;
 
-  DEVICE Fragments in_slot(int offset) const {
+  DEVICE Fragments in_stage(int offset) const {
     Fragments result = *this;
     result.base += offset;
     return result;
@@ -70,8 +70,8 @@ struct Copier {
   DEVICE static int column() { return static_cast<int>(threadIdx.x) % kSwizzleWays * 8; }
 
   /// Copies kRows rows to the tile `tile` bytes after `shared`; `source` is the first of them plus
-  /// `from`. Rows from `rows_left` on become zeros when kMayEnd: a masked weight of 0 times a stray
-  /// NaN would be NaN.
+  /// `from`. Rows from `rows_left` on become zeros when kMayEnd: a masked P of 0 times a stray NaN
+  /// would be NaN.
   template <int kRows, bool kMayEnd>
   DEVICE void copy(int tile, const elem* source, int rows_left) const {
 #pragma unroll

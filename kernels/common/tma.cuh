@@ -1,5 +1,5 @@
-// tma.cuh - what surrounds wgmma on sm_90: tensor copies into shared memory, barriers that count
-// their bytes, barriers among some of a block's warps, registers moved between warpgroups.
+// tma.cuh - what surrounds wgmma on sm_90: TMA loads and stores, mbarriers, clusters, named
+// barriers, register reallocation between warpgroups, stmatrix.
 #pragma once
 
 #include "common/cp_async.cuh"
@@ -9,14 +9,13 @@ struct alignas(64) TensorMap {
   u64 words[16];
 };
 
-// ---- mbarriers: 8 bytes of shared memory; a phase ends when all arrivals and all bytes are in
-// ----
+// ---- mbarriers, 8 bytes each; a phase ends when all arrivals and all bytes are in ----
 
 DEVICE void mbarrier_init(u32 barrier, u32 arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
-/// Makes this thread's initialised barriers known to the copies it starts.
+/// Makes this thread's initialised barriers visible to the TMA loads it issues.
 DEVICE void mbarrier_init_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -25,8 +24,8 @@ DEVICE void mbarrier_arrive(u32 barrier) {
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Arrives, and adds bytes that copies will bring to the phase.
-DEVICE void mbarrier_expect(u32 barrier, u32 bytes) {
+/// Arrives, and adds the bytes of TMA loads to come to the phase.
+DEVICE void mbarrier_arrive_expect_tx(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
@@ -40,7 +39,7 @@ DEVICE void mbarrier_wait(u32 barrier, u32 parity) {
       : "memory");
 }
 
-// ---- tensor copies ----
+// ---- TMA ----
 
 /// Where a box begins: column, row, head and batch. What lies outside the tensor arrives as zeros,
 /// and counts as bytes.
@@ -51,8 +50,8 @@ struct BoxStart {
   int batch;
 };
 
-/// Copies one box to shared memory; its bytes count towards the phase of `barrier`.
-DEVICE void tensor_copy(u32 to, const TensorMap& map, const BoxStart& from, u32 barrier) {
+/// Loads one box to shared memory; its bytes count towards the phase of `barrier`.
+DEVICE void tma_load(u32 to, const TensorMap& map, const BoxStart& from, u32 barrier) {
   asm volatile(
       "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, "
       "{%3, %4, %5, %6}], [%2];" ::"r"(to),
@@ -60,18 +59,18 @@ DEVICE void tensor_copy(u32 to, const TensorMap& map, const BoxStart& from, u32 
       : "memory");
 }
 
-/// Copies kColumns columns, 64 a box of kBoxBytes; box by box they lie one behind the other.
+/// Loads kColumns columns, 64 a box of kBoxBytes; the boxes lie one behind the other.
 template <int kBoxBytes, int kColumns>
-DEVICE void tensor_copy_boxes(u32 to, const TensorMap& map, BoxStart from, u32 barrier) {
+DEVICE void tma_load_boxes(u32 to, const TensorMap& map, BoxStart from, u32 barrier) {
 #pragma unroll
   for (int box = 0; box < ceil_div(kColumns, 64); ++box) {
     from.column = 64 * box;
-    tensor_copy(to + box * kBoxBytes, map, from, barrier);
+    tma_load(to + box * kBoxBytes, map, from, barrier);
   }
 }
 
-/// Copies one box from shared memory to where it belongs; what lies outside the tensor is left out.
-DEVICE void tensor_store(const TensorMap& map, const BoxStart& to, u32 from) {
+/// Stores one box from shared memory; what lies outside the tensor is left out.
+DEVICE void tma_store(const TensorMap& map, const BoxStart& to, u32 from) {
   asm volatile(
       "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::
           "l"(&map),
@@ -79,18 +78,18 @@ DEVICE void tensor_store(const TensorMap& map, const BoxStart& to, u32 from) {
       : "memory");
 }
 
-/// Closes a group of this thread's tensor stores.
-DEVICE void tensor_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+/// Closes a group of this thread's TMA stores.
+DEVICE void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-/// Waits until all of this thread's tensor stores have read shared memory.
-DEVICE void tensor_store_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+/// Waits until all of this thread's TMA stores have read shared memory.
+DEVICE void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
 /// Waits until they have written their tensors, too.
-DEVICE void tensor_store_wait_all() {
+DEVICE void tma_store_wait_all() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-/// What this thread wrote to shared memory is seen by copies and products that start after it.
+/// Makes this thread's writes to shared memory visible to TMA and wgmma issued after it.
 DEVICE void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 /// 16 bytes to device memory in one piece, which the compiler does not make of four registers.
@@ -100,15 +99,15 @@ DEVICE void global_store(void* to, uint4 value) {
                : "memory");
 }
 
-// ---- clusters: blocks that can reach each other's shared memory ----
+// ---- clusters: CTAs that can reach each other's shared memory ----
 
-/// Counts towards the cluster's barrier; what this thread wrote before is seen by those that wait.
+/// Arrives at the cluster's barrier; this thread's writes before it are visible after the wait.
 DEVICE void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-/// The address of a neighbour's shared memory that corresponds to one of this block.
+/// The address in the shared memory of the CTA `rank` that corresponds to one of this CTA.
 DEVICE u32 cluster_address(u32 address, int rank) {
   u32 there;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
@@ -172,22 +171,22 @@ DEVICE uint4 shared_uint4(u32 address) {
   return v;
 }
 
-// ---- barriers among kThreads of a block's threads, by number (0 is __syncthreads) ----
+// ---- named barriers of kThreads of a CTA's threads (0 is __syncthreads) ----
 
 template <int kThreads>
-DEVICE void named_sync(int id) {
+DEVICE void named_barrier_sync(int id) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(kThreads) : "memory");
 }
 
-/// Counts towards the barrier without waiting.
+/// Arrives without waiting.
 template <int kThreads>
-DEVICE void named_arrive(int id) {
+DEVICE void named_barrier_arrive(int id) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(kThreads) : "memory");
 }
 
-/// Whether `mine` is true for one of the kThreads; all of them learn it.
+/// Whether `mine` is true for one of the kThreads, on all of them.
 template <int kThreads>
-DEVICE bool named_any(int id, bool mine) {
+DEVICE bool named_barrier_any(int id, bool mine) {
   u32 any;
   asm volatile(
       "{.reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.or.pred q, %2, %3, p; "
@@ -198,19 +197,19 @@ DEVICE bool named_any(int id, bool mine) {
   return any != 0;
 }
 
-// ---- registers of a warpgroup; every warp of it must ask ----
+// ---- setmaxnreg, by every warp of a warpgroup ----
 
 template <int kRegisters>
-DEVICE void take_registers() {
+DEVICE void warpgroup_reg_alloc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
 template <int kRegisters>
-DEVICE void give_registers() {
+DEVICE void warpgroup_reg_dealloc() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// ---- stmatrix: 8x8 matrices of 16-bit elements, laid out as packed sums of mma and wgmma ----
+// ---- stmatrix: 8x8 matrices of 16-bit elements, as packed accumulators of mma and wgmma lie ----
 
 /// Lanes 8i .. 8i + 7 give the addresses of the 16-byte rows of matrix i.
 DEVICE void stmatrix_x4(u32 address, const u32 (&m)[4]) {

@@ -1,14 +1,13 @@
-// wgmma.cuh - one warpgroup's asynchronous tensor-core products of 64 x N x 16 (sm_90a): operands
-// by descriptor from swizzled shared memory, or the left one from registers.
+// wgmma.cuh - wgmma m64nNk16 (sm_90a): B by descriptor from swizzled shared memory, A likewise (SS)
+// or from registers (RS).
 //
 // A tile in shared memory is a row of boxes, each 64 columns wide: rows of 128 bytes under the
-// 128-byte swizzle, eight of them an atom of 1024 bytes. As the tensor copies write it, so wgmma
-// reads it.
+// 128-byte swizzle, eight of them an atom of 1024 bytes, as TMA writes them.
 //
-// Which sums thread t of the warpgroup holds (warp w = t / 32, g = t % 32 / 4, c = t % 4 * 2), by
-// 8-column tile n: [4n], [4n + 1] row 16w + g, columns 8n + c and the next; [4n + 2], [4n + 3] row
-// 16w + g + 8, the same columns. A left operand in registers has the layout of two such tiles,
-// packed.
+// Which accumulators thread t of the warpgroup holds (warp w = t / 32, g = t % 32 / 4,
+// c = t % 4 * 2), by 8-column tile n: [4n], [4n + 1] row 16w + g, columns 8n + c and the next;
+// [4n + 2], [4n + 3] row 16w + g + 8, the same columns. An A operand in registers has the layout of
+// two such tiles, packed.
 #pragma once
 
 #include "common/prelude.cuh"
@@ -21,48 +20,48 @@
 #error "wgmma.cuh multiplies f16 and bf16"
 #endif
 
-// ---- descriptors: address / 16 in bits 0-13, distances / 16 in 16-29 and 32-45, swizzle in 62
-// ----
+// ---- descriptors: address / 16 in bits 0-13, byte offsets / 16 in 16-29 (leading) and 32-45
+// (stride), swizzle in 62 ----
 
 constexpr u64 kSwizzle128 = 1ull << 62;
-constexpr u64 kAtomDistance = 1024 / 16;  // from eight rows to the next eight
+constexpr u64 kAtomStride = 1024 / 16;  // from eight rows to the next eight
 
-/// In a cluster the bits above an address within a block say which block it is of: no place for
-/// them.
+/// In a cluster the bits above an address within a CTA hold the CTA's rank: they must not reach the
+/// next field.
 DEVICE u64 address_field(u32 tile) { return (tile & 0x3ffffu) / 16; }
 
-/// Rows are the operand's own dimension (M or N), columns the summed one: queries, keys. A step of
-/// 16 columns within a box is kColumnStep further.
-DEVICE u64 row_operand(u32 tile) {
-  return address_field(tile) | 1ull << 16 | kAtomDistance << 32 | kSwizzle128;
+/// K-major: rows are M or N, columns the GEMM's K dimension: Q, K and P. A k-step of 16 columns
+/// within a box is kKStep further.
+DEVICE u64 make_smem_desc_k_major(u32 tile) {
+  return address_field(tile) | 1ull << 16 | kAtomStride << 32 | kSwizzle128;
 }
-constexpr u64 kColumnStep = 32 / 16;
+constexpr u64 kKStep = 32 / 16;
 
-/// Rows are the summed dimension, columns N: values. `box_bytes` is the distance of two boxes. A
-/// step of 16 rows is kRowStep further.
-DEVICE u64 column_operand(u32 tile, int box_bytes) {
-  return address_field(tile) | static_cast<u64>(box_bytes / 16) << 16 | kAtomDistance << 32 |
+/// MN-major: rows are the GEMM's K dimension, columns N: V. `box_bytes` is the distance of two
+/// boxes. A k-step of 16 rows is kMnStep further.
+DEVICE u64 make_smem_desc_mn_major(u32 tile, int box_bytes) {
+  return address_field(tile) | static_cast<u64>(box_bytes / 16) << 16 | kAtomStride << 32 |
          kSwizzle128;
 }
-constexpr u64 kRowStep = 16 * 128 / 16;
+constexpr u64 kMnStep = 16 * 128 / 16;
 
-// ---- order: fence, products, commit, wait ----
+// ---- order: fence, wgmmas, commit, wait ----
 
-/// Registers written before are seen by the products after it.
+/// Makes registers written before visible to the wgmmas after it.
 DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-/// Closes a group of products.
+/// Closes a group of wgmmas.
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-/// Waits until at most kPending of the latest groups are under way.
+/// Waits until at most kPending of the latest groups are in flight.
 template <int kPending>
 DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-/// Pins the place of register values in the program: what precedes computes them, what follows uses
-/// them. The compiler knows nothing of products under way, and would move uses of sums before the
-/// wait, or new left operands before their predecessors were read.
+/// Pins register values to this point of the program: what precedes computes them, what follows
+/// uses them. The compiler knows nothing of wgmmas in flight, and would move uses of accumulators
+/// before the wait, or new A operands before the old ones were read.
 template <int kCount>
 DEVICE void pin(float* values) {
 #pragma unroll
@@ -75,15 +74,14 @@ DEVICE void pin(u32* values) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(values[i])::"memory");
 }
 
-// ---- products: asm statements made by N, which must be a plain number ----
-// N / 2 sums come first among an asm statement's operands, so each N has its list of them and the
-// names of the operands behind.
+// ---- wgmma: asm statements made by N, which must be a plain number ----
+// N / 2 accumulators come first among an asm statement's operands, so each N has its list of them
+// and the names of the operands behind.
 
 #define WGMMA_EIGHT(m, c, i)                                                                 \
   m "f"((c)[i]), m "f"((c)[i + 1]), m "f"((c)[i + 2]), m "f"((c)[i + 3]), m "f"((c)[i + 4]), \
       m "f"((c)[i + 5]), m "f"((c)[i + 6]), m "f"((c)[i + 7])
 
-// clang-format off
 #define WGMMA_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define WGMMA_NAMES_32 WGMMA_NAMES_16 ", " "%8, %9, %10, %11, %12, %13, %14, %15"
 #define WGMMA_NAMES_48 WGMMA_NAMES_32 ", " "%16, %17, %18, %19, %20, %21, %22, %23"
@@ -138,43 +136,41 @@ DEVICE void pin(u32* values) {
 #define WGMMA_REST_224 "%112", "%113", "%114", "%115", "%116", "%117"
 #define WGMMA_REST_240 "%120", "%121", "%122", "%123", "%124", "%125"
 #define WGMMA_REST_256 "%128", "%129", "%130", "%131", "%132", "%133"
-// clang-format on
 
 #define WGMMA_CALL(macro, ...) macro(__VA_ARGS__)
 
-#define WGMMA_SHARED_TEXT(columns, n, names, a, b, add, ...)                       \
+#define WGMMA_SS_TEXT(mn_major, n, names, a, b, add, ...)                          \
   "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n \
-  "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" names "}, " a ", " b ", p, 1, 1, 0, " columns ";}"
+  "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" names "}, " a ", " b ", p, 1, 1, 0, " mn_major ";}"
 
-#define WGMMA_REGISTERS_TEXT(n, names, a0, a1, a2, a3, b, add)                              \
+#define WGMMA_RS_TEXT(n, names, a0, a1, a2, a3, b, add)                                     \
   "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n          \
   "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" names "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b \
   ", p, 1, 1, 1;}"
 
-#define WGMMA_SHARED_(name, io, columns, n, add)                                            \
-  DEVICE void name(float* sums, u64 a, u64 b) {                                             \
-    asm volatile(WGMMA_CALL(WGMMA_SHARED_TEXT, columns, n, WGMMA_NAMES_##n, WGMMA_REST_##n) \
-                 : WGMMA_SUMS_##n(io, sums)                                                 \
-                 : "l"(a), "l"(b), "r"(add));                                               \
+#define WGMMA_SS_(name, io, mn_major, n, add)                                            \
+  DEVICE void name(float* acc, u64 a, u64 b) {                                           \
+    asm volatile(WGMMA_CALL(WGMMA_SS_TEXT, mn_major, n, WGMMA_NAMES_##n, WGMMA_REST_##n) \
+                 : WGMMA_SUMS_##n(io, acc)                                               \
+                 : "l"(a), "l"(b), "r"(add));                                            \
   }
 
-/// Defines name(sums, a, b): sums += A B^T, and first(sums, a, b): sums = A B^T; all row operands.
-/// What the sums were before is no input of the latter: the compiler need not keep it in their
-/// place.
-#define WGMMA_DEFINE_SCORES(name, first, n) WGMMA_DEFINE_SCORES_(name, first, n)
-#define WGMMA_DEFINE_SCORES_(name, first, n) \
-  WGMMA_SHARED_(name, "+", "0", n, 1)        \
-  WGMMA_SHARED_(first, "=", "0", n, 0)
+/// Defines name(acc, a, b): acc += A B^T, and zero(acc, a, b): acc = A B^T; A and B K-major. What
+/// acc was before is no input of the latter: the compiler need not keep it in its place.
+#define WGMMA_DEFINE_QK(name, zero, n) WGMMA_DEFINE_QK_(name, zero, n)
+#define WGMMA_DEFINE_QK_(name, zero, n) \
+  WGMMA_SS_(name, "+", "0", n, 1)       \
+  WGMMA_SS_(zero, "=", "0", n, 0)
 
-/// Defines name(sums, a, b): sums += A B, A a row operand, B a column operand.
-#define WGMMA_DEFINE_VALUES_SHARED(name, n) WGMMA_DEFINE_VALUES_SHARED_(name, n)
-#define WGMMA_DEFINE_VALUES_SHARED_(name, n) WGMMA_SHARED_(name, "+", "1", n, 1)
+/// Defines name(acc, a, b): acc += A B, A K-major, B MN-major.
+#define WGMMA_DEFINE_PV_SS(name, n) WGMMA_DEFINE_PV_SS_(name, n)
+#define WGMMA_DEFINE_PV_SS_(name, n) WGMMA_SS_(name, "+", "1", n, 1)
 
 /// The same with A in registers, four packed ones.
-#define WGMMA_DEFINE_VALUES(name, n) WGMMA_DEFINE_VALUES_(name, n)
-#define WGMMA_DEFINE_VALUES_(name, n)                                                 \
-  DEVICE void name(float* sums, const u32* a, u64 b) {                                \
-    asm volatile(WGMMA_CALL(WGMMA_REGISTERS_TEXT, n, WGMMA_NAMES_##n, WGMMA_REST_##n) \
-                 : WGMMA_SUMS_##n("+", sums)                                          \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1));       \
+#define WGMMA_DEFINE_PV_RS(name, n) WGMMA_DEFINE_PV_RS_(name, n)
+#define WGMMA_DEFINE_PV_RS_(name, n)                                            \
+  DEVICE void name(float* acc, const u32* a, u64 b) {                           \
+    asm volatile(WGMMA_CALL(WGMMA_RS_TEXT, n, WGMMA_NAMES_##n, WGMMA_REST_##n)  \
+                 : WGMMA_SUMS_##n("+", acc)                                     \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1)); \
   }

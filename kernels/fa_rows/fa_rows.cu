@@ -8,18 +8,18 @@
 constexpr int kVec = 8;  // elements in a 16-byte access
 constexpr bool kStaged = KV_SOURCE != KV_SOURCE_GLOBAL;
 constexpr bool kPackedQ = Q_FORMAT == Q_FORMAT_PACKED;
-constexpr int kRowBlocks = ceil_div(SEQ_Q, THREADS);
+constexpr int kMBlocks = ceil_div(SEQ_Q, THREADS);
 static_assert(HEAD_DIM % kVec == 0, "rows split into 16-byte vectors");
 
 // Exponentials in base 2 fold log2(e) into the scale; in base e each costs a multiplication more.
 #if EXP2
 constexpr float kScoreScale = SOFTMAX_SCALE_LOG2E;
 DEVICE float exponential(float x) { return fast_exp2(x); }
-DEVICE float lse_of(float largest, float sum) { return log_sum_exp2(largest, sum); }
+DEVICE float lse_of(float row_max, float sum) { return log_sum_exp2(row_max, sum); }
 #else
 constexpr float kScoreScale = SOFTMAX_SCALE;
 DEVICE float exponential(float x) { return expf(x); }
-DEVICE float lse_of(float largest, float sum) { return largest + logf(sum); }
+DEVICE float lse_of(float row_max, float sum) { return row_max + logf(sum); }
 #endif
 
 #if KV_SOURCE == KV_SOURCE_SHARED_F32
@@ -76,11 +76,11 @@ struct QueryRow {
   }
 };
 
-/// Running softmax of one row: `acc` and `sum` are relative to `largest`.
+/// Online softmax of one row: `acc` and `row_sum` are relative to `row_max`.
 struct RowState {
   float acc[HEAD_DIM];
-  float largest = NEG_INF;
-  float sum = 0.0f;
+  float row_max = NEG_INF;
+  float row_sum = 0.0f;
 };
 
 /// BLOCK_N keys from `first_key` on; `k` and `v` give the address of a key's row. Keys from
@@ -89,7 +89,7 @@ template <typename Rows>
 DEVICE void attend(const QueryRow& query, RowState& state, const Rows& k, const Rows& v,
                    i32 first_key, i32 visible) {
   float scores[BLOCK_N];
-  float largest = state.largest;
+  float row_max = state.row_max;
 #pragma unroll
   for (int j = 0; j < BLOCK_N; ++j) {
     float dot = 0.0f;
@@ -103,33 +103,33 @@ DEVICE void attend(const QueryRow& query, RowState& state, const Rows& k, const 
       for (int e = 0; e < kVec; ++e) dot += a[e] * b[e];
     }
     scores[j] = first_key + j < visible ? dot * kScoreScale : NEG_INF;
-    largest = fmaxf(largest, scores[j]);
+    row_max = fmaxf(row_max, scores[j]);
   }
-  if (largest == NEG_INF) return;
+  if (row_max == NEG_INF) return;
 
-  if (largest > state.largest) {
-    const float shrink = exponential(state.largest - largest);
-    state.sum *= shrink;
+  if (row_max > state.row_max) {
+    const float rescale = exponential(state.row_max - row_max);
+    state.row_sum *= rescale;
 #pragma unroll
-    for (int d = 0; d < HEAD_DIM; ++d) state.acc[d] *= shrink;
-    state.largest = largest;
+    for (int d = 0; d < HEAD_DIM; ++d) state.acc[d] *= rescale;
+    state.row_max = row_max;
   }
 #pragma unroll
   for (int j = 0; j < BLOCK_N; ++j) {
-    const float weight = exponential(scores[j] - largest);
-    state.sum += weight;
+    const float p = exponential(scores[j] - row_max);
+    state.row_sum += p;
     const auto* value = v.row(j);
 #pragma unroll
     for (int c = 0; c < HEAD_DIM / kVec; ++c) {
       float b[kVec];
       read8(value + c * kVec, b);
 #pragma unroll
-      for (int e = 0; e < kVec; ++e) state.acc[c * kVec + e] += weight * b[e];
+      for (int e = 0; e < kVec; ++e) state.acc[c * kVec + e] += p * b[e];
     }
   }
 }
 
-/// Rows in global memory; past the last key it repeats that key, whose weight is then zero.
+/// Rows in global memory; past the last key it repeats that key, whose P is then zero.
 struct GlobalRows {
   const elem* head;
   i32 first_key;
@@ -156,7 +156,7 @@ DEVICE void stage(Staged* tile, const elem* head, i32 first_key) {
 }
 
 DEVICE void store(const RowState& state, elem* row) {
-  const float inverse = state.sum == 0.0f ? 0.0f : 1.0f / state.sum;
+  const float inverse = state.row_sum == 0.0f ? 0.0f : 1.0f / state.row_sum;
 #pragma unroll
   for (int c = 0; c < HEAD_DIM / kVec; ++c) {
     const float* from = state.acc + c * kVec;
@@ -172,8 +172,8 @@ DEVICE void store(const RowState& state, elem* row) {
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     fa_rows_main(const elem* __restrict__ q, const elem* __restrict__ k, const elem* __restrict__ v,
                  elem* __restrict__ out, float* __restrict__ lse) {
-  const i64 head = blockIdx.x / kRowBlocks;
-  const i32 first_row = static_cast<i32>(blockIdx.x % kRowBlocks) * THREADS;
+  const i64 head = blockIdx.x / kMBlocks;
+  const i32 first_row = static_cast<i32>(blockIdx.x % kMBlocks) * THREADS;
   const i32 row = first_row + static_cast<i32>(threadIdx.x);
   const bool inside = row < SEQ_Q;
   const elem* k_head = k + key_offset(head);
@@ -208,6 +208,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   }
   if (inside) store(state, out + row_offset);
 #if LSE
-  if (inside) lse[head * SEQ_Q + row] = lse_of(state.largest, state.sum);
+  if (inside) lse[head * SEQ_Q + row] = lse_of(state.row_max, state.row_sum);
 #endif
 }

@@ -1,137 +1,149 @@
-// fa_split.cu - attention forward for few query rows and long keys (decoding): slices of the keys
-// to partial outputs, then partial outputs to rows of out.
+// fa_split.cu - split-KV attention forward for few query rows and long keys (decoding): KV splits
+// to partial O, then partial O combined to rows of out.
 //
 // The query heads that share a key/value head are packed as rows of one tile, so K and V are read
-// once. fa_split: one block owns BLOCK_M packed rows and one of SPLITS slices of the keys; its
-// warps form KV_GROUPS groups, each with a ring of its own in shared memory, which runs without
-// barriers among them. fa_split_combine: SPLITS partial rows become one. notes.md has the layouts.
+// once. fa_split: one CTA owns BLOCK_M packed rows and one of NUM_SPLITS splits of the keys; its
+// warps form INTRA_CTA_SPLITS groups, each with a pipeline of its own in shared memory, which runs
+// without barriers among them. fa_split_combine: NUM_SPLITS partial rows become one. notes.md has
+// the layouts.
 #include "common/launch.cuh"
 #include "common/lse.cuh"
 #include "common/mma_epilogue.cuh"
 #include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/row_copier.cuh"
-#include "common/row_join.cuh"
+#include "common/combine.cuh"
 #include "common/swizzled_tile.cuh"
 
 constexpr int kThreads = NUM_WARPS * 32;
-constexpr int kRowWarps = NUM_WARPS / KV_GROUPS;  // warps of a group: they divide the rows
-constexpr int kGroupThreads = kRowWarps * 32;
+constexpr int kRowWarps = NUM_WARPS / INTRA_CTA_SPLITS;  // warps of a group: they divide the rows
+constexpr int kSplitThreads = kRowWarps * 32;
 constexpr int kMTiles = BLOCK_M / (16 * kRowWarps);  // 16-row tiles of a warp
-constexpr int kGroupKeys = BLOCK_N / KV_GROUPS;      // keys of a tile that one group sees
-constexpr int kNTiles = kGroupKeys / 8;              // 8-key tiles of its scores
-constexpr int kQBytes = BLOCK_M * kRowBytes;
-constexpr int kSlotBytes = kGroupKeys * kRowBytes;   // a group's share of one tile of K or of V
-constexpr int kVRing = STAGES * kSlotBytes;          // a group's ring: STAGES slots of K, then of V
-constexpr int kRingBytes = 2 * STAGES * kSlotBytes;  // shared memory: Q, then the groups' rings
+constexpr int kSplitKeys = BLOCK_N / INTRA_CTA_SPLITS;  // keys of a KV block that one group sees
+constexpr int kNTiles = kSplitKeys / 8;                 // 8-key tiles of its S
+constexpr int kStageBytes = kSplitKeys * kRowBytes;  // a group's share of one KV block of K or of V
+constexpr int kVOffset = STAGES * kStageBytes;          // a group has STAGES stages of K, then of V
+constexpr int kGroupBytes = 2 * STAGES * kStageBytes;  // shared memory: Q, then the groups' stages
 
 constexpr int kRows = kHeadGroup * SEQ_Q;  // of one key/value head: they lie one behind the other
 constexpr int kRowTiles = ceil_div(kRows, BLOCK_M);
-constexpr int kKeyTiles = ceil_div(SEQ_KV, BLOCK_N);
+constexpr int kNBlocks = ceil_div(SEQ_KV, BLOCK_N);
 constexpr bool kRaggedRows = kRows % BLOCK_M != 0;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
 constexpr bool kDiagonal = CAUSAL != 0 && SEQ_Q > 1;  // the last query sees every key
 constexpr bool kAnyMask = kDiagonal || kRaggedKeys;
 
 static_assert(kMTiles * 16 * kRowWarps == BLOCK_M, "every warp owns whole 16-row tiles");
-static_assert(kGroupKeys * KV_GROUPS == BLOCK_N && kGroupKeys % 16 == 0,
-              "16 keys are one mma step of P V");
+static_assert(kSplitKeys * INTRA_CTA_SPLITS == BLOCK_N && kSplitKeys % 16 == 0,
+              "16 keys are one k-step of PV");
 
 using WarpState = State<kMTiles, kDTiles>;
 using WarpScores = Scores<kMTiles, kNTiles>;
-using WarpWeights = Weights<kMTiles, kNTiles>;
-using BlockExchange = Exchange<BLOCK_M, KV_GROUPS>;
+using WarpP = PFragment<kMTiles, kNTiles>;
+using CtaExchange = Exchange<BLOCK_M, INTRA_CTA_SPLITS>;
+static_assert(Q_BYTES + max_of(INTRA_CTA_SPLITS * kGroupBytes, CtaExchange::kBytes) ==
+                      SHARED_BYTES &&
+                  Q_BYTES == BLOCK_M * kRowBytes,
+              "the launch asks for what is laid out here");
+
+/// The hardware barriers beside __syncthreads (0).
+enum class NamedBarrier : int {
+  kSplit = 1,  // one for each group of warps
+};
 
 /// A barrier of one group's threads, which also orders their use of shared memory.
-DEVICE void sync_group(int group) {
+DEVICE void sync_split(int group) {
   if constexpr (kRowWarps == 1) {
     __syncwarp();
   } else {
-    asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(kGroupThreads) : "memory");
+    const int id = static_cast<int>(NamedBarrier::kSplit) + group;
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(kSplitThreads) : "memory");
   }
 }
 
-/// Neighbouring blocks have the row tiles of one slice of the keys: all but one read it from L2.
+/// Neighbouring CTAs have the row tiles of one split of the keys: all but one read it from L2.
 DEVICE Place place_of_thread() {
   const int warp = static_cast<int>(threadIdx.x) / 32;
   Place place;
   place.lane = static_cast<int>(threadIdx.x) % 32;
-  place.group = warp / kRowWarps;
+  place.split = warp / kRowWarps;
   place.first_row = warp % kRowWarps * 16 * kMTiles;
   place.block_row = static_cast<int>(blockIdx.x) % kRowTiles * BLOCK_M;
-  place.head = static_cast<int>(blockIdx.x) / (kRowTiles * SPLITS);  // of keys and values
+  place.head = static_cast<int>(blockIdx.x) / (kRowTiles * NUM_SPLITS);  // of keys and values
   return place;
 }
 
-DEVICE int split_of_block() { return static_cast<int>(blockIdx.x) / kRowTiles % SPLITS; }
+DEVICE int cta_split() { return static_cast<int>(blockIdx.x) / kRowTiles % NUM_SPLITS; }
 
-/// The tiles of keys of one split; none when there are fewer tiles than splits.
-struct Slice {
+/// The KV blocks of one split; none when there are fewer blocks than splits.
+struct SplitRange {
   int first;
   int count;
 
-  DEVICE explicit Slice(int split) {
-    constexpr int kEach = kKeyTiles / SPLITS;
-    constexpr int kMore = kKeyTiles % SPLITS;
+  DEVICE explicit SplitRange(int split) {
+    constexpr int kEach = kNBlocks / NUM_SPLITS;
+    constexpr int kMore = kNBlocks % NUM_SPLITS;
     first = split * kEach + min(split, kMore);
     count = kEach + (split < kMore ? 1 : 0);
   }
 };
 
-/// A group's keys and values on their way through its ring. Visit i uses slot i % STAGES of K and
-/// of V; the groups of copies are Q K0 | V0 | K1 | V1 ..., 2 * STAGES of them under way at most.
-struct Stream {
-  RowCopier<kGroupThreads> copier;
+/// K and V of a group of warps on their way through its stages. Iteration i uses stage i % STAGES
+/// of K and of V; the groups of copies are Q K0 | V0 | K1 | V1 ..., 2 * STAGES of them in flight at
+/// most.
+struct Pipeline {
+  RowCopier<kSplitThreads> copier;
   const elem* k;  // of the group's first key, plus copier.from
   const elem* v;
   int first_key;
   int count;
   int group;
 
-  DEVICE void load(const elem* tensor, int ring, int visit, int slot) const {
-    if (visit < count) {
-      const elem* source = tensor + i64{visit} * (BLOCK_N * HEAD_DIM);
+  DEVICE void load(const elem* tensor, int offset_of_stages, int iteration, int stage) const {
+    if (iteration < count) {
+      const elem* source = tensor + i64{iteration} * (BLOCK_N * HEAD_DIM);
       asm("" : "+l"(source));  // one address, kept; else the compiler sums anew for every copy
-      const int keys_left = SEQ_KV - first_key - visit * BLOCK_N;
-      copier.copy<kGroupKeys, kRaggedKeys>(ring + slot * kSlotBytes, source, keys_left);
+      const int keys_left = SEQ_KV - first_key - iteration * BLOCK_N;
+      copier.copy<kSplitKeys, kRaggedKeys>(offset_of_stages + stage * kStageBytes, source,
+                                           keys_left);
     }
     cp_async_commit();
   }
 
   DEVICE void start() const {
 #pragma unroll
-    for (int visit = 0; visit < STAGES; ++visit) {
-      load(k, 0, visit, visit);
-      load(v, kVRing, visit, visit);
+    for (int iteration = 0; iteration < STAGES; ++iteration) {
+      load(k, 0, iteration, iteration);
+      load(v, kVOffset, iteration, iteration);
     }
     cp_async_wait<2 * STAGES - 1>();
-    __syncthreads();  // Q is everybody's
+    __syncthreads();  // all groups read Q
   }
 
-  /// Between the two products of a visit: V of this visit is here, K's slot is free again.
-  DEVICE void between(int visit, int slot) const {
+  /// Between QK^T and PV of an iteration: waits for its V, refills the stage of K.
+  DEVICE void between_gemms(int iteration, int stage) const {
     cp_async_wait<2 * STAGES - 2>();
-    sync_group(group);
-    load(k, 0, visit + STAGES, slot);
+    sync_split(group);
+    load(k, 0, iteration + STAGES, stage);
   }
 
-  /// After a visit: K of the next is here, V's slot is free again.
-  DEVICE void after(int visit, int slot) const {
+  /// After an iteration: waits for K of the next, refills the stage of V.
+  DEVICE void after_iteration(int iteration, int stage) const {
     cp_async_wait<2 * STAGES - 2>();
-    sync_group(group);
-    load(v, kVRing, visit + STAGES, slot);
+    sync_split(group);
+    load(v, kVOffset, iteration + STAGES, stage);
   }
 };
 
-/// What a warp's products read: its rows of Q, slot 0 of its group's K and V.
+/// What a warp's mmas read: its rows of Q, stage 0 of its group's K and V.
 struct Operands {
   QueryRows<kMTiles, Q_IN_REGS> q;
   Fragments k, v;
 };
 
-/// Scores of keys that a row may not see become -inf. `row` is the packed row of this lane's first
+/// Masks S: what a row may not see becomes -inf. `row` is the packed row of this lane's first
 /// element, `key` its key.
-DEVICE void hide_scores(WarpScores& scores, int row, int key) {
+DEVICE void mask_packed_scores(WarpScores& scores, int row, int key) {
 #pragma unroll
   for (int m = 0; m < kMTiles; ++m) {
 #pragma unroll
@@ -148,59 +160,59 @@ DEVICE void hide_scores(WarpScores& scores, int row, int key) {
   }
 }
 
-DEVICE void visit_keys(WarpState& state, const Stream& stream, const Operands& operands,
+DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands& operands,
                        const Place& place) {
-  int slot = 0;
+  int stage = 0;
 #pragma unroll 1
-  for (int visit = 0; visit < stream.count; ++visit) {
+  for (int iteration = 0; iteration < pipeline.count; ++iteration) {
     WarpScores scores;
-    multiply_qk(scores, operands.q, operands.k.in_slot(slot * kSlotBytes));
-    stream.between(visit, slot);
-    const int key = stream.first_key + visit * BLOCK_N;
-    if (kAnyMask && key + kGroupKeys > visible_keys(0)) {
-      hide_scores(scores, place.block_row + place.row(0, 0), key + place.lane % 4 * 2);
+    multiply_qk(scores, operands.q, operands.k.in_stage(stage * kStageBytes));
+    pipeline.between_gemms(iteration, stage);
+    const int key = pipeline.first_key + iteration * BLOCK_N;
+    if (kAnyMask && key + kSplitKeys > visible_keys(0)) {
+      mask_packed_scores(scores, place.block_row + place.row(0, 0), key + place.lane % 4 * 2);
     }
-    WarpWeights weights;
-    soften<Rescale::kLazy, kAnyMask>(weights, state, scores, visit == 0);
-    multiply_pv(state, weights, operands.v.in_slot(slot * kSlotBytes));
-    stream.after(visit, slot);
-    slot = slot + 1 == STAGES ? 0 : slot + 1;
+    WarpP p;
+    online_softmax<Rescale::kLazy, kAnyMask>(p, state, scores, iteration == 0);
+    multiply_pv(state, p, operands.v.in_stage(stage * kStageBytes));
+    pipeline.after_iteration(iteration, stage);
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
   }
 }
 
-/// The partial rows of this block's slice: outputs as they were summed, and their peaks and sums.
+/// The partial rows of this CTA's split: O not yet divided, row_max and row_sum.
 struct PartialRows {
   float* out;
   float2* stats;
 
   DEVICE PartialRows(float* all_out, float2* all_stats, const Place& place) {
-    const i64 first = (i64{place.head} * kRows + place.block_row) * SPLITS + split_of_block();
+    const i64 first = (i64{place.head} * kRows + place.block_row) * NUM_SPLITS + cta_split();
     out = all_out + first * HEAD_DIM;
     stats = all_stats + first;
   }
 };
 
-/// Joins the groups' outputs of one row tile's half, and writes the column tiles that this group
-/// finishes.
-DEVICE void write_row(const PartialRows& partial, const BlockExchange& exchange,
+/// Combines the groups' partial O of one row tile's half, and writes the column tiles that this
+/// group finishes.
+DEVICE void write_row(const PartialRows& partial, const CtaExchange& exchange,
                       const WarpState& state, const Place& place, int m, int half) {
   const int row = place.row(m, half);
-  const RowJoin<KV_GROUPS> join = exchange.join(place.group, row);
+  const RowCombine<INTRA_CTA_SPLITS> combine = exchange.combine(place.split, row);
   if (kRaggedRows && place.block_row + row >= kRows) return;
-  if (place.group == 0 && place.lane % 4 == 0)
-    partial.stats[row * SPLITS] = make_float2(join.peak, join.sum);
-  float* const target = partial.out + row * (SPLITS * HEAD_DIM) + place.lane % 4 * 2;
+  if (place.split == 0 && place.lane % 4 == 0)
+    partial.stats[row * NUM_SPLITS] = make_float2(combine.row_max, combine.row_sum);
+  float* const target = partial.out + row * (NUM_SPLITS * HEAD_DIM) + place.lane % 4 * 2;
 #pragma unroll
   for (int d = 0; d < kDTiles; ++d) {
-    if (d % KV_GROUPS != place.group) continue;
-    float2 pair = make_float2(state.out[m][d][2 * half] * join.factor[0],
-                              state.out[m][d][2 * half + 1] * join.factor[0]);
+    if (d % INTRA_CTA_SPLITS != place.split) continue;
+    float2 pair = make_float2(state.acc_o[m][d][2 * half] * combine.factor[0],
+                              state.acc_o[m][d][2 * half + 1] * combine.factor[0]);
 #pragma unroll
-    for (int distance = 1; distance < KV_GROUPS; ++distance) {
+    for (int distance = 1; distance < INTRA_CTA_SPLITS; ++distance) {
       const float2 other =
-          reinterpret_cast<const float2*>(&exchange.piece(place, distance, m, d))[half];
-      pair.x += other.x * join.factor[distance];
-      pair.y += other.y * join.factor[distance];
+          reinterpret_cast<const float2*>(&exchange.partial_o(place, distance, m, d))[half];
+      pair.x += other.x * combine.factor[distance];
+      pair.y += other.y * combine.factor[distance];
     }
     *reinterpret_cast<float2*>(target + 8 * d) = pair;
   }
@@ -212,37 +224,39 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
   extern __shared__ __align__(128) u8 shared[];
   const u32 base = shared_address(shared);
   const Place place = place_of_thread();
-  const Slice slice(split_of_block());
+  const SplitRange range(cta_split());
 
   const int thread = static_cast<int>(threadIdx.x);
   const RowCopier<kThreads> q_copier(base, thread);
   const i64 first_row = i64{place.head} * kRows + place.block_row;
-  wait_for_work_in_front();
-  let_work_behind_begin();
+  grid_dependency_wait();
+  launch_dependents();
   q_copier.copy<BLOCK_M, kRaggedRows>(0, q + (first_row * HEAD_DIM + q_copier.from),
                                       kRows - place.block_row);
 
-  const u32 ring = base + kQBytes + place.group * kRingBytes;
-  const RowCopier<kGroupThreads> copier(ring, thread % kGroupThreads);
-  const int first_key = slice.first * BLOCK_N + place.group * kGroupKeys;
+  const u32 stages = base + Q_BYTES + place.split * kGroupBytes;
+  const RowCopier<kSplitThreads> copier(stages, thread % kSplitThreads);
+  const int first_key = range.first * BLOCK_N + place.split * kSplitKeys;
   const i64 offset = (i64{place.head} * SEQ_KV + first_key) * HEAD_DIM + copier.from;
-  const Stream stream{copier, k + offset, v + offset, first_key, slice.count, place.group};
-  stream.start();
+  const Pipeline pipeline{copier, k + offset, v + offset, first_key, range.count, place.split};
+  pipeline.start();
 
   const u32 q_rows = base + place.first_row * kRowBytes;
   const Operands operands{QueryRows<kMTiles, Q_IN_REGS>(row_fragments(q_rows, place.lane)),
-                          key_fragments(ring, place.lane),
-                          row_fragments(ring + kVRing, place.lane)};
+                          key_fragments(stages, place.lane),
+                          row_fragments(stages + kVOffset, place.lane)};
   WarpState state;
-  visit_keys(state, stream, operands, place);
+  mainloop(state, pipeline, operands, place);
 #pragma unroll
   for (int m = 0; m < kMTiles; ++m) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) state.sum[m][half] = warp_sum<4>(state.sum[m][half]);
+    for (int half = 0; half < 2; ++half) {
+      state.row_sum[m][half] = warp_sum<4>(state.row_sum[m][half]);
+    }
   }
 
-  const BlockExchange exchange{shared + kQBytes};
-  __syncthreads();  // every warp is done with its ring, whose place the exchange takes
+  const CtaExchange exchange{shared + Q_BYTES};
+  __syncthreads();  // every warp is done with its stages, whose place the exchange takes
   publish(exchange, state, place);
   __syncthreads();
   const PartialRows rows(partial, stats, place);
@@ -256,13 +270,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
 // ---- the second launch ----
 
 constexpr int kQuads = HEAD_DIM / 4;  // threads that share a row, four columns each
-constexpr int kCombineThreads = COMBINE_ROWS * COMBINE_PARTS * kQuads;
+constexpr int kCombineThreads = COMBINE_ROWS * COMBINE_THREADS * kQuads;
 constexpr i64 kAllRows = kHeadCount * SEQ_Q;
 
-constexpr int kBatch = min_of(8, ceil_div(SPLITS, COMBINE_PARTS));  // partial outputs at a time
-constexpr bool kWholeBatches = SPLITS % (kBatch * COMBINE_PARTS) == 0;
+constexpr int kBatch = min_of(8, ceil_div(NUM_SPLITS, COMBINE_THREADS));  // partial O at a time
+constexpr bool kWholeBatches = NUM_SPLITS % (kBatch * COMBINE_THREADS) == 0;
 
-// Loads that keep their order: the compiler would rather wait for one after the other.
+// Volatile loads, all issued before the first is waited for: the compiler would wait for each in
+// turn.
 DEVICE float4 load_now(const float4* from) {
   float4 value;
   asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -278,7 +293,7 @@ DEVICE float2 load_now(const float2* from) {
   return value;
 }
 
-/// Some of a row's partial outputs, added up: four columns, their peak and their sum.
+/// Some of a row's partial O, combined: four columns, row_max and row_sum.
 struct Share {
   float4 out;
   float2 stat;
@@ -292,28 +307,31 @@ struct Share {
   }
 };
 
-/// Adds up every COMBINE_PARTS-th partial output of a row from `part` on.
-DEVICE Share add_splits(const float4* out, const float2* stats, int part) {
+static_assert((COMBINE_THREADS > 1 ? kCombineThreads * sizeof(Share) : 0) == COMBINE_SHARED_BYTES,
+              "the second launch asks for a share of each thread");
+
+/// Combines every COMBINE_THREADS-th partial O of a row, from `thread_of_row` on.
+DEVICE Share add_splits(const float4* out, const float2* stats, int thread_of_row) {
   Share share{make_float4(0.0f, 0.0f, 0.0f, 0.0f), make_float2(NEG_INF, 0.0f)};
 #pragma unroll 1
-  for (int first = part; first < SPLITS; first += kBatch * COMBINE_PARTS) {
+  for (int first = thread_of_row; first < NUM_SPLITS; first += kBatch * COMBINE_THREADS) {
     float4 columns[kBatch];
     float2 stat[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      const int split = first + i * COMBINE_PARTS;
+      const int split = first + i * COMBINE_THREADS;
       columns[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
       stat[i] = make_float2(NEG_INF, 0.0f);
-      if (kWholeBatches || split < SPLITS) {
+      if (kWholeBatches || split < NUM_SPLITS) {
         columns[i] = load_now(out + split * kQuads);
         stat[i] = load_now(stats + split);
       }
     }
-    const RowJoin<kBatch + 1> join([&](int i) { return i == 0 ? share.stat : stat[i - 1]; });
-    share.scale(join.factor[0]);
+    const RowCombine<kBatch + 1> combine([&](int i) { return i == 0 ? share.stat : stat[i - 1]; });
+    share.scale(combine.factor[0]);
 #pragma unroll
-    for (int i = 0; i < kBatch; ++i) share.add(columns[i], join.factor[i + 1]);
-    share.stat = make_float2(join.peak, join.sum);
+    for (int i = 0; i < kBatch; ++i) share.add(columns[i], combine.factor[i + 1]);
+    share.stat = make_float2(combine.row_max, combine.row_sum);
   }
   return share;
 }
@@ -324,29 +342,30 @@ extern "C" __global__ void __launch_bounds__(kCombineThreads)
   Share* const shares = reinterpret_cast<Share*>(shared);
   const int thread = static_cast<int>(threadIdx.x);
   const int quad = thread % kQuads;
-  const int part = thread / kQuads % COMBINE_PARTS;
-  const i64 row = i64{blockIdx.x} * COMBINE_ROWS + thread / (kQuads * COMBINE_PARTS);
+  const int thread_of_row = thread / kQuads % COMBINE_THREADS;
+  const i64 row = i64{blockIdx.x} * COMBINE_ROWS + thread / (kQuads * COMBINE_THREADS);
   const bool inside = kAllRows % COMBINE_ROWS == 0 || row < kAllRows;
 
   Share share{};
-  wait_for_work_in_front();
+  grid_dependency_wait();
   if (inside) {
     const float4* const quads = reinterpret_cast<const float4*>(partial);
-    share = add_splits(quads + (row * SPLITS * kQuads + quad), stats + row * SPLITS, part);
+    share = add_splits(quads + (row * NUM_SPLITS * kQuads + quad), stats + row * NUM_SPLITS,
+                       thread_of_row);
   }
-  if constexpr (COMBINE_PARTS > 1) {
+  if constexpr (COMBINE_THREADS > 1) {
     shares[thread] = share;
     __syncthreads();
   }
-  if (!inside || part != 0) return;
-  const RowJoin<COMBINE_PARTS> join(
+  if (!inside || thread_of_row != 0) return;
+  const RowCombine<COMBINE_THREADS> combine(
       [&](int other) { return other == 0 ? share.stat : shares[thread + other * kQuads].stat; });
-  share.scale(join.factor[0]);
+  share.scale(combine.factor[0]);
 #pragma unroll
-  for (int other = 1; other < COMBINE_PARTS; ++other)
-    share.add(shares[thread + other * kQuads].out, join.factor[other]);
-  if (LSE != 0 && quad == 0) lse[row] = log_sum_exp(join.peak, join.sum);
-  share.scale(inverse_or_zero(join.sum));
+  for (int other = 1; other < COMBINE_THREADS; ++other)
+    share.add(shares[thread + other * kQuads].out, combine.factor[other]);
+  if (LSE != 0 && quad == 0) lse[row] = log_sum_exp(combine.row_max, combine.row_sum);
+  share.scale(inverse_or_zero(combine.row_sum));
   *reinterpret_cast<uint2*>(out + row * HEAD_DIM + quad * 4) =
       make_uint2(pack2(share.out.x, share.out.y), pack2(share.out.z, share.out.w));
 }

@@ -1,5 +1,5 @@
 // fa_tiled.cu - attention with shared-memory tiles and scalar FMAs.
-// A thread owns a small patch of the scores and of the output. The threads of a row are
+// A thread owns a small patch of S and of O. The threads of a row are
 // neighbouring lanes, so a row's softmax is a few shuffles (or, to compare, one thread's loop).
 #include "common/copy.cuh"
 #include "common/lse.cuh"
@@ -12,9 +12,9 @@ constexpr int kRows = ROWS_PER_THREAD;
 constexpr int kKeys = BLOCK_N / kLanes;  // a thread's keys: lane, lane + kLanes, ...
 constexpr int kCols = HEAD_DIM / kLanes;
 constexpr int kPitch = HEAD_DIM + PAD;
-constexpr int kWeightPitch = BLOCK_N + 4;  // floats; 16-byte rows, off by one bank group each
+constexpr int kPPitch = BLOCK_N + 4;  // floats; 16-byte rows, off by one bank group each
 constexpr int kTile = BLOCK_N * kPitch;
-constexpr int kRowBlocks = ceil_div(SEQ_Q, BLOCK_M);
+constexpr int kMBlocks = ceil_div(SEQ_Q, BLOCK_M);
 constexpr bool kSerial = REDUCE == REDUCE_SERIAL;
 
 /// Widest access up to VEC_WIDTH that splits a thread's columns evenly.
@@ -65,9 +65,9 @@ DEVICE void write_vec(elem* to, const float* from, float factor) {
 
 struct Shared {
   elem* q;         // BLOCK_M rows of kPitch
-  elem* k;         // SMEM_STAGE tiles of BLOCK_N rows
+  elem* k;         // SMEM_STAGE stages of BLOCK_N rows
   elem* v;         // likewise
-  float* weights;  // BLOCK_M rows of kWeightPitch: scores, then exp(score - max)
+  float* p;        // BLOCK_M rows of kPPitch: S, then P = exp(S - row_max)
   float* factors;  // REDUCE=serial only: one per row
 };
 
@@ -76,20 +76,25 @@ DEVICE Shared carve(u8* base) {
   shared.q = reinterpret_cast<elem*>(base);
   shared.k = shared.q + BLOCK_M * kPitch;
   shared.v = shared.k + SMEM_STAGE * kTile;
-  shared.weights = reinterpret_cast<float*>(shared.v + SMEM_STAGE * kTile);
-  shared.factors = shared.weights + BLOCK_M * kWeightPitch;
+  shared.p = reinterpret_cast<float*>(shared.v + SMEM_STAGE * kTile);
+  shared.factors = shared.p + BLOCK_M * kPPitch;
   return shared;
 }
+
+static_assert((BLOCK_M * kPitch + 2 * SMEM_STAGE * kTile) * sizeof(elem) +
+                      (BLOCK_M * kPPitch + (kSerial ? BLOCK_M : 0)) * sizeof(float) ==
+                  SHARED_BYTES,
+              "the launch asks for what is laid out here");
 
 /// What a thread keeps from tile to tile. The statistics belong to its kRows rows (warp) or to row
 /// threadIdx.x (serial).
 struct State {
   float acc[kRows][kCols];
-  float largest[kSerial ? 1 : kRows];
-  float sum[kSerial ? 1 : kRows];
+  float row_max[kSerial ? 1 : kRows];
+  float row_sum[kSerial ? 1 : kRows];
 };
 
-DEVICE void scores_of(const elem* q_rows, const elem* k_tile, int lane,
+DEVICE void compute_s(const elem* q_rows, const elem* k_tile, int lane,
                       float (&scores)[kRows][kKeys]) {
 #pragma unroll
   for (int m = 0; m < kRows; ++m) {
@@ -115,56 +120,57 @@ DEVICE void scores_of(const elem* q_rows, const elem* k_tile, int lane,
   }
 }
 
-/// The lanes of a row agree on its maximum by shuffles; each sums its own weights until the end.
-DEVICE void softmax_warp(float (&scores)[kRows][kKeys], float* weights, int lane, State& state) {
+/// The lanes of a row agree on its maximum by shuffles; each adds up its own part of row_sum until
+/// the end.
+DEVICE void softmax_warp(float (&scores)[kRows][kKeys], float* p, int lane, State& state) {
 #pragma unroll
   for (int m = 0; m < kRows; ++m) {
-    float largest = state.largest[m];
+    float row_max = state.row_max[m];
 #pragma unroll
-    for (int n = 0; n < kKeys; ++n) largest = fmaxf(largest, scores[m][n]);
-    largest = warp_max<kLanes>(largest);
-    const float base = largest == NEG_INF ? 0.0f : largest;
-    const float shrink = fast_exp2(state.largest[m] - base);
-    state.largest[m] = largest;
-    state.sum[m] *= shrink;
+    for (int n = 0; n < kKeys; ++n) row_max = fmaxf(row_max, scores[m][n]);
+    row_max = warp_max<kLanes>(row_max);
+    const float base = row_max == NEG_INF ? 0.0f : row_max;
+    const float rescale = fast_exp2(state.row_max[m] - base);
+    state.row_max[m] = row_max;
+    state.row_sum[m] *= rescale;
 #pragma unroll
-    for (int c = 0; c < kCols; ++c) state.acc[m][c] *= shrink;
+    for (int c = 0; c < kCols; ++c) state.acc[m][c] *= rescale;
 #pragma unroll
     for (int n = 0; n < kKeys; ++n) {
-      const float weight = fast_exp2(scores[m][n] - base);
-      state.sum[m] += weight;
-      weights[m * kWeightPitch + lane + n * kLanes] = weight;
+      const float e = fast_exp2(scores[m][n] - base);
+      state.row_sum[m] += e;
+      p[m * kPPitch + lane + n * kLanes] = e;
     }
   }
   __syncwarp();
 }
 
-/// The scores go through shared memory and thread r alone works on row r.
+/// S goes through shared memory, and thread r alone works on row r.
 DEVICE void softmax_serial(float (&scores)[kRows][kKeys], const Shared& shared, int group, int lane,
                            State& state) {
 #pragma unroll
   for (int m = 0; m < kRows; ++m) {
 #pragma unroll
     for (int n = 0; n < kKeys; ++n) {
-      shared.weights[(group * kRows + m) * kWeightPitch + lane + n * kLanes] = scores[m][n];
+      shared.p[(group * kRows + m) * kPPitch + lane + n * kLanes] = scores[m][n];
     }
   }
   __syncthreads();
   if (threadIdx.x < BLOCK_M) {
-    float* row = shared.weights + threadIdx.x * kWeightPitch;
-    float largest = state.largest[0];
-    for (int j = 0; j < BLOCK_N; ++j) largest = fmaxf(largest, row[j]);
-    const float base = largest == NEG_INF ? 0.0f : largest;
-    const float shrink = fast_exp2(state.largest[0] - base);
-    float sum = state.sum[0] * shrink;
+    float* row = shared.p + threadIdx.x * kPPitch;
+    float row_max = state.row_max[0];
+    for (int j = 0; j < BLOCK_N; ++j) row_max = fmaxf(row_max, row[j]);
+    const float base = row_max == NEG_INF ? 0.0f : row_max;
+    const float rescale = fast_exp2(state.row_max[0] - base);
+    float sum = state.row_sum[0] * rescale;
     for (int j = 0; j < BLOCK_N; ++j) {
-      const float weight = fast_exp2(row[j] - base);
-      sum += weight;
-      row[j] = weight;
+      const float e = fast_exp2(row[j] - base);
+      sum += e;
+      row[j] = e;
     }
-    state.largest[0] = largest;
-    state.sum[0] = sum;
-    shared.factors[threadIdx.x] = shrink;
+    state.row_max[0] = row_max;
+    state.row_sum[0] = sum;
+    shared.factors[threadIdx.x] = rescale;
   }
   __syncthreads();
 #pragma unroll
@@ -174,15 +180,15 @@ DEVICE void softmax_serial(float (&scores)[kRows][kKeys], const Shared& shared, 
   }
 }
 
-/// Adds the tile's values, weighted, to the thread's patch of the output.
-DEVICE void add_values(const float* weights, const elem* v_tile, int lane, State& state) {
+/// PV of the KV block, added to the thread's patch of O.
+DEVICE void add_pv(const float* p, const elem* v_tile, int lane, State& state) {
 #pragma unroll 2
   for (int j = 0; j < BLOCK_N; j += 4) {
-    float weight[kRows][4];
+    float p_row[kRows][4];
 #pragma unroll
     for (int m = 0; m < kRows; ++m) {
-      const float4 four = *reinterpret_cast<const float4*>(weights + m * kWeightPitch + j);
-      weight[m][0] = four.x, weight[m][1] = four.y, weight[m][2] = four.z, weight[m][3] = four.w;
+      const float4 four = *reinterpret_cast<const float4*>(p + m * kPPitch + j);
+      p_row[m][0] = four.x, p_row[m][1] = four.y, p_row[m][2] = four.z, p_row[m][3] = four.w;
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -193,7 +199,7 @@ DEVICE void add_values(const float* weights, const elem* v_tile, int lane, State
 #pragma unroll
         for (int m = 0; m < kRows; ++m) {
 #pragma unroll
-          for (int e = 0; e < kValueVec; ++e) state.acc[m][c + e] += weight[m][i] * values[e];
+          for (int e = 0; e < kValueVec; ++e) state.acc[m][c + e] += p_row[m][i] * values[e];
         }
       }
     }
@@ -204,22 +210,22 @@ DEVICE void add_values(const float* weights, const elem* v_tile, int lane, State
 struct LseRows {
   float* first;
   i32 rows;  // that exist
-  DEVICE void put(int row, float largest, float sum) const {
+  DEVICE void put(int row, float row_max, float sum) const {
 #if LSE
-    if (row < rows) first[row] = log_sum_exp2(largest, sum);
+    if (row < rows) first[row] = log_sum_exp2(row_max, sum);
 #endif
   }
 };
 
-/// 1 / sum of each of the thread's rows, 0 for a row that saw no key; the row's log-sum-exp is
-/// written where its sum is known.
-DEVICE void inverse_sums(const Shared& shared, int group, int lane, const LseRows& lse,
+/// 1 / row_sum of each of the thread's rows, 0 for a row that saw no key; the row's log-sum-exp is
+/// written where its row_sum is known.
+DEVICE void inverse_row_sums(const Shared& shared, int group, int lane, const LseRows& lse,
                          State& state, float (&inverse)[kRows]) {
   if constexpr (kSerial) {
     __syncthreads();
     if (threadIdx.x < BLOCK_M) {
-      shared.factors[threadIdx.x] = state.sum[0] == 0.0f ? 0.0f : 1.0f / state.sum[0];
-      lse.put(static_cast<int>(threadIdx.x), state.largest[0], state.sum[0]);
+      shared.factors[threadIdx.x] = state.row_sum[0] == 0.0f ? 0.0f : 1.0f / state.row_sum[0];
+      lse.put(static_cast<int>(threadIdx.x), state.row_max[0], state.row_sum[0]);
     }
     __syncthreads();
 #pragma unroll
@@ -227,9 +233,9 @@ DEVICE void inverse_sums(const Shared& shared, int group, int lane, const LseRow
   } else {
 #pragma unroll
     for (int m = 0; m < kRows; ++m) {
-      const float sum = warp_sum<kLanes>(state.sum[m]);
+      const float sum = warp_sum<kLanes>(state.row_sum[m]);
       inverse[m] = sum == 0.0f ? 0.0f : 1.0f / sum;
-      if (lane == 0) lse.put(group * kRows + m, state.largest[m], sum);
+      if (lane == 0) lse.put(group * kRows + m, state.row_max[m], sum);
     }
   }
 }
@@ -250,8 +256,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                   const elem* __restrict__ v, elem* __restrict__ out, float* __restrict__ lse) {
   extern __shared__ __align__(16) u8 shared_bytes[];
   const Shared shared = carve(shared_bytes);
-  const i64 head = blockIdx.x / kRowBlocks;
-  const i32 block_row = static_cast<i32>(blockIdx.x % kRowBlocks) * BLOCK_M;
+  const i64 head = blockIdx.x / kMBlocks;
+  const i32 block_row = static_cast<i32>(blockIdx.x % kMBlocks) * BLOCK_M;
   const int group = static_cast<int>(threadIdx.x) / kLanes;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const i32 first_row = block_row + group * kRows;
@@ -268,11 +274,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   for (int m = 0; m < kRows; ++m) {
 #pragma unroll
     for (int c = 0; c < kCols; ++c) state.acc[m][c] = 0.0f;
-    state.largest[kSerial ? 0 : m] = NEG_INF;
-    state.sum[kSerial ? 0 : m] = 0.0f;
+    state.row_max[kSerial ? 0 : m] = NEG_INF;
+    state.row_sum[kSerial ? 0 : m] = 0.0f;
   }
 
-  float* weights = shared.weights + group * kRows * kWeightPitch;
+  float* p = shared.p + group * kRows * kPPitch;
   for (int tile = 0; tile < tiles; ++tile) {
     if constexpr (SMEM_STAGE == 1) {
       __syncthreads();
@@ -283,7 +289,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (SMEM_STAGE == 2 && tile + 1 < tiles) copy_keys(shared, k_head, v_head, tile + 1);
 
     float scores[kRows][kKeys];
-    scores_of(shared.q + group * kRows * kPitch, shared.k + tile % SMEM_STAGE * kTile, lane,
+    compute_s(shared.q + group * kRows * kPitch, shared.k + tile % SMEM_STAGE * kTile, lane,
               scores);
 #pragma unroll
     for (int m = 0; m < kRows; ++m) {
@@ -296,14 +302,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if constexpr (kSerial) {
       softmax_serial(scores, shared, group, lane, state);
     } else {
-      softmax_warp(scores, weights, lane, state);
+      softmax_warp(scores, p, lane, state);
     }
-    add_values(weights, shared.v + tile % SMEM_STAGE * kTile, lane, state);
+    add_pv(p, shared.v + tile % SMEM_STAGE * kTile, lane, state);
   }
 
   float inverse[kRows];
   const LseRows lse_rows{lse + head * SEQ_Q + block_row, SEQ_Q - block_row};
-  inverse_sums(shared, group, lane, lse_rows, state, inverse);
+  inverse_row_sums(shared, group, lane, lse_rows, state, inverse);
   elem* out_head = out + query_offset(head);
 #pragma unroll
   for (int m = 0; m < kRows; ++m) {

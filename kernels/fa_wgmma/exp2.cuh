@@ -1,11 +1,11 @@
-// exp2.cuh - scores to weights, some of the exponentials as polynomials on the arithmetic pipes.
+// exp2.cuh - S to P: exponentials by the special-function unit, some of them emulated on FMA units.
 #pragma once
 
 #include "common/mma_softmax.cuh"
 
 /// 2^x to 1.1e-4 of its value. x = n + r with n whole and |r| <= 1/2; a polynomial for 2^r, with n
-/// added to its exponent. From -127 down the result is 0 exactly, which hidden keys rely on.
-DEVICE float polynomial_exp2(float x) {
+/// added to its exponent. From -127 down the result is 0 exactly, which masked scores rely on.
+DEVICE float emulated_exp2(float x) {
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: the last bits of a sum with it are n
   const float clamped = fmaxf(x, -127.0f);
   const float shifted = clamped + kRound;
@@ -16,19 +16,19 @@ DEVICE float polynomial_exp2(float x) {
   return __uint_as_float(__float_as_uint(power) + (__float_as_uint(shifted) << 23));
 }
 
-/// 2^power for an element of a tile: EXP_FMA of 16 by polynomial.
-DEVICE float weight_at(int element, float power) {
-  return element * EXP_FMA % 16 < EXP_FMA ? polynomial_exp2(power) : fast_exp2(power);
+/// 2^power for an element of a fragment: EX2_EMULATED of 16 on the FMA units.
+DEVICE float exp2_of(int element, float power) {
+  return element * EX2_EMULATED % 16 < EX2_EMULATED ? emulated_exp2(power) : fast_exp2(power);
 }
 
-/// A row's weights of a tile, added in pairs, pairs of pairs and so on: no sum waits for a chain of
-/// others, nor the exponentials of a warp that has its turn alone for the sums.
+/// A row's part of P that this lane holds, added as a tree: no addition waits for a chain of
+/// others, nor do the exponentials of a warp that alone is at the multiprocessor's scheduler.
 template <int kN>
-DEVICE float sum_in_pairs(const Scores<1, kN>& weights, int half) {
+DEVICE float tree_sum(const Scores<1, kN>& p, int half) {
   float sums[kN];
 #pragma unroll
   for (int n = 0; n < kN; ++n) {
-    sums[n] = weights.at[0][n][2 * half] + weights.at[0][n][2 * half + 1];
+    sums[n] = p.at[0][n][2 * half] + p.at[0][n][2 * half + 1];
   }
 #pragma unroll
   for (int step = 1; step < kN; step *= 2) {
@@ -38,24 +38,24 @@ DEVICE float sum_in_pairs(const Scores<1, kN>& weights, int half) {
   return sums[0];
 }
 
-/// Scores become weights 2^(kScale * (score - peak)) and are summed, kInPairs or one after another;
-/// EXP_FMA of 16 by polynomial.
-template <bool kMasked, bool kInPairs, int kN, int kD>
-DEVICE void weigh_mixed(State<1, kD>& state, Scores<1, kN>& scores) {
+/// S becomes P = 2^(kScale * (S - row_max)), in place and in f32, and is added to row_sum: as a
+/// tree (kTree) or one after another.
+template <bool kMasked, bool kTree, int kN, int kD>
+DEVICE void scores_to_p(State<1, kD>& state, Scores<1, kN>& scores) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const float peak = state.peak[0][half];
-    const float offset = kMasked && peak == NEG_INF ? 0.0f : -peak * kScale;
+    const float row_max = state.row_max[0][half];
+    const float offset = kMasked && row_max == NEG_INF ? 0.0f : -row_max * kScale;
 #pragma unroll
     for (int n = 0; n < kN; ++n) {
 #pragma unroll
       for (int i = 2 * half; i < 2 * half + 2; ++i) {
         const float power = fmaf(scores.at[0][n][i], kScale, offset);
-        const float weight = weight_at(4 * n + i, power);
-        scores.at[0][n][i] = weight;
-        if (!kInPairs) state.sum[0][half] += weight;
+        const float p = exp2_of(4 * n + i, power);
+        scores.at[0][n][i] = p;
+        if (!kTree) state.row_sum[0][half] += p;
       }
     }
-    if (kInPairs) state.sum[0][half] += sum_in_pairs(scores, half);
+    if (kTree) state.row_sum[0][half] += tree_sum(scores, half);
   }
 }

@@ -1,5 +1,5 @@
 // fa_wmma.cu - attention on tensor cores through the toolkit's WMMA fragments.
-// Scores and weights pass through shared memory. A warp owns strips of 16 whole rows, so its
+// S and P pass through shared memory. A warp owns strips of 16 whole rows, so its
 // softmax needs no other warp. Where a fragment keeps its elements is not documented: rows of O are
 // scaled by a second fragment, loaded so that each element holds its own row's factor.
 #include <mma.h>
@@ -26,11 +26,11 @@ constexpr int kStrips = BLOCK_M / (16 * NUM_WARPS);  // strips of 16 rows a warp
 constexpr int kSteps = HEAD_DIM / 16;
 constexpr int kPitch = HEAD_DIM + LDM_PAD;
 constexpr int kTile = BLOCK_N * kPitch;
-constexpr int kScorePitch = BLOCK_N + 4;  // floats; the weights overlay the scores, two to a float
+constexpr int kScorePitch = BLOCK_N + 4;  // floats; P overlays S, two elements to a float
 constexpr int kScoreStrip = 16 * kScorePitch;
 constexpr int kQueryElems = BLOCK_M * kPitch;
 constexpr int kKeyElems = 2 * SMEM_STAGE * kTile;
-constexpr int kRowBlocks = ceil_div(SEQ_Q, BLOCK_M);
+constexpr int kMBlocks = ceil_div(SEQ_Q, BLOCK_M);
 constexpr int kVec = 8;
 
 static_assert(BLOCK_M % (16 * NUM_WARPS) == 0, "each warp owns whole strips");
@@ -54,12 +54,18 @@ DEVICE Shared carve(u8* base) {
   return shared;
 }
 
+static_assert((Q_IN_REGS ? max_of(kQueryElems, kKeyElems) : kQueryElems + kKeyElems) *
+                          sizeof(elem) +
+                      (BLOCK_M * kScorePitch + 16 * NUM_WARPS) * sizeof(float) ==
+                  SHARED_BYTES,
+              "the launch asks for what is laid out here");
+
 DEVICE const Operand* operand(const elem* from) { return reinterpret_cast<const Operand*>(from); }
 
 struct State {
   Accumulator out[kStrips][kSteps];
-  float largest[kStrips];  // of row `lane % 16` of the strip
-  float sum[kStrips];      // over the half of the keys that this lane handles
+  float row_max[kStrips];  // of row `lane % 16` of the strip
+  float row_sum[kStrips];  // over the half of the keys that this lane handles
 };
 
 #if Q_IN_REGS
@@ -89,7 +95,7 @@ struct Query {
 #endif
 
 /// scores = Q K^T for the warp's strips; a key fragment serves all of them.
-DEVICE void multiply_keys(const Query& query, const elem* k_tile, float* scores) {
+DEVICE void multiply_qk(const Query& query, const elem* k_tile, float* scores) {
 #pragma unroll 1
   for (int n = 0; n < BLOCK_N / 16; ++n) {
     Accumulator sums[kStrips];
@@ -126,7 +132,7 @@ DEVICE void scale_rows(Accumulator (&out)[kSteps], float factor, float* factors,
   __syncwarp();
 }
 
-/// Online softmax of one strip, two lanes a row; replaces its scores by weights in DTYPE.
+/// Online softmax of one strip, two lanes a row; replaces its S by P in DTYPE.
 /// `visible`: keys the row sees.
 DEVICE void softmax_strip(State& state, int s, float* scores, float* factors, i32 visible,
                           int lane) {
@@ -134,7 +140,7 @@ DEVICE void softmax_strip(State& state, int s, float* scores, float* factors, i3
   const int half = lane / 16;
   constexpr int kQuads = BLOCK_N / 8;
   float values[kQuads][4];
-  float largest = state.largest[s];
+  float row_max = state.row_max[s];
 #pragma unroll
   for (int i = 0; i < kQuads; ++i) {
     const int key = (2 * i + half) * 4;
@@ -143,16 +149,16 @@ DEVICE void softmax_strip(State& state, int s, float* scores, float* factors, i3
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       values[i][e] = key + e < visible ? values[i][e] * SOFTMAX_SCALE_LOG2E : NEG_INF;
-      largest = fmaxf(largest, values[i][e]);
+      row_max = fmaxf(row_max, values[i][e]);
     }
   }
-  largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 16));
-  const float base = largest == NEG_INF ? 0.0f : largest;
-  const float shrink = fast_exp2(state.largest[s] - base);
-  state.largest[s] = largest;
-  float sum = state.sum[s] * shrink;
+  row_max = fmaxf(row_max, __shfl_xor_sync(0xffffffffu, row_max, 16));
+  const float base = row_max == NEG_INF ? 0.0f : row_max;
+  const float rescale = fast_exp2(state.row_max[s] - base);
+  state.row_max[s] = row_max;
+  float sum = state.row_sum[s] * rescale;
 
-  elem* weights = reinterpret_cast<elem*>(scores) + row * 2 * kScorePitch;
+  elem* p = reinterpret_cast<elem*>(scores) + row * 2 * kScorePitch;
 #pragma unroll
   for (int i = 0; i < kQuads; ++i) {
 #pragma unroll
@@ -162,21 +168,21 @@ DEVICE void softmax_strip(State& state, int s, float* scores, float* factors, i3
     }
     const uint2 packed =
         make_uint2(pack2(values[i][0], values[i][1]), pack2(values[i][2], values[i][3]));
-    *reinterpret_cast<uint2*>(weights + (2 * i + half) * 4) = packed;
+    *reinterpret_cast<uint2*>(p + (2 * i + half) * 4) = packed;
   }
-  state.sum[s] = sum;
-  if (__any_sync(0xffffffffu, shrink != 1.0f)) scale_rows(state.out[s], shrink, factors, lane);
+  state.row_sum[s] = sum;
+  if (__any_sync(0xffffffffu, rescale != 1.0f)) scale_rows(state.out[s], rescale, factors, lane);
 }
 
-/// out += weights V for the warp's strips; a value fragment serves all of them.
-DEVICE void multiply_values(State& state, const float* scores, const elem* v_tile) {
+/// O += PV for the warp's strips; a fragment of V serves all of them.
+DEVICE void multiply_pv(State& state, const float* scores, const elem* v_tile) {
 #pragma unroll 1
   for (int n = 0; n < BLOCK_N / 16; ++n) {
-    QueryFragment weights[kStrips];
+    QueryFragment p[kStrips];
 #pragma unroll
     for (int s = 0; s < kStrips; ++s) {
       const elem* strip = reinterpret_cast<const elem*>(scores + s * kScoreStrip);
-      wmma::load_matrix_sync(weights[s], operand(strip + n * 16), 2 * kScorePitch);
+      wmma::load_matrix_sync(p[s], operand(strip + n * 16), 2 * kScorePitch);
     }
 #pragma unroll
     for (int d = 0; d < kSteps; ++d) {
@@ -184,7 +190,7 @@ DEVICE void multiply_values(State& state, const float* scores, const elem* v_til
       wmma::load_matrix_sync(values, operand(v_tile + n * 16 * kPitch + d * 16), kPitch);
 #pragma unroll
       for (int s = 0; s < kStrips; ++s)
-        wmma::mma_sync(state.out[s][d], weights[s], values, state.out[s][d]);
+        wmma::mma_sync(state.out[s][d], p[s], values, state.out[s][d]);
     }
   }
 }
@@ -195,14 +201,14 @@ struct HeadOutput {
   float* lse;
 };
 
-/// Divides a strip by its sums and writes it, 16 columns at a time, through the strip's scores.
+/// Divides a strip by its row_sum and writes it, 16 columns at a time, through the strip's S.
 DEVICE void store_strip(State& state, int s, float* scores, float* factors, const HeadOutput& to,
                         i32 first_row, int lane) {
-  const float sum = state.sum[s] + __shfl_xor_sync(0xffffffffu, state.sum[s], 16);
+  const float sum = state.row_sum[s] + __shfl_xor_sync(0xffffffffu, state.row_sum[s], 16);
   scale_rows(state.out[s], sum == 0.0f ? 0.0f : 1.0f / sum, factors, lane);
   const i32 row = first_row + lane % 16;
 #if LSE
-  if (lane < 16 && row < SEQ_Q) to.lse[row] = log_sum_exp2(state.largest[s], sum);
+  if (lane < 16 && row < SEQ_Q) to.lse[row] = log_sum_exp2(state.row_max[s], sum);
 #endif
   const int col = lane / 16 * kVec;
 #pragma unroll
@@ -239,8 +245,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                  elem* __restrict__ out, float* __restrict__ lse) {
   extern __shared__ __align__(128) u8 shared_bytes[];
   const Shared shared = carve(shared_bytes);
-  const i64 head = blockIdx.x / kRowBlocks;
-  const i32 block_row = static_cast<i32>(blockIdx.x % kRowBlocks) * BLOCK_M;
+  const i64 head = blockIdx.x / kMBlocks;
+  const i32 block_row = static_cast<i32>(blockIdx.x % kMBlocks) * BLOCK_M;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const i32 first_row = block_row + warp * kStrips * 16;
@@ -265,8 +271,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   State state;
 #pragma unroll
   for (int s = 0; s < kStrips; ++s) {
-    state.largest[s] = NEG_INF;
-    state.sum[s] = 0.0f;
+    state.row_max[s] = NEG_INF;
+    state.row_sum[s] = 0.0f;
 #pragma unroll
     for (int d = 0; d < kSteps; ++d) wmma::fill_fragment(state.out[s][d], 0.0f);
   }
@@ -281,14 +287,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (SMEM_STAGE == 2 && tile + 1 < tiles) copy_keys(shared, k_head, v_head, tile + 1);
 
     const elem* keys = key_tile(shared, tile);
-    multiply_keys(query, keys, scores);
+    multiply_qk(query, keys, scores);
 #pragma unroll
     for (int s = 0; s < kStrips; ++s) {
       const i32 visible = visible_keys(first_row + s * 16 + lane % 16) - tile * BLOCK_N;
       softmax_strip(state, s, scores + s * kScoreStrip, factors, visible, lane);
     }
     __syncwarp();
-    multiply_values(state, scores, keys + kTile);
+    multiply_pv(state, scores, keys + kTile);
   }
 
   const HeadOutput to{out + query_offset(head), lse + head * SEQ_Q};

@@ -1,4 +1,4 @@
-// hangs.cu - waits for a key to change while nobody changes it.
+// hangs.cu - waits for a key to change that no thread changes.
 #include "faults/attend.cuh"
 
 FAULT_ENTRY {

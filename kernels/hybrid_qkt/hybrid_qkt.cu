@@ -1,14 +1,14 @@
-// hybrid_qkt.cu - softmax and product with V, fused on mma.sync tensor cores, over rows of scaled
-// scores that a library's Q K^T left in memory.
+// hybrid_qkt.cu - softmax and PV, fused on mma.sync, over rows of scaled S that a library's QK^T
+// left in memory.
 //
-// One block owns BLOCK_M query rows of one head and walks over the keys in tiles of BLOCK_N. Scores
-// go from device memory straight to the registers that hold accumulators elsewhere; V goes through
-// shared memory, its keys in the order InOctets. notes.md has the layouts.
+// One CTA owns BLOCK_M query rows of one head and iterates over KV blocks of BLOCK_N keys. S goes
+// from device memory straight to the registers of an accumulator; V goes through shared memory, its
+// keys in the order InOctets. notes.md has the layouts.
 #define SCALED_SCORES
 #include "common/mma_epilogue.cuh"
 #include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"
-#include "common/octet_ring.cuh"
+#include "common/octet_pipeline.cuh"
 #include "common/score_rows.cuh"
 
 constexpr int kThreads = NUM_WARPS * 32;
@@ -25,15 +25,17 @@ static_assert(kMTiles * 16 * NUM_WARPS == BLOCK_M, "every warp owns whole 16-row
 using score = ScoreType<kWide>::type;
 using WarpState = State<kMTiles, kDTiles>;
 using WarpScores = Scores<kMTiles, kNTiles>;
-using Ring = OctetRing<kThreads, BLOCK_N, STAGES, 1>;
+using Pipeline = OctetPipeline<kThreads, BLOCK_N, STAGES, 1>;
+static_assert(max_of(STAGES * Pipeline::kStageBytes, BLOCK_M * kRowBytes) == SHARED_BYTES,
+              "the launch asks for what is laid out here");
 
-/// A lane's scores of one tile as they came from memory.
+/// A lane's S of one KV block as it came from memory.
 struct Raw {
   ScoreType<kWide>::Octet at[kMTiles][2][kSpans];
 };
 
-/// Where a lane reads its rows' scores: the first octet of the block's first row, and how far the
-/// lane's rows are from there. Rows past the last read that one again; nobody stores them.
+/// Where a lane reads its rows of S: the first octet of the CTA's first row, and how far the lane's
+/// rows are from there. Rows past the last read that one again; they are not stored.
 struct ScoreRows {
   const score* first;
   int offset[kMTiles][2];
@@ -69,7 +71,8 @@ struct ScoreRows {
   }
 };
 
-/// Octet `span` of a row is the lane's part of tiles 4 * span .. 4 * span + 3, two keys a tile.
+/// Octet `span` of a row is the lane's part of 8-key tiles 4 * span to 4 * span + 3, two keys a
+/// tile.
 DEVICE void unpack(WarpScores& scores, const Raw& raw) {
 #pragma unroll
   for (int m = 0; m < kMTiles; ++m) {
@@ -94,10 +97,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const Place place = place_in_row_block<BLOCK_M, kMTiles>();
   const int last_row = min(place.block_row + BLOCK_M, SEQ_Q) - 1;
   const int count = ceil_div(visible_keys(last_row), BLOCK_N);
-  const int open = visible_keys(place.block_row) / BLOCK_N;  // the first tiles need no mask
+  const int unmasked = visible_keys(place.block_row) / BLOCK_N;  // the first blocks need no mask
 
-  const Ring ring(base, v + key_offset(place.head), count);
-  ring.start();
+  const Pipeline pipeline(base, v + key_offset(place.head), count);
+  pipeline.start();
   const ScoreRows rows(scores, place);
   const Fragments fragment = row_fragments(base, place.lane);
   const int lane_key = place.lane % 4 * 8;
@@ -105,25 +108,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   WarpState state;
   Raw raw;
   if (PREFETCH && count > 0) rows.load(raw, lane_key, 0);
-  int slot = 0;
+  int stage = 0;
 #pragma unroll 1
-  for (int tile = 0; tile < count; ++tile) {
-    const int first_key = tile * BLOCK_N;
-    WarpScores tile_scores;
+  for (int n_block = 0; n_block < count; ++n_block) {
+    const int first_key = n_block * BLOCK_N;
+    WarpScores block_scores;
     if (!PREFETCH) rows.load(raw, lane_key, first_key);
-    unpack(tile_scores, raw);
-    if (PREFETCH && tile + 1 < count) rows.load(raw, lane_key, first_key + BLOCK_N);
-    if (kAnyMask && tile >= open) {
-      mask_scores<kRaggedKeys, 1, InOctets>(tile_scores, place.block_row + place.row(0, 0),
+    unpack(block_scores, raw);
+    if (PREFETCH && n_block + 1 < count) rows.load(raw, lane_key, first_key + BLOCK_N);
+    if (kAnyMask && n_block >= unmasked) {
+      mask_scores<kRaggedKeys, 1, InOctets>(block_scores, place.block_row + place.row(0, 0),
                                             first_key + lane_key);
     }
-    Weights<kMTiles, kNTiles> weights;
-    soften<kRescale, kAnyMask>(weights, state, tile_scores, tile == 0);
-    ring.advance(tile, slot);
-    multiply_pv(state, weights, fragment.in_slot(slot * Ring::kTileBytes));
-    slot = slot + 1 == STAGES ? 0 : slot + 1;
+    PFragment<kMTiles, kNTiles> p;
+    online_softmax<kRescale, kAnyMask>(p, state, block_scores, n_block == 0);
+    pipeline.advance(n_block, stage);
+    multiply_pv(state, p, fragment.in_stage(stage * Pipeline::kStageBytes));
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
   }
   cp_async_wait<0>();
   __syncthreads();  // every warp is done with V, whose place the finished rows take
-  finish<BLOCK_M, 1, kThreads>(out + query_offset(place.head), shared, shared, state, place);
+  store_o<BLOCK_M, 1, kThreads>(out + query_offset(place.head), shared, shared, state, place);
 }

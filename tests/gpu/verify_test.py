@@ -26,26 +26,27 @@ PROBLEMS = [
 # Ways through a template that its default config does not take: parameters that differ from the default.
 VARIANTS = {
     "fa_wgmma": [
-        {"PINGPONG": False, "OVERLAP": "none", "BLOCK_M": 64, "LOADER": "warp", "STORE": "tensor", "MIN_CTAS": 2},
-        {"PINGPONG": False, "OVERLAP": "free", "BLOCK_M": 64, "KEY_PARTS": 2, "STAGES": 4, "RESCALE": "always"},
-        {"PINGPONG": False, "OVERLAP": "none", "BLOCK_M": 64, "KEY_PARTS": 4, "STAGES": 4, "LOADER": "warpgroup"},
-        {"PINGPONG": False, "OVERLAP": "free", "BLOCK_M": 64, "CLUSTER": 2, "KV_ORDER": "backward", "LAUNCH": "chained"},
-        {"PINGPONG": False, "OVERLAP": "none", "BLOCK_M": 64, "CLUSTER": 2, "KEY_PARTS": 2, "EXP_FMA": 2},
-        {"SCHEDULER": "static", "GRID_ORDER": "rotate", "STORE": "tensor"},
-        {"SCHEDULER": "static", "GRID_ORDER": "mirror", "STAGGER": 800, "LAUNCH": "plain"},
-        {"WEIGHTS": "shared", "BLOCK_N": 96},
+        {"PINGPONG": False, "INTRA_WG_OVERLAP": "off", "BLOCK_M": 64, "PRODUCER": "warp", "STORE": "tma", "MIN_CTAS": 2},
+        {"PINGPONG": False, "INTRA_WG_OVERLAP": "on", "BLOCK_M": 64, "INTRA_CTA_SPLITS": 2, "STAGES": 4, "RESCALE": "always"},
+        {"PINGPONG": False, "INTRA_WG_OVERLAP": "off", "BLOCK_M": 64, "INTRA_CTA_SPLITS": 4, "STAGES": 4, "PRODUCER": "warpgroup"},
+        {"PINGPONG": False, "INTRA_WG_OVERLAP": "on", "BLOCK_M": 64, "CLUSTER_SPLITS": 2, "KV_ORDER": "backward", "LAUNCH": "chained"},
+        {"PINGPONG": False, "INTRA_WG_OVERLAP": "off", "BLOCK_M": 64, "CLUSTER_SPLITS": 2, "INTRA_CTA_SPLITS": 2, "EX2_EMULATED": 2},
+        {"SCHEDULER": "static_persistent", "GRID_ORDER": "rotate", "STORE": "tma"},
+        {"SCHEDULER": "static_persistent", "GRID_ORDER": "zigzag", "STAGGER": 800, "LAUNCH": "plain"},
+        {"MMA_PV": "ss", "BLOCK_N": 96},
         {"PACK_GQA": True, "KV_ORDER": "backward"},
-        {"BLOCK_M": 256, "PINGPONG": False, "OVERLAP": "free"},
-        {"OVERLAP": "woven", "RESCALE": "once", "PINGPONG": False, "STAGES": 8, "LOADER": "self"},
-        {"OVERLAP": "woven", "RESCALE": "once", "PINGPONG": False, "STAGES": 8, "LOADER": "self", "ROW_SUMS": "product", "STORE": "tensor", "LAUNCH": "chained"},
-        {"OVERLAP": "woven", "RESCALE": "once", "PINGPONG": False, "STAGES": 8, "LOADER": "self", "CLUSTER": 2, "BLOCK_M": 64, "EXP_FMA": 2},
-        {"OVERLAP": "woven", "RESCALE": "once", "PINGPONG": False, "STAGES": 8, "LOADER": "self", "PACK_GQA": True, "ROW_SUMS": "product"},
+        {"BLOCK_M": 256, "PINGPONG": False, "INTRA_WG_OVERLAP": "on"},
+    ],
+    "fa_wgmma_interleaved": [
+        {"ROW_SUM": "mma", "STORE": "tma", "LAUNCH": "chained"},
+        {"CLUSTER_SPLITS": 2, "BLOCK_M": 64, "EX2_EMULATED": 2},
+        {"PACK_GQA": True, "ROW_SUM": "mma"},
     ],
     "fa_mma": [
         {"RESCALE": "late", "STAGES": 2, "LAUNCH": "chained"},
         {"PACK_GQA": True, "RESCALE": "late", "STAGES": 2},
-        {"PACK_GQA": True, "KV_GROUPS": 2, "RESCALE": "always"},
-        {"KV_GROUPS": 4, "BLOCK_M": 16, "KV_ORDER": "backward", "LAUNCH": "dependent"},
+        {"PACK_GQA": True, "INTRA_CTA_SPLITS": 2, "RESCALE": "always"},
+        {"INTRA_CTA_SPLITS": 4, "BLOCK_M": 16, "KV_ORDER": "backward", "LAUNCH": "dependent"},
     ],
 }
 VARIANT_PROBLEMS = [

@@ -1,6 +1,7 @@
 // sample_kernel.hpp - a small valid manifest and kernel that tests change in one place.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -81,6 +82,15 @@ inline KernelRef sample_kernel(std::string_view manifest = kSampleManifest,
   const Result<std::vector<KernelRef>> kernels = load_kernels(tree);
   FATUNE_CHECK(static_cast<bool>(kernels), kernels.error().message.c_str());
   return kernels->front();
+}
+
+/// The project's own kernels.
+inline std::vector<KernelRef> project_kernels() {
+  const auto tree = load_source_tree(std::filesystem::path(FATUNE_SOURCE_DIR) / "kernels");
+  FATUNE_CHECK(static_cast<bool>(tree), "the project's kernels are there");
+  auto kernels = load_kernels(*tree);
+  FATUNE_CHECK(static_cast<bool>(kernels), kernels.error().message.c_str());
+  return *std::move(kernels);
 }
 
 /// What the static lint says of it, a line each.

@@ -22,6 +22,7 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "model/kernel/aliases.hpp"
 #include "out/text/bench_output.hpp"
 #include "tune/sweep/bench.hpp"
 #include "tune/sweep/confirm.hpp"
@@ -156,6 +157,8 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
   std::optional<SavedBest> saved;
   if (!args.choice.config.empty()) {
     FATUNE_TRY(saved, load_saved_best(args.choice.config));
+    for (SavedWinner& winner : saved->winners)
+      update_names(session.catalog, winner.choice.kernel, winner.choice.config);
   }
   FATUNE_TRY_STATUS(run_bench(questions, plan, *session.evaluator, result, [&] {
     if (saved) add_confirmation(*saved, session, result.environment, result.problems.back());

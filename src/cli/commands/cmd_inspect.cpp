@@ -81,17 +81,40 @@ Json space_json(const Space& space) {
   return result;
 }
 
+/// Which parameters are a choice here: for those with a 'when', some valid config must have another
+/// value than the one of elsewhere.
+std::vector<bool> choices_of(const Space& space) {
+  std::vector<bool> choices;
+  for (const Parameter& axis : space.axes()) choices.push_back(axis.when.empty());
+  for (std::uint64_t index = 0; index < space.size(); ++index) {
+    const Point point = space.point(index);
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      if (point[i] != space.axes()[i].otherwise_position) choices[i] = true;
+    }
+  }
+  return choices;
+}
+
 std::string space_text(const Space& space) {
   std::string text = std::to_string(space.size()) + " of " + std::to_string(space.raw_size()) +
                      " configs are valid\n\n";
   Table axes({{"parameter"}, {"values"}, {"default"}, {"meaning"}});
-  for (const Parameter& axis : space.axes()) {
+  const std::vector<bool> choices = choices_of(space);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (!choices[i]) continue;
+    const Parameter& axis = space.axes()[i];
     std::vector<std::string> values;
     for (const Value& value : axis.values) values.push_back(describe(value));
     axes.add(
         {axis.name, join(values, " "), describe(axis.values[axis.default_position]), axis.meaning});
   }
   text += axes.text();
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const Parameter& axis = space.axes()[i];
+    if (!choices[i])
+      text += "no choice here: " + axis.name + "=" +
+              describe(axis.values[axis.otherwise_position]) + "\n";
+  }
   Table terms({{"term"}, {"value"}, {"meaning"}});
   for (const Term& term : space.kernel().manifest.terms) {
     terms.add({term.name, term.value, term.meaning});

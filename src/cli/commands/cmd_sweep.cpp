@@ -39,6 +39,7 @@ namespace {
 struct ReadySweep {
   SweepOptions options;
   std::vector<KernelRef> kernels;
+  std::vector<KernelRef> catalog;  ///< all kernels at hand
   KernelRef reference;
   DeviceChoice device;
   std::size_t jobs = 0;
@@ -102,6 +103,7 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
     return usage_error("--resume and --out exclude each other");
   ReadySweep ready;
   FATUNE_TRY(ready.options.plan, plan_of(args, catalog));
+  ready.catalog = catalog;
   FATUNE_TRY(ready.kernels, choose_kernels(catalog, ready.options.plan.kernels));
   FATUNE_TRY(const OperationRef operation, operation_of(ready.kernels));
   FATUNE_TRY(ready.jobs, parse_jobs(args.jobs));
@@ -115,7 +117,7 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   if (args.no_warm_start && !args.warm.empty())
     return usage_error("--warm and --no-warm-start exclude each other");
   if (!args.no_warm_start && !ready.options.resume) {
-    FATUNE_TRY(ready.options.known, known_configs(args.warm, ready.options.out));
+    FATUNE_TRY(ready.options.known, known_configs(args.warm, ready.options.out, catalog));
   }
   if (ready.options.resume && !args.imports.empty())
     return usage_error("--resume goes on as the run began; --import is for new runs");
@@ -187,9 +189,10 @@ Result<int> run_ready(ReadySweep ready, const Settings& settings) {
     FATUNE_TRY(server, LiveServer::start(*ready.serve, ready.options.out));
     log::info("live at " + server->url() + " until the sweep ends");
   }
-  FATUNE_TRY(auto evaluator, open_evaluator({ready.device, ready.reference, ready.options.out,
-                                             ready.jobs, ready.options.plan.problems},
-                                            settings));
+  FATUNE_TRY(auto evaluator,
+             open_evaluator({ready.device, ready.reference, ready.options.out, ready.jobs,
+                             ready.options.plan.problems, ready.catalog},
+                            settings));
   const std::string notice = recorded_notice(ready.device, evaluator->environment());
   if (!notice.empty()) settings.json ? log::info(notice) : print(notice);
   if (ready.options.plan.objective == kScoreObjective) {

@@ -6,6 +6,7 @@
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "core/text.hpp"
+#include "model/kernel/aliases.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -50,8 +51,11 @@ Result<std::vector<ChosenCandidate>> from_file(const ChoiceArgs& args,
 
 Result<ChosenCandidate> chosen_of(const ChosenConfig& entry, const NamedProblem& problem,
                                   const std::string& file, const std::vector<KernelRef>& catalog) {
-  FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, entry.kernel));
-  FATUNE_TRY(Config config, config_from_json(kernel->manifest, entry.config, file));
+  std::string name = entry.kernel;
+  Json settings = entry.config;
+  update_names(catalog, name, settings);
+  FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, name));
+  FATUNE_TRY(Config config, config_from_json(kernel->manifest, settings, file));
   return ChosenCandidate{
       label(problem), {kernel, std::move(config), problem.problem}, problem.name};
 }

@@ -29,7 +29,7 @@ Result<Journal> load_recording(const std::string& file) {
 Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
   FATUNE_TRY(Journal journal, load_recording(request.device.recording));
   FATUNE_TRY(auto evaluator, make_recorded_evaluator(std::move(journal.header.environment),
-                                                     std::move(journal.records)));
+                                                     std::move(journal.records), request.catalog));
   for (const NamedProblem& named : request.problems)
     FATUNE_TRY_STATUS(evaluator->begin_problem(named.problem, {}));
   return evaluator;

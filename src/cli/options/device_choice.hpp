@@ -31,6 +31,7 @@ struct OpenRequest {
   std::filesystem::path log_folder;
   std::size_t jobs = 0;
   std::vector<NamedProblem> problems = {};  ///< what will be asked, as far as it is known
+  std::vector<KernelRef> catalog = {};      ///< by which a recording's names are brought up to date
 };
 /// A recording that does not hold one of the problems is refused: nothing is written for it.
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,

@@ -13,7 +13,7 @@ Result<Session> open_session(std::vector<KernelRef> catalog, const OperationRef&
   FATUNE_TRY(const DeviceChoice chosen_device, choose_device(device));
   FATUNE_TRY(session.reference, reference_kernel(catalog, operation));
   FATUNE_TRY(session.evaluator,
-             open_evaluator({chosen_device, session.reference, {}, 0}, settings));
+             open_evaluator({chosen_device, session.reference, {}, 0, {}, catalog}, settings));
   session.notice = recorded_notice(chosen_device, session.evaluator->environment());
   session.catalog = std::move(catalog);
   return session;

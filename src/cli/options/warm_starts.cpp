@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/embedded.hpp"
+#include "model/kernel/aliases.hpp"
 #include "tune/sweep/warm_start.hpp"
 
 namespace fatune::cli {
@@ -23,7 +24,8 @@ std::filesystem::path folder_of(std::filesystem::path run) {
 }  // namespace
 
 Result<std::vector<KnownConfig>> known_configs(const std::vector<std::string>& paths,
-                                               const std::filesystem::path& own_folder) {
+                                               const std::filesystem::path& own_folder,
+                                               const std::vector<KernelRef>& catalog) {
   std::vector<KnownConfig> known;
   for (const std::string& path : paths) {
     auto loaded = load_known(path);
@@ -35,6 +37,7 @@ Result<std::vector<KnownConfig>> known_configs(const std::vector<std::string>& p
     FATUNE_TRY(std::vector<KnownConfig> shipped, parse_known(file.text, std::string(file.path)));
     append(known, std::move(shipped));
   }
+  for (KnownConfig& each : known) update_names(catalog, each.kernel, each.config);
   return known;
 }
 

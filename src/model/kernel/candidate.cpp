@@ -48,6 +48,24 @@ void add_scales(const Problem& problem, std::vector<std::string>& macros) {
                    float_literal(static_cast<float>(scale * std::numbers::log2e)));
 }
 
+/// Of the terms, those that the template uses and that have a whole value for this candidate; the
+/// compiler names any other that it meets.
+void add_terms(const Candidate& candidate, const DeviceLimits& limits,
+               std::vector<std::string>& macros) {
+  const Manifest& manifest = candidate.kernel->manifest;
+  if (manifest.terms.empty()) return;
+  const Scope scope = scope_of(manifest, candidate.config, candidate.problem, limits);
+  for (const Term& term : manifest.terms) {
+    if (!mentions(*candidate.kernel, term.name)) continue;
+    const Result<Expression> expression = Expression::parse(term.expanded, term.name);
+    if (!expression) continue;
+    const Result<double> value = expression->evaluate(scope);
+    if (value && std::nearbyint(*value) == *value) {
+      macros.push_back(macro(term.name, static_cast<std::int64_t>(*value)));
+    }
+  }
+}
+
 }  // namespace
 
 std::string candidate_id(const Candidate& candidate, std::string_view options) {
@@ -90,6 +108,7 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
   define("DTYPE_BYTES", size_of(candidate.problem.dtype));
   if (!candidate.problem.own) add_scales(candidate.problem, macros);
   define("SM_COUNT", limits.sm_count);
+  add_terms(candidate, limits, macros);
   return macros;
 }
 

@@ -59,6 +59,9 @@ std::string hash_texts(const Kernel& kernel) {
   Hasher hasher;
   hasher.add(kernel.source.text);
   for (const SourceFile& header : kernel.headers) hasher.add(header.path).add(header.text);
+  for (const Term& term : kernel.manifest.terms) {
+    if (mentions(kernel, term.name)) hasher.add(term.name).add(term.expanded);
+  }
   if (kernel.manifest.operation) hasher.add(kernel.manifest.operation->text);
   return hasher.hex();
 }
@@ -117,12 +120,33 @@ Result<std::vector<OperationRef>> find_operations(const SourceTree& tree) {
   return operations;
 }
 
+bool in_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 bool belongs_to_tree(const fs::path& path) {
   const fs::path extension = path.extension();
   return extension == ".cu" || extension == ".cuh" || extension == ".json";
 }
 
 }  // namespace
+
+bool mentions(std::string_view text, std::string_view name) {
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool mentions(const Kernel& kernel, std::string_view name) {
+  return mentions(kernel.source.text, name) ||
+         std::any_of(kernel.headers.begin(), kernel.headers.end(),
+                     [&](const SourceFile& header) { return mentions(header.text, name); });
+}
 
 Result<SourceTree> load_source_tree(const fs::path& folder) {
   std::error_code failure;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
@@ -21,9 +22,14 @@ struct Kernel {
   SourceFile source;
   std::vector<SourceFile>
       headers;  ///< project headers the template includes, directly or not, sorted by path
-  std::string text_hash;  ///< of source and headers
+  std::string text_hash;  ///< of source and headers, and of the terms that they use
 };
 using KernelRef = std::shared_ptr<const Kernel>;
+
+/// Whether the text has the name as a whole word.
+bool mentions(std::string_view text, std::string_view name);
+/// Whether the template or a header of it has.
+bool mentions(const Kernel& kernel, std::string_view name);
 
 /// All files of a kernel tree by relative path; embedded in the program or read from a folder.
 using SourceTree = std::vector<SourceFile>;

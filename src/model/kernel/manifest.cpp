@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "model/kernel/aliases.hpp"
+#include "model/kernel/choices.hpp"
 #include "model/kernel/expression.hpp"
 #include "model/kernel/manifest_parse.hpp"
 #include "model/kernel/terms.hpp"
@@ -83,7 +85,8 @@ Status parse_identity(const Fields& root, Manifest& manifest) {
     return root.error("schema",
                       fmt::format("is '{}', but this program reads '{}'", schema, kSchema));
   }
-  FATUNE_TRY_STATUS(root.only({"schema",
+  FATUNE_TRY_STATUS(root.only({"$schema",
+                               "schema",
                                "name",
                                "summary",
                                "source",
@@ -94,6 +97,8 @@ Status parse_identity(const Fields& root, Manifest& manifest) {
                                "arch",
                                "supports",
                                "parameters",
+                               "former_parameters",
+                               "split_from",
                                "terms",
                                "constraints",
                                "scratch",
@@ -273,7 +278,9 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
   FATUNE_TRY_STATUS(parse_archs(root, manifest));
   FATUNE_TRY_STATUS(parse_supports(root, manifest));
   FATUNE_TRY(manifest.parameters, parse_parameters(root, manifest.operation.get()));
+  FATUNE_TRY_STATUS(parse_former(root, manifest));
   FATUNE_TRY_STATUS(parse_terms(root, manifest));
+  FATUNE_TRY_STATUS(check_choices(manifest));
   FATUNE_TRY(manifest.constraints, parse_rules(root, "constraints"));
   FATUNE_TRY_STATUS(check_rules(manifest.constraints, expression_names(manifest)));
   FATUNE_TRY_STATUS(parse_launch(root, manifest));

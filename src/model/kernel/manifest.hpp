@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/json.hpp"
@@ -34,6 +35,25 @@ struct Parameter {
   std::size_t default_position = 0;
   std::string meaning;
   bool ordinal = true;  ///< numbers; words and booleans have no order
+  /// The parameter is a choice where all of them hold; elsewhere it has `otherwise_position`.
+  std::vector<Rule> when;
+  std::size_t otherwise_position = 0;
+  std::vector<std::string> aliases;  ///< former names
+  /// A former word and the one that replaced it.
+  std::vector<std::pair<std::string, std::string>> value_aliases;
+};
+
+/// A parameter that the kernel no longer has, and the values that its configs had where they mean
+/// what the kernel does today.
+struct FormerParameter {
+  std::string name;
+  std::vector<std::string> values;  ///< as JSON
+};
+
+/// A former kernel and the settings, as JSON, of those of its configs that are this kernel's now.
+struct SplitFrom {
+  std::string kernel;
+  std::vector<std::pair<std::string, std::string>> settings;
 };
 
 /// A name for an expression that others use.
@@ -84,6 +104,8 @@ struct Manifest {
   bool lse = false;  ///< can write the log-sum-exp
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;
+  std::vector<FormerParameter> former_parameters;
+  SplitFrom split_from;  ///< `kernel` is empty for most
   std::vector<Term> terms;
   std::vector<Rule> constraints;
   std::vector<ScratchSpec> scratch;

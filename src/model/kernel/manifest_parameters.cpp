@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "model/kernel/aliases.hpp"
+#include "model/kernel/choices.hpp"
 #include "model/kernel/manifest_parse.hpp"
 #include "model/kernel/vocabulary.hpp"
 
@@ -76,25 +78,33 @@ Result<std::vector<Value>> parse_values(const Fields& fields) {
   return values;
 }
 
-Result<std::size_t> parse_default(const Fields& fields, const std::vector<Value>& values) {
-  FATUNE_TRY(const Json* json, fields.value("default"));
+Result<std::size_t> parse_position(const Fields& fields, std::string_view key,
+                                   const std::vector<Value>& values) {
+  FATUNE_TRY(const Json* json, fields.value(key));
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (to_json(values[i]) == *json) return i;
   }
-  return fields.error(
-      "default",
-      fmt::format("is {}, which is not one of {}",
-                  json->is_string() ? json->get<std::string>() : dump(*json), choices(values)));
+  return fields.error(key, fmt::format("is {}, which is not one of {}",
+                                       json->is_string() ? json->get<std::string>() : dump(*json),
+                                       choices(values)));
 }
 
 Result<Parameter> parse_parameter(const Fields& fields, const Operation* operation) {
-  FATUNE_TRY_STATUS(fields.only({"name", "values", "default", "meaning"}));
+  FATUNE_TRY_STATUS(fields.only(
+      {"name", "values", "default", "meaning", "when", "otherwise", "aliases", "value_aliases"}));
   Parameter parameter;
   FATUNE_TRY(parameter.name, parse_macro_name(fields, operation));
   FATUNE_TRY(parameter.values, parse_values(fields));
-  FATUNE_TRY(parameter.default_position, parse_default(fields, parameter.values));
+  FATUNE_TRY(parameter.default_position, parse_position(fields, "default", parameter.values));
   FATUNE_TRY(parameter.meaning, parse_words(fields, "meaning"));
   parameter.ordinal = parameter.values.front().kind == Value::Kind::kNumber;
+  FATUNE_TRY(parameter.when, parse_when(fields));
+  parameter.otherwise_position = parameter.default_position;
+  if (fields.has("otherwise")) {
+    if (parameter.when.empty()) return fields.error("otherwise", "is for a parameter with 'when'");
+    FATUNE_TRY(parameter.otherwise_position, parse_position(fields, "otherwise", parameter.values));
+  }
+  FATUNE_TRY_STATUS(parse_aliases(fields, parameter));
   return parameter;
 }
 
@@ -137,10 +147,11 @@ Result<Config> config_from_json(const Manifest& manifest, const Json& object,
     return file_error(fmt::format("{}: a config must be an object of parameters, but is {}", where,
                                   object.type_name()));
   }
-  const Fields fields(object, where);
+  const Json current = with_current_names(manifest, object);
+  const Fields fields(current, where);
   std::vector<std::string> names;
   for (const Parameter& parameter : manifest.parameters) names.push_back(parameter.name);
-  for (const auto& item : object.items()) {
+  for (const auto& item : current.items()) {
     if (manifest.find(item.key()) != nullptr) continue;
     const auto near = nearest_name(item.key(), names);
     return fields.error(item.key(),

@@ -19,8 +19,8 @@ const std::array<std::string, 3> kHardInputs = {"uniform", "outliers", "zeros"};
 constexpr std::size_t kMostDimensions = 8;  // chosen: beyond any kernel's
 
 template <typename Names>
-Error not_one_of(const Fields& fields, std::string_view key, const std::string& text,
-                 const Names& names) {
+Error not_among(const Fields& fields, std::string_view key, const std::string& text,
+                const Names& names) {
   return fields.error(key, fmt::format("is '{}', which is not one of {}", text, join(names, ", ")));
 }
 
@@ -41,7 +41,7 @@ Result<Fill> parse_fill(const Fields& fields) {
   Fill fill;
   FATUNE_TRY(const std::string word, fields.text("fill"));
   if (std::find(kFills.begin(), kFills.end(), word) == kFills.end())
-    return not_one_of(fields, "fill", word, kFills);
+    return not_among(fields, "fill", word, kFills);
   const bool drawn = word == kFills[0] || word == kFills[1];
   for (const char* key : {"scale", "offset"}) {
     if (fields.has(key) && !drawn)
@@ -171,7 +171,7 @@ Status parse_hard_inputs(const Fields& fields, Operation& operation) {
   for (std::size_t i = 0; i < operation.hard_inputs.size(); ++i) {
     const std::string& word = operation.hard_inputs[i];
     if (std::find(kHardInputs.begin(), kHardInputs.end(), word) == kHardInputs.end())
-      return not_one_of(fields, fmt::format("hard_inputs[{}]", i), word, kHardInputs);
+      return not_among(fields, fmt::format("hard_inputs[{}]", i), word, kHardInputs);
   }
   return {};
 }

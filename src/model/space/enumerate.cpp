@@ -2,7 +2,9 @@
 #include "model/space/enumerate.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 
 namespace fatune {
 namespace {
@@ -21,6 +23,7 @@ enum class Verdict : std::uint8_t { kUnknown, kHolds, kBroken, kUndefined };
 /// A rule as one level of the walk sees it: its own mixed-radix index over the axes it mentions.
 struct LevelRule {
   std::size_t rule = 0;
+  bool is_choice = false;
   std::vector<std::uint64_t> weights;  ///< for each of the rule's axes
   std::uint64_t stride = 0;            ///< weight of the level's own axis
   std::vector<Verdict> table;          ///< empty: too large to keep, ask every time
@@ -40,17 +43,17 @@ class Walker {
   }
 
   Result<Enumeration> run() {
-    raw_size_ =
-        std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{1}, std::multiplies<>());
+    product_ = std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{1}, std::multiplies<>());
+    choose_order();
+    prepare_levels();
+    found_.raw_size = raw_below(0);
     for (std::size_t r = 0; r < rules_.size(); ++r) {
       if (!rules_[r].axes().empty()) continue;
       FATUNE_TRY(const bool holds, rules_[r].holds(positions_));
       if (holds) continue;
-      found_.excluded[r] = raw_size_;
+      found_.excluded[r] = found_.raw_size;
       return std::move(found_);
     }
-    choose_order();
-    prepare_levels();
     FATUNE_TRY_STATUS(walk(0, 0));
     if (!std::is_sorted(order_.begin(), order_.end())) {
       std::sort(found_.codes.begin(), found_.codes.end());
@@ -64,6 +67,8 @@ class Walker {
   Status walk(std::size_t level, std::uint64_t code);
   Result<bool> passes(std::size_t level, std::uint16_t position);
   Verdict ask(LevelRule& level_rule, std::uint16_t position);
+  void enter(std::size_t level);
+  std::uint64_t raw_below(std::size_t level);
   Status settle_one_by_one(std::size_t level);
   Status settle_point();
 
@@ -72,11 +77,14 @@ class Walker {
   std::uint64_t limit_;
   const DescribePoint& describe_point_;
   std::vector<std::uint16_t> positions_;
-  std::uint64_t raw_size_ = 1;
+  std::uint64_t product_ = 1;
   std::uint64_t steps_ = 0;
-  std::vector<std::size_t> order_;              ///< axis of each level
-  std::vector<std::uint64_t> weights_;          ///< of each level's axis in a code
-  std::vector<std::uint64_t> below_;            ///< raw points under one value of each level
+  std::vector<std::size_t> order_;      ///< axis of each level
+  std::vector<std::uint64_t> weights_;  ///< of each level's axis in a code
+  /// The axes above each level on which it depends how many raw points there are below, and what
+  /// was counted for their positions.
+  std::vector<std::vector<std::size_t>> count_axes_;
+  std::vector<std::map<std::vector<std::uint16_t>, std::uint64_t>> counts_;
   std::vector<std::vector<LevelRule>> levels_;  ///< rules that are complete at each level
   Enumeration found_;
 };
@@ -86,7 +94,7 @@ class Walker {
 void Walker::choose_order() {
   order_.resize(sizes_.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
-  if (raw_size_ <= kOwnOrderUpTo) return;
+  if (product_ <= kOwnOrderUpTo) return;
   std::vector<bool> placed(sizes_.size(), false);
   std::vector<bool> done(rules_.size(), false);
   std::vector<std::size_t> order;
@@ -121,20 +129,19 @@ void Walker::prepare_levels() {
     code_weights[axis - 1] = code_weights[axis] * sizes_[axis];
   }
   weights_.resize(depth);
-  below_.assign(depth, 1);
   levels_.resize(depth);
   std::vector<std::size_t> level_of(depth);
   for (std::size_t level = depth; level-- > 0;) {
     const std::size_t axis = order_[level];
     level_of[axis] = level;
     weights_[level] = code_weights[axis];
-    if (level + 1 < depth) below_[level] = below_[level + 1] * sizes_[order_[level + 1]];
   }
   for (std::size_t r = 0; r < rules_.size(); ++r) {
     const std::vector<std::size_t>& axes = rules_[r].axes();
     if (axes.empty()) continue;
     LevelRule entry;
     entry.rule = r;
+    entry.is_choice = rules_[r].is_choice();
     std::size_t last = 0;
     std::uint64_t combinations = 1;
     for (const std::size_t axis : axes) {
@@ -147,6 +154,53 @@ void Walker::prepare_levels() {
     if (combinations <= kMaxTable) entry.table.assign(combinations, Verdict::kUnknown);
     levels_[last].push_back(std::move(entry));
   }
+  counts_.resize(depth + 1);
+  count_axes_.resize(depth + 1);
+  for (std::size_t level = depth; level-- > 0;) {
+    std::set<std::size_t> axes(count_axes_[level + 1].begin(), count_axes_[level + 1].end());
+    for (const LevelRule& entry : levels_[level]) {
+      if (!entry.is_choice) continue;
+      axes.insert(rules_[entry.rule].axes().begin(), rules_[entry.rule].axes().end());
+    }
+    axes.erase(order_[level]);
+    count_axes_[level].assign(axes.begin(), axes.end());
+  }
+}
+
+/// Notes where the rules of the level stand in their tables, by the levels above.
+void Walker::enter(std::size_t level) {
+  positions_[order_[level]] = 0;
+  for (LevelRule& entry : levels_[level]) {
+    entry.base = 0;
+    const std::vector<std::size_t>& axes = rules_[entry.rule].axes();
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      entry.base += entry.weights[i] * positions_[axes[i]];
+    }
+  }
+}
+
+/// The raw points that have the present positions above the level. A 'when' that cannot be
+/// evaluated leaves its parameter a choice here; the walk says so where it matters.
+std::uint64_t Walker::raw_below(std::size_t level) {
+  if (level == order_.size()) return 1;
+  std::vector<std::uint16_t> key;
+  for (const std::size_t axis : count_axes_[level]) key.push_back(positions_[axis]);
+  const auto known = counts_[level].find(key);
+  if (known != counts_[level].end()) return known->second;
+  const std::size_t axis = order_[level];
+  std::uint64_t count = 0;
+  enter(level);
+  for (std::size_t value = 0; value < sizes_[axis]; ++value) {
+    const auto position = static_cast<std::uint16_t>(value);
+    positions_[axis] = position;
+    const bool broken =
+        std::any_of(levels_[level].begin(), levels_[level].end(), [&](LevelRule& entry) {
+          return entry.is_choice && ask(entry, position) == Verdict::kBroken;
+        });
+    if (!broken) count += raw_below(level + 1);
+  }
+  counts_[level].emplace(std::move(key), count);
+  return count;
 }
 
 /// Tries every value of the level's axis; `code` is the sum of the levels above.
@@ -158,14 +212,7 @@ Status Walker::walk(std::size_t level, std::uint64_t code) {
   }
   const std::size_t axis = order_[level];
   const std::uint64_t weight = weights_[level];
-  positions_[axis] = 0;
-  for (LevelRule& entry : levels_[level]) {
-    entry.base = 0;
-    const std::vector<std::size_t>& axes = rules_[entry.rule].axes();
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      entry.base += entry.weights[i] * positions_[axes[i]];
-    }
-  }
+  enter(level);
   steps_ += sizes_[axis];
   if (steps_ > kMaxSteps) found_.too_large = true;
   for (std::size_t value = 0; value < sizes_[axis] && !found_.too_large; ++value) {
@@ -183,7 +230,7 @@ Result<bool> Walker::passes(std::size_t level, std::uint16_t position) {
     const Verdict verdict = ask(entry, position);
     if (verdict == Verdict::kHolds) continue;
     if (verdict == Verdict::kBroken) {
-      found_.excluded[entry.rule] += below_[level];
+      if (!entry.is_choice) found_.excluded[entry.rule] += raw_below(level + 1);
     } else {
       FATUNE_TRY_STATUS(settle_one_by_one(level + 1));
     }
@@ -224,7 +271,7 @@ Status Walker::settle_point() {
       return error;
     }
     if (*holds) continue;
-    ++found_.excluded[r];
+    if (!rules_[r].is_choice()) ++found_.excluded[r];
     return {};
   }
   FATUNE_CHECK(false, "a point is settled alone only if one of its rules is undefined");

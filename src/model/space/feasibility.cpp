@@ -31,10 +31,9 @@ Result<Feasibility> Feasibility::make(KernelRef kernel, const Problem& problem,
 Result<std::string> Feasibility::broken(const Config& config, Strictness strictness) {
   const Manifest& manifest = rules_->kernel->manifest;
   FATUNE_TRY(const std::vector<std::uint16_t> positions, positions_of(manifest, config));
-  for (std::size_t i = 0; i < rules_->all.size(); ++i) {
-    const bool prunes = i < manifest.constraints.size() && manifest.constraints[i].prunes;
-    if (prunes && strictness == Strictness::kNecessary) continue;
-    FATUNE_TRY(std::string reason, rules_->all[i].broken_reason(positions));
+  for (CompiledRule& rule : rules_->all) {
+    if (rule.prunes() && strictness == Strictness::kNecessary) continue;
+    FATUNE_TRY(std::string reason, rule.broken_reason(positions));
     if (!reason.empty()) return reason;
   }
   return std::string();

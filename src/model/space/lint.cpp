@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "model/kernel/lint_choices.hpp"
 #include "model/kernel/terms.hpp"
 #include "model/space/space.hpp"
 
@@ -39,22 +40,6 @@ std::vector<Problem> decoding_problems() {
   Problem wide = usual;
   wide.head_dim = 256;
   return {usual, small, many, wide};
-}
-
-bool in_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/// Whether the text has the name as a whole word.
-bool mentions(std::string_view text, std::string_view name) {
-  for (std::size_t at = text.find(name); at != std::string_view::npos;
-       at = text.find(name, at + 1)) {
-    const std::size_t end = at + name.size();
-    if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) {
-      return true;
-    }
-  }
-  return false;
 }
 
 /// Whether a `__shared__` array of fixed size is declared: one without `extern` in front, on its
@@ -114,6 +99,7 @@ class Linter {
 
   std::vector<LintFinding> run() {
     check_parameters();
+    check_choices();
     check_terms();
     check_buffers();
     check_entries();
@@ -129,14 +115,18 @@ class Linter {
     findings_.push_back(
         {severity, fmt::format("{}: field '{}'", manifest_.where, path), std::move(message)});
   }
-  bool text_mentions(std::string_view name) const {
-    return mentions(kernel_->source.text, name) ||
-           std::any_of(kernel_->headers.begin(), kernel_->headers.end(),
-                       [&](const SourceFile& header) { return mentions(header.text, name); });
+  bool text_mentions(std::string_view name) const { return mentions(*kernel_, name); }
+  /// By itself or through a term, which is a macro of it.
+  bool text_depends_on(std::string_view parameter) const {
+    return text_mentions(parameter) ||
+           std::any_of(manifest_.terms.begin(), manifest_.terms.end(), [&](const Term& term) {
+             return mentions(term.expanded, parameter) && text_mentions(term.name);
+           });
   }
   /// Whether one of the texts depends on the name, by itself or through a term.
   bool any_mentions(const std::vector<std::string>& texts, std::string_view name) const;
   void check_parameters();
+  void check_choices();
   void check_terms();
   void check_buffers();
   void check_tensors(const std::function<bool(const std::string&)>& passed);
@@ -144,6 +134,8 @@ class Linter {
   void check_static_shared();
   void check_early_starts();
   void check_spaces();
+  void for_each_space(const std::vector<Problem>& problems,
+                      const std::function<void(const Problem&, const DeviceLimits&)>& look) const;
   void check_spaces_of(const std::vector<Problem>& problems);
   void check_space(const Problem& problem, const DeviceLimits& limits);
   void report_idle_constraints();
@@ -154,6 +146,7 @@ class Linter {
   std::size_t spaces_ = 0;                  ///< examined
   std::vector<std::uint64_t> excluded_;     ///< by each constraint, over all spaces
   std::vector<std::string> default_fails_;  ///< where the default is ruled out
+  std::vector<std::string> empty_;          ///< where every config is
 };
 
 bool Linter::any_mentions(const std::vector<std::string>& texts, std::string_view name) const {
@@ -169,6 +162,9 @@ void Linter::check_terms() {
   };
   add_texts(gemm_texts(manifest_));
   for (const Rule& rule : manifest_.constraints) texts.push_back(rule.require);
+  for (const Parameter& parameter : manifest_.parameters) {
+    for (const Rule& rule : parameter.when) texts.push_back(rule.require);
+  }
   for (const ScratchSpec& scratch : manifest_.scratch) texts.push_back(scratch.bytes);
   for (const StageSpec& stage : manifest_.stages) texts.push_back(stage.static_shared_bytes);
   for (const Term& term : manifest_.terms) texts.push_back(term.value);
@@ -176,9 +172,9 @@ void Linter::check_terms() {
     const std::string& term = manifest_.terms[i].name;
     const bool used = std::any_of(texts.begin(), texts.end(),
                                   [&](const std::string& text) { return mentions(text, term); });
-    if (used) continue;
+    if (used || text_mentions(term)) continue;
     add(Severity::kWarning, fmt::format("terms[{}].name", i),
-        fmt::format("no expression uses {}", term));
+        fmt::format("no expression uses {}, nor does the template", term));
   }
 }
 
@@ -188,7 +184,7 @@ void Linter::check_parameters() {
   for (std::size_t i = 0; i < manifest_.parameters.size(); ++i) {
     const Parameter& parameter = manifest_.parameters[i];
     const std::string path = fmt::format("parameters[{}]", i);
-    if (!text_mentions(parameter.name) && !any_mentions(products, parameter.name)) {
+    if (!text_depends_on(parameter.name) && !any_mentions(products, parameter.name)) {
       const bool launched = any_mentions(launches, parameter.name);
       add(launched ? Severity::kWarning : Severity::kError, path + ".name",
           launched ? fmt::format("{} changes the launch only; {} and its headers do not mention it",
@@ -201,6 +197,29 @@ void Linter::check_parameters() {
           fmt::format("{} has a single value, so there is nothing to choose", parameter.name));
     }
   }
+}
+
+void Linter::check_choices() {
+  std::vector<Problem> problems;
+  if (manifest_.operation) {
+    problems = typical_problems(*manifest_.operation, manifest_.dtypes.front());
+  } else {
+    problems = standard_problems();
+    const std::vector<Problem> decoding = decoding_problems();
+    problems.insert(problems.end(), decoding.begin(), decoding.end());
+    problems.push_back({.batch = 1,
+                        .heads = 12,
+                        .kv_heads = 2,
+                        .seq_q = 512,
+                        .seq_kv = 256,
+                        .head_dim = 64,
+                        .lse = manifest_.lse});
+  }
+  ChoiceCheck check(manifest_);
+  for_each_space(problems, [&](const Problem& problem, const DeviceLimits& limits) {
+    check.look(problem, limits);
+  });
+  for (LintFinding& finding : check.findings()) findings_.push_back(std::move(finding));
 }
 
 void Linter::check_buffers() {
@@ -268,7 +287,10 @@ void Linter::check_early_starts() {
   }
 }
 
-void Linter::check_spaces_of(const std::vector<Problem>& problems) {
+/// Every mask of the problems, on every architecture.
+void Linter::for_each_space(
+    const std::vector<Problem>& problems,
+    const std::function<void(const Problem&, const DeviceLimits&)>& look) const {
   for (const std::string_view arch_text : kArchs) {
     const Result<Arch> arch = parse_arch(arch_text);
     FATUNE_CHECK(static_cast<bool>(arch), "the architectures above are well-formed");
@@ -276,13 +298,19 @@ void Linter::check_spaces_of(const std::vector<Problem>& problems) {
     FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
     for (Problem problem : problems) {
       problem.dtype = manifest_.dtypes.front();
-      if (problem.own) check_space(problem, *limits);
+      if (problem.own) look(problem, *limits);
       for (const Mask mask : manifest_.masks) {
         problem.mask = mask;
-        check_space(problem, *limits);
+        look(problem, *limits);
       }
     }
   }
+}
+
+void Linter::check_spaces_of(const std::vector<Problem>& problems) {
+  for_each_space(problems, [this](const Problem& problem, const DeviceLimits& limits) {
+    check_space(problem, limits);
+  });
 }
 
 void Linter::check_spaces() {
@@ -302,6 +330,10 @@ void Linter::check_spaces() {
   for (const std::string& place : default_fails_) {
     add(default_fails_.size() == spaces_ ? Severity::kError : Severity::kWarning, "parameters",
         "the default config is ruled out for " + place);
+  }
+  for (const std::string& place : empty_) {
+    add(empty_.size() == spaces_ ? Severity::kError : Severity::kWarning, "constraints",
+        "no config is left for " + place);
   }
   report_idle_constraints();
 }
@@ -326,7 +358,7 @@ void Linter::check_space(const Problem& problem, const DeviceLimits& limits) {
         fmt::format("{} excludes every config for {}", rule.rule, place));
   }
   if (space->size() == 0) {
-    add(Severity::kError, "constraints", "no config is left for " + place);
+    empty_.push_back(place);
   } else if (!space->default_point()) {
     default_fails_.push_back(place);
   }

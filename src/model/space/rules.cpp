@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/kernel/choices.hpp"
 #include "model/kernel/device_rules.hpp"
 #include "model/kernel/terms.hpp"
 #include "model/kernel/vocabulary.hpp"
@@ -64,9 +65,14 @@ class RuleCompiler {
         scope_(config_free_scope(manifest, problem, limits)) {}
 
   Result<std::vector<CompiledRule>> compile() {
+    for (const Parameter& parameter : manifest_.parameters) {
+      for (const Rule& rule : parameter.when) {
+        FATUNE_TRY_STATUS(add_constraint(rule, choice_text(parameter, rule)));
+        rules_.back().is_choice_ = true;
+      }
+    }
     for (const Rule& rule : manifest_.constraints) {
-      CompiledRule& compiled = begin(CompiledRule::Kind::kConstraint, rule.require, rule.why);
-      FATUNE_TRY_STATUS(add(compiled, rule.require, rule.where));
+      FATUNE_TRY_STATUS(add_constraint(rule, rule.require));
     }
     for (std::size_t i = 0; i < manifest_.stages.size(); ++i) {
       if (manifest_.stages[i].gemm) continue;
@@ -92,6 +98,12 @@ class RuleCompiler {
   /// The opening of a field's place; add() closes the quote.
   std::string field(const std::string& path) const {
     return fmt::format("{}: field '{}", manifest_.where, path);
+  }
+
+  Status add_constraint(const Rule& rule, const std::string& text) {
+    CompiledRule& compiled = begin(CompiledRule::Kind::kConstraint, text, rule.why);
+    compiled.prunes_ = rule.prunes;
+    return add(compiled, text, rule.where);
   }
 
   Status compile_stage(const StageSpec& stage, const std::string& where) {

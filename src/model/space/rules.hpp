@@ -20,6 +20,9 @@ class CompiledRule {
  public:
   const std::string& text() const { return text_; }
   const std::string& why() const { return why_; }
+  bool prunes() const { return prunes_; }  ///< a config that breaks it is right, but pointless
+  /// Part of a parameter's 'when': configs that break it are no configs of the space at all.
+  bool is_choice() const { return is_choice_; }
   /// Positions, in the manifest's parameter list and ascending, of the parameters it depends on.
   const std::vector<std::size_t>& axes() const { return axes_; }
   /// `positions` has one entry for each parameter: which of its values.
@@ -38,6 +41,7 @@ class CompiledRule {
 
   Kind kind_ = Kind::kConstraint;
   std::string text_, why_;
+  bool prunes_ = false, is_choice_ = false;
   std::vector<Expression> expressions_;
   std::vector<Binding> bindings_;
   std::vector<std::size_t> axes_;
@@ -48,7 +52,8 @@ class CompiledRule {
   std::vector<std::int64_t> amounts_;
 };
 
-/// The constraints in the manifest's order, then what the device limits.
+/// Where parameters are choices, then the constraints in the manifest's order, then what the device
+/// limits.
 Result<std::vector<CompiledRule>> compile_rules(const Manifest& manifest, const Problem& problem,
                                                 const DeviceLimits& limits);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMaxRawSize = std::numeric_limits<std::uint64_t>::max() / 2;
 
-Result<std::uint64_t> product_of(const Manifest& manifest) {
+Status check_product(const Manifest& manifest) {
   std::uint64_t product = 1;
   for (const Parameter& parameter : manifest.parameters) {
     if (product > kMaxRawSize / parameter.values.size()) {
@@ -24,7 +24,7 @@ Result<std::uint64_t> product_of(const Manifest& manifest) {
     }
     product *= parameter.values.size();
   }
-  return product;
+  return {};
 }
 
 std::string describe_positions(const Manifest& manifest, std::span<const std::uint16_t> positions) {
@@ -59,7 +59,7 @@ Result<Space> Space::build(KernelRef kernel, const Problem& problem, const Devic
   }
   Space space;
   space.problem_ = problem;
-  FATUNE_TRY(space.raw_size_, product_of(manifest));
+  FATUNE_TRY_STATUS(check_product(manifest));
   std::vector<Axis> axes;
   std::vector<std::size_t> sizes;
   for (const Parameter& parameter : manifest.parameters) {
@@ -72,9 +72,12 @@ Result<Space> Space::build(KernelRef kernel, const Problem& problem, const Devic
                return describe_positions(manifest, positions);
              }));
   if (found.too_large) return too_large(manifest, problem);
+  space.raw_size_ = found.raw_size;
   space.lattice_ = Lattice(std::move(axes), std::move(found.codes));
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    if (i >= manifest.constraints.size() && found.excluded[i] == 0) continue;
+    const bool idle_limit =
+        space.ruled_out_.size() >= manifest.constraints.size() && found.excluded[i] == 0;
+    if (rules[i].is_choice() || idle_limit) continue;
     space.ruled_out_.push_back({rules[i].text(), rules[i].why(), found.excluded[i]});
   }
   space.kernel_ = std::move(kernel);

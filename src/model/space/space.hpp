@@ -31,7 +31,8 @@ class Space {
   const Kernel& kernel() const { return *kernel_; }
   const Problem& problem() const { return problem_; }
   const std::vector<Parameter>& axes() const { return kernel_->manifest.parameters; }
-  std::uint64_t raw_size() const { return raw_size_; }    ///< product of the axes
+  /// Configs before constraints and limits: every value of a parameter where it is a choice.
+  std::uint64_t raw_size() const { return raw_size_; }
   std::uint64_t size() const { return lattice_.size(); }  ///< valid points
   const Lattice& lattice() const { return lattice_; }
   const std::vector<RuledOut>& ruled_out() const { return ruled_out_; }

@@ -8,12 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "model/kernel/aliases.hpp"
+#include "search/datasets/assemble.hpp"
 
 namespace fatune {
 namespace {
-
-/// For each of the recording's axes the kernel's parameter, or none.
-using Matches = std::vector<const Parameter*>;
 
 /// 1 stands for true in files that know no booleans.
 bool same(const Value& theirs, const Value& ours) {
@@ -27,15 +26,12 @@ const Value* find_value(const Parameter& parameter, const Value& theirs) {
   return found == parameter.values.end() ? nullptr : &*found;
 }
 
-/// The names of axes with a choice that the kernel does not have; none when all match.
-std::vector<std::string> match_axes(const Recording& recording, const Manifest& manifest,
-                                    Matches& matches) {
-  std::vector<std::string> unknown;
-  for (const RecordedAxis& axis : recording.axes) {
-    matches.push_back(manifest.find(axis.name));
-    if (matches.back() == nullptr && axis.values.size() > 1) unknown.push_back(axis.name);
-  }
-  return unknown;
+/// Whether the kernel has or had the parameter, with one of the axis' values.
+bool knows(const Manifest& manifest, const RecordedAxis& axis) {
+  return std::any_of(axis.values.begin(), axis.values.end(), [&](const Value& value) {
+    const Json current = with_current_names(manifest, Json{{axis.name, to_json(value)}});
+    return current.empty() || manifest.find(current.begin().key()) != nullptr;
+  });
 }
 
 std::vector<std::size_t> best_first(const Recording& recording) {
@@ -51,19 +47,25 @@ std::vector<std::size_t> best_first(const Recording& recording) {
 
 /// Empty, with the parameter and value in `foreign`, when a value is not one of the kernel's.
 std::optional<Json> map_config(const Recording& recording, std::size_t index,
-                               const Manifest& manifest, const Matches& matches,
-                               std::string& foreign) {
-  Json config = to_json(default_config(manifest));
+                               const Manifest& manifest, std::string& foreign) {
   const Point point = recording.lattice.point(index);
-  for (std::size_t i = 0; i < matches.size(); ++i) {
-    if (matches[i] == nullptr) continue;
-    const Value& theirs = recording.axes[i].values[point[i]];
-    const Value* ours = find_value(*matches[i], theirs);
+  Json theirs = Json::object();
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    const RecordedAxis& axis = recording.axes[i];
+    if (axis.values.size() > 1 || knows(manifest, axis))
+      theirs[axis.name] = to_json(axis.values[point[i]]);
+  }
+  const Json current = with_current_names(manifest, theirs);
+  Json config = to_json(default_config(manifest));
+  for (const auto& [name, value] : current.items()) {
+    const Parameter* parameter = manifest.find(name);
+    const Value* ours =
+        parameter == nullptr ? nullptr : find_value(*parameter, value_from_json(value));
     if (ours == nullptr) {
-      foreign = matches[i]->name + "=" + describe(theirs);
+      foreign = name + "=" + describe(value_from_json(value));
       return std::nullopt;
     }
-    config[matches[i]->name] = to_json(*ours);
+    config[name] = to_json(*ours);
   }
   return config;
 }
@@ -73,14 +75,16 @@ std::optional<Json> map_config(const Recording& recording, std::size_t index,
 ImportedConfigs import_configs(const Recording& recording, const Manifest& manifest,
                                std::size_t most) {
   ImportedConfigs imported;
-  Matches matches;
-  const std::vector<std::string> unknown = match_axes(recording, manifest, matches);
+  std::vector<std::string> unknown;
+  for (const RecordedAxis& axis : recording.axes) {
+    if (axis.values.size() > 1 && !knows(manifest, axis)) unknown.push_back(axis.name);
+  }
   if (!unknown.empty()) {
     imported.note = "none: it has no parameter " + join(unknown, ", ");
     return imported;
   }
-  if (std::all_of(matches.begin(), matches.end(),
-                  [](const Parameter* parameter) { return parameter == nullptr; })) {
+  if (std::none_of(recording.axes.begin(), recording.axes.end(),
+                   [&](const RecordedAxis& axis) { return knows(manifest, axis); })) {
     imported.note = "none: they share no parameter";
     return imported;
   }
@@ -89,7 +93,7 @@ ImportedConfigs import_configs(const Recording& recording, const Manifest& manif
   for (const std::size_t index : best_first(recording)) {
     if (imported.configs.size() == most) break;
     std::string foreign;
-    const auto config = map_config(recording, index, manifest, matches, foreign);
+    const auto config = map_config(recording, index, manifest, foreign);
     if (!config) {
       if (skipped++ == 0) example = foreign;
       continue;

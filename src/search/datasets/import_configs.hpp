@@ -15,8 +15,9 @@ struct ImportedConfigs {
 };
 
 /// At most `most` of the recording's measured configs. A config maps when each of its parameters is
-/// one of the kernel's, by name, with one of its values; a parameter of which the recording has a
-/// single value may be unknown. The kernel's other parameters take their defaults.
+/// one of the kernel's, by its name or a former one, with one of its values; a parameter of which
+/// the recording has a single value may be unknown. The kernel's other parameters take their
+/// defaults.
 ImportedConfigs import_configs(const Recording& recording, const Manifest& manifest,
                                std::size_t most);
 

@@ -13,6 +13,7 @@
 #include "core/check.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "model/kernel/aliases.hpp"
 
 namespace fatune {
 namespace {
@@ -21,12 +22,31 @@ constexpr const char* kMissing = "not in the recording";
 constexpr std::size_t kInFlight =
     16;  // nothing is waited for; a few candidates keep strategies that ask in batches happy
 
+/// Kernel, config and key as today's kernels have them.
+void update(Record& record, std::span<const KernelRef> kernels) {
+  if (auto* final_record = std::get_if<FinalRecord>(&record)) {
+    const bool own = final_record->impl == "fatune:" + final_record->kernel;
+    update_names(kernels, final_record->kernel, final_record->config);
+    if (own) final_record->impl = "fatune:" + final_record->kernel;
+  }
+  auto* candidate = std::get_if<CandidateRecord>(&record);
+  if (candidate == nullptr) return;
+  update_names(kernels, candidate->kernel, candidate->config);
+  for (const KernelRef& kernel : kernels) {
+    if (kernel->manifest.name != candidate->kernel) continue;
+    const auto config = config_from_json(kernel->manifest, candidate->config, "recording");
+    if (config) candidate->key = candidate_key({kernel, *config, candidate->problem});
+  }
+}
+
 class RecordedEvaluator : public Evaluator {
  public:
-  RecordedEvaluator(Environment environment, std::vector<Record> records)
+  RecordedEvaluator(Environment environment, std::vector<Record> records,
+                    std::span<const KernelRef> kernels)
       : environment_(std::move(environment)) {
     environment_.recorded = true;
     for (Record& record : records) {
+      update(record, kernels);
       if (auto* candidate = std::get_if<CandidateRecord>(&record)) {
         problems_.insert(candidate->problem);
         std::string key = candidate->key;
@@ -157,14 +177,15 @@ class RecordedEvaluator : public Evaluator {
 }  // namespace
 
 Result<std::unique_ptr<Evaluator>> make_recorded_evaluator(Environment environment,
-                                                           std::vector<Record> records) {
+                                                           std::vector<Record> records,
+                                                           std::span<const KernelRef> kernels) {
   const bool any = std::any_of(records.begin(), records.end(), [](const Record& record) {
     return std::holds_alternative<CandidateRecord>(record) ||
            std::holds_alternative<FinalRecord>(record);
   });
   if (!any) return usage_error("the recording holds no measurements");
   return std::unique_ptr<Evaluator>(
-      std::make_unique<RecordedEvaluator>(std::move(environment), std::move(records)));
+      std::make_unique<RecordedEvaluator>(std::move(environment), std::move(records), kernels));
 }
 
 }  // namespace fatune

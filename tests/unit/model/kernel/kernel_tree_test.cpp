@@ -11,15 +11,6 @@
 namespace fatune {
 namespace {
 
-std::vector<KernelRef> project_kernels() {
-  const auto tree = load_source_tree(std::filesystem::path(FATUNE_SOURCE_DIR) / "kernels");
-  REQUIRE(tree);
-  auto kernels = load_kernels(*tree);
-  INFO((kernels ? "" : kernels.error().message));
-  REQUIRE(kernels);
-  return *std::move(kernels);
-}
-
 TEST_CASE("every kernel's space for the mission shape has configs and a default") {
   std::size_t built = 0;
   for (const KernelRef& kernel : project_kernels()) {

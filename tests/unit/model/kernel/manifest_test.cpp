@@ -153,6 +153,67 @@ TEST_CASE("mistakes in parameters are named") {
   });
 }
 
+TEST_CASE("an expression as 'when' is short for one rule that prunes") {
+  const auto manifest = parse_manifest(
+      sample_with("\"meaning\": \"keys\"", "\"meaning\": \"keys\", \"when\": \"BLOCK_M > 32\""),
+      "sample.json");
+  REQUIRE(manifest);
+  const Parameter& parameter = manifest->parameters[1];
+  REQUIRE(parameter.when.size() == 1);
+  CHECK(parameter.when[0].require == "BLOCK_M > 32");
+  CHECK(parameter.when[0].prunes);
+  CHECK(parameter.otherwise_position == parameter.default_position);
+}
+
+TEST_CASE("a manifest may name its schema for an editor") {
+  CHECK(sample_error("{\n  \"schema\"", "{\n  \"$schema\": \"../kernel.1.json\", \"schema\"")
+            .empty());
+}
+
+TEST_CASE("mistakes in conditional parameters are named") {
+  const auto check = [](const std::string& addition, const std::string& message) {
+    const std::string keys = "\"meaning\": \"keys\"";
+    CHECK(sample_error(keys, keys + addition) == kFile + message);
+  };
+  check(R"(, "when": "BLOCK_M = 2")",
+        "field 'parameters[1].when': 'BLOCK_M = 2' '=' at character 9 is not an operator; did you "
+        "mean '=='?");
+  check(R"(, "when": "BLOCK_X > 1")",
+        "field 'parameters[1].when': 'BLOCK_X > 1' uses the unknown name 'BLOCK_X' (did you mean "
+        "'BLOCK_M'?)");
+  check(
+      R"(, "when": "BLOCK_N > 1")",
+      "field 'parameters[1].when': 'BLOCK_N > 1' depends on a parameter that is not listed before "
+      "BLOCK_N");
+  check(R"(, "when": [{"require": "REDUCE == 0", "why": "w"}])",
+        "field 'parameters[1].when[0].require': 'REDUCE == 0' depends on a parameter that is not "
+        "listed before BLOCK_N");
+  check(R"(, "when": [{"require": "BLOCK_M > 1"}])",
+        "field 'parameters[1].when[0].why' is missing");
+  check(R"(, "otherwise": 16)", "field 'parameters[1].otherwise' is for a parameter with 'when'");
+  check(R"(, "when": "BLOCK_M > 1", "otherwise": 17)",
+        "field 'parameters[1].otherwise' is 17, which is not one of 16, 32, 64");
+}
+
+TEST_CASE("mistakes in former names are named") {
+  const auto check = [](const std::string& before, const std::string& after,
+                        const std::string& message) {
+    CHECK(sample_error(before, after) == kFile + message);
+  };
+  const std::string sums = "\"meaning\": \"who sums\"";
+  const std::string constraints = "\"constraints\"";
+  check(sums, sums + R"(, "value_aliases": {"lanes": "wrap"})",
+        "field 'parameters[2].value_aliases.lanes' is 'wrap', which is no value");
+  check(sums, sums + R"(, "value_aliases": {"warp": "serial"})",
+        "field 'parameters[2].value_aliases.warp' is a value that the parameter still has");
+  check(constraints, R"("former_parameters": {"EXP2": [true]}, "constraints")",
+        "field 'former_parameters.EXP2' is a parameter that the kernel still has");
+  check(constraints, R"("former_parameters": {"OLD": 1}, "constraints")",
+        "field 'former_parameters.OLD' must be a list of at least one value");
+  check(constraints, R"("split_from": {"kernel": "k", "config": {}}, "constraints")",
+        "field 'split_from.config' must name at least one setting");
+}
+
 TEST_CASE("mistakes in the launch are named") {
   check_mistakes({
       {"\"scores\", \"map_k\"]", "\"score\", \"map_k\"]",

@@ -170,21 +170,36 @@ TEST_CASE("what people read of a rule is as written") {
         "breaks BLOCK_M >= PAIR: tiles are tall");
 }
 
-TEST_CASE("terms are no macros of the template") {
-  const KernelRef kernel = sample_kernel(all_in_terms());
-  const KernelRef plain = sample_kernel();
+TEST_CASE("terms that the template mentions are macros of it, with the candidate's values") {
   const auto macros = [](const KernelRef& of) {
     return macros_of({of, default_config(of->manifest), kMission}, limits_of("80"));
   };
-  CHECK(macros(kernel) == macros(plain));
+  const std::vector<std::string> plain = macros(sample_kernel());
+  CHECK(macros(sample_kernel(all_in_terms())) == plain);
+  const std::string source = std::string(kSampleSource) + "int pair = PAIR; int x = NO_PAIR;\n";
+  std::vector<std::string> expected = plain;
+  expected.push_back("PAIR=64");
+  CHECK(macros(sample_kernel(all_in_terms(), source)) == expected);
+}
+
+TEST_CASE("a term without a whole value is no macro: the compiler names it") {
+  const std::string manifest = sample_with("\"constraints\"", R"json("terms": [
+      {"name": "THIRD", "value": "BLOCK_M / 3", "meaning": "m"},
+      {"name": "NOTHING", "value": "1 / (BLOCK_M - 64)", "meaning": "m"}], "constraints")json");
+  const KernelRef kernel =
+      sample_kernel(manifest, std::string(kSampleSource) + "int x = THIRD + NOTHING;\n");
+  const auto macros =
+      macros_of({kernel, default_config(kernel->manifest), kMission}, limits_of("80"));
+  CHECK(macros ==
+        macros_of({sample_kernel(), default_config(kernel->manifest), kMission}, limits_of("80")));
 }
 
 TEST_CASE("the lint looks through terms, and finds one that nothing uses") {
   const std::string clean = replaced(all_in_terms(), "\"swizzle\": 128", "\"swizzle\": 0");
   CHECK(sample_findings(clean) == std::vector<std::string>{});
   CHECK(sample_findings(replaced(clean, "\"4 * SCORES\"", "\"4\"")) ==
-        std::vector<std::string>{
-            "warning: sample.json: field 'terms[2].name': no expression uses SCORES"});
+        std::vector<std::string>{"warning: sample.json: field 'terms[2].name': no expression uses "
+                                 "SCORES, nor does the template"});
   const std::string source = replaced(std::string(kSampleSource), "BLOCK_M + ", "");
   const auto launched = lint(*sample_kernel(clean, source));
   REQUIRE(launched.size() == 1);

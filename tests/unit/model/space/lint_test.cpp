@@ -105,6 +105,19 @@ TEST_CASE("entries, buffers and static shared memory must match the text") {
       "(griddepcontrol.wait) for the work in front"));
 }
 
+TEST_CASE("a 'when' that is always true, or never, is found") {
+  const std::string keys = "\"meaning\": \"keys\"";
+  CHECK(has_finding(sample_findings(clean_with(keys, keys + R"(, "when": "BLOCK_M > 16")")),
+                    "warning: sample.json: field 'parameters[1].when': BLOCK_M > 16 is always "
+                    "true, for any config of any standard problem"));
+  CHECK(has_finding(sample_findings(clean_with(keys, keys + R"(, "when": "BLOCK_M > HEADS * 64")")),
+                    "warning: sample.json: field 'parameters[1].when': BLOCK_M > HEADS * 64 is "
+                    "never true, for any config of any standard problem"));
+  // Two query heads share keys and values at decoding problems only.
+  CHECK(sample_findings(clean_with(keys, keys + R"(, "when": "BLOCK_M > 32 || HEADS > KV_HEADS")"))
+            .empty());
+}
+
 TEST_CASE("a space that cannot be built is an error, and one never built is said") {
   const auto lines =
       sample_findings(clean_with("BLOCK_M >= 2 * BLOCK_N", "BLOCK_M % (BLOCK_N - 16) == 0"));

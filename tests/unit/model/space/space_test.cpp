@@ -1,6 +1,7 @@
 // space_test.cpp - enumerated spaces against brute force, and lookups in them.
 #include "model/space/space.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <numeric>
 #include <random>
@@ -11,6 +12,7 @@
 
 #include "core/text.hpp"
 #include "model/space/feasibility.hpp"
+#include "model/space/rules.hpp"
 #include "support/sample_kernel.hpp"
 
 namespace fatune {
@@ -116,6 +118,98 @@ TEST_CASE("random spaces equal brute force") {
     INFO(manifest);
     check_against_brute_force(manifest, kMission, "86");
   }
+}
+
+/// The raw points at which no parameter's 'when' is broken, one by one.
+std::uint64_t count_raw(const Kernel& kernel, const Problem& problem, const DeviceLimits& limits) {
+  auto rules = compile_rules(kernel.manifest, problem, limits);
+  REQUIRE(rules);
+  const auto& parameters = kernel.manifest.parameters;
+  std::uint64_t count = 0;
+  Point point(parameters.size(), 0);
+  while (true) {
+    count += std::all_of(rules->begin(), rules->end(), [&](CompiledRule& rule) {
+      return !rule.is_choice() || *rule.holds(point);
+    });
+    std::size_t axis = point.size();
+    while (axis > 0 && ++point[axis - 1] == parameters[axis - 1].values.size()) point[--axis] = 0;
+    if (axis == 0) return count;
+  }
+}
+
+TEST_CASE("random spaces of conditional parameters equal brute force, and so do their counts") {
+  std::mt19937 random(2);
+  const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int round = 0; round < 40; ++round) {
+    std::vector<std::string> axes;
+    for (int i = 0; i < 6; ++i) {
+      axes.push_back(std::vector<std::string>{"1,2,3", "4,8,16,32", "1,2",
+                                              "0,1"}[static_cast<std::size_t>(pick(4))]);
+    }
+    std::vector<std::string> rules;
+    for (int i = pick(4); i > 0; --i)
+      rules.push_back(fmt::format("(P{} + P{}) % 3 != {}", pick(6), pick(6), pick(3)));
+    std::string manifest = manifest_of(axes, rules, "P0 * P1 * 6000");
+    for (int i = 1; i < 6; ++i) {
+      if (pick(2) == 0) continue;
+      const std::string when = pick(2) == 0
+                                   ? fmt::format("P{} > 1", pick(i))
+                                   : fmt::format("P{} + P{} < {}", pick(i), pick(i), pick(30));
+      const std::string name = fmt::format(R"("name": "P{}", )", i);
+      manifest.replace(manifest.find(name), name.size(),
+                       fmt::format(R"({}"when": "{}", )", name, when));
+    }
+    INFO(manifest);
+    check_against_brute_force(manifest, kMission, "86");
+    const KernelRef kernel = sample_kernel(manifest);
+    const auto space = Space::build(kernel, kMission, limits_of("86"));
+    CHECK(space->raw_size() == count_raw(*kernel, kMission, limits_of("86")));
+  }
+}
+
+TEST_CASE("a large space with conditions is counted, not multiplied out") {
+  std::vector<std::string> axes(9, "0,1,2,3,4,5,6,7");
+  axes.emplace_back("0,1,2,3");
+  std::string manifest = manifest_of(axes, {"P0 == 1", "P5 == 2"});
+  for (const char* name : {"P3", "P8"}) {
+    const std::string field = fmt::format(R"("name": "{}", )", name);
+    manifest.replace(manifest.find(field), field.size(),
+                     fmt::format(R"({}"when": "P0 + P2 == 9", )", field));
+  }
+  const auto space = build(manifest);
+  REQUIRE(space);
+  // Of the 64 pairs of P0 and P2, six have the sum 9.
+  const std::uint64_t others = 8U * 8U * 8U * 8U * 8U * 4U;  // P1, P4 to P7, P9
+  CHECK(space->raw_size() == others * (6U * 64U + 58U));
+  CHECK(space->size() == 8U * 8U * 8U * 8U * 4U * 8U);  // P1, P4, P6, P7, P9, P2; no pair has P0 1
+  for (const RuledOut& rule : space->ruled_out()) CHECK(rule.points < space->raw_size());
+}
+
+TEST_CASE(
+    "elsewhere a parameter has the value of 'otherwise', and breaks its 'when' with another") {
+  const std::string manifest =
+      sample_with(R"("default": true, "meaning": "exp2 or exp")",
+                  R"("default": true, "otherwise": false, "meaning": "exp2 or exp",
+         "when": [{"require": "BLOCK_M > 32", "why": "few rows"},
+                  {"prunes": true, "require": "REDUCE == REDUCE_WARP", "why": "no gain"}])");
+  const KernelRef kernel = sample_kernel(manifest);
+  const auto space = Space::build(kernel, kMission, limits_of("80"));
+  REQUIRE(space);
+  for (std::uint64_t i = 0; i < space->size(); ++i) {
+    const Config config = space->config(space->point(i));
+    const bool choice = config.find("BLOCK_M")->number > 32 && config.find("REDUCE")->number == 0;
+    CHECK((choice || config.find("EXP2")->number == 0));
+  }
+  Config config = default_config(kernel->manifest);
+  const auto broken = [&](Strictness strictness) {
+    return *infeasible_reason({kernel, config, kMission}, limits_of("80"), strictness);
+  };
+  config.settings[2].value = kernel->manifest.parameters[2].values[1];
+  CHECK(broken(Strictness::kAll) == "breaks EXP2 == 0 || (REDUCE == REDUCE_WARP): no gain");
+  CHECK(broken(Strictness::kNecessary).empty());
+  config.settings[0].value = kernel->manifest.parameters[0].values[0];
+  config.settings[1].value = kernel->manifest.parameters[1].values[0];
+  CHECK(broken(Strictness::kNecessary) == "breaks EXP2 == 0 || (BLOCK_M > 32): few rows");
 }
 
 TEST_CASE("a large space is walked in an order of its own and still comes out sorted") {

@@ -17,7 +17,7 @@ ExportedKernel exported(const Problem& problem, double us) {
   ExportedKernel kernel;
   kernel.name = "fa_test_" + key(problem);
   kernel.facts.kernel = "fa_test";
-  kernel.facts.config = R"({"BLOCK_M":128,"LOADER":"warp","PINGPONG":true})";
+  kernel.facts.config = R"({"BLOCK_M":128,"PRODUCER":"warp","PINGPONG":true})";
   kernel.facts.id = "0123456789abcdef";
   kernel.facts.problem = problem;
   kernel.facts.verified = true;
@@ -43,7 +43,7 @@ TEST_CASE("a file has a header line, then a line for each problem") {
   CHECK(files->front() == folder / "fa_test-d64-f16.wisdom");
   CHECK(*read_file(files->front()) ==
         R"({"version":"1.0","key":"fa_test-d64-f16","objective":"time",)"
-        R"("tunable_parameters":["BLOCK_M","LOADER","PINGPONG"]})"
+        R"("tunable_parameters":["BLOCK_M","PRODUCER","PINGPONG"]})"
         "\n"
         R"({"config":[128,"warp",true],"problem_size":[512,1024,32],"time":0.00625,)"
         R"("environment":{"device_name":"NVIDIA H200","fatune_version":"0.1.0",)"

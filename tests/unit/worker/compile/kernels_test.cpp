@@ -1,4 +1,5 @@
 // kernels_test.cpp - compiles every kernel for every architecture and checks its manifest.
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -93,6 +94,17 @@ void check_stage(const StagePlan& stage, const Compiled& compiled) {
   CHECK(resources.static_shared_bytes == stage.static_shared_bytes);
 }
 
+/// Where the macro stands that says a stage's dynamic shared memory to the template: its manifest
+/// has it by the name of a term.
+std::vector<std::string>::iterator shared_macro(const std::string& term, std::int64_t bytes,
+                                                CompileRequest& request) {
+  INFO("shared_bytes is " << term << ", " << bytes << " bytes");
+  const auto found =
+      std::find(request.macros.begin(), request.macros.end(), term + "=" + std::to_string(bytes));
+  REQUIRE(found != request.macros.end());
+  return found;
+}
+
 void check_no_local_memory(const Compiled& compiled) {
   for (const auto& [entry, resources] : compiled.entries) {
     INFO("entry " << entry);
@@ -127,4 +139,34 @@ TEST_CASE("every kernel's default config compiles and needs the shared memory it
     }
     if (attempt.candidate.kernel->manifest.tuned_by_default) check_no_local_memory(compiled);
   }
+}
+
+TEST_CASE(
+    "a launch that asks for other shared memory than the template lays out does not compile") {
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder.path());
+  std::size_t refused = 0;
+  for (const Attempt& attempt : attempts()) {
+    const Problem& problem = attempt.candidate.problem;
+    const bool usual = problem.head_dim == 64 || problem.seq_q == 1;
+    if (name(attempt.limits.arch) != "sm_90a" || !usual) continue;
+    const Manifest& manifest = attempt.candidate.kernel->manifest;
+    for (std::size_t i = 0; i < manifest.stages.size(); ++i) {
+      const std::string& term = manifest.stages[i].shared_bytes;
+      if (manifest.stages[i].gemm || term == "0") continue;
+      INFO(describe(attempt) << " " << manifest.stages[i].entry);
+      CompileRequest request = compile_request(attempt.candidate, attempt.limits);
+      if (request.toolkit_headers && !pool.toolchain().headers_problem.empty()) continue;
+      const std::int64_t bytes = attempt.plan.stages[i].shared_bytes;
+      const auto macro = shared_macro(term, bytes, request);
+      *macro = term + "=" + std::to_string(bytes > 0 ? bytes - 16 : 16);
+      const auto compiled = pool.compile(request);
+      REQUIRE(compiled);
+      CHECK_FALSE(compiled->ok);
+      INFO(compiled->problem);
+      CHECK(compiled->problem.find("static assertion failed") != std::string::npos);
+      ++refused;
+    }
+  }
+  CHECK(refused >= 9);
 }

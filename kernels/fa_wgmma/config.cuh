@@ -1,0 +1,20 @@
+// config.cuh - the parameters of fa_wgmma to what the headers of both kernels ask for.
+#pragma once
+
+#include "common/prelude.cuh"
+
+constexpr bool kInterleaved = false;
+constexpr bool kIntraWgOverlap = INTRA_WG_OVERLAP != INTRA_WG_OVERLAP_OFF;
+constexpr bool kFencedOverlap = INTRA_WG_OVERLAP == INTRA_WG_OVERLAP_FENCED;
+constexpr bool kPingpong = PINGPONG != 0;
+constexpr int kStagger = STAGGER;
+constexpr bool kMmaPvIsRs = MMA_PV == MMA_PV_RS;
+constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
+constexpr bool kRowSumByMma = false;
+constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
+constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;
+constexpr bool kRotate = GRID_ORDER == GRID_ORDER_ROTATE;
+// Shared memory of a CTA that not both kernels have.
+constexpr int kPBytes = P_BYTES;
+constexpr int kOBytes = O_BYTES;
+constexpr int kOnesBytes = 0;

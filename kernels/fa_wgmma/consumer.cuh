@@ -1,0 +1,350 @@
+// consumer.cuh - one warpgroup's share of a work tile: 64 rows of Q against the KV blocks of one
+// split, to row_max, row_sum and the accumulator of O.
+#pragma once
+
+#include "common/mma_softmax.cuh"
+#include "common/tma.cuh"
+#include "common/wgmma.cuh"
+#include "fa_wgmma/exp2.cuh"
+#include "fa_wgmma/named_barriers.cuh"
+#include "fa_wgmma/shared_storage.cuh"
+#include "fa_wgmma/tile_scheduler.cuh"
+
+WGMMA_DEFINE_QK(wgmma_qk, wgmma_qk_zero, BLOCK_N)
+WGMMA_DEFINE_PV_RS(wgmma_pv_rs, HEAD_DIM)
+WGMMA_DEFINE_PV_SS(wgmma_pv_ss, HEAD_DIM)
+WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, 72)
+
+using ScoreFragment = Scores<1, kNTiles>;
+DEVICE float* accumulator_of(ScoreFragment& scores) { return &scores.at[0][0][0]; }
+
+/// Where a split stands in its KV blocks of a work tile, and in the stages.
+struct PipelineState {
+  int iteration;
+  int stage;
+  u32 phase;  // of the stage's barriers
+
+  DEVICE PipelineState next() const {
+    PipelineState after{iteration + INTRA_CTA_SPLITS, stage + INTRA_CTA_SPLITS, phase};
+    if (!kResident && after.stage >= kStages) {
+      after.stage -= kStages;
+      after.phase ^= 1;
+    }
+    return after;
+  }
+};
+
+struct Consumer {
+  SharedStorage storage;
+  int warpgroup;
+  int row_block;  // which 64 rows of the CTA's
+  int split;      // which share of the CTA's KV blocks
+  int lane;
+  int warp_row;  // the first of the warp's 16 rows, within the CTA
+  WorkTile tile;
+  int remaining;     // KV blocks of the split
+  PipelineState at;  // the present KV block
+  State<1, kAccTiles> state;
+  ScoreFragment scores;
+  u32 p[BLOCK_N / 4];
+  float rescale[2];
+
+  DEVICE Consumer(SharedStorage storage_, int warpgroup_)
+      : storage(storage_),
+        warpgroup(warpgroup_),
+        row_block(warpgroup_ % kRowBlocks),
+        split(warpgroup_ / kRowBlocks),
+        lane(static_cast<int>(threadIdx.x) % 32),
+        warp_row(row_block * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16),
+        at{split, split, 0} {}
+
+  /// Before the KV blocks of a work tile, which is the CTA's first or not. True: there are any.
+  DEVICE bool begin(const WorkTile& tile_, bool first, u32 q_phase) {
+    tile = tile_;
+    reset_state();
+    if (remaining <= 0) return false;
+    warp_scheduler_barrier_init();
+    mbarrier_wait(storage.q_full(row_block), q_phase);
+    if (first) stagger();
+    return true;
+  }
+
+  /// All KV blocks of a work tile; the last PV is still in flight when it returns.
+  DEVICE void mainloop(const WorkTile& tile_, bool first, u32 q_phase) {
+    if (!begin(tile_, first, q_phase)) return;
+    if constexpr (kIntraWgOverlap) {
+      pipelined_mainloop();
+    } else {
+      serial_mainloop();
+    }
+  }
+
+  /// The same resident KV blocks once more, one wgmma at a time.
+  DEVICE void redo() {
+    reset_state();
+    at = {split, split, 0};
+    serial_mainloop();
+  }
+
+  /// Position within its head of this lane's first row; the second is 8 further.
+  DEVICE int position() const { return tile.row + warp_row % kPositions + lane / 4; }
+
+  DEVICE void wait_pv() {
+    wgmma_wait<0>();
+    if (kMmaPvIsRs && !kInterleaved) pin<BLOCK_N / 4>(p);
+    pin<4 * kAccTiles>(acc_o());
+  }
+
+  /// After the last KV block of a work tile: the first of the next tile is the one after it in the
+  /// stages.
+  DEVICE void end_work_tile() {
+    if (kPersistent && remaining > 0) {
+      release_v(at);
+      at = at.next();
+      at.iteration = split;
+    }
+  }
+
+  // ---- what mainloops are made of ----
+
+  DEVICE float* acc_o() { return &state.acc_o[0][0][0]; }
+
+  DEVICE void release_k(const PipelineState& block) const {
+    if (!kResident && lane == 0) mbarrier_arrive(storage.k_empty(block.stage));
+    if (kPersistent && block.iteration + INTRA_CTA_SPLITS >= tile.cta_n_blocks && lane == 0) {
+      mbarrier_arrive(storage.q_empty());
+    }
+  }
+  DEVICE void release_v(const PipelineState& block) const {
+    if (!kResident && lane == 0) mbarrier_arrive(storage.v_empty(block.stage));
+  }
+
+  /// Masks the keys of the present KV block that a row may not see.
+  DEVICE void mask(ScoreFragment& block) const {
+    const int key = first_key(tile, at.iteration);
+    const int first_position = tile.row + row_block * 64 % kPositions;
+    if (kAnyMask && key + BLOCK_N > visible_keys(first_position)) {
+      mask_scores<kRaggedKeys>(block, position(), key + lane % 4 * 2);
+    }
+  }
+
+  /// S of the present KV block, with no other wgmma of the warpgroup in flight.
+  DEVICE void compute_s(bool last) {
+    mbarrier_wait(storage.k_full(at.stage), at.phase);
+    warp_scheduler_barrier_sync();
+    wgmma_fence();
+    issue_qk();
+    warp_scheduler_barrier_arrive(last);
+    wgmma_wait<0>();
+    pin<BLOCK_N / 2>(accumulator_of(scores));
+    release_k(at);
+    mask(scores);
+  }
+
+ private:
+  DEVICE void reset_state() {
+    state = State<1, kAccTiles>();
+    remaining = ceil_div(tile.cta_n_blocks - split, INTRA_CTA_SPLITS);
+    // Hides the trip count, so that a loop stays a loop: of two unrolled iterations ptxas
+    // interleaves the instructions, and spills (notes.md, "Compiler traps").
+    asm("" : "+r"(remaining));
+  }
+
+  /// Row blocks begin STAGGER clocks after one another: else all compute softmax while the tensor
+  /// cores idle, and then the other way round.
+  DEVICE void stagger() const {
+    if (kStagger == 0) return;
+    const u32 begin = clock32();
+    while (clock32() - begin < static_cast<u32>(row_block * kStagger)) {
+    }
+  }
+
+  // ---- ping-pong: warpgroups issue their wgmmas in turn ----
+
+  DEVICE static int turn_barrier(int row_block) {
+    return barrier_id(NamedBarrier::kWarpScheduler, row_block % kRowBlocks);
+  }
+  DEVICE void warp_scheduler_barrier_init() const {
+    if (kPingpong && row_block == kRowBlocks - 1) named_barrier_arrive<256>(turn_barrier(0));
+  }
+  DEVICE void warp_scheduler_barrier_sync() const {
+    if (kPingpong) named_barrier_sync<256>(turn_barrier(row_block));
+  }
+  /// The last warpgroup's last arrival is left out: it would leave a barrier half full.
+  DEVICE void warp_scheduler_barrier_arrive(bool last) const {
+    if (!kPingpong || (last && row_block == kRowBlocks - 1)) return;
+    named_barrier_arrive<256>(turn_barrier(row_block + 1));
+  }
+
+  // ---- the two GEMMs ----
+
+  DEVICE void issue_qk() {
+    const u64 q = make_smem_desc_k_major(storage.q() + row_block * 64 * 128);
+    const u64 k = make_smem_desc_k_major(storage.k(at.stage));
+    wgmma_qk_zero(accumulator_of(scores), q, k);
+#pragma unroll
+    for (int step = 1; step < kDSteps; ++step) {
+      const u64 column = step % 4 * kKStep;
+      wgmma_qk(accumulator_of(scores), q + step / 4 * (BLOCK_M * 8) + column,
+               k + step / 4 * (BLOCK_N * 8) + column);
+    }
+    wgmma_commit();
+  }
+
+  DEVICE void issue_pv(const PipelineState& block) {
+    const u64 v = make_smem_desc_mn_major(storage.v(block.stage), BLOCK_N * 128);
+#pragma unroll
+    for (int step = 0; step < BLOCK_N / 16; ++step) {
+      if (!kMmaPvIsRs) {
+        const u64 a = make_smem_desc_k_major(storage.p(warpgroup)) + step / 4 * (64 * 8);
+        wgmma_pv_ss(acc_o(), a + step % 4 * kKStep, v + step * kMnStep);
+      } else {
+        wgmma_pv_rs(acc_o(), p + 4 * step, v + step * kMnStep);
+      }
+    }
+    wgmma_commit();
+  }
+
+  // ---- online softmax ----
+
+  /// S becomes P, still in f32. True when O must be multiplied by `rescale`.
+  DEVICE bool online_softmax() {
+    const bool rises = update_row_max();
+    scores_to_p<kMayBeUnseen, kPingpong>(state, scores);
+    return rises;
+  }
+
+  /// Whether no row of the warp has a score above its row_max by kRescaleThreshold. The bits of
+  /// positive floats are ordered like the floats, those of negative ones lie below: while the limit
+  /// is positive, integer maxima decide it, three operands an instruction.
+  DEVICE bool stays_below_threshold() const {
+    // Two chains a row: a lone warp would wait for the result of one before each step of it.
+    int top[2][2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int n = 0; n < kNTiles; ++n) {
+        const int left = __float_as_int(scores.at[0][n][2 * half]);
+        const int right = __float_as_int(scores.at[0][n][2 * half + 1]);
+        int& chain = top[half][n % 2];
+        chain = n < 2 ? max(left, right) : max(max(chain, left), right);
+      }
+    }
+    const float limit[2] = {state.row_max[0][0] + kRescaleThreshold,
+                            state.row_max[0][1] + kRescaleThreshold};
+    const bool rises = fminf(limit[0], limit[1]) < 0.0f |
+                       max(top[0][0], top[0][1]) > __float_as_int(limit[0]) |
+                       max(top[1][0], top[1][1]) > __float_as_int(limit[1]);
+    return !__any_sync(0xffffffffu, rises);
+  }
+
+  DEVICE bool update_row_max() {
+    if (kLazyRescale && stays_below_threshold()) return false;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float row_max = fmaxf(state.row_max[0][half], row_max_of(scores, 0, half));
+      const float finite = kMayBeUnseen && row_max == NEG_INF ? 0.0f : row_max;
+      rescale[half] = fast_exp2((state.row_max[0][half] - finite) * kScale);
+      state.row_max[0][half] = row_max;
+      state.row_sum[0][half] *= rescale[half];
+    }
+    return true;
+  }
+
+  /// Keeps a wait for PV behind the exponentials: a branch that is never taken, which the compiler
+  /// cannot know. (A trap instead makes ptxas 13.0 serialise the wgmmas or ignore setmaxnreg:
+  /// notes.md, "Compiler traps".)
+  DEVICE void fence_softmax() const {
+    const bool impossible = state.row_sum[0][0] + state.row_sum[0][1] < 0.0f;
+    if (__any_sync(0xffffffffu, impossible)) asm volatile("nanosleep.u32 20;");
+  }
+
+  DEVICE void rescale_o() {
+#pragma unroll
+    for (int d = 0; d < kDTiles; ++d) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) state.acc_o[0][d][i] *= rescale[i / 2];
+    }
+  }
+
+  /// P, rounded, as A operands; and everything that the next wgmmas read is in place.
+  DEVICE void pack_p_operand() {
+    const int row = warp_row % 64 + lane % 16;
+    const u32 mine = storage.p(warpgroup) + row * 128 + ((lane / 16) ^ (row & 7)) * 16;
+#pragma unroll
+    for (int step = 0; step < BLOCK_N / 16; ++step) {
+      u32 a[4];
+      pack_p(a, scores, 0, step);
+      if (!kMmaPvIsRs) {
+        stmatrix_x4((mine ^ (step % 4 * 32)) + step / 4 * (64 * 128), a);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) p[4 * step + i] = a[i];
+      }
+    }
+    if (!kMmaPvIsRs) {
+      async_proxy_fence();
+      __syncwarp();  // a warp's wgmmas read its own rows only
+    } else {
+      pin<BLOCK_N / 4>(p);
+    }
+    pin<4 * kAccTiles>(acc_o());
+  }
+
+  // ---- mainloops ----
+
+  DEVICE void start_pv() {
+    mbarrier_wait(storage.v_full(at.stage), at.phase);
+    wgmma_fence();
+    issue_pv(at);
+  }
+
+  /// S of the next KV block and, while its softmax is computed, PV of the present one.
+  DEVICE void overlapped_iteration(bool last) {
+    const PipelineState before = at;
+    at = at.next();
+    mbarrier_wait(storage.k_full(at.stage), at.phase);
+    warp_scheduler_barrier_sync();
+    wgmma_fence();
+    issue_qk();
+    mbarrier_wait(storage.v_full(before.stage), before.phase);
+    wgmma_fence();
+    issue_pv(before);
+    warp_scheduler_barrier_arrive(last);
+    wgmma_wait<1>();
+    pin<BLOCK_N / 2>(accumulator_of(scores));
+    release_k(at);
+    mask(scores);
+    const bool rises = online_softmax();
+    if (kFencedOverlap) fence_softmax();
+    wait_pv();
+    release_v(before);
+    if (rises) rescale_o();
+    pack_p_operand();
+  }
+
+  /// One wgmma at a time.
+  DEVICE void serial_mainloop() {
+#pragma unroll 1
+    for (int blocks = remaining;; --blocks) {
+      compute_s(true);
+      if (online_softmax()) rescale_o();
+      pack_p_operand();
+      start_pv();
+      if (blocks == 1) return;
+      wait_pv();
+      release_v(at);
+      at = at.next();
+    }
+  }
+
+  /// PV of a KV block together with QK^T of the next (intra-warpgroup overlap).
+  DEVICE void pipelined_mainloop() {
+    compute_s(remaining == 1);
+    online_softmax();
+    pack_p_operand();
+#pragma unroll 1
+    for (int blocks = remaining; blocks > 1; --blocks) overlapped_iteration(blocks == 2);
+    start_pv();
+  }
+};

@@ -1,0 +1,287 @@
+// epilogue.cuh - a warpgroup's accumulator of O to rows of out and lse: partial O of splits
+// combined, divided by row_sum, through shared memory in whole rows.
+//
+// Rows in shared memory lie as TMA lays them out: boxes of 64 columns, 128-byte swizzle.
+#pragma once
+
+#include "common/lse.cuh"
+#include "common/combine.cuh"
+#include "fa_wgmma/consumer.cuh"
+
+constexpr int kOwnTiles = kDTiles / kSplits;  // 8-column tiles that a split finishes
+
+/// A warp's 16 rows of the output.
+struct OutputRows {
+  SharedStorage storage;
+  const TensorMap& map;
+  elem* out;
+  const Consumer& consumer;
+
+  DEVICE int position() const { return consumer.tile.row + consumer.warp_row % kPositions; }
+  DEVICE int head() const { return consumer.tile.head + consumer.warp_row / kPositions; }
+  DEVICE int rows_left() const { return SEQ_Q - position(); }
+  DEVICE elem* first() const { return out + query_offset(head()) + position() * i64{HEAD_DIM}; }
+
+  /// Where a lane puts (stmatrix) column tile d of its row; lanes 16 to 31 address the tile after.
+  DEVICE u32 smem_address(int d) const {
+    const int row = consumer.warp_row + consumer.lane % 16;
+    const u32 base = storage.o() + row * 128 + ((consumer.lane / 16) ^ (row & 7)) * 16;
+    return (base ^ (d % 8 * 16)) + d / 8 * (BLOCK_M * 128);
+  }
+  /// Persistent: before O of the work tile before is overwritten.
+  DEVICE void before_overwrite() const {
+    if (kPersistent && STORE == STORE_TMA) {
+      if (consumer.lane == 0) tma_store_wait();
+      __syncwarp();
+    }
+  }
+  /// Writes kCount column tiles from the first one on, which are in shared memory.
+  template <int kCount>
+  DEVICE void store(int first_tile) const {
+    if (STORE == STORE_TMA) return store_boxes<kCount>(first_tile);
+    __syncwarp();
+    elem* to = first();
+    const int rows = rows_left();
+#pragma unroll
+    for (int i = 0; i < 16 * kCount; i += 32) {
+      if (16 * kCount % 32 != 0 && i + consumer.lane >= 16 * kCount) break;
+      const int row = (i + consumer.lane) / kCount;
+      const int d = first_tile + (i + consumer.lane) % kCount;
+      const int in_block = consumer.warp_row + row;
+      const u32 from = storage.o() + d / 8 * (BLOCK_M * 128) + in_block * 128 +
+                       ((d % 8) ^ (in_block & 7)) * 16;
+      const uint4 values = shared_uint4(from);
+      if (SEQ_Q % kPositions == 0 || row < rows) {
+        global_store(to + row * HEAD_DIM + d * 8, values);
+      }
+    }
+  }
+
+ private:
+  /// A lane stores the warp's rows, box by box. Splits store whole boxes or none.
+  template <int kCount>
+  DEVICE void store_boxes(int first_tile) const {
+    async_proxy_fence();
+    __syncwarp();
+    if (consumer.lane == 0) {
+#pragma unroll
+      for (int d = 0; d < kCount; d += 8) {
+        const int box = (first_tile + d) / 8;
+        const u32 from = storage.o() + box * (BLOCK_M * 128) + consumer.warp_row * 128;
+        tma_store(map, {64 * box, position(), head() % HEADS, head() / HEADS}, from);
+      }
+      tma_store_commit();
+    }
+    __syncwarp();
+  }
+};
+
+/// By the producer's threads: takes part in the cluster barriers of a combine. A thread that exits
+/// after it has arrived and before the others have would count twice.
+DEVICE void wait_for_cluster_combine() {
+  __syncwarp();
+  cluster_wait();
+  cluster_arrive();
+  cluster_wait();
+}
+
+/// Ends a work tile. The last PV is in flight when it begins: what needs only row_sum is done
+/// meanwhile. kAll: the number of splits.
+template <int kAll>
+struct Epilogue {
+  Consumer& consumer;
+  SharedStorage storage;
+  const OutputRows& rows;
+  float* lse;
+
+  DEVICE void operator()() const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float& row_sum = consumer.state.row_sum[0][half];
+      if (!kRowSumByMma) row_sum = warp_sum<4>(row_sum);
+    }
+    if constexpr (kAll == 1) {
+      const float factor[2] = {inverse_or_zero(consumer.state.row_sum[0][0]),
+                               inverse_or_zero(consumer.state.row_sum[0][1])};
+      write_lse(consumer.state.row_max[0], consumer.state.row_sum[0]);
+      consumer.wait_pv();
+      rows.before_overwrite();
+      write<kDTiles>(0, factor);
+    } else {
+      combine();
+    }
+  }
+
+ private:
+  DEVICE int split() const { return cluster_rank() * INTRA_CTA_SPLITS + consumer.split; }
+
+  DEVICE void write_lse(const float (&row_max)[2], const float (&row_sum)[2]) const {
+#if LSE
+    if (consumer.lane % 4 != 0) return;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int position = consumer.position() + 8 * half;
+      const i64 row = static_cast<i64>(rows.head()) * SEQ_Q + position;
+      if (position < SEQ_Q) lse[row] = log_sum_exp(row_max[half], row_sum[half]);
+    }
+#else
+    (void)row_max, (void)row_sum;
+#endif
+  }
+
+  DEVICE void packed_columns(u32 (&packed)[2], int d, const float (&factor)[2]) const {
+    const float(&o)[4] = consumer.state.acc_o[0][d];
+    packed[0] = pack2(o[0] * factor[0], o[1] * factor[0]);
+    packed[1] = pack2(o[2] * factor[1], o[3] * factor[1]);
+  }
+
+  /// The first kCount column tiles in registers, scaled, to those of O from first_tile on.
+  template <int kCount>
+  DEVICE void write(int first_tile, const float (&factor)[2]) const {
+    u32 pairs[2][2];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      packed_columns(pairs[i % 2], i, factor);
+      if (i % 2 == 1) {
+        const u32 four[4] = {pairs[0][0], pairs[0][1], pairs[1][0], pairs[1][1]};
+        stmatrix_x4(rows.smem_address(first_tile + i - 1), four);
+      } else if (i + 1 == kCount) {
+        stmatrix_x2(rows.smem_address(first_tile + i), pairs[0][0], pairs[0][1]);
+      }
+    }
+    rows.store<kCount>(first_tile);
+  }
+
+  // ---- split-KV: each split finishes kOwnTiles column tiles of the rows that they share ----
+
+  /// row_max and row_sum of a row of the CTA, of one split; in the CTA's own shared memory.
+  DEVICE u32 stat(int of_split, int row) const {
+    return storage.stats() + (of_split * BLOCK_M + row) * 8;
+  }
+  /// This lane's elements of column tile i of those that a split of the CTA finishes, from the
+  /// split whose number differs from the finisher's by the bits of `other`.
+  DEVICE u32 partial_o(int finisher, int other, int i) const {
+    const int warps = BLOCK_M / 16;
+    const int warp = consumer.warp_row / 16;
+    const int place = ((finisher * (kAll - 1) + other - 1) * warps + warp) * kOwnTiles + i;
+    return storage.partial_o() + (place * 32 + consumer.lane) * 16;
+  }
+  /// Into the shared memory of a CTA of the cluster; a CTA without a cluster has a shorter way.
+  template <typename T>
+  DEVICE static void store_to(int rank, u32 address, T value) {
+    if constexpr (CLUSTER_SPLITS > 1) {
+      cluster_store(cluster_address(address, rank), value);
+    } else {
+      shared_store(address, value);
+    }
+  }
+  DEVICE void sync_splits() const {
+    if (CLUSTER_SPLITS > 1) {
+      cluster_arrive();
+      cluster_wait();
+    } else {
+      named_barrier_sync<kConsumerThreads>(barrier_id(NamedBarrier::kCombine));
+    }
+  }
+
+  DEVICE void publish_stats() const {
+    if (consumer.lane % 4 != 0) return;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const u32 here = stat(split(), consumer.warp_row + consumer.lane / 4 + 8 * half);
+      const float2 value =
+          make_float2(consumer.state.row_max[0][half], consumer.state.row_sum[0][half]);
+#pragma unroll
+      for (int rank = 0; rank < CLUSTER_SPLITS; ++rank) store_to(rank, here, value);
+    }
+  }
+
+  /// Brings the columns that this split finishes to the front, and those of split() ^ j to
+  /// j * kOwnTiles. Conditional swaps: the code is the same for all splits, so that the accumulator
+  /// stays in registers.
+  DEVICE void order_columns() const {
+#pragma unroll
+    for (int bit = 1; bit < kAll; bit *= 2) {
+      const bool swap = (split() & bit) != 0;
+#pragma unroll
+      for (int tile = 0; tile < kDTiles; ++tile) {
+        const int with = tile ^ bit * kOwnTiles;
+        if (tile / kOwnTiles & bit) continue;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float& low = consumer.state.acc_o[0][tile][i];
+          float& high = consumer.state.acc_o[0][with][i];
+          const float kept = low;
+          low = swap ? high : kept;
+          high = swap ? kept : high;
+        }
+      }
+    }
+  }
+
+  /// Hands the other splits what they finish.
+  DEVICE void publish_partial_o() const {
+#pragma unroll
+    for (int other = 1; other < kAll; ++other) {
+      const int finisher = split() ^ other;
+#pragma unroll
+      for (int i = 0; i < kOwnTiles; ++i) {
+        const float(&o)[4] = consumer.state.acc_o[0][other * kOwnTiles + i];
+        store_to(finisher / INTRA_CTA_SPLITS, partial_o(finisher % INTRA_CTA_SPLITS, other, i),
+                 make_float4(o[0], o[1], o[2], o[3]));
+      }
+    }
+  }
+
+  /// What partial O of each split is multiplied by in this lane's rows, 1 / row_sum of all
+  /// included: factor[half][j] is that of split() ^ j.
+  DEVICE void split_factors(float (&factor)[2][kAll]) const {
+    float row_max[2];
+    float row_sum[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = consumer.warp_row + consumer.lane / 4 + 8 * half;
+      const RowCombine<kAll> combine([&](int j) { return shared_float2(stat(split() ^ j, row)); });
+      const float inverse = inverse_or_zero(combine.row_sum);
+#pragma unroll
+      for (int j = 0; j < kAll; ++j) factor[half][j] = combine.factor[j] * inverse;
+      row_max[half] = combine.row_max;
+      row_sum[half] = combine.row_sum;
+    }
+    if (split() == 0) write_lse(row_max, row_sum);
+  }
+
+  DEVICE void combine_partial_o(const float (&factor)[2][kAll]) const {
+#pragma unroll
+    for (int i = 0; i < kOwnTiles; ++i) {
+      float(&o)[4] = consumer.state.acc_o[0][i];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) o[j] *= factor[j / 2][0];
+#pragma unroll
+      for (int other = 1; other < kAll; ++other) {
+        const float4 theirs = shared_float4(partial_o(consumer.split, other, i));
+        o[0] += theirs.x * factor[0][other];
+        o[1] += theirs.y * factor[0][other];
+        o[2] += theirs.z * factor[1][other];
+        o[3] += theirs.w * factor[1][other];
+      }
+    }
+  }
+
+  DEVICE void combine() const {
+    if (CLUSTER_SPLITS > 1) cluster_wait();  // all CTAs run: their shared memory can be written
+    publish_stats();
+    consumer.wait_pv();
+    order_columns();
+    // Partial O overwrites K and V: all consumers must be done with them.
+    if (!SharedStorage::kOwnPartialO) sync_splits();
+    publish_partial_o();
+    float factor[2][kAll];
+    if (!SharedStorage::kOwnPartialO) split_factors(factor);
+    sync_splits();
+    if (SharedStorage::kOwnPartialO) split_factors(factor);
+    combine_partial_o(factor);
+    const float one[2] = {1.0f, 1.0f};
+    write<kOwnTiles>(split() * kOwnTiles, one);
+  }
+};

@@ -1,0 +1,21 @@
+// interleaved_config.cuh - the parameters of fa_wgmma_interleaved, and what its mainloop fixes, to
+// what the headers of both kernels ask for.
+#pragma once
+
+#include "common/prelude.cuh"
+
+constexpr bool kInterleaved = true;
+constexpr bool kIntraWgOverlap = true;
+constexpr bool kFencedOverlap = false;
+constexpr bool kPingpong = false;
+constexpr int kStagger = 0;
+constexpr bool kMmaPvIsRs = true;
+constexpr bool kLazyRescale = false;
+constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
+constexpr bool kPersistent = false;
+constexpr bool kBackward = false;
+constexpr bool kRotate = false;
+// Shared memory of a CTA that not both kernels have.
+constexpr int kPBytes = 0;
+constexpr int kOBytes = 0;
+constexpr int kOnesBytes = ONES_BYTES;

@@ -1,0 +1,165 @@
+// interleaved_mainloop.cuh - one warpgroup's KV blocks with everything in small steps: the
+// exponentials of 16 keys, their PV, and a piece of QK^T of the next KV block.
+//
+// row_max is that of a row's first KV block, so nothing has to be known of a block before its
+// exponentials begin. P then stays below 2^16 unless a later score is 16 powers of two above that
+// row_max; if one was, row_sum shows it at the end, and all KV blocks are redone with rescaling.
+#pragma once
+
+#include "fa_wgmma/consumer.cuh"
+#include "fa_wgmma/producer.cuh"
+
+/// The largest finite f16: no element of P is above a row_sum below it.
+constexpr float kMaxRowSum = 65504.0f;
+
+/// By a CTA's last 128 threads, before a barrier of it: 16 keys whose V is 1.
+DEVICE void write_ones(const SharedStorage& storage) {
+  const int thread = static_cast<int>(threadIdx.x) - (kThreads - 128);
+  if (thread < 0) return;
+  const u32 ones = pack2(1.0f, 1.0f);
+  shared_store(storage.ones() + 16 * thread, make_uint4(ones, ones, ones, ones));
+  async_proxy_fence();
+}
+
+struct InterleavedMainloop {
+  Consumer& consumer;
+  ScoreFragment other;  // S, in turn with the consumer's
+  u32 other_p[BLOCK_N / 4];
+
+  DEVICE explicit InterleavedMainloop(Consumer& consumer_) : consumer(consumer_) {}
+
+  /// All KV blocks of a work tile; the last PV may still be in flight when it returns.
+  DEVICE void run(const WorkTile& tile) {
+    if (!consumer.begin(tile, true, 0)) return;
+    iterate();
+    if (!kRowSumByMma) return;
+    consumer.wait_pv();
+    consumer.state.row_sum[0][0] = consumer.state.acc_o[0][kAccTiles - 1][0];
+    consumer.state.row_sum[0][1] = consumer.state.acc_o[0][kAccTiles - 1][2];
+  }
+
+  /// Whether row_max was too low for one of the warpgroup's rows; then all KV blocks have been
+  /// redone, one wgmma at a time, with rescaling at every block. Without splits, where no other
+  /// warpgroup needs row_sum, it is called after the stores: in front of them its mere code, which
+  /// every launch would have to jump over, costs 0.1 us of 5.6 (notes.md, "Measured").
+  DEVICE bool redo_if_overflowed(const Producer& producer) {
+    if (STORE == STORE_TMA && kSplits == 1) tma_store_wait_all();
+    const float(&row_sum)[2] = consumer.state.row_sum[0];
+    const bool overflow = !(row_sum[0] <= kMaxRowSum && row_sum[1] <= kMaxRowSum);
+    if (!named_barrier_any<128>(redo_barrier(), overflow)) return false;
+    if (consumer.remaining <= 0) return true;
+    if (kSplits > 1) consumer.wait_pv();
+    if (kSplits == 1) reload_q(producer);
+    consumer.redo();
+    if (kRowSumByMma) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        consumer.state.row_sum[0][half] = warp_sum<4>(consumer.state.row_sum[0][half]);
+      }
+    }
+    return true;
+  }
+
+ private:
+  static constexpr int kSteps = BLOCK_N / 16;
+
+  DEVICE int redo_barrier() const { return barrier_id(NamedBarrier::kRedo, consumer.warpgroup); }
+
+  /// O has taken Q's place.
+  DEVICE void reload_q(const Producer& producer) const {
+    async_proxy_fence();
+    named_barrier_sync<128>(redo_barrier());
+    if (threadIdx.x % 128 == 0) producer.load_q(consumer.tile, consumer.row_block);
+    __syncwarp();
+    mbarrier_wait(consumer.storage.q_full(consumer.row_block), 1);
+  }
+
+  DEVICE void iterate() {
+    consumer.compute_s(true);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      consumer.state.row_max[0][half] = row_max_of(consumer.scores, 0, half);
+    }
+#pragma unroll 1
+    for (int blocks = consumer.remaining;; blocks -= 2) {
+      if (blocks == 1) return iteration<false>(consumer.scores, other, consumer.p);
+      iteration<true>(consumer.scores, other, consumer.p);
+      if (blocks == 2) return iteration<false>(other, consumer.scores, other_p);
+      iteration<true>(other, consumer.scores, other_p);
+    }
+  }
+
+  /// P and PV of a KV block whose S is `now`; kMore: meanwhile S of the next KV block, into `next`.
+  /// The last step's PV is in flight when it returns, all other wgmmas are over.
+  template <bool kMore>
+  DEVICE void iteration(ScoreFragment& now, ScoreFragment& next, u32* p) {
+    const PipelineState here = consumer.at;
+    if (kAnyMask && here.iteration >= INTRA_CTA_SPLITS) consumer.mask(now);
+    if (kMore) {
+      consumer.at = here.next();
+      mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
+    }
+    mbarrier_wait(consumer.storage.v_full(here.stage), here.phase);
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      compute_p(p + 4 * step, now, step);
+      wgmma_fence();
+      if (kMore) issue_qk(next, step);
+      if (kMore && step + 1 == kSteps) wgmma_commit();
+      issue_pv(p + 4 * step, here, step);
+    }
+    wgmma_commit();
+    if (!kMore) return;
+    wgmma_wait<1>();
+    pin<BLOCK_N / 2>(accumulator_of(next));
+  }
+
+  /// S of 16 keys to P, packed as an A operand.
+  DEVICE void compute_p(u32* p, const ScoreFragment& scores, int step) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int n = 2 * step + i / 2;
+      const int half = i % 2;
+      const float offset = -consumer.state.row_max[0][half] * kScale;
+      float pair[2];
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const float power = fmaf(scores.at[0][n][2 * half + j], kScale, offset);
+        pair[j] = exp2_of(4 * n + 2 * half + j, power);
+      }
+      if (!kRowSumByMma) consumer.state.row_sum[0][half] += pair[0] + pair[1];
+      p[i] = pack2(pair[0], pair[1]);
+    }
+    pin<4>(p);
+  }
+
+  /// This step's share of QK^T of the next KV block.
+  DEVICE void issue_qk(ScoreFragment& next, int step) const {
+    const u64 q = make_smem_desc_k_major(consumer.storage.q() + consumer.row_block * 64 * 128);
+    const u64 k = make_smem_desc_k_major(consumer.storage.k(consumer.at.stage));
+#pragma unroll
+    for (int part = 0; part < kDSteps; ++part) {
+      if (part * kSteps / kDSteps != step) continue;
+      const u64 a = q + part / 4 * (BLOCK_M * 8) + part % 4 * kKStep;
+      const u64 b = k + part / 4 * (BLOCK_N * 8) + part % 4 * kKStep;
+      if (part == 0) {
+        wgmma_qk_zero(accumulator_of(next), a, b);
+      } else {
+        wgmma_qk(accumulator_of(next), a, b);
+      }
+    }
+  }
+
+  /// P of 16 keys times V, and times ones for row_sum: the box behind that of V's 64 columns is the
+  /// one of ones, wherever the step's keys are.
+  DEVICE void issue_pv(const u32* p, const PipelineState& here, int step) {
+    const u32 stage = consumer.storage.v(here.stage);
+    if (kRowSumByMma) {
+      const u64 v = make_smem_desc_mn_major(stage, consumer.storage.ones() - stage);
+      wgmma_pv_and_row_sum(consumer.acc_o(), p, v + step * (kMnStep - (kMnStep << 16)));
+    } else {
+      const u64 v = make_smem_desc_mn_major(stage, BLOCK_N * 128);
+      wgmma_pv_rs(consumer.acc_o(), p, v + step * kMnStep);
+    }
+  }
+};

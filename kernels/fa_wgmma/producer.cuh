@@ -1,0 +1,153 @@
+// producer.cuh - Q and the KV blocks to shared memory by TMA: full barriers signalled by bytes,
+// empty barriers waited for.
+#pragma once
+
+#include "common/launch.cuh"
+#include "common/tma.cuh"
+#include "fa_wgmma/shared_storage.cuh"
+#include "fa_wgmma/tile_scheduler.cuh"
+
+/// Where a producer stands in the KV blocks of all of a CTA's work tiles. The n-th KV block since
+/// the CTA began uses stage n % kStages.
+struct ProducerState {
+  int index;  // of the work tile
+  int nth;    // of the CTA's work tiles
+  WorkTile tile;
+  int iteration;
+  int count;  // KV blocks since the CTA began
+
+  DEVICE explicit ProducerState(int first)
+      : index(first), nth(0), tile(work_tile_at(first)), iteration(0), count(0) {
+    skip_finished();
+  }
+  DEVICE bool more() const { return index < kWorkTiles; }
+  DEVICE void advance() {
+    ++iteration;
+    ++count;
+    skip_finished();
+  }
+
+ private:
+  DEVICE void skip_finished() {
+    while (iteration >= tile.cta_n_blocks) {
+      index += kPersistent ? kCtas : kWorkTiles;
+      if (!more()) return;
+      ++nth;
+      tile = work_tile_at(index);
+      iteration = 0;
+    }
+  }
+};
+
+struct Producer {
+  SharedStorage storage;
+  const TensorMap& map_q;
+  const TensorMap& map_k;
+  const TensorMap& map_v;
+
+  /// 64 rows of Q: of one head, or of several packed heads from their first positions on.
+  DEVICE void load_q(const WorkTile& tile, int row_block) const {
+    const int head = tile.head % HEADS + row_block * 64 / kPositions;
+    const BoxStart from{0, tile.row + row_block * 64 % kPositions, head, tile.head / HEADS};
+    const u32 full = storage.q_full(row_block);
+    mbarrier_arrive_expect_tx(full, Q_BYTES / kRowBlocks);
+    tma_load_boxes<BLOCK_M * 128, HEAD_DIM>(storage.q() + row_block * 64 * 128, map_q, from, full);
+  }
+  DEVICE void load_kv(const TensorMap& map, u32 to, u32 full, const WorkTile& tile,
+                      int iteration) const {
+    const int kv_head = tile.head % HEADS / kHeadGroup;
+    const BoxStart from{0, first_key(tile, iteration), kv_head, tile.head / HEADS};
+    mbarrier_arrive_expect_tx(full, KV_STAGE_BYTES);
+    tma_load_boxes<BLOCK_N * 128, HEAD_DIM>(to, map, from, full);
+  }
+
+  /// Initialises the barriers, waits for the grid dependency, and issues the loads that the first
+  /// QK^T needs. One thread does it: mbarrier and TMA instructions take one address a warp, which
+  /// must not depend on the lane, or the compiler loops over the lanes.
+  DEVICE void prologue(const WorkTile& tile) const {
+    if (threadIdx.x == 0) {
+      mbarrier_init(storage.q_full(0), 1);
+      mbarrier_init(storage.k_full(0), 1);
+      mbarrier_init_fence();
+      grid_dependency_wait();
+      if (tile.cta_n_blocks > 0) {
+        load_q(tile, 0);
+        load_kv(map_k, storage.k(0), storage.k_full(0), tile, 0);
+      }
+    }
+    if (threadIdx.x == 32) init_other_barriers();
+  }
+
+  /// By one thread, after `prologue` and a barrier of the CTA: the other rows of Q, and every stage
+  /// once.
+  DEVICE void fill_stages(const WorkTile& tile) const {
+    if (tile.cta_n_blocks == 0) return;
+#pragma unroll
+    for (int row_block = 1; row_block < kRowBlocks; ++row_block) load_q(tile, row_block);
+#pragma unroll
+    for (int stage = 0; stage < kStages; ++stage) {
+      if (stage >= tile.cta_n_blocks) return;
+      if (stage > 0) load_kv(map_k, storage.k(stage), storage.k_full(stage), tile, stage);
+      load_kv(map_v, storage.v(stage), storage.v_full(stage), tile, stage);
+    }
+  }
+
+  /// By one thread: the KV blocks that did not fit the stages at first. K runs ahead of V by the
+  /// blocks whose QK^T is issued before the first PV.
+  DEVICE void load(int first_tile) const {
+    ProducerState k(first_tile);
+    ProducerState v(first_tile);
+    constexpr int kLead = kIntraWgOverlap ? 2 * INTRA_CTA_SPLITS : INTRA_CTA_SPLITS;
+#pragma unroll 1
+    for (int i = 0; i < kLead && k.more(); ++i) load_k(k);
+#pragma unroll 1
+    while (v.more()) {
+      load_v(v);
+      if (k.more()) load_k(k);
+    }
+  }
+
+ private:
+  DEVICE void init_other_barriers() const {
+#pragma unroll
+    for (int row_block = 1; row_block < kRowBlocks; ++row_block) {
+      mbarrier_init(storage.q_full(row_block), 1);
+    }
+    if (kPersistent) mbarrier_init(storage.q_empty(), 4 * kConsumers);
+#pragma unroll
+    for (int stage = 0; stage < kStages; ++stage) {
+      if (stage > 0) mbarrier_init(storage.k_full(stage), 1);
+      mbarrier_init(storage.v_full(stage), 1);
+      if (!kResident) mbarrier_init(storage.k_empty(stage), 4 * kRowBlocks);
+      if (!kResident) mbarrier_init(storage.v_empty(stage), 4 * kRowBlocks);
+    }
+    mbarrier_init_fence();
+  }
+
+  /// Whether fill_stages has issued it.
+  DEVICE static bool filled(const ProducerState& at) { return at.nth == 0 && at.count < kStages; }
+  DEVICE static void wait_empty(u32 barrier, int count) {
+    if (count >= kStages) mbarrier_wait(barrier, (count / kStages + 1) % 2);
+  }
+  DEVICE void load_k(ProducerState& at) const {
+    const int stage = at.count % kStages;
+    if (at.nth > 0 && at.iteration == 0) {
+      mbarrier_wait(storage.q_empty(), (at.nth + 1) % 2);
+#pragma unroll
+      for (int row_block = 0; row_block < kRowBlocks; ++row_block) load_q(at.tile, row_block);
+    }
+    if (!filled(at)) {
+      wait_empty(storage.k_empty(stage), at.count);
+      load_kv(map_k, storage.k(stage), storage.k_full(stage), at.tile, at.iteration);
+    }
+    at.advance();
+  }
+  DEVICE void load_v(ProducerState& at) const {
+    const int stage = at.count % kStages;
+    if (!filled(at)) {
+      wait_empty(storage.v_empty(stage), at.count);
+      load_kv(map_v, storage.v(stage), storage.v_full(stage), at.tile, at.iteration);
+    }
+    at.advance();
+  }
+};

@@ -1,0 +1,47 @@
+// shared_storage.cuh - where things lie in a CTA's shared memory.
+//
+//   Q | stages of K | stages of V | partial O | P | O | ones | row statistics of splits | barriers
+//
+// A tile of R rows is ceil(HEAD_DIM / 64) boxes of R x 128 bytes. O takes Q's place, and partial O
+// that of K and V, where they are no longer needed. The sizes are terms of the manifest.
+#pragma once
+
+#include "fa_wgmma/traits.cuh"
+
+/// Addresses in shared memory.
+struct SharedStorage {
+  // A neighbour of the cluster may be ahead of this CTA and write its partial O before K and V are
+  // done with.
+  static constexpr bool kOwnPartialO = CLUSTER_SPLITS > 1;
+
+  static constexpr int kKv = Q_BYTES;
+  static constexpr int kPartialO = kOwnPartialO ? kKv + KV_BYTES : kKv;
+  static constexpr int kP = kKv + KV_POOL_BYTES;
+  static constexpr int kO = kPersistent ? kP + kPBytes : 0;
+  static constexpr int kOnes = kP + kPBytes + kOBytes;
+  static constexpr int kStats = kOnes + kOnesBytes;
+  static constexpr int kBarriers = kStats + STATS_BYTES;
+  static constexpr int kBytes = kBarriers + BARRIER_BYTES;
+  u32 base;
+
+  DEVICE u32 q() const { return base; }
+  DEVICE u32 k(int stage) const { return base + kKv + stage * KV_STAGE_BYTES; }
+  DEVICE u32 v(int stage) const { return k(kStages + stage); }
+  DEVICE u32 p(int warpgroup) const { return base + kP + warpgroup * (kPBytes / kConsumers); }
+  DEVICE u32 o() const { return base + kO; }
+  DEVICE u32 partial_o() const { return base + kPartialO; }
+  DEVICE u32 ones() const { return base + kOnes; }
+  DEVICE u32 stats() const { return base + kStats; }
+
+  DEVICE u32 barrier(int index) const { return base + kBarriers + 8 * index; }
+  DEVICE u32 q_full(int row_block) const { return barrier(row_block); }
+  DEVICE u32 q_empty() const { return barrier(kRowBlocks); }
+  DEVICE u32 k_full(int stage) const { return barrier(kRowBlocks + 1 + stage); }
+  DEVICE u32 v_full(int stage) const { return barrier(kRowBlocks + 1 + kStages + stage); }
+  DEVICE u32 k_empty(int stage) const { return barrier(kRowBlocks + 1 + 2 * kStages + stage); }
+  DEVICE u32 v_empty(int stage) const { return barrier(kRowBlocks + 1 + 3 * kStages + stage); }
+};
+static_assert(SharedStorage::kBytes == SHARED_BYTES, "the launch asks for what is laid out here");
+static_assert(KV_BYTES == 2 * kStages * KV_STAGE_BYTES, "as many stages of V as of K");
+static_assert(BARRIER_BYTES == 8 * (kRowBlocks + 1 + 4 * kStages),
+              "v_empty of the last stage is the last barrier");

@@ -1,0 +1,52 @@
+// tile_scheduler.cuh - CTA index to work tile: which query rows, and which KV blocks in which
+// order.
+#pragma once
+
+#include "fa_wgmma/traits.cuh"
+
+/// BLOCK_M query rows of a head, or of packed heads, and the KV blocks that a CTA processes for
+/// them.
+struct WorkTile {
+  int row;           // position of the first row
+  int head;          // the first of the packed heads, counted over the batch
+  int n_blocks;      // KV blocks that the rows see
+  int cta_n_blocks;  // those of them that this CTA of the cluster processes
+};
+
+DEVICE int cluster_rank() {
+  return CLUSTER_SPLITS == 1 ? 0 : static_cast<int>(blockIdx.x) % CLUSTER_SPLITS;
+}
+
+/// Work tiles in the order of GRID_ORDER; causal: the longest first (LPT). `zigzag`: every other
+/// wave runs backwards, so that the SM with the longest tile of one wave gets the shortest of the
+/// next. `rotate`: each head begins with another tile.
+DEVICE WorkTile work_tile_at(int index) {
+  constexpr int kHeadSets = BATCH * HEADS / kPack;
+  constexpr int kWave = kPersistent ? kCtas : SM_COUNT;
+  if (GRID_ORDER == GRID_ORDER_ZIGZAG && index / kWave % 2 == 1) {
+    const int first = index - index % kWave;
+    index = first + min(kWave, kWorkTiles - first) - 1 - index % kWave;
+  }
+  const bool by_head = GRID_ORDER == GRID_ORDER_QUERY || kRotate;
+  int m_block = by_head ? index % kMBlocks : index / kHeadSets;
+  const int head_set = by_head ? index / kMBlocks : index % kHeadSets;
+  if (kRotate) m_block = (m_block + head_set) % kMBlocks;
+  const int row = (CAUSAL != 0 ? kMBlocks - 1 - m_block : m_block) * kPositions;
+  const int last_row = min(row + kPositions, SEQ_Q) - 1;
+  const int n_blocks = ceil_div(visible_keys(last_row), BLOCK_N);
+  // Of every kSplits KV blocks this CTA has INTRA_CTA_SPLITS.
+  const int before = n_blocks % kSplits - cluster_rank() * INTRA_CTA_SPLITS;
+  const int rest =
+      CLUSTER_SPLITS == 1 ? n_blocks % kSplits : max(0, min(INTRA_CTA_SPLITS, before));
+  return {row, head_set * kPack, n_blocks, n_blocks / kSplits * INTRA_CTA_SPLITS + rest};
+}
+
+/// The first key of the KV block of a CTA's iteration.
+DEVICE int first_key(const WorkTile& tile, int iteration) {
+  int n_block = iteration;
+  if (CLUSTER_SPLITS > 1) {
+    n_block = iteration / INTRA_CTA_SPLITS * kSplits + cluster_rank() * INTRA_CTA_SPLITS +
+              iteration % INTRA_CTA_SPLITS;
+  }
+  return (kBackward ? tile.n_blocks - 1 - n_block : n_block) * BLOCK_N;
+}

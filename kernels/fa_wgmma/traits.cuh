@@ -1,0 +1,52 @@
+// traits.cuh - config and problem to what the CTAs of both kernels are made of, and what must hold.
+//
+// A kernel includes its config (config.cuh or interleaved_config.cuh) first. What the manifest
+// needs as well comes from it, as macros: its terms.
+#pragma once
+
+#include "common/problem.cuh"
+
+constexpr int kRowBlocks = BLOCK_M / 64;              // consumer warpgroups along M
+constexpr int kConsumers = CONSUMER_WARPGROUPS;
+constexpr int kConsumerThreads = 128 * kConsumers;
+constexpr int kThreads = CTA_THREADS;
+
+constexpr int kPack = PACKED_HEADS;          // query heads whose rows share a tile
+constexpr int kPositions = BLOCK_M / kPack;  // rows of each of them
+constexpr int kMBlocks = ceil_div(SEQ_Q, kPositions);
+constexpr int kWorkTiles = WORK_TILES;
+
+constexpr int kSplits = KV_SPLITS;  // warpgroups of a cluster that share the KV blocks of 64 rows
+constexpr int kStages = NUM_STAGES;
+constexpr int kCtas = kPersistent ? min_of(kWorkTiles, SM_COUNT * MIN_CTAS) : kWorkTiles;
+// Every KV block of the CTA has a stage of its own.
+constexpr bool kResident = !kPersistent && kStages == CTA_N_BLOCKS;
+
+constexpr int kDTiles = HEAD_DIM / 8;                       // 8-column tiles of O
+constexpr int kAccTiles = kDTiles + (kRowSumByMma ? 1 : 0);  // and one of row sums
+constexpr int kDSteps = HEAD_DIM / 16;                      // k-steps of QK^T
+constexpr int kNTiles = BLOCK_N / 8;                        // 8-key tiles of S
+constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
+constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
+// A row may meet a KV block none of whose keys it sees before it has seen any.
+constexpr bool kMayBeUnseen = CAUSAL != 0 && (kBackward || kSplits > 1 || SEQ_Q > SEQ_KV);
+
+// Registers are given to a CTA as if its warps came in fours.
+constexpr int kLaunchThreads = ceil_div(kThreads, 128) * 128;
+constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGISTERS < 256;
+
+static_assert(kResident || kStages % INTRA_CTA_SPLITS == 0, "a stage serves one split");
+static_assert(BLOCK_M % 64 == 0 && BLOCK_N % 16 == 0, "shapes of a wgmma");
+static_assert(HEAD_DIM % 32 == 0 && HEAD_DIM >= 64,
+              "columns come in boxes of 64, the last of them whole or half used");
+static_assert(kDTiles % kSplits == 0, "each split finishes as many columns");
+static_assert(kPositions % 16 == 0 && BLOCK_M % kPack == 0, "16 rows of a warp are of one head");
+static_assert(kPositions % 64 == 0 || 64 % kPositions == 0, "one TMA box has 64 rows");
+static_assert(!kPingpong || (kRowBlocks > 1 && INTRA_CTA_SPLITS == 1),
+              "warpgroups of different rows take turns");
+static_assert(PRODUCER != PRODUCER_NONE || kResident, "a consumer cannot refill stages");
+static_assert(!kInterleaved || kResident, "a redone KV block must still be in shared memory");
+static_assert(!kInterleaved || !kMayBeUnseen, "every row sees a key of its first KV block");
+static_assert(!kRowSumByMma || (HEAD_DIM == 64 && kSplits == 1 && LSE == 0),
+              "the ones lie one box behind any stage of V");
+static_assert(!kPersistent || kSplits == 1, "stages go to the splits of one work tile in turn");
