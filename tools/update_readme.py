@@ -30,10 +30,6 @@ def load(*parts):
     return json.loads(RESULTS.joinpath(*parts).read_text())
 
 
-def wrapped(text, width=120, indent=""):
-    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-
-
 def shell(command, width=118):
     """A block with one command, continued over lines that fit; lists break behind a comma."""
     lines, line = [], ""
@@ -83,7 +79,7 @@ def headline():
     if source:
         lines.append(f"Warm start: the search began with {starts} configs of earlier runs, and the winner is one of them, "
                      f"from `{source}`. [What searches find without](docs/results.md#warm-starts).")
-    return ">\n".join(wrapped("> " + line, README_COLUMNS, "> ") + "\n" for line in lines).rstrip("\n")
+    return "\n>\n".join("> " + line for line in lines)
 
 
 def columns_of(rule):
@@ -127,10 +123,11 @@ def mission_row():
                     f"| {interval(best['hot']['ci95_us'])} | {best['cold']['median_us']:.2f} | {NAMES[rival['impl']]} "
                     f"| {rival['hot']['median_us']:.2f} | {rival['cold']['median_us']:.2f} | {gate['ratio']:.2f} "
                     f"| {interval(gate['ci95'], 3)} |")
-    return "\n".join([*text, "", wrapped(
+    return "\n".join([
+        *text, "",
         f"By `{mission['command']}` and `{long['command']}`, {mission['search']['evaluations']} and "
         f"{long['search']['evaluations']} candidates, on {(RESULTS / 'date.txt').read_text().strip()} "
-        "([mission](../results/h200/mission), [long](../results/h200/long)).")])
+        "([mission](../results/h200/mission), [long](../results/h200/long))."])
 
 
 def warm():
@@ -152,7 +149,7 @@ def warm():
              "- Without warm starts, on the recorded device: " + " and ".join(
                  f"{row['within2']:.0%} of {row['repeats']} sweeps of {budget} candidates" for budget, row in replayed.items()).replace("%", " %")
              + " ended within 2 % of the best ([search.md](search.md#sweeps-of-two-kernels))."]
-    return "\n".join(wrapped(line, 120, "  ") for line in lines)
+    return "\n".join(lines)
 
 
 def suite_row(row, problems):
@@ -179,10 +176,10 @@ def suite(name):
     slower = sum(ratio > 1 for ratio, _ in ratios)
     mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
     assert abs(mean - document["geomean_ratio"]) < 0.005, f"{name}: the geometric mean is not that of its rows"
-    return (f"{suite_table(name)}\n\n" + wrapped(
-        f"Geometric mean **{document['geomean_ratio']:.2f}**, from {ratios[0][0]:.2f} (`{ratios[0][1]}`) to {ratios[-1][0]:.2f} "
-        f"(`{ratios[-1][1]}`); {slower} of {len(ratios)} above 1. [{name}.json](../results/h200/{name}.json), by"
-        f"{without_time(document)}") + "\n\n" + shell(document["command"]))
+    return (
+        f"{suite_table(name)}\n\nGeometric mean **{document['geomean_ratio']:.2f}**, from {ratios[0][0]:.2f} "
+        f"(`{ratios[0][1]}`) to {ratios[-1][0]:.2f} (`{ratios[-1][1]}`); {slower} of {len(ratios)} above 1. [{name}.json](../results/h200/{name}.json), by"
+        f"{without_time(document)}\n\n{shell(document['command'])}")
 
 
 def without_time(document):
@@ -209,9 +206,9 @@ def table():
                      f"| {interval(row['hot']['ci95_us'])} | {cold} |"))
     text = ["| implementation | launch | hot, µs | 95 % interval | cold, µs |", "|---|---|---:|---|---:|",
             *(line for _, line in sorted(rows)), ""]
-    text.append(wrapped(f"4,8,512,64, f16, no mask, {best['device']['name']}, one final phase: the best config of each kernel's whole "
-                        "space, and the baselines ([results/h200/kernels](../results/h200/kernels)). The journal of this run is the "
-                        "recorded device, `configs/recorded/h200-mission.jsonl.gz`. By") + "\n\n" + shell(best["command"]))
+    text.append(f"4,8,512,64, f16, no mask, {best['device']['name']}, one final phase: the best config of each kernel's "
+                "whole space, and the baselines ([results/h200/kernels](../results/h200/kernels)). The journal of this run is the "
+                "recorded device, `configs/recorded/h200-mission.jsonl.gz`. By\n\n" + shell(best["command"]))
     return "\n".join(text)
 
 
@@ -243,7 +240,7 @@ def check_limits():
 
 
 def main():
-    fill("README.md", (("headline", headline), ("sweep", sweep)))
+    fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("headline", mission_row), ("warm", warm), ("mission", lambda: suite("suite-mission")),
                              ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table)))
     fill("docs/journal.md", (("journal", journal),))
