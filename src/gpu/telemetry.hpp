@@ -50,8 +50,8 @@ class Telemetry {
   std::optional<bool> mig_enabled() const;
   std::optional<bool> persistence() const;  ///< the driver stays loaded between programs
   std::optional<ComputeMode> compute_mode() const;
-  std::optional<std::uint64_t> memory_used_bytes()
-      const;  ///< by anybody, the driver's own included
+  /// by anybody, the driver's own included
+  std::optional<std::uint64_t> memory_used_bytes() const;
   std::vector<GpuProcess> compute_processes() const;
 
  private:

@@ -19,8 +19,8 @@ struct SourceFile {
 struct Kernel {
   Manifest manifest;
   SourceFile source;
-  std::vector<SourceFile>
-      headers;  ///< project headers the template includes, directly or not, sorted by path
+  /// project headers the template includes, directly or not, sorted by path
+  std::vector<SourceFile> headers;
   std::string text_hash;  ///< of source and headers
 };
 using KernelRef = std::shared_ptr<const Kernel>;

@@ -44,8 +44,8 @@ struct Gate {
 /// One problem's result: everything best.json and the tables need.
 struct ProblemResult {
   NamedProblem problem;
-  std::vector<FinalRecord>
-      finals;  ///< best first, then the others in order of time, failed ones last
+  /// best first, then the others in order of time, failed ones last
+  std::vector<FinalRecord> finals;
   std::vector<Standing> standings;          ///< of finals, in the same order
   std::optional<Gate> gate;                 ///< of finals.front() against the baseline
   std::string score_note;                   ///< under the objective "score": what scores lack

@@ -44,8 +44,8 @@ class Spread {
   std::uint64_t left_;
   int tries_;
   std::vector<Point> asked_;
-  std::vector<Point>
-      edge_;  ///< of one-lever searches: those of them that may have untried neighbours
+  /// of one-lever searches: those of them that may have untried neighbours
+  std::vector<Point> edge_;
 };
 
 }  // namespace fatune

@@ -19,8 +19,8 @@ namespace fatune {
 
 struct PoolOptions {
   std::size_t jobs = 0;  ///< 0: number of cores, at most 16
-  std::filesystem::path
-      cache;  ///< folder of the cubin cache; a private one when it cannot be written
+  /// folder of the cubin cache; a private one when it cannot be written
+  std::filesystem::path cache;
   gpu::SearchPaths search;
   std::chrono::seconds deadline{60};  ///< a compilation past it is killed and costs one candidate
 };
@@ -39,8 +39,8 @@ class CompilePool {
   ~CompilePool();
 
   const std::string& compiler_version() const;  ///< "13.0.88"
-  const std::string& compiler_identity()
-      const;  ///< version and library hash: belongs into ids and cache keys
+  /// version and library hash: belongs into ids and cache keys
+  const std::string& compiler_identity() const;
   const std::string& compiler_path() const;  ///< of the library, for people
   const Toolchain& toolchain() const;        ///< what was found, headers included
   /// An environment error when this compiler is too old or too new for the target.

@@ -100,8 +100,8 @@ class Pipeline {
   std::uint64_t furthest_ = 0;                ///< highest number of those that reached the device
   std::map<std::string, RunResult> results_;  ///< by machine code and launch plan
   std::map<std::string, CandidateRecord> originals_;  ///< likewise: the first one collected
-  std::map<std::string, double>
-      best_us_;  ///< by kernel: one that is slow as a whole is still told apart
+  /// by kernel: one that is slow as a whole is still told apart
+  std::map<std::string, double> best_us_;
   Clock::time_point idle_since_;
 };
 

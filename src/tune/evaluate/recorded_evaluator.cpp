@@ -17,8 +17,8 @@ namespace fatune {
 namespace {
 
 constexpr const char* kMissing = "not in the recording";
-constexpr std::size_t kInFlight =
-    16;  // nothing is waited for; a few candidates keep strategies that ask in batches happy
+// nothing is waited for; a few candidates keep strategies that ask in batches happy
+constexpr std::size_t kInFlight = 16;
 
 class RecordedEvaluator : public Evaluator {
  public:

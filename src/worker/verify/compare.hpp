@@ -18,8 +18,8 @@ inline constexpr std::int64_t kBlockRows = 64;
 struct ReferenceOutput {
   Problem problem;
   std::vector<float> values;
-  std::vector<double>
-      block_squares;   ///< sum of squares of each block of rows; blocks of a head are neighbours
+  /// sum of squares of each block of rows; blocks of a head are neighbours
+  std::vector<double> block_squares;
   double quantum = 0;  ///< 2 * max|((ref + 0.3) - 0.3) - ref| in the output's element type
   double largest = 0;  ///< max|ref|
   double mean = 0;     ///< mean|ref|

@@ -18,8 +18,8 @@ inline constexpr std::uint8_t kGuardByte = 0xa5;
 
 class GuardedBuffer {
  public:
-  static constexpr std::size_t kBandBytes =
-      256 * 1024;  ///< chosen: a few rows of tiles; keeps the alignment
+  /// chosen: a few rows of tiles; keeps the alignment
+  static constexpr std::size_t kBandBytes = 256 * 1024;
 
   GuardedBuffer() = default;
   /// Allocates and fills the bands; the inside is not initialised.

@@ -21,8 +21,8 @@ std::int64_t visible_keys(const Problem& problem, std::int64_t row);
 
 struct HostRow {
   std::vector<double> values;  ///< head_dim of them; zeros for a fully masked row
-  double score_magnitude =
-      0;  ///< largest sum of |q_d k_d| * scale: what fp32 rounding of a score grows with
+  /// largest sum of |q_d k_d| * scale: what fp32 rounding of a score grows with
+  double score_magnitude = 0;
   double value_magnitude = 0;  ///< largest |v| seen
   double lse = 0;              ///< natural log-sum-exp; -infinity for a fully masked row
 };
