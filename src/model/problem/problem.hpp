@@ -1,5 +1,5 @@
 // problem.hpp - what is to be computed: attention sizes, element type, mask and outputs, or the
-// sizes of an operation of one's own.
+// sizes of a custom operation.
 #pragma once
 
 #include <compare>
@@ -49,8 +49,8 @@ Status validate(const Problem& problem);
 /// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse", "rmsnorm ROWS=4096,COLUMNS=1024 f16"
 std::string describe(const Problem& problem);
 std::string key(const Problem& problem);  ///< stable, for ids and lookups
-/// An object with the members of Problem, in their order; dtype and mask by name, lse if wanted. Of
-/// an operation of one's own: dtype and the members of OwnProblem.
+/// An object with the members of Problem, in their order; dtype and mask by name, lse if wanted.
+/// For a custom operation: dtype and the members of OwnProblem.
 Json to_json(const Problem& problem);
 /// kv_heads, seq_kv, dtype, mask and lse may be left out; unknown fields are ignored.
 Result<Problem> problem_from_json(const Json& object, const std::string& where);

@@ -1,4 +1,4 @@
-// tensor.cpp - tensors of an operation of one's own to sizes, places, JSON and back.
+// tensor.cpp - tensors of a custom operation to sizes, places, JSON and back.
 #include "model/problem/tensor.hpp"
 
 #include <array>

@@ -1,5 +1,5 @@
-// tensor.hpp - the tensors of an operation of one's own for given sizes, and what is right for
-// them: all that a device worker has to know of a declaration.
+// tensor.hpp - the tensors of a custom operation for given sizes, and what is right for them: all
+// that a device worker has to know of a declaration.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 
 namespace fatune {
 
-/// 4·B·H·Sq·Skv·D, half of it for causal; of an operation of one's own what it declares.
+/// 4·B·H·Sq·Skv·D, half of it for causal; for a custom operation what it declares.
 Flops flops(const Problem& problem);
 /// Inputs read once and outputs written once: q, k, v, out, and lse if wanted.
 Bytes least_bytes(const Problem& problem);

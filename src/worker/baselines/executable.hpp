@@ -17,8 +17,8 @@ namespace fatune {
 
 /// Device addresses of a problem's tensors: q, out (batch, heads, seq_q, head_dim); k, v (batch,
 /// kv_heads, seq_kv, head_dim); contiguous, in the problem's element type. lse (batch, heads,
-/// seq_q), fp32; 0 for a problem that does not want it. Of an operation of one's own there is `own`
-/// instead: what it declares, by name.
+/// seq_q), fp32; 0 for a problem that does not want it. A custom operation has `own` instead: its
+/// declared tensors, by name.
 struct TensorAddresses {
   CUdeviceptr q = 0, k = 0, v = 0, out = 0, lse = 0;
   std::map<std::string, CUdeviceptr> own = {};

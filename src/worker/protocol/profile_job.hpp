@@ -17,7 +17,7 @@ namespace fatune {
 struct ProfileJob {
   int device = 0;
   Problem problem;
-  std::optional<OwnPlan> own = {};  ///< of an operation of one's own: its tensors
+  std::optional<OwnPlan> own = {};  ///< of a custom operation: its tensors
   Program program;
   int warm_ups = 3;         ///< passes before the profiler looks at one
   std::uint64_t seed = 42;  ///< of the inputs

@@ -1,5 +1,4 @@
-// tensor_check.hpp - an output of an operation of one's own beside its reference, to errors and a
-// verdict.
+// tensor_check.hpp - an output of a custom operation beside its reference, to errors and a verdict.
 #pragma once
 
 #include <cstddef>
