@@ -9,11 +9,11 @@
 namespace fatune {
 namespace {
 
-// chosen: a launch this long is measured cold once a round, not several times
+// Chosen: launches longer than this are measured cold once a round instead of several times.
 constexpr double kSlowUs = 1'000;
-// chosen: filling the cache is nothing to it; one launch stands for hot and cold
+// Chosen: above this a cold cache does not change the time; one launch is both hot and cold.
 constexpr double kLongUs = 20'000;
-// chosen: such a one is measured in a few rounds, or the others would wait for it
+// Chosen: launches longer than this take part in a few rounds only.
 constexpr double kVerySlowUs = 50'000;
 constexpr int kFewTurns = 10;  // as many as an interval needs
 

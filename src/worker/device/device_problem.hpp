@@ -1,4 +1,4 @@
-// device_problem.hpp - inputs in guarded device memory, and on the host what is right for them.
+// device_problem.hpp - inputs in guarded device memory, and their reference on the host.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// poison.hpp - two runs over differently poisoned outputs to what they tell.
+// poison.hpp - compares two runs over differently poisoned outputs.
 #pragma once
 
 #include <cstddef>

@@ -42,7 +42,7 @@ struct ExternalRule {
 
 struct ExternalDescription {
   std::string name, summary, homepage, licence;
-  std::string install;  ///< how to come by the program
+  std::string install;  ///< how to get the program
   std::string program;
   std::string operation = "attention";  ///< what it computes
   std::vector<std::string> sizes;       ///< of a custom operation: names for placeholders

@@ -13,7 +13,8 @@
 
 namespace fatune {
 
-/// What the process that ncu starts is to do. It checks nothing: profile what passed the gates.
+/// The job of the process that ncu starts. It verifies nothing: profile only candidates that passed
+/// the gates.
 struct ProfileJob {
   int device = 0;
   Problem problem;
