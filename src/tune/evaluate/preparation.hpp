@@ -15,7 +15,7 @@ namespace fatune {
 /// What all preparations have in common.
 struct PreparationSetting {
   KernelRef reference;  ///< role "reference"; compiled with OUT_F32=1, and with
-                        ///< ROUND_INTERMEDIATES=1 as the twin
+                        ///< ROUND_INTERMEDIATES=1 as the low-precision reference
   DeviceLimits limits;
   double kernel_deadline_s = 10;
 };
@@ -38,8 +38,8 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
 Result<BeginOrder> finish_problem(CompileService& service, const PreparationSetting& setting,
                                   const PendingProblem& pending);
 
-/// Tensors, for `cases` sets of inputs, and the reference must fit the memory; said before anything
-/// is allocated.
+/// An error when the tensors of `cases` sets of inputs and the reference do not fit the memory;
+/// checked before anything is allocated.
 Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases);
 /// The same for a custom operation: its tensors count, whatever least work it declares.
 Status check_memory(const Problem& problem, const OwnPlan& own, const DeviceLimits& limits,

@@ -17,7 +17,8 @@ namespace fatune {
 namespace {
 
 constexpr const char* kMissing = "not in the recording";
-// nothing is waited for; a few candidates keep strategies that ask in batches happy
+// Nothing is compiled or timed here; strategies that ask in batches need a few candidates in
+// flight.
 constexpr std::size_t kInFlight = 16;
 
 class RecordedEvaluator : public Evaluator {
