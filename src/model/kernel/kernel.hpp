@@ -19,7 +19,7 @@ struct SourceFile {
 struct Kernel {
   Manifest manifest;
   SourceFile source;
-  /// project headers the template includes, directly or not, sorted by path
+  /// Project headers that the template includes, directly or not, sorted by path.
   std::vector<SourceFile> headers;
   std::string text_hash;  ///< of source and headers
 };

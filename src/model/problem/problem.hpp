@@ -31,7 +31,7 @@ struct Problem {
   Dtype dtype = Dtype::kF16;
   Mask mask = Mask::kNone;
   bool lse = false;  ///< also wanted: the log-sum-exp of each row, fp32, (batch, heads, seq_q)
-  /// Set for what is not attention (decision 0016): of the members above, only dtype counts then.
+  /// Set for a custom operation (decision 0016); then only dtype of the members above counts.
   std::optional<OwnProblem> own = std::nullopt;
 
   friend auto operator<=>(const Problem&, const Problem&) = default;

@@ -44,7 +44,7 @@ struct Gate {
 /// One problem's result: everything best.json and the tables need.
 struct ProblemResult {
   NamedProblem problem;
-  /// best first, then the others in order of time, failed ones last
+  /// Best first, then the others in order of time, failed ones last.
   std::vector<FinalRecord> finals;
   std::vector<Standing> standings;          ///< of finals, in the same order
   std::optional<Gate> gate;                 ///< of finals.front() against the baseline

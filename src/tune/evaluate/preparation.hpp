@@ -14,8 +14,9 @@ namespace fatune {
 
 /// What all preparations have in common.
 struct PreparationSetting {
-  KernelRef reference;  ///< role "reference"; compiled with OUT_F32=1, and with
-                        ///< ROUND_INTERMEDIATES=1 as the low-precision reference
+  /// Role "reference"; compiled with OUT_F32=1, and with ROUND_INTERMEDIATES=1 as the low-precision
+  /// reference.
+  KernelRef reference;
   DeviceLimits limits;
   double kernel_deadline_s = 10;
 };

@@ -36,8 +36,8 @@ ToleranceFactors tolerance_factors(Dtype dtype);
 struct Limits {
   double max_abs = 0;
   double mean_abs = 0;
-  std::optional<double> relative_l2,
-      part_l2;  ///< absent for distributions in which single keys decide a row
+  /// Absent for distributions in which single keys decide a row.
+  std::optional<double> relative_l2, part_l2;
 };
 /// `twin`: the low-precision reference, compared with the reference.
 Limits make_limits(const ReferenceOutput& reference, const Comparison& twin,
