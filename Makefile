@@ -17,7 +17,7 @@ tidy:
 format:
 	tools/format.sh
 
-# Renews the measured numbers of the README from results/.
+# Renews the measured numbers of README.md, docs/results.md and docs/journal.md from results/.
 readme:
 	tools/update_readme.py
 

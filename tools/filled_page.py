@@ -2,8 +2,22 @@
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def wrapped(content, width):
+    """The content with lines of prose that fit; tables and fenced blocks stay as they are."""
+    lines, fenced = [], False
+    for line in content.split("\n"):
+        fenced ^= line.startswith("```")
+        if fenced or len(line) <= width or line.startswith(("|", "```")):
+            lines.append(line)
+            continue
+        mark = re.match(r"(> |- )?", line)[0]
+        lines += textwrap.wrap(line, width, subsequent_indent=mark.replace("-", " "), break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def filled(text, name, content, page):
@@ -14,13 +28,13 @@ def filled(text, name, content, page):
     return text
 
 
-def fill(page, blocks):
-    """Writes each block, a name and a function that gives its text. With --check among the arguments of the program it
+def fill(page, blocks, width=120):
+    """Writes each block, a name and a function that gives its text, wrapped. With --check among the arguments of the program it
     writes nothing, and exits with 1 when the page says something else."""
     path = ROOT / page
     before = text = path.read_text()
     for name, make in blocks:
-        text = filled(text, name, make(), page)
+        text = filled(text, name, wrapped(make(), width), page)
     if "--check" not in sys.argv:
         path.write_text(text)
     elif text != before:

@@ -1,85 +1,195 @@
 #!/usr/bin/env python3
-"""Fills the measured parts of README.md from results/, between `<!-- begin NAME -->` and `<!-- end NAME -->`.
+"""Fills the measured parts of README.md, docs/results.md and docs/journal.md from results/, between
+`<!-- begin NAME -->` and `<!-- end NAME -->`.
 
-    update_readme.py            writes README.md
-    update_readme.py --check    exit 1 when README.md says something that results/ does not
+    update_readme.py            writes the pages
+    update_readme.py --check    exit 1 when a page says something that results/ does not, or README.md outgrew its limits
 """
 import gzip
 import json
+import math
+import sys
+import textwrap
 
 from filled_page import ROOT, fill
 
 RESULTS = ROOT / "results" / "h200"
-NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its plans", "cublas": "cuBLAS, softmax, cuBLAS",
-         "torch:flash": "PyTorch, FlashAttention-2", "torch:cudnn": "PyTorch, cuDNN", "torch:efficient": "PyTorch, efficient",
-         "torch:math": "PyTorch, math", "external:fa3": "FlashAttention-3 (external)", "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
+README_LINES, README_COLUMNS = 150, 100
+NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its plans",
+         "cublas": "cuBLAS, softmax, cuBLAS", "torch:flash": "PyTorch, FlashAttention-2", "torch:cudnn": "PyTorch, cuDNN",
+         "torch:efficient": "PyTorch, efficient", "torch:math": "PyTorch, math",
+         "external:fa3": "FlashAttention-3 (external)", "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
          "hybrid_pv": "own softmax(QKᵀ), cuBLAS for ·V"}
+LAUNCHES = {
+    "plain": "each launch starts when the preceding one has ended",
+    "dependent": "each launch starts while the preceding one, a copy of itself, ends (programmatic dependent launch)",
+    "chained": "each launch is behind its own copy, and the two overlap (programmatic dependent launch)"}
 
 
 def load(*parts):
     return json.loads(RESULTS.joinpath(*parts).read_text())
 
 
-def against_rival(run):
-    """Our time with its interval against the fastest baseline of the same rounds."""
-    best = load(run, "best.json")
-    hot, gate = best["best"]["hot"], best["gate"]
-    rival = next(row for row in best["baselines"] if row["impl"] == gate["baseline"])
-    low, high = hot["ci95_us"]
-    return best, (f"**{hot['median_us']:.2f} µs** (95 % interval {low:.2f} to {high:.2f}), {NAMES[rival['impl']]} "
-                  f"{rival['hot']['median_us']:.2f} µs: {gate['ratio']:.2f} of its time")
+def shell(command, width=118):
+    """A block with one command, continued over lines that fit; lists break behind a comma."""
+    lines, line = [], ""
+    for word in command.replace(",", ",\0").replace(" ", " \0").split("\0"):
+        if line and len(line) + len(word.rstrip()) > width:
+            lines.append(line)
+            line = ""
+        line += word
+    lines.append(line)
+    text = "".join(part.rstrip() + (" \\\n  " if part.endswith(" ") else "\\\n") for part in lines[:-1]) + lines[-1]
+    return f"```sh\n{text}\n```"
+
+
+def interval(pair, decimals=2):
+    return f"{pair[0]:.{decimals}f} to {pair[1]:.{decimals}f}"
+
+
+def rival_of(best):
+    return next(row for row in best["baselines"] if row["impl"] == best["gate"]["baseline"])
+
+
+def warm_source(document):
+    """Where the winner's config came from, if the search did not find it but started with it."""
+    best = document["best"]
+    starts = document["search"].get("warm_starts", [])
+    return next((start["source"] for start in starts
+                 if (start["kernel"], start["config"]) == (best["kernel"], best["config"])), None)
 
 
 def headline():
-    mission, short = against_rival("mission")
-    _, long = against_rival("long")
-    day = (RESULTS / "date.txt").read_text().strip()
-    return (f"> Attention in f16 on one {mission['device']['name']}, hot. Batch 4, 8 heads, 512 tokens, head dim 64: {short}. Batch 1, 8 heads, 4096 tokens: {long}.\n"
-            f"> Measured {day}, driver {mission['device']['driver']}, by `{mission['command']}` ([results/h200](results/h200)), everybody in the same interleaved rounds.")
+    """The README's one number."""
+    mission = load("mission", "best.json")
+    best, rival, gate = mission["best"], rival_of(mission), mission["gate"]
+    launch = best["config"]["LAUNCH"]
+    starts = len(mission["search"].get("warm_starts", []))
+    source = warm_source(mission)
+    lines = [
+        f"**{best['hot']['median_us']:.2f} µs** (95 % interval {interval(best['hot']['ci95_us'])}) against "
+        f"{rival['hot']['median_us']:.2f} µs for {NAMES[rival['impl']]}: a ratio of **{gate['ratio']:.2f}**. "
+        "Attention forward, batch 4, 8 heads, 512 tokens, head dim 64, f16.",
+        f"{mission['device']['name']}, driver {mission['device']['driver']}, {(RESULTS / 'date.txt').read_text().strip()}, "
+        f"by `{mission['command']}` ([files](results/h200/mission)), both in the same interleaved rounds.",
+        f"Hot, and *{launch}*: {LAUNCHES[launch]}. The baseline is launched as its library does. "
+        f"{'' if launch == 'plain' else 'A plain launch of this config has no published time yet. '}"
+        f"Single launches behind an L2 flush: {best['cold']['median_us']:.2f} against "
+        f"{rival['cold']['median_us']:.2f} µs."]
+    if source:
+        lines.append(f"Warm start: the search began with {starts} configs of earlier runs, and the winner is one of them, "
+                     f"from `{source}`. [What searches find without](docs/results.md#warm-starts).")
+    return "\n>\n".join("> " + line for line in lines)
 
 
-def suite_row(row):
-    best, rival = row["best"], row["baselines"][row["best_baseline"]]
-    low, high = row["ci95"]
-    problem = row["problem"]
-    shape = ",".join(str(problem[key]) for key in ("batch", "heads", "seq_q", "head_dim"))
-    return (f"| {row['name']} | {shape} | `{best['kernel']}` | {best['hot_us']:.2f} | {NAMES[row['best_baseline']]} | {rival['hot_us']:.2f} | "
-            f"{row['ratio']:.2f} | {low:.2f} to {high:.2f} | {row['verdict']} |")
+def columns_of(rule):
+    """Begin and end of each column of a table of text, from the dashes below its head."""
+    begin = [at for at in range(len(rule)) if rule[at] == "-" and (at == 0 or rule[at - 1] != "-")]
+    return [(at, at + len(rule[at:].split(" ")[0])) for at in begin]
 
 
-def suites():
-    mission, fa3 = load("suite-mission.json"), load("suite-fa3.json")
-    text = ["| problem | shape | kernel | hot, µs | best of all others | hot, µs | ratio | 95 % interval | verdict |", "|---|---|---|---:|---|---:|---:|---|---|"]
-    text += [suite_row(row) for row in mission["rows"]]
-    ratios = sorted((row["ratio"], row["name"]) for row in fa3["rows"])
-    slower = sum(ratio > 1 for ratio, _ in ratios)
-    alone = load("mission", "best.json")["best"]["hot"]["median_us"]
-    here = next(row for row in mission["rows"] if row["name"] == "mission")["best"]["hot_us"]
-    text += ["", f"Each row is a search of its own, and searches vary: this one of mission ended at {here:.2f} µs, the one above at {alone:.2f}.",
-             f"Geometric mean of the ratios: {mission['geomean_ratio']:.2f}. f16, by `{mission['command']}` ([suite-mission.json](results/h200/suite-mission.json)); "
-             "the others are cuDNN by two plans, PyTorch's four backends, FlashAttention-3, cuBLAS and two hybrids.",
-             f"On the {len(ratios)} problems of FlashAttention-3's table ([suite-fa3.json](results/h200/suite-fa3.json)): {fa3['geomean_ratio']:.2f}, from {ratios[0][0]:.2f} "
-             f"(`{ratios[0][1]}`) to {ratios[-1][0]:.2f} (`{ratios[-1][1]}`), {slower} of them above 1, by `{fa3['command']}`."]
-    decode = load("suite-decode.json")
-    text += [f"Decoding, {len(decode['rows'])} problems of 1 to 16 queries and 4096 to 32768 keys ([suite-decode.json](results/h200/suite-decode.json)): "
-             f"{decode['geomean_ratio']:.2f} of the better of cuDNN and PyTorch's flash, by `{decode['command']}`.{without_time(decode)}"]
-    return "\n".join(text)
-
-
-def without_time(suite):
-    """Which baselines have no time in some rows, and why, so that nobody takes them for beaten there."""
-    reasons = {}
-    for row in suite["rows"]:
-        for name, baseline in row["baselines"].items():
-            if "hot_us" not in baseline:
-                reasons.setdefault((NAMES[name], baseline["reason"].split(":")[0]), []).append(baseline["reason"].split(": ", 1)[1].split(",")[0])
-    return "".join(f" {name}: no time in {len(found)} of the rows, by the gate `{gate}` (say, {found[0]})." for (name, gate), found in reasons.items())
+def narrowed(table, width, drop):
+    """The table without the column named `drop` and the interval behind it, where it is too wide."""
+    if max(map(len, table)) <= width:
+        return table
+    spans = columns_of(table[1])
+    at = next(index for index, (begin, end) in enumerate(spans) if table[0][begin:end].strip() == drop)
+    kept = spans[:at] + spans[at + 2:]
+    return ["  ".join(line[begin:end].ljust(end - begin) for begin, end in kept).rstrip() for line in table]
 
 
 def sweep():
+    """A dozen lines of what a sweep prints."""
     lines = (RESULTS / "mission" / "report.txt").read_text().splitlines()
-    cut = [line if len(line) <= 132 else line[:131] + "…" for line in lines]
-    return "```\n$ ./fatune sweep --shape 4,8,512,64\n" + "\n".join(cut) + "\n```"
+    first = next(number for number, line in enumerate(lines) if line.startswith("Finalists"))
+    rows = [line for line in lines[first + 3:first + 20] if line and not line.startswith("=")]
+    rival = rival_of(load("mission", "best.json"))["impl"]
+    table = [*lines[first + 1:first + 3], *rows[:5], *(row for row in rows if row.split()[:2] == ["-", rival])]
+    gate, best, journal = (next(line for line in lines if line.startswith(word)) for word in ("Gate", "Best:", "Journal:"))
+    shown = ["$ ./fatune sweep --shape 4,8,512,64", *textwrap.wrap(lines[0], 96, subsequent_indent="  "), "",
+             *narrowed(table, 96, "cold us"), "", gate, best, journal]
+    return "```\n" + "\n".join(shown) + "\n```"
+
+
+def mission_row():
+    mission = load("mission", "best.json")
+    long = load("long", "best.json")
+    text = ["| shape | kernel | launch | hot, µs | 95 % interval | cold, µs | best baseline | hot, µs | cold, µs "
+            "| ratio, hot | 95 % interval |", "|---|---|---|---:|---|---:|---|---:|---:|---:|---|"]
+    for document in (mission, long):
+        best, gate, rival, problem = document["best"], document["gate"], rival_of(document), document["problem"]
+        shape = ",".join(str(problem[key]) for key in ("batch", "heads", "seq_q", "head_dim"))
+        text.append(f"| {shape} | `{best['kernel']}` | {best['config']['LAUNCH']} | {best['hot']['median_us']:.2f} "
+                    f"| {interval(best['hot']['ci95_us'])} | {best['cold']['median_us']:.2f} | {NAMES[rival['impl']]} "
+                    f"| {rival['hot']['median_us']:.2f} | {rival['cold']['median_us']:.2f} | {gate['ratio']:.2f} "
+                    f"| {interval(gate['ci95'], 3)} |")
+    return "\n".join([
+        *text, "",
+        f"By `{mission['command']}` and `{long['command']}`, {mission['search']['evaluations']} and "
+        f"{long['search']['evaluations']} candidates, on {(RESULTS / 'date.txt').read_text().strip()} "
+        "([mission](../results/h200/mission), [long](../results/h200/long))."])
+
+
+def warm():
+    """How many searches began with their winner, and what searches found without."""
+    mission = load("mission", "best.json")
+    starts, source = mission["search"].get("warm_starts", []), warm_source(mission)
+    problems = [document for name in ("suite-mission", "suite-fa3", "suite-decode") for document in load(name, "best.json")["problems"]]
+    sources = [warm_source(document) for document in problems]
+    same_run = sources.count("this run")
+    earlier = len(problems) - sources.count(None) - same_run
+    replayed = {budget: json.loads((ROOT / "results" / "replay" / f"sweeps-{budget}.json").read_text())["rows"][0] for budget in (60, 150)}
+    gates = [load("optimum", path.name) for path in sorted((RESULTS / "optimum").glob("mission*.json"), key=lambda path: (len(path.stem), path.stem))]
+    ratios = ", ".join(f"{gate['problems'][0]['baselines'][0]['ratio']:.3f}" for gate in gates)
+    lines = [f"- *mission*: {len(starts)} warm starts" + (f"; the winner is one of them, from `{source}`." if source else "; the winner is none of them."),
+             f"- The three suites: of {len(problems)} winners {earlier} came from earlier runs, and {same_run} from another problem "
+             "of the same run (column *warm* below).",
+             f"- Without warm starts, on an H200: five searches of 60 candidates for *mission* ended at {ratios} of the time of the "
+             "best config of the whole space, measured in the same rounds ([search.md](search.md#sixty-evaluations-a-problem-on-the-gpu)).",
+             "- Without warm starts, on the recorded device: " + " and ".join(
+                 f"{row['within2']:.0%} of {row['repeats']} sweeps of {budget} candidates" for budget, row in replayed.items()).replace("%", " %")
+             + " ended within 2 % of the best ([search.md](search.md#sweeps-of-two-kernels))."]
+    return "\n".join(lines)
+
+
+def suite_row(row, problems):
+    best, rival, problem = row["best"], row["baselines"][row["best_baseline"]], row["problem"]
+    shape = ",".join(str(problem[key]) for key in ("batch", "heads", "seq_q", "head_dim"))
+    searched = next((each for each in problems if each["best"]["id"] == best["id"]), None)
+    source = warm_source(searched) if searched else None
+    warm_start = {None: "", "this run": "same run"}.get(source, "yes")
+    return (f"| {row['name']} | {shape} | `{best['kernel']}` | {best['config']['LAUNCH']} | {warm_start} | {best['hot_us']:.2f} "
+            f"| {NAMES[row['best_baseline']]} | {rival['hot_us']:.2f} | {row['ratio']:.2f} | {interval(row['ci95'])} | {row['verdict']} |")
+
+
+def suite_table(name):
+    problems = load(name, "best.json")["problems"]
+    head = ["| problem | shape | kernel | launch | warm | hot, µs | best baseline | hot, µs | ratio | 95 % interval | verdict |",
+            "|---|---|---|---|---|---:|---|---:|---:|---|---|"]
+    return "\n".join(head + [suite_row(row, problems) for row in load(f"{name}.json")["rows"]])
+
+
+def suite(name):
+    """A suite's rows, its geometric mean, and the command."""
+    document = load(f"{name}.json")
+    ratios = sorted((row["ratio"], row["name"]) for row in document["rows"])
+    slower = sum(ratio > 1 for ratio, _ in ratios)
+    mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
+    assert abs(mean - document["geomean_ratio"]) < 0.005, f"{name}: the geometric mean is not that of its rows"
+    return (
+        f"{suite_table(name)}\n\nGeometric mean **{document['geomean_ratio']:.2f}**, from {ratios[0][0]:.2f} "
+        f"(`{ratios[0][1]}`) to {ratios[-1][0]:.2f} (`{ratios[-1][1]}`); {slower} of {len(ratios)} above 1. [{name}.json](../results/h200/{name}.json), by"
+        f"{without_time(document)}\n\n{shell(document['command'])}")
+
+
+def without_time(document):
+    """Which baselines have no time in some rows, and why, so that their absence is not read as a win."""
+    reasons = {}
+    for row in document["rows"]:
+        for name, baseline in row["baselines"].items():
+            if "hot_us" not in baseline:
+                reasons.setdefault((NAMES[name], baseline["reason"].split(":")[0]), []).append(row["name"])
+    return "".join(f" ({name} has no time in {len(found)} rows: `{reason}`)" for (name, reason), found in reasons.items())
 
 
 def table():
@@ -90,13 +200,15 @@ def table():
         if row.get("role") == "default" or name in seen or "hot" not in row:
             continue
         seen.add(name)
-        low, high = row["hot"]["ci95_us"]
         cold = f"{row['cold']['median_us']:.1f}" if "cold" in row else ""
-        rows.append((row["hot"]["median_us"], f"| {name} | {row['hot']['median_us']:.2f} | {low:.2f} to {high:.2f} | {cold} |"))
-    text = ["| implementation | hot, µs | 95 % interval | cold, µs |", "|---|---:|---|---:|", *(line for _, line in sorted(rows)), ""]
-    text.append(f"4,8,512,64, f16, full mask, one {best['device']['name']}, one final phase: each kernel's best config of its whole space, and the others as they come, by\n"
-                f"`{best['command']}`\n([results/h200/kernels](results/h200/kernels); the journal is the recorded device, `configs/recorded/h200-mission.jsonl.gz`).\n"
-                "Hot is the median over rounds of CUDA graphs of back-to-back launches; cold that of single launches after an L2 flush.")
+        launch = row["config"].get("LAUNCH", "plain") if row["impl"].startswith("fatune:") else ""
+        rows.append((row["hot"]["median_us"], f"| {name} | {launch} | {row['hot']['median_us']:.2f} "
+                     f"| {interval(row['hot']['ci95_us'])} | {cold} |"))
+    text = ["| implementation | launch | hot, µs | 95 % interval | cold, µs |", "|---|---|---:|---|---:|",
+            *(line for _, line in sorted(rows)), ""]
+    text.append(f"4,8,512,64, f16, no mask, {best['device']['name']}, one final phase: the best config of each kernel's "
+                "whole space, and the baselines ([results/h200/kernels](../results/h200/kernels)). The journal of this run is the "
+                "recorded device, `configs/recorded/h200-mission.jsonl.gz`. By\n\n" + shell(best["command"]))
     return "\n".join(text)
 
 
@@ -104,18 +216,35 @@ def journal():
     """A line of the journal, with what the names do not say."""
     with gzip.open(RESULTS / "mission" / "journal.jsonl.gz", "rt") as lines:
         first = next(record for record in map(json.loads, lines) if record.get("t") == "candidate")
-    hot, verify, spent = first["hot"], first["verify"], first["spent"]
+    hot, verify, spent, resources = first["hot"], first["verify"], first["spent"], first["resources"]
     return f"""```
 {{"t":"candidate","kernel":"{first['kernel']}","config":{{"BLOCK_M":{first['config']['BLOCK_M']},...}},"outcome":"{first['outcome']}",
- "hot":{{"median_us":{hot['median_us']:.2f},"sem_relative":{hot['sem_relative']:.4f},"samples":{hot['samples']},...}},     microseconds a launch; standard error of the median
- "verify":{{"passed":{json.dumps(verify['passed'])},"margin":{verify['margin']:.2f},"seeds":{verify['seeds']},"gates":[...]}},     worst accuracy figure over its limit
- "resources":{{"registers":{first['resources']['registers']},"blocks_per_sm":{first['resources']['blocks_per_sm']},...}},"conditions":{{"sm_clock_mhz_min":{first['conditions']['sm_clock_mhz_min']},...}},
- "spent":{{"compile_s":{spent['compile_s']:.3f},"verify_s":{spent['verify_s']:.3f},"timing_s":{spent['timing_s']:.3f},"gpu_wait_s":{spent['gpu_wait_s']:.3f}}},"at_s":{first['at_s']:.2f}}}
+ "hot":{{"median_us":{hot['median_us']:.2f},              microseconds a launch
+        "sem_relative":{hot['sem_relative']:.4f},          standard error of the median
+        "samples":{hot['samples']},...}},
+ "verify":{{"passed":{json.dumps(verify['passed'])},"margin":{verify['margin']:.2f},  worst accuracy figure over its limit
+           "seeds":{verify['seeds']},"gates":[...]}},
+ "resources":{{"registers":{resources['registers']},"blocks_per_sm":{resources['blocks_per_sm']},...}},
+ "conditions":{{"sm_clock_mhz_min":{first['conditions']['sm_clock_mhz_min']},...}},
+ "spent":{{"compile_s":{spent['compile_s']:.3f},"verify_s":{spent['verify_s']:.3f},"timing_s":{spent['timing_s']:.3f},
+          "gpu_wait_s":{spent['gpu_wait_s']:.3f}}},        the device had nothing else to do
+ "at_s":{first['at_s']:.2f}}}                         since the run began
 ```"""
 
 
+def check_limits():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    wide = [number for number, line in enumerate(lines, 1) if len(line) > README_COLUMNS]
+    if len(lines) > README_LINES or wide:
+        sys.exit(f"README.md: {len(lines)} lines of at most {README_LINES}; wider than {README_COLUMNS} columns: {wide}")
+
+
 def main():
-    fill("README.md", (("headline", headline), ("sweep", sweep), ("suites", suites), ("table", table), ("journal", journal)))
+    fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
+    fill("docs/results.md", (("headline", mission_row), ("warm", warm), ("mission", lambda: suite("suite-mission")),
+                             ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table)))
+    fill("docs/journal.md", (("journal", journal),))
+    check_limits()
 
 
 if __name__ == "__main__":

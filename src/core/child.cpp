@@ -163,7 +163,8 @@ Result<Child> Child::start(const ChildCommand& command) {
   child.pid_ = ::fork();
   if (child.pid_ == 0) become(launch);
   if (child.pid_ < 0) return start_failure(command, errno);
-  ::setpgid(child.pid_, child.pid_);  // whoever comes first; a kill right now must reach the group
+  // Parent and child both do this: a kill right after the fork must reach the group.
+  ::setpgid(child.pid_, child.pid_);
   failure_write.close();
   if (const int reason = read_failure(failure_read.raw())) return start_failure(command, reason);
   child.channel_ = std::move(ends.first);
@@ -197,7 +198,7 @@ std::optional<ChildEnd> Child::wait(std::chrono::milliseconds patience) {
   for (auto pause = std::chrono::milliseconds(1);;
        pause = std::min(2 * pause, std::chrono::milliseconds(16))) {
     siginfo_t info{};
-    // Left unreaped at first, so that the group's number cannot be somebody else's yet.
+    // Left unreaped at first, so that the group's number cannot be reused yet.
     const int asked = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
     if (asked == 0 && info.si_pid == pid_) break;
     FATUNE_CHECK(asked == 0 || errno == EINTR, "a child that was not reaped can be waited for");

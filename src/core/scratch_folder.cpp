@@ -1,4 +1,4 @@
-// scratch_folder.cpp - makes a folder of a name nobody else has, and removes it.
+// scratch_folder.cpp - makes a folder of a unique name, and removes it.
 #include "core/scratch_folder.hpp"
 
 #include <string>

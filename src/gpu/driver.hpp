@@ -79,8 +79,8 @@ struct Driver {
   int version = 0;   ///< newest CUDA the driver serves, 13000 for 13.0
 };
 
-/// No CUDA library is linked: opens libcuda.so.1 and initialises it; later calls return at once. No
-/// driver, or one older than CUDA 11.8, is an environment error that says what to do. Makes no
+/// No CUDA library is linked: opens libcuda.so.1 and initialises it; later calls return at once. A
+/// missing driver, or one older than CUDA 11.8, is an environment error with the remedy. Makes no
 /// context.
 Status load_driver();
 /// The table; load_driver() must have succeeded in this process.

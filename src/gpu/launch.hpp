@@ -18,8 +18,8 @@ struct LaunchShape {
   Extent block{1, 1, 1};
   Extent cluster{1, 1, 1};
   std::int64_t shared_bytes = 0;  ///< dynamic
-  /// May begin while the kernel before it on the stream still runs; what it reads or overwrites of
-  /// that kernel's it must wait for itself (griddepcontrol.wait). From sm_90 on.
+  /// Programmatic dependent launch: may start while the preceding kernel of the stream still runs,
+  /// and must wait for it (griddepcontrol.wait) before it touches its data. From sm_90 on.
   bool dependent = false;
 };
 

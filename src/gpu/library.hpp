@@ -33,7 +33,7 @@ struct TriedPlace {
 /// One line per place, indented, for error messages and `doctor`.
 std::string describe(const std::vector<TriedPlace>& tried);
 
-/// An open library; closed never, as CUDA libraries do not survive it.
+/// An open library. Never closed: CUDA libraries do not survive dlclose().
 class Library {
  public:
   /// Tries names in order; the error lists every place tried.

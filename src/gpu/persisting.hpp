@@ -1,4 +1,5 @@
-// persisting.hpp - lines of the L2 cache that would survive a flush: none for anybody.
+// persisting.hpp - forbids and resets persisting lines of the L2 cache, which would survive a
+// flush.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@ Status forbid_persisting_lines(CUstream stream);
 /// Lines that are marked as persisting become ordinary ones.
 Status reset_persisting_lines();
 
-/// What a cheat on the host's side would do: room is set aside, and launches on the stream keep the
-/// window's lines. For fixtures that must be caught.
+/// Sets cache aside and lets launches on the stream keep the window's lines, as a cheating host
+/// would. For fixtures that the gates must catch.
 Status keep_window(CUstream stream, CUdeviceptr address, std::size_t bytes);
 
 }  // namespace fatune::gpu

@@ -1,4 +1,4 @@
-// profiler.hpp - marks the part of this process that a profiler around it is to look at.
+// profiler.hpp - marks the part of this process that a profiler records.
 #pragma once
 
 #include "core/result.hpp"

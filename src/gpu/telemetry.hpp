@@ -18,7 +18,7 @@ struct Reading {
   std::optional<std::uint64_t> throttle_reasons;  ///< NVML's clocks-event bits
 };
 
-/// Who may compute on a GPU, as its administrator set it.
+/// Compute mode of a GPU, as its administrator set it.
 enum class ComputeMode { kShared, kExclusive, kProhibited };
 
 struct GpuProcess {
@@ -26,7 +26,7 @@ struct GpuProcess {
   std::optional<std::uint64_t> memory_bytes;
 };
 
-/// Bits of throttle_reasons that slow a kernel down against the device's will to run it: power cap,
+/// Bits of throttle_reasons that mean that the GPU runs below its requested clocks: power cap,
 /// hardware slowdown, software and hardware thermal slowdown, power brake. From NVML's
 /// documentation.
 inline constexpr std::uint64_t kSlowdownReasons = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
@@ -50,8 +50,8 @@ class Telemetry {
   std::optional<bool> mig_enabled() const;
   std::optional<bool> persistence() const;  ///< the driver stays loaded between programs
   std::optional<ComputeMode> compute_mode() const;
-  std::optional<std::uint64_t> memory_used_bytes()
-      const;  ///< by anybody, the driver's own included
+  /// By all processes and the driver.
+  std::optional<std::uint64_t> memory_used_bytes() const;
   std::vector<GpuProcess> compute_processes() const;
 
  private:

@@ -14,10 +14,10 @@ namespace {
 
 constexpr int kReadings = 10;  // chosen: long enough to see a job that comes and goes
 constexpr std::chrono::milliseconds kBetween{50};
-constexpr int kWarmGpuCelsius =
-    80;                            // chosen: data-centre GPUs begin to slow down some degrees above
-constexpr double kLowClock = 0.9;  // chosen: of the highest, under load
-constexpr int kBusyPercent = 5;    // chosen: an idle GPU answers 0
+// chosen: data-centre GPUs begin to slow down some degrees above
+constexpr int kWarmGpuCelsius = 80;
+constexpr double kLowClock = 0.9;                     // chosen: of the highest, under load
+constexpr int kBusyPercent = 5;                       // chosen: an idle GPU answers 0
 constexpr Bytes kDriversOwn(std::uint64_t{2} << 30);  // chosen: an idle H200 holds 0.6 GiB back
 constexpr double kBusyHost = 0.5;                     // chosen: of the cores
 

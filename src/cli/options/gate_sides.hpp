@@ -13,8 +13,8 @@ namespace fatune::cli {
 
 struct GateSides {
   std::string candidate;  ///< a config file, a kernel, or an implementation
-  std::string
-      baselines;  ///< comma-separated: implementations, kernels, config files, saved results
+  /// comma-separated: implementations, kernels, config files, saved results
+  std::string baselines;
   ProblemArgs problem;
 };
 

@@ -39,7 +39,7 @@ struct StagePlan {
   std::int64_t cluster[3] = {1, 1, 1};
   std::int64_t shared_bytes = 0;
   std::int64_t static_shared_bytes = 0;
-  bool dependent = false;  ///< may begin while the work before it on the stream still runs
+  bool dependent = false;  ///< programmatic dependent launch
   std::vector<std::string> arguments;
 };
 struct BufferPlan {

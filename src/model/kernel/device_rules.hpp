@@ -25,7 +25,7 @@ bool box_fits(std::span<const std::int64_t> box, int swizzle, Dtype dtype, std::
 bool memory_fits(std::span<const std::int64_t> scratch_bytes, const Problem& problem,
                  const DeviceLimits& limits, std::string* why);
 
-/// Whether a launch may begin while the kernel before it on the stream still runs.
+/// Whether the device has programmatic dependent launch.
 bool has_dependent_launches(const Arch& arch);
 
 }  // namespace fatune

@@ -20,8 +20,8 @@ struct SourceFile {
 struct Kernel {
   Manifest manifest;
   SourceFile source;
-  std::vector<SourceFile>
-      headers;  ///< project headers the template includes, directly or not, sorted by path
+  /// Project headers that the template includes, directly or not, sorted by path.
+  std::vector<SourceFile> headers;
   std::string text_hash;  ///< of source and headers, and of the terms that they use
 };
 using KernelRef = std::shared_ptr<const Kernel>;

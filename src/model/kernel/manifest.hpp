@@ -82,12 +82,12 @@ struct StageSpec {
   std::string entry;
   std::vector<std::string> grid, block, cluster;  ///< three expressions each
   std::string shared_bytes, static_shared_bytes;  ///< expressions
-  std::string dependent = "0";  ///< expression; 1: may begin before its predecessor has ended
+  std::string dependent = "0";                    ///< expression; 1: programmatic dependent launch
   /// q, k, v, out, lse, or the operation's tensors; scratch and tensor-map names.
   std::vector<std::string> arguments;
 };
 
-/// The first is that of candidates of sweeps, of whatever operation.
+/// kAttention is the role of candidates, custom operations included.
 enum class Role { kAttention, kReference, kBaseline, kFault };
 
 struct Manifest {

@@ -1,5 +1,5 @@
 // operation.hpp - an operation that a manifest declares, and its problems: sizes to tensors, work
-// and what is right.
+// and tolerance.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ struct TensorSpec {
   Fill fill;
 };
 
-/// Its reference computes it, its other kernels compete. See kernels/README.md for the fields.
+/// The reference defines it, other kernels compete at it. See kernels/README.md for the fields.
 struct Operation {
   std::string name, summary;
   std::vector<SizeSpec> sizes;
@@ -44,7 +44,7 @@ struct Operation {
 };
 using OperationRef = std::shared_ptr<const Operation>;
 
-/// At most as many inputs as a kernel that begins early can have exchanged under it.
+/// Most inputs of an operation with dependent launches: the gate early_start exchanges as many.
 inline constexpr std::size_t kMostEarlyInputs = 3;
 
 /// Reads and checks the object under 'operation': names, expressions, and that the typical and the
@@ -52,14 +52,14 @@ inline constexpr std::size_t kMostEarlyInputs = 3;
 Result<Operation> parse_operation(const Fields& fields);
 
 /// The problem of these sizes, in any order. A size that is missing, unknown, or makes a tensor too
-/// large is a usage error that says what would do.
+/// large is a usage error with an example that works.
 Result<Problem> own_problem(const Operation& operation, const std::vector<NamedSize>& sizes,
                             Dtype dtype);
 /// All sizes 1: for names, not for values.
 Problem smallest_problem(const Operation& operation);
 /// Those that the declaration calls typical.
 std::vector<Problem> typical_problems(const Operation& operation, Dtype dtype);
-/// What a device worker must know of a problem of this operation.
+/// The part of a problem of this operation that a device worker needs.
 Result<OwnPlan> own_plan(const Operation& operation, const Problem& problem);
 
 /// The operation's name, or "attention" for none.

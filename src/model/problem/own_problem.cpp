@@ -1,4 +1,4 @@
-// own_problem.cpp - sizes of an operation of one's own from texts and fields, and back.
+// own_problem.cpp - sizes of a custom operation from texts and fields, and back.
 #include "model/problem/own_problem.hpp"
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 
 namespace fatune {
 
-/// Of any size: kernels count in 32 bits.
+/// The largest value of a size: kernels count in 32 bits.
 inline constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;
 
 /// A size of an operation, by the name of its macro.
@@ -23,8 +23,8 @@ struct NamedSize {
   friend auto operator<=>(const NamedSize&, const NamedSize&) = default;
 };
 
-/// What stands in the place of attention's sizes. The work is what the declaration says of these
-/// sizes: records keep it, so that rates and floors need no manifest.
+/// Sizes and work of a custom operation, in place of attention's. Records keep the declared work,
+/// so that rates and floors need no manifest.
 struct OwnProblem {
   std::string operation;
   std::vector<NamedSize> sizes;  ///< in the declaration's order

@@ -1,5 +1,5 @@
 // problem.hpp - what is to be computed: attention sizes, element type, mask and outputs, or the
-// sizes of an operation of one's own.
+// sizes of a custom operation.
 #pragma once
 
 #include <compare>
@@ -32,7 +32,7 @@ struct Problem {
   Dtype dtype = Dtype::kF16;
   Mask mask = Mask::kNone;
   bool lse = false;  ///< also wanted: the log-sum-exp of each row, fp32, (batch, heads, seq_q)
-  /// Set for what is not attention (decision 0016): of the members above, only dtype counts then.
+  /// Set for a custom operation (decision 0016); then only dtype of the members above counts.
   std::optional<OwnProblem> own = std::nullopt;
 
   friend auto operator<=>(const Problem&, const Problem&) = default;
@@ -50,8 +50,7 @@ Status validate(const Problem& problem);
 /// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse", "rmsnorm ROWS=4096,COLUMNS=1024 f16"
 std::string describe(const Problem& problem);
 std::string key(const Problem& problem);  ///< stable, for ids and lookups
-/// The members of Problem; lse if wanted. Of an operation of one's own: those of OwnProblem and
-/// dtype. Reading checks it as validate() does; kv_heads, seq_kv, dtype, mask and lse may be left
+/// The members of Problem; lse if wanted. Of a custom operation: those of OwnProblem and dtype. Reading checks it as validate() does; kv_heads, seq_kv, dtype, mask and lse may be left
 /// out.
 void fields(Problem& x, FieldList& f);
 

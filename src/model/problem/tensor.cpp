@@ -1,4 +1,4 @@
-// tensor.cpp - tensors of an operation of one's own to sizes, places and fields.
+// tensor.cpp - tensors of a custom operation to sizes, places and fields.
 #include "model/problem/tensor.hpp"
 
 #include <algorithm>

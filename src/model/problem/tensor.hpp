@@ -1,5 +1,5 @@
-// tensor.hpp - the tensors of an operation of one's own for given sizes, and what is right for
-// them: all that a device worker has to know of a declaration.
+// tensor.hpp - the tensors of a custom operation for given sizes, with their tolerance: the part of
+// a declaration that a device worker needs.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ void fields(DeclaredTolerance& x, FieldList& f);
 
 struct OwnPlan {
   std::vector<TensorPlan> tensors;             ///< in the declaration's order
-  std::optional<DeclaredTolerance> tolerance;  ///< none: the reference's low-precision twin decides
+  std::optional<DeclaredTolerance> tolerance;  ///< none: limits from the low-precision reference
 
   std::vector<TensorPlan> inputs() const;
   std::vector<TensorPlan> outputs() const;

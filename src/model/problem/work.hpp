@@ -6,15 +6,15 @@
 
 namespace fatune {
 
-/// 4·B·H·Sq·Skv·D, half of it for causal; of an operation of one's own what it declares.
+/// 4·B·H·Sq·Skv·D, half of it for causal; for a custom operation what it declares.
 Flops flops(const Problem& problem);
 /// Inputs read once and outputs written once: q, k, v, out, and lse if wanted.
 Bytes least_bytes(const Problem& problem);
-/// Whether an operation tells its flops; attention does.
+/// Whether the flops are known: attention, and operations that declare them.
 bool counts_flops(const Problem& problem);
-/// Of the least bytes.
+/// Rate of the least bytes.
 double gigabytes_per_second(const Problem& problem, Seconds time);
-/// Of attention only, like the next two.
+/// These three are for attention only.
 Bytes query_bytes(const Problem& problem);  ///< of q, and of out
 Bytes key_bytes(const Problem& problem);    ///< of k, and of v
 Bytes lse_bytes(const Problem& problem);    ///< fp32; 0 when it is not wanted

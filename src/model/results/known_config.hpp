@@ -1,4 +1,4 @@
-// known_config.hpp - a config that was best for some problem on some device, and who says so.
+// known_config.hpp - a config that was best for some problem on some device, and its source.
 #pragma once
 
 #include <string>

@@ -37,8 +37,8 @@ constexpr TensorPeak kPeaks[] = {
     {121, 2048},  // GB10: taken as the 5090
 };
 
-/// fp8 products have twice the rate from sm_89 on; before, they are computed in f16.
-/// Tensors of an operation of one's own may be of other types than the problem's.
+/// fp8 products have twice the rate from sm_89 on; before, they are computed in f16. Tensors of a
+/// custom operation may be of other types than the problem's.
 double rate_factor(const Problem& problem, int arch) {
   return arch >= 89 && (problem.own || size_of(problem.dtype) == 1) ? 2 : 1;
 }
@@ -58,8 +58,7 @@ std::string missing_fact(const Environment& environment) {
   return "";
 }
 
-/// Of q, k and v, without the query rows that see nothing; of an operation of one's own as
-/// declared.
+/// Of q, k and v, without the query rows that see nothing; for a custom operation as declared.
 double bytes_read(const Problem& problem) {
   if (problem.own) return static_cast<double>(problem.own->bytes_read);
   const double queries = static_cast<double>(query_bytes(problem).value);
@@ -68,7 +67,7 @@ double bytes_read(const Problem& problem) {
   return queries * static_cast<double>(problem.seq_kv) / static_cast<double>(problem.seq_q) + keys;
 }
 
-/// The products of visible pairs alone; of an operation of one's own as declared.
+/// The products of visible pairs alone; for a custom operation as declared.
 double operations_of(const Problem& problem) {
   if (problem.own) return static_cast<double>(problem.own->flops);
   return 4 * static_cast<double>(problem.batch * problem.heads) * visible_pairs(problem) *

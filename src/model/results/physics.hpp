@@ -22,8 +22,8 @@ struct PhysicsFloor {
 /// The larger of two bounds. Arithmetic: the products of visible pairs alone, at the tensor cores'
 /// peak. Memory: q, k and v read once, from DRAM when cold; when hot, from the L2 cache as far as
 /// they fit. Both at the highest clocks that the device has; every guess is on the generous side.
-/// Of an operation of one's own: what it declares to be the least work, at the rate of the fastest
-/// element type, as its tensors may have several.
+/// For a custom operation: its declared least work, at the rate of the fastest element type, since
+/// its tensors may have several.
 PhysicsFloor physics_floor(const Problem& problem, const Environment& environment);
 
 /// The highest rates that a device can have, a microsecond, and what they follow from: its own

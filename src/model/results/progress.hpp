@@ -1,4 +1,4 @@
-// progress.hpp - what a person follows while a sweep runs.
+// progress.hpp - the state of a running sweep, for a progress display.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct SweepProgress {
   std::map<Outcome, std::uint64_t> outcomes;
   std::optional<double> best_us;
   std::string best_config;  ///< kernel and config
-  std::vector<double>
-      best_history_us;  ///< best so far after each candidate, from the first success on
+  /// Best time so far after each candidate, from the first success on.
+  std::vector<double> best_history_us;
   double elapsed_s = 0;
   std::optional<double> left_s;
   std::string activity;  ///< of the evaluator: "compiling", ...

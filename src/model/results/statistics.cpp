@@ -14,8 +14,8 @@ namespace fatune {
 namespace {
 
 constexpr double kIqrPerSigma = 1.349;  // of a normal distribution
-constexpr double kMedianEfficiency =
-    1.2533;  // sqrt(pi / 2): standard error of the median over that of the mean
+// sqrt(pi / 2): standard error of the median over that of the mean.
+constexpr double kMedianEfficiency = 1.2533;
 
 std::vector<double> sorted_copy(std::span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());

@@ -12,11 +12,11 @@
 
 namespace fatune {
 
-double quantile(std::span<const double> sorted,
-                double q);  ///< linear interpolation; `sorted` ascending, not empty
+/// Linear interpolation; `sorted` ascending, not empty.
+double quantile(std::span<const double> sorted, double q);
 double median(std::vector<double> samples);
-/// Of the median, over the median; from the interquartile range (1.2533 * IQR/1.349 / sqrt(n)).
-/// Infinity below 3 samples.
+/// Standard error of the median over the median, from the interquartile range (1.2533 * IQR/1.349 /
+/// sqrt(n)). Infinity below 3 samples.
 double relative_standard_error(std::span<const double> samples);
 Timing summarize(std::span<const double> samples_us, std::int64_t launches_per_sample);
 
@@ -26,17 +26,17 @@ struct Quantiles {
 };
 Quantiles quantiles(std::span<const double> samples);  ///< not empty, in any order
 
-/// Fewer give no interval worth the name: with 10 rounds the 95 % interval of a median already
+/// Fewer samples give no useful interval: with 10 rounds the 95 % interval of a median already
 /// spans from the second to the ninth value.
 inline constexpr std::size_t kLeastSamples = 10;
 /// Fails on fewer than kLeastSamples, and on a sample that is no time (NaN, infinite, not
-/// positive). The message begins with `row`, which says whose samples they are.
+/// positive). The message begins with `row`, the row's name.
 Status check_samples(std::span<const double> samples_us, const std::string& row);
 
 struct Interval {
   double low = 0, high = 0;
 };
-/// Of every published interval.
+/// Resamples behind every published interval.
 inline constexpr int kResamples = 10'000;
 /// Percentile bootstrap over rounds, `resamples` resamples, 95 %. Deterministic for a seed.
 Interval bootstrap_median(std::span<const double> rounds, int resamples, std::uint64_t seed);
@@ -44,14 +44,14 @@ Interval bootstrap_median(std::span<const double> rounds, int resamples, std::ui
 Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, int resamples,
                          std::uint64_t seed);
 
-/// The same for samples of two runs: nothing pairs them, so each side is drawn for itself. They may
-/// be of different number.
+/// The same for samples of two runs, which are not paired: each side is drawn for itself. Their
+/// numbers may differ.
 Interval bootstrap_ratio_unpaired(std::span<const double> a, std::span<const double> b,
                                   int resamples, std::uint64_t seed);
 
-/// What two copies of one kernel may differ by: where code and data lie in memory moves the median
-/// a little, the same way in every round. Two of fa_mma differed by 0.11 %, with an interval that
-/// left out 1, on an H200 (results/h200/gate-tie-2.json). Chosen: four times that.
+/// The difference allowed between two copies of one kernel: the places of code and data in memory
+/// move the median a little, the same way in every round. Two of fa_mma differed by 0.11 %, with an
+/// interval that left out 1, on an H200 (results/h200/gate-tie-2.json). Chosen: four times that.
 inline constexpr double kSameSpeed = 0.005;
 
 /// "faster", "slower" or "tie": the whole interval of candidate/baseline must be beyond `same` on
@@ -59,8 +59,8 @@ inline constexpr double kSameSpeed = 0.005;
 enum class Verdict { kFaster, kSlower, kTie };
 Verdict compare_interval(const Interval& ratio, double same);
 std::string_view name(Verdict verdict);
-/// DESIGN section 7: Excellent <= 0.50, Good <= 0.80, Modest <= 0.95, Parity <= 1.05, Regression
-/// above.
+/// Excellent <= 0.50, Good <= 0.80, Modest <= 0.95, Parity <= 1.05, Regression above; chosen
+/// (docs/measuring.md).
 std::string_view verdict_word(double ratio);
 
 }  // namespace fatune

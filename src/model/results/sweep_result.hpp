@@ -46,8 +46,8 @@ void fields(Gate& x, FieldList& f);
 /// One problem's result: everything best.json and the tables need.
 struct ProblemResult {
   NamedProblem problem;
-  std::vector<FinalRecord>
-      finals;  ///< best first, then the others in order of time, failed ones last
+  /// Best first, then the others in order of time, failed ones last.
+  std::vector<FinalRecord> finals;
   std::vector<Standing> standings;          ///< of finals, in the same order
   std::optional<Gate> gate;                 ///< of finals.front() against the baseline
   std::string score_note;                   ///< under the objective "score": what scores lack

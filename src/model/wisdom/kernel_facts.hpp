@@ -58,7 +58,7 @@ struct CubinFacts {
   std::int64_t bytes = 0;
 };
 
-/// What the final phase of the sweep said.
+/// Times and ratio from the final phase of the sweep.
 struct MeasuredFacts {
   double hot_us = 0;
   std::optional<std::array<double, 2>> ci95_us;

@@ -101,7 +101,7 @@ std::vector<std::string> changes_since(const ExportRequest& request,
     changes.push_back("it was measured on " + saved.arch + ", not " + arch);
   if (!saved.nvrtc.empty() && saved.nvrtc != compiler_version)
     changes.push_back("NVRTC was " + saved.nvrtc + " and is " + compiler_version);
-  // Without its id nobody can tell whether these results were those of this config.
+  // Without an id it is unknown whether these results belong to this config.
   const bool has_results = winner.unverified.empty() || winner.hot;
   if (winner.id.empty() && has_results) changes.emplace_back("it has no id to compare with");
   if (!changes.empty() || winner.id.empty()) return changes;

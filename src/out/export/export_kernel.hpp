@@ -27,7 +27,7 @@ struct ExportRequest {
 };
 
 /// Compiles the candidate and describes its launch. A config that the device or the kernel cannot
-/// take, a library stage, and machine code that nobody verified (unless marked) are usage errors.
+/// take, a library stage, and machine code that is not verified (unless marked) are usage errors.
 Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& pool);
 
 /// Why this machine code is not what the file says was measured, as clauses; empty when it is.

@@ -75,8 +75,8 @@ class Flattener {
     if (word == "endif") --conditions_;
   }
 
-  /// Below a condition nobody knows here whether the text counts, so the preprocessor decides: the
-  /// header is written again wherever it is included, behind a guard.
+  /// Below a condition only the preprocessor can decide whether the text counts: the header is
+  /// written again wherever it is included, behind a guard.
   Status include(const SourceFile& header, int depth) {
     const std::vector<std::string> lines = split(header.text, '\n');
     const bool once = std::any_of(lines.begin(), lines.end(), is_pragma_once);

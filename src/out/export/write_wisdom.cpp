@@ -87,8 +87,8 @@ std::set<fs::path> cubins_of(const fs::path& folder, const std::vector<KernelFac
   return paths;
 }
 
-/// Of the cubins that this folder's exports wrote those that no kernel names any more: others are
-/// somebody else's. A failure leaves one lying, which harms nobody.
+/// Removes cubins that exports into this folder wrote and no kernel names any more; other files are
+/// left alone. A cubin that cannot be removed does no harm.
 void remove_leavings(const std::set<fs::path>& written, const std::set<fs::path>& named) {
   std::error_code ignored;
   for (const fs::path& cubin : written) {

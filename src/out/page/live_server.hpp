@@ -10,17 +10,17 @@
 
 namespace fatune {
 
-/// Where nothing else is chosen; a page's address then stays the same from sweep to sweep.
+/// The default port, so that a page's address stays the same from sweep to sweep.
 inline constexpr int kLivePort = 8712;
 
-/// Serves the page of one run on 127.0.0.1, in a thread of its own, from the journal on disk: the
-/// sweep is not slowed by who is watching. Answers GET for its own address only: another name that
-/// leads here (DNS rebinding), another method or another path is refused.
+/// Serves the page of one run on 127.0.0.1, in a thread of its own, from the journal on disk:
+/// viewers do not slow the sweep. Answers GET for its own address only: another name that leads
+/// here (DNS rebinding), another method or another path is refused.
 class LiveServer {
  public:
   /// Port 0: any that is free. A port in use is an error that names it and the flag.
   static Result<std::unique_ptr<LiveServer>> start(int port, const std::filesystem::path& folder);
-  /// Stops at once; finish() first lets those who watch see the end.
+  /// Stops at once; call finish() first, so that open pages show the end.
   ~LiveServer();
   LiveServer(const LiveServer&) = delete;
   LiveServer& operator=(const LiveServer&) = delete;

@@ -12,7 +12,7 @@
 namespace fatune {
 
 /// Safe to use from several threads; show() never waits for the journal. That is read again when it
-/// has grown, and at most once in kLeastPause, so that its size bounds what watching costs.
+/// has grown, and at most once in kLeastPause, so that the cost of viewers is bounded.
 class LiveView {
  public:
   static constexpr std::chrono::milliseconds kLeastPause{800};  ///< chosen: pages ask once a second

@@ -1,4 +1,4 @@
-// import_configs.cpp - finds a kernel's parameters and values again in somebody else's configs.
+// import_configs.cpp - maps another tuner's configs to a kernel's parameters and values.
 #include "search/datasets/import_configs.hpp"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 namespace fatune {
 
 /// As Kernel Tuner closes its own: it can simulate on the file. Times in milliseconds. It knows no
-/// timeout and no wrong result: they are RuntimeFailedConfig, and the truth is in fatune_failure.
+/// timeout and no wrong result: they are RuntimeFailedConfig, and fatune_failure has the outcome.
 Result<std::string> kernel_tuner_cache(const JournalGroup& group, const Journal& journal);
 
 }  // namespace fatune

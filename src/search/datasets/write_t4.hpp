@@ -6,9 +6,9 @@
 
 namespace fatune {
 
-/// Times in milliseconds. `invalidity` is what really happened: timeout, compile, runtime,
-/// correctness (a wrong result), constraints or correct. `correctness` is 1 when every gate was
-/// passed. The journal holds summaries, so `runtimes` is empty and quartiles are measurements.
+/// Times in milliseconds. `invalidity` is the outcome: timeout, compile, runtime, correctness (a
+/// wrong result), constraints or correct. `correctness` is 1 when every gate was passed. The
+/// journal holds summaries, so `runtimes` is empty and quartiles are measurements.
 Json t4_results(const JournalGroup& group, const Journal& journal);
 
 }  // namespace fatune

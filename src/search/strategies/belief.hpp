@@ -1,4 +1,4 @@
-// belief.hpp - what a model thinks of the value at a point.
+// belief.hpp - a model's prediction of the value at a point.
 #pragma once
 
 namespace fatune {

@@ -1,4 +1,5 @@
-// deck.hpp - the indices 0 to n-1 as cards: drawn at random or taken by name, each at most once.
+// deck.hpp - the untried set, indices of 0 to n-1: drawn at random or taken by value, each at most
+// once.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,7 @@ class Evo final : public Strategy {
   std::size_t most_in_flight() const override {
     if (tries_all_) return Strategy::most_in_flight();
     const std::size_t known = kLeastInFlight + told_ / kAnswersForOneMore;
-    // What is spread hears nothing of the others.
+    // Points of the spread do not depend on observations.
     if (spread_.wanted()) return std::max<std::size_t>(known, pending_.size() + spread_.left());
     return known;
   }
@@ -82,7 +82,8 @@ class Evo final : public Strategy {
   }
 
  private:
-  /// At most `count` of what is asked next whatever is told, on copies of what decides it.
+  /// At most `count` of the next points that do not depend on observations, drawn on copies of the
+  /// state.
   std::vector<Point> rest_of_spread(std::size_t count) const {
     std::vector<Point> rest;
     Spread spread = spread_;

@@ -1,4 +1,4 @@
-// memory.hpp - what a search has asked and been told so far, by index.
+// memory.hpp - the points asked and the costs observed so far, by index.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace fatune {
 
 inline constexpr double kFailedCost = std::numeric_limits<double>::infinity();
 
-/// A search that comes back to a point it was told of reads its cost here, and spends nothing.
-/// `space` must outlive it.
+/// A search that returns to an observed point reads its cost here and spends no evaluation. `space`
+/// must outlive it.
 class Memory {
  public:
   explicit Memory(const Lattice& space) : space_(space), deck_(space.size()) {}

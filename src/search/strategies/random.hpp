@@ -1,4 +1,4 @@
-// random.hpp - valid points in random order, none twice: what every other search has to beat.
+// random.hpp - valid points in random order, none twice: the control.
 #pragma once
 
 #include "search/strategies/strategy.hpp"

@@ -1,4 +1,4 @@
-// rounds.hpp - a search method that thinks in rounds of points, behind the ask / tell interface.
+// rounds.hpp - a search method that works in rounds of points, behind the ask / tell interface.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace fatune {
 
-/// A textbook search: names points, hears their costs, names the next. It may name points it has
-/// named before. One that thinks in generations names a whole generation; one that moves point by
-/// point names the moves it would look at, and stops listening at the one it takes.
+/// A textbook search in rounds: names points, is told their costs, names the next. It may repeat
+/// points. A generational method names a whole generation; a local search names the moves it would
+/// try, and ends the round at the one it takes.
 class Method {
  public:
   enum class Round { kGoesOn, kIsOver };
 
   virtual ~Method() = default;
-  /// The points whose costs it needs next, as indices, in the order in which it will hear them. At
+  /// The points whose costs it needs next, as indices, in the order in which hear() gives them. At
   /// least one.
   virtual std::vector<std::uint64_t> begin_round() = 0;
   /// kFailedCost for a failure. kIsOver drops the rest of the round.
   virtual Round hear(std::uint64_t index, double cost) = 0;
   /// One more point of the present round, of use if nothing before it ends the round; empty when
-  /// the method can not tell before it has heard more.
+  /// the method needs more costs first.
   virtual std::optional<std::uint64_t> look_ahead() { return std::nullopt; }
-  /// It came round in circles: the next round must name a point not asked yet.
+  /// The method repeats itself: the next round must name an untried point.
   virtual void restart() = 0;
 };
 
@@ -41,10 +41,9 @@ struct MethodInput {
 };
 using MakeMethod = std::unique_ptr<Method> (*)(const MethodInput&);
 
-/// Asks what the method names, each point once: what it names again, it hears from memory. While a
-/// round waits for results, further asks are answered by look_ahead(), else with untried neighbours
-/// of the best point so far, else at random; so the search ends only with the space. `space` must
-/// outlive it.
+/// Asks for each point once: the cost of a repeated point comes from memory. While a round waits
+/// for results, further asks are answered by look_ahead(), else with untried neighbours of the best
+/// point so far, else at random; so the search ends only with the space. `space` must outlive it.
 std::unique_ptr<Strategy> make_rounds(std::string_view name, const Lattice& space,
                                       const StrategyOptions& options, MakeMethod make);
 

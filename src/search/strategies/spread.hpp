@@ -1,4 +1,5 @@
-// spread.hpp - where a search goes unguided: the start points, then far from all that it asked.
+// spread.hpp - points chosen without a model: the start points, then points far from all asked
+// before.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ class Spread {
   bool wanted() const { return left_ > 0; }
   std::uint64_t left() const { return left_; }  ///< of those wanted
   void want(std::uint64_t points) { left_ = points; }
-  /// To be told of every point that was asked, from here or not.
+  /// Must be called for every point that was asked, from here or not.
   void keep_from(const Point& point);
 
   /// The next start point, while there is one; it leaves the deck.
@@ -44,8 +45,8 @@ class Spread {
   std::uint64_t left_;
   int tries_;
   std::vector<Point> asked_;
-  std::vector<Point>
-      edge_;  ///< of one-lever searches: those of them that may have untried neighbours
+  /// In one-lever searches: points asked that may have untried neighbours.
+  std::vector<Point> edge_;
 };
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// stagnation.hpp - told costs to the moment when a search has stopped making progress.
+// stagnation.hpp - detects from the observed costs that a search has stopped making progress.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,4 @@
-// start.hpp - the points a search is told to try first, as indices, the invalid and repeated left
-// out.
+// start.hpp - the start points of a search, as indices, without invalid and repeated ones.
 #pragma once
 
 #include <optional>

@@ -14,7 +14,8 @@
 
 namespace fatune {
 
-/// What a strategy learns of a point it asked for. Lower cost is better; a failure has none.
+/// An observation: the cost of a point that the strategy asked for. Lower cost is better; a failure
+/// has none.
 struct Told {
   Point point;
   std::optional<double> cost;  ///< microseconds, or another objective turned so that less is better
@@ -30,11 +31,11 @@ class Strategy {
   /// Up to `count` new points, not necessarily told yet; empty when the space is exhausted.
   virtual std::vector<Point> ask(std::size_t count) = 0;
   virtual void tell(const Told& told) = 0;
-  /// So many points are well asked and not told at the same time, at least one; who asks for more
-  /// gets points that are chosen with too little knowledge.
+  /// Max. useful number of points in flight, at least 1; further points would be chosen with too
+  /// few observations.
   virtual std::size_t most_in_flight() const { return std::numeric_limits<std::size_t>::max(); }
-  /// At most `count` new points that are likely to be asked soon, the likeliest first: a guess,
-  /// with which somebody may prepare for them. It changes nothing of what is asked. Empty: no idea.
+  /// At most `count` new points that are likely to be asked soon, the likeliest first, for
+  /// speculative compilation. A guess that changes no later ask; may be empty.
   virtual std::vector<Point> likely(std::size_t /*count*/) const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// surrogate.hpp - told costs to a model that says which untried point promises most.
+// surrogate.hpp - observed costs to a model that ranks untried points by expected improvement.
 #pragma once
 
 #include <cstddef>

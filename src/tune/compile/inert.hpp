@@ -1,4 +1,4 @@
-// inert.hpp - finds parameters that change neither machine code nor launch: knobs that do nothing.
+// inert.hpp - finds parameters that change neither machine code nor launch.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct ParameterEffect {
   std::string parameter;
   int neighbours = 0;  ///< configs compiled that differ from a base config in this parameter only
   int changed = 0;     ///< of those, how many gave another program
-  std::vector<std::string>
-      same;  ///< "64 = 128 at BLOCK_N=..": values that made no difference, a few of them
+  /// A few of the values that made no difference: "64 = 128 at BLOCK_N=..".
+  std::vector<std::string> same;
   bool inert() const { return neighbours > 0 && changed == 0; }
 };
 

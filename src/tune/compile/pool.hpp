@@ -19,8 +19,8 @@ namespace fatune {
 
 struct PoolOptions {
   std::size_t jobs = 0;  ///< 0: number of cores, at most 16
-  std::filesystem::path
-      cache;  ///< folder of the cubin cache; a private one when it cannot be written
+  /// Folder of the cubin cache; a private one when it cannot be written.
+  std::filesystem::path cache;
   gpu::SearchPaths search;
   std::chrono::seconds deadline{60};  ///< a compilation past it is killed and costs one candidate
 };
@@ -39,8 +39,8 @@ class CompilePool {
   ~CompilePool();
 
   const std::string& compiler_version() const;  ///< "13.0.88"
-  const std::string& compiler_identity()
-      const;  ///< version and library hash: belongs into ids and cache keys
+  /// Version and library hash, for ids and cache keys.
+  const std::string& compiler_identity() const;
   const std::string& compiler_path() const;  ///< of the library, for people
   const Toolchain& toolchain() const;        ///< what was found, headers included
   /// An environment error when this compiler is too old or too new for the target.
@@ -49,8 +49,8 @@ class CompilePool {
   /// A cache hit is ready at once, and so is a request for toolkit headers that are not here; else
   /// queued for a worker (workers are started as needed, up to `jobs`).
   Ticket submit(const CompileRequest& request);
-  /// Compile processes, of jobs(), without work: neither compiling nor, counted off, wanted by what
-  /// is queued. One that is not started yet is one of them.
+  /// Idle compile processes of jobs(), less the queued requests. A process that is not started yet
+  /// counts as idle.
   std::size_t idle() const;
   /// Forgets a request, whatever became of it so far; a compilation under way ends with its
   /// process.

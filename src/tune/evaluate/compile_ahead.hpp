@@ -12,18 +12,16 @@
 
 namespace fatune {
 
-/// Speculative compilation: what is compiled here and submitted later is there sooner, what is
-/// never submitted leaves its machine code in the compilation cache and no other trace. `compiler`
-/// must outlive it.
+/// Speculative compilation. A candidate that is never submitted leaves its machine code in the
+/// compilation cache and no other trace. `compiler` must outlive it.
 class CompileAhead {
  public:
   CompileAhead(CompileService& compiler, DeviceLimits limits);
 
-  /// From now on these are wanted, the likeliest first; what was wanted before and has not begun is
-  /// dropped.
+  /// Replaces the wanted candidates, the likeliest first; those that have not begun are dropped.
   void want(std::vector<Candidate> likely);
-  /// Begins what is wanted while more than `keep_free` compilers are idle: those are for candidates
-  /// that may be submitted meanwhile, so that none has to wait for a compilation of here.
+  /// Begins compilations while more than `keep_free` compile processes are idle; those stay free
+  /// for candidates that may be submitted meanwhile.
   Status begin(std::size_t keep_free);
   /// The compilation, under way or ended, of a candidate that is submitted now; from then on it is
   /// the caller's. Empty when it has not begun, and then it never does.

@@ -26,7 +26,7 @@ struct DeviceOptions {
 /// the remedy.
 Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& options);
 
-/// What is there, without creating a context in this process: asks a short-lived worker.
+/// The devices of this machine, asked of a short-lived worker: no context in this process.
 Result<std::vector<Environment>> list_devices();
 
 /// Which implementations from elsewhere a worker can run here, asked of a short-lived one. Python

@@ -27,7 +27,7 @@ struct EvaluationPlan {
   std::uint64_t seed = 42;   ///< of the inputs
 };
 
-/// A row of the final phase: a candidate or an implementation from elsewhere, with its part in it.
+/// A row of the final phase: a candidate or an implementation from elsewhere, with its role.
 struct Contestant {
   std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
   std::string role;     ///< "finalist", "default", "baseline"
@@ -51,15 +51,15 @@ class Evaluator {
   /// Inputs, reference and limits for a problem; the reference is validated before anything is
   /// measured.
   virtual Status begin_problem(const Problem& problem, const EvaluationPlan& plan) = 0;
-  /// How many candidates are worth having in flight, compilations ahead included: so many that
-  /// those behind a long compilation keep the compilers busy.
+  /// Max. number of candidates in flight: enough that one long compilation leaves no compile
+  /// process idle.
   virtual std::size_t capacity() const = 0;
   /// Starts work on a candidate; does not wait for it.
   virtual Status submit(const Candidate& candidate) = 0;
-  /// Candidates of the problem begun that are likely to be submitted next, the likeliest first, in
-  /// place of those named before: what is idle may compile them ahead. No record depends on it.
+  /// Names the candidates that are likely to be submitted next, the likeliest first; they replace
+  /// those named before. Idle compile processes may compile them ahead. No record depends on it.
   virtual void prepare(std::vector<Candidate> /*likely*/) {}
-  /// So many are worth naming to prepare(); none where nothing is compiled.
+  /// Max. number of candidates to compile speculatively; 0 if this evaluator does not compile.
   virtual std::size_t worth_preparing() const { return 0; }
   /// Waits for the oldest submitted candidate, so that records come in the order of submission.
   virtual Result<CandidateRecord> collect() = 0;
@@ -73,9 +73,8 @@ class Evaluator {
 
   /// Called with a candidate's id and key just before it first runs on the device.
   std::function<Status(const StartedRecord&)> on_start;
-  /// Called with a result that the device gives before it is its turn to be collected: to journal
-  /// it, so that nothing measured is lost. Collected, it may have become a duplicate of an older
-  /// candidate.
+  /// Called when the device has a result before its turn to be collected, so that it is journalled
+  /// at once. When it is collected, it may have become a duplicate of an older candidate.
   std::function<Status(const CandidateRecord&)> on_early_result;
   /// Called while waiting, a few times a second, to redraw progress; `phase` is "compiling",
   /// "verifying", "timing", "final 12/40".

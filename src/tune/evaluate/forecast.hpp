@@ -1,4 +1,5 @@
-// forecast.hpp - a launch plan to what can be said of it before it runs: occupancy, waves, demands.
+// forecast.hpp - a launch plan to an occupancy estimate: resident blocks, waves, and static
+// rejects.
 #pragma once
 
 #include <cstdint>

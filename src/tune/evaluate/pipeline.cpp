@@ -203,8 +203,8 @@ CandidateRecord Pipeline::with_result(const Entry& entry) const {
   return record;
 }
 
-/// Fills the record of a candidate that is done: the first of its machine code to come here has
-/// what the device said, whoever of them ran.
+/// Fills the record of a candidate that is done: the first one with its machine code gets the
+/// device's result, whichever of them ran.
 void Pipeline::conclude(Entry& entry) {
   if (entry.launch.empty()) return;
   if (const auto original = originals_.find(entry.launch); original != originals_.end()) {

@@ -28,9 +28,9 @@ struct PipelineEvents {
 };
 
 /// Compiles ahead. The device takes the oldest candidate whose compilation has ended, so that a
-/// long compilation holds up nobody; records come in the order of submission all the same, and of
-/// equal machine code the one submitted first counts as measured. What depends on the course of the
-/// compilations is only which candidates are known to be clearly slower in time to be cut short.
+/// long compilation blocks no other candidate. Records still come in the order of submission, and
+/// of equal machine code the one submitted first counts as measured. Only one thing depends on when
+/// compilations end: which slow candidates are cut short.
 class Pipeline {
  public:
   Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits,
@@ -41,10 +41,11 @@ class Pipeline {
   /// Takes note of an earlier run's result: for duplicates of its machine code and the best so far.
   void remember(const Candidate& candidate, const CandidateRecord& record);
   Status submit(const Candidate& candidate);
-  /// These are likely to be submitted next, the likeliest first: idle compilers take them, as long
-  /// as one more stays free for each candidate that may be submitted in place of one in flight.
+  /// Names the candidates that are likely to be submitted next, the likeliest first. Idle compile
+  /// processes take them, as long as one stays free for each candidate that may replace one in
+  /// flight.
   void prepare(std::vector<Candidate> likely) { ahead_.want(std::move(likely)); }
-  /// Nothing is compiled from here on but what was submitted.
+  /// From here on only submitted candidates are compiled.
   void end_preparations();
   Result<CandidateRecord> collect();
   std::size_t in_flight() const { return entries_.size(); }
@@ -94,8 +95,8 @@ class Pipeline {
   std::uint64_t furthest_ = 0;                ///< highest number of those that reached the device
   std::map<std::string, RunResult> results_;  ///< by machine code and launch plan
   std::map<std::string, CandidateRecord> originals_;  ///< likewise: the first one collected
-  std::map<std::string, double>
-      best_us_;  ///< by kernel: one that is slow as a whole is still told apart
+  /// By kernel, so that configs of a slow kernel are ranked among themselves.
+  std::map<std::string, double> best_us_;
   Clock::time_point idle_since_;
 };
 

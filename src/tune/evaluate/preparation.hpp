@@ -14,8 +14,9 @@ namespace fatune {
 
 /// What all preparations have in common.
 struct PreparationSetting {
-  KernelRef reference;  ///< role "reference"; compiled with OUT_F32=1, and with
-                        ///< ROUND_INTERMEDIATES=1 as the twin
+  /// Role "reference"; compiled with OUT_F32=1, and with ROUND_INTERMEDIATES=1 as the low-precision
+  /// reference.
+  KernelRef reference;
   DeviceLimits limits;
   double kernel_deadline_s = 10;
 };
@@ -25,7 +26,7 @@ struct PendingProblem {
   Problem problem;
   std::vector<InputCase> cases;
   LaunchPlan plan;
-  std::optional<OwnPlan> own = {};  ///< of an operation of one's own
+  std::optional<OwnPlan> own = {};  ///< of a custom operation
   Ticket reference = 0, checks = 0;
   std::optional<Ticket> twin = {};  ///< none where a tolerance is declared
 };
@@ -38,16 +39,16 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
 Result<BeginOrder> finish_problem(CompileService& service, const PreparationSetting& setting,
                                   const PendingProblem& pending);
 
-/// Tensors, for `cases` sets of inputs, and the reference must fit the memory; said before anything
-/// is allocated.
+/// An error when the tensors of `cases` sets of inputs and the reference do not fit the memory;
+/// checked before anything is allocated.
 Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases);
-/// The same of an operation of one's own: its tensors count, whatever the least work is said to be.
+/// The same for a custom operation: its tensors count, whatever least work it declares.
 Status check_memory(const Problem& problem, const OwnPlan& own, const DeviceLimits& limits,
                     std::size_t cases);
 
 /// Two seeds of N(0,1) in the search; every distribution for finalists, unless the problem is large
-/// (is_large), when one group of its heads is an edge problem for them. Of an operation of one's
-/// own: two seeds of what it declares, and its hard inputs.
+/// (is_large), when one group of its heads is an edge problem for them. For a custom operation: two
+/// seeds of its declared fills, and its hard inputs.
 std::vector<InputCase> search_cases(std::uint64_t seed);
 std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed,
                                    const OperationRef& operation = nullptr);

@@ -19,8 +19,9 @@ namespace fatune {
 namespace {
 
 constexpr const char* kMissing = "not in the recording";
-constexpr std::size_t kInFlight =
-    16;  // nothing is waited for; a few candidates keep strategies that ask in batches happy
+// Nothing is compiled or timed here; strategies that ask in batches need a few candidates in
+// flight.
+constexpr std::size_t kInFlight = 16;
 
 /// Kernel, config and key as today's kernels have them.
 void update(Record& record, std::span<const KernelRef> kernels) {

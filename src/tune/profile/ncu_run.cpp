@@ -43,7 +43,7 @@ Result<NcuText> run_once(const NcuRequest& request, const std::vector<std::strin
   return NcuText{std::move(output), text ? *text : std::string()};
 }
 
-/// The driver's own word on who may read counters; empty when it does not say.
+/// The driver's setting of access to counters; empty when it is not reported.
 std::string driver_setting() {
   const auto params = read_file(kParams);
   const bool restricted = params && params->find("RmProfilingAdminOnly: 1") != std::string::npos;

@@ -1,4 +1,4 @@
-// reading.hpp - counters of a launch to words: what binds the kernel, and what each figure means.
+// reading.hpp - counters of a launch to words: the bottleneck, and the meaning of each figure.
 #pragma once
 
 #include <optional>

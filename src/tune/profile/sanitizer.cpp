@@ -25,7 +25,7 @@ std::optional<std::int64_t> summary_count(std::string_view line) {
   return std::nullopt;
 }
 
-/// What is worth quoting of an output: the first line of the tool itself, or the last of anybody.
+/// The lines of an output to quote: the tool's first, or else the last of all.
 struct Quotes {
   std::string first_finding, last_line;
 };

@@ -42,10 +42,10 @@ struct CompositeScore {
 /// The scale comes from the first term: parity with SDPA is 1000 points, so 10 points are one per
 /// cent of speed. A tensor pipe that is active half of the time gives 100, busy multiprocessors up
 /// to 100: together as much as 30 % of speed, for kernels with room left on larger problems. The
-/// penalties, chosen, only part kernels of like speed: what they cost in time is in the first term
-/// already. One barrier: 1 point (a tenth of a per cent). Each register beyond 128: 0.1 (128 lets
-/// four warps' blocks have four on a multiprocessor; 255 cost 12.7, about a per cent). Each spilled
-/// byte: 0.25 (a register spilled and reloaded is 8 bytes: 2 points).
+/// penalties, chosen, only separate kernels of similar speed: what they cost in time is in the
+/// first term already. One barrier: 1 point (a tenth of a per cent). Each register beyond 128: 0.1
+/// (128 lets four warps' blocks have four on a multiprocessor; 255 cost 12.7, about a per cent).
+/// Each spilled byte: 0.25 (a register spilled and reloaded is 8 bytes: 2 points).
 CompositeScore composite_score(const ScoreInputs& inputs);
 
 /// Scores that can be compared with each other: a term that one of them lacks is absent in all.

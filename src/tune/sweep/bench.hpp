@@ -15,7 +15,7 @@ struct BenchQuestion {
   std::vector<Contestant> contestants;  ///< the candidate first, if there is one
 };
 
-/// Fills `result` problem by problem and calls `after_each`, so that a later failure loses nothing.
+/// Fills `result` problem by problem and calls `after_each`, so that a later failure loses no row.
 /// A problem that the device cannot take on keeps its place with the reason, and is an error when
 /// it is the only one.
 Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& plan,

@@ -21,7 +21,7 @@ KernelRef find_kernel(const std::vector<KernelRef>& kernels, const std::string& 
   return found == kernels.end() ? nullptr : *found;
 }
 
-/// Where it matters who competes, an entrant whose machine code another one has competes too.
+/// With a list of entrants, an entrant that is a duplicate of another's machine code competes, too.
 bool may_compete(const FinalsRequest& request, const CandidateRecord& record) {
   if (request.only == nullptr) return record.outcome == Outcome::kMeasured;
   return (record.outcome == Outcome::kMeasured || record.outcome == Outcome::kDuplicate) &&

@@ -1,4 +1,4 @@
-// kernel_turns.hpp - which kernel's search is asked next, once each has had its trial.
+// kernel_turns.hpp - chooses the kernel whose search is asked next, after the trials.
 #pragma once
 
 #include <cstddef>

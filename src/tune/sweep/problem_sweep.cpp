@@ -129,8 +129,8 @@ std::size_t next_search(const Searches& searches, const std::vector<std::uint64_
   return next_kernel(kernels);
 }
 
-/// Trials of all kernels; then they compete for each candidate by what is known at that moment, so
-/// that nobody waits for the last results of the trials.
+/// Trials of all kernels; then they compete for each candidate by the results so far, without
+/// waiting for the last results of the trials.
 Status search_spaces(const ProblemRequest& request, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
   std::vector<std::uint64_t> sizes;

@@ -1,4 +1,4 @@
-// progress_tracker.hpp - keeps a sweep's progress up to date and shows it to whoever follows.
+// progress_tracker.hpp - keeps a sweep's progress up to date and passes it to a callback.
 #pragma once
 
 #include <functional>

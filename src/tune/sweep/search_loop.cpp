@@ -9,7 +9,8 @@
 namespace fatune {
 namespace {
 
-/// What the strategy hears; a duplicate costs what the first candidate with its machine code costs.
+/// The cost told to the strategy; a duplicate has that of the first candidate with its machine
+/// code.
 std::optional<double> cost_of(const CandidateRecord& record,
                               const std::vector<CandidateRecord>& earlier,
                               const std::string& objective) {

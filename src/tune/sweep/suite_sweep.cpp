@@ -311,8 +311,8 @@ class SuiteSweep {
     return nullptr;
   }
 
-  /// Writes down who is chosen; a single winner is the best of every problem, whatever its rivals
-  /// take there.
+  /// Records the choice; a single winner is the best of every problem, whatever its rivals' times
+  /// are there.
   void note_choice(const std::vector<const Runner*>& chosen, const Runner* winner) {
     for (ProblemResult& problem : result_.problems) {
       const FinalRecord* row = winner == nullptr ? nullptr : final_of(problem, winner->entrant);

@@ -17,8 +17,8 @@ namespace fatune {
 
 /// Device addresses of a problem's tensors: q, out (batch, heads, seq_q, head_dim); k, v (batch,
 /// kv_heads, seq_kv, head_dim); contiguous, in the problem's element type. lse (batch, heads,
-/// seq_q), fp32; 0 for a problem that does not want it. Of an operation of one's own there is `own`
-/// instead: what it declares, by name.
+/// seq_q), fp32; 0 for a problem that does not want it. A custom operation has `own` instead: its
+/// declared tensors, by name.
 struct TensorAddresses {
   CUdeviceptr q = 0, k = 0, v = 0, out = 0, lse = 0;
   std::map<std::string, CUdeviceptr> own = {};
@@ -27,7 +27,7 @@ struct TensorAddresses {
 /// The times of one turn in a round, microseconds a launch.
 struct TurnTimes {
   double hot_us = 0;
-  std::optional<double> cold_us;  ///< empty from one that has no cold times to tell
+  std::optional<double> cold_us;  ///< empty if it does not measure cold times
 };
 
 /// An implementation that runs in a process of its own, and so times itself, the way the sampler
@@ -60,13 +60,14 @@ class Executable {
   virtual std::span<const GuardedBuffer> scratch() const { return {}; }
   /// Whether it writes the log-sum-exp that a problem wants.
   virtual bool writes_lse() const { return false; }
-  /// Whether it is launched to begin before the work in front of it on the stream has ended.
+  /// Whether its first launch is dependent (programmatic dependent launch).
   virtual bool begins_early() const { return false; }
-  /// Whether two runs over the same inputs may differ: somebody else's program may add up in the
-  /// order in which its blocks end. Each run is then judged by itself (evaluate/variation.hpp).
+  /// Whether two runs over the same inputs may differ: libraries may add up in the order in which
+  /// their CTAs end. Each run is then judged by itself (variation.hpp).
   virtual bool may_vary() const { return false; }
   virtual Result<Resources> resources() const { return Resources{}; }
-  /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config tells it all.
+  /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config is the whole
+  /// description.
   virtual std::string detail() const { return {}; }
 };
 

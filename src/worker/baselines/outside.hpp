@@ -31,7 +31,7 @@ class OutsideHost {
   OutsideHost(const OutsideHost&) = delete;
   OutsideHost& operator=(const OutsideHost&) = delete;
 
-  /// It will be asked for: what is slow to start starts now, and is not waited for.
+  /// Announces a program that will be opened: helper processes start now, without waiting for them.
   void expect(const OutsideProgram& program, const std::string& device_uuid);
   /// Forgets the executables of the problem before.
   void forget();

@@ -30,16 +30,16 @@ struct TorchPatience {
 };
 
 /// Runs src/worker/baselines/torch_helper.py. Started when first needed; after it died every call
-/// to open() starts it again, so that one contestant's death is not that of the others. Whatever it
-/// says that is no answer, and silence, end it, too. Errors are of the kind "device", or
-/// "environment" when something is not installed.
+/// to open() starts it again, so that its death costs one contestant only. An answer that does not
+/// parse, or none in time, ends it, too. Errors are of the kind "device", or "environment" when
+/// something is not installed.
 class TorchProcess {
  public:
   explicit TorchProcess(TorchPatience patience = {}) : patience_(patience) {}
   void set_patience(TorchPatience patience) { patience_ = patience; }
 
-  /// Starts the helper without waiting for it, which importing PyTorch makes slow; whatever goes
-  /// wrong is told by the first call that needs it.
+  /// Starts the helper without waiting for it (importing PyTorch is slow); the first call that
+  /// needs it returns any error.
   void launch(const std::string& python, const std::string& device_uuid);
   /// Starts the helper; its version of PyTorch.
   Result<std::string> greet(const TorchSetting& setting);
@@ -82,7 +82,7 @@ class TorchProcess {
 
   TorchPatience patience_;
   LineProcess process_;
-  bool greeted_ = false;              ///< the present process has said who it is
+  bool greeted_ = false;              ///< the present process has answered the greeting
   std::optional<Error> unavailable_;  ///< what it said at its first start
   std::string torch_, cudnn_;         ///< versions
   std::optional<Problem> problem_;

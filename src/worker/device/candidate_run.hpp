@@ -10,10 +10,10 @@
 
 namespace fatune {
 
-/// Tells the parent what goes on.
+/// Reports the present phase to the parent.
 using PhaseNote = std::function<void(std::string_view phase)>;
 
-/// Never an error: whatever a candidate does is an outcome. Memory that it disturbed is put back.
+/// Never an error: whatever a candidate does is an outcome. Memory that it overwrote is restored.
 RunReply run_candidate(DeviceSession& session, DeviceProblem& problem, const RunOrder& order,
                        const PhaseNote& note);
 

@@ -9,12 +9,12 @@
 namespace fatune {
 namespace {
 
-constexpr double kSlowUs =
-    1'000;  // chosen: a launch this long is measured cold once a round, not several times
-constexpr double kLongUs =
-    20'000;  // chosen: filling the cache is nothing to it; one launch stands for hot and cold
-constexpr double kVerySlowUs =
-    50'000;  // chosen: such a one is measured in a few rounds, or the others would wait for it
+// Chosen: launches longer than this are measured cold once a round instead of several times.
+constexpr double kSlowUs = 1'000;
+// Chosen: above this a cold cache does not change the time; one launch is both hot and cold.
+constexpr double kLongUs = 20'000;
+// Chosen: launches longer than this take part in a few rounds only.
+constexpr double kVerySlowUs = 50'000;
 constexpr int kFewTurns = 10;  // as many as an interval needs
 
 Result<Micros> finished(const Result<MaybeTime>& time, const DeviceProblem& problem) {

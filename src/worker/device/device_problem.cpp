@@ -214,7 +214,7 @@ Result<DeviceProblem::HeadResults> DeviceProblem::run_by_head(const Program& pro
   FATUNE_TRY(const MaybeTime time, session_->sampler->time_once(queue_all));
   if (!time) return device_error("the reference kernel did not finish within two minutes");
   reference_time_ = *time;
-  // The weights are no candidate's business.
+  // Clear the scratch, so that candidates cannot read the reference's intermediates.
   FATUNE_TRY_STATUS(fill_insides(loaded.scratch(), kNanByte, stream));
   FATUNE_TRY_STATUS(gpu::copy_to_host(results.out, (*out).address(), stream));
   FATUNE_TRY_STATUS(

@@ -1,4 +1,4 @@
-// device_problem.hpp - inputs in guarded device memory, and on the host what is right for them.
+// device_problem.hpp - inputs in guarded device memory, and their reference on the host.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ struct InputSet {
   ReferenceOutput reference;
   Limits limits;
   LseReference lse;
-  std::vector<TensorReference> own;      ///< of an operation of one's own, instead of these three
+  std::vector<TensorReference> own;      ///< of a custom operation, instead of these three
   std::vector<GuardedBuffer> inputs;     ///< q, k, v, or those that the operation declares
   std::vector<std::uint64_t> checksums;  ///< of the inputs
 };
@@ -46,7 +46,7 @@ class DeviceProblem {
                                                       const BeginOrder& order);
 
   const Problem& problem() const { return order_.problem; }
-  /// Tensors and tolerance of an operation of one's own.
+  /// Tensors and tolerance of a custom operation.
   const std::optional<OwnPlan>& own() const { return order_.own; }
   std::vector<InputSet>& sets() { return sets_; }
   /// More seeds of the first case's distribution, for results near a limit; made at the first call.

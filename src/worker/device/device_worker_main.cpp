@@ -128,7 +128,7 @@ class Worker {
     };
   }
 
-  /// Freeing anything would wait for the kernel that does not end: answer, and leave by the window.
+  /// Replies, then _exit without destructors: they would wait for the hung kernel.
   [[noreturn]] void end_hung() {
     static_cast<void>(channel_.send(hang_answer_()));
     ::_exit(kGivenUp);

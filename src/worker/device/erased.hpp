@@ -1,4 +1,5 @@
-// erased.hpp - device memory for what candidates must never find: overwritten before it is freed.
+// erased.hpp - device memory that is overwritten before it is freed, so that candidates cannot read
+// it.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,7 @@
 
 namespace fatune {
 
-/// Overwritten on its way out: a reference left in free memory could be found by the next
-/// candidate.
+/// Overwritten before it is freed: the next candidate could read a reference from free memory.
 class Erased {
  public:
   Erased(gpu::Buffer buffer, CUstream stream);

@@ -22,17 +22,18 @@ namespace fatune {
 /// Names of the gates in the order of a verification: launch, poison, inputs, guard_bands,
 /// accuracy, repeat.
 const std::vector<std::string>& gate_names();
-/// Those that look at timed launches, in their order.
+/// The gates of timed launches, in their order.
 inline constexpr const char* kPhysicsGate = "physics";
 inline constexpr const char* kTimedOutputGate = "timed_output";
 inline constexpr const char* kPersistingGate = "persisting_l2";
-/// That of launches which may begin before the work in front of them has ended.
+/// The gate of dependent launches.
 inline constexpr const char* kEarlyStartGate = "early_start";
 
-/// The floors of a problem on the session's device, at the highest clock that anybody tells.
+/// The floors of a problem on the session's device, at the highest clock that NVML or the driver
+/// reports.
 PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem);
-/// What the floors say to medians; notes in `verification` that the gate was passed, or why it did
-/// not run. Needs no device.
+/// Compares medians with the floors; notes in `verification` that the gate was passed, or why it
+/// did not run. Needs no device.
 MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
                            std::optional<Micros> cold, Verification& verification);
 

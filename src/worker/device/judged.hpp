@@ -1,4 +1,4 @@
-// judged.hpp - outputs on the host beside what is right, to a verdict and its figures.
+// judged.hpp - outputs on the host, compared with the reference, to a verdict and its figures.
 #pragma once
 
 #include <cstddef>

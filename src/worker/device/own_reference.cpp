@@ -42,7 +42,7 @@ class Runner {
     FATUNE_TRY(const MaybeTime time, session_.sampler->time_once([&] { return loaded.queue(); }));
     if (!time) return device_error("the reference kernel did not finish within two minutes");
     results.time = *time;
-    // Intermediate results are no candidate's business.
+    // Clear the scratch, so that candidates cannot read the reference's intermediates.
     FATUNE_TRY_STATUS(fill_insides(loaded.scratch(), kNanByte, stream));
     for (std::size_t i = 0; i < memory.size(); ++i)
       FATUNE_TRY_STATUS(gpu::copy_to_host(results.outputs[i], (*memory[i]).address(), stream));

@@ -1,5 +1,5 @@
-// own_reference.hpp - the declared reference and its twin on the device, to what is right for each
-// output.
+// own_reference.hpp - runs the declared reference and the low-precision reference on the device;
+// gives values and limits of each output.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// poison.hpp - two runs over differently poisoned outputs to what they tell.
+// poison.hpp - compares two runs over differently poisoned outputs.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct PoisonedRun {
 /// when the runs agree to the bit.
 std::string poison_finding(const Problem& problem, OutputKind kind, const PoisonedRun& first,
                            const PoisonedRun& second);
-/// The same of an output of an operation of one's own.
+/// The same for an output of a custom operation.
 std::string poison_finding(const TensorPlan& tensor, const PoisonedRun& first,
                            const PoisonedRun& second);
 

@@ -16,7 +16,7 @@ class Variation {
  public:
   explicit Variation(bool allowed) : allowed_(allowed) {}
   /// `finding`: "GATE: what differs". `verdict`: of the run that differs from the one before it,
-  /// which must be right by itself. Outputs that were never written are a failure of anybody's.
+  /// which must be right by itself. Outputs that were never written are always a failure.
   MaybeFailure differs(const std::string& finding, const Judgement& verdict);
   /// A gate that found a difference was not passed: it moves to those not run, with what was found.
   void note_in(Verification& verification) const;

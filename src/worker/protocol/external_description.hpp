@@ -42,10 +42,10 @@ struct ExternalRule {
 
 struct ExternalDescription {
   std::string name, summary, homepage, licence;
-  std::string install;  ///< how to come by the program
+  std::string install;  ///< how to get the program
   std::string program;
   std::string operation = "attention";  ///< what it computes
-  std::vector<std::string> sizes;       ///< of an operation of one's own: names for placeholders
+  std::vector<std::string> sizes;       ///< of a custom operation: names for placeholders
   std::vector<std::string> arguments;   ///< with placeholders
   std::vector<std::string> dtypes, masks;
   std::vector<std::int64_t> head_dims;  ///< this list and the two above: empty is all
@@ -59,8 +59,8 @@ struct ExternalDescription {
 Result<ExternalDescription> parse_external(std::string_view text, const std::string& where);
 
 /// Fills in {batch}, {heads}, {kv_heads}, {seq_q}, {seq_kv}, {head_dim}, {dtype}, {mask}, {causal}
-/// (0 or 1) and {causal:A|B}, A without a mask and B with it. Of an operation of one's own: its
-/// sizes, as {ROWS}, and {dtype}.
+/// (0 or 1) and {causal:A|B}, A without a mask and B with it. For a custom operation: its sizes, as
+/// {ROWS}, and {dtype}.
 Result<std::string> fill_in(std::string_view text, const Problem& problem,
                             const std::string& where);
 

@@ -29,11 +29,12 @@ struct Program {
 struct BeginOrder {
   Problem problem;
   std::string checks_cubin;  ///< of kernels/common/checks.cu
-  Program reference,
-      twin;  ///< for one head: batch, heads and kv_heads are 1; the reference writes fp32
+  /// The reference, which writes fp32, and the low-precision reference. For one head: batch, heads
+  /// and kv_heads are 1.
+  Program reference, twin;
   std::vector<InputCase> cases;  ///< the first one is timed
-  /// Of an operation of one's own. Its reference and twin compute the whole problem; with a
-  /// declared tolerance there is no twin, and its cubin is empty.
+  /// Set for a custom operation. Its reference and low-precision reference compute the whole
+  /// problem; with a declared tolerance the latter is absent, and its cubin is empty.
   std::optional<OwnPlan> own = {};
   double kernel_deadline_s = 10;
   std::vector<OutsideProgram> expected = {};  ///< will be asked for: slow ones start now

@@ -13,11 +13,12 @@
 
 namespace fatune {
 
-/// What the process that ncu starts is to do. It checks nothing: profile what passed the gates.
+/// The job of the process that ncu starts. It verifies nothing: profile only candidates that passed
+/// the gates.
 struct ProfileJob {
   int device = 0;
   Problem problem;
-  std::optional<OwnPlan> own = {};  ///< of an operation of one's own: its tensors
+  std::optional<OwnPlan> own = {};  ///< of a custom operation: its tensors
   Program program;
   int warm_ups = 3;         ///< passes before the profiler looks at one
   std::uint64_t seed = 42;  ///< of the inputs

@@ -6,7 +6,7 @@
 
 namespace fatune {
 
-/// `rounds` permutations of 0..contestants-1: drift of clocks and heat then falls on everybody
+/// `rounds` permutations of 0..contestants-1: drift of clocks and heat then affects all contestants
 /// alike.
 std::vector<std::vector<std::size_t>> shuffled_rounds(std::size_t contestants, int rounds,
                                                       std::uint64_t seed);

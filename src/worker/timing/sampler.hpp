@@ -48,8 +48,8 @@ class Sampler {
                               const SamplingPlan& plan);
   /// A launch that takes longer than this counts as hung.
   void set_limit(std::chrono::microseconds limit) { limit_ = limit; }
-  /// Called at once when a launch hangs. A process that has better things to do than return through
-  /// destructors, which may wait for the hung kernel, ends itself there.
+  /// Called at once when a launch hangs. A process may end itself there: destructors could wait for
+  /// the hung kernel.
   void set_hang_handler(std::function<void()> handler) { hung_ = std::move(handler); }
 
   Result<Sampled> hot(const QueueWork& work, std::optional<Micros> best);

@@ -14,12 +14,12 @@ namespace fatune {
 /// Rows of a block whose error is judged by itself, so that one wrong tile is not averaged away.
 inline constexpr std::int64_t kBlockRows = 64;
 
-/// What is right, in fp32, with the norms that comparisons divide by.
+/// The reference's output in fp32, with the norms that comparisons divide by.
 struct ReferenceOutput {
   Problem problem;
   std::vector<float> values;
-  std::vector<double>
-      block_squares;   ///< sum of squares of each block of rows; blocks of a head are neighbours
+  /// Sum of squares of each block of rows; blocks of a head are neighbours.
+  std::vector<double> block_squares;
   double quantum = 0;  ///< 2 * max|((ref + 0.3) - 0.3) - ref| in the output's element type
   double largest = 0;  ///< max|ref|
   double mean = 0;     ///< mean|ref|

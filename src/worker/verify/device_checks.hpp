@@ -20,8 +20,8 @@ struct BandFinding {
   std::uint64_t bytes = 0;  ///< changed
   std::uint64_t first = 0;  ///< offset of the first changed byte in the band
 };
-std::string describe(
-    const BandFinding& finding);  ///< "8 bytes behind out were written, the first at +12"
+/// Reads "8 bytes behind out were written, the first at +12".
+std::string describe(const BandFinding& finding);
 
 class DeviceChecks {
  public:

@@ -1,4 +1,5 @@
-// guarded_buffer.hpp - device memory between bands of known bytes, to notice who leaves it.
+// guarded_buffer.hpp - device memory between bands of known bytes, to notice writes and reads
+// outside it.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@ inline constexpr std::uint8_t kGuardByte = 0xa5;
 
 class GuardedBuffer {
  public:
-  static constexpr std::size_t kBandBytes =
-      256 * 1024;  ///< chosen: a few rows of tiles; keeps the alignment
+  /// Chosen: a few rows of tiles; keeps the alignment.
+  static constexpr std::size_t kBandBytes = 256 * 1024;
 
   GuardedBuffer() = default;
   /// Allocates and fills the bands; the inside is not initialised.

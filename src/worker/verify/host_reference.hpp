@@ -1,4 +1,5 @@
-// host_reference.hpp - attention in fp64 on the host: the judge of the device's reference.
+// host_reference.hpp - attention in fp64 on the host, with which the device's reference is
+// compared.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ std::int64_t visible_keys(const Problem& problem, std::int64_t row);
 
 struct HostRow {
   std::vector<double> values;  ///< head_dim of them; zeros for a fully masked row
-  double score_magnitude =
-      0;  ///< largest sum of |q_d k_d| * scale: what fp32 rounding of a score grows with
+  /// Largest sum of |q_d k_d| * scale, to which the fp32 rounding error of a score is proportional.
+  double score_magnitude = 0;
   double value_magnitude = 0;  ///< largest |v| seen
   double lse = 0;              ///< natural log-sum-exp; -infinity for a fully masked row
 };

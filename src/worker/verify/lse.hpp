@@ -11,8 +11,8 @@
 
 namespace fatune {
 
-/// What is right, by row, and how far a kernel may be from it (the tolerance rule "lse"). Empty for
-/// a problem without lse.
+/// The reference's values by row, and how far a kernel may be from them (the tolerance rule "lse").
+/// Empty for a problem without lse.
 struct LseReference {
   Problem problem;
   std::vector<float> values;  ///< natural logarithms; -infinity for a row that sees no key

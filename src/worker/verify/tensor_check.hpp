@@ -1,5 +1,4 @@
-// tensor_check.hpp - an output of an operation of one's own beside its reference, to errors and a
-// verdict.
+// tensor_check.hpp - an output of a custom operation beside its reference, to errors and a verdict.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +22,12 @@ struct TensorErrors {
   bool allclose_1e3 = true;  ///< |out - ref| <= 1e-3 + 1e-3 |ref| everywhere
 };
 
-/// What the twin's errors allow; unused where a tolerance is declared.
+/// Limits from the low-precision reference's errors; unused where a tolerance is declared.
 struct TensorLimits {
   double max_abs = 0, mean_abs = 0, relative_l2 = 0, block_l2 = 0;
 };
 
-/// What is right for an output, and how far a kernel may be from it.
+/// An output's reference values, and how far a kernel may be from them.
 struct TensorReference {
   TensorPlan tensor;
   std::vector<float> values;
@@ -48,7 +47,8 @@ TensorErrors compare_tensor(const TensorReference& reference, std::span<const st
 TensorLimits tensor_limits(const TensorReference& reference, const TensorErrors& twin, Dtype io);
 /// By the rules "finite" and then "tolerance", or "max", "mean", "relative_l2" and "block_l2".
 Judgement judge_tensor(const TensorReference& reference, const TensorErrors& errors);
-/// By how much an output of zeros misses the limits; below kLeastVacuity they prove nothing.
+/// The zero-output check: by how much an output of zeros misses the limits. Below kLeastVacuity
+/// they would accept one.
 double tensor_vacuity(const TensorReference& reference);
 
 }  // namespace fatune

@@ -25,8 +25,8 @@ std::span<const ToleranceRule> tolerance_rules();
 
 /// What the rules multiply with, by element type.
 struct ToleranceFactors {
-  double max_factor = 2;     ///< of the twin's largest error
-  double mean_factor = 1.5;  ///< of the twin's mean error
+  double max_factor = 2;     ///< of the low-precision reference's largest error
+  double mean_factor = 1.5;  ///< of the low-precision reference's mean error
   double relative_l2 = 2e-3;
   double part_factor = 2;  ///< a head or block may be this much above relative_l2
 };
@@ -36,10 +36,10 @@ ToleranceFactors tolerance_factors(Dtype dtype);
 struct Limits {
   double max_abs = 0;
   double mean_abs = 0;
-  std::optional<double> relative_l2,
-      part_l2;  ///< absent for distributions in which single keys decide a row
+  /// Absent for distributions in which single keys decide a row.
+  std::optional<double> relative_l2, part_l2;
 };
-/// `twin`: the low-precision twin of the reference, compared with the reference.
+/// `twin`: the low-precision reference, compared with the reference.
 Limits make_limits(const ReferenceOutput& reference, const Comparison& twin,
                    Distribution distribution);
 
@@ -52,7 +52,8 @@ struct Judgement {
 inline constexpr double kWorstMargin = 1e6;  ///< stands for infinity, which JSON cannot write
 Judgement judge(const Problem& problem, const Comparison& comparison, const Limits& limits);
 
-/// By how much an output of zeros misses the limits; below kLeastVacuity the rules prove nothing.
+/// The zero-output check: by how much an output of zeros misses the limits. Below kLeastVacuity the
+/// rules would accept one.
 double vacuity_margin(const ReferenceOutput& reference, const Limits& limits);
 inline constexpr double kLeastVacuity = 4;
 

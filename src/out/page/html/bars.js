@@ -70,7 +70,7 @@ function barsFigure(problem, run) {
   const rate = (f) => f.tflops ? digits(f.tflops, 3) : f.gbytes_per_s && digits(f.gbytes_per_s, 3);
   const key = 'bars';
   return figure({
-    id: 'bars', title: 'Against everybody else', wide: true,
+    id: 'bars', title: 'Against the baselines', wide: true,
     note: 'Median over the final phase’s interleaved rounds; whiskers are 95 % intervals. A torn bar goes on beyond the frame.',
     controls: (redraw) => hotOrCold(problem, key, redraw),
     draw: (plot, width) => drawBars(problem, key, plot, width),
