@@ -50,8 +50,8 @@ Status validate(const Problem& problem);
 /// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse", "rmsnorm ROWS=4096,COLUMNS=1024 f16"
 std::string describe(const Problem& problem);
 std::string key(const Problem& problem);  ///< stable, for ids and lookups
-/// The members of Problem; lse if wanted. Of a custom operation: those of OwnProblem and dtype. Reading checks it as validate() does; kv_heads, seq_kv, dtype, mask and lse may be left
-/// out.
+/// The members of Problem; lse if wanted. Of a custom operation: those of OwnProblem and dtype.
+/// Reading checks it as validate() does; kv_heads, seq_kv, dtype, mask and lse may be left out.
 void fields(Problem& x, FieldList& f);
 
 }  // namespace fatune
