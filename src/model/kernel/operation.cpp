@@ -16,7 +16,6 @@
 namespace fatune {
 namespace {
 
-constexpr std::int64_t kLargestTensor = std::int64_t{1} << 40;  // bytes; as for attention
 
 /// "x.json: field 'operation.least.flops'"
 std::string place_in(const Operation& operation, const std::string& path) {

@@ -15,6 +15,8 @@ namespace fatune {
 
 /// The largest value of a size: kernels count in 32 bits.
 inline constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;
+/// Of a tensor, in bytes: chosen, beyond any device.
+inline constexpr std::int64_t kLargestTensor = std::int64_t{1} << 40;
 
 /// A size of an operation, by the name of its macro.
 struct NamedSize {

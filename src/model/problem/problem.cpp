@@ -13,9 +13,6 @@
 namespace fatune {
 namespace {
 
-/// Sizes are 32-bit in kernels, hence the largest; a tensor's limit is chosen, beyond any device.
-constexpr std::int64_t kLargestTensor = std::int64_t{1} << 40;
-
 struct Part {
   std::string_view name;
   std::string_view ordinal;

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.hpp"
-#include "sample_kernel.hpp"
+#include "support/sample_kernel.hpp"
 
 namespace fatune {
 namespace {
