@@ -7,6 +7,7 @@ all:
 
 check: all
 	ctest --preset dev
+	tools/slowest_tests.py build/dev/junit.xml
 
 asan:
 	cmake --workflow --preset asan
