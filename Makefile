@@ -1,5 +1,5 @@
 # Short names for the presets of CMakePresets.json; `make` builds, `make check` builds and tests.
-.PHONY: all check asan tidy format readme lint gpu-check approve schemas demo clean
+.PHONY: all check asan tidy nightly format readme lint gpu-check approve schemas demo clean
 
 all:
 	cmake --preset dev
@@ -14,6 +14,10 @@ asan:
 
 tidy:
 	cmake --workflow --preset tidy
+
+# What is too slow for each change; writes results/nightly.md.
+nightly:
+	tools/nightly.py
 
 format:
 	tools/format.sh
