@@ -1,5 +1,5 @@
 # Short names for the presets of CMakePresets.json; `make` builds, `make check` builds and tests.
-.PHONY: all check asan tidy format readme lint gpu-check approve schemas demo clean
+.PHONY: all check asan tidy nightly format readme lint gpu-check approve schemas demo clean
 
 all:
 	cmake --preset dev
@@ -7,12 +7,17 @@ all:
 
 check: all
 	ctest --preset dev
+	tools/slowest_tests.py build/dev/junit.xml
 
 asan:
 	cmake --workflow --preset asan
 
 tidy:
 	cmake --workflow --preset tidy
+
+# What is too slow for each change; writes results/nightly.md.
+nightly:
+	tools/nightly.py
 
 format:
 	tools/format.sh

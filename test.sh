@@ -17,6 +17,7 @@ tools/bootstrap.sh test
 cmake --preset dev
 cmake --build --preset dev
 ctest --preset dev -j "$(nproc)"
+tools/slowest_tests.py build/dev/junit.xml
 if [[ $gpu == yes ]]; then
   ctest --preset gpu
 fi

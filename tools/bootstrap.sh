@@ -2,7 +2,8 @@
 # bootstrap.sh - installs what building fatune needs; says nothing and does nothing when all is there.
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
-#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, Python's jsonschema, a Chromium
+#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, Python's jsonschema,
+#                                 a Chromium, Kernel Tuner
 #   tools/bootstrap.sh portable   the same as build, and the sources of muParser and cpp-httplib
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
 #
@@ -15,6 +16,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 deps=$root/.deps
 cuda_13_wheels=(nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl)
 cuda_12_wheels=(nvidia-cuda-{nvrtc,runtime,nvcc,cccl}-cu12)
+kernel_tuner=1.4.0
 
 say() { echo "fatune: $*" >&2; }
 fail() { say "$*"; exit 3; }
@@ -150,6 +152,20 @@ ensure_source() {
   say "that failed (.deps/apt/log): CMake will fetch $3"
 }
 
+# Kernel Tuner in a Python environment of its own, for the tests that hand it our files.
+ensure_kernel_tuner() {
+  local folder=$deps/kernel-tuner log=$root/build/bootstrap.log
+  local marker=$folder/kernel_tuner-$kernel_tuner
+  [[ -f $marker ]] && return 0
+  say "installing Kernel Tuner $kernel_tuner into .deps/"
+  mkdir -p "$root/build"
+  rm -rf "$folder"
+  { python3 -m venv "$folder" &&
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "kernel_tuner==$kernel_tuner" &&
+    touch "$marker"; } >"$log" 2>&1 ||
+    say "that failed (build/bootstrap.log): its test will be skipped"
+}
+
 # ---- CUDA --------------------------------------------------------------------------------------
 
 # True when cuda.h and nvrtc.h are where cmake/CudaHeaders.cmake looks for them.
@@ -207,6 +223,7 @@ if has_command apt-get; then
     want_command fish fish
     want_command mandoc mandoc
     python3 -c 'import jsonschema' 2>/dev/null || want_package python3-jsonschema
+    python3 -c 'import ensurepip' 2>/dev/null || want_package python3-venv
     want_browser
   fi
   if [[ $step == package ]]; then
@@ -228,3 +245,4 @@ if has_command apt-get; then
     ensure_source cpp-httplib httplib.h cpp-httplib
   fi
 fi
+if [[ $step == test ]]; then ensure_kernel_tuner; fi

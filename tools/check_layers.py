@@ -2,7 +2,8 @@
 """check_layers.py - turns src/ and kernels/ into a list of broken layout rules; exit 1 if any.
 
 Rules: includes follow the arrows of src/layers.txt, by which CMake links, too; heavy or device headers stay
-where they belong; a type's name is its namespace's only one; no file is too long; every file's first line says what it is.
+where they belong; a type's name is its namespace's only one; no file is too long; every file's first line says what it is;
+lists of sources have one file a line, in order, so that two changes merge.
 Usage: check_layers.py [ROOT]
 """
 
@@ -108,6 +109,18 @@ def check_length(path, text, problems):
         problems.append(f"{name_of(path)}: {lines} lines; split it ({MAX_LINES} at most)")
 
 
+def check_source_lists(path, problems):
+    before = ""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        place = f"{name_of(path)}:{number}"
+        sources = re.findall(r"[\w./]+\.cpp\b", line.split("#")[0])
+        if len(sources) > 1:
+            problems.append(f"{place}: one source a line")
+        elif sources and sources[0] < before:
+            problems.append(f"{place}: {sources[0]} stands after {before}")
+        before = sources[0] if len(sources) == 1 else ""
+
+
 def check_first_line(path, text, problems):
     first = text.partition("\n")[0]
     if not first.startswith(f"// {path.name} - "):
@@ -125,6 +138,9 @@ def main():
         check_type_names(path, text, known_types, problems)
         check_length(path, text, problems)
         check_first_line(path, text, problems)
+    for folder in (SRC, ROOT / "tests"):
+        for path in sorted(folder.rglob("CMakeLists.txt")):
+            check_source_lists(path, problems)
     for path in source_files(ROOT / "tests", ".hpp", ".cpp"):
         check_first_line(path, path.read_text(), problems)
     for path in source_files(ROOT / "kernels", ".cu", ".cuh"):

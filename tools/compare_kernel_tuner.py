@@ -3,8 +3,8 @@
 
     compare_kernel_tuner.py CACHE... [--repeats 50] [--budget 220] [--out FILE.json]
 
-CACHE: Kernel Tuner cache files, plain or .gz, closed or not. Kernel Tuner is installed from the package index into a virtual
-environment (--venv) and run unchanged: its tune_kernel() with each of its optimisers' own defaults, a limit of BUDGET unique
+CACHE: Kernel Tuner cache files, plain or .gz, closed or not. Kernel Tuner is installed in a virtual environment
+(--venv, made by `tools/bootstrap.sh test`) and run unchanged: its tune_kernel() with each of its optimisers' own defaults, a limit of BUDGET unique
 evaluations, and the configs of the file, failed ones included, as the space. Only reading and building the space are done once
 a file instead of once a run; every run is a process forked after that, since a space remembers which neighbours it gave. Which configs it evaluates is noted where its simulation runner looks them up; the best of them
 so far is scored as in src/search/replay/score.cpp: P is the mean over t = 10 to BUDGET of (E[random best] - best) / (E[random best]
@@ -20,7 +20,6 @@ import os
 import pathlib
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -99,15 +98,11 @@ def no_score(failure):
 # --- Kernel Tuner ---------------------------------------------------------------------------------------------------------
 
 def enter_environment(folder):
-    """Installs Kernel Tuner where it is missing and goes on in its interpreter."""
-    python = folder / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    marker = folder / f"kernel_tuner-{VERSION}"
-    if not marker.exists():
-        subprocess.run([python, "-m", "pip", "install", "--quiet", f"kernel_tuner=={VERSION}"], check=True)
-        marker.touch()
+    """Goes on in the interpreter that has Kernel Tuner."""
+    if not (folder / f"kernel_tuner-{VERSION}").exists():
+        sys.exit(f"no Kernel Tuner {VERSION} in {folder}: tools/bootstrap.sh test installs it")
     if pathlib.Path(sys.prefix).resolve() != folder.resolve():
+        python = folder / "bin" / "python"
         os.execv(python, [str(python), *sys.argv])
 
 
@@ -257,7 +252,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=200, help="of processor time, a file and optimiser; then it has fewer repeats")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--strategies", type=lambda text: text.split(","), default=STRATEGIES)
-    parser.add_argument("--venv", type=pathlib.Path, default=ROOT / "build" / "kernel-tuner")
+    parser.add_argument("--venv", type=pathlib.Path, default=ROOT / ".deps" / "kernel-tuner")
     parser.add_argument("--out", type=pathlib.Path)
     args = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core, however many there are

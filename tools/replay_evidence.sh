@@ -6,7 +6,7 @@
 # FATUNE: the program. CACHEFILES: a folder with the files of docs/search.md, which names their source. STEPs: those of
 # `steps` below, all of them when none is named, and `hub` and `kernel-tuner-hub`, which need all spaces that
 # tools/hub_spaces.sh takes out of the benchmark hub. Writes results/replay/*.json and docs/search-curves.svg, and brings
-# docs/search.md up to date. kernel-tuner installs Kernel Tuner below build/ and takes an hour, the rest some minutes.
+# docs/search.md up to date. kernel-tuner needs `tools/bootstrap.sh test` and takes an hour, the rest some minutes.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 fatune=$(realpath "$1") files=$(realpath "$2")

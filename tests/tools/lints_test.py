@@ -106,6 +106,14 @@ class LayersTest(Project):
         self.write("kernels/k/long.cuh", "// long.cuh - x.\n" + "\n" * 400)
         self.assert_finds(self.TOOL, "kernels/k/long.cuh: 401 lines")
 
+    def test_lists_of_sources(self):
+        self.write("src/low/CMakeLists.txt", "fatune_wing(low\n  SOURCES\n    b.cpp\n    x/a.cpp  # c.cpp\n  ALONE\n    a.cpp)\n")
+        self.assertEqual(lint(self.TOOL, self.root)[0], 0)
+        self.write("tests/unit/low/CMakeLists.txt", "fatune_test(low\n  SOURCES\n    b_test.cpp\n    a_test.cpp)\n")
+        self.assert_finds(self.TOOL, "tests/unit/low/CMakeLists.txt:4: a_test.cpp stands after b_test.cpp")
+        self.write("tests/unit/low/CMakeLists.txt", "fatune_test(low\n  SOURCES a_test.cpp b_test.cpp)\n")
+        self.assert_finds(self.TOOL, "tests/unit/low/CMakeLists.txt:2: one source a line")
+
     def test_first_line(self):
         self.write("tests/b_test.cpp", "#include <x>\n")
         self.assert_finds(self.TOOL, 'tests/b_test.cpp:1: must begin "// b_test.cpp - ')

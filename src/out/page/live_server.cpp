@@ -17,8 +17,6 @@ namespace fatune {
 namespace {
 
 constexpr const char* kAddress = "127.0.0.1";
-constexpr std::chrono::seconds kLinger{3};    // chosen: pages ask once a second
-constexpr std::chrono::seconds kWatching{3};  // a page that asked within this is still open
 constexpr std::chrono::milliseconds kStep{50}, kSoon{1};
 constexpr std::size_t kThreads = 4;  // a person and a few pages
 
@@ -38,7 +36,8 @@ void refuse(httplib::Response& response, int status, const std::string& why) {
 
 class LiveServer::Impl {
  public:
-  explicit Impl(const std::filesystem::path& folder) : view_(folder) {}
+  Impl(const std::filesystem::path& folder, std::chrono::milliseconds linger)
+      : view_(folder), linger_(linger) {}
   ~Impl() {
     server_.stop();
     if (thread_.joinable()) thread_.join();
@@ -68,10 +67,8 @@ class LiveServer::Impl {
 
   void finish() {
     view_.finish();
-    const Clock::time_point end = Clock::now() + kLinger;
-    const auto watched = [&] {
-      return now_ms() - asked_ms_ < std::chrono::milliseconds(kWatching).count();
-    };
+    const Clock::time_point end = Clock::now() + linger_;
+    const auto watched = [&] { return now_ms() - asked_ms_ < linger_.count(); };
     while (asked_ms_ > 0 && watched() && !told_ && Clock::now() < end)
       std::this_thread::sleep_for(kStep);
   }
@@ -124,6 +121,7 @@ class LiveServer::Impl {
   }
 
   LiveView view_;
+  std::chrono::milliseconds linger_;
   httplib::Server server_;
   std::thread thread_;
   std::string url_;
@@ -135,9 +133,9 @@ class LiveServer::Impl {
 LiveServer::LiveServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LiveServer::~LiveServer() = default;
 
-Result<std::unique_ptr<LiveServer>> LiveServer::start(int port,
-                                                      const std::filesystem::path& folder) {
-  auto impl = std::make_unique<Impl>(folder);
+Result<std::unique_ptr<LiveServer>> LiveServer::start(int port, const std::filesystem::path& folder,
+                                                      std::chrono::milliseconds linger) {
+  auto impl = std::make_unique<Impl>(folder, linger);
   FATUNE_TRY_STATUS(impl->start(port));
   return std::unique_ptr<LiveServer>(new LiveServer(std::move(impl)));
 }

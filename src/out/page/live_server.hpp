@@ -1,6 +1,7 @@
 // live_server.hpp - a running sweep's journal to a page on this machine that keeps up with it.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,8 +19,11 @@ inline constexpr int kLivePort = 8712;
 /// here (DNS rebinding), another method or another path is refused.
 class LiveServer {
  public:
-  /// Port 0: any that is free. A port in use is an error that names it and the flag.
-  static Result<std::unique_ptr<LiveServer>> start(int port, const std::filesystem::path& folder);
+  /// Port 0: any that is free. A port in use is an error that names it and the flag. `linger`: see
+  /// finish(); pages ask once a second.
+  static Result<std::unique_ptr<LiveServer>> start(
+      int port, const std::filesystem::path& folder,
+      std::chrono::milliseconds linger = std::chrono::seconds(3));
   /// Stops at once; call finish() first, so that open pages show the end.
   ~LiveServer();
   LiveServer(const LiveServer&) = delete;
@@ -27,7 +31,8 @@ class LiveServer {
 
   const std::string& url() const;  ///< "http://127.0.0.1:8712/"
   void show(const SweepProgress& progress);
-  /// The sweep is over: stays until a page that asked of late has the last state, 3 s at most.
+  /// The sweep is over: returns when a page that asked within the last `linger` has the final
+  /// state, or after `linger`; at once if no page asked.
   void finish();
 
  private:

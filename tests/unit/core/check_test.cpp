@@ -13,9 +13,15 @@
 
 using namespace fatune;
 
-TEST_CASE("a check that holds costs nothing") {
-  FATUNE_CHECK(1 + 1 == 2, "arithmetic");
-  SUCCEED();
+TEST_CASE("a check that holds evaluates its condition once and not its reason") {
+  int conditions = 0, reasons = 0;
+  const auto reason = [&] {
+    ++reasons;
+    return "never asked for";
+  };
+  FATUNE_CHECK(++conditions == 1, reason());
+  CHECK(conditions == 1);
+  CHECK(reasons == 0);
 }
 
 TEST_CASE("a broken check exits with 70 and prints condition, reason and place") {

@@ -158,6 +158,6 @@ TEST_CASE("the lock keeps a second holder out until the first is gone") {
 }
 
 TEST_CASE("the program knows its own file") {
-  CHECK(executable_path().filename() == "test_base");
+  CHECK(executable_path().filename() == "test_core");
   CHECK(std::filesystem::exists(executable_path()));
 }

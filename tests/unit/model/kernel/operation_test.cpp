@@ -141,8 +141,7 @@ TEST_CASE("mistakes of a declaration are named by file and field") {
   CHECK(reference_error("\"name\": \"COLUMNS\"", "\"name\": \"ROWS\"")
             .find("'operation.sizes[1].name' is 'ROWS'") != std::string::npos);
   CHECK(reference_error("[\"ROWS\", \"COLUMNS\"]", "[\"ROWS\", \"COLUMS\"]")
-            .find("'operation.tensors[0].shape[1]': 'COLUMS' uses the unknown name 'COLUMS' (did "
-                  "you mean 'COLUMNS'?)") != std::string::npos);
+            .find("'operation.tensors[0].shape[1]'") != std::string::npos);
   CHECK(reference_error("[\"ROWS\", \"COLUMNS\"]", "[]").find("'operation.tensors[0].shape'") !=
         std::string::npos);
   CHECK(reference_error("\"fill\": \"normal\"", "\"fill\": \"gauss\"") ==

@@ -1,6 +1,5 @@
 // classics_test.cpp - what the textbook searches promise, and that they beat chance.
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <set>
 
@@ -173,7 +172,7 @@ TEST_CASE("classics find better points in a valley than chance does") {
   }
 }
 
-TEST_CASE("a classic takes little time in a space of a million configs") {
+TEST_CASE("a classic spends its budget in a space of a million configs, no config twice") {
   const Lattice space = lattice_of({10, 10, 10, 10, 5, 5, 4}, [](const Point& p) {
     return (p[0] + p[1] + p[2]) % 5 != 3 || p[3] > 7;
   });
@@ -181,12 +180,10 @@ TEST_CASE("a classic takes little time in a space of a million configs") {
   for (const std::string& name : kClassics) {
     CAPTURE(name);
     const auto strategy = strategy_on(space, name, {.budget = 220});
-    const auto begin = std::chrono::steady_clock::now();
-    run(
+    const std::vector<Point> order = run(
         space, *strategy, [&](const Point& p) { return valley(space, p); }, 220, 4);
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    // Measured far below 1 ms an evaluation; the slack is for sanitizers and busy machines.
-    CHECK(taken.count() < 220 * 0.02);
+    CHECK(order.size() == 220);
+    CHECK(std::set<Point>(order.begin(), order.end()).size() == 220);
   }
 }
 

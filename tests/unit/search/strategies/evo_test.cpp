@@ -1,6 +1,5 @@
 // evo_test.cpp - the default search: what it finds, and that it goes on whatever it is told.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -267,17 +266,14 @@ TEST_CASE("with one lever a space in two parts is still tried whole") {
   }
 }
 
-TEST_CASE("evo is quick in a space of a million points") {
+TEST_CASE("evo spends its budget in a space of a million points, no point twice") {
   std::vector<std::uint64_t> codes(1'000'000);
   for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = 3 * i;
   const Lattice space(test::axes_of({12, 12, 12, 12, 12, 13}), std::move(codes));
   const auto strategy = strategy_on(space, "evo", {.budget = 120});
-  const auto began = std::chrono::steady_clock::now();
   const auto order = run(*strategy, sum_cost, 120, 1);
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began;
   CHECK(order.size() == 120);
-  // 5 ms each is the promise; a machine with other things to do, or a sanitizer, gets ten times it.
-  CHECK(spent.count() < 120 * 0.05);
+  CHECK(std::set<Point>(order.begin(), order.end()).size() == 120);
 }
 
 }  // namespace

@@ -225,9 +225,9 @@ TEST_CASE("nothing to do is no reason to wait") {
   const test::TemporaryFolder folder;
   auto pool = CompilePool::start(test::faulty_options(folder.path()));
   REQUIRE(pool);
-  const auto start = std::chrono::steady_clock::now();
-  REQUIRE(pool->pump(10s));
-  CHECK(std::chrono::steady_clock::now() - start < 5s);
+  // A pool that waits is ended by the test's time limit.
+  REQUIRE(pool->pump(24h));
+  CHECK(pool->idle() == pool->jobs());
 }
 
 TEST_CASE("a pool says how many of its jobs have nothing to do") {
