@@ -38,7 +38,7 @@ TEST_CASE("an open library gives its symbols") {
 TEST_CASE("tried places are listed one a line") {
   CHECK(gpu::describe({{"a.so", "no such file"}, {"b.so", ""}}) ==
         "  a.so: no such file\n  b.so: opened");
-  CHECK(gpu::describe({}).empty());
+  CHECK(gpu::describe(std::vector<gpu::TriedPlace>{}).empty());
 }
 
 TEST_CASE("the wheels of both CUDA generations are found in a site-packages folder") {
