@@ -59,7 +59,8 @@ class Installed:
         self.libraries = self.library.parent
         self.wisdom = here / "wisdom"
         best = ROOT / "results/h200/suite-mission/best.json"
-        run(args.fatune, "export", "--config", best, "--shape", "2,8,128,64", "--to", "wisdom", "-o", self.wisdom)
+        # The library is tested here, not the result, which may be of an earlier text of its kernel.
+        run(args.fatune, "export", "--config", best, "--shape", "2,8,128,64", "--unverified", "--to", "wisdom", "-o", self.wisdom)
 
     def check_program(self, program, way):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(self.libraries)}
