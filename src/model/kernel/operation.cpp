@@ -16,7 +16,6 @@
 namespace fatune {
 namespace {
 
-
 /// "x.json: field 'operation.least.flops'"
 std::string place_in(const Operation& operation, const std::string& path) {
   return fmt::format("{}.{}'", operation.where.substr(0, operation.where.size() - 1), path);
