@@ -181,10 +181,10 @@ std::vector<KnownConfig> nearest_known(const std::vector<KnownConfig>& known,
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<KnownConfig> nearest;
   for (const auto& [away, each] : ranked) {
-    const bool again = std::any_of(nearest.begin(), nearest.end(), [&](const KnownConfig& other) {
-      return other.config == each->config;
-    });
-    if (!again) nearest.push_back(*each);
+    const auto same = [&config = each->config](const KnownConfig& other) {
+      return other.config == config;
+    };
+    if (std::none_of(nearest.begin(), nearest.end(), same)) nearest.push_back(*each);
   }
   return nearest;
 }

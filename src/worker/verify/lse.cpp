@@ -109,7 +109,7 @@ LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs
 }
 
 LseJudgement judge_lse(const LseReference& reference, std::span<const std::byte> lse) {
-  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  constexpr float kNoKey = -std::numeric_limits<float>::infinity();
   FATUNE_CHECK(lse.size() == reference.values.size() * sizeof(float), "one value a row");
   LseJudgement result;
   Broken not_finite, not_nothing;
@@ -118,8 +118,8 @@ LseJudgement judge_lse(const LseReference& reference, std::span<const std::byte>
   for (std::size_t row = 0; row < reference.values.size(); ++row) {
     float value = 0;
     std::memcpy(&value, lse.data() + row * sizeof value, sizeof value);
-    if (reference.values[row] == kNothing) {
-      if (value != kNothing) not_nothing.add(row);
+    if (reference.values[row] == kNoKey) {
+      if (value != kNoKey) not_nothing.add(row);
       continue;
     }
     const double error = std::abs(static_cast<double>(value) - reference.values[row]);
