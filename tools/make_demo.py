@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 COMMAND = ["sweep", "--shape", "4,8,512,64", "--device", "recorded"]
-COLUMNS, ROWS = 150, 34
+COLUMNS, ROWS = 100, 66
 CHARACTER, LINE, MARGIN = 7.2, 17, 16
 PLAIN, FAINT = "#e6edf3", "#8b949e"
 # What each escape sequence of the program looks like on a dark terminal.
@@ -26,7 +26,7 @@ def output_on_terminal(command):
     """stdout of a command that writes to a terminal of its own, colours included."""
     master, slave = os.openpty()
     env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=slave, env=dict(env, TERM="xterm")) as process:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=slave, env=dict(env, TERM="xterm", COLUMNS=str(COLUMNS))) as process:
         os.close(slave)
         text = b""
         while True:

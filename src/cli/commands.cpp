@@ -8,23 +8,10 @@
 #include <optional>
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
-#include "cli/commands/cmd_bench.hpp"
-#include "cli/commands/cmd_devices.hpp"
-#include "cli/commands/cmd_export.hpp"
-#include "cli/commands/cmd_gate.hpp"
-#include "cli/commands/cmd_inspect.hpp"
-#include "cli/commands/cmd_kernels.hpp"
-#include "cli/commands/cmd_profile.hpp"
-#include "cli/commands/cmd_replay.hpp"
-#include "cli/commands/cmd_report.hpp"
-#include "cli/commands/cmd_schema.hpp"
-#include "cli/commands/cmd_sweep.hpp"
-#include "cli/commands/cmd_verify.hpp"
-#include "cli/doctor/cmd_doctor.hpp"
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
-#include "cli/manual/cmd_completions.hpp"
-#include "cli/manual/cmd_man.hpp"
 #include "cli/options/settings.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -61,11 +48,53 @@ constexpr CommandInfo kHiddenCommands[] = {
     {"schema", "Print the JSON Schema of a format that fatune writes", setup_schema},
 };
 
+/// --help in two columns, wrapped to the width of the terminal.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(std::size_t columns) : columns_(std::min(columns, kWidestHelp)) {}
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return CLI::Formatter::make_usage(app, std::move(name)) + "\n";
+  }
+  std::string make_group(std::string group, bool positional,
+                         std::vector<const CLI::Option*> options) const override {
+    std::string text = group + ":\n";
+    for (const CLI::Option* option : options) text += make_option(option, positional);
+    return positional ? text + "\n" : text;
+  }
+  std::string make_option(const CLI::Option* option, bool positional) const override {
+    return entry("  " + make_option_name(option, positional) + make_option_opts(option),
+                 make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return entry("  " + command->get_name(), command->get_description());
+  }
+
+ private:
+  static constexpr std::size_t kWidestHelp = 100;  // chosen: longer lines are hard to read
+  static constexpr std::size_t kFlags = 26;        // chosen: most flags with their values fit
+
+  std::string entry(std::string flags, const std::string& help) const {
+    bool fits = flags.size() + 2 <= kFlags;
+    if (!fits) flags += "\n";
+    for (const std::string& line : wrap(help, columns_ > kFlags ? columns_ - kFlags : 1)) {
+      flags += fits ? std::string(kFlags - flags.size(), ' ') : std::string(kFlags, ' ');
+      flags += line + "\n";
+      fits = false;
+    }
+    return flags;
+  }
+
+  std::size_t columns_;
+};
+
 std::string footer() {
   std::vector<std::string> codes;
   for (const ExitCode& each : exit_codes())
-    codes.push_back(std::to_string(each.code) + " " + each.word);
-  return "First command:\n  fatune sweep --shape 4,8,512,64\nExit codes: " + join(codes, ", ");
+    codes.push_back(fmt::format("{} {}", each.code, each.word));
+  const std::string text = "Exit codes: " + join(codes, ", ");
+  return "First command:\n  fatune sweep --shape 4,8,512,64\n" +
+         join(wrap(text, std::min(text_columns(), kUsualColumns)), "\n");
 }
 
 /// The subcommand the parser stopped in, for "see fatune X --help".
@@ -74,20 +103,38 @@ std::string help_hint(const CLI::App& app) {
   return chosen.empty() ? "fatune --help" : "fatune " + chosen.front()->get_name() + " --help";
 }
 
-/// The first word, when it names no command: the parser itself only misses a subcommand.
-std::optional<std::string> unknown_command(int argc, const char* const* argv) {
-  if (argc < 2 || argv[1][0] == '-') return std::nullopt;
+std::string did_you_mean(const std::optional<std::string>& nearest, const std::string& otherwise) {
+  return nearest ? "; did you mean " + *nearest + "?" : otherwise;
+}
+
+/// The first word, when it names neither a command nor an option of fatune itself: the parser only
+/// misses a subcommand.
+std::optional<std::string> unknown_word(const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
+  const std::string& word = words.front();
+  if (word.starts_with("-")) {
+    const std::vector<std::string> options = {"--help", "--version", "-h"};
+    if (std::find(options.begin(), options.end(), word) != options.end()) return std::nullopt;
+    return fmt::format("there is no option {}{}", word,
+                       did_you_mean(nearest_name(word, options), "; options follow the command"));
+  }
   std::vector<std::string> known;
   for (const CommandInfo& info : kCommands) known.emplace_back(info.name);
-  const auto named = [&](const CommandInfo& info) {
-    return argv[1] == std::string_view(info.name);
-  };
+  const auto named = [&](const CommandInfo& info) { return word == info.name; };
   if (std::any_of(std::begin(kCommands), std::end(kCommands), named)) return std::nullopt;
   if (std::any_of(std::begin(kHiddenCommands), std::end(kHiddenCommands), named))
     return std::nullopt;
-  const auto nearest = nearest_name(argv[1], known);
-  return "there is no command '" + std::string(argv[1]) + "'" +
-         (nearest ? "; did you mean " + *nearest + "?" : "; there are " + join(known, ", "));
+  return fmt::format("there is no command '{}'{}", word,
+                     did_you_mean(nearest_name(word, known), "; there are " + join(known, ", ")));
+}
+
+/// "4,8,512,64" and "M=4096,N=64" behind a command that takes them with a flag.
+std::string missing_flag(const CLI::App& command, const std::string& word) {
+  for (const auto& [flag, letters] : {std::pair("--size", "="), std::pair("--shape", ",")}) {
+    if (word.find(letters) != std::string::npos && command.get_option_no_throw(flag) != nullptr)
+      return flag;
+  }
+  return "";
 }
 
 /// The first word that the command did not expect, with the option it resembles.
@@ -95,13 +142,18 @@ std::string unexpected_argument(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining(true);
   const auto option = std::find_if(rest.begin(), rest.end(),
                                    [](const std::string& word) { return word.starts_with("-"); });
-  if (option == rest.end()) return "unexpected argument '" + rest.front() + "'";
+  if (option == rest.end()) {
+    const std::string flag = missing_flag(*app.get_subcommands().front(), rest.front());
+    const std::string meant =
+        flag.empty() ? "" : "; did you mean " + flag + " " + rest.front() + "?";
+    return fmt::format("unexpected argument '{}'{}", rest.front(), meant);
+  }
   std::vector<std::string> known;
   for (const CLI::Option* each : app.get_subcommands().front()->get_options()) {
     for (const std::string& name : each->get_lnames()) known.push_back("--" + name);
   }
-  const auto nearest = nearest_name(*option, known);
-  return "there is no option " + *option + (nearest ? "; did you mean " + *nearest + "?" : "");
+  return fmt::format("there is no option {}{}", *option,
+                     did_you_mean(nearest_name(*option, known), ""));
 }
 
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
@@ -125,17 +177,24 @@ int run_command(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("fatune ") + FATUNE_VERSION);
   app.require_subcommand(1);
   app.footer(footer());
+  app.formatter(std::make_shared<HelpFormatter>(text_columns()));
   std::map<std::string, Runner> runners;
   for (const CommandInfo& info : kCommands)
     runners[info.name] = info.setup(*app.add_subcommand(info.name, info.summary));
   for (const CommandInfo& info : kHiddenCommands)
     runners[info.name] = info.setup(*app.add_subcommand(info.name, info.summary)->group(""));
-  if (const auto wrong = unknown_command(argc, argv)) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
+  if (const auto wrong = unknown_word(words)) {
     log::error(*wrong + " (see fatune --help)");
     return kUsage;
   }
   try {
-    app.parse(argc, argv);
+    std::reverse(words.begin(), words.end());  // as the parser takes them
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     return report_parse_error(app, error);
   }

@@ -186,4 +186,26 @@ std::size_t display_width(std::string_view utf8) {
   return width;
 }
 
+std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
+  std::vector<std::string> lines;
+  for (const std::string& given : split(text, '\n')) {
+    std::string line;
+    std::size_t width = 0;
+    for (const std::string& word : split(given, ' ')) {
+      const std::size_t wanted = display_width(word);
+      const bool first = line.empty();
+      if (!first && width + 1 + wanted > columns) {
+        lines.push_back(std::move(line));
+        line = word;
+        width = wanted;
+        continue;
+      }
+      line += (first ? "" : " ") + word;
+      width += wanted + (first ? 0 : 1);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 }  // namespace fatune

@@ -29,5 +29,7 @@ std::optional<double> parse_number(std::string_view text);
 /// The candidate nearest to a misspelt name (edit distance <= 3), for "did you mean".
 std::optional<std::string> nearest_name(std::string_view text, std::span<const std::string> names);
 std::size_t display_width(std::string_view utf8);  ///< columns on a terminal
+/// Lines of at most `columns`, broken at spaces and where the text is; a longer word is a line.
+std::vector<std::string> wrap(std::string_view text, std::size_t columns);
 
 }  // namespace fatune

@@ -56,7 +56,7 @@ def run(line, fatune):
     with tempfile.TemporaryDirectory() as folder:
         env = {
             "PATH": f"{pathlib.Path(fatune).parent}:/usr/local/bin:/usr/bin:/bin",
-            "HOME": folder, "XDG_CACHE_HOME": folder + "/cache", "NO_COLOR": "1", "COLUMNS": "120", "LC_ALL": "C.UTF-8",
+            "HOME": folder, "XDG_CACHE_HOME": folder + "/cache", "NO_COLOR": "1", "COLUMNS": "80", "LC_ALL": "C.UTF-8",
             "DATA": str(HERE.parent / "data"), "FAKE": str(HERE),
         }
         done = subprocess.run(["bash", "-c", line], cwd=folder, env=env, stdin=subprocess.DEVNULL, text=True,

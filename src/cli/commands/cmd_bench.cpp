@@ -1,6 +1,4 @@
 // cmd_bench.cpp - measures configs and implementations beside each other in interleaved rounds.
-#include "cli/commands/cmd_bench.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -8,15 +6,14 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/baselines.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/outside_options.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/rounds_options.hpp"
+#include "cli/options/services.hpp"
 #include "cli/options/session.hpp"
-#include "cli/options/today.hpp"
-#include "cli/options/with_settings.hpp"
+#include "cli/options/sweep_plan.hpp"
 #include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
@@ -45,13 +42,26 @@ bool has_choice(const BenchArgs& args) {
   return !args.choice.config.empty() || !args.choice.kernel.empty();
 }
 
-std::string command_line(const BenchArgs& args) {
-  std::string text = "fatune bench";
-  if (!args.choice.config.empty()) text += " --config " + shell_word(args.choice.config);
-  if (!args.choice.kernel.empty()) text += " --kernel " + shell_word(args.choice.kernel);
-  if (!args.impls.empty()) text += " --impl " + shell_word(args.impls);
-  text += repeat_options(args.choice.problem);
-  return text + repeat_options(args.rounds) + repeat_options(args.common);
+OptionTable bench_table(BenchArgs& a) {
+  OptionTable choice = choice_table(a.choice);
+  choice.front().rows.push_back(
+      {.flags = "--impl",
+       .value = &a.impls,
+       .type = "IMPL,...",
+       .help = "Implementations beside a config, or alone: cudnn,torch:flash [naive]",
+       .repeat = Repeat::kChanged});
+  const OptionTable files = {
+      {"Files",
+       {{.flags = "--out",
+         .value = &a.out,
+         .type = "FILE",
+         .help = "Write every row and round (fatune.bench/1)"},
+        {.flags = "--suite-out",
+         .value = &a.suite_out,
+         .type = "FILE",
+         .help = "Write a row a problem: best and baselines (fatune.suite/1)"}}}};
+  return tables(
+      {choice, rounds_table(a.rounds), files, device_table(a.device), common_table(a.common)});
 }
 
 /// The candidate, its kernel's default, and the implementations asked for or else the reference.
@@ -90,6 +100,9 @@ Result<std::vector<BenchQuestion>> questions_of(const BenchArgs& args, const Ses
   if (has_choice(args)) return questions;
   const OperationRef& operation = session.reference->manifest.operation;
   FATUNE_TRY(const auto problems, resolve_problems(args.choice.problem, operation));
+  std::vector<Problem> asked;
+  for (const NamedProblem& named : problems) asked.push_back(named.problem);
+  FATUNE_TRY_STATUS(need_recording(session, asked));
   for (const NamedProblem& named : problems) {
     FATUNE_TRY(auto rows, contestants_of(nullptr, named.problem, args, session, settings));
     questions.push_back({named, std::move(rows)});
@@ -151,7 +164,7 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
   if (session.chosen.size() == 1)
     FATUNE_TRY_STATUS(check_supported(session.chosen.front().candidate, *session.evaluator));
   BenchResult result;
-  result.command = command_line(args);
+  result.command = "fatune bench" + repeat_options(bench_table, args);
   result.date = today();
   result.suite = args.choice.problem.suite;
   std::optional<SavedBest> saved;
@@ -167,7 +180,7 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
   if (settings.json) {
     print_json(to_json(result));
   } else {
-    print_with_notice(session, bench_text(result));
+    print_with_notice(session, bench_text(result, settings.paint));
   }
   const bool all = std::all_of(result.problems.begin(), result.problems.end(),
                                [&](const BenchProblem& each) { return measured(each, args); });
@@ -183,22 +196,8 @@ int run(const BenchArgs& args) {
 
 Runner setup_bench(CLI::App& command) {
   auto args = std::make_shared<BenchArgs>();
-  add_choice_options(command, args->choice);
-  command
-      .add_option("--impl", args->impls,
-                  "Implementations beside a config, or alone: cudnn,torch:flash [naive]")
-      ->type_name("IMPL,...");
-  add_rounds_options(command, args->rounds);
-  command.add_option("--out", args->out, "Write every row and round (fatune.bench/1)")
-      ->type_name("FILE");
-  command
-      .add_option("--suite-out", args->suite_out,
-                  "Write a row a problem: best and baselines (fatune.suite/1)")
-      ->type_name("FILE");
-  add_device_option(command, args->device);
-  add_common_options(command, args->common);
-  add_example(command,
-              "fatune bench --config results/h200/mission/best.json --impl cudnn,torch:flash");
+  add_options(command, bench_table(*args));
+  add_example(command, "fatune bench --config results/h200/mission/best.json --impl cudnn");
   return [args] { return run(*args); };
 }
 

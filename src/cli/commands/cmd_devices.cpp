@@ -1,12 +1,11 @@
 // cmd_devices.cpp - lists GPUs as a table or JSON.
-#include "cli/commands/cmd_devices.hpp"
-
 #include <cstdio>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/settings.hpp"
 #include "cli/output.hpp"
@@ -18,7 +17,7 @@
 namespace fatune::cli {
 namespace {
 
-Table device_table(const std::vector<Environment>& devices) {
+Table gpu_table(const std::vector<Environment>& devices) {
   Table table({{"device"},
                {"name"},
                {"arch"},
@@ -48,7 +47,7 @@ int run(const CommonArgs& args) {
     print_json({{"schema", "fatune.devices/1"}, {"devices", list}});
     return kDone;
   }
-  print(device_table(*devices).text());
+  print(gpu_table(*devices).text());
   return kDone;
 }
 
@@ -56,7 +55,7 @@ int run(const CommonArgs& args) {
 
 Runner setup_devices(CLI::App& command) {
   auto args = std::make_shared<CommonArgs>();
-  add_common_options(command, *args);
+  add_options(command, common_table(*args));
   add_example(command, "fatune devices");
   return [args] { return run(*args); };
 }

@@ -1,6 +1,4 @@
 // cmd_export.cpp - the configs of best.json files, compiled and written in the formats asked for.
-#include "cli/commands/cmd_export.hpp"
-
 #include <algorithm>
 #include <memory>
 
@@ -8,12 +6,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/chosen.hpp"
-#include "cli/options/open_pool.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/with_settings.hpp"
+#include "cli/options/services.hpp"
 #include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "core/log.hpp"
@@ -216,31 +214,42 @@ std::string formats_help() {
   return text;
 }
 
+OptionTable export_table(ExportArgs& a) {
+  const OptionTable own = {
+      {"Export",
+       {{.flags = "--config,RUN",
+         .value = &a.files,
+         .type = "FILE",
+         .help = "best.json files, runs' folders, or {\"kernel\":NAME,\"config\":{...}}"},
+        {.flags = "--to",
+         .value = &a.formats,
+         .type = "FORMAT,...",
+         .help = formats_help(),
+         .separator = ','},
+        {.flags = "-o,--out",
+         .value = &a.out,
+         .type = "DIR",
+         .help = "Folder to write into, or the .py file of --to torch"},
+        {.flags = "--name",
+         .value = &a.name,
+         .type = "NAME",
+         .help = "Stem of the files and functions, of a single kernel"},
+        {.flags = "--arch",
+         .value = &a.arch,
+         .type = "sm_XX",
+         .help = "Compile for it [that of the device measured on]"},
+        {.flags = "--unverified",
+         .value = &a.unverified,
+         .help = "Also export what no gate has checked; every file then says so"}}}};
+  return tables({own, problem_table(a.problem), common_table(a.common)});
+}
+
 }  // namespace
 
 Runner setup_export(CLI::App& command) {
   auto args = std::make_shared<ExportArgs>();
-  command
-      .add_option("--config,RUN", args->files,
-                  "best.json files, runs' folders, or {\"kernel\":NAME,\"config\":{...}}")
-      ->type_name("FILE");
-  command.add_option("--to", args->formats, formats_help())
-      ->delimiter(',')
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  command.add_option("-o,--out", args->out, "Folder to write into, or the .py file of --to torch")
-      ->type_name("DIR")
-      ->capture_default_str();
-  command.add_option("--name", args->name, "Stem of the files and functions, of a single kernel")
-      ->type_name("NAME");
-  command.add_option("--arch", args->arch, "Compile for it [that of the device measured on]")
-      ->type_name("SM");
-  command.add_flag("--unverified", args->unverified,
-                   "Also export what no gate has checked; every file then says so");
-  add_problem_options(command, args->problem);
-  add_common_options(command, args->common);
-  add_example(command,
-              "fatune export --config results/h200/mission/best.json --to cubin,header -o out");
+  add_options(command, export_table(*args));
+  add_example(command, "fatune export --config results/h200/mission/best.json --to cubin -o out");
   return [args] {
     return with_settings(args->common,
                          [&](const Settings& settings) { return run_export(*args, settings); });

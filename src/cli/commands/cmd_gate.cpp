@@ -1,17 +1,16 @@
 // cmd_gate.cpp - measures a candidate beside its baselines and decides by interval: exit 0 or 1.
-#include "cli/commands/cmd_gate.hpp"
-
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/gate_sides.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/rounds_options.hpp"
-#include "cli/options/with_settings.hpp"
+#include "cli/options/services.hpp"
+#include "cli/options/sweep_plan.hpp"
 #include "cli/output.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
@@ -47,14 +46,44 @@ Result<GateRules> rules_of(const GateArgs& args) {
   return rules;
 }
 
-std::string command_line(const GateArgs& args) {
-  const GateArgs usual;
-  std::string text = "fatune gate --candidate " + shell_word(args.sides.candidate) +
-                     " --baseline " + shell_word(args.sides.baselines) +
-                     repeat_options(args.sides.problem);
-  if (args.threshold != usual.threshold) text += " --threshold " + args.threshold;
-  if (args.objective != usual.objective) text += " --objective " + args.objective;
-  return text + repeat_options(args.rounds) + repeat_options(args.common);
+OptionTable gate_table(GateArgs& a) {
+  const OptionTable sides = {
+      {"Compared",
+       {{.flags = "--candidate",
+         .value = &a.sides.candidate,
+         .type = "WHAT",
+         .help = "A best.json or config file, a kernel, or an implementation",
+         .repeat = Repeat::kAlways,
+         .required = true},
+        {.flags = "--baseline",
+         .value = &a.sides.baselines,
+         .type = "WHAT,...",
+         .help =
+             "What it must beat, each of them: implementations, kernels, files of `bench --out`",
+         .repeat = Repeat::kAlways,
+         .required = true}}}};
+  const OptionTable rules = {
+      {"Decision",
+       {{.flags = "--threshold",
+         .value = &a.threshold,
+         .type = "R",
+         .help = "Pass when the whole interval of candidate/baseline is below",
+         .repeat = Repeat::kChanged},
+        {.flags = "--objective",
+         .value = &a.objective,
+         .type = "hot|cold",
+         .help = "What is compared: hot or cold latency",
+         .repeat = Repeat::kChanged},
+        {.flags = "--format",
+         .value = &a.format,
+         .type = "text|md",
+         .help = "text, or md for a pull request's comment"},
+        {.flags = "--out",
+         .value = &a.out,
+         .type = "FILE",
+         .help = "Write the decision with all numbers (fatune.gate/1)"}}}};
+  return tables({sides, problem_table(a.sides.problem), rules, rounds_table(a.rounds),
+                 device_table(a.device), common_table(a.common)});
 }
 
 Status check_format(const std::string& format) {
@@ -87,7 +116,7 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
              open_session(std::move(catalog), operation, args.device, settings));
   FATUNE_TRY(const auto questions, gate_questions(args.sides, candidates, session, settings));
   FATUNE_TRY(GateResult result, run_gate(questions, rules, plan, *session.evaluator));
-  result.command = command_line(args);
+  result.command = "fatune gate" + repeat_options(gate_table, args);
   if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(gate_json(result))));
   print_result(result, args, settings, session);
   if (result.passed) return kDone;
@@ -100,45 +129,12 @@ int run(const GateArgs& args) {
   return with_settings(args.common, [&](const Settings& settings) { return gate(args, settings); });
 }
 
-void add_side_options(CLI::App& command, GateArgs& args) {
-  command
-      .add_option("--candidate", args.sides.candidate,
-                  "A best.json or config file, a kernel, or an implementation")
-      ->type_name("WHAT")
-      ->required();
-  command
-      .add_option("--baseline", args.sides.baselines,
-                  "What it must beat, each of them: implementations, kernels, files of `bench "
-                  "--out`")
-      ->type_name("WHAT,...")
-      ->required();
-  add_problem_options(command, args.sides.problem);
-}
-
 }  // namespace
 
 Runner setup_gate(CLI::App& command) {
   auto args = std::make_shared<GateArgs>();
-  add_side_options(command, *args);
-  command
-      .add_option("--threshold", args->threshold,
-                  "Pass when the whole interval of candidate/baseline is below")
-      ->type_name("R")
-      ->capture_default_str();
-  command.add_option("--objective", args->objective, "What is compared: hot or cold latency")
-      ->type_name("hot|cold")
-      ->capture_default_str();
-  add_rounds_options(command, args->rounds);
-  command.add_option("--format", args->format, "text, or md for a pull request's comment")
-      ->type_name("text|md")
-      ->capture_default_str();
-  command.add_option("--out", args->out, "Write the decision with all numbers (fatune.gate/1)")
-      ->type_name("FILE");
-  add_device_option(command, args->device);
-  add_common_options(command, args->common);
-  add_example(command,
-              "fatune gate --candidate best.json --baseline torch:flash,torch:math --threshold "
-              "0.95");
+  add_options(command, gate_table(*args));
+  add_example(command, "fatune gate --candidate best.json --baseline torch:flash --threshold 0.95");
   return [args] { return run(*args); };
 }
 

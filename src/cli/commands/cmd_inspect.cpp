@@ -1,17 +1,16 @@
 // cmd_inspect.cpp - prints a kernel's space for a problem, or one config's fate, launch and
 // resources.
-#include "cli/commands/cmd_inspect.hpp"
-
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/cubin_census.hpp"
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/chosen.hpp"
-#include "cli/options/open_pool.hpp"
+#include "cli/options/services.hpp"
 #include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
@@ -95,7 +94,7 @@ std::vector<bool> choices_of(const Space& space) {
   return choices;
 }
 
-std::string space_text(const Space& space) {
+std::string space_text(const Space& space, const Paint& paint) {
   std::string text = std::to_string(space.size()) + " of " + std::to_string(space.raw_size()) +
                      " configs are valid\n\n";
   Table axes({{"parameter"}, {"values"}, {"default"}, {"meaning"}});
@@ -108,7 +107,7 @@ std::string space_text(const Space& space) {
     axes.add(
         {axis.name, join(values, " "), describe(axis.values[axis.default_position]), axis.meaning});
   }
-  text += axes.text();
+  text += axes.text(paint.columns());
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const Parameter& axis = space.axes()[i];
     if (!choices[i])
@@ -119,12 +118,12 @@ std::string space_text(const Space& space) {
   for (const Term& term : space.kernel().manifest.terms) {
     terms.add({term.name, term.value, term.meaning});
   }
-  if (!terms.empty()) text += "\n" + terms.text();
+  if (!terms.empty()) text += "\n" + terms.text(paint.columns());
   Table rules({{"ruled out", Align::kRight}, {"must hold"}, {"why"}});
   for (const RuledOut& rule : space.ruled_out()) {
     if (rule.points > 0) rules.add({std::to_string(rule.points), rule.rule, rule.why});
   }
-  return rules.empty() ? text : text + "\n" + rules.text();
+  return rules.empty() ? text : text + "\n" + rules.text(paint.columns());
 }
 
 Table effects_table(const std::vector<ParameterEffect>& effects) {
@@ -185,7 +184,7 @@ Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
     print_json(result);
   } else {
     print(subject.kernel->manifest.name + " at " + describe(subject.problem) + " on " +
-          name(subject.limits.arch) + ": " + space_text(space));
+          name(subject.limits.arch) + ": " + space_text(space, settings.paint));
     if (args.inert) print("\n" + effects_table(effects).text());
   }
   return space.size() > 0 ? kDone : kAnswerIsNo;
@@ -330,23 +329,36 @@ int run(const InspectArgs& args) {
   return code ? *code : fail(code.error());
 }
 
+OptionTable inspect_table(InspectArgs& a) {
+  const OptionTable run = {
+      {"Run",
+       {{.flags = "RUN",
+         .value = &a.run,
+         .help = "With --importance: a run's folder, a journal or another tuner's results"},
+        {.flags = "--importance",
+         .value = &a.importance,
+         .help = "Show what each parameter, and each pair, explains of the times in RUN"}}}};
+  const OptionTable code = {
+      {"Machine code",
+       {{.flags = "--arch",
+         .value = &a.arch,
+         .type = "sm_XX",
+         .help = "Architecture instead of the device's"},
+        {.flags = "--inert",
+         .value = &a.inert,
+         .help = "Compile neighbours and show which parameters change nothing"},
+        {.flags = "--census",
+         .value = &a.census,
+         .help = "Count the instructions of a config, by a disassembler; with --kernel, of its "
+                 "default config"}}}};
+  return tables({run, choice_table(a.choice), code, common_table(a.common)});
+}
+
 }  // namespace
 
 Runner setup_inspect(CLI::App& command) {
   auto args = std::make_shared<InspectArgs>();
-  command.add_option("RUN", args->run,
-                     "With --importance: a run's folder, a journal or another tuner's results");
-  command.add_flag("--importance", args->importance,
-                   "Show what each parameter, and each pair, explains of the times in RUN");
-  add_choice_options(command, args->choice);
-  command.add_option("--arch", args->arch, "Architecture instead of the device's")
-      ->type_name("sm_XX");
-  command.add_flag("--inert", args->inert,
-                   "Compile neighbours and show which parameters change nothing");
-  command.add_flag("--census", args->census,
-                   "Count the instructions of a config, by a disassembler; with --kernel, of its "
-                   "default config");
-  add_common_options(command, args->common);
+  add_options(command, inspect_table(*args));
   add_example(command, "fatune inspect --kernel fa_mma --shape 4,8,512,64");
   return [args] { return run(*args); };
 }

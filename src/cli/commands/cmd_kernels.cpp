@@ -1,14 +1,14 @@
 // cmd_kernels.cpp - lists kernels; lints manifests, templates and parameters that do nothing.
-#include "cli/commands/cmd_kernels.hpp"
-
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/commands/t1_space.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/catalog.hpp"
+#include "cli/options/services.hpp"
 #include "cli/output.hpp"
 #include "core/text.hpp"
 #include "model/space/lint.hpp"
@@ -78,21 +78,25 @@ Json kernel_json(const Manifest& manifest) {
           {"parameters", parameters}};
 }
 
-int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels) {
+int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels, const Paint& paint) {
   if (args.common.json) {
     Json entries = Json::array();
     for (const KernelRef& kernel : kernels) entries.push_back(kernel_json(kernel->manifest));
     print_json({{"schema", "fatune.kernels/1"}, {"kernels", entries}});
     return kDone;
   }
-  Table table(
-      {{"kernel"}, {"role"}, {"arch"}, {"dtypes"}, {"parameters", Align::kRight}, {"what it is"}});
+  Table table({{"kernel"},
+               {"role"},
+               {"arch"},
+               {"dtypes"},
+               {"parameters", Align::kRight, 1},
+               {"what it is"}});
   for (const KernelRef& kernel : kernels) {
     const Manifest& manifest = kernel->manifest;
     table.add({manifest.name, std::string(role_name(manifest)), arch_text(manifest),
                join_names(manifest), std::to_string(manifest.parameters.size()), manifest.summary});
   }
-  print(table.text());
+  print(table.text(paint.columns()));
   return kDone;
 }
 
@@ -140,10 +144,7 @@ Result<std::vector<LintFinding>> lint_all(const KernelsArgs& args, const Setting
   if (args.static_only) return findings;
   FATUNE_TRY(const Arch arch, parse_arch(args.arch));
   FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
-  PoolOptions options;
-  options.cache = settings.cache;
-  options.search = settings.search;
-  FATUNE_TRY(CompilePool pool, CompilePool::start(options));
+  FATUNE_TRY(CompilePool pool, open_pool(settings));
   for (const KernelRef& kernel : kernels) {
     if (is_fault(kernel)) continue;
     FATUNE_TRY(auto found, lint_code(kernel, limits, pool));
@@ -193,7 +194,7 @@ int run(const KernelsArgs& args) {
   }
   if (!args.lint->parsed()) {
     if (!args.all) std::erase_if(kernels, is_fault);
-    return list(args, kernels);
+    return list(args, kernels, settings->paint);
   }
   auto findings = lint_all(args, *settings, kernels);
   if (!findings) return fail(findings.error());
@@ -204,22 +205,35 @@ int run(const KernelsArgs& args) {
 
 Runner setup_kernels(CLI::App& command) {
   auto args = std::make_shared<KernelsArgs>();
-  add_common_options(command, args->common);
+  const OptionTable common = common_table(args->common);
+  add_options(command, tables({{{"List",
+                                 {{.flags = "--all",
+                                   .value = &args->all,
+                                   .help = "Also the fixtures that misbehave on purpose"}}}},
+                               common}));
   add_example(command, "fatune kernels\n  fatune kernels lint fa_mma");
-  command.add_flag("--all", args->all, "Also the fixtures that misbehave on purpose");
   args->lint = command.add_subcommand(
       "lint", "Check manifests, templates, and that every parameter does something");
-  args->lint->add_option("KERNEL", args->names, "Kernels to check [all]");
-  args->lint->add_option("--arch", args->arch, "Architecture to compile for")
-      ->type_name("sm_XX")
-      ->capture_default_str();
-  args->lint->add_flag("--static-only", args->static_only,
-                       "Do not compile, so inert parameters are not found");
-  add_common_options(*args->lint, args->common);
+  add_options(
+      *args->lint,
+      tables({{{"Lint",
+                {{.flags = "KERNEL", .value = &args->names, .help = "Kernels to check [all]"},
+                 {.flags = "--arch",
+                  .value = &args->arch,
+                  .type = "sm_XX",
+                  .help = "Architecture to compile for"},
+                 {.flags = "--static-only",
+                  .value = &args->static_only,
+                  .help = "Do not compile, so inert parameters are not found"}}}},
+              common}));
   args->space = command.add_subcommand(
       "space", "Count the configs of a space that a T1 file of another tuner declares");
-  args->space->add_option("FILE", args->space_file, "T1 input file")->required();
-  add_common_options(*args->space, args->common);
+  add_options(*args->space, tables({{{"Space",
+                                      {{.flags = "FILE",
+                                        .value = &args->space_file,
+                                        .help = "T1 input file",
+                                        .required = true}}}},
+                                    common}));
   return [args] { return run(*args); };
 }
 

@@ -1,17 +1,15 @@
 // cmd_profile.cpp - checks and times configs, then has ncu count what the hardware did in a launch.
-#include "cli/commands/cmd_profile.hpp"
-
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/commands/take_profile.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/device_choice.hpp"
-#include "cli/options/open_pool.hpp"
+#include "cli/options/services.hpp"
 #include "cli/options/session.hpp"
-#include "cli/options/with_settings.hpp"
 #include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "out/text/profile_text.hpp"
@@ -135,9 +133,8 @@ int run(const ProfileArgs& args) {
 
 Runner setup_profile(CLI::App& command) {
   auto args = std::make_shared<ProfileArgs>();
-  add_choice_options(command, args->choice);
-  add_device_option(command, args->device);
-  add_common_options(command, args->common);
+  add_options(command, tables({choice_table(args->choice), device_table(args->device),
+                               common_table(args->common)}));
   add_example(command, "fatune profile --config results/h200/mission/best.json");
   return [args] { return run(*args); };
 }

@@ -1,6 +1,4 @@
 // cmd_replay.cpp - reads recorded data, runs strategies on it, prints and draws their scores.
-#include "cli/commands/cmd_replay.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -9,9 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/options/services.hpp"
 #include "cli/options/sweep_plan.hpp"
-#include "cli/options/with_settings.hpp"
 #include "cli/output.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
@@ -114,7 +113,7 @@ Result<std::vector<NamedRecording>> read_all(const ReplayArgs& args) {
   return all;
 }
 
-Result<int> replay_files(const ReplayArgs& args) {
+Result<int> replay_files(const ReplayArgs& args, const Settings& settings) {
   FATUNE_TRY(ReplayOptions options, options_of(args));
   FATUNE_TRY_STATUS(check_files({args.plot}));
   FATUNE_TRY(const std::vector<NamedRecording> recordings, read_all(args));
@@ -122,7 +121,8 @@ Result<int> replay_files(const ReplayArgs& args) {
   for (const NamedRecording& each : recordings) {
     options.started = [&](const std::string& strategy) { log::info(each.file + ": " + strategy); };
     FATUNE_TRY(Replay scored, replay(each.recording, each.file, options));
-    if (!args.common.json) print((replays.empty() ? "" : "\n") + replay_text(scored));
+    if (!args.common.json)
+      print((replays.empty() ? "" : "\n") + replay_text(scored, settings.paint));
     replays.push_back(std::move(scored));
   }
   if (args.common.json) {
@@ -143,47 +143,59 @@ Result<int> replay_files(const ReplayArgs& args) {
 }
 
 int run(const ReplayArgs& args) {
-  return with_settings(args.common, [&](const Settings&) { return replay_files(args); });
+  return with_settings(args.common,
+                       [&](const Settings& settings) { return replay_files(args, settings); });
+}
+
+OptionTable replay_table(ReplayArgs& a) {
+  const OptionTable own = {
+      {"Replay",
+       {{.flags = "FILE",
+         .value = &a.files,
+         .help = "Recorded data: a journal or the folder of a run, a Kernel Tuner cache, T4 or KTT "
+                 "results; plain or .gz",
+         .required = true},
+        {.flags = "--strategy",
+         .value = &a.strategies,
+         .type = "STRATEGY,...",
+         .help = "Strategies to score, comma-separated [all but exhaustive]",
+         .separator = ','},
+        {.flags = "--repeats",
+         .value = &a.repeats,
+         .type = "N",
+         .help = "Runs of each strategy, each with its own seed"},
+        {.flags = "--budget",
+         .value = &a.budget,
+         .type = "N",
+         .help = "Evaluations of a run; failed configs count"},
+        {.flags = "--batch",
+         .value = &a.batch,
+         .type = "N",
+         .help = "Candidates in flight: asked for before the first of them is told"},
+        {.flags = "--seed", .value = &a.seed, .type = "N", .help = "Seed of all runs"},
+        {.flags = "--space",
+         .value = &a.space,
+         .type = "FILE",
+         .help = "Only configs that this T1 file's space has; it needs the same parameters"},
+        {.flags = "--one-lever",
+         .value = &a.one_lever,
+         .help = "Each move changes exactly one parameter"},
+        {.flags = "--published",
+         .value = &a.published,
+         .help = "The published score also where its runs are longer than the budget"},
+        {.flags = "--plot",
+         .value = &a.plot,
+         .type = "FILE",
+         .help = "Write the curves to this SVG"},
+        {.flags = "--jobs", .value = &a.jobs, .type = "N", .help = "Threads [cores]"}}}};
+  return tables({own, common_table(a.common)});
 }
 
 }  // namespace
 
 Runner setup_replay(CLI::App& command) {
   auto args = std::make_shared<ReplayArgs>();
-  command
-      .add_option("FILE", args->files,
-                  "Recorded data: a journal or the folder of a run, a Kernel Tuner cache, T4 or "
-                  "KTT results; plain or .gz")
-      ->required();
-  command
-      .add_option("--strategy", args->strategies,
-                  "Strategies to score, comma-separated [all but exhaustive]")
-      ->type_name("STRATEGY,...")
-      ->delimiter(',');
-  command.add_option("--repeats", args->repeats, "Runs of each strategy, each with its own seed")
-      ->type_name("N")
-      ->capture_default_str();
-  command.add_option("--budget", args->budget, "Evaluations of a run; failed configs count")
-      ->type_name("N")
-      ->capture_default_str();
-  command
-      .add_option("--batch", args->batch,
-                  "Candidates in flight: asked for before the first of them is told")
-      ->type_name("N")
-      ->capture_default_str();
-  command.add_option("--seed", args->seed, "Seed of all runs")
-      ->type_name("N")
-      ->capture_default_str();
-  command
-      .add_option("--space", args->space,
-                  "Only configs that this T1 file's space has; it needs the same parameters")
-      ->type_name("FILE");
-  command.add_flag("--one-lever", args->one_lever, "Each move changes exactly one parameter");
-  command.add_flag("--published", args->published,
-                   "The published score also where its runs are longer than the budget");
-  command.add_option("--plot", args->plot, "Write the curves to this SVG")->type_name("FILE");
-  command.add_option("--jobs", args->jobs, "Threads [cores]")->type_name("N");
-  add_common_options(command, args->common);
+  add_options(command, replay_table(*args));
   add_example(command, "fatune replay configs/recorded/h200-mission.jsonl.gz --strategy ga,random");
   return [args] { return run(*args); };
 }

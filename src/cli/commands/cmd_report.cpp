@@ -1,17 +1,17 @@
 // cmd_report.cpp - runs as text, Markdown, CSV, JSON, a web page, pictures, or files of other
 // tuners.
-#include "cli/commands/cmd_report.hpp"
-
 #include <algorithm>
 #include <array>
 #include <memory>
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/with_settings.hpp"
+#include "cli/options/services.hpp"
 #include "cli/output.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
@@ -113,6 +113,12 @@ Result<int> write_interchange(const ReportArgs& args, const std::string& format,
         "a " + format + " file holds one kernel and problem, this run has several (" +
         join(names, "; ") + "): choose one with --kernel, or name a folder with --out");
   }
+  if (groups.size() > 1 && std::filesystem::path(args.out).extension() == ".json") {
+    return usage_error(fmt::format(
+        "--out {}: a {} file holds one kernel and problem, this run has {}; choose one with "
+        "--kernel, or name a folder",
+        args.out, format, groups.size()));
+  }
   for (const JournalGroup& group : groups) {
     FATUNE_TRY(const std::string text, interchange(format, group, journal));
     if (args.out.empty()) {
@@ -160,27 +166,38 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
   return kDone;
 }
 
+OptionTable report_table(ReportArgs& a) {
+  const std::vector<std::string> formats(kFormats.begin(), kFormats.end());
+  const OptionTable own = {
+      {"Report",
+       {{.flags = "RUN",
+         .value = &a.runs,
+         .help = "A run's folder, or a journal; html and svg take several",
+         .required = true},
+        {.flags = "--format",
+         .value = &a.format,
+         .type = join(formats, "|"),
+         .help = "text, md, csv; html (one page, opens anywhere), svg (a folder of pictures); t4 "
+                 "(T4 results), kernel-tuner (a cache file it can simulate on) [by the suffix of "
+                 "--out, else text]"},
+        {.flags = "--kernel",
+         .value = &a.kernels,
+         .type = "KERNEL,...",
+         .help = "Only these kernels, comma-separated",
+         .separator = ','},
+        {.flags = "-o,--out",
+         .value = &a.out,
+         .type = "PATH",
+         .help = "Write to this file; svg, and t4 and kernel-tuner of several problems: to this "
+                 "folder"}}}};
+  return tables({own, common_table(a.common)});
+}
+
 }  // namespace
 
 Runner setup_report(CLI::App& command) {
   auto args = std::make_shared<ReportArgs>();
-  command.add_option("RUN", args->runs, "A run's folder, or a journal; html and svg take several")
-      ->required();
-  command
-      .add_option("--format", args->format,
-                  "text, md, csv; html (one page, opens anywhere), svg (a folder of pictures); t4 "
-                  "(T4 results), kernel-tuner (a cache file it can simulate on) [by the suffix of "
-                  "--out, else text]")
-      ->type_name(join(std::vector<std::string>(kFormats.begin(), kFormats.end()), "|"));
-  command.add_option("--kernel", args->kernels, "Only these kernels, comma-separated")
-      ->delimiter(',')
-      ->type_name("KERNEL,...");
-  command
-      .add_option("-o,--out", args->out,
-                  "Write to this file; svg, and t4 and kernel-tuner of several problems: to this "
-                  "folder")
-      ->type_name("PATH");
-  add_common_options(command, args->common);
+  add_options(command, report_table(*args));
   add_example(command, "fatune report runs/mission -o report.html");
   return [args] {
     return with_settings(args->common,

@@ -1,6 +1,4 @@
 // cmd_schema.cpp - names of formats to their JSON Schemas, made of the lists of their fields.
-#include "cli/commands/cmd_schema.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
 #include "core/fields.hpp"

@@ -1,28 +1,27 @@
 // cmd_sweep.cpp - plans, opens a device, runs the sweep, and prints what it found.
-#include "cli/commands/cmd_sweep.hpp"
-
 #include <chrono>
 #include <ctime>
 #include <memory>
 #include <optional>
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/compile_only.hpp"
 #include "cli/commands/count_use.hpp"
 #include "cli/commands/live_progress.hpp"
 #include "cli/commands/sanitize.hpp"
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/baselines.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/device_choice.hpp"
 #include "cli/options/imports.hpp"
 #include "cli/options/problems.hpp"
+#include "cli/options/services.hpp"
 #include "cli/options/sweep_plan.hpp"
-#include "cli/options/today.hpp"
 #include "cli/options/warm_starts.hpp"
-#include "cli/options/with_settings.hpp"
 #include "cli/output.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -58,49 +57,48 @@ std::filesystem::path default_folder(const std::string& problem) {
   return std::filesystem::path("runs") / (std::string(text, length) + "-" + problem);
 }
 
-/// A resumed run's plan is the journal's. What is typed beside --resume takes its place there:
-/// where it says otherwise, run_sweep refuses it.
-Result<RunPlan> resumed_plan(const SweepArgs& args, const std::vector<KernelRef>& catalog) {
-  FATUNE_TRY_STATUS(refuse_companions(args.problem, "--resume " + args.resume));
-  FATUNE_TRY(Journal journal, load_journal(std::filesystem::path(args.resume) / "journal.jsonl"));
-  RunPlan plan = std::move(journal.header.plan);
-  FATUNE_TRY(const auto kernels,
-             choose_kernels(catalog, args.kernels.empty() ? plan.kernels : args.kernels));
-  FATUNE_TRY(RunPlan typed, resolve_plan(args, plan.problems, kernels));
-  const SweepArgs usual;
-  plan.kernels = typed.kernels;
-  if (args.strategy != usual.strategy) plan.strategy = typed.strategy;
-  if (args.one_lever) plan.one_lever = true;
-  if (args.objective != usual.objective) plan.objective = typed.objective;
-  if (args.seed != usual.seed) plan.seed = typed.seed;
-  if (!args.budget.empty()) {
-    plan.budget_evaluations = typed.budget_evaluations;
-    plan.budget_seconds = typed.budget_seconds;
+/// --size without --kernel: every kernel at hand that computes an operation of its own.
+std::vector<std::string> named_kernels(const SweepArgs& args,
+                                       const std::vector<KernelRef>& catalog) {
+  std::vector<std::string> names = args.kernels;
+  if (!names.empty() || args.problem.sizes.empty()) return names;
+  for (const KernelRef& kernel : catalog) {
+    const Manifest& manifest = kernel->manifest;
+    if (manifest.operation && manifest.role == Role::kAttention) names.push_back(manifest.name);
   }
-  if (args.one_config || !args.portfolio.empty()) plan.configs = typed.configs;
-  if (args.skip_correctness) plan.skip_correctness = true;
-  if (args.record_cold) plan.record_cold = true;
-  if (args.baselines != usual.baselines) plan.baselines = typed.baselines;
-  return plan;
+  return names;
 }
 
 Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& catalog) {
-  if (!args.resume.empty() && !names_problem(args.problem)) return resumed_plan(args, catalog);
-  FATUNE_TRY(const auto kernels, choose_kernels(catalog, args.kernels));
+  RunPlan recorded;
+  const bool resuming = !args.resume.empty();
+  if (resuming) {
+    FATUNE_TRY_STATUS(refuse_new_run_options(args));
+    FATUNE_TRY(Journal journal, load_journal(std::filesystem::path(args.resume) / "journal.jsonl"));
+    recorded = std::move(journal.header.plan);
+  }
+  const auto names = named_kernels(args, catalog);
+  const bool recorded_kernels = resuming && names.empty();
+  FATUNE_TRY(const auto kernels,
+             choose_kernels(catalog, recorded_kernels ? recorded.kernels : names));
   FATUNE_TRY(const OperationRef operation, operation_of(kernels));
-  FATUNE_TRY(const auto problems, resolve_problems(args.problem, operation));
-  if (!operation || args.baselines != SweepArgs().baselines)
-    return resolve_plan(args, problems, kernels);
-  FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
+  std::vector<NamedProblem> problems = recorded.problems;
+  if (resuming && !names_problem(args.problem)) {
+    FATUNE_TRY_STATUS(refuse_companions(args.problem, "--resume " + args.resume));
+  } else {
+    FATUNE_TRY(problems, resolve_problems(args.problem, operation));
+  }
   SweepArgs own = args;
-  own.baselines = reference->manifest.name;  // of attention's, none computes this
-  return resolve_plan(own, problems, kernels);
+  if (operation && args.typed.count("--baselines") == 0) {
+    FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
+    own.baselines = reference->manifest.name;  // of attention's, none computes this
+  }
+  FATUNE_TRY(RunPlan typed, resolve_plan(own, problems, kernels));
+  return resuming ? resumed_plan(args, std::move(recorded), typed) : typed;
 }
 
 Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef>& catalog,
                               const Settings& settings) {
-  if (!args.resume.empty() && !args.out.empty())
-    return usage_error("--resume and --out exclude each other");
   ReadySweep ready;
   FATUNE_TRY(ready.options.plan, plan_of(args, catalog));
   ready.catalog = catalog;
@@ -119,8 +117,6 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   if (!args.no_warm_start && !ready.options.resume) {
     FATUNE_TRY(ready.options.known, known_configs(args.warm, ready.options.out, catalog));
   }
-  if (ready.options.resume && !args.imports.empty())
-    return usage_error("--resume goes on as the run began; --import is for new runs");
   FATUNE_TRY(ready.imports, read_imports(args.imports));
   if (args.compile_only) return ready;
   const std::vector<std::string>& baselines = ready.options.plan.baselines;
@@ -140,16 +136,19 @@ int print_result(const SweepResult& result, const std::string& notice, const Set
   if (settings.json) {
     print_json(best_json(result));
   } else {
+    if (!notice.empty()) print(join(wrap(notice, settings.paint.columns()), "\n"));
     print(sweep_report(result, settings.paint));
-    if (!notice.empty()) print(notice);
   }
   if (result.interrupted) {
     log::warn("interrupted; continue with: fatune sweep --resume " +
               shell_word(result.folder.string()));
     return kInterrupted;
   }
-  if (!found)
-    log::error("no candidate passed every gate; the table above says what became of them");
+  if (!found) {
+    log::error(result.environment.recorded
+                   ? "the recording holds no measured candidate of these kernels for this problem"
+                   : "no candidate passed every gate; the table above says what became of them");
+  }
   return found ? kDone : kAnswerIsNo;
 }
 
@@ -194,7 +193,7 @@ Result<int> run_ready(ReadySweep ready, const Settings& settings) {
                              ready.options.plan.problems, ready.catalog},
                             settings));
   const std::string notice = recorded_notice(ready.device, evaluator->environment());
-  if (!notice.empty()) settings.json ? log::info(notice) : print(notice);
+  if (!notice.empty() && settings.json) log::info(notice);
   if (ready.options.plan.objective == kScoreObjective) {
     const DeviceLimits& limits = evaluator->environment().limits;
     ready.options.count_use = make_count_use(ready.device, limits, settings);
@@ -217,6 +216,10 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(ReadySweep ready, make_ready(args, catalog, settings));
   if (!args.arch.empty() && !args.compile_only)
     return usage_error("--arch goes with --compile-only; a GPU knows its own");
+  for (const char* flag : {"--baselines", "--out", "--sanitize"}) {
+    if (args.compile_only && args.typed.count(flag) > 0)
+      return usage_error(fmt::format("--compile-only runs and writes nothing; leave out {}", flag));
+  }
   if (args.serve && args.compile_only)
     return usage_error("--serve shows a search; --compile-only does none");
   if (args.compile_only && ready.options.plan.budget_seconds)
@@ -233,100 +236,16 @@ int run(const SweepArgs& args) {
                        [&](const Settings& settings) { return sweep(args, settings); });
 }
 
-std::string strategy_help() {
-  std::string text = "How to search:";
-  for (const StrategyInfo& info : strategies())
-    text += "\n" + std::string(info.name) + ": " + std::string(info.summary);
-  return text;
-}
-
-void add_search_options(CLI::App& command, SweepArgs& args) {
-  command
-      .add_option("--kernel", args.kernels,
-                  "Kernels to tune, comma-separated [those tuned by default]")
-      ->type_name("KERNEL,...");
-  command.add_option("--strategy", args.strategy, strategy_help())
-      ->type_name("STRATEGY")
-      ->capture_default_str();
-  command.add_flag("--one-lever", args.one_lever,
-                   "Each move changes exactly one parameter (evo, ga)");
-  command
-      .add_option(
-          "--budget", args.budget,
-          "For each problem: candidates (150) or time (60s, 5m) [150; everything if exhaustive]")
-      ->type_name("N");
-  command
-      .add_option("--objective", args.objective,
-                  "hot or cold latency, or score: hot, then speed and use of the device")
-      ->type_name("hot|cold|score")
-      ->capture_default_str();
-  command
-      .add_option("--baselines", args.baselines,
-                  "Implementations measured beside the winners; none for none")
-      ->type_name("IMPL,...")
-      ->capture_default_str();
-  command.add_flag("--per-problem", args.per_problem,
-                   "Each problem has its own config; so it is without the next two");
-  command.add_flag("--one-config", args.one_config,
-                   "One config for all problems: the greatest geomean speed-up over the default");
-  command
-      .add_option("--portfolio", args.portfolio,
-                  "The K configs that together serve all problems best")
-      ->type_name("K");
-  command
-      .add_option("--warm", args.warm,
-                  "Start from the best configs of this best.json, journal or run's folder too "
-                  "(repeatable)")
-      ->type_name("PATH");
-  command
-      .add_option("--import", args.imports,
-                  "Start from the best configs of another tuner's results, where they map: a "
-                  "Kernel Tuner cache, T4 or KTT results, a journal (repeatable)")
-      ->type_name("FILE");
-  command.add_flag("--no-warm-start", args.no_warm_start,
-                   "Do not start from configs that were best elsewhere: earlier runs beside this "
-                   "one, and those that ship with fatune");
-  command.add_option("--seed", args.seed, "Seed of the search, the inputs and the final rounds")
-      ->type_name("N")
-      ->capture_default_str();
-  command.add_option("--jobs", args.jobs, "Compile processes [cores, at most 16]")->type_name("N");
-}
-
-void add_run_options(CLI::App& command, SweepArgs& args) {
-  command.add_option("--out", args.out, "Folder of the run [runs/DATE-TIME-PROBLEM]")
-      ->type_name("DIR");
-  command.add_option("--resume", args.resume, "Continue the run in this folder; repeats nothing")
-      ->type_name("DIR");
-  command.add_flag("--compile-only", args.compile_only,
-                   "Compile, show resources, run nothing; needs no GPU");
-  command.add_option("--arch", args.arch, "Architecture for --compile-only [sm_90a]")
-      ->type_name("sm_XX");
-  command.add_flag("--record-cold", args.record_cold,
-                   "Measure every candidate cold too, not only finalists");
-  command
-      .add_option_function<std::string>(
-          "--serve", [&args](const std::string& port) { args.serve = port; },
-          "Show the search as a page while it runs, on 127.0.0.1 only: at this port [8712]; 0: any "
-          "that is free")
-      ->expected(0, 1)
-      ->type_name("[PORT]");
-  command.add_flag("--sanitize", args.sanitize,
-                   "Run the winner under compute-sanitizer; best.json has what it says");
-  command.add_flag("--skip-correctness", args.skip_correctness,
-                   "Do not check results; every output is marked with it");
-}
-
 }  // namespace
 
 Runner setup_sweep(CLI::App& command) {
   auto args = std::make_shared<SweepArgs>();
-  add_problem_options(command, args->problem);
-  add_search_options(command, *args);
-  add_device_option(command, args->device);
-  add_run_options(command, *args);
-  add_common_options(command, args->common);
+  add_options(command, sweep_table(*args));
   add_example(command, "fatune sweep --shape 4,8,512,64");
-  return [args] { return run(*args); };
+  return [args, &command] {
+    args->typed = typed_options(command);
+    return run(*args);
+  };
 }
 
 }  // namespace fatune::cli

@@ -1,6 +1,4 @@
 // cmd_verify.cpp - every gate on a config, edge problems included; exit 1 when one fails.
-#include "cli/commands/cmd_verify.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -11,11 +9,12 @@
 
 #include "cli/commands/sanitize.hpp"
 #include "cli/commands/selftest.hpp"
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/device_choice.hpp"
 #include "cli/options/problems.hpp"
+#include "cli/options/services.hpp"
 #include "cli/options/session.hpp"
-#include "cli/options/with_settings.hpp"
 #include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
@@ -57,7 +56,7 @@ bool passed(const FinalRecord& record) {
 
 /// A config that every gate passed may still fail under compute-sanitizer.
 std::string result_word(const FinalRecord& record) {
-  if (passed(record)) return "passed";
+  if (passed(record)) return record.recorded ? "passed then" : "passed";
   return record.outcome == Outcome::kMeasured ? "failed" : std::string(name(record.outcome));
 }
 
@@ -104,17 +103,19 @@ std::string sanitizer_text(const std::vector<Verified>& results) {
 }
 
 /// With a column for the log-sum-exp when any result has one.
-std::string results_text(const std::vector<Verified>& results) {
+std::string results_text(const std::vector<Verified>& results, const Paint& paint) {
   const bool lse = std::any_of(results.begin(), results.end(), [](const Verified& result) {
     return result.record.verification && result.record.verification->lse;
   });
+  const bool recorded = std::any_of(results.begin(), results.end(),
+                                    [](const Verified& result) { return result.record.recorded; });
   std::vector<Column> columns = {{"problem"},
                                  {"kernel"},
                                  {"result"},
                                  {"margin", Align::kRight},
                                  {"worst rule"},
-                                 {"max abs", Align::kRight},
-                                 {"rel L2", Align::kRight},
+                                 {"max abs", Align::kRight, 1},
+                                 {"rel L2", Align::kRight, 2},
                                  {"gates", Align::kRight}};
   if (lse) columns.push_back({"lse margin", Align::kRight});
   Table table(std::move(columns));
@@ -135,8 +136,9 @@ std::string results_text(const std::vector<Verified>& results) {
       reasons +=
           result.problem_name + " " + result.record.kernel + ": " + result.record.reason + "\n";
   }
-  return table.text() + reasons + sanitizer_text(results) +
-         "margin is the worst value over its limit: below 1 passes\n";
+  return table.text(paint.columns()) + reasons + sanitizer_text(results) +
+         "margin is the worst value over its limit: below 1 passes\n" +
+         (recorded ? "no gate ran here: the recording says what they gave then\n" : "");
 }
 
 /// --selftest chooses kernels and problems itself.
@@ -159,7 +161,7 @@ Result<int> verify(const VerifyArgs& args, const Settings& settings) {
   if (args.common.json) {
     print_json(results_json(results));
   } else {
-    print_with_notice(session, results_text(results));
+    print_with_notice(session, results_text(results, settings.paint));
   }
   for (const Verified& result : results) {
     if (!passed(result.record)) return kAnswerIsNo;
@@ -176,13 +178,16 @@ int run(const VerifyArgs& args) {
 
 Runner setup_verify(CLI::App& command) {
   auto args = std::make_shared<VerifyArgs>();
-  add_choice_options(command, args->choice);
-  command.add_flag("--sanitize", args->sanitize,
-                   "Run it under compute-sanitizer, too, on a small problem");
-  command.add_flag("--selftest", args->selftest,
-                   "Run kernels that cheat or fail: does its gate catch each?");
-  add_device_option(command, args->device);
-  add_common_options(command, args->common);
+  const OptionTable gates = {
+      {"Gates",
+       {{.flags = "--sanitize",
+         .value = &args->sanitize,
+         .help = "Run it under compute-sanitizer, too, on a small problem"},
+        {.flags = "--selftest",
+         .value = &args->selftest,
+         .help = "Run kernels that cheat or fail: does its gate catch each?"}}}};
+  add_options(command, tables({choice_table(args->choice), gates, device_table(args->device),
+                               common_table(args->common)}));
   add_example(command, "fatune verify --kernel fa_mma --shape 4,8,512,64 --causal");
   return [args] { return run(*args); };
 }

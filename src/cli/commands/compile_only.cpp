@@ -9,6 +9,7 @@
 
 #include "cli/exit_code.hpp"
 #include "cli/options/problems.hpp"
+#include "cli/options/services.hpp"
 #include "cli/output.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
@@ -125,7 +126,7 @@ std::vector<Group> group_results(const std::vector<CompiledConfig>& results) {
   return groups;
 }
 
-std::string summary_text(const std::vector<CompiledConfig>& results) {
+std::string summary_text(const std::vector<CompiledConfig>& results, const Paint& paint) {
   Table table({{"problem"},
                {"kernel"},
                {"compiled", Align::kRight},
@@ -138,7 +139,7 @@ std::string summary_text(const std::vector<CompiledConfig>& results) {
                std::to_string(g.spilled), std::to_string(g.programs.size()),
                std::to_string(g.low) + " to " + std::to_string(g.high)});
   }
-  std::string text = table.text();
+  std::string text = table.text(paint.columns());
   for (const CompiledConfig& r : results) {
     if (!r.compiled.ok)
       text += "compile_error: " + r.kernel + " " + describe(r.config) + ": " + r.compiled.problem +
@@ -178,11 +179,7 @@ Result<int> compile_only(const CompileOnly& request, const RunPlan& plan,
                          const std::vector<KernelRef>& kernels, const Settings& settings) {
   FATUNE_TRY(const Arch arch, parse_arch(request.arch));
   FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
-  PoolOptions options;
-  options.jobs = request.jobs;
-  options.cache = settings.cache;
-  options.search = settings.search;
-  FATUNE_TRY(CompilePool pool, CompilePool::start(options));
+  FATUNE_TRY(CompilePool pool, open_pool(settings, request.jobs));
   std::vector<CompiledConfig> results;
   for (const NamedProblem& named : plan.problems) {
     FATUNE_TRY(auto compiled, compile_problem(named, kernels, limits, plan, pool));
@@ -192,7 +189,7 @@ Result<int> compile_only(const CompileOnly& request, const RunPlan& plan,
     print_json(results_json(results, name(arch), pool.compiler_version()));
   } else {
     print("compiled for " + name(arch) + " with NVRTC " + pool.compiler_version() +
-          ", nothing was run\n" + summary_text(results));
+          ", nothing was run\n" + summary_text(results, settings.paint));
   }
   const bool all = std::all_of(results.begin(), results.end(),
                                [](const CompiledConfig& r) { return r.compiled.ok; });

@@ -6,7 +6,7 @@
 
 #include "cli/commands/cubin_census.hpp"
 #include "cli/commands/take_profile.hpp"
-#include "cli/options/open_pool.hpp"
+#include "cli/options/services.hpp"
 #include "tune/profile/profile.hpp"
 
 namespace fatune::cli {

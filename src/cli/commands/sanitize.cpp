@@ -7,7 +7,7 @@
 
 #include "cli/commands/job_file.hpp"
 #include "cli/doctor/tools_on_path.hpp"
-#include "cli/options/open_pool.hpp"
+#include "cli/options/services.hpp"
 #include "core/log.hpp"
 #include "model/space/feasibility.hpp"
 #include "tune/evaluate/edge_problems.hpp"

@@ -1,16 +1,15 @@
 // cmd_doctor.cpp - looks at GPU, compiler, machine, baselines and tools; a remedy for each miss.
-#include "cli/doctor/cmd_doctor.hpp"
-
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/doctor/doctor_check.hpp"
 #include "cli/doctor/doctor_gpu.hpp"
 #include "cli/doctor/doctor_tools.hpp"
 #include "cli/exit_code.hpp"
-#include "cli/options/with_settings.hpp"
+#include "cli/options/services.hpp"
 #include "cli/output.hpp"
 
 namespace fatune::cli {
@@ -50,7 +49,7 @@ Result<int> doctor(const Settings& settings) {
 
 Runner setup_doctor(CLI::App& command) {
   auto args = std::make_shared<CommonArgs>();
-  add_common_options(command, *args);
+  add_options(command, common_table(*args));
   add_example(command, "fatune doctor");
   return [args] { return with_settings(*args, doctor); };
 }

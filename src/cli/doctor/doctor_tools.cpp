@@ -11,7 +11,7 @@
 
 #include "cli/doctor/quiet.hpp"
 #include "cli/doctor/tools_on_path.hpp"
-#include "cli/options/outside_options.hpp"
+#include "cli/options/services.hpp"
 #include "core/file.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"

@@ -1,16 +1,15 @@
 // cmd_completions.cpp - prints the completions of one shell, made from the commands themselves.
-#include "cli/manual/cmd_completions.hpp"
-
 #include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/manual/command_tree.hpp"
 #include "cli/manual/completions.hpp"
 #include "cli/manual/known_values.hpp"
-#include "cli/options/with_settings.hpp"
+#include "cli/options/services.hpp"
 #include "cli/output.hpp"
 #include "core/file.hpp"
 
@@ -48,11 +47,16 @@ Result<int> write_script(const CompletionsArgs& args, const CommandDoc& program,
 
 Runner setup_completions(CLI::App& command) {
   auto args = std::make_shared<CompletionsArgs>();
-  command.add_option("SHELL", args->shell, "The shell to complete in")
-      ->type_name("bash|zsh|fish")
-      ->required();
-  command.add_option("--out", args->out, "Write it to this file, in folders made as needed")
-      ->type_name("FILE");
+  add_options(command, {{"Script",
+                         {{.flags = "SHELL",
+                           .value = &args->shell,
+                           .type = "bash|zsh|fish",
+                           .help = "The shell to complete in",
+                           .required = true},
+                          {.flags = "--out",
+                           .value = &args->out,
+                           .type = "FILE",
+                           .help = "Write it to this file, in folders made as needed"}}}});
   add_example(command, "source <(fatune completions bash)");
   return [args, &command] {
     return with_settings(CommonArgs{}, [&](const Settings& settings) {

@@ -1,15 +1,14 @@
 // cmd_man.cpp - prints one manual page, or writes all of them into a folder.
-#include "cli/manual/cmd_man.hpp"
-
 #include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/manual/command_tree.hpp"
 #include "cli/manual/man_page.hpp"
-#include "cli/options/with_settings.hpp"
+#include "cli/options/services.hpp"
 #include "cli/output.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
@@ -78,9 +77,14 @@ Result<int> man(const ManArgs& args, const CommandDoc& program) {
 
 Runner setup_man(CLI::App& command) {
   auto args = std::make_shared<ManArgs>();
-  command.add_option("COMMAND", args->command, "The command whose page is printed [fatune itself]");
-  command.add_option("--out", args->out, "Write all pages, fatune.1 and fatune-COMMAND.1, to here")
-      ->type_name("DIR");
+  add_options(command, {{"Pages",
+                         {{.flags = "COMMAND",
+                           .value = &args->command,
+                           .help = "The command whose page is printed [fatune itself]"},
+                          {.flags = "--out",
+                           .value = &args->out,
+                           .type = "DIR",
+                           .help = "Write all pages, fatune.1 and fatune-COMMAND.1, to here"}}}});
   add_example(command, "fatune man sweep | man -l -");
   return [args, &command] {
     return with_settings(CommonArgs{}, [&](const Settings&) {

@@ -5,8 +5,9 @@
 #include <filesystem>
 
 #include "cli/options/catalog.hpp"
-#include "cli/options/outside_options.hpp"
+#include "cli/options/services.hpp"
 #include "core/embedded.hpp"
+#include "out/export/formats.hpp"
 #include "search/strategies/strategy.hpp"
 
 namespace fatune::cli {
@@ -63,6 +64,15 @@ Result<ValueWords> known_values(const Settings& settings) {
                        {"recorded", "the recording that ships with fatune"},
                        {"cuda:0", "the first GPU"},
                        {"cuda:1", "the second GPU"}});
+  std::vector<Word> formats;
+  for (const ExportFormat& format : export_formats())
+    formats.push_back({std::string(format.name), std::string(format.summary)});
+  words.add("FORMAT", formats);
+  words.add("sm_XX", {{"sm_80", "A100"},
+                      {"sm_86", "RTX 30"},
+                      {"sm_89", "L40S, RTX 40"},
+                      {"sm_90a", "H100, H200"},
+                      {"sm_100a", "B200"}});
   return words;
 }
 

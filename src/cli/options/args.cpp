@@ -1,68 +1,123 @@
-// args.cpp - registers the options that several commands share, each with its help.
+// args.cpp - the options that several commands share.
 #include "cli/options/args.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include "core/text.hpp"
+#include "model/results/plan.hpp"
 
 namespace fatune::cli {
 
-void add_common_options(CLI::App& command, CommonArgs& args) {
-  command.add_flag("--json", args.json, "Print one JSON document on stdout");
-  command.add_flag("-q,--quiet", args.quiet, "No progress, warnings and errors only");
-  command.add_flag("-v,--verbose", args.verbose, "Say more on stderr");
-  command
-      .add_option("--kernel-dir", args.kernel_dirs,
-                  "Folder with your own kernels, besides those built in (repeatable)")
-      ->type_name("DIR");
-  command
-      .add_option("--nvrtc", args.nvrtc, "The NVRTC library to compile with: a file or its folder")
-      ->type_name("PATH");
-  command
-      .add_option("--cache", args.cache, "Folder of the compilation cache [$XDG_CACHE_HOME/fatune]")
-      ->type_name("DIR");
-  command
-      .add_option("--python", args.python,
-                  "The Python with PyTorch, for torch:* [$FATUNE_PYTHON, python3]")
-      ->type_name("PROGRAM");
-  command
-      .add_option("--external-dir", args.external_dirs,
-                  "Folder with your own descriptions of external programs (repeatable)")
-      ->type_name("DIR");
+OptionTable common_table(CommonArgs& a) {
+  return {
+      {"Kernels, compilers and libraries",
+       {{.flags = "--kernel-dir",
+         .value = &a.kernel_dirs,
+         .type = "DIR",
+         .help = "Folder with your own kernels, besides those built in (repeatable)",
+         .repeat = Repeat::kChanged},
+        {.flags = "--external-dir",
+         .value = &a.external_dirs,
+         .type = "DIR",
+         .help = "Folder with your own descriptions of external programs (repeatable)",
+         .repeat = Repeat::kChanged},
+        {.flags = "--nvrtc",
+         .value = &a.nvrtc,
+         .type = "PATH",
+         .help = "The NVRTC library to compile with: a file or its folder"},
+        {.flags = "--cache",
+         .value = &a.cache,
+         .type = "DIR",
+         .help = "Folder of the compilation cache [$XDG_CACHE_HOME/fatune]"},
+        {.flags = "--python",
+         .value = &a.python,
+         .type = "PROGRAM",
+         .help = "The Python with PyTorch, for torch:* [$FATUNE_PYTHON, python3]"}}},
+      {"Output",
+       {{.flags = "--json", .value = &a.json, .help = "Print one JSON document on stdout"},
+        {.flags = "-q,--quiet", .value = &a.quiet, .help = "No progress, warnings and errors only"},
+        {.flags = "-v,--verbose", .value = &a.verbose, .help = "Say more on stderr"}}}};
 }
 
-std::string repeat_options(const CommonArgs& args) {
-  std::string text;
-  for (const std::string& folder : args.kernel_dirs) text += " --kernel-dir " + shell_word(folder);
-  for (const std::string& folder : args.external_dirs)
-    text += " --external-dir " + shell_word(folder);
-  return text;
+OptionTable problem_table(ProblemArgs& a) {
+  return {{"Problem",
+           {{.flags = "--shape",
+             .value = &a.shapes,
+             .type = "B,H,S,D",
+             .help = "Batch, heads, sequence length, head dimension (repeatable)",
+             .repeat = Repeat::kChanged,
+             .resume = kSameAsRun<&RunPlan::problems>},
+            {.flags = "--size",
+             .value = &a.sizes,
+             .type = "NAME=N,...",
+             .help = "Problem of a kernel's own operation, instead of --shape (repeatable)",
+             .repeat = Repeat::kChanged,
+             .resume = kSameAsRun<&RunPlan::problems>},
+            {.flags = "--suite",
+             .value = &a.suite,
+             .type = "SUITE",
+             .help = "Named list of problems: mission, fa3, decode, or a file",
+             .repeat = Repeat::kChanged,
+             .resume = kSameAsRun<&RunPlan::problems>},
+            {.flags = "--dtype",
+             .value = &a.dtype,
+             .type = "f16|bf16",
+             .help = "Element type [f16]",
+             .repeat = Repeat::kChanged},
+            {.flags = "--kv-heads",
+             .value = &a.kv_heads,
+             .type = "N",
+             .help = "Key/value heads; divides heads [heads]",
+             .repeat = Repeat::kChanged},
+            {.flags = "--seq-kv",
+             .value = &a.seq_kv,
+             .type = "N",
+             .help = "Length of keys and values [seq]",
+             .repeat = Repeat::kChanged},
+            {.flags = "--causal",
+             .value = &a.causal,
+             .help = "Causal mask, aligned bottom-right",
+             .repeat = Repeat::kChanged},
+            {.flags = "--lse",
+             .value = &a.lse,
+             .help = "Also write the log-sum-exp of each row, fp32",
+             .repeat = Repeat::kChanged}}}};
 }
 
-void add_problem_options(CLI::App& command, ProblemArgs& args) {
-  command.add_option("--shape", args.shapes, "Problem: batch,heads,seq,head_dim (repeatable)")
-      ->type_name("B,H,S,D");
-  command
-      .add_option("--size", args.sizes,
-                  "Problem of a kernel's own operation, instead of --shape (repeatable)")
-      ->type_name("NAME=N,...");
-  command
-      .add_option("--suite", args.suite, "Named list of problems: mission, fa3, decode, or a file")
-      ->type_name("SUITE");
-  command.add_option("--dtype", args.dtype, "Element type: f16, bf16")
-      ->type_name("f16|bf16")
-      ->capture_default_str();
-  command.add_flag("--causal", args.causal, "Causal mask, aligned bottom-right");
-  command.add_flag("--lse", args.lse, "Also write the log-sum-exp of each row, fp32");
-  command.add_option("--kv-heads", args.kv_heads, "Key/value heads; divides heads [heads]")
-      ->type_name("N");
-  command.add_option("--seq-kv", args.seq_kv, "Length of keys and values [seq]")->type_name("N");
+OptionTable choice_table(ChoiceArgs& a) {
+  return tables({{{"Config",
+                   {{.flags = "--config",
+                     .value = &a.config,
+                     .type = "FILE",
+                     .help = "A best.json, or {\"kernel\":NAME,\"config\":{...}}",
+                     .repeat = Repeat::kChanged},
+                    {.flags = "--kernel",
+                     .value = &a.kernel,
+                     .type = "KERNEL",
+                     .help = "A kernel, at its default config",
+                     .repeat = Repeat::kChanged}}}},
+                 problem_table(a.problem)});
 }
 
-void add_device_option(CLI::App& command, std::string& device) {
-  command.add_option("--device", device, "auto, cuda:N, recorded or recorded:FILE")
-      ->type_name("DEVICE")
-      ->capture_default_str();
+OptionTable rounds_table(RoundsArgs& a) {
+  return {{"Measuring",
+           {{.flags = "--rounds",
+             .value = &a.rounds,
+             .type = "N",
+             .help = "Interleaved rounds",
+             .repeat = Repeat::kChanged},
+            {.flags = "--seed",
+             .value = &a.seed,
+             .type = "N",
+             .help = "Seed of the order and the intervals",
+             .repeat = Repeat::kAlways}}}};
+}
+
+OptionTable device_table(std::string& device) {
+  return {{"Device",
+           {{.flags = "--device",
+             .value = &device,
+             .type = "DEVICE",
+             .help = "auto, cuda:N, recorded or recorded:FILE"}}}};
 }
 
 void add_example(CLI::App& command, const std::string& example) {

@@ -1,9 +1,11 @@
-// args.hpp - options as typed, before anything is resolved; shared by the commands.
+// args.hpp - options as typed, before anything is resolved, and the tables that commands share.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "cli/options/option_table.hpp"
 
 namespace CLI {
 class App;
@@ -22,27 +24,40 @@ struct CommonArgs {
   std::string python;
   std::vector<std::string> external_dirs;
 };
+OptionTable common_table(CommonArgs& args);
 
 struct ProblemArgs {
   std::vector<std::string> shapes;
   std::vector<std::string> sizes;
   std::string suite;
-  std::string dtype = "f16";
+  std::string dtype;  ///< empty: f16
   bool causal = false;
   bool lse = false;
   std::string kv_heads;
   std::string seq_kv;
 };
+OptionTable problem_table(ProblemArgs& args);
+
+/// A config or a kernel, with problems.
+struct ChoiceArgs {
+  std::string config;  ///< best.json, or {"kernel":...,"config":{...}}
+  std::string kernel;  ///< its default config
+  ProblemArgs problem;
+};
+OptionTable choice_table(ChoiceArgs& args);
+
+/// The rounds of a final phase.
+struct RoundsArgs {
+  std::string rounds = "40";
+  std::string seed = "42";
+};
+OptionTable rounds_table(RoundsArgs& args);
+
+OptionTable device_table(std::string& device);
 
 /// A command registers its options on its subcommand and returns what runs it.
 using Runner = std::function<int()>;
 
-/// Those of them that decide what is measured, as a shell would read them: " --kernel-dir
-/// my/kernels".
-std::string repeat_options(const CommonArgs& args);
-void add_common_options(CLI::App& command, CommonArgs& args);
-void add_problem_options(CLI::App& command, ProblemArgs& args);
-void add_device_option(CLI::App& command, std::string& device);
 /// The example under a command's --help.
 void add_example(CLI::App& command, const std::string& example);
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/options/outside_options.hpp"
+#include "cli/options/services.hpp"
 #include "core/text.hpp"
 
 namespace fatune::cli {

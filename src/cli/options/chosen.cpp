@@ -1,8 +1,6 @@
 // chosen.cpp - reads a config file or takes a kernel's default, for the problems asked for.
 #include "cli/options/chosen.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "core/text.hpp"
@@ -76,14 +74,6 @@ Result<ChosenConfig> config_for(const std::vector<ChosenConfig>& saved, const Pr
                                 const std::string& file) {
   FATUNE_TRY(const std::size_t position, position_for(saved, problem, file));
   return saved[position];
-}
-
-void add_choice_options(CLI::App& command, ChoiceArgs& args) {
-  command.add_option("--config", args.config, "A best.json, or {\"kernel\":NAME,\"config\":{...}}")
-      ->type_name("FILE");
-  command.add_option("--kernel", args.kernel, "A kernel, at its default config")
-      ->type_name("KERNEL");
-  add_problem_options(command, args.problem);
 }
 
 Result<std::vector<ChosenCandidate>> resolve_choice(const ChoiceArgs& args,

@@ -18,13 +18,6 @@ struct ChosenCandidate {
   std::string name;  ///< of the problem in its suite or file; may be empty
 };
 
-struct ChoiceArgs {
-  std::string config;  ///< best.json, or {"kernel":...,"config":{...}}
-  std::string kernel;  ///< its default config
-  ProblemArgs problem;
-};
-void add_choice_options(CLI::App& command, ChoiceArgs& args);
-
 /// The position of the file's config for a problem; a file with one config has it for every
 /// problem.
 Result<std::size_t> position_for(const std::vector<ChosenConfig>& saved, const Problem& problem,

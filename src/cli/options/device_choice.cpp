@@ -30,8 +30,10 @@ Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
   FATUNE_TRY(Journal journal, load_recording(request.device.recording));
   FATUNE_TRY(auto evaluator, make_recorded_evaluator(std::move(journal.header.environment),
                                                      std::move(journal.records), request.catalog));
-  for (const NamedProblem& named : request.problems)
-    FATUNE_TRY_STATUS(evaluator->begin_problem(named.problem, {}));
+  for (const NamedProblem& named : request.problems) {
+    const Status held = evaluator->begin_problem(named.problem, {});
+    if (!held) return request.device.fell_back ? no_driver(held.error()) : held.error();
+  }
   return evaluator;
 }
 
@@ -69,6 +71,13 @@ Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
   options.log_folder = request.log_folder;
   options.reference = request.reference;
   return open_device_evaluator(options);
+}
+
+Error no_driver(const Error& missing) {
+  return environment_error(
+      "no NVIDIA driver here, and " + missing.message +
+      ". Without a GPU: `fatune sweep --compile-only` compiles any problem, `fatune inspect` shows "
+      "its configs, and report, replay and export read what was measured elsewhere");
 }
 
 std::string recorded_notice(const DeviceChoice& choice, const Environment& environment) {

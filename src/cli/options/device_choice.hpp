@@ -37,6 +37,8 @@ struct OpenRequest {
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
                                                   const Settings& settings);
 
+/// For a machine without a driver whose recording lacks the problem: `missing` says which.
+Error no_driver(const Error& missing);
 /// The first and last line of every command that ran on a recording; empty on a GPU.
 std::string recorded_notice(const DeviceChoice& choice, const Environment& environment);
 

@@ -5,8 +5,8 @@
 
 #include "cli/options/baselines.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/outside_options.hpp"
 #include "cli/options/problems.hpp"
+#include "cli/options/services.hpp"
 #include "core/text.hpp"
 #include "tune/sweep/saved_result.hpp"
 

@@ -1,7 +1,10 @@
 // problems.cpp - reads shapes and suites; one problem per shape, all with the same companions.
 #include "cli/options/problems.hpp"
 
+#include <algorithm>
 #include <filesystem>
+
+#include <fmt/core.h>
 
 #include "core/embedded.hpp"
 #include "core/file.hpp"
@@ -9,6 +12,8 @@
 
 namespace fatune::cli {
 namespace {
+
+constexpr const char* kUsualDtype = "f16";
 
 Result<std::int64_t> positive(const std::string& flag, const std::string& text) {
   const auto number = parse_integer(text);
@@ -18,8 +23,13 @@ Result<std::int64_t> positive(const std::string& flag, const std::string& text) 
 }
 
 Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args) {
+  if (std::string commas = shape; shape.find(',') == std::string::npos) {
+    std::replace(commas.begin(), commas.end(), 'x', ',');
+    if (parse_shape(commas))
+      return usage_error(fmt::format("--shape {}: did you mean --shape {}?", shape, commas));
+  }
   FATUNE_TRY(Problem problem, parse_shape(shape));
-  auto dtype = parse_dtype(args.dtype);
+  auto dtype = parse_dtype(args.dtype.empty() ? kUsualDtype : args.dtype);
   if (!dtype) return usage_error("--dtype: " + dtype.error().message);
   problem.dtype = *dtype;
   problem.mask = args.causal ? Mask::kCausal : Mask::kNone;
@@ -65,7 +75,7 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
     return usage_error("no problem given: add the sizes of " + operation.name + ", say " +
                        example_sizes(operation));
   }
-  const auto dtype = parse_dtype(args.dtype);
+  const auto dtype = parse_dtype(args.dtype.empty() ? kUsualDtype : args.dtype);
   if (!dtype) return usage_error("--dtype: " + dtype.error().message);
   std::vector<NamedProblem> problems;
   for (const std::string& text : args.sizes) {
@@ -77,27 +87,22 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
   return problems;
 }
 
-std::string suite_names() {
+std::vector<std::string> suite_names() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_config_files())
     names.push_back(std::filesystem::path(file.path).stem());
-  return join(names, ", ");
+  return names;
+}
+
+Status refuse_twice(const std::string& flag, const std::vector<std::string>& values) {
+  for (auto value = values.begin(); value != values.end(); ++value) {
+    if (std::find(values.begin(), value, *value) != value)
+      return usage_error(fmt::format("{} {}: given twice", flag, *value));
+  }
+  return {};
 }
 
 }  // namespace
-
-std::string repeat_options(const ProblemArgs& args) {
-  std::string text;
-  for (const std::string& shape : args.shapes) text += " --shape " + shell_word(shape);
-  for (const std::string& sizes : args.sizes) text += " --size " + shell_word(sizes);
-  if (!args.suite.empty()) text += " --suite " + shell_word(args.suite);
-  if (args.dtype != ProblemArgs{}.dtype) text += " --dtype " + args.dtype;
-  if (args.causal) text += " --causal";
-  if (args.lse) text += " --lse";
-  if (!args.kv_heads.empty()) text += " --kv-heads " + args.kv_heads;
-  if (!args.seq_kv.empty()) text += " --seq-kv " + args.seq_kv;
-  return text;
-}
 
 Result<Suite> load_suite(const std::string& name_or_file) {
   for (const EmbeddedFile& file : embedded_config_files()) {
@@ -105,8 +110,11 @@ Result<Suite> load_suite(const std::string& name_or_file) {
       return parse_suite(file.text, std::string(file.path));
   }
   if (!std::filesystem::exists(name_or_file)) {
-    return usage_error("--suite: '" + name_or_file + "' is neither a suite (" + suite_names() +
-                       ") nor a file");
+    const std::vector<std::string> names = suite_names();
+    const auto nearest = nearest_name(name_or_file, names);
+    return usage_error(fmt::format("--suite: '{}' is neither a suite ({}) nor a file{}",
+                                   name_or_file, join(names, ", "),
+                                   nearest ? "; did you mean " + *nearest + "?" : ""));
   }
   FATUNE_TRY(const std::string text, read_file(name_or_file));
   return parse_suite(text, name_or_file);
@@ -118,7 +126,7 @@ bool names_problem(const ProblemArgs& args) {
 
 Status refuse_companions(const ProblemArgs& args, const std::string& source) {
   std::vector<std::string> flags = attention_flags(args);
-  if (args.dtype != ProblemArgs().dtype) flags.insert(flags.begin(), "--dtype");
+  if (!args.dtype.empty()) flags.insert(flags.begin(), "--dtype");
   if (flags.empty()) return {};
   return usage_error(join(flags, ", ") + ": only with a problem given by --shape or --size; " +
                      source + " describes its problems whole");
@@ -126,6 +134,8 @@ Status refuse_companions(const ProblemArgs& args, const std::string& source) {
 
 Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
                                                    const OperationRef& operation) {
+  FATUNE_TRY_STATUS(refuse_twice("--shape", args.shapes));
+  FATUNE_TRY_STATUS(refuse_twice("--size", args.sizes));
   if (operation) return resolve_sizes(args, *operation);
   if (!args.sizes.empty()) {
     return usage_error(

@@ -20,8 +20,6 @@ bool names_problem(const ProblemArgs& args);
 /// A usage error for --causal and the like, which say what --shape or --size leaves open, where
 /// `source`, "--suite mission" say, gives whole problems.
 Status refuse_companions(const ProblemArgs& args, const std::string& source);
-/// The options again, as a shell would read them: " --suite mission".
-std::string repeat_options(const ProblemArgs& args);
 /// A built-in suite, or one from a file.
 Result<Suite> load_suite(const std::string& name_or_file);
 

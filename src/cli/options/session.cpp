@@ -4,6 +4,7 @@
 #include "cli/options/catalog.hpp"
 #include "cli/options/device_choice.hpp"
 #include "cli/output.hpp"
+#include "core/text.hpp"
 
 namespace fatune::cli {
 
@@ -14,7 +15,9 @@ Result<Session> open_session(std::vector<KernelRef> catalog, const OperationRef&
   FATUNE_TRY(session.reference, reference_kernel(catalog, operation));
   FATUNE_TRY(session.evaluator,
              open_evaluator({chosen_device, session.reference, {}, 0, {}, catalog}, settings));
-  session.notice = recorded_notice(chosen_device, session.evaluator->environment());
+  session.fell_back = chosen_device.fell_back;
+  const std::string notice = recorded_notice(chosen_device, session.evaluator->environment());
+  session.notice = join(wrap(notice, settings.paint.columns()), "\n");
   session.catalog = std::move(catalog);
   return session;
 }
@@ -26,6 +29,9 @@ Result<Session> open_session(const ChoiceArgs& choice, const std::string& device
   const OperationRef operation = chosen.front().candidate.kernel->manifest.operation;
   FATUNE_TRY(Session session, open_session(std::move(catalog), operation, device, settings));
   session.chosen = std::move(chosen);
+  std::vector<Problem> problems;
+  for (const ChosenCandidate& each : session.chosen) problems.push_back(each.candidate.problem);
+  FATUNE_TRY_STATUS(need_recording(session, problems));
   return session;
 }
 
@@ -37,6 +43,16 @@ Status check_supported(const Candidate& candidate, const Evaluator& evaluator) {
     return usage_error(manifest.name + " cannot do " + describe(candidate.problem) + ": " + reason);
   }
   return {};
+}
+
+Status need_recording(const Session& session, const std::vector<Problem>& problems) {
+  if (!session.fell_back || problems.empty()) return {};
+  Status missing;
+  for (const Problem& problem : problems) {
+    missing = session.evaluator->begin_problem(problem, {});
+    if (missing) return {};
+  }
+  return no_driver(missing.error());
 }
 
 Status begin_candidate(const Candidate& candidate, Evaluator& evaluator) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/file.hpp"
@@ -25,6 +26,7 @@ constexpr EnvironmentVariable kVariables[] = {
      "Where python3, ncu, compute-sanitizer, cuobjdump and external programs are looked for."},
     {"XDG_CACHE_HOME", "The compilation cache is fatune in here [~/.cache]; --cache wins."},
     {"XDG_DATA_HOME", "NVRTC from pip is looked for in fatune/cuda in here [~/.local/share]."},
+    {"COLUMNS", "The width of tables and of --help [the terminal's, 80 where there is none]."},
     {"NO_COLOR", "No colours, whatever it is set to."},
     {"TERM", "With dumb: no colours, and plain lines of progress."}};
 
@@ -104,6 +106,14 @@ std::vector<std::filesystem::path> data_folders() {
   return folders;
 }
 
+std::size_t text_columns() {
+  const auto typed = parse_integer(environment("COLUMNS"));
+  if (typed && *typed > 0) return static_cast<std::size_t>(*typed);
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsualColumns;
+}
+
 void set_log_colour() {
   log::set_colour(takes_colour(STDERR_FILENO) ? log::Colour::kAnsi : log::Colour::kNone);
 }
@@ -114,7 +124,8 @@ Result<Settings> resolve(const CommonArgs& args) {
   settings.json = args.json;
   settings.quiet = args.quiet;
   settings.live = !args.quiet && is_capable_terminal(STDERR_FILENO);
-  settings.paint = Paint(takes_colour(STDOUT_FILENO) ? Colour::kAnsi : Colour::kNone);
+  settings.paint =
+      Paint(takes_colour(STDOUT_FILENO) ? Colour::kAnsi : Colour::kNone, text_columns());
   settings.live_paint = Paint(takes_colour(STDERR_FILENO) ? Colour::kAnsi : Colour::kNone);
   std::string cuda_home = environment("CUDA_HOME");
   if (cuda_home.empty()) cuda_home = environment("CUDA_PATH");

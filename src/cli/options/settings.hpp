@@ -17,8 +17,8 @@ struct Settings {
   bool json = false;
   bool quiet = false;
   bool live = false;  ///< stderr is a terminal: a progress line may be redrawn
-  Paint paint;        ///< of stdout: colours on a terminal, unless NO_COLOR is set or TERM is dumb
-  Paint live_paint;   ///< the same of stderr
+  Paint paint;       ///< of stdout: its columns, and colours unless NO_COLOR is set or TERM is dumb
+  Paint live_paint;  ///< the same of stderr
   gpu::SearchPaths search;
   std::filesystem::path cache;
   std::vector<std::filesystem::path> kernel_dirs;
@@ -36,6 +36,8 @@ std::span<const EnvironmentVariable> environment_variables();
 /// Where fatune's data may lie, whether or not they exist: the user's own first.
 std::vector<std::filesystem::path> data_folders();
 
+/// $COLUMNS, else the width of the terminal on stdout; 80 where there is none.
+std::size_t text_columns();
 /// Messages have colours by the same rule; comes before the first of them.
 void set_log_colour();
 /// Also sets the log level.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "cli/options/baselines.hpp"
 #include "core/text.hpp"
 #include "out/page/live_server.hpp"
@@ -20,7 +22,10 @@ Status check_strategy(const std::string& name) {
     if (info.name == name) return {};
     known.emplace_back(info.name);
   }
-  const auto nearest = nearest_name(name, known);
+  auto nearest = nearest_name(name, known);
+  for (const StrategyInfo& info : strategies()) {  // "genetic": ga
+    if (!nearest && info.summary.find(name) != std::string_view::npos) nearest = info.name;
+  }
   return usage_error("--strategy: '" + name + "' is not one of " + join(known, ", ") +
                      (nearest ? "; did you mean " + *nearest + "?" : ""));
 }
@@ -30,23 +35,10 @@ Status check_one_lever(const SweepArgs& args) {
   for (const StrategyInfo& info : strategies()) {
     if (info.keeps_one_lever) keepers.emplace_back(info.name);
   }
-  const bool keeps = std::find(keepers.begin(), keepers.end(), args.strategy) != keepers.end();
-  if (!args.one_lever || keeps) return {};
-  return usage_error("--one-lever: the strategy '" + args.strategy +
+  const bool keeps = std::find(keepers.begin(), keepers.end(), args.plan.strategy) != keepers.end();
+  if (!args.plan.one_lever || keeps) return {};
+  return usage_error("--one-lever: the strategy '" + args.plan.strategy +
                      "' does not know it; --strategy takes " + join(keepers, " or "));
-}
-
-std::string problem_flags(const Problem& p) {
-  const std::string dtype = p.dtype == Dtype::kF16 ? "" : " --dtype " + std::string(name(p.dtype));
-  if (p.own) return " --size " + describe(p.own->sizes) + dtype;
-  std::string text = " --shape " + std::to_string(p.batch) + "," + std::to_string(p.heads) + "," +
-                     std::to_string(p.seq_q) + "," + std::to_string(p.head_dim);
-  text += dtype;
-  if (p.kv_heads != p.heads) text += " --kv-heads " + std::to_string(p.kv_heads);
-  if (p.seq_kv != p.seq_q) text += " --seq-kv " + std::to_string(p.seq_kv);
-  if (p.mask == Mask::kCausal) text += " --causal";
-  if (p.lse) text += " --lse";
-  return text;
 }
 
 }  // namespace
@@ -122,60 +114,62 @@ Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problem
   if (configs == 0) return configs;
   const std::string flag = args.one_config ? "--one-config" : "--portfolio";
   if (problems < 2) return usage_error(flag + ": a single problem has its own config; add --suite");
-  if (args.objective == kScoreObjective)
+  if (args.plan.objective == kScoreObjective)
     return usage_error(flag + " compares times; --objective score is of one problem");
   return configs;
 }
 
 Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProblem>& problems,
                              const std::vector<KernelRef>& kernels) {
-  RunPlan plan;
+  RunPlan plan = args.plan;
   plan.problems = problems;
   for (const KernelRef& kernel : kernels) plan.kernels.push_back(kernel->manifest.name);
-  FATUNE_TRY_STATUS(check_strategy(args.strategy));
-  plan.strategy = args.strategy;
+  FATUNE_TRY_STATUS(check_strategy(plan.strategy));
   FATUNE_TRY_STATUS(check_one_lever(args));
-  plan.one_lever = args.one_lever;
-  FATUNE_TRY(plan.objective, resolve_objective(args.objective));
+  FATUNE_TRY(plan.objective, resolve_objective(plan.objective));
   FATUNE_TRY(plan.configs, resolve_configs(args, problems.size()));
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
   Budget budget;
   if (!args.budget.empty()) {
     FATUNE_TRY(budget, parse_budget(args.budget));
-  } else if (args.strategy == "exhaustive") {
+  } else if (args.plan.strategy == "exhaustive") {
     budget.evaluations = 0;
   }
   plan.budget_evaluations = budget.evaluations;
   plan.budget_seconds = budget.seconds;
   FATUNE_TRY(plan.baselines, parse_implementations("--baselines", args.baselines));
-  plan.skip_correctness = args.skip_correctness;
-  plan.record_cold = args.record_cold;
-  plan.command = command_line(args, plan);
+  plan.command = "fatune sweep" + repeat_options(sweep_table, args);
   return plan;
 }
 
-std::string command_line(const SweepArgs& args, const RunPlan& plan) {
-  std::string text = "fatune sweep";
-  if (!args.problem.suite.empty()) {
-    text += " --suite " + shell_word(args.problem.suite);
-  } else {
-    for (const NamedProblem& problem : plan.problems) text += problem_flags(problem.problem);
+Status refuse_new_run_options(const SweepArgs& args) {
+  SweepArgs copy = args;
+  for (const OptionGroup& group : sweep_table(copy)) {
+    for (const OptionRow& row : group.rows) {
+      if (!row.resume.only_new_runs || args.typed.count(long_name(row)) == 0) continue;
+      return usage_error(
+          fmt::format("--resume goes on as the run began; {} is for new runs", long_name(row)));
+    }
   }
-  if (!args.kernels.empty()) text += " --kernel " + join(plan.kernels, ",");
-  if (args.strategy != SweepArgs().strategy) text += " --strategy " + args.strategy;
-  if (args.one_lever) text += " --one-lever";
-  if (!args.budget.empty()) text += " --budget " + args.budget;
-  if (args.baselines != SweepArgs().baselines) text += " --baselines " + shell_word(args.baselines);
-  if (args.objective != "hot") text += " --objective " + args.objective;
-  if (args.one_config) text += " --one-config";
-  if (!args.portfolio.empty()) text += " --portfolio " + args.portfolio;
-  for (const std::string& path : args.warm) text += " --warm " + shell_word(path);
-  for (const std::string& path : args.imports) text += " --import " + shell_word(path);
-  if (args.no_warm_start) text += " --no-warm-start";
-  text += " --seed " + args.seed;
-  if (args.record_cold) text += " --record-cold";
-  if (args.skip_correctness) text += " --skip-correctness";
-  return text + repeat_options(args.common);
+  return {};
+}
+
+RunPlan resumed_plan(const SweepArgs& args, RunPlan recorded, const RunPlan& typed) {
+  SweepArgs copy = args;
+  for (const OptionGroup& group : sweep_table(copy)) {
+    for (const OptionRow& row : group.rows) {
+      if (row.resume.take != nullptr && args.typed.count(long_name(row)) > 0)
+        row.resume.take(recorded, typed);
+    }
+  }
+  return recorded;
+}
+
+Result<FinalPlan> resolve_rounds(const RoundsArgs& args) {
+  FinalPlan plan;
+  FATUNE_TRY(plan.rounds, parse_rounds(args.rounds));
+  FATUNE_TRY(plan.seed, parse_seed(args.seed));
+  return plan;
 }
 
 }  // namespace fatune::cli

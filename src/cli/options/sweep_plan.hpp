@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/results/plan.hpp"
+#include "tune/evaluate/evaluator.hpp"
 
 namespace fatune::cli {
 
@@ -17,15 +19,13 @@ struct SweepArgs {
   ProblemArgs problem;
   std::vector<std::string> kernels;
   std::string device = "auto";
-  std::string strategy = "evo";
+  RunPlan plan;  ///< the members that options set as they are typed: strategy, objective, switches
   std::string budget;  ///< empty: 150, or everything for the exhaustive strategy
   std::string baselines = "naive,cudnn,torch:flash";
-  std::string objective = "hot";
   std::string seed = "42";
   std::string out, resume;
   std::string arch;
   std::string jobs;
-  bool one_lever = false;
   bool one_config = false;
   bool per_problem = false;
   std::string portfolio;
@@ -33,11 +33,11 @@ struct SweepArgs {
   bool no_warm_start = false;
   std::vector<std::string> imports;
   bool compile_only = false;
-  bool skip_correctness = false;
   std::optional<std::string> serve;  ///< a port; empty: the usual one
   bool sanitize = false;
-  bool record_cold = false;
+  std::set<std::string> typed;  ///< flags on the command line
 };
+OptionTable sweep_table(SweepArgs& args);
 
 /// "150" is candidates, "60s" or "5m" is time; both apply to each problem.
 struct Budget {
@@ -58,7 +58,12 @@ Result<std::uint64_t> parse_seed(const std::string& text);
 Result<int> parse_rounds(const std::string& text);
 /// Of --serve: a port, its own default without a value; nothing without the flag.
 Result<std::optional<int>> parse_serve(const std::optional<std::string>& text);
-/// The command that repeats this run, as a shell would read it.
-std::string command_line(const SweepArgs& args, const RunPlan& plan);
+/// What is typed beside --resume and only makes sense for a new run is a usage error.
+Status refuse_new_run_options(const SweepArgs& args);
+/// A resumed run's plan is the journal's, `recorded`. What is typed beside --resume takes its place
+/// there: where it says otherwise, run_sweep refuses it.
+RunPlan resumed_plan(const SweepArgs& args, RunPlan recorded, const RunPlan& typed);
+/// --rounds and --seed of a final phase.
+Result<FinalPlan> resolve_rounds(const RoundsArgs& args);
 
 }  // namespace fatune::cli

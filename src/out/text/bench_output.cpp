@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"
 #include "model/results/statistics.hpp"
@@ -75,8 +77,12 @@ std::string time_text(const Timing& timing) {
   return timing.ci95_low_us ? text + " " + interval_cell(timing) : text;
 }
 
-/// What became of the number that the config's file gives.
-std::string confirmation_text(const Confirmation& c) {
+/// What became of the number that the config's file gives. A recording confirms nothing.
+std::string confirmation_text(const Confirmation& c, bool recorded) {
+  if (recorded) {
+    return fmt::format("{}: {} there, {} in the recording; nothing was measured now\n", c.file,
+                       time_text(c.then), time_text(c.now));
+  }
   const std::string change = percent(std::abs(c.now.median_us / c.then.median_us - 1));
   const bool moved = c.verdict == "faster" || c.verdict == "slower";
   std::string text = moved                  ? "does not confirm "
@@ -93,38 +99,44 @@ std::string confirmation_text(const Confirmation& c) {
   return text;
 }
 
-std::string problem_text(const BenchProblem& problem) {
+std::string problem_text(const BenchProblem& problem, const Paint& paint) {
   std::string text = label(problem.problem) + "\n";
   if (!problem.reason.empty()) return text + "not measured: " + problem.reason + "\n";
   Table table({{"implementation"},
                {"hot us", Align::kRight},
                {"95 %", Align::kRight},
-               {"p05", Align::kRight},
-               {"p25", Align::kRight},
-               {"p75", Align::kRight},
-               {"p95", Align::kRight},
-               {"n", Align::kRight},
-               {"cold us", Align::kRight},
-               {"95 %", Align::kRight},
+               {"p05", Align::kRight, 3},
+               {"p25", Align::kRight, 5},
+               {"p75", Align::kRight, 5},
+               {"p95", Align::kRight, 3},
+               {"n", Align::kRight, 1},
+               {"cold us", Align::kRight, 2},
+               {"95 %", Align::kRight, 4},
                {rate_name(problem.problem.problem), Align::kRight},
                {"outcome"}});
-  std::string notes;
+  std::vector<std::string> notes;
   for (const FinalRecord& row : problem.rows) {
     table.add(cells(row));
-    if (!row.config.empty())
-      notes += "  " + impl_cell(row) + " " + describe_config(row.config) + "\n";
-    if (!row.detail.empty()) notes += "  " + impl_cell(row) + " " + row.detail + "\n";
-    if (!row.reason.empty()) notes += "  " + impl_cell(row) + ": " + row.reason + "\n";
+    if (!row.config.empty()) notes.push_back(impl_cell(row) + " " + describe_config(row.config));
+    if (!row.detail.empty()) notes.push_back(impl_cell(row) + " " + row.detail);
+    if (!row.reason.empty()) notes.push_back(impl_cell(row) + ": " + row.reason);
   }
-  text += table.text() + notes + conditions_text(problem.rows);
-  return problem.confirmation ? text + confirmation_text(*problem.confirmation) : text;
+  text += table.text(paint.columns());
+  for (const std::string& note : notes) {
+    const std::size_t room = paint.columns() > 4 ? paint.columns() - 4 : 1;
+    text += "  " + join(wrap(note, room), "\n    ") + "\n";
+  }
+  text += conditions_text(problem.rows);
+  return problem.confirmation
+             ? text + confirmation_text(*problem.confirmation, problem.rows.front().recorded)
+             : text;
 }
 
 }  // namespace
 
-std::string bench_text(const BenchResult& result) {
+std::string bench_text(const BenchResult& result, const Paint& paint) {
   std::string text;
-  for (const BenchProblem& problem : result.problems) text += problem_text(problem) + "\n";
+  for (const BenchProblem& problem : result.problems) text += problem_text(problem, paint) + "\n";
   return text;
 }
 

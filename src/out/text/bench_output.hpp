@@ -4,11 +4,12 @@
 #include <string>
 
 #include "model/results/bench_result.hpp"
+#include "out/text/paint.hpp"
 
 namespace fatune::cli {
 
 /// For each problem a table, the reasons of rows that failed, the configs, and what state the GPU
 /// was in.
-std::string bench_text(const BenchResult& result);
+std::string bench_text(const BenchResult& result, const Paint& paint = {});
 
 }  // namespace fatune::cli

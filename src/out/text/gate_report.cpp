@@ -55,11 +55,11 @@ std::string problem_text(const GateProblem& problem, const GateResult& result, c
   std::string text = candidate_line(problem, result);
   Table table({{"baseline"},
                {result.objective + " us", Align::kRight},
-               {"95 %", Align::kRight},
+               {"95 %", Align::kRight, 2},
                {"ratio", Align::kRight},
                {"95 %", Align::kRight},
                {"candidate is"},
-               {"verdict"},
+               {"verdict", Align::kLeft, 1},
                {"gate"}});
   std::string reasons;
   for (const GateRow& row : problem.rows) {
@@ -70,7 +70,7 @@ std::string problem_text(const GateProblem& problem, const GateResult& result, c
                paint(row.passed ? Tone::kGood : Tone::kBad, pass_cell(row.passed))});
     if (!row.ratio) reasons += row.reason + "\n";
   }
-  if (!table.empty()) text += table.text();
+  if (!table.empty()) text += table.text(paint.columns());
   return text + reasons;
 }
 

@@ -10,6 +10,7 @@ namespace fatune {
 namespace {
 
 constexpr std::uint64_t kPlainCandidates = 25;
+constexpr std::uint64_t kPlainLines = 20;  // of a phase, beside those of its time
 constexpr double kPlainSeconds = 10;
 constexpr double kLiveSeconds = 0.05;  // between redraws; faster only flickers
 constexpr std::size_t kSparkWidth = 16;
@@ -90,9 +91,9 @@ std::string live_lines(const SweepProgress& progress, std::size_t columns, const
 
 std::string plain_line(const SweepProgress& progress) {
   std::string text = describe_place(progress) + ": " + describe_counts(progress);
-  const std::string outcomes = describe_outcomes(progress);
-  if (!outcomes.empty()) text += " (" + outcomes + ")";
-  text += ", " + describe_best(progress) + ", " + describe(Seconds(progress.elapsed_s));
+  text += progress.best_us ? ", best " + describe(Micros(*progress.best_us))
+                           : ", no correct candidate yet";
+  text += ", " + describe(Seconds(progress.elapsed_s));
   if (progress.left_s) text += ", about " + describe(Seconds(*progress.left_s)) + " left";
   return text;
 }
@@ -108,7 +109,8 @@ bool ProgressDisplay::is_due(const SweepProgress& progress) const {
   const bool last = progress.done == progress.all && shown_.done != progress.done;
   if (changed || last) return true;
   if (style_ == ProgressStyle::kLive) return since >= kLiveSeconds;
-  return progress.done >= shown_.done + kPlainCandidates || since >= kPlainSeconds;
+  const std::uint64_t step = std::max(kPlainCandidates, progress.all / kPlainLines);
+  return progress.done >= shown_.done + step || since >= kPlainSeconds;
 }
 
 void ProgressDisplay::show(const SweepProgress& progress) {

@@ -13,7 +13,8 @@ namespace fatune {
 
 enum class ProgressStyle {
   kLive,   ///< two lines, redrawn in place
-  kPlain,  ///< a line every 25 candidates, every 10 seconds, and at a change of phase or problem
+  kPlain,  ///< a line every 25 candidates or 5 % of the phase, every 10 seconds, and at a change of
+           ///< phase
 };
 
 /// The shape of a series as at most `width` bars of eight heights, by the values' logarithms:

@@ -60,7 +60,7 @@ std::string heading(const Replay& replay) {
 
 }  // namespace
 
-std::string replay_text(const Replay& replay) {
+std::string replay_text(const Replay& replay, const Paint& paint) {
   std::vector<Column> columns = {
       {"strategy"}, {"repeats", Align::kRight}, {"P", Align::kRight}, {"95 % interval"}};
   for (std::size_t i = 0; i < kFractionsAt.size(); ++i) {
@@ -80,7 +80,7 @@ std::string replay_text(const Replay& replay) {
     shown = shown || row.strategy == replay.control.strategy;
   }
   if (!shown) table.add(cells_of(replay.control));
-  return heading(replay) + table.text();
+  return heading(replay) + table.text(paint.columns());
 }
 
 std::string means_text(const std::vector<Replay>& replays) {

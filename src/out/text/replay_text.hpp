@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "out/text/paint.hpp"
 #include "search/replay/replay.hpp"
 
 namespace fatune::cli {
 
 /// The space in a line, what is to be known of it, and a row for each strategy.
-std::string replay_text(const Replay& replay);
+std::string replay_text(const Replay& replay, const Paint& paint = {});
 /// One row a strategy: its mean P over the spaces, and where it is lowest.
 std::string means_text(const std::vector<Replay>& replays);
 /// What is wrong when random search scores something.

@@ -1,8 +1,11 @@
-// sweep_report.cpp - headline, finalists, what was ruled out, and where the files are.
+// sweep_report.cpp - what was tried, the finalists, and last the winner and the next commands.
 #include "out/text/sweep_report.hpp"
 
 #include <algorithm>
 #include <map>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
 #include "out/text/cells.hpp"
@@ -10,8 +13,6 @@
 
 namespace fatune {
 namespace {
-
-constexpr std::size_t kRulesShown = 8;  // chosen: those that exclude most
 
 std::string skip_mark(const SweepResult& run) {
   return run.plan.skip_correctness ? " - CORRECTNESS NOT CHECKED (--skip-correctness)" : "";
@@ -49,10 +50,23 @@ std::vector<std::string> finalist_row(const FinalRecord& record, const Standing&
                                       : standing.verdict};
 }
 
-/// "BLOCK_M=64 (default)" of a candidate that ran; of others who they are, and why they did not.
-std::string what_ran(const FinalRecord& record) {
+/// The parameters of a config that differ from the winner's; the whole config of another kernel.
+std::string differing_config(const FinalRecord& record, const FinalRecord* best) {
+  if (best == nullptr || best == &record || best->impl != record.impl)
+    return describe_config(record.config);
+  Json differing = Json::object();
+  for (const auto& [parameter, value] : record.config.items()) {
+    if (!best->config.contains(parameter) || best->config[parameter] != value)
+      differing[parameter] = value;
+  }
+  return describe_config(differing);
+}
+
+/// "BLOCK_M=64 (default)" of a candidate that ran; of other implementations their names and
+/// details, and why they did not run.
+std::string what_ran(const FinalRecord& record, const FinalRecord* best) {
   const bool measured = record.outcome == Outcome::kMeasured;
-  std::string text = describe_config(record.config);
+  std::string text = differing_config(record, best);
   if (record.role == "baseline" || !measured) text = record.impl + (text.empty() ? "" : " ") + text;
   if (record.role == "default") text += " (default)";
   if (!record.detail.empty()) text += ": " + record.detail;
@@ -61,10 +75,11 @@ std::string what_ran(const FinalRecord& record) {
   return text + ": " + std::string(name(record.outcome)) + (reason.empty() ? "" : ", " + reason);
 }
 
-std::vector<std::string> config_row(const FinalRecord& record, const std::string& place) {
+std::vector<std::string> config_row(const FinalRecord& record, const FinalRecord* best,
+                                    const std::string& place) {
   return {place, record.resources ? std::to_string(record.resources->registers) : "-",
           shared_cell(record), record.verification ? fixed(record.verification->margin, 2) : "-",
-          what_ran(record)};
+          what_ran(record, best)};
 }
 
 /// The implementation that the ratios are to: the gate's, the fastest baseline.
@@ -91,11 +106,11 @@ std::string finalists(const ProblemResult& problem, const SweepResult& run, cons
                {"implementation"},
                {"hot us", Align::kRight},
                {"95 %", Align::kRight},
-               {"cold us", Align::kRight},
-               {"95 %", Align::kRight},
-               {rate_name(problem.problem.problem), Align::kRight},
+               {"cold us", Align::kRight, 2},
+               {"95 %", Align::kRight, 4},
+               {rate_name(problem.problem.problem), Align::kRight, 1},
                {"x " + baseline, Align::kRight},
-               {"95 %", Align::kRight},
+               {"95 %", Align::kRight, 3},
                {"verdict"}});
   Table configs({{"#", Align::kRight},
                  {"regs", Align::kRight},
@@ -108,38 +123,21 @@ std::string finalists(const ProblemResult& problem, const SweepResult& run, cons
     const std::string cell = place_cell(record, problem.standings[i], place);
     const auto row = finalist_row(record, problem.standings[i], cell, baseline);
     table.add(painted(row, cell, paint));
-    configs.add(painted(config_row(record, cell), cell, paint));
+    configs.add(painted(config_row(record, problem.best(), cell), cell, paint));
   }
   std::string text = "Finalists (final phase, interleaved rounds" + skip_mark(run) + ")\n";
-  text += table.text();
+  text += table.text(paint.columns());
   const auto tied = [](const Standing& standing) { return standing.ties_with_best; };
   if (std::any_of(problem.standings.begin(), problem.standings.end(), tied)) {
     text +=
         "= cannot be told from the best; the one that takes least registers and shared memory "
         "leads\n";
   }
-  return text + "\nConfigs (margin: largest error over its tolerance)\n" + configs.text();
-}
-
-std::string excluded(const ProblemResult& problem, const SweepResult& run) {
-  std::string text =
-      "Ruled out before compilation: " + std::to_string(problem.raw_points - problem.valid_points) +
-      " of " + std::to_string(problem.raw_points) + " configs" + skip_mark(run) + "\n";
-  std::vector<RuledOut> rules = problem.ruled_out;
-  std::stable_sort(rules.begin(), rules.end(),
-                   [](const RuledOut& a, const RuledOut& b) { return a.points > b.points; });
-  Table table({{"configs", Align::kRight}, {"why"}});
-  for (std::size_t i = 0; i < std::min(rules.size(), kRulesShown); ++i) {
-    table.add({std::to_string(rules[i].points), rules[i].why});
-  }
-  if (!table.empty()) text += table.text();
-  if (rules.size() > kRulesShown) {
-    text += "and " + std::to_string(rules.size() - kRulesShown) +
-            " rules more; `fatune inspect --kernel NAME " +
-            (problem.problem.problem.own ? "--size" : "--shape") + " ...` shows all\n";
-  }
-  for (const std::string& reason : problem.left_out) text += "left out: " + reason + "\n";
-  return text;
+  const auto searched = [](const FinalRecord& r) { return r.hot && !r.hot->ci95_low_us; };
+  if (std::any_of(problem.finals.begin(), problem.finals.end(), searched))
+    text += "- no interval: timed in the search only, not in the final rounds\n";
+  return text + "\nConfigs (1 in full, others where they differ; margin: error over tolerance)\n" +
+         configs.text(paint.columns());
 }
 
 /// The reason of the first candidate with this outcome.
@@ -153,7 +151,7 @@ std::string example(const ProblemResult& problem, Outcome outcome) {
   return std::string(trim(found->reason.substr(0, found->reason.find('\n'))));
 }
 
-std::string outcomes(const ProblemResult& problem, const SweepResult& run) {
+std::string outcomes(const ProblemResult& problem, const SweepResult& run, const Paint& paint) {
   Table table({{"candidates", Align::kRight}, {"outcome"}, {"for example"}});
   for (const Outcome outcome : kAllOutcomes) {
     const auto count = problem.outcomes.find(outcome);
@@ -161,33 +159,52 @@ std::string outcomes(const ProblemResult& problem, const SweepResult& run) {
     const std::string reason = outcome == Outcome::kMeasured ? "" : example(problem, outcome);
     table.add({std::to_string(count->second), std::string(name(outcome)), reason});
   }
-  return "Tried: " + std::to_string(problem.candidates.size()) + " of " +
-         std::to_string(problem.valid_points) + " valid configs in " +
-         describe(Seconds(problem.seconds)) + skip_mark(run) + "\n" + table.text();
+  std::string text =
+      fmt::format("Tried: {} of {} valid configs in {}{}\n", problem.candidates.size(),
+                  problem.valid_points, describe(Seconds(problem.seconds)), skip_mark(run));
+  text += table.text(paint.columns());
+  for (const std::string& reason : problem.left_out)
+    text += join(wrap("left out: " + reason, paint.columns()), "\n  ") + "\n";
+  return text;
 }
 
 std::string headline(const ProblemResult& problem, const SweepResult& run) {
   const Environment& environment = run.environment;
-  std::string text = problem.problem.name.empty() ? "" : problem.problem.name + " ";
-  text += describe(problem.problem.problem) + " on " + environment.device_name + " (" +
-          name(environment.limits.arch) + (environment.recorded ? ", recorded" : "") + "): ";
+  return fmt::format("{} on {} ({}{}){}", label(problem.problem), environment.device_name,
+                     name(environment.limits.arch), environment.recorded ? ", recorded" : "",
+                     skip_mark(run));
+}
+
+/// The answer: the winner's times, and its ratio to the fastest baseline.
+std::string winner(const ProblemResult& problem, const SweepResult& run) {
   const FinalRecord* best = problem.best();
   if (best == nullptr) {
-    if (!problem.finals.empty()) return text + "no candidate passed the final phase";
-    return text + (run.interrupted ? "interrupted before the final phase" : "no correct candidate");
+    if (!problem.finals.empty()) return "no candidate passed the final phase";
+    return run.interrupted ? "interrupted before the final phase" : "no correct candidate";
   }
   const auto& timing = objective_timing(*best, run.plan.objective);
-  text += "best is " + best->impl;
+  std::string text = "Winner: " + best->impl;
   const std::string kind = run.plan.objective == "cold" ? " cold" : " hot";
   if (timing) text += " at " + describe(Micros(timing->median_us)) + kind;
   if (best->hot) text += ", " + rate_cell(*best) + " " + rate_name(best->problem);
   const Standing& standing = problem.standings.front();
   if (standing.score) text += ", score " + fixed(*standing.score, 1);
   if (standing.to_baseline && problem.gate) {
-    text += ", " + fixed(standing.to_baseline->value, kRatioDecimals) + "x " +
-            problem.gate->baseline + ": " + standing.verdict;
+    text += fmt::format(", {}x {}: {}", fixed(standing.to_baseline->value, kRatioDecimals),
+                        problem.gate->baseline, standing.verdict);
   }
   return text + skip_mark(run);
+}
+
+/// The commands that come after a sweep.
+std::string next_commands(const SweepResult& run) {
+  const std::string folder = shell_word(run.folder.string());
+  std::string text = "Next:\n";
+  if (!run.environment.recorded) text += fmt::format("  fatune bench --config {}\n", folder);
+  return text + fmt::format(
+                    "  fatune export {0} --to cubin -o out\n"
+                    "  fatune report {0} -o report.html\n",
+                    folder);
 }
 
 std::string gate_line(const Gate& gate, const Paint& paint) {
@@ -197,8 +214,8 @@ std::string gate_line(const Gate& gate, const Paint& paint) {
          ", limit " + fixed(gate.threshold, 2) + ": " + decision + "\n";
 }
 
-/// Whom the problems of a suite share, and why others were turned down.
-std::string choice_text(const SuiteChoice& choice) {
+/// The configs that the problems of a suite share, and why others were turned down.
+std::string choice_text(const SuiteChoice& choice, const Paint& paint) {
   Table table({{"x default", Align::kRight}, {"best of"}, {"kernel"}, {"config"}});
   std::map<std::string, int> turned_down;
   for (const SuiteConfig& each : choice.configs) {
@@ -210,7 +227,8 @@ std::string choice_text(const SuiteChoice& choice) {
                each.kernel, describe_config(each.config)});
   }
   std::string text =
-      "Configs of the suite (x default: geomean speed-up over the default config)\n" + table.text();
+      "Configs of the suite (x default: geomean speed-up over the default config)\n" +
+      table.text(paint.columns());
   for (const auto& [why, count] : turned_down)
     text += "Turned down: " + std::to_string(count) + " (" + why + ")\n";
   return text + "\n";
@@ -220,13 +238,12 @@ std::string choice_text(const SuiteChoice& choice) {
 
 std::string problem_report(const ProblemResult& problem, const SweepResult& run,
                            const Paint& paint) {
-  std::string text = paint(Tone::kStrong, headline(problem, run)) + "\n";
+  std::string text = headline(problem, run) + "\n\n" + outcomes(problem, run, paint);
   if (!problem.finals.empty()) text += "\n" + finalists(problem, run, paint);
   if (!problem.score_note.empty()) text += problem.score_note + "\n";
-  text += "\n" + excluded(problem, run);
-  text += "\n" + outcomes(problem, run);
-  if (problem.gate) text += "\n" + gate_line(*problem.gate, paint);
-  return text;
+  text += "\n";
+  if (problem.gate) text += gate_line(*problem.gate, paint);
+  return text + paint(Tone::kStrong, winner(problem, run)) + "\n";
 }
 
 std::string sweep_report(const SweepResult& result, const Paint& paint) {
@@ -236,13 +253,14 @@ std::string sweep_report(const SweepResult& result, const Paint& paint) {
     text += problem_report(problem, result, paint) + "\n";
     has_best = has_best || !problem.finals.empty();
   }
-  if (result.choice && has_best) text += choice_text(*result.choice);
+  if (result.choice && has_best) text += choice_text(*result.choice, paint);
   if (has_best) text += "Best:    " + (result.folder / "best.json").string() + "\n";
   text += "Journal: " + (result.folder / "journal.jsonl").string() + "\n";
   if (result.interrupted) {
-    text += "Interrupted; continue with --resume " + shell_word(result.folder.string()) + "\n";
+    return text + "Interrupted; continue with --resume " + shell_word(result.folder.string()) +
+           "\n";
   }
-  return text;
+  return has_best ? text + next_commands(result) : text;
 }
 
 }  // namespace fatune

@@ -2,6 +2,7 @@
 #include "out/text/table.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/check.hpp"
 #include "core/text.hpp"
@@ -10,18 +11,18 @@ namespace fatune {
 namespace {
 
 constexpr std::size_t kGap = 2;         // spaces between columns
-constexpr std::size_t kTerminal = 120;  // chosen: longer text may wrap, a rule that wraps is noise
-constexpr std::size_t kShortCell = 20;  // chosen: below it a rule is never cut
+constexpr std::size_t kShortCell = 20;  // chosen: no column is wrapped to less
 
 std::string padded(const std::string& cell, std::size_t width, Align align) {
   const std::string space(width - std::min(width, display_width(cell)), ' ');
   return align == Align::kRight ? space + cell : cell + space;
 }
 
-std::size_t start_of_last(const std::vector<std::size_t>& widths) {
-  std::size_t start = 0;
-  for (std::size_t i = 0; i + 1 < widths.size(); ++i) start += widths[i] + kGap;
-  return start;
+std::size_t total_width(const std::vector<std::size_t>& widths,
+                        const std::vector<std::size_t>& shown) {
+  std::size_t total = 0;
+  for (const std::size_t i : shown) total += widths[i] + kGap;
+  return total - kGap;
 }
 
 std::string without_trailing_spaces(std::string line) {
@@ -55,29 +56,62 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::text() const {
+std::vector<std::size_t> Table::natural_widths() const {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     std::size_t width = display_width(columns_[i].title);
     for (const auto& row : rows_) width = std::max(width, display_width(row[i]));
     widths.push_back(width);
   }
+  return widths;
+}
+
+std::vector<std::size_t> Table::shown(const std::vector<std::size_t>& widths,
+                                      std::size_t columns) const {
+  std::vector<std::size_t> shown(columns_.size());
+  std::iota(shown.begin(), shown.end(), std::size_t{0});
+  while (total_width(widths, shown) > columns) {
+    int most = 0;
+    for (const std::size_t i : shown) most = std::max(most, columns_[i].spare);
+    if (most == 0) break;
+    std::erase_if(shown, [&](std::size_t i) { return columns_[i].spare == most; });
+  }
+  return shown;
+}
+
+std::string Table::text(std::size_t columns) const {
+  std::vector<std::size_t> widths = natural_widths();
+  const std::vector<std::size_t> shown = this->shown(widths, columns);
+  while (total_width(widths, shown) > columns) {
+    const auto words = [&](std::size_t i) {
+      return columns_[i].align == Align::kLeft ? widths[i] : 0;
+    };
+    const std::size_t widest = *std::max_element(
+        shown.begin(), shown.end(), [&](auto a, auto b) { return words(a) < words(b); });
+    if (words(widest) <= kShortCell) break;
+    --widths[widest];
+  }
   const auto line = [&](const auto& cell_of) {
     std::string text;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (i > 0) text += std::string(kGap, ' ');
+    for (const std::size_t i : shown) {
+      if (i != shown.front()) text += std::string(kGap, ' ');
       text += padded(cell_of(i), widths[i], columns_[i].align);
     }
     return without_trailing_spaces(std::move(text)) + '\n';
   };
   std::string text = line([&](std::size_t i) { return columns_[i].title; });
-  const std::size_t indent = start_of_last(widths);
-  text += line([&](std::size_t i) {
-    if (i + 1 < widths.size()) return std::string(widths[i], '-');
-    const std::size_t room = kTerminal - std::min(kTerminal, indent);
-    return std::string(std::min(widths[i], std::max(room, kShortCell)), '-');
-  });
-  for (const auto& row : rows_) text += line([&](std::size_t i) { return row[i]; });
+  text += line([&](std::size_t i) { return std::string(widths[i], '-'); });
+  for (const auto& row : rows_) {
+    std::vector<std::vector<std::string>> lines;  // of each column
+    std::size_t height = 1;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      lines.push_back(wrap(row[i], widths[i]));
+      if (std::find(shown.begin(), shown.end(), i) != shown.end())
+        height = std::max(height, lines.back().size());
+    }
+    for (std::size_t n = 0; n < height; ++n)
+      text += line([&](std::size_t i) { return n < lines[i].size() ? lines[i][n] : ""; });
+  }
   return text;
 }
 

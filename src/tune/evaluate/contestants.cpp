@@ -26,7 +26,11 @@ Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernel
   for (const KernelRef& kernel : kernels) {
     if (kernel->manifest.role != Role::kFault) known.push_back(kernel->manifest.name);
   }
-  const auto nearest = nearest_name(impl, known);
+  auto nearest = nearest_name(impl, known);
+  const auto variant = std::find_if(known.begin(), known.end(), [&](const std::string& name) {
+    return name.starts_with(impl + ":");
+  });
+  if (!nearest && variant != known.end()) nearest = *variant;  // "torch": "torch:flash"
   return usage_error(
       "there is no implementation '" + impl + "'" +
       (nearest ? "; did you mean " + *nearest + "?" : "; there are " + join(known, ", ")));

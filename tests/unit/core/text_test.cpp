@@ -116,3 +116,11 @@ TEST_CASE("display width counts columns") {
   CHECK(display_width("\x1b[1;32mok\x1b[0m") == 2);       // colour
   CHECK(display_width("\xe2\x96") == 1);                  // cut in the middle
 }
+
+TEST_CASE("text is wrapped at spaces and keeps its own lines") {
+  using Lines = std::vector<std::string>;
+  CHECK(wrap("four words of text", 10) == Lines{"four words", "of text"});
+  CHECK(wrap("one\ntwo three", 6) == Lines{"one", "two", "three"});
+  CHECK(wrap("unbreakable a", 4) == Lines{"unbreakable", "a"});
+  CHECK(wrap("", 4) == Lines{""});
+}

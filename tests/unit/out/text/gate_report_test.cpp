@@ -50,7 +50,7 @@ GateResult example() {
 }
 
 TEST_CASE("a gate's text has a row for each baseline and the reasons below") {
-  CHECK(gate_report(example()) ==
+  CHECK(gate_report(example(), Paint(Colour::kNone, 120)) ==
         R"(mission 4,8,512,64 f16 on Formula 1 (sm_90a)
 candidate: fatune:toy TILE=64, 10.00 us hot [9.99, 10.01]
 baseline                         hot us            95 %  ratio            95 %  candidate is  verdict  gate
@@ -62,6 +62,10 @@ cudnn is unavailable: install cuDNN 9
 
 Gate: fail (the whole 95 % interval of candidate/baseline must be below 0.95)
 )");
+  // 80 columns have no room for the baselines' intervals and the verdict.
+  CHECK(gate_report(example()).find(
+            "\nfatune:toy (saved in            10.00  1.000  [0.990, 1.010]  tie           FAIL\n"
+            "main.json)\n") != std::string::npos);
 }
 
 TEST_CASE("a suite's text adds the geometric means") {

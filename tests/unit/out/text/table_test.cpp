@@ -21,14 +21,23 @@ TEST_CASE("text is aligned by columns on the screen, not bytes") {
         "µ·naive  100.0\n");
 }
 
-TEST_CASE("a long last column runs past the terminal's edge, the rule under its title does not") {
-  Table table({{"n", Align::kRight}, {"why"}});
-  table.add({"1", std::string(200, 'x')});
-  CHECK(table.text() ==
-        "n  why\n-  " + std::string(117, '-') + "\n1  " + std::string(200, 'x') + "\n");
-  Table wide({{std::string(110, 't')}, {"outcome"}});
-  wide.add({"", "unavailable"});
-  CHECK(wide.text().find("  " + std::string(11, '-') + "\n") != std::string::npos);
+TEST_CASE("a table that is too wide loses spare columns, then wraps its words") {
+  Table table({{"n", Align::kRight}, {"spare", Align::kRight, 1}, {"why"}});
+  table.add({"1", "22222", "four words of a reason"});
+  CHECK(table.text(36) ==
+        "n  spare  why\n"
+        "-  -----  ----------------------\n"
+        "1  22222  four words of a reason\n");
+  CHECK(table.text(30) ==
+        "n  why\n"
+        "-  ----------------------\n"
+        "1  four words of a reason\n");
+  CHECK(table.text(24) ==
+        "n  why\n"
+        "-  ---------------------\n"
+        "1  four words of a\n"
+        "   reason\n");
+  CHECK(table.text(1).find("\n-  --------------------\n") != std::string::npos);
 }
 
 TEST_CASE("Markdown has its rule and no stray bars") {

@@ -1,0 +1,24 @@
+// setup.hpp - the commands: each registers its options on its subcommand and gives what runs it.
+#pragma once
+
+#include "cli/options/args.hpp"
+
+namespace fatune::cli {
+
+Runner setup_sweep(CLI::App& command);
+Runner setup_bench(CLI::App& command);
+Runner setup_verify(CLI::App& command);
+Runner setup_gate(CLI::App& command);
+Runner setup_profile(CLI::App& command);
+Runner setup_export(CLI::App& command);
+Runner setup_report(CLI::App& command);
+Runner setup_replay(CLI::App& command);
+Runner setup_inspect(CLI::App& command);
+Runner setup_kernels(CLI::App& command);
+Runner setup_devices(CLI::App& command);
+Runner setup_doctor(CLI::App& command);
+Runner setup_completions(CLI::App& command);
+Runner setup_man(CLI::App& command);
+Runner setup_schema(CLI::App& command);
+
+}  // namespace fatune::cli
