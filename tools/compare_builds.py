@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """compare_builds.py - measures the same configs with two builds of fatune, in turns, to a table of ratios.
 
-Usage: compare_builds.py BEFORE AFTER CONFIG... [--turns 4] [--rounds 40] [--limit 1.005] [--out FILE]
+Usage: compare_builds.py BEFORE AFTER CONFIG... [--turns 4] [--rounds 40] [--problems FROM:TO] [--impl naive]
+                         [--limit 1.005] [--out FILE]
 BEFORE and AFTER are programs; each CONFIG is a best.json that both can read. A turn is one `bench` of each build, the
 order changing from turn to turn (A B B A ...). The time of a problem is the median over turns of the median of rounds.
+--problems: only these of each CONFIG, counted from 0. --impl: what else takes part in the rounds.
 Exit 1: some problem takes more than --limit times as long after as before.
 """
 
@@ -16,9 +18,21 @@ import sys
 import tempfile
 
 
-def bench(program, config, rounds, out):
+def part_of(config, problems, folder):
+    """A copy of a best.json that holds only problems FROM:TO of it."""
+    if not problems:
+        return config
+    document = json.loads(pathlib.Path(config).read_text())
+    document["problems"] = document["problems"][slice(*map(int, problems.split(":")))]
+    part = pathlib.Path(folder) / pathlib.Path(config).parent.name / "best.json"
+    part.parent.mkdir()
+    part.write_text(json.dumps(document))
+    return part
+
+
+def bench(program, config, impl, rounds, out):
     """One `bench` as {problem: hot median in us} of the candidate itself."""
-    command = [program, "bench", "--config", config, "--impl", "naive", "--rounds", str(rounds), "--quiet", "--out", out]
+    command = [program, "bench", "--config", config, "--impl", impl, "--rounds", str(rounds), "--quiet", "--out", out]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr[-2000:]}")
@@ -31,15 +45,17 @@ def bench(program, config, rounds, out):
     return times
 
 
-def measure(programs, configs, turns, rounds):
+def measure(args):
     """{problem: {"before": [us a turn], "after": [...]}}"""
+    programs = {"before": args.before, "after": args.after}
     times = {}
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "bench.json"
-        for turn in range(turns):
+        configs = [part_of(config, args.problems, folder) for config in args.config]
+        for turn in range(args.turns):
             for which in ("before", "after") if turn % 2 == 0 else ("after", "before"):
                 for config in configs:
-                    for name, us in bench(programs[which], config, rounds, out).items():
+                    for name, us in bench(programs[which], config, args.impl, args.rounds, out).items():
                         key = f"{pathlib.Path(config).parent.name}/{name}"
                         times.setdefault(key, {"before": [], "after": []})[which].append(us)
     return times
@@ -52,10 +68,12 @@ def main():
     parser.add_argument("config", nargs="+")
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--problems")
+    parser.add_argument("--impl", default="naive")
     parser.add_argument("--limit", type=float, default=1.005)
     parser.add_argument("--out")
     args = parser.parse_args()
-    times = measure({"before": args.before, "after": args.after}, args.config, args.turns, args.rounds)
+    times = measure(args)
     print(f"{'problem':34} {'before us':>10} {'after us':>10} {'ratio':>7}")
     worst = 0.0
     for name, each in times.items():
