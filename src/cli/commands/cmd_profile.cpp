@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
+#include "cli/commands.hpp"
 #include "cli/commands/take_profile.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/device_choice.hpp"

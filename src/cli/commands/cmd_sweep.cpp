@@ -8,11 +8,11 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands.hpp"
 #include "cli/commands/compile_only.hpp"
 #include "cli/commands/count_use.hpp"
 #include "cli/commands/live_progress.hpp"
 #include "cli/commands/sanitize.hpp"
-#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/baselines.hpp"
 #include "cli/options/catalog.hpp"

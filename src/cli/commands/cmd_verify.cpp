@@ -7,9 +7,9 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands.hpp"
 #include "cli/commands/sanitize.hpp"
 #include "cli/commands/selftest.hpp"
-#include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/device_choice.hpp"
 #include "cli/options/problems.hpp"

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
+#include "cli/commands.hpp"
 #include "cli/doctor/doctor_check.hpp"
 #include "cli/doctor/doctor_gpu.hpp"
 #include "cli/doctor/doctor_tools.hpp"

@@ -4,9 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/commands/setup.hpp"
+#include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
-#include "cli/manual/command_tree.hpp"
+#include "cli/manual/command_doc.hpp"
 #include "cli/manual/man_page.hpp"
 #include "cli/options/services.hpp"
 #include "cli/output.hpp"

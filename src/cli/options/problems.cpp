@@ -87,13 +87,6 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
   return problems;
 }
 
-std::vector<std::string> suite_names() {
-  std::vector<std::string> names;
-  for (const EmbeddedFile& file : embedded_config_files())
-    names.push_back(std::filesystem::path(file.path).stem());
-  return names;
-}
-
 Status refuse_twice(const std::string& flag, const std::vector<std::string>& values) {
   for (auto value = values.begin(); value != values.end(); ++value) {
     if (std::find(values.begin(), value, *value) != value)
@@ -103,6 +96,13 @@ Status refuse_twice(const std::string& flag, const std::vector<std::string>& val
 }
 
 }  // namespace
+
+std::vector<std::string> suite_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_config_files())
+    names.push_back(std::filesystem::path(file.path).stem());
+  return names;
+}
 
 Result<Suite> load_suite(const std::string& name_or_file) {
   for (const EmbeddedFile& file : embedded_config_files()) {
