@@ -10,8 +10,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/exit_code.hpp"
-#include "cli/options/settings.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 

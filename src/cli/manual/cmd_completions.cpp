@@ -1,18 +1,13 @@
 // cmd_completions.cpp - prints the script of one shell; answers its questions with the names that
 // options take: kernels, strategies, suites.
 #include <filesystem>
-#include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/manual/complete.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/services.hpp"
-#include "cli/output.hpp"
 #include "core/file.hpp"
 #include "out/export/formats.hpp"
 #include "search/strategies/strategy.hpp"
@@ -21,11 +16,12 @@ namespace fatune::cli {
 namespace {
 
 struct CompletionsArgs {
+  CommonArgs common;
   std::string shell;
   std::string out;
 };
 
-Result<int> write_script(const CompletionsArgs& args) {
+Result<int> write_script(const CompletionsArgs& args, const Settings&) {
   const std::string text(completion_script(args.shell));
   if (text.empty())
     return usage_error(fmt::format("completions: '{}' is not one of bash, zsh, fish", args.shell));
@@ -101,6 +97,16 @@ Values known_values(const std::string& type, const Settings& settings) {
   return {};
 }
 
+OptionTable completions_table(CompletionsArgs& a) {
+  return {{"Script",
+           {{.flags = "SHELL",
+             .value = &a.shell,
+             .type = "bash|zsh|fish",
+             .help = "The shell to complete in",
+             .required = true},
+            {"--out", &a.out, "FILE", "Write it to this file, in folders made as needed"}}}};
+}
+
 /// Kernels of --kernel-dir are offered, too.
 CommonArgs common_of(const std::vector<std::string>& typed) {
   CommonArgs args;
@@ -124,19 +130,7 @@ int complete_words(const CLI::App& app, const std::vector<std::string>& typed) {
 }
 
 Runner setup_completions(CLI::App& command) {
-  auto args = std::make_shared<CompletionsArgs>();
-  add_options(command, {{"Script",
-                         {{.flags = "SHELL",
-                           .value = &args->shell,
-                           .type = "bash|zsh|fish",
-                           .help = "The shell to complete in",
-                           .required = true},
-                          {.flags = "--out",
-                           .value = &args->out,
-                           .type = "FILE",
-                           .help = "Write it to this file, in folders made as needed"}}}});
-  add_example(command, "source <(fatune completions bash)");
-  return [args] { return with_settings({}, [&](const Settings&) { return write_script(*args); }); };
+  return make_runner(command, completions_table, "source <(fatune completions bash)", write_script);
 }
 
 }  // namespace fatune::cli

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <string_view>
 
 #include <fmt/core.h>
 
