@@ -10,9 +10,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/options/settings.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 
@@ -184,6 +181,8 @@ int run_command(int argc, const char* const* argv) {
   for (const CommandInfo& info : kHiddenCommands)
     runners[info.name] = info.setup(*app.add_subcommand(info.name, info.summary)->group(""));
   std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "__complete")
+    return complete_words(app, {words.begin() + 1, words.end()});
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
     words.push_back("--help");

@@ -34,6 +34,8 @@ CASES = [
     ("fatune bench --config he", ["here.json"], ["--help"]),
     ("fatune report --out he", ["here.json"], []),
     ("fatune sweep --suite m", ["mission"], ["fa3"]),
+    ("fatune export --to cu", ["cubin"], ["header"]),
+    ("fatune sweep --arch sm_9", ["sm_90a"], ["sm_80"]),
 ]
 
 
@@ -70,11 +72,14 @@ class Bash(Folder):
         super().setUp()
         (self.folder / "fatune.bash").write_text(script("bash"))
 
+    def run_bash(self, code, *words):
+        env = dict(os.environ, PATH=f"{pathlib.Path(FATUNE).parent}:{os.environ['PATH']}")
+        return subprocess.run(["bash", "--norc", "-c", "source ./fatune.bash; " + code, "bash", *words], cwd=self.folder,
+                              env=env, capture_output=True, text=True, check=True)
+
     def complete(self, line, breaks=" \t\n\"'><=;|&(:"):
-        code = ('source ./fatune.bash; COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDBREAKS=$2; COMPREPLY=(); _fatune; '
-                'printf "%s\\n" "${COMPREPLY[@]}"')
-        done = subprocess.run(["bash", "--norc", "-c", code, "bash", line, breaks], cwd=self.folder, capture_output=True,
-                              text=True, check=True)
+        done = self.run_bash('COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDBREAKS=$2; COMPREPLY=(); _fatune; '
+                             'printf "%s\\n" "${COMPREPLY[@]}"', line, breaks)
         self.assertEqual(done.stderr, "")
         return done.stdout.split()
 
@@ -85,12 +90,18 @@ class Bash(Folder):
         self.check_cases(self.complete, CASES)
 
     def test_registers_itself(self):
-        done = subprocess.run(["bash", "--norc", "-c", "source ./fatune.bash; complete -p fatune"], cwd=self.folder,
-                              capture_output=True, text=True, check=True)
+        done = self.run_bash("complete -p fatune")
         self.assertEqual(done.stdout, "complete -F _fatune fatune\n")
 
     def test_lists_go_on_behind_the_comma(self):
         self.assertEqual(self.complete("fatune sweep --kernel fa_mma,fa_sp"), ["fa_mma,fa_split"])
+        offered = self.complete("fatune sweep --kernel fa_mma,")
+        self.assertIn("fa_mma,fa_split", offered)
+        self.assertNotIn("fa_mma,fa_mma", offered)
+
+    def test_kernels_of_a_folder(self):
+        folder = pathlib.Path(__file__).resolve().parent.parent.parent / "examples" / "rmsnorm"
+        self.assertIn("rmsnorm", self.complete(f"fatune sweep --kernel-dir {folder} --kernel rm"))
 
     def test_words_with_colons(self):
         # readline replaces what is behind the last colon, unless colons are no word breaks.
@@ -104,14 +115,14 @@ class Bash(Folder):
 
     def test_folders_only(self):
         self.assertEqual(self.complete("fatune sweep --out "), ["sub"])
+        self.assertEqual(self.complete("fatune sweep --out=s", breaks=" "), ["--out=sub"])
 
     def test_numbers_have_no_words(self):
         self.assertEqual(self.complete("fatune sweep --seed "), [])
         self.assertEqual(self.complete("fatune sweep --shape 4"), [])
 
     def test_cursor_inside_the_line(self):
-        code = ('source ./fatune.bash; COMP_LINE="fatune sw --json" COMP_POINT=9; _fatune; echo "${COMPREPLY[*]}"')
-        done = subprocess.run(["bash", "--norc", "-c", code], cwd=self.folder, capture_output=True, text=True, check=True)
+        done = self.run_bash('COMP_LINE="fatune sw --json" COMP_POINT=9; _fatune; echo "${COMPREPLY[*]}"')
         self.assertEqual(done.stdout, "sweep\n")
 
 

@@ -50,7 +50,8 @@ class Install(unittest.TestCase):
         self.assertIn("fa_wgmma", done.stdout)
 
     def test_the_shell_finds_its_completions(self):
-        code = f'source {self.root}/share/bash-completion/completions/fatune; COMP_LINE="fatune doc" COMP_POINT=10; _fatune; echo $COMPREPLY'
+        code = (f'PATH={self.root}/bin:$PATH; source {self.root}/share/bash-completion/completions/fatune; '
+                'COMP_LINE="fatune doc" COMP_POINT=10; _fatune; echo $COMPREPLY')
         done = subprocess.run(["bash", "--norc", "-c", code], capture_output=True, text=True, check=True)
         self.assertEqual(done.stdout, "doctor\n")
 

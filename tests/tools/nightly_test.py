@@ -55,6 +55,19 @@ class NightlyTest(unittest.TestCase):
                          [(name, "**failed**" if name == "tidy" else "passed", "0123456789ab")
                           for name in ("asan", "tsan", "tidy", "alone", "clang")])
 
+    def test_a_compiler_that_is_missing_does_not_cost_the_table(self):
+        self.set_sources(a=0)
+        self.write("bin/clang++", "#!/usr/bin/env bash\nexit 127\n")
+        self.run_tool()
+        self.assertIn("g++ 1, no clang++", (self.root / "results/nightly.md").read_text())
+
+    def test_the_concurrent_tests_are_there(self):
+        sys.path.insert(0, str(TOOL.parent))
+        import nightly
+        for wing, names in nightly.CONCURRENT.items():
+            files = {path.stem for path in (TOOL.parent.parent / "tests" / "unit" / wing).rglob("*_test.cpp")}
+            self.assertLessEqual({f"{name}_test" for name in names}, files)
+
     def test_named_steps_leave_the_table_as_it_is(self):
         self.assertEqual(self.run_tool("clang").returncode, 0)
         self.assertFalse((self.root / "results/nightly.md").exists())

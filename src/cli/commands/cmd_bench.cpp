@@ -1,20 +1,14 @@
 // cmd_bench.cpp - measures configs and implementations beside each other in interleaved rounds.
 #include <algorithm>
-#include <memory>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/options/baselines.hpp"
+#include "cli/commands.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/services.hpp"
 #include "cli/options/session.hpp"
 #include "cli/options/sweep_plan.hpp"
-#include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
@@ -45,21 +39,13 @@ bool has_choice(const BenchArgs& args) {
 OptionTable bench_table(BenchArgs& a) {
   OptionTable choice = choice_table(a.choice);
   choice.front().rows.push_back(
-      {.flags = "--impl",
-       .value = &a.impls,
-       .type = "IMPL,...",
-       .help = "Implementations beside a config, or alone: cudnn,torch:flash [naive]",
-       .repeat = Repeat::kChanged});
+      {"--impl", &a.impls, "IMPL,...",
+       "Implementations beside a config, or alone: cudnn,torch:flash [naive]", Repeat::kChanged});
   const OptionTable files = {
       {"Files",
-       {{.flags = "--out",
-         .value = &a.out,
-         .type = "FILE",
-         .help = "Write every row and round (fatune.bench/1)"},
-        {.flags = "--suite-out",
-         .value = &a.suite_out,
-         .type = "FILE",
-         .help = "Write a row a problem: best and baselines (fatune.suite/1)"}}}};
+       {{"--out", &a.out, "FILE", "Write every row and round (fatune.bench/1)"},
+        {"--suite-out", &a.suite_out, "FILE",
+         "Write a row a problem: best and baselines (fatune.suite/1)"}}}};
   return tables(
       {choice, rounds_table(a.rounds), files, device_table(a.device), common_table(a.common)});
 }
@@ -187,18 +173,11 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
   return all ? kDone : kAnswerIsNo;
 }
 
-int run(const BenchArgs& args) {
-  return with_settings(args.common,
-                       [&](const Settings& settings) { return bench(args, settings); });
-}
-
 }  // namespace
 
 Runner setup_bench(CLI::App& command) {
-  auto args = std::make_shared<BenchArgs>();
-  add_options(command, bench_table(*args));
-  add_example(command, "fatune bench --config results/h200/mission/best.json --impl cudnn");
-  return [args] { return run(*args); };
+  return make_runner(command, bench_table,
+                     "fatune bench --config results/h200/mission/best.json --impl cudnn", bench);
 }
 
 }  // namespace fatune::cli

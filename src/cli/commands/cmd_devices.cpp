@@ -1,14 +1,10 @@
 // cmd_devices.cpp - lists GPUs as a table or JSON.
 #include <cstdio>
-#include <memory>
 
-#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/options/settings.hpp"
-#include "cli/output.hpp"
+#include "cli/commands.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
@@ -27,8 +23,8 @@ Table gpu_table(const std::vector<Environment>& devices) {
                {"driver"}});
   int ordinal = 0;
   for (const Environment& device : devices) {
-    table.add({"cuda:" + std::to_string(ordinal++), device.device_name, name(device.limits.arch),
-               std::to_string(device.limits.sm_count),
+    table.add({fmt::format("cuda:{}", ordinal++), device.device_name, name(device.limits.arch),
+               fmt::to_string(device.limits.sm_count),
                describe(Bytes(static_cast<std::uint64_t>(device.limits.memory_bytes))),
                describe(Bytes(static_cast<std::uint64_t>(device.limits.max_shared_block))),
                device.driver});
@@ -36,28 +32,27 @@ Table gpu_table(const std::vector<Environment>& devices) {
   return table;
 }
 
-int run(const CommonArgs& args) {
-  auto settings = resolve(args);
-  if (!settings) return fail(settings.error());
-  auto devices = list_devices();
-  if (!devices) return fail(devices.error());
-  if (settings->json) {
+struct DevicesArgs {
+  CommonArgs common;
+};
+OptionTable devices_table(DevicesArgs& a) { return common_table(a.common); }
+
+Result<int> devices(const DevicesArgs&, const Settings& settings) {
+  FATUNE_TRY(const auto devices, list_devices());
+  if (settings.json) {
     Json list = Json::array();
-    for (const Environment& device : *devices) list.push_back(to_json(device));
+    for (const Environment& device : devices) list.push_back(to_json(device));
     print_json({{"schema", "fatune.devices/1"}, {"devices", list}});
     return kDone;
   }
-  print(gpu_table(*devices).text());
+  print(gpu_table(devices).text(settings.paint.columns()));
   return kDone;
 }
 
 }  // namespace
 
 Runner setup_devices(CLI::App& command) {
-  auto args = std::make_shared<CommonArgs>();
-  add_options(command, common_table(*args));
-  add_example(command, "fatune devices");
-  return [args] { return run(*args); };
+  return make_runner(command, devices_table, "fatune devices", devices);
 }
 
 }  // namespace fatune::cli

@@ -1,18 +1,13 @@
 // cmd_export.cpp - the configs of best.json files, compiled and written in the formats asked for.
 #include <algorithm>
-#include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/commands.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/chosen.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/services.hpp"
-#include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -217,43 +212,27 @@ std::string formats_help() {
 OptionTable export_table(ExportArgs& a) {
   const OptionTable own = {
       {"Export",
-       {{.flags = "--config,RUN",
-         .value = &a.files,
-         .type = "FILE",
-         .help = "best.json files, runs' folders, or {\"kernel\":NAME,\"config\":{...}}"},
+       {{"--config,RUN", &a.files, "FILE",
+         "best.json files, runs' folders, or {\"kernel\":NAME,\"config\":{...}}"},
         {.flags = "--to",
          .value = &a.formats,
          .type = "FORMAT,...",
          .help = formats_help(),
          .separator = ','},
-        {.flags = "-o,--out",
-         .value = &a.out,
-         .type = "DIR",
-         .help = "Folder to write into, or the .py file of --to torch"},
-        {.flags = "--name",
-         .value = &a.name,
-         .type = "NAME",
-         .help = "Stem of the files and functions, of a single kernel"},
-        {.flags = "--arch",
-         .value = &a.arch,
-         .type = "sm_XX",
-         .help = "Compile for it [that of the device measured on]"},
-        {.flags = "--unverified",
-         .value = &a.unverified,
-         .help = "Also export what no gate has checked; every file then says so"}}}};
+        {"-o,--out", &a.out, "DIR", "Folder to write into, or the .py file of --to torch"},
+        {"--name", &a.name, "NAME", "Stem of the files and functions, of a single kernel"},
+        {"--arch", &a.arch, "sm_XX", "Compile for it [that of the device measured on]"},
+        {"--unverified", &a.unverified, "",
+         "Also export what no gate has checked; every file then says so"}}}};
   return tables({own, problem_table(a.problem), common_table(a.common)});
 }
 
 }  // namespace
 
 Runner setup_export(CLI::App& command) {
-  auto args = std::make_shared<ExportArgs>();
-  add_options(command, export_table(*args));
-  add_example(command, "fatune export --config results/h200/mission/best.json --to cubin -o out");
-  return [args] {
-    return with_settings(args->common,
-                         [&](const Settings& settings) { return run_export(*args, settings); });
-  };
+  return make_runner(command, export_table,
+                     "fatune export --config results/h200/mission/best.json --to cubin -o out",
+                     run_export);
 }
 
 }  // namespace fatune::cli

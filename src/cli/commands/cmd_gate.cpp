@@ -1,17 +1,11 @@
 // cmd_gate.cpp - measures a candidate beside its baselines and decides by interval: exit 0 or 1.
-#include <memory>
-
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/commands.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/gate_sides.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/services.hpp"
 #include "cli/options/sweep_plan.hpp"
-#include "cli/output.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -64,24 +58,12 @@ OptionTable gate_table(GateArgs& a) {
          .required = true}}}};
   const OptionTable rules = {
       {"Decision",
-       {{.flags = "--threshold",
-         .value = &a.threshold,
-         .type = "R",
-         .help = "Pass when the whole interval of candidate/baseline is below",
-         .repeat = Repeat::kChanged},
-        {.flags = "--objective",
-         .value = &a.objective,
-         .type = "hot|cold",
-         .help = "What is compared: hot or cold latency",
-         .repeat = Repeat::kChanged},
-        {.flags = "--format",
-         .value = &a.format,
-         .type = "text|md",
-         .help = "text, or md for a pull request's comment"},
-        {.flags = "--out",
-         .value = &a.out,
-         .type = "FILE",
-         .help = "Write the decision with all numbers (fatune.gate/1)"}}}};
+       {{"--threshold", &a.threshold, "R",
+         "Pass when the whole interval of candidate/baseline is below", Repeat::kChanged},
+        {"--objective", &a.objective, "hot|cold", "What is compared: hot or cold latency",
+         Repeat::kChanged},
+        {"--format", &a.format, "text|md", "text, or md for a pull request's comment"},
+        {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/1)"}}}};
   return tables({sides, problem_table(a.sides.problem), rules, rounds_table(a.rounds),
                  device_table(a.device), common_table(a.common)});
 }
@@ -125,17 +107,12 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
   return kEnvironment;
 }
 
-int run(const GateArgs& args) {
-  return with_settings(args.common, [&](const Settings& settings) { return gate(args, settings); });
-}
-
 }  // namespace
 
 Runner setup_gate(CLI::App& command) {
-  auto args = std::make_shared<GateArgs>();
-  add_options(command, gate_table(*args));
-  add_example(command, "fatune gate --candidate best.json --baseline torch:flash --threshold 0.95");
-  return [args] { return run(*args); };
+  return make_runner(command, gate_table,
+                     "fatune gate --candidate best.json --baseline torch:flash --threshold 0.95",
+                     gate);
 }
 
 }  // namespace fatune::cli

@@ -2,14 +2,11 @@
 #include <memory>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
-#include "cli/commands/t1_space.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/commands.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/services.hpp"
-#include "cli/output.hpp"
 #include "core/text.hpp"
 #include "model/space/lint.hpp"
 #include "out/text/table.hpp"
@@ -39,7 +36,7 @@ std::string arch_text(const Manifest& manifest) {
   std::vector<std::string> only;
   for (const Arch& arch : manifest.only_archs) only.push_back(name(arch));
   if (!only.empty()) return join(only, ",");
-  return manifest.min_arch > 0 ? "sm_" + std::to_string(manifest.min_arch) + "+" : "any";
+  return manifest.min_arch > 0 ? fmt::format("sm_{}+", manifest.min_arch) : "any";
 }
 
 /// Of a candidate what it computes, of others what they are for.
@@ -94,7 +91,7 @@ int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels, const P
   for (const KernelRef& kernel : kernels) {
     const Manifest& manifest = kernel->manifest;
     table.add({manifest.name, std::string(role_name(manifest)), arch_text(manifest),
-               join_names(manifest), std::to_string(manifest.parameters.size()), manifest.summary});
+               join_names(manifest), fmt::to_string(manifest.parameters.size()), manifest.summary});
   }
   print(table.text(paint.columns()));
   return kDone;
@@ -124,11 +121,11 @@ Result<std::vector<LintFinding>> lint_code(const KernelRef& kernel, const Device
     FATUNE_TRY(const auto effects, parameter_effects(space, limits, pool, 2));
     for (const ParameterEffect& effect : effects) {
       if (!effect.inert()) continue;
-      findings.push_back({Severity::kError,
-                          kernel->manifest.where + ": parameter '" + effect.parameter + "'",
-                          "inert: " + std::to_string(effect.neighbours) +
-                              " configs that differ only in it compile to the same program (" +
-                              effect.same.front() + ")"});
+      findings.push_back(
+          {Severity::kError, kernel->manifest.where + ": parameter '" + effect.parameter + "'",
+           fmt::format("inert: {} configs that differ only in it compile to the same "
+                       "program ({})",
+                       effect.neighbours, effect.same.front())});
     }
     break;
   }
@@ -171,70 +168,64 @@ int report_findings(const KernelsArgs& args, const std::vector<LintFinding>& fin
                 {"errors", errors},
                 {"findings", rows}});
   } else {
-    print(std::to_string(kernels) + " kernels, " + std::to_string(errors) + " errors, " +
-          std::to_string(findings.size() - errors) + " warnings");
+    print(fmt::format("{} kernels, {} errors, {} warnings", kernels, errors,
+                      findings.size() - errors));
   }
   return errors == 0 ? kDone : kAnswerIsNo;
 }
 
-int run(const KernelsArgs& args) {
-  auto settings = resolve(args.common);
-  if (!settings) return fail(settings.error());
-  if (args.space->parsed()) {
-    const auto shown = show_t1_space(args.space_file, *settings);
-    return shown ? *shown : fail(shown.error());
-  }
-  auto catalog = load_catalog(*settings);
-  if (!catalog) return fail(catalog.error());
-  std::vector<KernelRef> kernels = *catalog;
+Result<int> kernels(const KernelsArgs& args, const Settings& settings) {
+  if (args.space->parsed()) return show_t1_space(args.space_file, settings);
+  FATUNE_TRY(std::vector<KernelRef> kernels, load_catalog(settings));
   if (!args.names.empty()) {
-    auto chosen = choose_kernels(*catalog, args.names);
-    if (!chosen) return fail(chosen.error());
-    kernels = *chosen;
+    FATUNE_TRY(kernels, choose_kernels(kernels, args.names));
   }
   if (!args.lint->parsed()) {
     if (!args.all) std::erase_if(kernels, is_fault);
-    return list(args, kernels, settings->paint);
+    return list(args, kernels, settings.paint);
   }
-  auto findings = lint_all(args, *settings, kernels);
-  if (!findings) return fail(findings.error());
-  return report_findings(args, *findings, kernels.size());
+  FATUNE_TRY(const auto findings, lint_all(args, settings, kernels));
+  return report_findings(args, findings, kernels.size());
+}
+
+OptionTable list_table(KernelsArgs& a) {
+  const OptionTable own = {
+      {"List", {{"--all", &a.all, "", "Also the fixtures that misbehave on purpose"}}}};
+  return tables({own, common_table(a.common)});
+}
+
+OptionTable lint_table(KernelsArgs& a) {
+  const OptionTable own = {{"Lint",
+                            {{"KERNEL", &a.names, "", "Kernels to check [all]"},
+                             {"--arch", &a.arch, "sm_XX", "Architecture to compile for"},
+                             {"--static-only", &a.static_only, "",
+                              "Do not compile, so inert parameters are not found"}}}};
+  return tables({own, common_table(a.common)});
+}
+
+OptionTable space_table(KernelsArgs& a) {
+  const OptionTable own = {
+      {"Space",
+       {{.flags = "FILE", .value = &a.space_file, .help = "T1 input file", .required = true}}}};
+  return tables({own, common_table(a.common)});
 }
 
 }  // namespace
 
 Runner setup_kernels(CLI::App& command) {
   auto args = std::make_shared<KernelsArgs>();
-  const OptionTable common = common_table(args->common);
-  add_options(command, tables({{{"List",
-                                 {{.flags = "--all",
-                                   .value = &args->all,
-                                   .help = "Also the fixtures that misbehave on purpose"}}}},
-                               common}));
+  add_options(command, list_table(*args));
   add_example(command, "fatune kernels\n  fatune kernels lint fa_mma");
   args->lint = command.add_subcommand(
       "lint", "Check manifests, templates, and that every parameter does something");
-  add_options(
-      *args->lint,
-      tables({{{"Lint",
-                {{.flags = "KERNEL", .value = &args->names, .help = "Kernels to check [all]"},
-                 {.flags = "--arch",
-                  .value = &args->arch,
-                  .type = "sm_XX",
-                  .help = "Architecture to compile for"},
-                 {.flags = "--static-only",
-                  .value = &args->static_only,
-                  .help = "Do not compile, so inert parameters are not found"}}}},
-              common}));
+  add_options(*args->lint, lint_table(*args));
   args->space = command.add_subcommand(
       "space", "Count the configs of a space that a T1 file of another tuner declares");
-  add_options(*args->space, tables({{{"Space",
-                                      {{.flags = "FILE",
-                                        .value = &args->space_file,
-                                        .help = "T1 input file",
-                                        .required = true}}}},
-                                    common}));
-  return [args] { return run(*args); };
+  add_options(*args->space, space_table(*args));
+  return [args] {
+    return with_settings(args->common,
+                         [&](const Settings& settings) { return kernels(*args, settings); });
+  };
 }
 
 }  // namespace fatune::cli

@@ -1,16 +1,9 @@
 // cmd_profile.cpp - checks and times configs, then has ncu count what the hardware did in a launch.
-#include <memory>
-
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
-#include "cli/commands/take_profile.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/options/device_choice.hpp"
-#include "cli/options/services.hpp"
+#include "cli/commands.hpp"
+#include "cli/commands/tools.hpp"
 #include "cli/options/session.hpp"
-#include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "out/text/profile_text.hpp"
 #include "tune/profile/profile.hpp"
@@ -124,19 +117,15 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
   return kDone;
 }
 
-int run(const ProfileArgs& args) {
-  return with_settings(args.common,
-                       [&](const Settings& settings) { return profile(args, settings); });
+OptionTable profile_table(ProfileArgs& a) {
+  return tables({choice_table(a.choice), device_table(a.device), common_table(a.common)});
 }
 
 }  // namespace
 
 Runner setup_profile(CLI::App& command) {
-  auto args = std::make_shared<ProfileArgs>();
-  add_options(command, tables({choice_table(args->choice), device_table(args->device),
-                               common_table(args->common)}));
-  add_example(command, "fatune profile --config results/h200/mission/best.json");
-  return [args] { return run(*args); };
+  return make_runner(command, profile_table,
+                     "fatune profile --config results/h200/mission/best.json", profile);
 }
 
 }  // namespace fatune::cli

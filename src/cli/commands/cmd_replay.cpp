@@ -1,17 +1,13 @@
 // cmd_replay.cpp - reads recorded data, runs strategies on it, prints and draws their scores.
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <set>
 
-#include <CLI/CLI.hpp>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/options/services.hpp"
+#include "cli/commands.hpp"
 #include "cli/options/sweep_plan.hpp"
-#include "cli/output.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -48,9 +44,8 @@ struct NamedRecording {
 
 Result<std::uint64_t> parse_count(const std::string& flag, const std::string& text,
                                   std::int64_t most) {
-  const auto number = parse_integer(text);
-  if (number && *number >= 1 && *number <= most) return static_cast<std::uint64_t>(*number);
-  return usage_error(flag + ": '" + text + "' is not a number from 1 to " + std::to_string(most));
+  FATUNE_TRY(const std::int64_t number, whole_number(flag, text, 1, most));
+  return static_cast<std::uint64_t>(number);
 }
 
 /// Every strategy but the one that ignores what it is told and comes last.
@@ -142,11 +137,6 @@ Result<int> replay_files(const ReplayArgs& args, const Settings& settings) {
   return code;
 }
 
-int run(const ReplayArgs& args) {
-  return with_settings(args.common,
-                       [&](const Settings& settings) { return replay_files(args, settings); });
-}
-
 OptionTable replay_table(ReplayArgs& a) {
   const OptionTable own = {
       {"Replay",
@@ -160,44 +150,27 @@ OptionTable replay_table(ReplayArgs& a) {
          .type = "STRATEGY,...",
          .help = "Strategies to score, comma-separated [all but exhaustive]",
          .separator = ','},
-        {.flags = "--repeats",
-         .value = &a.repeats,
-         .type = "N",
-         .help = "Runs of each strategy, each with its own seed"},
-        {.flags = "--budget",
-         .value = &a.budget,
-         .type = "N",
-         .help = "Evaluations of a run; failed configs count"},
-        {.flags = "--batch",
-         .value = &a.batch,
-         .type = "N",
-         .help = "Candidates in flight: asked for before the first of them is told"},
-        {.flags = "--seed", .value = &a.seed, .type = "N", .help = "Seed of all runs"},
-        {.flags = "--space",
-         .value = &a.space,
-         .type = "FILE",
-         .help = "Only configs that this T1 file's space has; it needs the same parameters"},
-        {.flags = "--one-lever",
-         .value = &a.one_lever,
-         .help = "Each move changes exactly one parameter"},
-        {.flags = "--published",
-         .value = &a.published,
-         .help = "The published score also where its runs are longer than the budget"},
-        {.flags = "--plot",
-         .value = &a.plot,
-         .type = "FILE",
-         .help = "Write the curves to this SVG"},
-        {.flags = "--jobs", .value = &a.jobs, .type = "N", .help = "Threads [cores]"}}}};
+        {"--repeats", &a.repeats, "N", "Runs of each strategy, each with its own seed"},
+        {"--budget", &a.budget, "N", "Evaluations of a run; failed configs count"},
+        {"--batch", &a.batch, "N",
+         "Candidates in flight: asked for before the first of them is told"},
+        {"--seed", &a.seed, "N", "Seed of all runs"},
+        {"--space", &a.space, "FILE",
+         "Only configs that this T1 file's space has; it needs the same parameters"},
+        {"--one-lever", &a.one_lever, "", "Each move changes exactly one parameter"},
+        {"--published", &a.published, "",
+         "The published score also where its runs are longer than the budget"},
+        {"--plot", &a.plot, "FILE", "Write the curves to this SVG"},
+        {"--jobs", &a.jobs, "N", "Threads [cores]"}}}};
   return tables({own, common_table(a.common)});
 }
 
 }  // namespace
 
 Runner setup_replay(CLI::App& command) {
-  auto args = std::make_shared<ReplayArgs>();
-  add_options(command, replay_table(*args));
-  add_example(command, "fatune replay configs/recorded/h200-mission.jsonl.gz --strategy ga,random");
-  return [args] { return run(*args); };
+  return make_runner(command, replay_table,
+                     "fatune replay configs/recorded/h200-mission.jsonl.gz --strategy ga,random",
+                     replay_files);
 }
 
 }  // namespace fatune::cli

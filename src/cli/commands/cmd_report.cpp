@@ -2,17 +2,12 @@
 // tuners.
 #include <algorithm>
 #include <array>
-#include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/commands.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/services.hpp"
-#include "cli/output.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -61,9 +56,9 @@ Status check_format(const ReportArgs& args, const std::string& format) {
   if (args.common.json && format != "text")
     return usage_error("--json and --format " + format + " exclude each other");
   if (args.runs.size() > 1 && !is_page(format)) {
-    return usage_error((args.common.json ? "--json" : "--format " + format) + " shows one run, " +
-                       std::to_string(args.runs.size()) +
-                       " are named: name one, or compare them with --out FILE.html");
+    return usage_error(fmt::format(
+        "{} shows one run, {} are named: name one, or compare them with --out FILE.html",
+        args.common.json ? "--json" : "--format " + format, args.runs.size()));
   }
   if (args.format.empty() && std::filesystem::path(args.out).extension() == ".svg")
     return usage_error("--out " + args.out +
@@ -131,7 +126,7 @@ Result<int> write_interchange(const ReportArgs& args, const std::string& format,
       file /= group.kernel + "-" + slug(group.problem.problem) + ".json";
     }
     FATUNE_TRY_STATUS(replace_file(file, text));
-    log::info("wrote " + file.string() + ": " + std::to_string(group.configs.size()) + " configs");
+    log::info(fmt::format("wrote {}: {} configs", file.string(), group.configs.size()));
   }
   return kDone;
 }
@@ -174,35 +169,25 @@ OptionTable report_table(ReportArgs& a) {
          .value = &a.runs,
          .help = "A run's folder, or a journal; html and svg take several",
          .required = true},
-        {.flags = "--format",
-         .value = &a.format,
-         .type = join(formats, "|"),
-         .help = "text, md, csv; html (one page, opens anywhere), svg (a folder of pictures); t4 "
-                 "(T4 results), kernel-tuner (a cache file it can simulate on) [by the suffix of "
-                 "--out, else text]"},
+        {"--format", &a.format, join(formats, "|"),
+         "text, md, csv; html (one page, opens anywhere), svg (a folder of pictures); t4 "
+         "(T4 results), kernel-tuner (a cache file it can simulate on) [by the suffix of "
+         "--out, else text]"},
         {.flags = "--kernel",
          .value = &a.kernels,
          .type = "KERNEL,...",
          .help = "Only these kernels, comma-separated",
          .separator = ','},
-        {.flags = "-o,--out",
-         .value = &a.out,
-         .type = "PATH",
-         .help = "Write to this file; svg, and t4 and kernel-tuner of several problems: to this "
-                 "folder"}}}};
+        {"-o,--out", &a.out, "PATH",
+         "Write to this file; svg, and t4 and kernel-tuner of several problems: to this "
+         "folder"}}}};
   return tables({own, common_table(a.common)});
 }
 
 }  // namespace
 
 Runner setup_report(CLI::App& command) {
-  auto args = std::make_shared<ReportArgs>();
-  add_options(command, report_table(*args));
-  add_example(command, "fatune report runs/mission -o report.html");
-  return [args] {
-    return with_settings(args->common,
-                         [&](const Settings& settings) { return report(*args, settings); });
-  };
+  return make_runner(command, report_table, "fatune report runs/mission -o report.html", report);
 }
 
 }  // namespace fatune::cli

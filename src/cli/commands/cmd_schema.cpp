@@ -1,16 +1,10 @@
 // cmd_schema.cpp - names of formats to their JSON Schemas, made of the lists of their fields.
 #include <algorithm>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/output.hpp"
+#include "cli/commands.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
@@ -45,31 +39,34 @@ constexpr WrittenFormat kWritten[] = {
      schema_of<WisdomFile>},
 };
 
-int run(const std::string& wanted) {
-  if (wanted.empty()) {
-    for (const WrittenFormat& each : kWritten) print(each.name);
-    return kDone;
-  }
+struct SchemaArgs {
+  CommonArgs common;
+  std::string name;
+};
+OptionTable schema_table(SchemaArgs& a) {
+  return {{"Format", {{"NAME", &a.name, "", "A format, say best; none: list them"}}}};
+}
+
+Result<int> schema(const SchemaArgs& args, const Settings&) {
   std::vector<std::string> known;
   for (const WrittenFormat& each : kWritten) {
     const std::string name = each.name;
-    if (wanted == name || wanted == name.substr(0, name.find('.'))) {
+    if (args.name.empty()) print(name);
+    if (args.name == name || args.name == name.substr(0, name.find('.'))) {
       print_json(each.schema(each.name, each.about));
       return kDone;
     }
     known.push_back(name);
   }
-  return fail(
-      usage_error(fmt::format("schema '{}' is unknown; known are {}", wanted, join(known, ", "))));
+  if (args.name.empty()) return kDone;
+  return usage_error(
+      fmt::format("schema '{}' is unknown; known are {}", args.name, join(known, ", ")));
 }
 
 }  // namespace
 
 Runner setup_schema(CLI::App& command) {
-  auto name = std::make_shared<std::string>();
-  command.add_option("NAME", *name, "A format, say best; none: list them");
-  add_example(command, "fatune schema best");
-  return [name] { return run(*name); };
+  return make_runner(command, schema_table, "fatune schema best", schema);
 }
 
 }  // namespace fatune::cli

@@ -1,31 +1,26 @@
 // cmd_sweep.cpp - plans, opens a device, runs the sweep, and prints what it found.
 #include <chrono>
 #include <ctime>
+#include <iostream>
 #include <memory>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-#include "cli/commands/compile_only.hpp"
-#include "cli/commands/count_use.hpp"
-#include "cli/commands/live_progress.hpp"
-#include "cli/commands/sanitize.hpp"
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/options/baselines.hpp"
+#include "cli/commands.hpp"
+#include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/device_choice.hpp"
-#include "cli/options/imports.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/services.hpp"
+#include "cli/options/session.hpp"
+#include "cli/options/start_configs.hpp"
 #include "cli/options/sweep_plan.hpp"
-#include "cli/options/warm_starts.hpp"
-#include "cli/output.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "out/page/live_server.hpp"
+#include "out/text/progress.hpp"
 #include "out/text/sweep_report.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/sweep/best.hpp"
@@ -89,7 +84,7 @@ Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& cat
     FATUNE_TRY(problems, resolve_problems(args.problem, operation));
   }
   SweepArgs own = args;
-  if (operation && args.typed.count("--baselines") == 0) {
+  if (operation && args.common.typed.count("--baselines") == 0) {
     FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
     own.baselines = reference->manifest.name;  // of attention's, none computes this
   }
@@ -168,6 +163,52 @@ Status sanitize_winners(const ReadySweep& ready, const DeviceLimits& limits,
   return save_best(result);
 }
 
+constexpr std::size_t kColumnsUnknown = 100;
+
+/// The log's interlude takes plain functions, so the display that they clear and redraw lives here.
+std::optional<ProgressDisplay>& display() {
+  static std::optional<ProgressDisplay> instance;
+  return instance;
+}
+
+std::size_t terminal_columns() {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kColumnsUnknown;
+}
+
+/// One at a time. Silent with --quiet, redrawn in place on a terminal, a plain line now and then
+/// elsewhere.
+class LiveProgress {
+ public:
+  explicit LiveProgress(const Settings& settings);
+  ~LiveProgress();
+  LiveProgress(const LiveProgress&) = delete;
+  LiveProgress& operator=(const LiveProgress&) = delete;
+  void show(const SweepProgress& progress);
+
+ private:
+  bool silent_;
+};
+
+LiveProgress::LiveProgress(const Settings& settings) : silent_(settings.quiet) {
+  if (silent_) return;
+  display().emplace(std::cerr, settings.live ? ProgressStyle::kLive : ProgressStyle::kPlain,
+                    terminal_columns, settings.live_paint);
+  log::set_interlude([] { display()->clear(); }, [] { display()->draw(); });
+}
+
+LiveProgress::~LiveProgress() {
+  if (silent_) return;
+  log::set_interlude(nullptr, nullptr);
+  display()->clear();
+  display().reset();
+}
+
+void LiveProgress::show(const SweepProgress& progress) {
+  if (!silent_) display()->show(progress);
+}
+
 /// Runs the sweep with its progress on stderr and, with --serve, on a page.
 Result<SweepResult> run_watched(ReadySweep& ready, Evaluator& evaluator, LiveServer* server,
                                 const Settings& settings) {
@@ -217,7 +258,7 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   if (!args.arch.empty() && !args.compile_only)
     return usage_error("--arch goes with --compile-only; a GPU knows its own");
   for (const char* flag : {"--baselines", "--out", "--sanitize"}) {
-    if (args.compile_only && args.typed.count(flag) > 0)
+    if (args.compile_only && args.common.typed.count(flag) > 0)
       return usage_error(fmt::format("--compile-only runs and writes nothing; leave out {}", flag));
   }
   if (args.serve && args.compile_only)
@@ -225,27 +266,16 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   if (args.compile_only && ready.options.plan.budget_seconds)
     return usage_error("--compile-only compiles a number of configs; --budget is a time here");
   if (args.compile_only) {
-    return compile_only({args.arch.empty() ? "sm_90a" : args.arch, ready.jobs}, ready.options.plan,
+    return compile_only(args.arch.empty() ? "sm_90a" : args.arch, ready.jobs, ready.options.plan,
                         ready.kernels, settings);
   }
   return run_ready(std::move(ready), settings);
 }
 
-int run(const SweepArgs& args) {
-  return with_settings(args.common,
-                       [&](const Settings& settings) { return sweep(args, settings); });
-}
-
 }  // namespace
 
 Runner setup_sweep(CLI::App& command) {
-  auto args = std::make_shared<SweepArgs>();
-  add_options(command, sweep_table(*args));
-  add_example(command, "fatune sweep --shape 4,8,512,64");
-  return [args, &command] {
-    args->typed = typed_options(command);
-    return run(*args);
-  };
+  return make_runner(command, sweep_table, "fatune sweep --shape 4,8,512,64", sweep);
 }
 
 }  // namespace fatune::cli

@@ -1,21 +1,14 @@
 // cmd_verify.cpp - every gate on a config, edge problems included; exit 1 when one fails.
 #include <algorithm>
-#include <memory>
 #include <utility>
-#include <vector>
 
-#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/sanitize.hpp"
-#include "cli/commands/selftest.hpp"
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/options/device_choice.hpp"
+#include "cli/commands.hpp"
+#include "cli/commands/tools.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/services.hpp"
 #include "cli/options/session.hpp"
-#include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
@@ -129,7 +122,7 @@ std::string results_text(const std::vector<Verified>& results, const Paint& pain
                                       v.worst_rule,
                                       fixed(v.max_abs_diff, 6),
                                       fixed(v.relative_l2, 6),
-                                      std::to_string(v.gates.size())};
+                                      fmt::to_string(v.gates.size())};
     if (lse) cells.push_back(v.lse ? fixed(v.lse->margin, 4) : "-");
     table.add(std::move(cells));
     if (!passed(result.record) && !result.record.reason.empty())
@@ -169,27 +162,20 @@ Result<int> verify(const VerifyArgs& args, const Settings& settings) {
   return kDone;
 }
 
-int run(const VerifyArgs& args) {
-  return with_settings(args.common,
-                       [&](const Settings& settings) { return verify(args, settings); });
+OptionTable verify_table(VerifyArgs& a) {
+  const OptionTable gates = {
+      {"Gates",
+       {{"--sanitize", &a.sanitize, "", "Run it under compute-sanitizer, too, on a small problem"},
+        {"--selftest", &a.selftest, "",
+         "Run kernels that cheat or fail: does its gate catch each?"}}}};
+  return tables({choice_table(a.choice), gates, device_table(a.device), common_table(a.common)});
 }
 
 }  // namespace
 
 Runner setup_verify(CLI::App& command) {
-  auto args = std::make_shared<VerifyArgs>();
-  const OptionTable gates = {
-      {"Gates",
-       {{.flags = "--sanitize",
-         .value = &args->sanitize,
-         .help = "Run it under compute-sanitizer, too, on a small problem"},
-        {.flags = "--selftest",
-         .value = &args->selftest,
-         .help = "Run kernels that cheat or fail: does its gate catch each?"}}}};
-  add_options(command, tables({choice_table(args->choice), gates, device_table(args->device),
-                               common_table(args->common)}));
-  add_example(command, "fatune verify --kernel fa_mma --shape 4,8,512,64 --causal");
-  return [args] { return run(*args); };
+  return make_runner(command, verify_table,
+                     "fatune verify --kernel fa_mma --shape 4,8,512,64 --causal", verify);
 }
 
 }  // namespace fatune::cli

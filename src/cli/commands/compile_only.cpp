@@ -1,16 +1,13 @@
 // compile_only.cpp - configs of a space through the compile pool; resources and failures as a
 // table.
-#include "cli/commands/compile_only.hpp"
-
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/exit_code.hpp"
+#include "cli/commands.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/services.hpp"
-#include "cli/output.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -135,9 +132,9 @@ std::string summary_text(const std::vector<CompiledConfig>& results, const Paint
                {"programs", Align::kRight},
                {"registers"}});
   for (const Group& g : group_results(results)) {
-    table.add({g.problem, g.kernel, std::to_string(g.compiled), std::to_string(g.failed),
-               std::to_string(g.spilled), std::to_string(g.programs.size()),
-               std::to_string(g.low) + " to " + std::to_string(g.high)});
+    table.add({g.problem, g.kernel, fmt::to_string(g.compiled), fmt::to_string(g.failed),
+               fmt::to_string(g.spilled), fmt::to_string(g.programs.size()),
+               fmt::format("{} to {}", g.low, g.high)});
   }
   std::string text = table.text(paint.columns());
   for (const CompiledConfig& r : results) {
@@ -175,11 +172,11 @@ Result<std::vector<CompiledConfig>> compile_problem(const NamedProblem& named,
 
 }  // namespace
 
-Result<int> compile_only(const CompileOnly& request, const RunPlan& plan,
+Result<int> compile_only(const std::string& wanted, std::size_t jobs, const RunPlan& plan,
                          const std::vector<KernelRef>& kernels, const Settings& settings) {
-  FATUNE_TRY(const Arch arch, parse_arch(request.arch));
+  FATUNE_TRY(const Arch arch, parse_arch(wanted));
   FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
-  FATUNE_TRY(CompilePool pool, open_pool(settings, request.jobs));
+  FATUNE_TRY(CompilePool pool, open_pool(settings, jobs));
   std::vector<CompiledConfig> results;
   for (const NamedProblem& named : plan.problems) {
     FATUNE_TRY(auto compiled, compile_problem(named, kernels, limits, plan, pool));

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/doctor/tools_on_path.hpp"
+#include "cli/commands/tools.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
 #include "tune/profile/disassemble.hpp"
@@ -42,14 +43,14 @@ std::string census_text(const CubinCensus& census) {
   std::vector<std::string> all = {"all"};
   for (const Census& each : census.entries) {
     columns.push_back({each.entry, Align::kRight});
-    all.push_back(std::to_string(each.instructions));
+    all.push_back(fmt::to_string(each.instructions));
   }
   Table table(std::move(columns));
   table.add(std::move(all));
   const auto classes = instruction_classes();
   for (std::size_t i = 0; i < classes.size(); ++i) {
     std::vector<std::string> row = {std::string(classes[i].what)};
-    for (const Census& each : census.entries) row.push_back(std::to_string(each.counts[i]));
+    for (const Census& each : census.entries) row.push_back(fmt::to_string(each.counts[i]));
     const bool occurs = std::any_of(row.begin() + 1, row.end(),
                                     [](const std::string& count) { return count != "0"; });
     if (occurs) table.add(std::move(row));

@@ -1,16 +1,13 @@
 // selftest.cpp - opens a GPU, runs the self-test, and prints its rows.
-#include "cli/commands/selftest.hpp"
+#include "tune/evaluate/selftest.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "cli/exit_code.hpp"
+#include "cli/commands.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/device_choice.hpp"
 #include "cli/options/session.hpp"
-#include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "out/text/table.hpp"
-#include "tune/evaluate/selftest.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -1,10 +1,8 @@
 // t1_space.cpp - prints the parameters of a T1 file and how many configs each condition leaves.
-#include "cli/commands/t1_space.hpp"
-
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/exit_code.hpp"
-#include "cli/output.hpp"
+#include "cli/commands.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
 #include "search/datasets/t1.hpp"
@@ -31,7 +29,7 @@ Json space_json(const Space& space) {
           {"parameters", parameters},       {"ruled_out", rules}};
 }
 
-std::string space_text(const Space& space) {
+std::string space_text(const Space& space, std::size_t columns) {
   Table axes({{"parameter"}, {"values"}});
   for (const Parameter& axis : space.axes()) {
     std::vector<std::string> values;
@@ -39,10 +37,10 @@ std::string space_text(const Space& space) {
     axes.add({axis.name, join(values, " ")});
   }
   Table rules({{"ruled out", Align::kRight}, {"condition"}});
-  for (const RuledOut& rule : space.ruled_out()) rules.add({std::to_string(rule.points), rule.why});
-  return space.kernel().manifest.name + ": " + std::to_string(space.size()) + " of " +
-         std::to_string(space.raw_size()) + " configs are valid\n\n" + axes.text() +
-         (rules.empty() ? "" : "\n" + rules.text());
+  for (const RuledOut& rule : space.ruled_out()) rules.add({fmt::to_string(rule.points), rule.why});
+  return fmt::format("{}: {} of {} configs are valid\n\n{}{}", space.kernel().manifest.name,
+                     space.size(), space.raw_size(), axes.text(columns),
+                     rules.empty() ? "" : "\n" + rules.text(columns));
 }
 
 }  // namespace
@@ -52,7 +50,7 @@ Result<int> show_t1_space(const std::string& path, const Settings& settings) {
   if (settings.json) {
     print_json(space_json(space));
   } else {
-    print(space_text(space));
+    print(space_text(space, settings.paint.columns()));
   }
   return kDone;
 }

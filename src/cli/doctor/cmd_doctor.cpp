@@ -1,16 +1,10 @@
 // cmd_doctor.cpp - looks at GPU, compiler, machine, baselines and tools; a remedy for each miss.
-#include <memory>
-
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/setup.hpp"
+#include "cli/commands.hpp"
 #include "cli/doctor/doctor_check.hpp"
 #include "cli/doctor/doctor_gpu.hpp"
 #include "cli/doctor/doctor_tools.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/options/services.hpp"
-#include "cli/output.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -35,7 +29,12 @@ Checks all_checks(const Settings& settings) {
   return checks;
 }
 
-Result<int> doctor(const Settings& settings) {
+struct DoctorArgs {
+  CommonArgs common;
+};
+OptionTable doctor_table(DoctorArgs& a) { return common_table(a.common); }
+
+Result<int> doctor(const DoctorArgs&, const Settings& settings) {
   const Checks checks = all_checks(settings);
   if (settings.json) {
     print_json(checks_json(checks));
@@ -48,10 +47,7 @@ Result<int> doctor(const Settings& settings) {
 }  // namespace
 
 Runner setup_doctor(CLI::App& command) {
-  auto args = std::make_shared<CommonArgs>();
-  add_options(command, common_table(*args));
-  add_example(command, "fatune doctor");
-  return [args] { return with_settings(*args, doctor); };
+  return make_runner(command, doctor_table, "fatune doctor", doctor);
 }
 
 }  // namespace fatune::cli

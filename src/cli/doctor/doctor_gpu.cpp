@@ -1,12 +1,119 @@
-// doctor_gpu.cpp - asks driver and NVML, then judges their answers.
+// doctor_gpu.cpp - asks driver and NVML, then judges their answers; an idle GPU's low clock is no
+// noise, a busy one's is.
 #include "cli/doctor/doctor_gpu.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <fmt/core.h>
 
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "gpu/telemetry.hpp"
+#include "gpu/conditions.hpp"
+#include "model/results/measurement.hpp"
 
 namespace fatune::cli {
 namespace {
+
+constexpr int kReadings = 10;  // chosen: long enough to see a job that comes and goes
+constexpr std::chrono::milliseconds kBetween{50};
+// chosen: data-centre GPUs begin to slow down some degrees above
+constexpr int kWarmGpuCelsius = 80;
+constexpr double kLowClock = 0.9;                     // chosen: of the highest, under load
+constexpr int kBusyPercent = 5;                       // chosen: an idle GPU answers 0
+constexpr Bytes kDriversOwn(std::uint64_t{2} << 30);  // chosen: an idle H200 holds 0.6 GiB back
+constexpr double kBusyHost = 0.5;                     // chosen: of the cores
+
+struct Slowdown {
+  std::uint64_t bits;
+  const char* remedy;
+};
+// NVML's clocks-event bits.
+constexpr Slowdown kSlowdowns[] = {
+    {0x2,
+     "application clocks are set: numbers hold for this clock only; `nvidia-smi -rac` resets "
+     "them"},
+    {0x4,
+     "its power cap slows it: expect lower clocks at full load; `nvidia-smi -q -d POWER` shows "
+     "the cap"},
+    {0x8 | 0x80, "the hardware brakes it, for heat or power: look at its cooling and power supply"},
+    {0x10, "it follows the clocks of other GPUs (sync boost): take it out of the group"},
+    {0x20 | 0x40, "it is too hot: let it cool, and look at its airflow"},
+};
+
+std::string describe(const gpu::GpuProcess& process) {
+  std::string text = fmt::format("process {}", process.pid);
+  if (process.memory_bytes) text += " with " + fatune::describe(Bytes(*process.memory_bytes));
+  return text;
+}
+
+void add_processes(const GpuWatch& watch, std::vector<Noise>& noise) {
+  if (watch.processes.empty()) return;
+  std::vector<std::string> names;
+  for (const gpu::GpuProcess& process : watch.processes) names.push_back(describe(process));
+  noise.push_back({"others compute on it: " + join(names, ", "),
+                   "end them, or choose another GPU with --device cuda:N; rounds that they disturb "
+                   "widen every interval"});
+}
+
+/// In a container, processes of others are not listed; their work shows all the same.
+void add_unseen(const GpuWatch& watch, std::vector<Noise>& noise) {
+  if (!watch.processes.empty()) return;
+  int busy = 0;
+  for (const gpu::Reading& reading : watch.readings)
+    busy = std::max(busy, reading.busy_percent.value_or(0));
+  const std::uint64_t memory = watch.memory_used_bytes.value_or(0);
+  std::vector<std::string> signs;
+  if (busy >= kBusyPercent) signs.push_back(fmt::format("busy {} % of the time", busy));
+  if (memory > kDriversOwn.value) signs.push_back(describe(Bytes(memory)) + " in use");
+  if (signs.empty()) return;
+  noise.push_back({"others compute on it, not visible from here: " + join(signs, ", "),
+                   "end them, or choose another GPU with --device cuda:N; from within a container "
+                   "only the host's nvidia-smi names them"});
+}
+
+std::uint64_t reasons_seen(const GpuWatch& watch) {
+  std::uint64_t seen = 0;
+  for (const gpu::Reading& reading : watch.readings) seen |= reading.throttle_reasons.value_or(0);
+  return seen;
+}
+
+void add_slowdowns(const GpuWatch& watch, std::vector<Noise>& noise) {
+  const std::uint64_t seen = reasons_seen(watch);
+  for (const Slowdown& slowdown : kSlowdowns) {
+    const std::uint64_t bits = seen & slowdown.bits;
+    if (bits != 0)
+      noise.push_back({"slowed down: " + join(throttle_names(bits), ", "), slowdown.remedy});
+  }
+}
+
+int hottest(const GpuWatch& watch) {
+  int celsius = 0;
+  for (const gpu::Reading& reading : watch.readings)
+    celsius = std::max(celsius, reading.temperature_c.value_or(0));
+  return celsius;
+}
+
+/// The lowest clock of the moments at which it was not idle.
+std::optional<int> lowest_busy_clock(const GpuWatch& watch) {
+  std::optional<int> lowest;
+  for (const gpu::Reading& reading : watch.readings) {
+    const bool idle = (reading.throttle_reasons.value_or(kIdleReason) & kIdleReason) != 0;
+    if (idle || !reading.sm_clock_mhz) continue;
+    lowest = std::min(lowest.value_or(*reading.sm_clock_mhz), *reading.sm_clock_mhz);
+  }
+  return lowest;
+}
+
+void add_low_clock(const GpuWatch& watch, std::vector<Noise>& noise) {
+  const auto lowest = lowest_busy_clock(watch);
+  if (!lowest || !watch.max_sm_clock_mhz || *lowest >= kLowClock * *watch.max_sm_clock_mhz) return;
+  noise.push_back(
+      {fmt::format("clock at {} of {} MHz while it works", *lowest, *watch.max_sm_clock_mhz),
+       "wait until it is free; if its clocks were locked low, `nvidia-smi -rgc` "
+       "unlocks them"});
+}
 
 constexpr const char* kGroup = "GPU";
 
@@ -23,9 +130,9 @@ GpuSeen look_at(int ordinal) {
 }
 
 std::string describe_facts(const gpu::DeviceFacts& facts) {
-  return facts.name + ", sm_" + std::to_string(facts.major) + std::to_string(facts.minor) + ", " +
-         std::to_string(facts.sm_count) + " multiprocessors, " +
-         describe(Bytes(static_cast<std::uint64_t>(facts.memory_bytes)));
+  return fmt::format("{}, sm_{}{}, {} multiprocessors, {}", facts.name, facts.major, facts.minor,
+                     facts.sm_count,
+                     describe(Bytes(static_cast<std::uint64_t>(facts.memory_bytes))));
 }
 
 Check driver_check(const GpusSeen& seen) {
@@ -62,6 +169,70 @@ void add_state(const GpuSeen& gpu, const std::string& name, Checks& checks) {
 
 }  // namespace
 
+GpuWatch watch_gpu(const gpu::Telemetry& telemetry) {
+  GpuWatch watch;
+  watch.processes = telemetry.compute_processes();
+  watch.max_sm_clock_mhz = telemetry.max_sm_clock_mhz();
+  watch.mig = telemetry.mig_enabled().value_or(false);
+  watch.memory_used_bytes = telemetry.memory_used_bytes();
+  watch.persistence = telemetry.persistence();
+  watch.compute_mode = telemetry.compute_mode();
+  for (int i = 0; i < kReadings; ++i) {
+    if (i > 0) std::this_thread::sleep_for(kBetween);
+    watch.readings.push_back(telemetry.read());
+  }
+  return watch;
+}
+
+std::vector<Noise> gpu_noise(const GpuWatch& watch) {
+  std::vector<Noise> noise;
+  add_processes(watch, noise);
+  add_unseen(watch, noise);
+  add_slowdowns(watch, noise);
+  add_low_clock(watch, noise);
+  if (const int celsius = hottest(watch); celsius >= kWarmGpuCelsius)
+    noise.push_back({fmt::format("{} degrees C", celsius), "wait until it is cooler"});
+  if (watch.mig) {
+    noise.push_back(
+        {"MIG is on: the GPU is shared in slices",
+         "numbers hold for this slice only, and its neighbours share memory and power"});
+  }
+  if (watch.watchdog) {
+    noise.push_back({"it drives a display: shared with the desktop, which also ends long kernels",
+                     "stop the desktop, or choose another GPU with --device cuda:N"});
+  }
+  return noise;
+}
+
+std::vector<Noise> gpu_notes(const GpuWatch& watch) {
+  std::vector<Noise> notes;
+  if (watch.persistence && !*watch.persistence) {
+    notes.push_back({"persistence mode is off: the driver unloads between programs",
+                     "each command begins some seconds later; `nvidia-smi -pm 1` turns it on"});
+  }
+  if (watch.compute_mode == gpu::ComputeMode::kExclusive) {
+    notes.push_back({"set to one process at a time",
+                     "fatune's processes take turns, baselines in Python cannot; `nvidia-smi -c 0` "
+                     "shares it"});
+  }
+  return notes;
+}
+
+std::optional<Noise> host_noise(double load, unsigned cores) {
+  if (load <= kBusyHost * cores) return std::nullopt;
+  return Noise{fmt::format("load average {:.1f} on {} cores", load, cores),
+               "end other work: compilation slows down, and cold launches come late"};
+}
+
+std::string describe(const GpuWatch& watch) {
+  const gpu::Reading now = watch.readings.empty() ? gpu::Reading{} : watch.readings.back();
+  std::string text = now.sm_clock_mhz ? fmt::format("{} MHz", *now.sm_clock_mhz) : "clock unknown";
+  if (now.sm_clock_mhz && watch.max_sm_clock_mhz)
+    text = fmt::format("{} of {} MHz", *now.sm_clock_mhz, *watch.max_sm_clock_mhz);
+  if (now.temperature_c) text += fmt::format(", {} degrees C", *now.temperature_c);
+  return text;
+}
+
 GpusSeen look_at_gpus() {
   GpusSeen seen;
   const auto count = gpu::device_count();
@@ -84,7 +255,7 @@ Checks gpu_checks(const GpusSeen& seen, const HostSystem& host) {
   }
   Checks checks = {driver_check(seen)};
   for (std::size_t i = 0; i < seen.gpus.size(); ++i) {
-    const std::string name = "cuda:" + std::to_string(i);
+    const std::string name = fmt::format("cuda:{}", i);
     const GpuSeen& gpu = seen.gpus[i];
     if (!gpu.facts) {
       checks.push_back({Health::kBad, kGroup, name, gpu.facts.error().message,

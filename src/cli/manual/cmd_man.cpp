@@ -3,13 +3,11 @@
 #include <memory>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
-#include "cli/commands/setup.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/manual/command_tree.hpp"
+#include "cli/commands.hpp"
+#include "cli/manual/command_doc.hpp"
 #include "cli/manual/man_page.hpp"
-#include "cli/options/services.hpp"
-#include "cli/output.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
 
@@ -25,7 +23,7 @@ ManFacts facts() {
   ManFacts facts;
   facts.version = FATUNE_VERSION;
   for (const ExitCode& each : exit_codes())
-    facts.exit_codes.emplace_back(std::to_string(each.code), each.meaning);
+    facts.exit_codes.emplace_back(fmt::to_string(each.code), each.meaning);
   for (const EnvironmentVariable& each : environment_variables())
     facts.environment.emplace_back(each.name, each.meaning);
   facts.files = {
@@ -77,14 +75,12 @@ Result<int> man(const ManArgs& args, const CommandDoc& program) {
 
 Runner setup_man(CLI::App& command) {
   auto args = std::make_shared<ManArgs>();
-  add_options(command, {{"Pages",
-                         {{.flags = "COMMAND",
-                           .value = &args->command,
-                           .help = "The command whose page is printed [fatune itself]"},
-                          {.flags = "--out",
-                           .value = &args->out,
-                           .type = "DIR",
-                           .help = "Write all pages, fatune.1 and fatune-COMMAND.1, to here"}}}});
+  add_options(
+      command,
+      {{"Pages",
+        {{"COMMAND", &args->command, "", "The command whose page is printed [fatune itself]"},
+         {"--out", &args->out, "DIR",
+          "Write all pages, fatune.1 and fatune-COMMAND.1, to here"}}}});
   add_example(command, "fatune man sweep | man -l -");
   return [args, &command] {
     return with_settings(CommonArgs{}, [&](const Settings&) {

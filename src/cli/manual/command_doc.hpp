@@ -1,10 +1,15 @@
-// command_doc.hpp - commands and their options as plain data, for manual pages and completions.
+// command_doc.hpp - the option parser's commands and options as plain data, for manual pages and
+// completions.
 #pragma once
 
 #include <string>
 #include <vector>
 
-namespace fatune {
+namespace CLI {
+class App;
+}
+
+namespace fatune::cli {
 
 struct OptionDoc {
   std::vector<std::string> flags{};  ///< "-q", "--quiet"; empty for an argument without a flag
@@ -24,4 +29,7 @@ struct CommandDoc {
   std::vector<std::string> examples{};  ///< command lines
 };
 
-}  // namespace fatune
+/// The very definitions that --help prints; what is hidden stays so.
+CommandDoc describe_commands(const CLI::App& app);
+
+}  // namespace fatune::cli

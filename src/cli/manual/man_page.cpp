@@ -6,7 +6,7 @@
 
 #include "core/text.hpp"
 
-namespace fatune {
+namespace fatune::cli {
 namespace {
 
 std::string upper(std::string text) {
@@ -167,4 +167,4 @@ std::string command_page(const CommandDoc& program, const CommandDoc& command,
   return text + entries("EXIT STATUS", facts.exit_codes) + examples(command) + see_also(pages);
 }
 
-}  // namespace fatune
+}  // namespace fatune::cli

@@ -8,7 +8,7 @@
 
 #include "cli/manual/command_doc.hpp"
 
-namespace fatune {
+namespace fatune::cli {
 
 /// What every page says beside its command.
 struct ManFacts {
@@ -26,4 +26,4 @@ std::string program_page(const CommandDoc& program, const ManFacts& facts);
 std::string command_page(const CommandDoc& program, const CommandDoc& command,
                          const ManFacts& facts);
 
-}  // namespace fatune
+}  // namespace fatune::cli

@@ -1,11 +1,15 @@
 // args.hpp - options as typed, before anything is resolved, and the tables that commands share.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "cli/options/option_table.hpp"
+#include "core/result.hpp"
 
 namespace CLI {
 class App;
@@ -23,6 +27,7 @@ struct CommonArgs {
   std::string cache;
   std::string python;
   std::vector<std::string> external_dirs;
+  std::set<std::string> typed;  ///< flags on the command line, those with their defaults included
 };
 OptionTable common_table(CommonArgs& args);
 
@@ -54,6 +59,11 @@ struct RoundsArgs {
 OptionTable rounds_table(RoundsArgs& args);
 
 OptionTable device_table(std::string& device);
+
+/// The value of `flag`; else a usage error that names the range.
+Result<std::int64_t> whole_number(const std::string& flag, const std::string& text,
+                                  std::int64_t least,
+                                  std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 /// A command registers its options on its subcommand and returns what runs it.
 using Runner = std::function<int()>;

@@ -1,4 +1,5 @@
-// catalog.hpp - the kernels at hand: those built in and those of --kernel-dir, chosen by name.
+// catalog.hpp - the kernels at hand, those built in and those of --kernel-dir, and implementations
+// from elsewhere, chosen by name.
 #pragma once
 
 #include <string>
@@ -7,6 +8,8 @@
 #include "cli/options/settings.hpp"
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
+#include "tune/evaluate/contestants.hpp"
+#include "tune/sweep/finals.hpp"
 
 namespace fatune::cli {
 
@@ -27,5 +30,18 @@ Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels);
 /// null when there is none.
 OperationRef operation_of(const std::vector<std::string>& impls,
                           const std::vector<KernelRef>& catalog);
+
+/// "naive,cudnn,torch:flash" to its names, each once; "none" to nothing. `option` is named in
+/// errors.
+Result<std::vector<std::string>> parse_implementations(const std::string& option,
+                                                       const std::string& text);
+/// Whether the reference kernel is among them.
+bool names_reference(const std::vector<std::string>& impls, const KernelRef& reference);
+/// Those of `impls` that are not the reference kernel, for each problem of a sweep. Names that mean
+/// nothing are an error at once.
+Result<MakeBaselines> make_baselines(const std::vector<std::string>& impls,
+                                     const KernelRef& reference,
+                                     const std::vector<KernelRef>& catalog,
+                                     const Settings& settings);
 
 }  // namespace fatune::cli

@@ -3,10 +3,9 @@
 
 #include <filesystem>
 
-#include "cli/options/baselines.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
-#include "cli/options/services.hpp"
+#include "cli/options/settings.hpp"
 #include "core/text.hpp"
 #include "tune/sweep/saved_result.hpp"
 

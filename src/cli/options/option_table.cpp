@@ -38,43 +38,32 @@ struct Register {
   }
 };
 
-/// The words of a value that differs from `usual`, or of any value if that is null.
-struct Words {
-  std::string flag;
+/// What stands behind the flag, each time that it is typed; nothing behind a switch.
+struct WordsBehind {
+  using Words = std::vector<std::string>;
 
-  std::string word(const std::string& value) const {
-    return fmt::format(" {} {}", flag, shell_word(value));
+  Words operator()(const bool* value) const { return Words(*value ? 1 : 0); }
+  Words operator()(const int* value) const { return Words(static_cast<std::size_t>(*value)); }
+  Words operator()(const std::string* value) const { return {shell_word(*value)}; }
+  Words operator()(const std::vector<std::string>* values) const {
+    Words words;
+    for (const std::string& value : *values) words.push_back(shell_word(value));
+    return words;
   }
-  std::string operator()(bool* value, bool* usual) const {
-    return usual != nullptr && *value == *usual ? "" : " " + flag;
-  }
-  std::string operator()(int* value, int* usual) const {
-    return usual != nullptr && *value == *usual ? "" : " " + flag;
-  }
-  std::string operator()(std::string* value, std::string* usual) const {
-    return usual != nullptr && *value == *usual ? "" : word(*value);
-  }
-  std::string operator()(std::vector<std::string>* values, std::vector<std::string>* usual) const {
-    if (usual != nullptr && *values == *usual) return "";
-    std::string text;
-    for (const std::string& value : *values) text += word(value);
-    return text;
-  }
-  std::string operator()(std::optional<std::string>* value,
-                         std::optional<std::string>* usual) const {
-    if (!*value || (usual != nullptr && *value == *usual)) return "";
-    return (*value)->empty() ? " " + flag : word(**value);
+  Words operator()(const std::optional<std::string>* value) const {
+    if (!*value) return {};
+    return {(*value)->empty() ? "" : shell_word(**value)};
   }
 };
 
 std::string words(const OptionRow& row, const OptionRow& usual) {
-  if (row.repeat == Repeat::kNo) return "";
-  return std::visit(
-      [&](auto* value) {
-        auto* standard = std::get<decltype(value)>(usual.value);
-        return Words{long_name(row)}(value, row.repeat == Repeat::kAlways ? nullptr : standard);
-      },
-      row.value);
+  const auto typed = std::visit(WordsBehind(), row.value);
+  const bool same = typed == std::visit(WordsBehind(), usual.value);
+  if (row.repeat == Repeat::kNo || (row.repeat == Repeat::kChanged && same)) return "";
+  std::string text;
+  for (const std::string& word : typed)
+    text += fmt::format(" {}{}{}", long_name(row), word.empty() ? "" : " ", word);
+  return text;
 }
 
 }  // namespace

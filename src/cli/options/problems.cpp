@@ -15,13 +15,6 @@ namespace {
 
 constexpr const char* kUsualDtype = "f16";
 
-Result<std::int64_t> positive(const std::string& flag, const std::string& text) {
-  const auto number = parse_integer(text);
-  if (!number || *number < 1)
-    return usage_error(flag + ": '" + text + "' is not a whole number of at least 1");
-  return *number;
-}
-
 Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args) {
   if (std::string commas = shape; shape.find(',') == std::string::npos) {
     std::replace(commas.begin(), commas.end(), 'x', ',');
@@ -35,14 +28,14 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
   problem.mask = args.causal ? Mask::kCausal : Mask::kNone;
   problem.lse = args.lse;
   if (!args.kv_heads.empty()) {
-    FATUNE_TRY(problem.kv_heads, positive("--kv-heads", args.kv_heads));
+    FATUNE_TRY(problem.kv_heads, whole_number("--kv-heads", args.kv_heads, 1));
     if (problem.heads % problem.kv_heads != 0) {
-      return usage_error("--kv-heads: " + args.kv_heads + " does not divide the " +
-                         std::to_string(problem.heads) + " heads of --shape " + shape);
+      return usage_error(fmt::format("--kv-heads: {} does not divide the {} heads of --shape {}",
+                                     args.kv_heads, problem.heads, shape));
     }
   }
   if (!args.seq_kv.empty()) {
-    FATUNE_TRY(problem.seq_kv, positive("--seq-kv", args.seq_kv));
+    FATUNE_TRY(problem.seq_kv, whole_number("--seq-kv", args.seq_kv, 1));
   }
   if (auto valid = validate(problem); !valid)
     return usage_error("--shape " + shape + ": " + valid.error().message);
@@ -87,13 +80,6 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
   return problems;
 }
 
-std::vector<std::string> suite_names() {
-  std::vector<std::string> names;
-  for (const EmbeddedFile& file : embedded_config_files())
-    names.push_back(std::filesystem::path(file.path).stem());
-  return names;
-}
-
 Status refuse_twice(const std::string& flag, const std::vector<std::string>& values) {
   for (auto value = values.begin(); value != values.end(); ++value) {
     if (std::find(values.begin(), value, *value) != value)
@@ -103,6 +89,13 @@ Status refuse_twice(const std::string& flag, const std::vector<std::string>& val
 }
 
 }  // namespace
+
+std::vector<std::string> suite_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_config_files())
+    names.push_back(std::filesystem::path(file.path).stem());
+  return names;
+}
 
 Result<Suite> load_suite(const std::string& name_or_file) {
   for (const EmbeddedFile& file : embedded_config_files()) {

@@ -20,6 +20,8 @@ bool names_problem(const ProblemArgs& args);
 /// A usage error for --causal and the like, which say what --shape or --size leaves open, where
 /// `source`, "--suite mission" say, gives whole problems.
 Status refuse_companions(const ProblemArgs& args, const std::string& source);
+/// Of the built-in suites.
+std::vector<std::string> suite_names();
 /// A built-in suite, or one from a file.
 Result<Suite> load_suite(const std::string& name_or_file);
 

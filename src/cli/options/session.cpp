@@ -1,12 +1,94 @@
-// session.cpp - resolves configs, opens the device, and prints around its notice.
+// session.cpp - opens the GPU's evaluator or the recorded one.
 #include "cli/options/session.hpp"
 
 #include "cli/options/catalog.hpp"
-#include "cli/options/device_choice.hpp"
 #include "cli/output.hpp"
+#include "core/embedded.hpp"
+#include "core/file.hpp"
 #include "core/text.hpp"
+#include "model/results/journal.hpp"
+#include "tune/evaluate/device_evaluator.hpp"
+#include "tune/evaluate/recorded_evaluator.hpp"
 
 namespace fatune::cli {
+namespace {
+
+bool driver_present() {
+  return static_cast<bool>(gpu::Library::open({"libcuda.so.1", "libcuda.so"}));
+}
+
+Result<Journal> load_recording(const std::string& file) {
+  if (!file.empty()) return load_journal(file);
+  const auto shipped = embedded_recorded_files();
+  if (shipped.empty())
+    return environment_error(
+        "this build ships no recorded device; name one: --device recorded:FILE");
+  const std::string where(shipped.front().path);
+  FATUNE_TRY(const std::string text, gunzip(shipped.front().text, where));
+  return parse_journal(text, where);
+}
+
+Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
+  FATUNE_TRY(Journal journal, load_recording(request.device.recording));
+  FATUNE_TRY(auto evaluator, make_recorded_evaluator(std::move(journal.header.environment),
+                                                     std::move(journal.records), request.catalog));
+  for (const NamedProblem& named : request.problems) {
+    const Status held = evaluator->begin_problem(named.problem, {});
+    if (!held) return request.device.fell_back ? no_driver(held.error()) : held.error();
+  }
+  return evaluator;
+}
+
+}  // namespace
+
+Result<DeviceChoice> choose_device(const std::string& text) {
+  DeviceChoice choice;
+  if (text == "auto") {
+    if (driver_present()) return choice;
+    choice.kind = DeviceChoice::Kind::kRecorded;
+    choice.fell_back = true;
+    return choice;
+  }
+  if (text == "recorded" || text.starts_with("recorded:")) {
+    choice.kind = DeviceChoice::Kind::kRecorded;
+    choice.recording = text == "recorded" ? "" : text.substr(9);
+    return choice;
+  }
+  const auto ordinal = text.starts_with("cuda:") ? parse_integer(text.substr(5)) : std::nullopt;
+  if (!ordinal || *ordinal < 0 || *ordinal > 1023) {
+    return usage_error("--device: '" + text + "' is not auto, cuda:N, recorded or recorded:FILE");
+  }
+  choice.ordinal = static_cast<int>(*ordinal);
+  return choice;
+}
+
+Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
+                                                  const Settings& settings) {
+  if (request.device.kind == DeviceChoice::Kind::kRecorded) return open_recorded(request);
+  DeviceOptions options;
+  options.ordinal = request.device.ordinal;
+  options.pool.jobs = request.jobs;
+  options.pool.cache = settings.cache;
+  options.pool.search = settings.search;
+  options.log_folder = request.log_folder;
+  options.reference = request.reference;
+  return open_device_evaluator(options);
+}
+
+Error no_driver(const Error& missing) {
+  return environment_error(
+      "no NVIDIA driver here, and " + missing.message +
+      ". Without a GPU: `fatune sweep --compile-only` compiles any problem, `fatune inspect` shows "
+      "its configs, and report, replay and export read what was measured elsewhere");
+}
+
+std::string recorded_notice(const DeviceChoice& choice, const Environment& environment) {
+  if (choice.kind == DeviceChoice::Kind::kGpu) return "";
+  const std::string why = choice.fell_back ? "no NVIDIA driver here: " : "";
+  return "recorded device: " + why + "every number was measured earlier on one " +
+         environment.device_name + " (driver " + environment.driver + ", NVRTC " +
+         environment.nvrtc + "), none on this machine";
+}
 
 Result<Session> open_session(std::vector<KernelRef> catalog, const OperationRef& operation,
                              const std::string& device, const Settings& settings) {

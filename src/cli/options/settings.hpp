@@ -1,15 +1,20 @@
-// settings.hpp - common options and the environment, resolved; the only reader of environment
-// variables.
+// settings.hpp - common options and the environment, resolved, and what a command starts from with
+// them; the only reader of environment variables.
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cli/options/args.hpp"
 #include "core/result.hpp"
 #include "gpu/library.hpp"
 #include "out/text/paint.hpp"
+#include "tune/compile/pool.hpp"
+#include "tune/evaluate/outside_settings.hpp"
 
 namespace fatune::cli {
 
@@ -42,5 +47,28 @@ std::size_t text_columns();
 void set_log_colour();
 /// Also sets the log level.
 Result<Settings> resolve(const CommonArgs& args);
+
+/// Resolves the common options. The exit code of `body`, or of the error that it or the options
+/// gave, which is logged.
+int with_settings(const CommonArgs& args, const std::function<Result<int>(const Settings&)>& body);
+/// Registers a command's options and example. What it gives runs `body` on them.
+template <typename Args>
+Runner make_runner(CLI::App& command, OptionTable (*table)(Args&), const std::string& example,
+                   Result<int> (*body)(const Args&, const Settings&)) {
+  auto args = std::make_shared<Args>();
+  add_options(command, table(*args));
+  add_example(command, example);
+  return [args, body, &command] {
+    args->common.typed = typed_options(command);
+    return with_settings(args->common,
+                         [&](const Settings& settings) { return body(*args, settings); });
+  };
+}
+/// `jobs`: 0 is decided by the number of cores.
+Result<CompilePool> open_pool(const Settings& settings, std::size_t jobs = 0);
+/// Names Python, folders of libraries and folders of descriptions.
+OutsideOptions outside_options(const Settings& settings);
+/// "2026-01-31", local time, which written results carry.
+std::string today();
 
 }  // namespace fatune::cli

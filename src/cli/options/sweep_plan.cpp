@@ -1,4 +1,4 @@
-// sweep_plan.cpp - checks the options of a sweep and fills the plan.
+// sweep_plan.cpp - the options of `fatune sweep`, and the plan that they fill.
 #include "cli/options/sweep_plan.hpp"
 
 #include <algorithm>
@@ -6,15 +6,95 @@
 
 #include <fmt/core.h>
 
-#include "cli/options/baselines.hpp"
 #include "core/text.hpp"
 #include "out/page/live_server.hpp"
 #include "search/strategies/strategy.hpp"
-#include "tune/evaluate/evaluator.hpp"
 #include "tune/sweep/scoring.hpp"
 
 namespace fatune::cli {
 namespace {
+
+std::string strategy_help() {
+  std::string text = "How to search:";
+  for (const StrategyInfo& info : strategies())
+    text += "\n" + std::string(info.name) + ": " + std::string(info.summary);
+  return text;
+}
+
+OptionTable search_table(SweepArgs& a) {
+  return {
+      {"Search",
+       {{"--kernel", &a.kernels, "KERNEL,...",
+         "Kernels to tune, comma-separated [those tuned by default]", Repeat::kChanged,
+         kSameAsRun<&RunPlan::kernels>},
+        {"--strategy", &a.plan.strategy, "STRATEGY", strategy_help(), Repeat::kChanged,
+         kSameAsRun<&RunPlan::strategy>},
+        {"--one-lever", &a.plan.one_lever, "", "Each move changes exactly one parameter (evo, ga)",
+         Repeat::kChanged, kSameAsRun<&RunPlan::one_lever>},
+        {"--budget", &a.budget, "N",
+         "For each problem: candidates (150) or time (60s, 5m) [150; everything if "
+         "exhaustive]",
+         Repeat::kChanged, kSameAsRun<&RunPlan::budget_evaluations, &RunPlan::budget_seconds>},
+        {"--baselines", &a.baselines, "IMPL,...",
+         "Implementations measured beside the winners; none for none", Repeat::kChanged,
+         kSameAsRun<&RunPlan::baselines>},
+        {"--objective", &a.plan.objective, "hot|cold|score",
+         "hot or cold latency, or score: hot, then speed and use of the device", Repeat::kChanged,
+         kSameAsRun<&RunPlan::objective>}}}};
+}
+
+OptionTable suite_table(SweepArgs& a) {
+  return {
+      {"Configs of several problems",
+       {{"--per-problem", &a.per_problem, "",
+         "Each problem has its own config; so it is without the next two", Repeat::kNo,
+         kSameAsRun<&RunPlan::configs>},
+        {"--one-config", &a.one_config, "",
+         "One config for all problems: the greatest geomean speed-up over the default",
+         Repeat::kChanged, kSameAsRun<&RunPlan::configs>},
+        {"--portfolio", &a.portfolio, "K", "The K configs that together serve all problems best",
+         Repeat::kChanged, kSameAsRun<&RunPlan::configs>}}}};
+}
+
+OptionTable start_table(SweepArgs& a) {
+  return {{"Configs to start from",
+           {{"--warm", &a.warm, "PATH",
+             "The best configs of this best.json, journal or run's folder, too (repeatable)",
+             Repeat::kChanged, kOnlyNewRuns},
+            {"--import", &a.imports, "FILE",
+             "The best configs of another tuner's results, where they map: a Kernel Tuner "
+             "cache, T4 or KTT results, a journal (repeatable)",
+             Repeat::kChanged, kOnlyNewRuns},
+            {"--no-warm-start", &a.no_warm_start, "",
+             "None that were best elsewhere: neither of earlier runs beside this one, nor "
+             "of those that ship with fatune",
+             Repeat::kChanged, kOnlyNewRuns}}}};
+}
+
+OptionTable run_table(SweepArgs& a) {
+  return {{"Run",
+           {{"--seed", &a.seed, "N", "Seed of the search, the inputs and the final rounds",
+             Repeat::kAlways, kSameAsRun<&RunPlan::seed>},
+            {"--out", &a.out, "DIR", "Folder of the run [runs/DATE-TIME-PROBLEM]", Repeat::kNo,
+             kOnlyNewRuns},
+            {"--resume", &a.resume, "DIR", "Continue the run in this folder; repeats nothing"},
+            {"--record-cold", &a.plan.record_cold, "",
+             "Measure every candidate cold too, not only finalists", Repeat::kChanged,
+             kSameAsRun<&RunPlan::record_cold>},
+            {"--skip-correctness", &a.plan.skip_correctness, "",
+             "Do not check results; every output is marked with it", Repeat::kChanged,
+             kSameAsRun<&RunPlan::skip_correctness>},
+            {"--sanitize", &a.sanitize, "",
+             "Run the winner under compute-sanitizer; best.json has what it says"},
+            {"--serve", &a.serve, "[PORT]",
+             "Show the search as a page while it runs, on 127.0.0.1 only: at this port "
+             "[8712]; 0: any that is free"},
+            {"--jobs", &a.jobs, "N", "Compile processes [cores, at most 16]"}}},
+          {"Without a GPU",
+           {{"--compile-only", &a.compile_only, "",
+             "Compile, show resources, run nothing; needs no GPU"},
+            {"--arch", &a.arch, "sm_XX", "Architecture for --compile-only [sm_90a]"}}}};
+}
 
 Status check_strategy(const std::string& name) {
   std::vector<std::string> known;
@@ -41,7 +121,36 @@ Status check_one_lever(const SweepArgs& args) {
                      "' does not know it; --strategy takes " + join(keepers, " or "));
 }
 
+Result<std::string> resolve_objective(const std::string& text) {
+  if (text == kScoreObjective) return text;
+  auto objective = parse_objective(text);
+  if (!objective) return usage_error(objective.error().message + " nor " + kScoreObjective);
+  return std::string(name(*objective));
+}
+
+Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problems) {
+  const int ways = int{args.one_config} + int{args.per_problem} + int{!args.portfolio.empty()};
+  if (ways > 1)
+    return usage_error("--one-config, --per-problem and --portfolio exclude each other");
+  std::uint64_t configs = args.one_config ? 1 : 0;
+  if (!args.portfolio.empty()) {
+    FATUNE_TRY(const std::int64_t number, whole_number("--portfolio", args.portfolio, 1));
+    configs = static_cast<std::uint64_t>(number);
+  }
+  if (configs == 0) return configs;
+  const std::string flag = args.one_config ? "--one-config" : "--portfolio";
+  if (problems < 2) return usage_error(flag + ": a single problem has its own config; add --suite");
+  if (args.plan.objective == kScoreObjective)
+    return usage_error(flag + " compares times; --objective score is of one problem");
+  return configs;
+}
+
 }  // namespace
+
+OptionTable sweep_table(SweepArgs& a) {
+  return tables({problem_table(a.problem), search_table(a), suite_table(a), start_table(a),
+                 run_table(a), device_table(a.device), common_table(a.common)});
+}
 
 Result<Budget> parse_budget(const std::string& text) {
   const Error wrong = usage_error("--budget: '" + text +
@@ -62,61 +171,21 @@ Result<Budget> parse_budget(const std::string& text) {
 
 Result<std::size_t> parse_jobs(const std::string& text) {
   if (text.empty()) return std::size_t{0};
-  const auto number = parse_integer(text);
-  if (!number || *number < 1 || *number > 256)
-    return usage_error("--jobs: '" + text + "' is not a number from 1 to 256");
-  return static_cast<std::size_t>(*number);
+  FATUNE_TRY(const std::int64_t number, whole_number("--jobs", text, 1, 256));
+  return static_cast<std::size_t>(number);
 }
 
 Result<std::uint64_t> parse_seed(const std::string& text) {
-  const auto number = parse_integer(text);
-  if (!number || *number < 0)
-    return usage_error("--seed: '" + text + "' is not a whole number from 0 to 2^63 - 1");
-  return static_cast<std::uint64_t>(*number);
+  FATUNE_TRY(const std::int64_t number, whole_number("--seed", text, 0));
+  return static_cast<std::uint64_t>(number);
 }
 
 Result<std::optional<int>> parse_serve(const std::optional<std::string>& text) {
   if (!text) return std::optional<int>();
   if (text->empty()) return std::optional<int>(kLivePort);
-  const auto port = parse_integer(*text);
-  if (port && *port >= 0 && *port <= 65535) return std::optional<int>(static_cast<int>(*port));
-  return usage_error("--serve: '" + *text +
-                     "' is no port; give a number from 1 to 65535, or 0 for any "
-                     "that is free");
-}
-
-Result<int> parse_rounds(const std::string& text) {
-  const auto rounds = parse_integer(text);
-  if (rounds && *rounds >= 10 && *rounds <= 10000) return static_cast<int>(*rounds);
-  return usage_error("--rounds: '" + text +
-                     "' is not a number from 10 to 10000; fewer than 10 give no interval");
-}
-
-Result<std::string> resolve_objective(const std::string& text) {
-  if (text == kScoreObjective) return text;
-  auto objective = parse_objective(text);
-  if (!objective) return usage_error(objective.error().message + " nor " + kScoreObjective);
-  return std::string(name(*objective));
-}
-
-Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problems) {
-  const int ways = int{args.one_config} + int{args.per_problem} + int{!args.portfolio.empty()};
-  if (ways > 1)
-    return usage_error("--one-config, --per-problem and --portfolio exclude each other");
-  std::uint64_t configs = args.one_config ? 1 : 0;
-  if (!args.portfolio.empty()) {
-    const auto number = parse_integer(args.portfolio);
-    if (!number || *number < 1)
-      return usage_error("--portfolio: '" + args.portfolio +
-                         "' is not a whole number of at least 1");
-    configs = static_cast<std::uint64_t>(*number);
-  }
-  if (configs == 0) return configs;
-  const std::string flag = args.one_config ? "--one-config" : "--portfolio";
-  if (problems < 2) return usage_error(flag + ": a single problem has its own config; add --suite");
-  if (args.plan.objective == kScoreObjective)
-    return usage_error(flag + " compares times; --objective score is of one problem");
-  return configs;
+  const auto port = whole_number("--serve", *text, 0, 65535);
+  if (!port) return usage_error(port.error().message + ", as a port is; 0: any that is free");
+  return std::optional<int>(static_cast<int>(*port));
 }
 
 Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProblem>& problems,
@@ -146,7 +215,7 @@ Status refuse_new_run_options(const SweepArgs& args) {
   SweepArgs copy = args;
   for (const OptionGroup& group : sweep_table(copy)) {
     for (const OptionRow& row : group.rows) {
-      if (!row.resume.only_new_runs || args.typed.count(long_name(row)) == 0) continue;
+      if (!row.resume.only_new_runs || args.common.typed.count(long_name(row)) == 0) continue;
       return usage_error(
           fmt::format("--resume goes on as the run began; {} is for new runs", long_name(row)));
     }
@@ -158,7 +227,7 @@ RunPlan resumed_plan(const SweepArgs& args, RunPlan recorded, const RunPlan& typ
   SweepArgs copy = args;
   for (const OptionGroup& group : sweep_table(copy)) {
     for (const OptionRow& row : group.rows) {
-      if (row.resume.take != nullptr && args.typed.count(long_name(row)) > 0)
+      if (row.resume.take != nullptr && args.common.typed.count(long_name(row)) > 0)
         row.resume.take(recorded, typed);
     }
   }
@@ -167,7 +236,9 @@ RunPlan resumed_plan(const SweepArgs& args, RunPlan recorded, const RunPlan& typ
 
 Result<FinalPlan> resolve_rounds(const RoundsArgs& args) {
   FinalPlan plan;
-  FATUNE_TRY(plan.rounds, parse_rounds(args.rounds));
+  const auto rounds = whole_number("--rounds", args.rounds, 10, 10000);
+  if (!rounds) return usage_error(rounds.error().message + "; fewer than 10 give no interval");
+  plan.rounds = static_cast<int>(*rounds);
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
   return plan;
 }

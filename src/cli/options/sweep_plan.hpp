@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +34,6 @@ struct SweepArgs {
   bool compile_only = false;
   std::optional<std::string> serve;  ///< a port; empty: the usual one
   bool sanitize = false;
-  std::set<std::string> typed;  ///< flags on the command line
 };
 OptionTable sweep_table(SweepArgs& args);
 
@@ -51,11 +49,7 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
                              const std::vector<KernelRef>& kernels);
 /// 0 when the flag is absent: decided by the number of cores.
 Result<std::size_t> parse_jobs(const std::string& text);
-/// How many configs the problems share: 0 for --per-problem, 1 for --one-config, k for --portfolio.
-Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problems);
 Result<std::uint64_t> parse_seed(const std::string& text);
-/// Of a final phase: 10 to 10000.
-Result<int> parse_rounds(const std::string& text);
 /// Of --serve: a port, its own default without a value; nothing without the flag.
 Result<std::optional<int>> parse_serve(const std::optional<std::string>& text);
 /// What is typed beside --resume and only makes sense for a new run is a usage error.

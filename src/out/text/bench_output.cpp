@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"
@@ -37,7 +37,7 @@ std::vector<std::string> cells(const FinalRecord& row) {
   std::vector<std::string> line = {impl_cell(row), measured ? median_cell(row.hot) : "-",
                                    interval_cell(row.hot)};
   for (std::string& cell : quantile_cells(row.hot_rounds_us)) line.push_back(std::move(cell));
-  line.push_back(row.hot ? std::to_string(row.hot->samples) : "-");
+  line.push_back(row.hot ? fmt::to_string(row.hot->samples) : "-");
   line.push_back(median_cell(row.cold));
   line.push_back(interval_cell(row.cold));
   line.push_back(measured ? rate_cell(row) : "-");
@@ -47,18 +47,18 @@ std::vector<std::string> cells(const FinalRecord& row) {
 
 /// "1980 MHz" or "1755 to 1980 MHz".
 std::string clock_range(const Conditions& seen) {
-  const std::string high = std::to_string(seen.sm_clock_mhz_max) + " MHz";
+  const std::string high = fmt::format("{} MHz", seen.sm_clock_mhz_max);
   if (seen.sm_clock_mhz_min == seen.sm_clock_mhz_max) return high;
-  return std::to_string(seen.sm_clock_mhz_min) + " to " + high;
+  return fmt::format("{} to {}", seen.sm_clock_mhz_min, high);
 }
 
 std::string describe(const Conditions& seen) {
-  std::string text = "clocks " + clock_range(seen) + ", memory " +
-                     std::to_string(seen.memory_clock_mhz) + " MHz; up to " +
-                     std::to_string(seen.temperature_c) + " C, " + fixed(seen.power_w, 0) + " W; ";
+  std::string text =
+      fmt::format("clocks {}, memory {} MHz; up to {} C, {:.0f} W; ", clock_range(seen),
+                  seen.memory_clock_mhz, seen.temperature_c, seen.power_w);
   const auto reasons = throttle_names(seen.throttle_reasons);
   text += reasons.empty() ? "no throttling" : "throttled by " + join(reasons, ", ");
-  return text + "; " + std::to_string(seen.discarded_samples) + " rounds discarded";
+  return fmt::format("{}; {} rounds discarded", text, seen.discarded_samples);
 }
 
 /// Contestants of one final phase share their conditions; a recording may mix several.

@@ -1,6 +1,8 @@
 // candidates.cpp - one row a candidate.
 #include "out/text/candidates.hpp"
 
+#include <fmt/format.h>
+
 #include "core/text.hpp"
 #include "model/results/sweep_result.hpp"
 #include "out/text/ranking.hpp"
@@ -21,9 +23,9 @@ std::vector<std::string> row_of(const CandidateRecord& record, const std::string
           median_value(record.hot),
           median_value(record.cold),
           record.verification ? fixed(record.verification->margin, 3) : "",
-          used ? std::to_string(used->registers) : "",
-          used ? std::to_string(used->static_shared_bytes + used->dynamic_shared_bytes) : "",
-          used ? std::to_string(used->spill_store_bytes + used->spill_load_bytes) : "",
+          used ? fmt::to_string(used->registers) : "",
+          used ? fmt::to_string(used->static_shared_bytes + used->dynamic_shared_bytes) : "",
+          used ? fmt::to_string(used->spill_store_bytes + used->spill_load_bytes) : "",
           record.id,
           record.reason};
 }
@@ -44,7 +46,7 @@ Table candidates_table(std::span<const CandidateRecord> candidates, const std::s
                {"id"},
                {"reason"}});
   for (const Ranked& ranked : rank_candidates(candidates, objective)) {
-    table.add(row_of(*ranked.record, std::to_string(ranked.place)));
+    table.add(row_of(*ranked.record, fmt::to_string(ranked.place)));
   }
   for (const CandidateRecord& record : candidates) {
     const bool placed = record.outcome == Outcome::kMeasured && objective_timing(record, objective);

@@ -2,6 +2,8 @@
 // threshold's.
 #include "out/text/gate_report.hpp"
 
+#include <fmt/core.h>
+
 #include "core/text.hpp"
 #include "out/text/cells.hpp"
 #include "out/text/table.hpp"
@@ -82,9 +84,9 @@ std::string limit_text(const GateResult& result) {
 std::string means_text(const GateResult& result) {
   std::string text;
   for (const GateMean& mean : result.means) {
-    const std::string problems = mean.problems == 1 ? " problem: " : " problems: ";
-    text += "x " + mean.baseline + ", geometric mean of " + std::to_string(mean.problems) +
-            problems + fixed(mean.ratio, kRatioDecimals) + "\n";
+    text +=
+        fmt::format("x {}, geometric mean of {} {}: {}\n", mean.baseline, mean.problems,
+                    mean.problems == 1 ? "problem" : "problems", fixed(mean.ratio, kRatioDecimals));
   }
   return text;
 }
@@ -102,10 +104,10 @@ std::string gate_report(const GateResult& result, const Paint& paint) {
 }
 
 std::string gate_markdown(const GateResult& result) {
-  std::string text = std::string("### fatune gate: ") + (result.passed ? "pass" : "**fail**") +
-                     "\n\n" + device(result.environment) + ", driver " + result.environment.driver +
-                     ", " + std::to_string(result.rounds) + " interleaved rounds; " +
-                     limit_text(result) + ".\n\n";
+  std::string text =
+      fmt::format("### fatune gate: {}\n\n{}, driver {}, {} interleaved rounds; {}.\n\n",
+                  result.passed ? "pass" : "**fail**", device(result.environment),
+                  result.environment.driver, result.rounds, limit_text(result));
   Table table({{"problem"},
                {"candidate"},
                {result.objective + " us", Align::kRight},

@@ -1,6 +1,8 @@
 // profile_text.cpp - tables and sentences of a profile.
 #include "out/text/profile_text.hpp"
 
+#include <fmt/format.h>
+
 #include "core/text.hpp"
 #include "out/text/table.hpp"
 
@@ -28,7 +30,7 @@ std::string shares_text(const std::vector<LaunchShare>& shares) {
       {{"kernel"}, {"launches", Align::kRight}, {"us", Align::kRight}, {"share", Align::kRight}});
   for (const LaunchShare& each : shares) {
     table.add(
-        {each.kernel, std::to_string(each.launches), fixed(each.time_us, 2), percent(each.share)});
+        {each.kernel, fmt::to_string(each.launches), fixed(each.time_us, 2), percent(each.share)});
   }
   return table.text();
 }
@@ -38,16 +40,14 @@ std::string shares_text(const std::vector<LaunchShare>& shares) {
 std::string facts_text(const LaunchFacts& facts) {
   const Resources& r = facts.resources;
   if (r.threads == 0) return "nothing is known of its registers and shared memory here\n";
-  std::string text =
-      std::to_string(facts.blocks) + " blocks of " + std::to_string(r.threads) + " threads";
-  if (facts.stages > 1)
-    text += " (" + facts.entry + ", of " + std::to_string(facts.stages) + " launches)";
+  std::string text = fmt::format("{} blocks of {} threads", facts.blocks, r.threads);
+  if (facts.stages > 1) text += fmt::format(" ({}, of {} launches)", facts.entry, facts.stages);
   if (const auto waves = facts.waves()) {
-    text += ", " + std::to_string(r.blocks_per_sm) + " a multiprocessor: " + fixed(*waves, 2) +
-            " waves fill " + percent(*facts.wave_use(), 0) + " of the device's time";
+    text += fmt::format(", {} a multiprocessor: {:.2f} waves fill {} of the device's time",
+                        r.blocks_per_sm, *waves, percent(*facts.wave_use(), 0));
   }
-  text += "\n" + std::to_string(r.registers) + " registers a thread, " +
-          bytes(r.static_shared_bytes + r.dynamic_shared_bytes) + " of shared memory a block";
+  text += fmt::format("\n{} registers a thread, {} of shared memory a block", r.registers,
+                      bytes(r.static_shared_bytes + r.dynamic_shared_bytes));
   if (const auto occupancy = facts.occupancy())
     text += ", room for " + percent(*occupancy, 0) + " of the threads";
   const std::int64_t spills = r.spill_store_bytes + r.spill_load_bytes;

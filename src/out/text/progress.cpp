@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "core/text.hpp"
 
 namespace fatune {
@@ -36,15 +38,14 @@ std::string describe_outcomes(const SweepProgress& progress) {
   for (auto outcome = kAllOutcomes.rbegin(); outcome != kAllOutcomes.rend(); ++outcome) {
     const auto count = progress.outcomes.find(*outcome);
     if (count == progress.outcomes.end()) continue;
-    parts.push_back(std::to_string(count->second) + " " + std::string(name(*outcome)));
+    parts.push_back(fmt::format("{} {}", count->second, name(*outcome)));
   }
   return join(parts, ", ");
 }
 
 std::string describe_place(const SweepProgress& progress) {
   if (progress.problems < 2) return progress.problem;
-  return "[" + std::to_string(progress.problem_number) + "/" + std::to_string(progress.problems) +
-         "] " + progress.problem;
+  return fmt::format("[{}/{}] {}", progress.problem_number, progress.problems, progress.problem);
 }
 
 std::string describe_best(const SweepProgress& progress) {
@@ -53,7 +54,7 @@ std::string describe_best(const SweepProgress& progress) {
 }
 
 std::string describe_counts(const SweepProgress& progress) {
-  return progress.phase + " " + std::to_string(progress.done) + "/" + std::to_string(progress.all);
+  return fmt::format("{} {}/{}", progress.phase, progress.done, progress.all);
 }
 
 }  // namespace

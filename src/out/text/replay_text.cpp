@@ -32,7 +32,7 @@ std::string share_cell(const std::optional<Estimate>& share) {
 std::vector<std::string> cells_of(const ReplayRow& row) {
   const Score& score = row.score;
   std::vector<std::string> cells = {
-      row.strategy, std::to_string(score.repeats),
+      row.strategy, fmt::to_string(score.repeats),
       score.p ? fixed(score.p->value, kScoreDecimals) : "-",
       score.p ? interval_text(score.p->low, score.p->high, kScoreDecimals) : "-"};
   for (const auto& fraction : score.at) cells.push_back(fraction_cell(fraction));
@@ -65,13 +65,13 @@ std::string replay_text(const Replay& replay, const Paint& paint) {
       {"strategy"}, {"repeats", Align::kRight}, {"P", Align::kRight}, {"95 % interval"}};
   for (std::size_t i = 0; i < kFractionsAt.size(); ++i) {
     columns.push_back(
-        {(i == 0 ? "of optimum at " : "at ") + std::to_string(kFractionsAt[i]), Align::kRight});
+        {fmt::format("{}{}", i == 0 ? "of optimum at " : "at ", kFractionsAt[i]), Align::kRight});
   }
   for (std::size_t i = 0; i < kWithinAt.size(); ++i) {
     columns.push_back(
-        {(i == 0 ? "within 5 % at " : "at ") + std::to_string(kWithinAt[i]), Align::kRight});
+        {fmt::format("{}{}", i == 0 ? "within 5 % at " : "at ", kWithinAt[i]), Align::kRight});
   }
-  columns.push_back({"within 2 % at " + std::to_string(replay.near_at), Align::kRight});
+  columns.push_back({fmt::format("within 2 % at {}", replay.near_at), Align::kRight});
   columns.push_back({"published", Align::kRight});
   Table table(columns);
   bool shown = false;
@@ -90,7 +90,7 @@ std::string means_text(const std::vector<Replay>& replays) {
                {"lowest", Align::kRight},
                {"where"}});
   for (const MeanScore& mean : mean_scores(replays)) {
-    table.add({mean.strategy, std::to_string(mean.spaces), fixed(mean.p, kScoreDecimals),
+    table.add({mean.strategy, fmt::to_string(mean.spaces), fixed(mean.p, kScoreDecimals),
                fixed(mean.lowest, kScoreDecimals), mean.lowest_file});
   }
   return table.empty() ? "" : table.text();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
@@ -34,13 +35,13 @@ std::map<Outcome, std::size_t> count_outcomes(const JournalGroup& group) {
 std::string outcome_text(const JournalGroup& group) {
   std::vector<std::string> parts;
   for (const auto& [outcome, count] : count_outcomes(group))
-    parts.push_back(std::to_string(count) + " " + std::string(name(outcome)));
+    parts.push_back(fmt::format("{} {}", count, name(outcome)));
   return join(parts, ", ");
 }
 
 std::string headline(const JournalGroup& group) {
-  return group.kernel + ", " + describe(group.problem) + ": " +
-         std::to_string(group.configs.size()) + " configs (" + outcome_text(group) + ")";
+  return fmt::format("{}, {}: {} configs ({})", group.kernel, describe(group.problem),
+                     group.configs.size(), outcome_text(group));
 }
 
 Table best_table(const std::vector<CandidateRecord>& records, const std::string& objective) {
@@ -48,7 +49,7 @@ Table best_table(const std::vector<CandidateRecord>& records, const std::string&
   for (const Ranked& ranked : rank_candidates(records, objective)) {
     if (ranked.place > kShown) break;
     const auto& timing = objective_timing(*ranked.record, objective);
-    table.add({std::to_string(ranked.place), fixed(timing->median_us, 3),
+    table.add({fmt::to_string(ranked.place), fixed(timing->median_us, 3),
                describe_config(ranked.record->config)});
   }
   return table;

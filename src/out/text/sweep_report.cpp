@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
@@ -28,7 +28,7 @@ std::string shared_cell(const FinalRecord& record) {
 /// "1", "2=" for a tie with the best, "-" for a baseline or a failure.
 std::string place_cell(const FinalRecord& record, const Standing& standing, std::size_t& place) {
   if (record.role == "baseline" || record.outcome != Outcome::kMeasured) return "-";
-  return std::to_string(++place) + (standing.ties_with_best ? "=" : "");
+  return fmt::format("{}{}", ++place, standing.ties_with_best ? "=" : "");
 }
 
 std::vector<std::string> finalist_row(const FinalRecord& record, const Standing& standing,
@@ -77,7 +77,7 @@ std::string what_ran(const FinalRecord& record, const FinalRecord* best) {
 
 std::vector<std::string> config_row(const FinalRecord& record, const FinalRecord* best,
                                     const std::string& place) {
-  return {place, record.resources ? std::to_string(record.resources->registers) : "-",
+  return {place, record.resources ? fmt::to_string(record.resources->registers) : "-",
           shared_cell(record), record.verification ? fixed(record.verification->margin, 2) : "-",
           what_ran(record, best)};
 }
@@ -157,7 +157,7 @@ std::string outcomes(const ProblemResult& problem, const SweepResult& run, const
     const auto count = problem.outcomes.find(outcome);
     if (count == problem.outcomes.end()) continue;
     const std::string reason = outcome == Outcome::kMeasured ? "" : example(problem, outcome);
-    table.add({std::to_string(count->second), std::string(name(outcome)), reason});
+    table.add({fmt::to_string(count->second), std::string(name(outcome)), reason});
   }
   std::string text =
       fmt::format("Tried: {} of {} valid configs in {}{}\n", problem.candidates.size(),
@@ -230,7 +230,7 @@ std::string choice_text(const SuiteChoice& choice, const Paint& paint) {
       "Configs of the suite (x default: geomean speed-up over the default config)\n" +
       table.text(paint.columns());
   for (const auto& [why, count] : turned_down)
-    text += "Turned down: " + std::to_string(count) + " (" + why + ")\n";
+    text += fmt::format("Turned down: {} ({})\n", count, why);
   return text + "\n";
 }
 

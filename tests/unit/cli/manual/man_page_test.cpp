@@ -6,7 +6,7 @@
 #include "sample_program.hpp"
 #include "support/golden.hpp"
 
-namespace fatune {
+namespace fatune::cli {
 namespace {
 
 ManFacts sample_facts() {
@@ -40,4 +40,4 @@ TEST_CASE("approved: the page of a command with commands below it") {
 }
 
 }  // namespace
-}  // namespace fatune
+}  // namespace fatune::cli

@@ -1,12 +1,12 @@
 // sample_program.hpp - a small program with every kind of option, for manual pages and completions.
 #pragma once
 
-#include "cli/manual/command_doc.hpp"
-#include "cli/manual/value_words.hpp"
+#include "cli/manual/complete.hpp"
 
 namespace fatune::test {
 
-inline CommandDoc sample_program() {
+inline cli::CommandDoc sample_program() {
+  using cli::CommandDoc, cli::OptionDoc;
   const OptionDoc help{.flags = {"-h", "--help"}, .description = "Print this"};
   CommandDoc find{.name = "find", .summary = "Find it, and don't stop: never"};
   find.options = {help,
@@ -31,12 +31,12 @@ inline CommandDoc sample_program() {
           .examples = {"toy find"}};
 }
 
-inline ValueWords sample_words() {
-  ValueWords words;
-  words.add("FILE", {}, Paths::kFiles);
-  words.add("DIR", {}, Paths::kFolders);
-  words.add("COLOR", {{"red", "like a rose"}, {"blue", "[like] the sea"}, {"dark:red", ""}});
-  return words;
+inline cli::Values sample_values(const std::string& type) {
+  if (type == "FILE") return {{}, cli::Paths::kFile};
+  if (type == "DIR") return {{}, cli::Paths::kFolder};
+  if (type == "COLOR")
+    return {{{"red", "like a rose"}, {"blue", "[like] the sea"}, {"dark:red", ""}}};
+  return {};
 }
 
 }  // namespace fatune::test

@@ -14,7 +14,7 @@ SweepArgs sweep_args(const std::string& line) {
   CLI::App command("sweep");
   add_options(command, sweep_table(args));
   command.parse(line);
-  args.typed = typed_options(command);
+  args.common.typed = typed_options(command);
   return args;
 }
 
@@ -29,8 +29,8 @@ TEST_CASE("a recorded command has what differs from the defaults, and always the
 }
 
 TEST_CASE("an option that is typed with its default value is typed") {
-  CHECK(sweep_args("").typed.empty());
-  CHECK(sweep_args("--seed 42 -q").typed == std::set<std::string>{"--quiet", "--seed"});
+  CHECK(sweep_args("").common.typed.empty());
+  CHECK(sweep_args("--seed 42 -q").common.typed == std::set<std::string>{"--quiet", "--seed"});
 }
 
 TEST_CASE("a list's option takes one value: the next word is not its own") {

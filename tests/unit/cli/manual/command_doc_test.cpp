@@ -1,5 +1,5 @@
-// command_tree_test.cpp - CLI11's definitions as descriptions.
-#include "cli/manual/command_tree.hpp"
+// command_doc_test.cpp - CLI11's definitions as descriptions.
+#include "cli/manual/command_doc.hpp"
 
 #include <CLI/CLI.hpp>
 #include <catch2/catch_test_macros.hpp>

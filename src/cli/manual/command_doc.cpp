@@ -1,5 +1,5 @@
-// command_tree.cpp - walks CLI11's apps and options.
-#include "cli/manual/command_tree.hpp"
+// command_doc.cpp - walks CLI11's apps and options.
+#include "cli/manual/command_doc.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -1,4 +1,5 @@
-// warm_starts.hpp - the shipped configs, earlier runs and --warm turned into known configs.
+// start_configs.hpp - --warm, --import, earlier runs and what ships with fatune, to the configs
+// that a sweep starts from.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +9,8 @@
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/results/known_config.hpp"
+#include "model/results/plan.hpp"
+#include "search/datasets/recording.hpp"
 
 namespace fatune::cli {
 
@@ -17,5 +20,13 @@ namespace fatune::cli {
 Result<std::vector<KnownConfig>> known_configs(const std::vector<std::string>& paths,
                                                const std::filesystem::path& own_folder,
                                                const std::vector<KernelRef>& catalog);
+
+Result<std::vector<Recording>> read_imports(const std::vector<std::string>& paths);
+
+/// The few best configs of each recording for each kernel that they map onto, as known for every
+/// problem of the plan. Logs what was taken and why the rest was not.
+std::vector<KnownConfig> import_known(const std::vector<Recording>& recordings,
+                                      const std::vector<KernelRef>& kernels,
+                                      const std::vector<NamedProblem>& problems, const Arch& arch);
 
 }  // namespace fatune::cli

@@ -1,14 +1,28 @@
-// imports.cpp - reads the files of --import and maps their configs onto kernels.
-#include "cli/options/imports.hpp"
+// start_configs.cpp - gathers known configs from files, folders and the program itself.
+#include "cli/options/start_configs.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include "core/embedded.hpp"
 #include "core/log.hpp"
+#include "model/kernel/aliases.hpp"
 #include "search/datasets/import_configs.hpp"
+#include "tune/sweep/warm_start.hpp"
 
 namespace fatune::cli {
 namespace {
+
+void append(std::vector<KnownConfig>& known, std::vector<KnownConfig> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(known));
+}
+
+/// Relative where the run's folder is: sources are written down, and should read alike elsewhere.
+std::filesystem::path folder_of(std::filesystem::path run) {
+  if (!run.has_filename()) run = run.parent_path();
+  const std::filesystem::path folder = run.parent_path();
+  return folder.empty() ? "." : folder;
+}
 
 constexpr std::size_t kTaken = 5;  // of a file for a kernel; a handful, chosen
 
@@ -25,6 +39,24 @@ bool concerns(const Recording& recording, const KernelRef& kernel,
 }
 
 }  // namespace
+
+Result<std::vector<KnownConfig>> known_configs(const std::vector<std::string>& paths,
+                                               const std::filesystem::path& own_folder,
+                                               const std::vector<KernelRef>& catalog) {
+  std::vector<KnownConfig> known;
+  for (const std::string& path : paths) {
+    auto loaded = load_known(path);
+    if (!loaded) return Error{loaded.error().kind, "--warm: " + loaded.error().message};
+    append(known, *std::move(loaded));
+  }
+  append(known, known_of_runs(folder_of(own_folder), own_folder));
+  for (const EmbeddedFile& file : embedded_known_files()) {
+    FATUNE_TRY(std::vector<KnownConfig> shipped, parse_known(file.text, std::string(file.path)));
+    append(known, std::move(shipped));
+  }
+  for (KnownConfig& each : known) update_names(catalog, each.kernel, each.config);
+  return known;
+}
 
 Result<std::vector<Recording>> read_imports(const std::vector<std::string>& paths) {
   std::vector<Recording> all;

@@ -1,6 +1,4 @@
-// baselines_test.cpp - lists of implementations as typed, and the rows they make of a problem.
-#include "cli/options/baselines.hpp"
-
+// catalog_test.cpp - lists of implementations as typed, and the rows they make of a problem.
 #include <catch2/catch_test_macros.hpp>
 
 #include "cli/options/catalog.hpp"

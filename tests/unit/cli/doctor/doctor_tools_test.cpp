@@ -1,7 +1,7 @@
-// install_lines_test.cpp - the line that installs something, by distribution and driver.
-#include "cli/doctor/install_lines.hpp"
-
+// doctor_tools_test.cpp - the line that installs something, by distribution and driver.
 #include <catch2/catch_test_macros.hpp>
+
+#include "cli/doctor/doctor_tools.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -1,0 +1,184 @@
+// tools.cpp - finds the tools, and has them watch this very program run a compiled candidate.
+#include "cli/commands/tools.hpp"
+
+#include <memory>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/cubin_census.hpp"
+#include "core/file.hpp"
+#include "core/log.hpp"
+#include "core/run_program.hpp"
+#include "core/scratch_folder.hpp"
+#include "core/text.hpp"
+#include "model/space/feasibility.hpp"
+#include "tune/evaluate/edge_problems.hpp"
+#include "tune/profile/profile.hpp"
+#include "tune/profile/sanitizer.hpp"
+#include "worker/protocol/compiled.hpp"
+
+namespace fatune::cli {
+namespace {
+
+/// Lives until the tool has ended.
+struct JobFile {
+  ScratchFolder folder;
+  std::filesystem::path program;       ///< this one
+  std::vector<std::string> arguments;  ///< that make it a worker of the job
+};
+
+/// `job` says device and warm-ups; program and problem are filled in from the candidate.
+Result<JobFile> write_job(ProfileJob job, const Candidate& candidate, const Compiled& compiled,
+                          const DeviceLimits& limits) {
+  job.problem = candidate.problem;
+  if (const OperationRef& operation = candidate.kernel->manifest.operation) {
+    FATUNE_TRY(job.own, own_plan(*operation, candidate.problem));
+  }
+  job.program.cubin = compiled.cubin_path.string();
+  FATUNE_TRY(job.program.plan, launch_plan(candidate, limits));
+  FATUNE_TRY(ScratchFolder folder, ScratchFolder::make());
+  const std::filesystem::path file = folder.path() / "job.json";
+  FATUNE_TRY_STATUS(replace_file(file, dump_pretty(to_json(job))));
+  return JobFile{std::move(folder), executable_path(), {"profile-worker", file.string()}};
+}
+
+constexpr std::uint64_t kSeed = 42;
+constexpr std::int64_t kMostKeys = 256;  // chosen: kernels run up to 100 times slower
+
+/// The last small edge problem that the config can do: the later ones have more in them.
+Result<std::optional<Candidate>> awkward(Candidate candidate, const DeviceLimits& limits) {
+  std::optional<Candidate> found;
+  FATUNE_TRY(const std::vector<EdgeProblem> edges,
+             edge_problems(candidate.problem, kSeed, candidate.kernel->manifest.operation));
+  for (const EdgeProblem& edge : edges) {
+    if (edge.problem.seq_kv > kMostKeys) continue;
+    candidate.problem = edge.problem;
+    FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
+    if (reason.empty()) found = candidate;
+  }
+  return found;
+}
+
+Result<std::vector<ToolVerdict>> watch(const std::filesystem::path& sanitizer,
+                                       const Candidate& candidate, const DeviceLimits& limits,
+                                       int device, const Settings& settings) {
+  FATUNE_TRY(CompilePool pool, open_pool(settings));
+  FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, limits)));
+  if (!compiled.ok) return sanitizer_not_run("it does not compile: " + compiled.problem);
+  ProfileJob wanted;
+  wanted.device = device;
+  wanted.warm_ups = 1;
+  FATUNE_TRY(const JobFile job, write_job(wanted, candidate, compiled, limits));
+  log::info("checking " + candidate.kernel->manifest.name + " at " + describe(candidate.problem) +
+            " with " + sanitizer.string());
+  return run_sanitizer(
+      {.sanitizer = sanitizer, .program = job.program, .arguments = job.arguments});
+}
+
+class UseCounter {
+ public:
+  UseCounter(int device, const DeviceLimits& limits, const Settings& settings)
+      : device_(device), limits_(limits), settings_(settings) {}
+
+  Result<DeviceUse> count(const Candidate& candidate) {
+    if (!pool_) {
+      FATUNE_TRY(pool_, open_pool(settings_));
+    }
+    DeviceUse use;
+    FATUNE_TRY_STATUS(add_counters(candidate, use));
+    FATUNE_TRY(const Compiled compiled, pool_->compile(compile_request(candidate, limits_)));
+    const CubinCensus census = census_of(compiled.cubin_path, settings_);
+    if (census.entries.empty()) {
+      use.missing += (use.missing.empty() ? "" : "; ") + census.reason;
+      return use;
+    }
+    use.syncs = 0;
+    for (const Census& entry : census.entries)
+      *use.syncs += static_cast<double>(entry.count("barrier"));
+    return use;
+  }
+
+ private:
+  Status add_counters(const Candidate& candidate, DeviceUse& use) {
+    if (no_counters_.empty()) {
+      FATUNE_TRY(const NcuOutcome outcome,
+                 take_profile(candidate, limits_, device_, *pool_, settings_));
+      if (const Counters* launch = longest(outcome.launches)) {
+        use.tensor_pct = launch->tensor_pct;
+        use.sm_busy_pct = launch->sm_busy_pct;
+        return {};
+      }
+      no_counters_ = outcome.reason;
+    }
+    use.missing = no_counters_;
+    return {};
+  }
+
+  int device_;
+  DeviceLimits limits_;
+  Settings settings_;
+  std::optional<CompilePool> pool_;
+  std::string no_counters_;  ///< why ncu gave none
+};
+
+}  // namespace
+
+std::vector<OptionalTool> optional_tools() {
+  return {{"compute-sanitizer", "checks winners for races and bad accesses (sweep --sanitize)"},
+          {"ncu", "reads hardware counters (profile)"},
+          {"cuobjdump", "shows machine code (inspect --census)"}};
+}
+
+std::optional<std::filesystem::path> find_tool(const std::string& name, const Settings& settings) {
+  std::vector<std::filesystem::path> folders = settings.program_folders;
+  for (const auto& root : settings.search.cuda_roots) folders.push_back(root / "bin");
+  return find_program(name, folders);
+}
+
+Result<NcuOutcome> take_profile(const Candidate& candidate, const DeviceLimits& limits, int device,
+                                CompilePool& pool, const Settings& settings) {
+  const auto ncu = find_tool("ncu", settings);
+  if (!ncu) return no_ncu();
+  FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, limits)));
+  if (!compiled.ok) return environment_error("cannot compile it again: " + compiled.problem);
+  ProfileJob wanted;
+  wanted.device = device;
+  FATUNE_TRY(const JobFile job, write_job(wanted, candidate, compiled, limits));
+  NcuRequest request;
+  request.ncu = *ncu;
+  request.program = job.program;
+  request.arguments = job.arguments;
+  request.arch = limits.arch;
+  log::info("profiling " + candidate.kernel->manifest.name + " at " + describe(candidate.problem) +
+            " with " + ncu->string());
+  return run_ncu(request);
+}
+
+Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const DeviceLimits& limits,
+                                          const DeviceChoice& device, const Settings& settings) {
+  if (device.kind != DeviceChoice::Kind::kGpu)
+    return sanitizer_not_run("a recorded device runs no kernels");
+  const auto tool = find_tool("compute-sanitizer", settings);
+  if (!tool) {
+    return sanitizer_not_run(
+        "compute-sanitizer is neither on PATH nor in a CUDA folder; it is part of the CUDA "
+        "toolkit");
+  }
+  FATUNE_TRY(const auto edge, awkward(candidate, limits));
+  if (!edge) return sanitizer_not_run("the config can do none of the edge problems");
+  return watch(*tool, *edge, limits, device.ordinal, settings);
+}
+
+CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,
+                        const Settings& settings) {
+  if (device.kind == DeviceChoice::Kind::kRecorded) {
+    return [](const Candidate&) -> Result<DeviceUse> {
+      return DeviceUse{{}, {}, {}, "a recorded device has no counters"};
+    };
+  }
+  const auto counter = std::make_shared<UseCounter>(device.ordinal, limits, settings);
+  return [counter](const Candidate& candidate) { return counter->count(candidate); };
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,44 @@
+// tools.hpp - a candidate to what NVIDIA's tools say of it: ncu, compute-sanitizer, disassemblers.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options/session.hpp"
+#include "core/result.hpp"
+#include "model/kernel/candidate.hpp"
+#include "model/kernel/limits.hpp"
+#include "model/results/measurement.hpp"
+#include "tune/compile/pool.hpp"
+#include "tune/profile/ncu_run.hpp"
+#include "tune/sweep/scoring.hpp"
+#include "worker/protocol/profile_job.hpp"
+
+namespace fatune::cli {
+
+struct OptionalTool {
+  std::string name;
+  std::string purpose;  ///< "checks winners for races"
+};
+std::vector<OptionalTool> optional_tools();
+/// On PATH, or in bin/ of a CUDA folder.
+std::optional<std::filesystem::path> find_tool(const std::string& name, const Settings& settings);
+
+/// Machine code from the pool's cache, a job file, ncu around `fatune profile-worker`. No ncu, no
+/// permission and no counters are outcomes, not errors.
+Result<NcuOutcome> take_profile(const Candidate& candidate, const DeviceLimits& limits, int device,
+                                CompilePool& pool, const Settings& settings);
+
+/// Runs the config at one of its edge problems under every tool. Whatever keeps it from running, a
+/// compute-sanitizer that is not installed or a recorded device, is the reason of "not_run".
+Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const DeviceLimits& limits,
+                                          const DeviceChoice& device, const Settings& settings);
+
+/// By ncu and a disassembler, where there are any. Once ncu gave no counters it is not asked again:
+/// scores are compared by the terms that all have.
+CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,
+                        const Settings& settings);
+
+}  // namespace fatune::cli

@@ -1,0 +1,218 @@
+// complete.cpp - follows the typed words through the commands; the same for every shell.
+#include "cli/manual/complete.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "core/text.hpp"
+
+namespace fatune::cli {
+namespace {
+
+constexpr std::string_view kListEnd = ",...";
+
+/// bash breaks words at colons and equals signs, so what is typed is taken from the line itself,
+/// and what readline keeps of the last word is cut off the answers.
+constexpr std::string_view kBash =
+    R"(# Completes fatune in bash; written by `fatune completions bash`.
+_fatune() {
+  local line=${COMP_LINE:0:COMP_POINT} word breaks=${COMP_WORDBREAKS//[^:=]/} paths='' head=''
+  local -a typed=()
+  COMPREPLY=()
+  read -ra typed <<<"$line"
+  [[ $line == *[[:space:]] ]] && typed+=('')
+  while IFS= read -r word; do
+    if [[ $word == :* ]]; then
+      read -r paths head <<<"${word#:}"
+    else
+      COMPREPLY+=("${word%%$'\t'*}")
+    fi
+  done < <("${typed[0]/#\~/$HOME}" __complete "${typed[@]:1}" 2>/dev/null)
+  local current=${typed[-1]} files=''
+  case $paths in files) files=-f ;; folders) files=-d ;; programs) files=-c ;; esac
+  if [[ $files ]]; then
+    compopt -o filenames 2>/dev/null
+    while IFS= read -r word; do
+      COMPREPLY+=("$head$word")
+    done < <(word=${current#"$head"}; compgen "$files" -- "${word/#\~/$HOME}")
+  fi
+  if [[ $breaks && $current == *[$breaks]* ]]; then
+    COMPREPLY=("${COMPREPLY[@]#"${current%"${current##*["$breaks"]}"}"}")
+  fi
+}
+complete -F _fatune fatune
+)";
+
+constexpr std::string_view kZsh = R"(#compdef fatune
+# Completes fatune in zsh; written by `fatune completions zsh`.
+_fatune() {
+  local -a lines offered last
+  lines=("${(@f)$(${(Q)words[1]/#\~/$HOME} __complete "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  last=(${=lines[-1]})
+  offered=("${(@)${(@)${(@)lines[1,-2]}//:/\\:}/$'\t'/:}")
+  (($#lines > 1)) && _describe -V word offered
+  [[ -n $last[2] ]] && compset -P ${(b)last[2]}
+  case $last[1] in
+    :files) _files ;;
+    :folders) _files -/ ;;
+    :programs) _command_names -e ;;
+  esac
+}
+if [[ $funcstack[1] == _fatune ]]; then
+  _fatune "$@"
+else
+  compdef _fatune fatune
+fi
+)";
+
+constexpr std::string_view kFish =
+    R"(# Completes fatune in fish; written by `fatune completions fish`.
+function __fatune_complete
+  set -l typed (commandline -opc) (commandline -ct)
+  set -l lines ($typed[1] __complete $typed[2..-1] 2>/dev/null)
+  set -l last (string split ' ' -- $lines[-1]) ''
+  set -l rest (string sub --start (math (string length -- "$last[2]") + 1) -- $typed[-1])
+  test (count $lines) -gt 1; and printf '%s\n' $lines[1..-2]
+  switch $last[1]
+    case :files
+      printf '%s\n' $last[2](__fish_complete_path $rest)
+    case :folders
+      printf '%s\n' $last[2](__fish_complete_directories $rest)
+    case :programs
+      printf '%s\n' $last[2](__fish_complete_command)
+  end
+end
+complete -c fatune -f -a '(__fatune_complete)'
+)";
+
+const OptionDoc* find_option(const CommandDoc& command, std::string_view flag) {
+  for (const OptionDoc& option : command.options) {
+    for (const std::string& each : option.flags) {
+      if (each == flag) return &option;
+    }
+  }
+  return nullptr;
+}
+
+bool takes(const OptionDoc* option, std::string_view word) {
+  if (option == nullptr || option->value.empty()) return false;
+  return !(option->value.starts_with('[') && word.starts_with('-'));
+}
+
+/// Where the last word stands.
+struct Place {
+  const CommandDoc* command = nullptr;
+  const OptionDoc* option = nullptr;   ///< whose value it is
+  std::set<const OptionDoc*> given{};  ///< before it
+};
+
+Place place_of(const CommandDoc& program, const std::vector<std::string>& typed) {
+  Place place{&program};
+  for (auto word = typed.begin(); word + 1 < typed.end(); ++word) {
+    if (takes(place.option, *word)) {
+      place.option = nullptr;
+      continue;
+    }
+    place.option = find_option(*place.command, word->substr(0, word->find('=')));
+    if (place.option != nullptr) place.given.insert(place.option);
+    if (word->find('=') != std::string::npos) place.option = nullptr;
+    for (const CommandDoc& each : place.command->commands) {
+      if (each.name != *word) continue;
+      place.command = &each;
+      break;
+    }
+  }
+  if (!takes(place.option, typed.back())) place.option = nullptr;
+  return place;
+}
+
+void add_values(const OptionDoc& option, const KnownValues& known, const std::string& current,
+                Completion& completion) {
+  std::string type = option.value;
+  std::string rest = current.substr(completion.head.size());
+  std::vector<std::string> used;
+  if (type.ends_with(kListEnd)) {
+    type.resize(type.size() - kListEnd.size());
+    used = split(rest, ',');
+    rest = used.back();
+    used.pop_back();
+    completion.head = current.substr(0, current.size() - rest.size());
+  }
+  Values values;
+  if (type.find('|') == std::string::npos) {
+    values = known(type);
+  } else {
+    for (const std::string& word : split(type, '|')) values.words.push_back({word, ""});
+  }
+  completion.paths = values.paths;
+  for (const Word& word : values.words) {
+    const bool again = std::find(used.begin(), used.end(), word.text) != used.end();
+    if (!again && word.text.starts_with(rest))
+      completion.words.push_back({completion.head + word.text, word.meaning});
+  }
+}
+
+void add_names(const Place& place, const std::string& current, std::vector<Word>& words) {
+  for (const CommandDoc& each : place.command->commands) {
+    if (each.name.starts_with(current)) words.push_back({each.name, each.summary});
+  }
+  for (const OptionDoc& option : place.command->options) {
+    if (!option.repeatable && place.given.count(&option) > 0) continue;
+    for (const std::string& flag : option.flags) {
+      if (flag.starts_with(current)) words.push_back({flag, option.description});
+    }
+  }
+}
+
+std::string first_line(std::string_view text) {
+  std::string line(text.substr(0, text.find('\n')));
+  if (line.ends_with(':')) line.pop_back();
+  return line;
+}
+
+}  // namespace
+
+Completion complete(const CommandDoc& program, const KnownValues& known,
+                    std::vector<std::string> typed) {
+  if (!typed.empty() && typed.front() == "help") typed.erase(typed.begin());
+  if (typed.empty()) typed.emplace_back();
+  const std::string& current = typed.back();
+  const Place place = place_of(program, typed);
+  Completion completion;
+  const OptionDoc* option = place.option;
+  if (option == nullptr && current.starts_with("--") && current.find('=') != std::string::npos) {
+    option = find_option(*place.command, current.substr(0, current.find('=')));
+    completion.head = current.substr(0, current.find('=') + 1);
+  }
+  if (option != nullptr) {
+    add_values(*option, known, current, completion);
+    return completion;
+  }
+  if (!current.starts_with("-")) {
+    for (const OptionDoc& each : place.command->options) {
+      if (!each.argument.empty()) add_values(each, known, current, completion);
+      if (!each.argument.empty()) break;
+    }
+  }
+  if (completion.words.empty() && completion.paths == Paths::kNone)
+    add_names(place, current, completion.words);
+  return completion;
+}
+
+std::string completion_lines(const Completion& completion) {
+  constexpr std::array<std::string_view, 4> kPaths = {"none", "files", "folders", "programs"};
+  std::string text;
+  for (const Word& word : completion.words)
+    text += fmt::format("{}\t{}\n", word.text, first_line(word.meaning));
+  return text + fmt::format(":{} {}\n", kPaths.at(static_cast<std::size_t>(completion.paths)),
+                            completion.head);
+}
+
+std::string_view completion_script(std::string_view shell) {
+  return shell == "bash" ? kBash : shell == "zsh" ? kZsh : shell == "fish" ? kFish : "";
+}
+
+}  // namespace fatune::cli
