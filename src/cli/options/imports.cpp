@@ -37,10 +37,10 @@ Result<std::vector<Recording>> read_imports(const std::vector<std::string>& path
   return all;
 }
 
-std::vector<KnownConfig> import_known(const std::vector<Recording>& recordings,
+std::vector<SavedConfig> import_known(const std::vector<Recording>& recordings,
                                       const std::vector<KernelRef>& kernels,
                                       const std::vector<NamedProblem>& problems, const Arch& arch) {
-  std::vector<KnownConfig> known;
+  std::vector<SavedConfig> known;
   for (const Recording& recording : recordings) {
     const std::size_t before = known.size();
     for (const KernelRef& kernel : kernels) {
@@ -50,7 +50,8 @@ std::vector<KnownConfig> import_known(const std::vector<Recording>& recordings,
                 imported.note);
       for (const NamedProblem& problem : problems) {
         for (const Json& config : imported.configs) {
-          known.push_back({problem.problem, arch, kernel->manifest.name, config, recording.where});
+          known.push_back({kernel->manifest.name, config, problem.problem, problem.name, arch,
+                           recording.where});
         }
       }
     }

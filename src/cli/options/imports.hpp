@@ -6,8 +6,8 @@
 
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
-#include "model/results/known_config.hpp"
 #include "model/results/plan.hpp"
+#include "model/results/record.hpp"
 #include "search/datasets/recording.hpp"
 
 namespace fatune::cli {
@@ -16,7 +16,7 @@ Result<std::vector<Recording>> read_imports(const std::vector<std::string>& path
 
 /// The few best configs of each recording for each kernel that they map onto, as known for every
 /// problem of the plan. Logs what was taken and why the rest was not.
-std::vector<KnownConfig> import_known(const std::vector<Recording>& recordings,
+std::vector<SavedConfig> import_known(const std::vector<Recording>& recordings,
                                       const std::vector<KernelRef>& kernels,
                                       const std::vector<NamedProblem>& problems, const Arch& arch);
 

@@ -10,7 +10,7 @@
 namespace fatune::cli {
 namespace {
 
-void append(std::vector<KnownConfig>& known, std::vector<KnownConfig> more) {
+void append(std::vector<SavedConfig>& known, std::vector<SavedConfig> more) {
   std::move(more.begin(), more.end(), std::back_inserter(known));
 }
 
@@ -23,10 +23,10 @@ std::filesystem::path folder_of(std::filesystem::path run) {
 
 }  // namespace
 
-Result<std::vector<KnownConfig>> known_configs(const std::vector<std::string>& paths,
+Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& paths,
                                                const std::filesystem::path& own_folder,
                                                const std::vector<KernelRef>& catalog) {
-  std::vector<KnownConfig> known;
+  std::vector<SavedConfig> known;
   for (const std::string& path : paths) {
     auto loaded = load_known(path);
     if (!loaded) return Error{loaded.error().kind, "--warm: " + loaded.error().message};
@@ -34,10 +34,10 @@ Result<std::vector<KnownConfig>> known_configs(const std::vector<std::string>& p
   }
   append(known, known_of_runs(folder_of(own_folder), own_folder));
   for (const EmbeddedFile& file : embedded_known_files()) {
-    FATUNE_TRY(std::vector<KnownConfig> shipped, parse_known(file.text, std::string(file.path)));
+    FATUNE_TRY(std::vector<SavedConfig> shipped, parse_known(file.text, std::string(file.path)));
     append(known, std::move(shipped));
   }
-  for (KnownConfig& each : known) update_names(catalog, each.kernel, each.config);
+  for (SavedConfig& each : known) update_names(catalog, each.kernel, each.config);
   return known;
 }
 

@@ -37,7 +37,7 @@ Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernel
 }
 
 /// Libraries know attention alone; an external program's description says what it computes.
-Status check_computes(const std::string& impl, const std::optional<Implementation>& outside,
+Status check_computes(const std::string& impl, const std::optional<OutsideName>& outside,
                       const KernelRef& kernel, std::string_view operation) {
   if (outside && outside->origin == Origin::kExternal) return {};
   const std::string_view computes =
@@ -55,7 +55,7 @@ Status check_implementations(const std::vector<std::string>& impls,
                              const std::vector<KernelRef>& kernels, const OutsideOptions& options,
                              std::string_view operation) {
   for (const std::string& impl : impls) {
-    FATUNE_TRY(const auto outside, parse_implementation(impl));
+    FATUNE_TRY(const auto outside, parse_outside_name(impl));
     const KernelRef kernel = outside ? nullptr : find_kernel(kernels, impl);
     if (!outside && !kernel) return unknown_name(impl, kernels, options);
     FATUNE_TRY_STATUS(check_computes(impl, outside, kernel, operation));
@@ -65,17 +65,17 @@ Status check_implementations(const std::vector<std::string>& impls,
   return {};
 }
 
-Result<std::vector<Contestant>> baseline_contestants(const std::vector<std::string>& impls,
-                                                     const Problem& problem,
-                                                     const std::vector<KernelRef>& kernels,
-                                                     const OutsideOptions& options) {
-  std::vector<Contestant> rows;
+Result<std::vector<Implementation>> baseline_implementations(const std::vector<std::string>& impls,
+                                                             const Problem& problem,
+                                                             const std::vector<KernelRef>& kernels,
+                                                             const OutsideOptions& options) {
+  std::vector<Implementation> rows;
   for (const std::string& impl : impls) {
-    FATUNE_TRY(const auto outside, parse_implementation(impl));
+    FATUNE_TRY(const auto outside, parse_outside_name(impl));
     const KernelRef kernel = outside ? nullptr : find_kernel(kernels, impl);
     if (outside || kernel)
       FATUNE_TRY_STATUS(check_computes(impl, outside, kernel, operation_name(problem)));
-    Contestant row{impl, "baseline", {nullptr, {}, problem}, {}};
+    Implementation row{impl, "baseline", {nullptr, {}, problem}, {}};
     if (outside) {
       FATUNE_TRY(row.outside, outside_program(*outside, problem, options));
     } else if (kernel) {

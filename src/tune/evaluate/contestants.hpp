@@ -14,10 +14,10 @@ namespace fatune {
 /// A contestant of the role "baseline" for each name, in order. A name without a colon that is a
 /// kernel's is that kernel with its default config; a kernel that cannot do the problem still gets
 /// its row. A name that is neither is a usage error with those that exist.
-Result<std::vector<Contestant>> baseline_contestants(const std::vector<std::string>& impls,
-                                                     const Problem& problem,
-                                                     const std::vector<KernelRef>& kernels,
-                                                     const OutsideOptions& options);
+Result<std::vector<Implementation>> baseline_implementations(const std::vector<std::string>& impls,
+                                                             const Problem& problem,
+                                                             const std::vector<KernelRef>& kernels,
+                                                             const OutsideOptions& options);
 
 /// A usage error when a name means nothing or computes something else than `operation`, before
 /// anything is measured; a faulty description of an external program is one, too.

@@ -83,7 +83,7 @@ class DeviceEvaluator : public Evaluator {
     pipeline_->remember(candidate, record);
   }
 
-  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+  Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                           const FinalPlan& plan) override {
     // Nothing else runs beside its rounds.
     pipeline_->end_preparations();

@@ -8,6 +8,7 @@
 
 #include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
+#include "model/problem/suite.hpp"
 #include "model/results/environment.hpp"
 #include "model/results/record.hpp"
 #include "worker/protocol/implementation.hpp"
@@ -27,13 +28,18 @@ struct EvaluationPlan {
   std::uint64_t seed = 42;   ///< of the inputs
 };
 
-/// A row of the final phase: a candidate or an implementation from elsewhere, with its role.
-struct Contestant {
+/// What is timed: a candidate, or a library or program by its name.
+struct Implementation {
   std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
   std::string role;     ///< "finalist", "default", "baseline"
   Candidate candidate;  ///< from elsewhere: without kernel and config
   std::optional<OutsideProgram> outside = {};
+  std::string problem_name = {};  ///< in its suite or file; may be empty
+
+  NamedProblem problem() const { return {problem_name, candidate.problem}; }
 };
+/// "fatune:" and the kernel's name.
+Implementation implementation_of(Candidate candidate, std::string role);
 
 struct FinalPlan {
   int rounds = 40;  ///< 0: the gates alone
@@ -68,7 +74,7 @@ class Evaluator {
   virtual void remember(const Candidate&, const CandidateRecord&) {}
   /// Final phase: interleaved rounds in random order in a fresh process; every gate again, edge
   /// problems too.
-  virtual Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+  virtual Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                                   const FinalPlan& plan) = 0;
 
   /// Called with a candidate's id and key just before it first runs on the device.

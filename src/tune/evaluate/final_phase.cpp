@@ -35,9 +35,9 @@ void add_gates(const RoundsRow& row, Verification& verification) {
   if (row.outcome == Outcome::kWrongResult) verification.passed = false;
 }
 
-bool is_baseline(const Contestant& contestant) { return contestant.role == "baseline"; }
+bool is_baseline(const Implementation& contestant) { return contestant.role == "baseline"; }
 
-bool is_external(const Contestant& contestant) {
+bool is_external(const Implementation& contestant) {
   return contestant.outside && contestant.impl.starts_with(kExternalPrefix);
 }
 
@@ -72,7 +72,7 @@ Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
   FATUNE_TRY(stage.pending,
              request_problem(setting_.compiler, setting_.preparation, problem, std::move(cases)));
   for (std::size_t who = 0; who < contestants_->size(); ++who) {
-    const Contestant& contestant = (*contestants_)[who];
+    const Implementation& contestant = (*contestants_)[who];
     if (skip_baselines && is_baseline(contestant)) continue;
     if (contestant.outside) {
       stage.builds.push_back({who, std::nullopt, {}});
@@ -146,7 +146,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
 Status FinalPhase::check_stage(const Stage& stage, const std::string& label) {
   FATUNE_TRY(BeginOrder order,
              finish_problem(setting_.compiler, setting_.preparation, stage.pending));
-  for (const Contestant& contestant : *contestants_) {
+  for (const Implementation& contestant : *contestants_) {
     if (contestant.outside) order.expected.push_back(*contestant.outside);
   }
   FATUNE_TRY_STATUS(setting_.worker.begin(order, setting_.progress));
@@ -194,11 +194,11 @@ Status FinalPhase::time_survivors() {
   return {};
 }
 
-Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Contestant>& contestants) {
+Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementation>& contestants) {
   contestants_ = &contestants;
   programs_.assign(contestants.size(), {});
   edges_checked_.assign(contestants.size(), 0);
-  for (const Contestant& contestant : contestants) {
+  for (const Implementation& contestant : contestants) {
     FinalRecord record;
     record.impl = contestant.impl;
     record.role = contestant.role;

@@ -27,7 +27,7 @@ class FinalPhase {
   FinalPhase(const FinalSetting& setting, const Problem& problem, const FinalPlan& plan)
       : setting_(setting), problem_(problem), plan_(plan) {}
   /// A contestant that fails stays in the list with its outcome, without times.
-  Result<std::vector<FinalRecord>> run(const std::vector<Contestant>& contestants);
+  Result<std::vector<FinalRecord>> run(const std::vector<Implementation>& contestants);
 
  private:
   /// A contestant on one problem.
@@ -55,7 +55,7 @@ class FinalPhase {
   const FinalSetting& setting_;
   Problem problem_;
   FinalPlan plan_;
-  const std::vector<Contestant>* contestants_ = nullptr;
+  const std::vector<Implementation>* contestants_ = nullptr;
   std::vector<FinalRecord> records_;
   std::vector<std::optional<Program>> programs_;  ///< on the problem itself, by contestant
   std::vector<int> edges_checked_;  ///< edge problems that were possible, by contestant

@@ -16,7 +16,7 @@ std::vector<std::string> implementation_names(const OutsideOptions& options) {
   return names;
 }
 
-Result<OutsideProgram> outside_program(const Implementation& implementation, const Problem& problem,
+Result<OutsideProgram> outside_program(const OutsideName& implementation, const Problem& problem,
                                        const OutsideOptions& options) {
   OutsideProgram program;
   program.impl = implementation.impl();

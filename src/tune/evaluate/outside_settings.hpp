@@ -13,11 +13,11 @@
 
 namespace fatune {
 
-/// Every name that parse_implementation knows, "external:NAME" for those described in the folders
+/// Every name that parse_outside_name knows, "external:NAME" for those described in the folders
 /// and in the program itself.
 std::vector<std::string> implementation_names(const OutsideOptions& options);
 
-Result<OutsideProgram> outside_program(const Implementation& implementation, const Problem& problem,
+Result<OutsideProgram> outside_program(const OutsideName& implementation, const Problem& problem,
                                        const OutsideOptions& options);
 
 }  // namespace fatune

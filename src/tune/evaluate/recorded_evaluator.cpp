@@ -91,10 +91,11 @@ class RecordedEvaluator : public Evaluator {
     return record;
   }
 
-  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+  Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                           const FinalPlan&) override {
     std::vector<FinalRecord> records;
-    for (const Contestant& contestant : contestants) records.push_back(recall_final(contestant));
+    for (const Implementation& contestant : contestants)
+      records.push_back(recall_final(contestant));
     return records;
   }
 
@@ -120,7 +121,7 @@ class RecordedEvaluator : public Evaluator {
 
   /// The recorded final of the same config on the same problem; else one made of the search's
   /// times, without rounds.
-  FinalRecord recall_final(const Contestant& contestant) const {
+  FinalRecord recall_final(const Implementation& contestant) const {
     if (contestant.outside) return recall_outside(contestant);
     const Candidate& candidate = contestant.candidate;
     const std::string config = dump(to_json(candidate.config));
@@ -136,7 +137,7 @@ class RecordedEvaluator : public Evaluator {
   }
 
   /// An implementation from elsewhere goes by its name.
-  FinalRecord recall_outside(const Contestant& contestant) const {
+  FinalRecord recall_outside(const Implementation& contestant) const {
     const Problem& problem = contestant.candidate.problem;
     const auto found = std::find_if(finals_.begin(), finals_.end(), [&](const FinalRecord& record) {
       return record.problem == problem && record.impl == contestant.impl;

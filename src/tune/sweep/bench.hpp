@@ -12,7 +12,7 @@ namespace fatune {
 
 struct BenchQuestion {
   NamedProblem problem;
-  std::vector<Contestant> contestants;  ///< the candidate first, if there is one
+  std::vector<Implementation> contestants;  ///< the candidate first, if there is one
 };
 
 /// Fills `result` problem by problem and calls `after_each`, so that a later failure loses no row.

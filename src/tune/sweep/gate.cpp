@@ -39,7 +39,7 @@ GateRow decide_row(const FinalRecord& candidate, const Rival& rival, const GateR
 
 Result<GateProblem> measure_and_decide(const GateQuestion& question, const GateRules& rules,
                                        const FinalPlan& plan, Evaluator& evaluator) {
-  std::vector<Contestant> contestants = {question.candidate};
+  std::vector<Implementation> contestants = {question.candidate};
   contestants.insert(contestants.end(), question.baselines.begin(), question.baselines.end());
   FATUNE_TRY(auto records, evaluator.finals(contestants, plan));
   if (records.size() != contestants.size())

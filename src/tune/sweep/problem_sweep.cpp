@@ -56,7 +56,7 @@ std::vector<Point> start_points(const Space& space, const ProblemRequest& reques
   if (const auto usual = space.default_point()) start.push_back(*usual);
   const Manifest& manifest = space.kernel().manifest;
   std::size_t warm = 0;
-  for (const KnownConfig& known :
+  for (const SavedConfig& known :
        nearest_known(request.known, manifest.name, request.problem.problem, arch)) {
     if (warm == kWarmStarts) break;
     const auto config = config_from_json(manifest, completed(manifest, known.config), known.source);
@@ -163,16 +163,15 @@ void begin_progress(const ProblemRequest& request, RunState& run) {
 }
 
 /// Entrants of the space's kernel that are valid in it and have no record yet.
-std::vector<Point> points_to_race(const Space& space, const std::vector<Entrant>& entrants,
+std::vector<Point> points_to_race(const Space& space, const std::vector<SavedConfig>& entrants,
                                   const ProblemResult& result) {
   const Manifest& manifest = space.kernel().manifest;
   std::vector<Point> points;
-  for (const Entrant& entrant : entrants) {
+  for (const SavedConfig& entrant : entrants) {
     if (entrant.kernel != manifest.name) continue;
-    const bool known = std::any_of(
-        result.candidates.begin(), result.candidates.end(), [&](const CandidateRecord& record) {
-          return record.kernel == entrant.kernel && record.config == entrant.config;
-        });
+    const bool known =
+        std::any_of(result.candidates.begin(), result.candidates.end(),
+                    [&](const CandidateRecord& record) { return same_config(record, entrant); });
     const auto config = config_from_json(manifest, entrant.config, "an entrant of the race");
     if (known || !config) continue;
     auto point = space.point_of(*config);
@@ -281,7 +280,7 @@ Result<ProblemResult> search_problem(const ProblemRequest& request, RunState& ru
   return result;
 }
 
-Status race_problem(const ProblemRequest& request, const std::vector<Entrant>& entrants,
+Status race_problem(const ProblemRequest& request, const std::vector<SavedConfig>& entrants,
                     RunState& run, ProblemResult& result) {
   const double began_s = run.clock.now();
   begin_progress(request, run);

@@ -20,9 +20,9 @@ struct ProblemRequest {
   std::size_t finalists = 8;
   FinalPlan finals;
   const MakeBaselines& baselines;
-  const CountUse& count_use;                   ///< for scores; may be empty
-  const std::vector<KnownConfig>& known;       ///< warm starts, and the best of earlier problems
-  const std::vector<Entrant>* only = nullptr;  ///< that may be finalists; null: all
+  const CountUse& count_use;              ///< for scores; may be empty
+  const std::vector<SavedConfig>& known;  ///< warm starts, and the best of earlier problems
+  const std::vector<SavedConfig>* only = nullptr;  ///< that may be finalists; null: all
 };
 
 struct KernelSpaces {
@@ -38,7 +38,7 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
 Result<ProblemResult> search_problem(const ProblemRequest& request, RunState& run);
 /// Measures the entrants that have a valid config here and no record in `result` yet, which may be
 /// of an earlier search or empty.
-Status race_problem(const ProblemRequest& request, const std::vector<Entrant>& entrants,
+Status race_problem(const ProblemRequest& request, const std::vector<SavedConfig>& entrants,
                     RunState& run, ProblemResult& result);
 /// The final phase of a problem that was searched or raced.
 Status settle_problem(const ProblemRequest& request, RunState& run, ProblemResult& result);

@@ -43,8 +43,8 @@ ScoreInputs inputs_of(const FinalRecord& record, const DeviceUse& use, double sd
 }
 
 const Candidate* candidate_of(const FinalRecord& record,
-                              const std::vector<Contestant>& contestants) {
-  for (const Contestant& each : contestants) {
+                              const std::vector<Implementation>& contestants) {
+  for (const Implementation& each : contestants) {
     const bool same = !each.outside && each.impl == record.impl && each.role == record.role &&
                       to_json(each.candidate.config) == record.config;
     if (same) return &each.candidate;
@@ -65,9 +65,9 @@ std::string note_of(const CompositeScore& score, const std::map<std::string, Dev
 
 }  // namespace
 
-Result<std::map<std::string, DeviceUse>> count_finalists(const std::vector<FinalRecord>& finals,
-                                                         const std::vector<Contestant>& contestants,
-                                                         const CountUse& count) {
+Result<std::map<std::string, DeviceUse>> count_finalists(
+    const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants,
+    const CountUse& count) {
   std::map<std::string, DeviceUse> uses;
   if (!count || !sdpa_time(finals)) return uses;
   for (const FinalRecord& record : finals) {

@@ -26,9 +26,9 @@ struct Scoring {
 };
 
 /// Of the candidates that were measured, by id.
-Result<std::map<std::string, DeviceUse>> count_finalists(const std::vector<FinalRecord>& finals,
-                                                         const std::vector<Contestant>& contestants,
-                                                         const CountUse& count);
+Result<std::map<std::string, DeviceUse>> count_finalists(
+    const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants,
+    const CountUse& count);
 
 /// SDPA is the fastest measured baseline that is cuDNN's or PyTorch's. Without one the scores would
 /// lack the term that gives them their scale, so there are none.

@@ -66,7 +66,7 @@ Status check_same_device(const Environment& journalled, const Environment& prese
 struct OpenedJournal {
   JournalWriter writer;
   ResumeIndex known;
-  std::vector<KnownConfig> warm_starts;
+  std::vector<SavedConfig> warm_starts;
 };
 
 Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& plan,
@@ -129,7 +129,7 @@ Status save(const SweepOptions& options, const SweepResult& result) {
 
 ProblemRequest request_of(const SweepOptions& options, const std::vector<KernelRef>& kernels,
                           const KernelRef& reference, const RunPlan& plan,
-                          const NamedProblem& problem, const std::vector<KnownConfig>& known) {
+                          const NamedProblem& problem, const std::vector<SavedConfig>& known) {
   return {plan,
           problem,
           kernels,
@@ -144,7 +144,7 @@ ProblemRequest request_of(const SweepOptions& options, const std::vector<KernelR
 /// Each problem for itself; the best of one may start the search of the next.
 Status sweep_problems(const SweepOptions& options, const std::vector<KernelRef>& kernels,
                       const KernelRef& reference, RunState& run, SweepResult& result) {
-  std::vector<KnownConfig> known = result.plan.warm_starts;
+  std::vector<SavedConfig> known = result.plan.warm_starts;
   for (const NamedProblem& problem : result.plan.problems) {
     auto swept =
         sweep_problem(request_of(options, kernels, reference, result.plan, problem, known), run);
@@ -154,8 +154,8 @@ Status sweep_problems(const SweepOptions& options, const std::vector<KernelRef>&
     result.seconds = run.clock.now();
     FATUNE_TRY_STATUS(save(options, result));
     if (const FinalRecord* best = result.problems.back().best()) {
-      known.push_back({problem.problem, result.environment.limits.arch, best->kernel, best->config,
-                       "this run"});
+      known.push_back({best->kernel, best->config, problem.problem, problem.name,
+                       result.environment.limits.arch, "this run"});
     }
     if (run.interrupted) break;
   }

@@ -21,7 +21,7 @@ inline constexpr std::string_view kExternalPrefix = "external:";
 enum class Origin { kCudnn, kTorch, kExternal };
 
 /// "cudnn", "cudnn:best", "torch:flash", "external:fa3".
-struct Implementation {
+struct OutsideName {
   Origin origin = Origin::kCudnn;
   std::string variant;       ///< behind the colon; empty for plain "cudnn"
   std::string impl() const;  ///< the name again
@@ -29,7 +29,7 @@ struct Implementation {
 
 /// Empty for a name without a known prefix, which is then a kernel's; an error for a prefix with a
 /// variant that does not exist ("torch:fast"), naming those that do.
-Result<std::optional<Implementation>> parse_implementation(std::string_view text);
+Result<std::optional<OutsideName>> parse_outside_name(std::string_view text);
 
 /// What a device worker needs to run one, as it travels to it.
 struct OutsideProgram {

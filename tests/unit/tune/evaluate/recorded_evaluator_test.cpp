@@ -80,9 +80,9 @@ TEST_CASE("recorded candidates are told as they were, in order, and marked") {
 TEST_CASE("what the recording has no row of is unavailable in the finals") {
   Recording recording;
   const Problem problem = make_candidate(recording.kernel, 3).problem;
-  const Contestant outside{
+  const Implementation outside{
       "cudnn", "baseline", {nullptr, {}, problem}, OutsideProgram{"cudnn", {}}};
-  const Contestant config{"fatune:x", "finalist", make_candidate(recording.kernel, 3), {}};
+  const Implementation config{"fatune:x", "finalist", make_candidate(recording.kernel, 3), {}};
   const auto records = recording.evaluator->finals({outside, config}, {});
   REQUIRE(records);
   for (const FinalRecord& record : *records) {

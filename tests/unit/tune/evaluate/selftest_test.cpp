@@ -40,7 +40,7 @@ class FatedEvaluator final : public Evaluator {
     return cold_ ? Status() : Status(usage_error("cold times are part of the self-test"));
   }
   Result<CandidateRecord> collect() override { return record_; }
-  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>&,
+  Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>&,
                                           const FinalPlan&) override {
     return usage_error("a self-test has no final phase");
   }
