@@ -73,7 +73,7 @@ FakeEvaluator::FakeEvaluator(FakeDevice device) : device_(std::move(device)) {
   environment_.limits = test_limits();
 }
 
-Status FakeEvaluator::begin_problem(const Problem& problem, const EvaluationPlan&) {
+Status FakeEvaluator::begin_problem(const Problem& problem, const RunPlan&) {
   ++problems_begun_;
   problem_ = problem;
   first_with_code_.clear();

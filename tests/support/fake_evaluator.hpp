@@ -39,7 +39,7 @@ class FakeEvaluator final : public Evaluator {
   explicit FakeEvaluator(FakeDevice device);
 
   const Environment& environment() const override { return environment_; }
-  Status begin_problem(const Problem& problem, const EvaluationPlan& plan) override;
+  Status begin_problem(const Problem& problem, const RunPlan& plan) override;
   std::size_t capacity() const override { return device_.capacity; }
   Status submit(const Candidate& candidate) override;
   void prepare(std::vector<Candidate> likely) override;

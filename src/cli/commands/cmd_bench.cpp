@@ -22,7 +22,6 @@
 #include "model/kernel/aliases.hpp"
 #include "out/text/bench_output.hpp"
 #include "tune/sweep/bench.hpp"
-#include "tune/sweep/confirm.hpp"
 #include "tune/sweep/saved_best.hpp"
 #include "tune/sweep/suite_result.hpp"
 

@@ -41,8 +41,9 @@ Result<GateRules> rules_of(const GateArgs& args) {
         "more");
   }
   rules.threshold = *threshold;
-  FATUNE_TRY(const Objective objective, parse_objective(args.objective));
-  rules.objective = name(objective);
+  if (args.objective != "hot" && args.objective != "cold")
+    return usage_error("--objective: '" + args.objective + "' is neither hot nor cold");
+  rules.objective = args.objective;
   return rules;
 }
 

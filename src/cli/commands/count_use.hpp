@@ -4,7 +4,7 @@
 #include "cli/options/device_choice.hpp"
 #include "cli/options/settings.hpp"
 #include "model/kernel/limits.hpp"
-#include "tune/sweep/scoring.hpp"
+#include "tune/sweep/standing.hpp"
 
 namespace fatune::cli {
 

@@ -10,7 +10,7 @@
 #include "cli/options/services.hpp"
 #include "core/log.hpp"
 #include "model/space/feasibility.hpp"
-#include "tune/evaluate/edge_problems.hpp"
+#include "tune/evaluate/preparation.hpp"
 #include "tune/profile/sanitizer.hpp"
 
 namespace fatune::cli {

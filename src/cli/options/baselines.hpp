@@ -6,7 +6,7 @@
 
 #include "cli/options/settings.hpp"
 #include "core/result.hpp"
-#include "tune/evaluate/contestants.hpp"
+#include "tune/evaluate/implementations.hpp"
 #include "tune/sweep/finals.hpp"
 
 namespace fatune::cli {

@@ -6,7 +6,7 @@
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
-#include "tune/evaluate/recorded_evaluator.hpp"
+#include "tune/evaluate/evaluator.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/options/settings.hpp"
 #include "core/result.hpp"
 #include "tune/compile/pool.hpp"
-#include "tune/evaluate/outside_settings.hpp"
+#include "tune/evaluate/implementations.hpp"
 
 namespace fatune::cli {
 

@@ -11,8 +11,8 @@
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
 #include "model/space/feasibility.hpp"
-#include "tune/evaluate/compiled_resources.hpp"
-#include "tune/evaluate/edge_problems.hpp"
+#include "tune/evaluate/forecast.hpp"
+#include "tune/evaluate/preparation.hpp"
 
 namespace fatune {
 namespace {
@@ -58,11 +58,6 @@ void note_precision(std::vector<FinalRecord>& records) {
 }
 
 }  // namespace
-
-Status FinalPhase::check_interrupt() const {
-  if (!interrupted()) return {};
-  return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
-}
 
 Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
                                                     std::vector<InputCase> cases,
@@ -121,7 +116,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   order.id = record.id.empty() ? record.impl : record.id;
   order.program.outside = (*contestants_)[build.who].outside;
   if (compiled) order.program = {compiled->cubin_path.string(), build.plan, {}};
-  order.verify = setting_.evaluation.checks == Checks::kAll;
+  order.verify = !setting_.run.skip_correctness;
   order.hot = order.cold = false;
   if (record.external) {
     programs_[build.who] = order.program;
@@ -151,7 +146,7 @@ Status FinalPhase::check_stage(const Stage& stage, const std::string& label) {
   }
   FATUNE_TRY_STATUS(setting_.worker.begin(order, setting_.progress));
   for (const Build& build : stage.builds) {
-    FATUNE_TRY_STATUS(check_interrupt());
+    if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
     std::optional<Compiled> compiled;
     if (build.ticket) {
       FATUNE_TRY(compiled, wait_for(setting_.compiler, *build.ticket));
@@ -166,7 +161,7 @@ Status FinalPhase::time_survivors() {
   order.rounds = plan_.rounds;
   order.launches_per_round = plan_.launches_per_round;
   order.seed = plan_.seed;
-  order.verify = setting_.evaluation.checks == Checks::kAll;
+  order.verify = !setting_.run.skip_correctness;
   std::vector<std::size_t> who;
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (!alive(i) || !programs_[i]) continue;
@@ -212,8 +207,8 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
     records_.push_back(std::move(record));
   }
   setting_.worker.end();  // a fresh process, so that nothing of the search is left in it
-  const bool checks = setting_.evaluation.checks == Checks::kAll;
-  const std::uint64_t seed = setting_.evaluation.seed;
+  const bool checks = !setting_.run.skip_correctness;
+  const std::uint64_t seed = setting_.run.seed;
   const OperationRef& operation = setting_.preparation.reference->manifest.operation;
   // Everything is handed to the compilers first; checking starts while they work.
   FATUNE_TRY(

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tune/evaluate/compile_service.hpp"
+#include "tune/compile/service.hpp"
 #include "tune/evaluate/device_worker.hpp"
 #include "tune/evaluate/evaluator.hpp"
 #include "tune/evaluate/preparation.hpp"
@@ -17,7 +17,7 @@ struct FinalSetting {
   CompileService& compiler;
   DeviceWorker& worker;
   PreparationSetting preparation;
-  EvaluationPlan evaluation;
+  const RunPlan& run;
   std::string id_options;  ///< of candidate_id()
   Note progress;
 };
@@ -49,7 +49,6 @@ class FinalPhase {
   Status check_one(const Build& build, const std::optional<Compiled>& compiled,
                    const std::string& label);
   Status time_survivors();
-  Status check_interrupt() const;
   bool alive(std::size_t who) const { return records_[who].outcome == Outcome::kMeasured; }
 
   const FinalSetting& setting_;

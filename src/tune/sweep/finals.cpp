@@ -14,13 +14,6 @@ std::string reference_impl(const Manifest& manifest) {
   return manifest.operation ? manifest.name : "naive";
 }
 
-KernelRef find_kernel(const std::vector<KernelRef>& kernels, const std::string& name) {
-  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelRef& kernel) {
-    return kernel->manifest.name == name;
-  });
-  return found == kernels.end() ? nullptr : *found;
-}
-
 /// With a list of entrants, an entrant that is a duplicate of another's machine code competes, too.
 bool may_compete(const FinalsRequest& request, const CandidateRecord& record) {
   if (request.only == nullptr) return record.outcome == Outcome::kMeasured;
@@ -71,7 +64,7 @@ Result<std::vector<Implementation>> choose_contestants(
     // Beyond the fastest, the best of each kernel: a table of kernels then comes from one final
     // phase.
     if (chosen.size() >= request.finalists && kernels.contains(record->kernel)) continue;
-    const KernelRef kernel = find_kernel(request.kernels, record->kernel);
+    const KernelRef kernel = kernel_named(request.kernels, record->kernel);
     if (!kernel) continue;
     FATUNE_TRY(Implementation finalist, finalist_of(*record, kernel));
     chosen.push_back(std::move(finalist));

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "model/results/statistics.hpp"
-#include "tune/sweep/ratio.hpp"
+#include "tune/sweep/standing.hpp"
 
 namespace fatune {
 namespace {
@@ -99,8 +99,8 @@ Result<GateResult> run_gate(const std::vector<GateQuestion>& questions, const Ga
   result.rounds = plan.rounds;
   result.seed = rules.seed;
   result.passed = !questions.empty();
-  EvaluationPlan evaluation;
-  evaluation.objective = rules.objective == "cold" ? Objective::kCold : Objective::kHot;
+  RunPlan evaluation;
+  evaluation.objective = rules.objective;
   for (const GateQuestion& question : questions) {
     const Status begun = evaluator.begin_problem(question.problem.problem, evaluation);
     if (begun) {

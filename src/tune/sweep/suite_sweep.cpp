@@ -1,12 +1,11 @@
 // suite_sweep.cpp - searches, races and final phases of a suite whose problems share configs.
-#include "tune/sweep/suite_sweep.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/text.hpp"
 #include "search/strategies/portfolio.hpp"
+#include "tune/sweep/problem_sweep.hpp"
 #include "tune/sweep/standing.hpp"
 #include "tune/sweep/warm_start.hpp"
 
@@ -66,8 +65,8 @@ std::vector<SavedConfig> fastest_of(const ProblemResult& result, const std::stri
 
 class SuiteSweep {
  public:
-  SuiteSweep(const MakeRequest& make_request, RunState& run, SweepResult& result)
-      : make_request_(make_request), run_(run), result_(result), problems_(result.plan.problems) {}
+  SuiteSweep(RunState& run, SweepResult& result)
+      : run_(run), result_(result), problems_(result.plan.problems) {}
 
   Status run(const std::function<Status()>& saved) {
     order_ = by_information(problems_);
@@ -89,8 +88,8 @@ class SuiteSweep {
   /// A config for all: one search, then fewer and fewer on problem after problem.
   Status search_and_race() {
     const std::size_t first = order_.front();
-    FATUNE_TRY(results_[first], search_problem(make_request_(problems_[first]), run_));
-    enter(fastest_of(results_[first], run_.objective, kEntrants));
+    FATUNE_TRY(results_[first], search_problem(problems_[first], run_.plan.warm_starts, run_));
+    enter(fastest_of(results_[first], run_.plan.objective, kEntrants));
     enter_defaults();
     fill_costs(first);
     turn_down_losers(first);  // default configs: the others are fast there
@@ -104,8 +103,8 @@ class SuiteSweep {
   /// Several configs: the fastest of every problem on all problems.
   Status search_and_cross() {
     for (std::size_t p = 0; p < problems_.size() && !run_.interrupted; ++p) {
-      FATUNE_TRY(results_[p], search_problem(make_request_(problems_[p]), run_));
-      enter(fastest_of(results_[p], run_.objective, kOfEach));
+      FATUNE_TRY(results_[p], search_problem(problems_[p], run_.plan.warm_starts, run_));
+      enter(fastest_of(results_[p], run_.plan.objective, kOfEach));
     }
     enter_defaults();
     for (std::size_t p = 0; p < problems_.size() && !run_.interrupted; ++p) {
@@ -147,15 +146,14 @@ class SuiteSweep {
     for (const SuiteEntry& entry : entries_) {
       if (entry.turned_down.empty() || is_default(entry)) entrants.push_back(entry);
     }
-    const ProblemRequest request = make_request_(problems_[problem]);
-    FATUNE_TRY_STATUS(race_problem(request, entrants, run_, results_[problem]));
+    FATUNE_TRY_STATUS(race_problem(problems_[problem], entrants, run_, results_[problem]));
     fill_costs(problem);
     return {};
   }
 
   void fill_costs(std::size_t problem) {
     for (SuiteEntry& entry : entries_)
-      entry.costs[problem] = cost_on(results_[problem], entry, run_.objective);
+      entry.costs[problem] = cost_on(results_[problem], entry, run_.plan.objective);
   }
 
   void turn_down_losers(std::size_t problem) {
@@ -252,9 +250,7 @@ class SuiteSweep {
     std::vector<SavedConfig> entrants;
     for (const SuiteEntry* entry : chosen) entrants.push_back(*entry);
     for (std::size_t p = 0; p < problems_.size() && !run_.interrupted; ++p) {
-      ProblemRequest request = make_request_(problems_[p]);
-      request.only = &entrants;
-      FATUNE_TRY_STATUS(settle_problem(request, run_, results_[p]));
+      FATUNE_TRY_STATUS(settle_problem(&entrants, run_, results_[p]));
       result_.problems.push_back(results_[p]);
       result_.seconds = run_.clock.now();
       FATUNE_TRY_STATUS(saved());
@@ -272,8 +268,8 @@ class SuiteSweep {
       double log_sum = 0;
       for (const ProblemResult& problem : result_.problems) {
         const FinalRecord* row = final_of(problem, *elite);
-        const bool measured = row != nullptr && objective_timing(*row, run_.objective);
-        log_sum += measured ? std::log(objective_timing(*row, run_.objective)->median_us)
+        const bool measured = row != nullptr && objective_timing(*row, run_.plan.objective);
+        log_sum += measured ? std::log(objective_timing(*row, run_.plan.objective)->median_us)
                             : std::numeric_limits<double>::infinity();
       }
       if (log_sum >= least) continue;
@@ -300,7 +296,7 @@ class SuiteSweep {
       if (row == nullptr) continue;
       Scoring scoring;
       scoring.winner = row->id;
-      settle_finals(problem, run_.objective, result_.plan.seed, scoring);
+      settle_finals(problem, run_.plan.objective, result_.plan.seed, scoring);
     }
     std::vector<SuiteEntry>& configs = result_.choice->configs;
     for (const SuiteEntry* entry : chosen) {
@@ -326,7 +322,6 @@ class SuiteSweep {
     return entry;
   }
 
-  const MakeRequest& make_request_;
   RunState& run_;
   SweepResult& result_;
   const std::vector<NamedProblem>& problems_;
@@ -364,9 +359,8 @@ std::vector<std::size_t> by_information(const std::vector<NamedProblem>& problem
   return order;
 }
 
-Status sweep_suite(const MakeRequest& make_request, RunState& run, SweepResult& result,
-                   const std::function<Status()>& saved) {
-  return SuiteSweep(make_request, run, result).run(saved);
+Status sweep_suite(RunState& run, SweepResult& result, const std::function<Status()>& saved) {
+  return SuiteSweep(run, result).run(saved);
 }
 
 }  // namespace fatune

@@ -1,10 +1,9 @@
 // recorded_evaluator_test.cpp - a journal's records come back as answers, marked as recorded.
-#include "tune/evaluate/recorded_evaluator.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
 #include "support/evaluate_fakes.hpp"
+#include "tune/evaluate/evaluator.hpp"
 
 using namespace fatune;
 using namespace fatune::test;

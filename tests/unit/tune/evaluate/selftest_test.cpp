@@ -26,7 +26,7 @@ class FatedEvaluator final : public Evaluator {
     environment_.limits = test_limits();
   }
   const Environment& environment() const override { return environment_; }
-  Status begin_problem(const Problem& problem, const EvaluationPlan& plan) override {
+  Status begin_problem(const Problem& problem, const RunPlan& plan) override {
     cold_ = plan.record_cold;
     begun.push_back(problem);
     return {};

@@ -1,10 +1,9 @@
 // scoring_test.cpp - checks which terms the scores of a final phase have, and what is counted.
-#include "tune/sweep/scoring.hpp"
-
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/test_kernels.hpp"
+#include "tune/sweep/standing.hpp"
 
 namespace fatune {
 namespace {

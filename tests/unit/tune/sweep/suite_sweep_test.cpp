@@ -1,6 +1,4 @@
 // suite_sweep_test.cpp - one config or a few for all problems of a suite, on a formula.
-#include "tune/sweep/suite_sweep.hpp"
-
 #include <algorithm>
 #include <set>
 
@@ -9,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sweep_fixture.hpp"
+#include "tune/sweep/problem_sweep.hpp"
 
 namespace fatune {
 namespace {

@@ -7,9 +7,8 @@
 
 #include "core/fields.hpp"
 #include "support/evaluate_fakes.hpp"
-#include "tune/evaluate/contestants.hpp"
-#include "tune/evaluate/edge_problems.hpp"
 #include "tune/evaluate/final_phase.hpp"
+#include "tune/evaluate/implementations.hpp"
 #include "tune/evaluate/preparation.hpp"
 #include "worker/device/judged.hpp"
 #include "worker/device/poison.hpp"
