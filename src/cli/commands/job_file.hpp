@@ -8,8 +8,8 @@
 #include "core/result.hpp"
 #include "core/scratch_folder.hpp"
 #include "model/kernel/candidate.hpp"
-#include "worker/protocol/compiled.hpp"
-#include "worker/protocol/profile_job.hpp"
+#include "worker/protocol/compilation.hpp"
+#include "worker/protocol/messages.hpp"
 
 namespace fatune::cli {
 

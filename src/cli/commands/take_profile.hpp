@@ -6,7 +6,7 @@
 #include "model/kernel/candidate.hpp"
 #include "tune/compile/pool.hpp"
 #include "tune/profile/ncu_run.hpp"
-#include "worker/protocol/profile_job.hpp"
+#include "worker/protocol/messages.hpp"
 
 namespace fatune::cli {
 

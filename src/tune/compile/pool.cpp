@@ -19,7 +19,7 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "worker/protocol/cache.hpp"
-#include "worker/protocol/compile_messages.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 namespace {

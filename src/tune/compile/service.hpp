@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "model/kernel/candidate.hpp"
-#include "worker/protocol/compiled.hpp"
-#include "worker/protocol/request.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 

@@ -156,7 +156,7 @@ Result<std::vector<Environment>> list_devices() {
 Result<std::vector<Availability>> list_implementations(const OutsideOptions& options) {
   const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
   FATUNE_TRY_STATUS(link->start());
-  const Json order = to_json(availability_order(options));
+  const Json order = to_json(AvailabilityOrder{options});
   FATUNE_TRY(const Json answer, ask(*link, order, kListPatience, nullptr));
   FATUNE_TRY(AvailabilityReply reply, read_message<AvailabilityReply>(answer));
   return std::move(reply.implementations);

@@ -8,7 +8,7 @@
 
 #include "tune/compile/pool.hpp"
 #include "tune/evaluate/evaluator.hpp"
-#include "worker/protocol/availability.hpp"
+#include "worker/protocol/implementation.hpp"
 
 namespace fatune {
 

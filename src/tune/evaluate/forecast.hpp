@@ -10,7 +10,7 @@
 #include "core/json.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/results/measurement.hpp"
-#include "worker/protocol/compiled.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 

@@ -7,7 +7,6 @@
 #include "core/run_program.hpp"
 #include "core/text.hpp"
 #include "worker/protocol/external_description.hpp"
-#include "worker/protocol/external_settings.hpp"
 
 namespace fatune {
 namespace {

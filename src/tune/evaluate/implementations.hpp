@@ -9,7 +9,6 @@
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
 #include "tune/evaluate/evaluator.hpp"
-#include "worker/protocol/availability.hpp"
 #include "worker/protocol/implementation.hpp"
 
 namespace fatune {

@@ -1,4 +1,4 @@
-// implementation.cpp - names with a colon to origins and variants.
+// implementation.cpp - names with a colon to origins and variants; fields of what travels.
 #include "worker/protocol/implementation.hpp"
 
 #include <algorithm>
@@ -55,6 +55,26 @@ Result<std::optional<OutsideName>> parse_outside_name(std::string_view text) {
   if (prefix == kExternalPrefix && !variant.empty())
     return std::optional<OutsideName>({Origin::kExternal, std::move(variant)});
   return std::optional<OutsideName>();
+}
+
+void fields(AvailabilityOrder& x, FieldList& f) {
+  f.tag("t", "availability");
+  f("python", x.python).required();
+  f("library_folders", x.library_folders).required();
+  f("external_folders", x.external_folders).required();
+  f("program_folders", x.program_folders).required();
+}
+
+void fields(Availability& x, FieldList& f) {
+  f("impl", x.impl).required();
+  f("available", x.available).required();
+  f("found", x.found).required();
+  f("remedy", x.remedy).required();
+}
+
+void fields(AvailabilityReply& x, FieldList& f) {
+  f.tag("t", "available");
+  f("implementations", x.implementations).required();
 }
 
 }  // namespace fatune

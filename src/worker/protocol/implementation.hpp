@@ -1,7 +1,8 @@
-// implementation.hpp - the name of an implementation from elsewhere to what a worker needs to run
-// it.
+// implementation.hpp - implementations from elsewhere: names, what they need, and what was found of
+// them.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,5 +38,31 @@ struct OutsideProgram {
   Json settings = Json::object();  ///< libraries, interpreter, command: by origin
 };
 void fields(OutsideProgram& x, FieldList& f);
+
+/// What implementations from elsewhere need from the user's side; filled by cli/.
+struct OutsideOptions {
+  std::string python = "python3";                       ///< with PyTorch, for torch:*
+  std::vector<std::filesystem::path> library_folders;   ///< looked in before the loader's own path
+  std::vector<std::filesystem::path> external_folders;  ///< descriptions NAME.json of externals
+  std::vector<std::filesystem::path> program_folders;   ///< PATH, split
+};
+
+struct Availability {
+  std::string impl;  ///< "cudnn", "torch:*", "external:fa3"
+  bool available = false;
+  std::string found;   ///< version or place; else what is missing
+  std::string remedy;  ///< empty when available
+};
+
+void fields(Availability& x, FieldList& f);
+
+/// To the device worker: look for implementations.
+struct AvailabilityOrder : OutsideOptions {};
+void fields(AvailabilityOrder& x, FieldList& f);
+
+struct AvailabilityReply {
+  std::vector<Availability> implementations;
+};
+void fields(AvailabilityReply& x, FieldList& f);
 
 }  // namespace fatune

@@ -13,7 +13,7 @@
 #include "worker/device/judged.hpp"
 #include "worker/device/poison.hpp"
 #include "worker/protocol/mains.hpp"
-#include "worker/protocol/profile_job.hpp"
+#include "worker/protocol/messages.hpp"
 
 using namespace fatune;
 using namespace fatune::test;
