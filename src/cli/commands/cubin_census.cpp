@@ -9,7 +9,7 @@
 #include "cli/doctor/tools_on_path.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
-#include "tune/profile/disassemble.hpp"
+#include "tune/profile/census.hpp"
 
 namespace fatune::cli {
 

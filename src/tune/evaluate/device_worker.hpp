@@ -48,8 +48,6 @@ class DeviceWorker {
 
   explicit DeviceWorker(std::unique_ptr<WorkerLink> link) : link_(std::move(link)) {}
 
-  /// Starts a process without waiting for it; hello() then asks for its device.
-  Status launch() { return link_->start(); }
   Result<Environment> hello(const Note& note);
   /// A process that has been told `order`; a process that already has it is kept. Starts one when
   /// there is none.

@@ -17,7 +17,7 @@ namespace fatune {
 namespace {
 
 constexpr std::string_view kKnownFamily = "fatune.known/";
-constexpr std::string_view kBestFamily = "fatune.best/";
+constexpr std::string_view kBestSchemas = "fatune.best/";
 
 // Chosen: of two problems that differ in one respect, the one with the smaller number here is
 // expected to share its best tile. The head dim decides most of a tile's size.
@@ -126,7 +126,7 @@ Result<std::vector<SavedConfig>> load_file(const std::filesystem::path& path) {
   const Fields file(json, where);
   FATUNE_TRY(const std::string schema, file.text("schema"));
   if (schema.starts_with(kKnownFamily)) return read_known(json, where);
-  if (!schema.starts_with(kBestFamily)) {
+  if (!schema.starts_with(kBestSchemas)) {
     return file.error("schema", "is '" + schema +
                                     "'; a warm start takes fatune.best/1, fatune.known/1 or a "
                                     "journal");

@@ -1,4 +1,4 @@
-// implementations_test.cpp - names to rows of a final phase, and what names that mean nothing cause.
+// implementations_test.cpp - names to rows of a final phase, and what unknown names cause.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
