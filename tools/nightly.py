@@ -24,7 +24,7 @@ LOGS = ROOT / "build" / "nightly"
 CONCURRENT = {
     "core": ["channel", "child", "interrupt", "line_process", "parallel", "run_program"],
     "search": ["runs"],
-    "tune": ["compile_ahead", "final_phase", "pipeline", "pool", "preparation"],
+    "tune": ["final_phase", "pipeline", "pool", "preparation", "service"],
     "out": ["live_server"],
     "runtime": ["wisdom"],
 }

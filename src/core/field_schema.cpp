@@ -49,7 +49,8 @@ Json RecordType::object_schema(const FieldList& list, SchemaBook& book) {
     FieldRules rules = each.rules_;
     rules.filled = rules.filled || each.omitted_;
     properties[each.key_] = described(each.about_, field_schema(each, rules, book));
-    const bool may_lack = each.omitted_ || (each.type_->is_optional() && !rules.null);
+    const bool may_lack =
+        each.omitted_ || (each.type_->is_optional() && !rules.null && !each.required_);
     if (!may_lack && !each.later_) required.push_back(each.key_);
   }
   Json schema = described(list.about_, {{"type", "object"}, {"properties", properties}});

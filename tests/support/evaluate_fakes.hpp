@@ -15,8 +15,8 @@
 #include "core/fields.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/kernel.hpp"
-#include "tune/evaluate/compile_service.hpp"
-#include "tune/evaluate/worker_link.hpp"
+#include "tune/compile/service.hpp"
+#include "tune/evaluate/device_worker.hpp"
 #include "worker/protocol/messages.hpp"
 
 namespace fatune::test {

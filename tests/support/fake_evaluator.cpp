@@ -73,7 +73,7 @@ FakeEvaluator::FakeEvaluator(FakeDevice device) : device_(std::move(device)) {
   environment_.limits = test_limits();
 }
 
-Status FakeEvaluator::begin_problem(const Problem& problem, const EvaluationPlan&) {
+Status FakeEvaluator::begin_problem(const Problem& problem, const RunPlan&) {
   ++problems_begun_;
   problem_ = problem;
   first_with_code_.clear();
@@ -174,15 +174,15 @@ void FakeEvaluator::measure(const Candidate& candidate, CandidateRecord& record)
   record.spent.gpu_wait_s = 0.125;
 }
 
-Result<std::vector<FinalRecord>> FakeEvaluator::finals(const std::vector<Contestant>& contestants,
-                                                       const FinalPlan& plan) {
+Result<std::vector<FinalRecord>> FakeEvaluator::finals(
+    const std::vector<Implementation>& contestants, const FinalPlan& plan) {
   ++finals_run_;
   std::vector<FinalRecord> records;
-  for (const Contestant& contestant : contestants) records.push_back(compete(contestant, plan));
+  for (const Implementation& contestant : contestants) records.push_back(compete(contestant, plan));
   return records;
 }
 
-FinalRecord FakeEvaluator::compete_from_elsewhere(const Contestant& contestant,
+FinalRecord FakeEvaluator::compete_from_elsewhere(const Implementation& contestant,
                                                   const FinalPlan& plan) const {
   FinalRecord record;
   record.impl = contestant.impl;
@@ -202,7 +202,7 @@ FinalRecord FakeEvaluator::compete_from_elsewhere(const Contestant& contestant,
   return record;
 }
 
-FinalRecord FakeEvaluator::compete(const Contestant& contestant, const FinalPlan& plan) const {
+FinalRecord FakeEvaluator::compete(const Implementation& contestant, const FinalPlan& plan) const {
   if (contestant.outside) return compete_from_elsewhere(contestant, plan);
   const Candidate& candidate = contestant.candidate;
   FinalRecord record;

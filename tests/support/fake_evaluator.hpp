@@ -39,14 +39,14 @@ class FakeEvaluator final : public Evaluator {
   explicit FakeEvaluator(FakeDevice device);
 
   const Environment& environment() const override { return environment_; }
-  Status begin_problem(const Problem& problem, const EvaluationPlan& plan) override;
+  Status begin_problem(const Problem& problem, const RunPlan& plan) override;
   std::size_t capacity() const override { return device_.capacity; }
   Status submit(const Candidate& candidate) override;
   void prepare(std::vector<Candidate> likely) override;
   std::size_t worth_preparing() const override { return device_.worth_preparing; }
   Result<CandidateRecord> collect() override;
   void remember(const Candidate&, const CandidateRecord& record) override;
-  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+  Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                           const FinalPlan& plan) override;
 
   double seconds() const { return seconds_; }  ///< the device's own clock
@@ -65,8 +65,8 @@ class FakeEvaluator final : public Evaluator {
   CandidateRecord evaluate(const Candidate& candidate);
   Result<CandidateRecord> run_oldest();
   void measure(const Candidate& candidate, CandidateRecord& record) const;
-  FinalRecord compete(const Contestant& contestant, const FinalPlan& plan) const;
-  FinalRecord compete_from_elsewhere(const Contestant& contestant, const FinalPlan& plan) const;
+  FinalRecord compete(const Implementation& contestant, const FinalPlan& plan) const;
+  FinalRecord compete_from_elsewhere(const Implementation& contestant, const FinalPlan& plan) const;
 
   FakeDevice device_;
   Environment environment_;

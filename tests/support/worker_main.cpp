@@ -11,7 +11,7 @@
 #include "core/channel.hpp"
 #include "core/child.hpp"
 #include "core/fields.hpp"
-#include "worker/protocol/compile_messages.hpp"
+#include "worker/protocol/compilation.hpp"
 #include "worker/protocol/mains.hpp"
 
 using namespace fatune;

@@ -16,7 +16,6 @@
 #include "model/kernel/aliases.hpp"
 #include "out/text/bench_output.hpp"
 #include "tune/sweep/bench.hpp"
-#include "tune/sweep/confirm.hpp"
 #include "tune/sweep/saved_best.hpp"
 #include "tune/sweep/suite_result.hpp"
 
@@ -51,26 +50,26 @@ OptionTable bench_table(BenchArgs& a) {
 }
 
 /// The candidate, its kernel's default, and the implementations asked for or else the reference.
-Result<std::vector<Contestant>> contestants_of(const ChosenCandidate* chosen,
-                                               const Problem& problem, const BenchArgs& args,
-                                               const Session& session, const Settings& settings) {
-  std::vector<Contestant> rows;
+Result<std::vector<Implementation>> contestants_of(const Implementation* chosen,
+                                                   const Problem& problem, const BenchArgs& args,
+                                                   const Session& session,
+                                                   const Settings& settings) {
+  std::vector<Implementation> rows;
   std::vector<std::string> impls;
   if (!args.impls.empty()) {
     FATUNE_TRY(impls, parse_implementations("--impl", args.impls));
   }
   if (chosen != nullptr) {
     const Candidate& candidate = chosen->candidate;
-    const Manifest& manifest = candidate.kernel->manifest;
-    rows.push_back({"fatune:" + manifest.name, "finalist", candidate, {}});
-    const Candidate standard{candidate.kernel, default_config(manifest), problem};
+    rows.push_back(*chosen);
+    const Candidate standard{candidate.kernel, default_config(candidate.kernel->manifest), problem};
     if (!(standard.config == candidate.config))
-      rows.push_back({"fatune:" + manifest.name, "default", standard, {}});
+      rows.push_back(implementation_of(standard, "default"));
     if (args.impls.empty() && candidate.kernel != session.reference)
       impls.push_back(session.reference->manifest.name);
   }
   FATUNE_TRY(auto others,
-             baseline_contestants(impls, problem, session.catalog, outside_options(settings)));
+             baseline_implementations(impls, problem, session.catalog, outside_options(settings)));
   rows.insert(rows.end(), others.begin(), others.end());
   return rows;
 }
@@ -78,10 +77,10 @@ Result<std::vector<Contestant>> contestants_of(const ChosenCandidate* chosen,
 Result<std::vector<BenchQuestion>> questions_of(const BenchArgs& args, const Session& session,
                                                 const Settings& settings) {
   std::vector<BenchQuestion> questions;
-  for (const ChosenCandidate& chosen : session.chosen) {
+  for (const Implementation& chosen : session.chosen) {
     const Problem& problem = chosen.candidate.problem;
     FATUNE_TRY(auto rows, contestants_of(&chosen, problem, args, session, settings));
-    questions.push_back({{chosen.name, problem}, std::move(rows)});
+    questions.push_back({chosen.problem(), std::move(rows)});
   }
   if (has_choice(args)) return questions;
   const OperationRef& operation = session.reference->manifest.operation;
@@ -123,10 +122,9 @@ void add_confirmation(const SavedBest& saved, const Session& session, const Envi
   if (measured.rows.empty()) return;
   const FinalRecord& row = measured.rows.front();
   for (const SavedWinner& winner : saved.winners) {
-    const ChosenConfig& choice = winner.choice;
-    if (choice.problem != row.problem || choice.kernel != row.kernel || choice.config != row.config)
-      continue;
-    for (const ChosenCandidate& chosen : session.chosen) {
+    const SavedConfig& choice = winner.choice;
+    if (choice.problem != row.problem || !same_config(choice, row)) continue;
+    for (const Implementation& chosen : session.chosen) {
       if (chosen.candidate.kernel->manifest.name != row.kernel) continue;
       measured.confirmation = confirm(saved, winner, row, here, *chosen.candidate.kernel);
       return;

@@ -47,11 +47,11 @@ Result<std::vector<Chosen>> choose(const SavedBest& saved, const ProblemArgs& ar
     for (const SavedWinner& winner : saved.winners) {
       if (!winner.choice.problem)
         return usage_error(saved.file + ": a config of it names no problem");
-      chosen.push_back({&saved, &winner, {winner.choice.name, *winner.choice.problem}});
+      chosen.push_back({&saved, &winner, {winner.choice.problem_name, *winner.choice.problem}});
     }
     return chosen;
   }
-  std::vector<ChosenConfig> choices;
+  std::vector<SavedConfig> choices;
   for (const SavedWinner& winner : saved.winners) choices.push_back(winner.choice);
   FATUNE_TRY(const auto problems, resolve_problems(args));
   for (const NamedProblem& named : problems) {
@@ -112,7 +112,7 @@ Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
     FATUNE_TRY(const auto chosen, choose(saved, args.problem));
     FATUNE_TRY(const DeviceLimits limits, limits_for(saved, args.arch));
     for (const Chosen& each : chosen) {
-      FATUNE_TRY(ChosenCandidate candidate,
+      FATUNE_TRY(Implementation candidate,
                  chosen_of(each.winner->choice, each.problem, saved.file, catalog));
       names.push_back(
           export_name(candidate.candidate.kernel->manifest.name, candidate.candidate.problem));

@@ -35,8 +35,9 @@ Result<GateRules> rules_of(const GateArgs& args) {
         "more");
   }
   rules.threshold = *threshold;
-  FATUNE_TRY(const Objective objective, parse_objective(args.objective));
-  rules.objective = name(objective);
+  if (args.objective != "hot" && args.objective != "cold")
+    return usage_error("--objective: '" + args.objective + "' is neither hot nor cold");
+  rules.objective = args.objective;
   return rules;
 }
 
@@ -92,7 +93,7 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
   FATUNE_TRY_STATUS(check_files({args.out}));
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const auto candidates, gate_candidates(args.sides, catalog, settings));
-  const KernelRef& kernel = candidates.front().contestant.candidate.kernel;
+  const KernelRef& kernel = candidates.front().candidate.kernel;
   const OperationRef operation = kernel ? kernel->manifest.operation : nullptr;
   FATUNE_TRY(const Session session,
              open_session(std::move(catalog), operation, args.device, settings));

@@ -34,13 +34,13 @@ NcuOutcome not_run(std::string reason, std::vector<std::string> remedies) {
 Result<std::vector<Profiled>> evaluate_all(const Session& session) {
   const DeviceLimits& limits = session.evaluator->environment().limits;
   std::vector<Profiled> results;
-  for (const ChosenCandidate& entry : session.chosen) {
+  for (const Implementation& entry : session.chosen) {
     FATUNE_TRY_STATUS(begin_candidate(entry.candidate, *session.evaluator));
     FATUNE_TRY_STATUS(session.evaluator->submit(entry.candidate));
     FATUNE_TRY(CandidateRecord record, session.evaluator->collect());
     FATUNE_TRY(const LaunchPlan plan, launch_plan(entry.candidate, limits));
     const LaunchFacts facts = launch_facts(plan, record.resources.value_or(Resources{}), limits);
-    results.push_back({entry.problem_name, entry.candidate, std::move(record), facts, {}});
+    results.push_back({label(entry.problem()), entry.candidate, std::move(record), facts, {}});
   }
   return results;
 }

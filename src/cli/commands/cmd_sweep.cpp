@@ -239,7 +239,7 @@ Result<int> run_ready(ReadySweep ready, const Settings& settings) {
     const DeviceLimits& limits = evaluator->environment().limits;
     ready.options.count_use = make_count_use(ready.device, limits, settings);
   }
-  std::vector<KnownConfig>& known = ready.options.known;
+  std::vector<SavedConfig>& known = ready.options.known;
   const auto imported = import_known(ready.imports, ready.kernels, ready.options.plan.problems,
                                      evaluator->environment().limits.arch);
   known.insert(known.begin(), imported.begin(), imported.end());

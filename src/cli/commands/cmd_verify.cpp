@@ -33,12 +33,11 @@ Result<std::vector<Verified>> verify_all(const Session& session) {
   FinalPlan gates_only;
   gates_only.rounds = 0;
   std::vector<Verified> results;
-  for (const ChosenCandidate& entry : session.chosen) {
+  for (const Implementation& entry : session.chosen) {
     FATUNE_TRY_STATUS(begin_candidate(entry.candidate, *session.evaluator));
-    const std::string impl = "fatune:" + entry.candidate.kernel->manifest.name;
-    FATUNE_TRY(auto records,
-               session.evaluator->finals({{impl, "finalist", entry.candidate}}, gates_only));
-    for (FinalRecord& record : records) results.push_back({entry.problem_name, std::move(record)});
+    FATUNE_TRY(auto records, session.evaluator->finals({entry}, gates_only));
+    for (FinalRecord& record : records)
+      results.push_back({label(entry.problem()), std::move(record)});
   }
   return results;
 }

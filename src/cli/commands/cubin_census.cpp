@@ -10,7 +10,7 @@
 #include "cli/commands/tools.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
-#include "tune/profile/disassemble.hpp"
+#include "tune/profile/census.hpp"
 
 namespace fatune::cli {
 

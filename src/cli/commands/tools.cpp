@@ -13,10 +13,10 @@
 #include "core/scratch_folder.hpp"
 #include "core/text.hpp"
 #include "model/space/feasibility.hpp"
-#include "tune/evaluate/edge_problems.hpp"
+#include "tune/evaluate/preparation.hpp"
 #include "tune/profile/profile.hpp"
 #include "tune/profile/sanitizer.hpp"
-#include "worker/protocol/compiled.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune::cli {
 namespace {

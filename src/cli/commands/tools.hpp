@@ -13,8 +13,8 @@
 #include "model/results/measurement.hpp"
 #include "tune/compile/pool.hpp"
 #include "tune/profile/ncu_run.hpp"
-#include "tune/sweep/scoring.hpp"
-#include "worker/protocol/profile_job.hpp"
+#include "tune/sweep/standing.hpp"
+#include "worker/protocol/messages.hpp"
 
 namespace fatune::cli {
 

@@ -116,7 +116,7 @@ Result<MakeBaselines> make_baselines(const std::vector<std::string>& impls,
   std::erase(others, reference->manifest.name);
   const OutsideOptions options = outside_options(settings);
   MakeBaselines make = [others, catalog, options](const Problem& problem) {
-    return baseline_contestants(others, problem, catalog, options);
+    return baseline_implementations(others, problem, catalog, options);
   };
   FATUNE_TRY_STATUS(check_implementations(others, catalog, options,
                                           operation_name(reference->manifest.operation)));

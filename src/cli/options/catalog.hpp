@@ -8,7 +8,7 @@
 #include "cli/options/settings.hpp"
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
-#include "tune/evaluate/contestants.hpp"
+#include "tune/evaluate/implementations.hpp"
 #include "tune/sweep/finals.hpp"
 
 namespace fatune::cli {

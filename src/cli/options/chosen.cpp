@@ -9,37 +9,43 @@
 namespace fatune::cli {
 namespace {
 
-Result<std::vector<ChosenCandidate>> from_kernel(const ChoiceArgs& args,
-                                                 const std::vector<KernelRef>& catalog) {
+Implementation finalist(Candidate candidate, const std::string& problem_name) {
+  Implementation chosen = implementation_of(std::move(candidate), "finalist");
+  chosen.problem_name = problem_name;
+  return chosen;
+}
+
+Result<std::vector<Implementation>> from_kernel(const ChoiceArgs& args,
+                                                const std::vector<KernelRef>& catalog) {
   FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, args.kernel));
   FATUNE_TRY(const auto problems, resolve_problems(args.problem, kernel->manifest.operation));
-  std::vector<ChosenCandidate> chosen;
+  std::vector<Implementation> chosen;
   for (const NamedProblem& named : problems) {
     chosen.push_back(
-        {label(named), {kernel, default_config(kernel->manifest), named.problem}, named.name});
+        finalist({kernel, default_config(kernel->manifest), named.problem}, named.name));
   }
   return chosen;
 }
 
-Result<std::vector<ChosenCandidate>> from_file(const ChoiceArgs& args,
-                                               const std::vector<KernelRef>& catalog) {
-  FATUNE_TRY(const std::vector<ChosenConfig> saved, load_best(args.config));
-  std::vector<ChosenCandidate> chosen;
+Result<std::vector<Implementation>> from_file(const ChoiceArgs& args,
+                                              const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY(const std::vector<SavedConfig> saved, load_best(args.config));
+  std::vector<Implementation> chosen;
   if (names_problem(args.problem) || !saved.front().problem) {
     FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, saved.front().kernel));
     FATUNE_TRY(const auto problems, resolve_problems(args.problem, kernel->manifest.operation));
     for (const NamedProblem& named : problems) {
-      FATUNE_TRY(const ChosenConfig entry, config_for(saved, named.problem, args.config));
-      FATUNE_TRY(ChosenCandidate candidate, chosen_of(entry, named, args.config, catalog));
+      FATUNE_TRY(const SavedConfig entry, config_for(saved, named.problem, args.config));
+      FATUNE_TRY(Implementation candidate, chosen_of(entry, named, args.config, catalog));
       chosen.push_back(std::move(candidate));
     }
     return chosen;
   }
   FATUNE_TRY_STATUS(refuse_companions(args.problem, args.config));
-  for (const ChosenConfig& entry : saved) {
+  for (const SavedConfig& entry : saved) {
     if (!entry.problem) return usage_error(args.config + ": a config of it names no problem");
-    const NamedProblem named{entry.name, *entry.problem};
-    FATUNE_TRY(ChosenCandidate candidate, chosen_of(entry, named, args.config, catalog));
+    const NamedProblem named{entry.problem_name, *entry.problem};
+    FATUNE_TRY(Implementation candidate, chosen_of(entry, named, args.config, catalog));
     chosen.push_back(std::move(candidate));
   }
   return chosen;
@@ -47,18 +53,17 @@ Result<std::vector<ChosenCandidate>> from_file(const ChoiceArgs& args,
 
 }  // namespace
 
-Result<ChosenCandidate> chosen_of(const ChosenConfig& entry, const NamedProblem& problem,
-                                  const std::string& file, const std::vector<KernelRef>& catalog) {
+Result<Implementation> chosen_of(const SavedConfig& entry, const NamedProblem& problem,
+                                 const std::string& file, const std::vector<KernelRef>& catalog) {
   std::string name = entry.kernel;
   Json settings = entry.config;
   update_names(catalog, name, settings);
   FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, name));
   FATUNE_TRY(Config config, config_from_json(kernel->manifest, settings, file));
-  return ChosenCandidate{
-      label(problem), {kernel, std::move(config), problem.problem}, problem.name};
+  return finalist({kernel, std::move(config), problem.problem}, problem.name);
 }
 
-Result<std::size_t> position_for(const std::vector<ChosenConfig>& saved, const Problem& problem,
+Result<std::size_t> position_for(const std::vector<SavedConfig>& saved, const Problem& problem,
                                  const std::string& file) {
   std::vector<std::string> held;
   for (std::size_t i = 0; i < saved.size(); ++i) {
@@ -70,14 +75,14 @@ Result<std::size_t> position_for(const std::vector<ChosenConfig>& saved, const P
                      join(held, "; "));
 }
 
-Result<ChosenConfig> config_for(const std::vector<ChosenConfig>& saved, const Problem& problem,
-                                const std::string& file) {
+Result<SavedConfig> config_for(const std::vector<SavedConfig>& saved, const Problem& problem,
+                               const std::string& file) {
   FATUNE_TRY(const std::size_t position, position_for(saved, problem, file));
   return saved[position];
 }
 
-Result<std::vector<ChosenCandidate>> resolve_choice(const ChoiceArgs& args,
-                                                    const std::vector<KernelRef>& catalog) {
+Result<std::vector<Implementation>> resolve_choice(const ChoiceArgs& args,
+                                                   const std::vector<KernelRef>& catalog) {
   if (args.config.empty() == args.kernel.empty()) {
     return usage_error("say what to take: --config FILE or --kernel NAME" +
                        std::string(args.config.empty() ? "" : ", not both"));

@@ -17,31 +17,30 @@ bool is_file(const std::string& word) {
   return word.ends_with(".json") || std::filesystem::is_regular_file(word, ignored);
 }
 
-std::string fatune_name(const KernelRef& kernel) { return "fatune:" + kernel->manifest.name; }
-
 /// The file's configs, for the problems asked for or its own.
-Result<std::vector<ChosenCandidate>> from_file(const std::string& file, const ProblemArgs& problem,
-                                               const std::vector<KernelRef>& catalog) {
+Result<std::vector<Implementation>> from_file(const std::string& file, const ProblemArgs& problem,
+                                              const std::vector<KernelRef>& catalog) {
   ChoiceArgs choice;
   choice.config = file;
   choice.problem = problem;
   return resolve_choice(choice, catalog);
 }
 
-Result<Contestant> from_name(const std::string& impl, const Problem& problem,
-                             const std::vector<KernelRef>& catalog, const Settings& settings) {
-  FATUNE_TRY(auto rows, baseline_contestants({impl}, problem, catalog, outside_options(settings)));
+Result<Implementation> from_name(const std::string& impl, const Problem& problem,
+                                 const std::vector<KernelRef>& catalog, const Settings& settings) {
+  FATUNE_TRY(auto rows,
+             baseline_implementations({impl}, problem, catalog, outside_options(settings)));
   return std::move(rows.front());
 }
 
 /// A config file as a baseline: its config for this very problem, or its only one.
-Result<Contestant> config_baseline(const std::string& file, const NamedProblem& problem,
-                                   const std::vector<KernelRef>& catalog) {
+Result<Implementation> config_baseline(const std::string& file, const NamedProblem& problem,
+                                       const std::vector<KernelRef>& catalog) {
   FATUNE_TRY(const auto saved, load_best(file));
-  FATUNE_TRY(const ChosenConfig entry, config_for(saved, problem.problem, file));
-  FATUNE_TRY(ChosenCandidate chosen, chosen_of(entry, problem, file, catalog));
-  const std::string impl = fatune_name(chosen.candidate.kernel);
-  return Contestant{impl, "baseline", std::move(chosen.candidate), {}};
+  FATUNE_TRY(const SavedConfig entry, config_for(saved, problem.problem, file));
+  FATUNE_TRY(Implementation chosen, chosen_of(entry, problem, file, catalog));
+  chosen.role = "baseline";
+  return chosen;
 }
 
 struct Baselines {
@@ -66,42 +65,37 @@ Result<Baselines> sort_baselines(const std::string& list) {
 
 }  // namespace
 
-Result<std::vector<GateCandidate>> gate_candidates(const GateSides& sides,
-                                                   const std::vector<KernelRef>& catalog,
-                                                   const Settings& settings) {
-  std::vector<GateCandidate> candidates;
-  if (is_file(sides.candidate)) {
-    FATUNE_TRY(auto chosen, from_file(sides.candidate, sides.problem, catalog));
-    for (ChosenCandidate& each : chosen) {
-      const NamedProblem problem{each.name, each.candidate.problem};
-      const std::string impl = fatune_name(each.candidate.kernel);
-      candidates.push_back({problem, {impl, "finalist", std::move(each.candidate), {}}});
-    }
-    return candidates;
-  }
+Result<std::vector<Implementation>> gate_candidates(const GateSides& sides,
+                                                    const std::vector<KernelRef>& catalog,
+                                                    const Settings& settings) {
+  if (is_file(sides.candidate)) return from_file(sides.candidate, sides.problem, catalog);
+  std::vector<Implementation> candidates;
   FATUNE_TRY(const auto problems,
              resolve_problems(sides.problem, operation_of({sides.candidate}, catalog)));
   for (const NamedProblem& problem : problems) {
-    FATUNE_TRY(Contestant contestant,
+    FATUNE_TRY(Implementation candidate,
                from_name(sides.candidate, problem.problem, catalog, settings));
-    contestant.role = "finalist";
-    if (contestant.candidate.kernel) contestant.impl = fatune_name(contestant.candidate.kernel);
-    candidates.push_back({problem, std::move(contestant)});
+    if (candidate.candidate.kernel) {
+      candidate = implementation_of(std::move(candidate.candidate), "finalist");
+    }
+    candidate.role = "finalist";
+    candidate.problem_name = problem.name;
+    candidates.push_back(std::move(candidate));
   }
   return candidates;
 }
 
 Result<std::vector<GateQuestion>> gate_questions(const GateSides& sides,
-                                                 const std::vector<GateCandidate>& candidates,
+                                                 const std::vector<Implementation>& candidates,
                                                  const Session& session, const Settings& settings) {
   FATUNE_TRY(const Baselines baselines, sort_baselines(sides.baselines));
   std::vector<GateQuestion> questions;
-  for (const GateCandidate& candidate : candidates) {
-    const Problem& problem = candidate.problem.problem;
-    GateQuestion question{candidate.problem, candidate.contestant, {}, {}};
+  for (const Implementation& candidate : candidates) {
+    const Problem& problem = candidate.candidate.problem;
+    GateQuestion question{candidate.problem(), candidate, {}, {}};
     for (const std::string& word : baselines.measured) {
-      FATUNE_TRY(Contestant baseline,
-                 is_file(word) ? config_baseline(word, candidate.problem, session.catalog)
+      FATUNE_TRY(Implementation baseline,
+                 is_file(word) ? config_baseline(word, question.problem, session.catalog)
                                : from_name(word, problem, session.catalog, settings));
       question.baselines.push_back(std::move(baseline));
     }

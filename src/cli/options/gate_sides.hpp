@@ -20,18 +20,14 @@ struct GateSides {
 
 /// Before the device is opened: the candidate of each problem. A file's own problems hold unless
 /// --shape or --suite is given.
-struct GateCandidate {
-  NamedProblem problem;
-  Contestant contestant;
-};
-Result<std::vector<GateCandidate>> gate_candidates(const GateSides& sides,
-                                                   const std::vector<KernelRef>& catalog,
-                                                   const Settings& settings);
+Result<std::vector<Implementation>> gate_candidates(const GateSides& sides,
+                                                    const std::vector<KernelRef>& catalog,
+                                                    const Settings& settings);
 
 /// With the device known: baselines to run in the same rounds, and rows of saved results, which
 /// must be of the same device and problem.
 Result<std::vector<GateQuestion>> gate_questions(const GateSides& sides,
-                                                 const std::vector<GateCandidate>& candidates,
+                                                 const std::vector<Implementation>& candidates,
                                                  const Session& session, const Settings& settings);
 
 }  // namespace fatune::cli

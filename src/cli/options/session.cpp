@@ -8,7 +8,7 @@
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
-#include "tune/evaluate/recorded_evaluator.hpp"
+#include "tune/evaluate/evaluator.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -112,7 +112,7 @@ Result<Session> open_session(const ChoiceArgs& choice, const std::string& device
   FATUNE_TRY(Session session, open_session(std::move(catalog), operation, device, settings));
   session.chosen = std::move(chosen);
   std::vector<Problem> problems;
-  for (const ChosenCandidate& each : session.chosen) problems.push_back(each.candidate.problem);
+  for (const Implementation& each : session.chosen) problems.push_back(each.candidate.problem);
   FATUNE_TRY_STATUS(need_recording(session, problems));
   return session;
 }

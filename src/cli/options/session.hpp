@@ -45,7 +45,7 @@ std::string recorded_notice(const DeviceChoice& choice, const Environment& envir
 
 struct Session {
   std::vector<KernelRef> catalog;
-  std::vector<ChosenCandidate> chosen;
+  std::vector<Implementation> chosen;
   KernelRef reference;
   std::unique_ptr<Evaluator> evaluator;
   bool fell_back = false;  ///< to the recording, as there is no driver

@@ -14,7 +14,7 @@
 #include "gpu/library.hpp"
 #include "out/text/paint.hpp"
 #include "tune/compile/pool.hpp"
-#include "tune/evaluate/outside_settings.hpp"
+#include "tune/evaluate/implementations.hpp"
 
 namespace fatune::cli {
 

@@ -13,7 +13,7 @@
 namespace fatune::cli {
 namespace {
 
-void append(std::vector<KnownConfig>& known, std::vector<KnownConfig> more) {
+void append(std::vector<SavedConfig>& known, std::vector<SavedConfig> more) {
   std::move(more.begin(), more.end(), std::back_inserter(known));
 }
 
@@ -40,10 +40,10 @@ bool concerns(const Recording& recording, const KernelRef& kernel,
 
 }  // namespace
 
-Result<std::vector<KnownConfig>> known_configs(const std::vector<std::string>& paths,
+Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& paths,
                                                const std::filesystem::path& own_folder,
                                                const std::vector<KernelRef>& catalog) {
-  std::vector<KnownConfig> known;
+  std::vector<SavedConfig> known;
   for (const std::string& path : paths) {
     auto loaded = load_known(path);
     if (!loaded) return Error{loaded.error().kind, "--warm: " + loaded.error().message};
@@ -51,10 +51,10 @@ Result<std::vector<KnownConfig>> known_configs(const std::vector<std::string>& p
   }
   append(known, known_of_runs(folder_of(own_folder), own_folder));
   for (const EmbeddedFile& file : embedded_known_files()) {
-    FATUNE_TRY(std::vector<KnownConfig> shipped, parse_known(file.text, std::string(file.path)));
+    FATUNE_TRY(std::vector<SavedConfig> shipped, parse_known(file.text, std::string(file.path)));
     append(known, std::move(shipped));
   }
-  for (KnownConfig& each : known) update_names(catalog, each.kernel, each.config);
+  for (SavedConfig& each : known) update_names(catalog, each.kernel, each.config);
   return known;
 }
 
@@ -69,10 +69,10 @@ Result<std::vector<Recording>> read_imports(const std::vector<std::string>& path
   return all;
 }
 
-std::vector<KnownConfig> import_known(const std::vector<Recording>& recordings,
+std::vector<SavedConfig> import_known(const std::vector<Recording>& recordings,
                                       const std::vector<KernelRef>& kernels,
                                       const std::vector<NamedProblem>& problems, const Arch& arch) {
-  std::vector<KnownConfig> known;
+  std::vector<SavedConfig> known;
   for (const Recording& recording : recordings) {
     const std::size_t before = known.size();
     for (const KernelRef& kernel : kernels) {
@@ -82,7 +82,8 @@ std::vector<KnownConfig> import_known(const std::vector<Recording>& recordings,
                 imported.note);
       for (const NamedProblem& problem : problems) {
         for (const Json& config : imported.configs) {
-          known.push_back({problem.problem, arch, kernel->manifest.name, config, recording.where});
+          known.push_back({kernel->manifest.name, config, problem.problem, problem.name, arch,
+                           recording.where});
         }
       }
     }

@@ -9,7 +9,8 @@
 #include "core/text.hpp"
 #include "out/page/live_server.hpp"
 #include "search/strategies/strategy.hpp"
-#include "tune/sweep/scoring.hpp"
+#include "tune/evaluate/evaluator.hpp"
+#include "tune/sweep/standing.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -121,13 +122,6 @@ Status check_one_lever(const SweepArgs& args) {
                      "' does not know it; --strategy takes " + join(keepers, " or "));
 }
 
-Result<std::string> resolve_objective(const std::string& text) {
-  if (text == kScoreObjective) return text;
-  auto objective = parse_objective(text);
-  if (!objective) return usage_error(objective.error().message + " nor " + kScoreObjective);
-  return std::string(name(*objective));
-}
-
 Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problems) {
   const int ways = int{args.one_config} + int{args.per_problem} + int{!args.portfolio.empty()};
   if (ways > 1)
@@ -195,7 +189,7 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
   for (const KernelRef& kernel : kernels) plan.kernels.push_back(kernel->manifest.name);
   FATUNE_TRY_STATUS(check_strategy(plan.strategy));
   FATUNE_TRY_STATUS(check_one_lever(args));
-  FATUNE_TRY(plan.objective, resolve_objective(plan.objective));
+  FATUNE_TRY_STATUS(check_objective(plan.objective));
   FATUNE_TRY(plan.configs, resolve_configs(args, problems.size()));
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
   Budget budget;

@@ -9,7 +9,7 @@
 #include "core/fields_fwd.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/suite.hpp"
-#include "model/results/known_config.hpp"
+#include "model/results/record.hpp"
 
 namespace fatune {
 
@@ -30,7 +30,7 @@ struct RunPlan {
   std::vector<std::string> baselines;
   /// Where the searches may start, nearest first for some problem of the plan; a resumed run keeps
   /// those of its journal.
-  std::vector<KnownConfig> warm_starts;
+  std::vector<SavedConfig> warm_starts;
   std::string command;  ///< as typed, to reproduce
 };
 void fields(RunPlan& x, FieldList& f);

@@ -12,6 +12,7 @@
 #include "core/fields_fwd.hpp"
 #include "core/json.hpp"
 #include "model/kernel/config.hpp"
+#include "model/kernel/limits.hpp"
 #include "model/problem/problem.hpp"
 #include "model/results/measurement.hpp"
 
@@ -76,6 +77,20 @@ struct EndRecord {
   friend bool operator==(const EndRecord&, const EndRecord&) = default;
 };
 
+/// A kernel's config as files keep it: by name, with its problem and its source.
+struct SavedConfig {
+  std::string kernel;
+  Json config = Json::object();  ///< {"BLOCK_M":128,...}
+  std::optional<Problem> problem = {};
+  std::string problem_name = {};  ///< in its suite or file; may be empty
+  Arch arch = {};
+  std::string source = {};  ///< a file, or the run that measured it
+};
+/// Of two configs or records: the same kernel with the same config.
+bool same_config(const auto& a, const auto& b) {
+  return a.kernel == b.kernel && a.config == b.config;
+}
+
 /// Told apart by "t": started, candidate, final, end.
 using Record = std::variant<StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
 
@@ -84,5 +99,6 @@ void fields(StartedRecord& x, FieldList& f);
 void fields(CandidateRecord& x, FieldList& f);
 void fields(FinalRecord& x, FieldList& f);
 void fields(EndRecord& x, FieldList& f);
+void fields(SavedConfig& x, FieldList& f);
 
 }  // namespace fatune

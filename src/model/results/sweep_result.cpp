@@ -21,7 +21,7 @@ void fields(Gate& x, FieldList& f) {
   f("pass", x.passed);
 }
 
-void fields(SuiteConfig& x, FieldList& f) {
+void fields(SuiteEntry& x, FieldList& f) {
   f("kernel", x.kernel);
   f("config", x.config).object().schema(kConfigSchema);
   f("speedup_over_default", x.speedup).or_null().finite().positive();

@@ -12,7 +12,6 @@
 #include "model/results/environment.hpp"
 #include "model/results/plan.hpp"
 #include "model/results/record.hpp"
-#include "model/results/suite_choice.hpp"
 #include "model/space/space.hpp"
 
 namespace fatune {
@@ -55,7 +54,7 @@ struct ProblemResult {
   std::map<Outcome, std::uint64_t> outcomes;
   /// Before compilation; "fa_mma: " stands before the reason if there are several kernels.
   std::vector<RuledOut> ruled_out;
-  std::vector<KnownConfig> warm_starts;  ///< that began the searches, kernel by kernel
+  std::vector<SavedConfig> warm_starts;  ///< that began the searches, kernel by kernel
   std::vector<std::string> left_out;     ///< "fa_rows: why": kernels that cannot do this problem
   std::uint64_t raw_points = 0, valid_points = 0;
   double seconds = 0;
@@ -64,6 +63,25 @@ struct ProblemResult {
   /// finals.front() when it passed every gate and is a candidate, not a baseline.
   const FinalRecord* best() const;
 };
+
+/// A config on its way through a suite.
+struct SuiteEntry : SavedConfig {
+  /// Its time on each problem, in the suite's order; empty: it failed there, or was not tried.
+  std::vector<std::optional<double>> costs = {};
+  /// Geometric mean over the problems it did, of the default config's time over its own; empty
+  /// where there is none to compare with.
+  std::optional<double> speedup = {};
+  std::vector<std::string> problems = {};  ///< where it is the one to use
+  std::string turned_down = {};            ///< why; empty: chosen
+};
+
+/// The configs that serve a whole suite, and those that were turned down.
+struct SuiteChoice {
+  std::vector<std::string> order;   ///< the problems, as they were searched and raced
+  std::vector<SuiteEntry> configs;  ///< chosen ones first
+};
+void fields(SuiteEntry& x, FieldList& f);
+void fields(SuiteChoice& x, FieldList& f);
 
 struct SweepResult {
   RunPlan plan;

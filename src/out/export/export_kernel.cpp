@@ -12,7 +12,7 @@
 #include "out/export/facts_of.hpp"
 #include "out/export/flatten.hpp"
 #include "out/export/provenance.hpp"
-#include "worker/protocol/request.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 namespace {

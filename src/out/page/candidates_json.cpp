@@ -19,7 +19,7 @@ constexpr int kShareDigits = 3;
 class Parameters {
  public:
   explicit Parameters(const JournalGroup& group) {
-    for (const JournalledConfig& config : group.configs) {
+    for (const ToldRecord& config : group.configs) {
       for (const auto& [name, value] : config.record.config.items()) add(name, value);
     }
     for (auto& [name, values] : values_) sort(values);
@@ -88,14 +88,14 @@ class Texts {
 
 struct Row {
   std::size_t kernel;
-  const JournalledConfig* config;
+  const ToldRecord* config;
 };
 
 /// In the order tried, over all kernels.
 std::vector<Row> rows_of(const PageProblem& problem) {
   std::vector<Row> rows;
   for (std::size_t kernel = 0; kernel < problem.groups.size(); ++kernel) {
-    for (const JournalledConfig& config : problem.groups[kernel].configs)
+    for (const ToldRecord& config : problem.groups[kernel].configs)
       rows.push_back({kernel, &config});
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {

@@ -64,8 +64,7 @@ PageProblem page_problem(const NamedProblem& named, const Journal& journal,
   }
   std::erase_if(groups, [](const JournalGroup& group) { return group.configs.empty(); });
   for (const JournalGroup& group : problem.groups) {
-    for (const JournalledConfig& config : group.configs)
-      ++problem.result.outcomes[config.record.outcome];
+    for (const ToldRecord& config : group.configs) ++problem.result.outcomes[config.record.outcome];
   }
   problem.result.finals = last_finals(journal, named.problem);
   const auto entry = published.find(named.problem);

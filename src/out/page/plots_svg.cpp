@@ -110,7 +110,7 @@ struct Tried {
 std::vector<Tried> tried_in_order(const PageProblem& problem) {
   std::vector<Tried> all;
   for (std::size_t kernel = 0; kernel < problem.groups.size(); ++kernel) {
-    for (const JournalledConfig& config : problem.groups[kernel].configs) {
+    for (const ToldRecord& config : problem.groups[kernel].configs) {
       const bool measured = config.record.outcome == Outcome::kMeasured && config.us;
       all.push_back({kernel, config.record.at_s, measured ? *config.us : HUGE_VAL});
     }

@@ -141,7 +141,7 @@ Json reasons_json(const Reasons& reasons) {
 Json outcomes_json(const PageProblem& problem) {
   std::map<Outcome, Reasons> outcomes;
   for (const JournalGroup& group : problem.groups) {
-    for (const JournalledConfig& config : group.configs) {
+    for (const ToldRecord& config : group.configs) {
       Reasons& reasons = outcomes[config.record.outcome];
       ++reasons.count;
       if (config.record.reason.empty()) continue;

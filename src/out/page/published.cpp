@@ -12,7 +12,7 @@
 namespace fatune {
 namespace {
 
-using Contestant = std::pair<std::string, std::string>;  ///< implementation, id
+using ImplAndId = std::pair<std::string, std::string>;  ///< implementation, id
 
 void add_entry(const Json& entry, std::map<Problem, Json>& entries) {
   if (!entry.is_object() || !entry.contains("problem")) return;
@@ -73,7 +73,7 @@ std::map<Problem, Json> published_beside(const std::filesystem::path& journal) {
 }
 
 bool settle_as_published(const Json& entry, ProblemResult& result) {
-  std::map<Contestant, std::size_t> places;
+  std::map<ImplAndId, std::size_t> places;
   for (std::size_t i = 0; i < result.finals.size(); ++i)
     places[{result.finals[i].impl, result.finals[i].id}] = i;
   std::vector<FinalRecord> finals;

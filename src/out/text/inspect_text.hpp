@@ -8,7 +8,7 @@
 #include "out/text/paint.hpp"
 #include "tune/compile/inert.hpp"
 #include "tune/evaluate/forecast.hpp"
-#include "worker/protocol/compiled.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 

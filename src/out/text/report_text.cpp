@@ -22,13 +22,13 @@ constexpr std::size_t kShown = 10;  // of the best, in the short form; chosen
 
 std::vector<CandidateRecord> records_of(const JournalGroup& group) {
   std::vector<CandidateRecord> records;
-  for (const JournalledConfig& config : group.configs) records.push_back(config.record);
+  for (const ToldRecord& config : group.configs) records.push_back(config.record);
   return records;
 }
 
 std::map<Outcome, std::size_t> count_outcomes(const JournalGroup& group) {
   std::map<Outcome, std::size_t> counts;
-  for (const JournalledConfig& config : group.configs) ++counts[config.record.outcome];
+  for (const ToldRecord& config : group.configs) ++counts[config.record.outcome];
   return counts;
 }
 
@@ -66,9 +66,9 @@ std::string explained(const JournalGroup& group, const Journal& journal, Importa
   return importance_text(importance_of(*recording), format);
 }
 
-const JournalledConfig* best_of(const JournalGroup& group) {
-  const JournalledConfig* best = nullptr;
-  for (const JournalledConfig& config : group.configs) {
+const ToldRecord* best_of(const JournalGroup& group) {
+  const ToldRecord* best = nullptr;
+  for (const ToldRecord& config : group.configs) {
     if (config.us && (best == nullptr || *config.us < *best->us)) best = &config;
   }
   return best;
@@ -121,7 +121,7 @@ Json report_json(const std::vector<JournalGroup>& groups, const Journal& journal
                   {"importance", nullptr}};
     if (const auto recording = recording_of(group, journal, "the journal"))
       entry["importance"] = to_json(importance_of(*recording));
-    if (const JournalledConfig* best = best_of(group))
+    if (const ToldRecord* best = best_of(group))
       entry["best"] = {{"config", best->record.config}, {"id", best->record.id}, {"us", *best->us}};
     entries.push_back(std::move(entry));
   }

@@ -218,7 +218,7 @@ std::string gate_line(const Gate& gate, const Paint& paint) {
 std::string choice_text(const SuiteChoice& choice, const Paint& paint) {
   Table table({{"x default", Align::kRight}, {"best of"}, {"kernel"}, {"config"}});
   std::map<std::string, int> turned_down;
-  for (const SuiteConfig& each : choice.configs) {
+  for (const SuiteEntry& each : choice.configs) {
     if (!each.turned_down.empty()) {
       ++turned_down[each.turned_down.substr(0, each.turned_down.find(": "))];
       continue;

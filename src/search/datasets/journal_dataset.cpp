@@ -10,8 +10,8 @@
 namespace fatune {
 namespace {
 
-Result<ListedConfig> read_config(const JournalledConfig& journalled,
-                                 const std::vector<ListedAxis>& axes, const std::string& where) {
+Result<ListedConfig> read_config(const ToldRecord& journalled, const std::vector<ListedAxis>& axes,
+                                 const std::string& where) {
   ListedConfig config;
   config.place = "candidate " + journalled.record.id;
   const Fields fields(journalled.record.config, where + ": " + config.place);
@@ -46,7 +46,7 @@ Result<Recording> recording_of(const JournalGroup& group, const Journal& journal
   for (const auto& item : group.configs.front().record.config.items())
     axes.push_back({item.key(), {}});
   std::vector<ListedConfig> configs;
-  for (const JournalledConfig& journalled : group.configs) {
+  for (const ToldRecord& journalled : group.configs) {
     FATUNE_TRY(ListedConfig config, read_config(journalled, axes, where));
     configs.push_back(std::move(config));
   }

@@ -35,7 +35,7 @@ std::string failure_of(Outcome outcome) {
   return "unusable";
 }
 
-void settle(JournalledConfig& config, const std::string& objective) {
+void settle(ToldRecord& config, const std::string& objective) {
   const Outcome outcome = config.record.outcome;
   const auto& timing = objective_timing(config.record, objective);
   const bool timed = outcome == Outcome::kMeasured || outcome == Outcome::kPruned;
@@ -50,11 +50,11 @@ void settle(JournalledConfig& config, const std::string& objective) {
 void settle_all(JournalGroup& group, const std::string& objective) {
   std::unordered_map<std::string, std::size_t> originals;
   for (std::size_t i = 0; i < group.configs.size(); ++i) {
-    JournalledConfig& config = group.configs[i];
+    ToldRecord& config = group.configs[i];
     settle(config, objective);
     if (config.record.outcome != Outcome::kDuplicate) originals.emplace(config.record.id, i);
   }
-  for (JournalledConfig& config : group.configs) {
+  for (ToldRecord& config : group.configs) {
     if (config.record.outcome != Outcome::kDuplicate) continue;
     const auto original = originals.find(config.record.duplicate_of);
     if (original == originals.end()) continue;

@@ -10,7 +10,7 @@
 
 namespace fatune {
 
-struct JournalledConfig {
+struct ToldRecord {
   CandidateRecord record;
   /// What the search was told: the median under the run's objective; that of the first candidate
   /// with the same machine code for a duplicate; nothing for a failure.
@@ -22,7 +22,7 @@ struct JournalledConfig {
 struct JournalGroup {
   std::string kernel;
   NamedProblem problem;
-  std::vector<JournalledConfig> configs;  ///< in the order tried; of repeated ones the last
+  std::vector<ToldRecord> configs;  ///< in the order tried; of repeated ones the last
 };
 
 /// In the order in which they first appear; none is empty.

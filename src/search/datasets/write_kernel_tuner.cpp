@@ -21,7 +21,7 @@ std::string error_name(const std::string& failure) {
 /// Its parameters' values, each once: numbers ascending, others as they come.
 Json tune_params(const JournalGroup& group) {
   Json params = Json::object();
-  for (const JournalledConfig& config : group.configs) {
+  for (const ToldRecord& config : group.configs) {
     for (const auto& [name, value] : config.record.config.items()) {
       Json& values = params[name];
       if (values.is_null()) values = Json::array();
@@ -71,7 +71,7 @@ Result<std::string> key_of(const Json& config) {
   return join(parts, ",");
 }
 
-Json entry_of(const JournalledConfig& config) {
+Json entry_of(const ToldRecord& config) {
   Json entry = config.record.config;
   if (config.us) {
     entry["time"] = *config.us / kUsPerMs;
@@ -95,7 +95,7 @@ Result<std::string> kernel_tuner_cache(const JournalGroup& group, const Journal&
   text.pop_back();  // its closing bracket comes last
   text += ", \"cache\": {";
   std::string separator = "\n";
-  for (const JournalledConfig& config : group.configs) {
+  for (const ToldRecord& config : group.configs) {
     FATUNE_TRY(const std::string key, key_of(config.record.config));
     text += separator + dump(Json(key)) + ": " + dump(entry_of(config));
     separator = ",\n";

@@ -28,7 +28,7 @@ void add(Json& measurements, const char* name, Json value, const char* unit) {
   measurements.push_back({{"name", name}, {"value", std::move(value)}, {"unit", unit}});
 }
 
-Json measurements_of(const JournalledConfig& config, const std::string& objective) {
+Json measurements_of(const ToldRecord& config, const std::string& objective) {
   Json measurements = Json::array();
   const CandidateRecord& record = config.record;
   if (config.us) add(measurements, "time", *config.us / kUsPerMs, "ms");
@@ -52,7 +52,7 @@ Json measurements_of(const JournalledConfig& config, const std::string& objectiv
 }
 
 /// The schema's word for the reader's; it has none for a candidate without a usable time.
-std::string invalidity_of(const JournalledConfig& config) {
+std::string invalidity_of(const ToldRecord& config) {
   if (config.us) return "correct";
   return config.failure == "unusable" ? "runtime" : config.failure;
 }
@@ -66,7 +66,7 @@ bool shown_correct(const CandidateRecord& record) {
 Json t4_results(const JournalGroup& group, const Journal& journal) {
   const std::string objective = timed_objective(journal);
   Json results = Json::array();
-  for (const JournalledConfig& config : group.configs) {
+  for (const ToldRecord& config : group.configs) {
     const bool repeats = config.record.outcome == Outcome::kDuplicate;
     const bool correct = repeats ? config.us.has_value() : shown_correct(config.record);
     results.push_back({{"configuration", config.record.config},

@@ -14,17 +14,17 @@ constexpr double kNone = std::numeric_limits<double>::infinity();
 constexpr double kGain = 1e-12;  // of the mean log ratio: below it two portfolios are equals
 
 /// log(cost / least cost of the problem) for each config and problem; kNone where it failed.
-std::vector<std::vector<double>> log_ratios(std::span<const PortfolioConfig> configs) {
+std::vector<std::vector<double>> log_ratios(std::span<const SuiteEntry> configs) {
   const std::size_t problems = configs.empty() ? 0 : configs.front().costs.size();
   std::vector<double> least(problems, kNone);
-  for (const PortfolioConfig& config : configs) {
+  for (const SuiteEntry& config : configs) {
     FATUNE_CHECK(config.costs.size() == problems, "every config has a place for each problem");
     for (std::size_t p = 0; p < problems; ++p) {
       if (config.costs[p]) least[p] = std::min(least[p], *config.costs[p]);
     }
   }
   std::vector<std::vector<double>> ratios;
-  for (const PortfolioConfig& config : configs) {
+  for (const SuiteEntry& config : configs) {
     std::vector<double>& row = ratios.emplace_back(problems, kNone);
     for (std::size_t p = 0; p < problems; ++p) {
       if (config.costs[p]) row[p] = std::log(*config.costs[p] / least[p]);
@@ -57,9 +57,13 @@ Score score_with(const std::vector<double>& present, const std::vector<double>& 
   return score;
 }
 
+bool named_before(const SuiteEntry& a, const SuiteEntry& b) {
+  return a.kernel + ' ' + describe_config(a.config) < b.kernel + ' ' + describe_config(b.config);
+}
+
 }  // namespace
 
-Portfolio choose_portfolio(std::span<const PortfolioConfig> configs, std::size_t count) {
+Portfolio choose_portfolio(std::span<const SuiteEntry> configs, std::size_t count) {
   const std::vector<std::vector<double>> ratios = log_ratios(configs);
   const std::size_t problems = configs.empty() ? 0 : configs.front().costs.size();
   Portfolio portfolio;
@@ -72,7 +76,7 @@ Portfolio choose_portfolio(std::span<const PortfolioConfig> configs, std::size_t
     for (std::size_t c = 0; c < configs.size(); ++c) {
       const Score score = score_with(present, ratios[c]);
       const bool equal = best && !best_score.better_than(score);
-      if (score.better_than(best_score) || (equal && configs[c].name < configs[*best].name)) {
+      if (score.better_than(best_score) || (equal && named_before(configs[c], configs[*best]))) {
         best = c;
         best_score = score;
       }

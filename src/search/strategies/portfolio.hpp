@@ -4,17 +4,11 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
-namespace fatune {
+#include "model/results/sweep_result.hpp"
 
-/// A config and what it costs on each problem of a suite, in the suite's order; less is better, and
-/// positive. Empty: it failed there, or was not tried.
-struct PortfolioConfig {
-  std::string name;
-  std::vector<std::optional<double>> costs;
-};
+namespace fatune {
 
 struct Portfolio {
   struct Choice {
@@ -34,6 +28,6 @@ struct Portfolio {
 /// problems are served, then with which the geomean over them, of the cost of the best chosen
 /// config over that of the best of all, is least; of equals the one whose name comes first. Ends
 /// early when no further config would make anything better.
-Portfolio choose_portfolio(std::span<const PortfolioConfig> configs, std::size_t count);
+Portfolio choose_portfolio(std::span<const SuiteEntry> configs, std::size_t count);
 
 }  // namespace fatune

@@ -53,8 +53,7 @@ class Programs {
 
   Status wait() {
     for (const auto& [point, ticket] : tickets_) {
-      while (!pool_.ready(ticket)) FATUNE_TRY_STATUS(pool_.pump(std::chrono::milliseconds(200)));
-      const Compiled compiled = pool_.take(ticket);
+      FATUNE_TRY(const Compiled compiled, wait_for(pool_, ticket));
       if (!compiled.ok) continue;
       FATUNE_TRY(const LaunchPlan plan, launch_plan(space_.candidate(point), limits_));
       identity_[point] = compiled.cubin_hash + dump(to_json(plan));

@@ -19,7 +19,7 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "worker/protocol/cache.hpp"
-#include "worker/protocol/compile_messages.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 namespace {
@@ -27,9 +27,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostJobs = 16;  ///< chosen: as many as were ever measured to help
-constexpr std::chrono::seconds kGreetingTime{
-    60};  ///< chosen: a cold disk takes seconds to read NVRTC
+/// Chosen: as many as were ever measured to help.
+constexpr std::size_t kMostJobs = 16;
+/// Chosen: a cold disk takes seconds to read NVRTC.
+constexpr std::chrono::seconds kGreetingTime{60};
 
 std::size_t default_jobs() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostJobs);

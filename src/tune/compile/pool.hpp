@@ -2,18 +2,15 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
 #include "gpu/library.hpp"
 #include "gpu/toolchain.hpp"
-#include "worker/protocol/compiled.hpp"
-#include "worker/protocol/request.hpp"
+#include "tune/compile/service.hpp"
 
 namespace fatune {
 
@@ -25,18 +22,15 @@ struct PoolOptions {
   std::chrono::seconds deadline{60};  ///< a compilation past it is killed and costs one candidate
 };
 
-using Ticket = std::uint64_t;
-
-/// Processes, because the compiler's threads stop scaling. Single-threaded use; the owner polls
-/// descriptors() and calls pump().
-class CompilePool {
+/// Processes, because the compiler's threads stop scaling.
+class CompilePool final : public CompileService {
  public:
   /// Starts the first worker and asks it for the compiler's version; no NVRTC is an environment
   /// error that lists places tried.
   static Result<CompilePool> start(const PoolOptions& options);
   CompilePool(CompilePool&&) noexcept;
   CompilePool& operator=(CompilePool&&) noexcept;
-  ~CompilePool();
+  ~CompilePool() override;
 
   const std::string& compiler_version() const;  ///< "13.0.88"
   /// Version and library hash, for ids and cache keys.
@@ -48,20 +42,15 @@ class CompilePool {
   std::size_t jobs() const;
   /// A cache hit is ready at once, and so is a request for toolkit headers that are not here; else
   /// queued for a worker (workers are started as needed, up to `jobs`).
-  Ticket submit(const CompileRequest& request);
-  /// Idle compile processes of jobs(), less the queued requests. A process that is not started yet
-  /// counts as idle.
-  std::size_t idle() const;
-  /// Forgets a request, whatever became of it so far; a compilation under way ends with its
-  /// process.
-  void cancel(Ticket ticket);
-  /// Moves results out of workers, kills those past their deadline, hands out queued work. Waits up
-  /// to `patience` for something.
-  Status pump(std::chrono::milliseconds patience);
-  bool ready(Ticket ticket) const;
-  Compiled take(Ticket ticket);          ///< must be ready
-  std::vector<int> descriptors() const;  ///< to poll
-  /// submit, pump until ready, take.
+  Ticket submit(const CompileRequest& request) override;
+  /// Of jobs(), less the queued requests. A process that is not started yet counts as idle.
+  std::size_t idle() const override;
+  void cancel(Ticket ticket) override;
+  Status pump(std::chrono::milliseconds patience) override;
+  bool ready(Ticket ticket) const override;
+  Compiled take(Ticket ticket) override;
+  std::vector<int> descriptors() const override;
+  /// submit, pump until ready or interrupted, take.
   Result<Compiled> compile(const CompileRequest& request);
 
  private:

@@ -3,19 +3,18 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+#include <sys/utsname.h>
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "tune/evaluate/compile_service.hpp"
+#include "core/text.hpp"
 #include "tune/evaluate/device_worker.hpp"
 #include "tune/evaluate/final_phase.hpp"
-#include "tune/evaluate/host_facts.hpp"
 #include "tune/evaluate/pipeline.hpp"
-#include "tune/evaluate/preparation.hpp"
-#include "worker/protocol/request.hpp"
 
 namespace fatune {
 namespace {
@@ -25,69 +24,68 @@ constexpr std::chrono::seconds kListPatience{60};
 // docs/decisions/0018-compiling-ahead.md.
 constexpr std::size_t kJobsForOneAhead = 2;
 
-void add_host(Environment& environment, const std::string& nvrtc) {
-  environment.nvrtc = nvrtc;
-  environment.fatune = program_version();
-  environment.host = host_description();
-  environment.cpu_cores = host_cores();
+/// "Linux 6.1.0, Intel(R) Xeon(R) ..."; no host name.
+std::string host_description() {
+  utsname system{};
+  std::string text =
+      ::uname(&system) == 0 ? std::string(system.sysname) + " " + system.release : "unknown system";
+  const auto cpuinfo = read_file("/proc/cpuinfo");
+  const std::string model = cpuinfo ? cpu_model(*cpuinfo) : "";
+  return model.empty() ? text : text + ", " + model;
 }
 
 class DeviceEvaluator : public Evaluator {
  public:
-  DeviceEvaluator(const DeviceOptions& options, std::unique_ptr<PoolService> compiler,
-                  std::unique_ptr<WorkerLink> link)
-      : options_(options), compiler_(std::move(compiler)), worker_(std::move(link)) {}
+  DeviceEvaluator(const DeviceOptions& options, CompilePool pool, std::unique_ptr<WorkerLink> link)
+      : options_(options), pool_(std::move(pool)), worker_(std::move(link)) {}
 
   /// Waits for the worker's greeting.
   Status meet_device() {
     FATUNE_TRY(environment_, worker_.hello(noter()));
-    const CompilePool& pool = compiler_->pool();
-    add_host(environment_, pool.compiler_version());
-    FATUNE_TRY_STATUS(pool.check_arch(environment_.limits.arch));
-    id_options_ = id_options(environment_.limits.arch, pool.compiler_identity());
+    add_host(environment_, pool_.compiler_version());
+    FATUNE_TRY_STATUS(pool_.check_arch(environment_.limits.arch));
+    id_options_ = id_options(environment_.limits.arch, pool_.compiler_identity());
     const PipelineEvents events{
         [this](const StartedRecord& record) { return on_start ? on_start(record) : Status(); },
         noter(),
         [this](const CandidateRecord& record) {
           return on_early_result ? on_early_result(record) : Status();
         }};
-    pipeline_.emplace(*compiler_, worker_, environment_.limits, id_options_, events);
+    pipeline_.emplace(pool_, worker_, environment_.limits, id_options_, events);
     return {};
   }
 
   const Environment& environment() const override { return environment_; }
 
-  Status begin_problem(const Problem& problem, const EvaluationPlan& plan) override {
+  Status begin_problem(const Problem& problem, const RunPlan& plan) override {
     problem_ = problem;
     plan_ = plan;
     const PreparationSetting setting = preparation();
     FATUNE_TRY(const PendingProblem pending,
-               request_problem(*compiler_, setting, problem, search_cases(plan.seed)));
-    FATUNE_TRY(const BeginOrder order, finish_problem(*compiler_, setting, pending));
+               request_problem(pool_, setting, problem, search_cases(plan.seed)));
+    FATUNE_TRY(const BeginOrder order, finish_problem(pool_, setting, pending));
     FATUNE_TRY_STATUS(worker_.begin(order, noter()));
     pipeline_->begin(plan);
     return {};
   }
 
   std::size_t capacity() const override {
-    return options_.look_ahead > 0 ? options_.look_ahead : 2 * compiler_->pool().jobs();
+    return options_.look_ahead > 0 ? options_.look_ahead : 2 * pool_.jobs();
   }
 
   Status submit(const Candidate& candidate) override { return pipeline_->submit(candidate); }
   void prepare(std::vector<Candidate> likely) override { pipeline_->prepare(std::move(likely)); }
-  std::size_t worth_preparing() const override {
-    return compiler_->pool().jobs() / kJobsForOneAhead;
-  }
+  std::size_t worth_preparing() const override { return pool_.jobs() / kJobsForOneAhead; }
   Result<CandidateRecord> collect() override { return pipeline_->collect(); }
   void remember(const Candidate& candidate, const CandidateRecord& record) override {
     pipeline_->remember(candidate, record);
   }
 
-  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+  Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                           const FinalPlan& plan) override {
     // Nothing else runs beside its rounds.
     pipeline_->end_preparations();
-    const FinalSetting setting{*compiler_, worker_, preparation(), plan_, id_options_, noter()};
+    const FinalSetting setting{pool_, worker_, preparation(), plan_, id_options_, noter()};
     return FinalPhase(setting, problem_, plan).run(contestants);
   }
 
@@ -105,17 +103,33 @@ class DeviceEvaluator : public Evaluator {
   }
 
   DeviceOptions options_;
-  std::unique_ptr<PoolService> compiler_;
+  CompilePool pool_;
   DeviceWorker worker_;
   Environment environment_;
   std::string id_options_;
   std::string phase_ = "starting";
   std::optional<Pipeline> pipeline_;
   Problem problem_;
-  EvaluationPlan plan_;
+  RunPlan plan_;
 };
 
 }  // namespace
+
+std::string cpu_model(const std::string& cpuinfo) {
+  for (const std::string& line : split(cpuinfo, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (line.starts_with("model name") && colon != std::string::npos)
+      return std::string(trim(line.substr(colon + 1)));
+  }
+  return "";
+}
+
+void add_host(Environment& environment, const std::string& nvrtc) {
+  environment.nvrtc = nvrtc;
+  environment.fatune = FATUNE_VERSION;
+  environment.host = host_description();
+  environment.cpu_cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
 
 Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& options) {
   if (!options.reference)
@@ -125,8 +139,7 @@ Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& op
   std::unique_ptr<WorkerLink> link = make_process_link(options.ordinal, options.log_folder);
   FATUNE_TRY_STATUS(link->start());
   FATUNE_TRY(CompilePool pool, CompilePool::start(options.pool));
-  auto evaluator = std::make_unique<DeviceEvaluator>(
-      options, std::make_unique<PoolService>(std::move(pool)), std::move(link));
+  auto evaluator = std::make_unique<DeviceEvaluator>(options, std::move(pool), std::move(link));
   FATUNE_TRY_STATUS(evaluator->meet_device());
   return std::unique_ptr<Evaluator>(std::move(evaluator));
 }
@@ -143,7 +156,7 @@ Result<std::vector<Environment>> list_devices() {
 Result<std::vector<Availability>> list_implementations(const OutsideOptions& options) {
   const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
   FATUNE_TRY_STATUS(link->start());
-  const Json order = to_json(availability_order(options));
+  const Json order = to_json(AvailabilityOrder{options});
   FATUNE_TRY(const Json answer, ask(*link, order, kListPatience, nullptr));
   FATUNE_TRY(AvailabilityReply reply, read_message<AvailabilityReply>(answer));
   return std::move(reply.implementations);

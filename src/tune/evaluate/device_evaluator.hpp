@@ -3,13 +3,12 @@
 
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "tune/compile/pool.hpp"
 #include "tune/evaluate/evaluator.hpp"
-#include "worker/protocol/availability.hpp"
+#include "worker/protocol/implementation.hpp"
 
 namespace fatune {
 
@@ -21,6 +20,11 @@ struct DeviceOptions {
   double kernel_deadline_s = 10;     ///< a launch that has not finished by then is a timeout
   std::size_t look_ahead = 0;        ///< 0: twice the compile jobs
 };
+
+/// What the machine around the GPU is, in words without its name; versions of fatune and NVRTC.
+void add_host(Environment& environment, const std::string& nvrtc);
+/// The first "model name" of /proc/cpuinfo's text; empty when there is none.
+std::string cpu_model(const std::string& cpuinfo);
 
 /// Starts pool and worker side by side. No driver or device is an environment or device error with
 /// the remedy.

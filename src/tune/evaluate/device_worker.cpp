@@ -7,25 +7,103 @@
 #include <poll.h>
 
 #include "core/fields.hpp"
+#include "core/file.hpp"
 #include "core/log.hpp"
+#include "worker/protocol/messages.hpp"
 
 namespace fatune {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kTick{200};
+
+class ProcessLink : public WorkerLink {
+ public:
+  ProcessLink(int ordinal, std::filesystem::path log_folder)
+      : ordinal_(ordinal), log_folder_(std::move(log_folder)) {}
+
+  Status start() override {
+    ChildCommand command;
+    command.program = executable_path();
+    command.arguments = {"device-worker", std::to_string(ordinal_)};
+    if (!log_folder_.empty()) command.stderr_file = log_folder_ / "device-worker.log";
+    auto child = Child::start(command);
+    if (!child) return with_context(std::move(child).error(), "starting the device worker");
+    child_ = *std::move(child);
+    return {};
+  }
+
+  bool running() const override { return child_.started(); }
+  Status send(const Json& order) override { return child_.channel().send(order); }
+  Result<std::optional<Json>> receive(std::chrono::milliseconds timeout) override {
+    return child_.channel().receive(timeout);
+  }
+  int descriptor() override { return child_.channel().descriptor(); }
+
+  std::string stop() override {
+    if (!child_.started()) return "it had not been started";
+    // A process that has just closed its channel is given a moment to say how it ended.
+    auto end = child_.wait(std::chrono::milliseconds(300));
+    if (!end) end = child_.kill();
+    child_ = Child();
+    return end ? describe(*end)
+               : "it cannot be ended: stuck in the driver (see dmesg for Xid messages)";
+  }
+
+ private:
+  int ordinal_;
+  std::filesystem::path log_folder_;
+  Child child_;
+};
+
 using std::chrono::seconds;
 
-constexpr seconds kHelloPatience{
-    60};  // a driver without persistence mode takes some seconds to wake up
-constexpr seconds kBeginPatience{
-    300};  // references of the largest problems, on the host and on the device
-constexpr seconds kRoundsPatience{120};  // without a progress note
-constexpr seconds kRunPatience{
-    30};  // without a note, beyond the deadlines that the worker itself keeps
-constexpr int kLaunchesWaitedFor = 2;  // deadlines that may pass between two notes
-constexpr seconds kGrace{2};           // SIGKILL follows the worker's own deadline by this much
+// A driver without persistence mode takes some seconds to wake up.
+constexpr seconds kHelloPatience{60};
+// References of the largest problems, on the host and on the device.
+constexpr seconds kBeginPatience{300};
+// Without a progress note; of a run, beyond the deadlines that the worker itself keeps.
+constexpr seconds kRoundsPatience{120}, kRunPatience{30};
+// Deadlines that may pass between two notes.
+constexpr int kLaunchesWaitedFor = 2;
+// SIGKILL follows the worker's own deadline by this much.
+constexpr seconds kGrace{2};
 
 }  // namespace
+
+std::unique_ptr<WorkerLink> make_process_link(int ordinal,
+                                              const std::filesystem::path& log_folder) {
+  return std::make_unique<ProcessLink>(ordinal, log_folder);
+}
+
+Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patience,
+                 const std::function<void(std::string_view)>& note) {
+  FATUNE_TRY_STATUS(link.send(order));
+  auto deadline = Clock::now() + patience;
+  while (Clock::now() < deadline) {
+    auto message = link.receive(kTick);
+    if (!message) {
+      return device_error("the device worker died (" + link.stop() + ") at '" +
+                          message_type(order) + "'; its last words are in device-worker.log");
+    }
+    if (!*message) {
+      if (note) note("");
+      continue;
+    }
+    const std::string type = message_type(**message);
+    if (type == "error") {
+      FATUNE_TRY(ErrorReply reply, read_message<ErrorReply>(**message));
+      return std::move(reply.error);
+    }
+    if (type != "progress") return *std::move(*message);
+    FATUNE_TRY(const ProgressNote progress, read_message<ProgressNote>(**message));
+    if (note) note(progress.phase);
+    deadline = Clock::now() + patience;
+  }
+  link.stop();
+  return device_error("the device worker has not answered '" + message_type(order) + "' for " +
+                      std::to_string(patience.count()) + " s");
+}
 
 Result<Environment> DeviceWorker::hello(const Note& note) {
   FATUNE_TRY(const Json answer, ask(*link_, to_json(HelloOrder{}), kHelloPatience, note));
@@ -68,15 +146,17 @@ void DeviceWorker::end() {
   if (link_->running()) link_->stop();
 }
 
+std::chrono::steady_clock::time_point DeviceWorker::next_deadline() const {
+  const auto launches =
+      std::chrono::duration<double>(kLaunchesWaitedFor * problem_->kernel_deadline_s);
+  return Clock::now() + kRunPatience + kGrace +
+         std::chrono::duration_cast<Clock::duration>(launches);
+}
+
 Status DeviceWorker::start_run(const RunOrder& order, const Note& note) {
   FATUNE_TRY_STATUS(ensure_ready(note));
-  run_deadline_ = Clock::now();  // moved on by finish(), also when sending fails because the
-                                 // process died just now
-  if (link_->send(to_json(order))) {
-    const auto launches =
-        std::chrono::duration<double>(kLaunchesWaitedFor * problem_->kernel_deadline_s);
-    *run_deadline_ += kRunPatience + kGrace + std::chrono::duration_cast<Clock::duration>(launches);
-  }
+  // Sending fails when the process died just now; finish() finds that out at once.
+  run_deadline_ = link_->send(to_json(order)) ? next_deadline() : Clock::now();
   return {};
 }
 
@@ -107,10 +187,7 @@ Result<std::optional<RunReply>> DeviceWorker::finish(const Note& note) {
   if (type == "progress") {
     FATUNE_TRY(const ProgressNote progress, read_message<ProgressNote>(**message));
     if (note) note(progress.phase);
-    const auto launches =
-        std::chrono::duration<double>(kLaunchesWaitedFor * problem_->kernel_deadline_s);
-    run_deadline_ = Clock::now() + kRunPatience + kGrace +
-                    std::chrono::duration_cast<Clock::duration>(launches);
+    run_deadline_ = next_deadline();
     return std::optional<RunReply>();
   }
   if (type == "error") {

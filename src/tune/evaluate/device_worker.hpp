@@ -1,18 +1,42 @@
-// device_worker.hpp - the parent's side of the worker: always a live one that knows the problem.
+// device_worker.hpp - the parent's side of the worker: orders to answers of a process that may die.
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/child.hpp"
+#include "core/json.hpp"
 #include "core/result.hpp"
-#include "tune/evaluate/worker_link.hpp"
 #include "worker/protocol/messages.hpp"
 
 namespace fatune {
+
+/// One worker process after another.
+class WorkerLink {
+ public:
+  virtual ~WorkerLink() = default;
+  virtual Status start() = 0;
+  virtual bool running() const = 0;
+  virtual Status send(const Json& order) = 0;
+  virtual Result<std::optional<Json>> receive(std::chrono::milliseconds timeout) = 0;
+  virtual int descriptor() = 0;
+  /// Ends the process for sure and says how it had ended or was ended.
+  virtual std::string stop() = 0;
+};
+
+/// `fatune device-worker ORDINAL`, its stderr into a file of the log folder.
+std::unique_ptr<WorkerLink> make_process_link(int ordinal, const std::filesystem::path& log_folder);
+
+/// Sends an order and waits for the answer. Progress goes to `note`; an "error" answer comes back
+/// as the error. A worker that dies or is silent for longer than `patience` is stopped and is a
+/// device error.
+Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patience,
+                 const std::function<void(std::string_view)>& note);
 
 using Note = std::function<void(std::string_view phase)>;
 
@@ -24,8 +48,6 @@ class DeviceWorker {
 
   explicit DeviceWorker(std::unique_ptr<WorkerLink> link) : link_(std::move(link)) {}
 
-  /// Starts a process without waiting for it; hello() then asks for its device.
-  Status launch() { return link_->start(); }
   Result<Environment> hello(const Note& note);
   /// A process that has been told `order`; a process that already has it is kept. Starts one when
   /// there is none.
@@ -46,6 +68,7 @@ class DeviceWorker {
 
  private:
   Status ensure_ready(const Note& note);
+  std::chrono::steady_clock::time_point next_deadline() const;
   RunReply died(Outcome outcome, const std::string& how);
 
   std::unique_ptr<WorkerLink> link_;

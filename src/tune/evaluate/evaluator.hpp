@@ -2,38 +2,39 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
+#include "model/problem/suite.hpp"
 #include "model/results/environment.hpp"
+#include "model/results/plan.hpp"
 #include "model/results/record.hpp"
 #include "worker/protocol/implementation.hpp"
 
 namespace fatune {
 
-enum class Objective { kHot, kCold };
-std::string_view name(Objective objective);
-Result<Objective> parse_objective(std::string_view text);
-
-enum class Checks { kAll, kSkipCorrectness };
-
-struct EvaluationPlan {
-  Objective objective = Objective::kHot;
-  Checks checks = Checks::kAll;
-  bool record_cold = false;  ///< cold timing of every candidate
-  std::uint64_t seed = 42;   ///< of the inputs
-};
-
-/// A row of the final phase: a candidate or an implementation from elsewhere, with its role.
-struct Contestant {
+/// What is timed: a candidate, or a library or program by its name.
+struct Implementation {
   std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
   std::string role;     ///< "finalist", "default", "baseline"
   Candidate candidate;  ///< from elsewhere: without kernel and config
   std::optional<OutsideProgram> outside = {};
+  std::string problem_name = {};  ///< in its suite or file; may be empty
+
+  NamedProblem problem() const { return {problem_name, candidate.problem}; }
 };
+/// "fatune:" and the kernel's name.
+Implementation implementation_of(Candidate candidate, std::string role);
+/// A record of which only what is known before the evaluation is filled in.
+CandidateRecord new_record(const Candidate& candidate, std::string id);
+/// The kernel of a name, which "fatune:" may precede; null when there is none.
+KernelRef kernel_named(std::span<const KernelRef> kernels, std::string_view name);
 
 struct FinalPlan {
   int rounds = 40;  ///< 0: the gates alone
@@ -49,8 +50,8 @@ class Evaluator {
   virtual ~Evaluator() = default;
   virtual const Environment& environment() const = 0;
   /// Inputs, reference and limits for a problem; the reference is validated before anything is
-  /// measured.
-  virtual Status begin_problem(const Problem& problem, const EvaluationPlan& plan) = 0;
+  /// measured. Of the plan, objective, skip_correctness, record_cold and seed count.
+  virtual Status begin_problem(const Problem& problem, const RunPlan& plan) = 0;
   /// Max. number of candidates in flight: enough that one long compilation leaves no compile
   /// process idle.
   virtual std::size_t capacity() const = 0;
@@ -68,7 +69,7 @@ class Evaluator {
   virtual void remember(const Candidate&, const CandidateRecord&) {}
   /// Final phase: interleaved rounds in random order in a fresh process; every gate again, edge
   /// problems too.
-  virtual Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+  virtual Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                                   const FinalPlan& plan) = 0;
 
   /// Called with a candidate's id and key just before it first runs on the device.
@@ -80,5 +81,13 @@ class Evaluator {
   /// "verifying", "timing", "final 12/40".
   std::function<void(std::string_view phase)> on_progress;
 };
+
+/// An evaluator whose every answer comes from a journal and says `recorded`. Names that the
+/// `kernels` had formerly are brought up to date. A candidate that the journal does not hold is
+/// `pruned` with the reason "not in the recording"; an implementation in the finals is
+/// `unavailable`; a problem is a usage error that lists those it holds.
+Result<std::unique_ptr<Evaluator>> make_recorded_evaluator(Environment environment,
+                                                           std::vector<Record> records,
+                                                           std::span<const KernelRef> kernels = {});
 
 }  // namespace fatune

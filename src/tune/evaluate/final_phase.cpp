@@ -11,8 +11,8 @@
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
 #include "model/space/feasibility.hpp"
-#include "tune/evaluate/compiled_resources.hpp"
-#include "tune/evaluate/edge_problems.hpp"
+#include "tune/evaluate/forecast.hpp"
+#include "tune/evaluate/preparation.hpp"
 
 namespace fatune {
 namespace {
@@ -35,9 +35,9 @@ void add_gates(const RoundsRow& row, Verification& verification) {
   if (row.outcome == Outcome::kWrongResult) verification.passed = false;
 }
 
-bool is_baseline(const Contestant& contestant) { return contestant.role == "baseline"; }
+bool is_baseline(const Implementation& contestant) { return contestant.role == "baseline"; }
 
-bool is_external(const Contestant& contestant) {
+bool is_external(const Implementation& contestant) {
   return contestant.outside && contestant.impl.starts_with(kExternalPrefix);
 }
 
@@ -59,11 +59,6 @@ void note_precision(std::vector<FinalRecord>& records) {
 
 }  // namespace
 
-Status FinalPhase::check_interrupt() const {
-  if (!interrupted()) return {};
-  return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
-}
-
 Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
                                                     std::vector<InputCase> cases,
                                                     bool skip_baselines) {
@@ -72,7 +67,7 @@ Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
   FATUNE_TRY(stage.pending,
              request_problem(setting_.compiler, setting_.preparation, problem, std::move(cases)));
   for (std::size_t who = 0; who < contestants_->size(); ++who) {
-    const Contestant& contestant = (*contestants_)[who];
+    const Implementation& contestant = (*contestants_)[who];
     if (skip_baselines && is_baseline(contestant)) continue;
     if (contestant.outside) {
       stage.builds.push_back({who, std::nullopt, {}});
@@ -121,7 +116,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   order.id = record.id.empty() ? record.impl : record.id;
   order.program.outside = (*contestants_)[build.who].outside;
   if (compiled) order.program = {compiled->cubin_path.string(), build.plan, {}};
-  order.verify = setting_.evaluation.checks == Checks::kAll;
+  order.verify = !setting_.run.skip_correctness;
   order.hot = order.cold = false;
   if (record.external) {
     programs_[build.who] = order.program;
@@ -146,12 +141,12 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
 Status FinalPhase::check_stage(const Stage& stage, const std::string& label) {
   FATUNE_TRY(BeginOrder order,
              finish_problem(setting_.compiler, setting_.preparation, stage.pending));
-  for (const Contestant& contestant : *contestants_) {
+  for (const Implementation& contestant : *contestants_) {
     if (contestant.outside) order.expected.push_back(*contestant.outside);
   }
   FATUNE_TRY_STATUS(setting_.worker.begin(order, setting_.progress));
   for (const Build& build : stage.builds) {
-    FATUNE_TRY_STATUS(check_interrupt());
+    if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
     std::optional<Compiled> compiled;
     if (build.ticket) {
       FATUNE_TRY(compiled, wait_for(setting_.compiler, *build.ticket));
@@ -166,7 +161,7 @@ Status FinalPhase::time_survivors() {
   order.rounds = plan_.rounds;
   order.launches_per_round = plan_.launches_per_round;
   order.seed = plan_.seed;
-  order.verify = setting_.evaluation.checks == Checks::kAll;
+  order.verify = !setting_.run.skip_correctness;
   std::vector<std::size_t> who;
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (!alive(i) || !programs_[i]) continue;
@@ -194,11 +189,11 @@ Status FinalPhase::time_survivors() {
   return {};
 }
 
-Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Contestant>& contestants) {
+Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementation>& contestants) {
   contestants_ = &contestants;
   programs_.assign(contestants.size(), {});
   edges_checked_.assign(contestants.size(), 0);
-  for (const Contestant& contestant : contestants) {
+  for (const Implementation& contestant : contestants) {
     FinalRecord record;
     record.impl = contestant.impl;
     record.role = contestant.role;
@@ -212,8 +207,8 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Contestant>& 
     records_.push_back(std::move(record));
   }
   setting_.worker.end();  // a fresh process, so that nothing of the search is left in it
-  const bool checks = setting_.evaluation.checks == Checks::kAll;
-  const std::uint64_t seed = setting_.evaluation.seed;
+  const bool checks = !setting_.run.skip_correctness;
+  const std::uint64_t seed = setting_.run.seed;
   const OperationRef& operation = setting_.preparation.reference->manifest.operation;
   // Everything is handed to the compilers first; checking starts while they work.
   FATUNE_TRY(

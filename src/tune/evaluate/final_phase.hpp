@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tune/evaluate/compile_service.hpp"
+#include "tune/compile/service.hpp"
 #include "tune/evaluate/device_worker.hpp"
 #include "tune/evaluate/evaluator.hpp"
 #include "tune/evaluate/preparation.hpp"
@@ -17,7 +17,7 @@ struct FinalSetting {
   CompileService& compiler;
   DeviceWorker& worker;
   PreparationSetting preparation;
-  EvaluationPlan evaluation;
+  const RunPlan& run;
   std::string id_options;  ///< of candidate_id()
   Note progress;
 };
@@ -27,7 +27,7 @@ class FinalPhase {
   FinalPhase(const FinalSetting& setting, const Problem& problem, const FinalPlan& plan)
       : setting_(setting), problem_(problem), plan_(plan) {}
   /// A contestant that fails stays in the list with its outcome, without times.
-  Result<std::vector<FinalRecord>> run(const std::vector<Contestant>& contestants);
+  Result<std::vector<FinalRecord>> run(const std::vector<Implementation>& contestants);
 
  private:
   /// A contestant on one problem.
@@ -49,13 +49,12 @@ class FinalPhase {
   Status check_one(const Build& build, const std::optional<Compiled>& compiled,
                    const std::string& label);
   Status time_survivors();
-  Status check_interrupt() const;
   bool alive(std::size_t who) const { return records_[who].outcome == Outcome::kMeasured; }
 
   const FinalSetting& setting_;
   Problem problem_;
   FinalPlan plan_;
-  const std::vector<Contestant>* contestants_ = nullptr;
+  const std::vector<Implementation>* contestants_ = nullptr;
   std::vector<FinalRecord> records_;
   std::vector<std::optional<Program>> programs_;  ///< on the problem itself, by contestant
   std::vector<int> edges_checked_;  ///< edge problems that were possible, by contestant

@@ -1,5 +1,4 @@
-// forecast.hpp - a launch plan to an occupancy estimate: resident blocks, waves, and static
-// rejects.
+// forecast.hpp - compiled code and a launch plan to resources, occupancy and static rejects.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +9,14 @@
 
 #include "core/json.hpp"
 #include "model/kernel/candidate.hpp"
-#include "worker/protocol/compiled.hpp"
+#include "model/results/measurement.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
+
+/// Adds spills and warnings of every stage. Without the driver's figures the log's stand alone.
+std::optional<Resources> with_compiler_log(std::optional<Resources> resources,
+                                           const Compiled& compiled, const LaunchPlan& plan);
 
 /// Of one launch. Registers are known once it is compiled; without them the other limits decide.
 struct StageForecast {

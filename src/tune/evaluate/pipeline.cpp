@@ -12,7 +12,6 @@
 #include "core/hash.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
-#include "tune/evaluate/compiled_resources.hpp"
 #include "tune/evaluate/forecast.hpp"
 
 namespace fatune {
@@ -23,16 +22,6 @@ constexpr int kTickMs = 150;  // how often progress is told while nothing happen
 double seconds_between(std::chrono::steady_clock::time_point a,
                        std::chrono::steady_clock::time_point b) {
   return std::max(0.0, std::chrono::duration<double>(b - a).count());
-}
-
-CandidateRecord new_record(const Candidate& candidate, const std::string& id_options) {
-  CandidateRecord record;
-  record.id = candidate_id(candidate, id_options);
-  record.key = candidate_key(candidate);
-  record.kernel = candidate.kernel->manifest.name;
-  record.config = to_json(candidate.config);
-  record.problem = candidate.problem;
-  return record;
 }
 
 /// What decides a run: equal machine code, launched equally, is one candidate.
@@ -61,7 +50,7 @@ Pipeline::Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits 
       ahead_(compiler, limits_),
       idle_since_(Clock::now()) {}
 
-void Pipeline::begin(const EvaluationPlan& plan) {
+void Pipeline::begin(const RunPlan& plan) {
   FATUNE_CHECK(entries_.empty(), "a problem begins when everything of the one before is collected");
   end_preparations();
   plan_ = plan;
@@ -73,7 +62,7 @@ void Pipeline::begin(const EvaluationPlan& plan) {
 }
 
 void Pipeline::remember(const Candidate& candidate, const CandidateRecord& record) {
-  note_best(record.kernel, record.outcome, record.hot, record.cold);
+  note_best(record.kernel, record);
   if (record.cubin.empty() || record.outcome == Outcome::kDuplicate) return;
   const auto plan = launch_plan(candidate, limits_);
   if (plan) originals_.emplace(launch_key(record.cubin, *plan), record);
@@ -95,7 +84,7 @@ Result<std::string> Pipeline::reason_against(const Candidate& candidate) {
 Status Pipeline::submit(const Candidate& candidate) {
   Entry entry;
   entry.number = ++submitted_;
-  entry.record = new_record(candidate, id_options_);
+  entry.record = new_record(candidate, candidate_id(candidate, id_options_));
   entry.submitted = Clock::now();
   entry.usual = entry.record.config == to_json(default_config(candidate.kernel->manifest));
   FATUNE_TRY(std::string reason, reason_against(candidate));
@@ -145,12 +134,11 @@ RunOrder Pipeline::order_for(const Entry& entry) const {
   RunOrder order;
   order.id = entry.record.id;
   order.program = {entry.compiled.cubin_path.string(), entry.plan};
-  order.verify = plan_.checks == Checks::kAll;
-  order.cold = plan_.record_cold || plan_.objective == Objective::kCold;
+  order.verify = !plan_.skip_correctness;
+  order.cold = plan_.record_cold || searches_cold();
   const auto best = best_us_.find(entry.record.kernel);
-  if (best == best_us_.end()) return order;
-  if (plan_.objective == Objective::kHot) order.best_hot_us = best->second;
-  if (plan_.objective == Objective::kCold) order.best_cold_us = best->second;
+  if (best != best_us_.end())
+    (searches_cold() ? order.best_cold_us : order.best_hot_us) = best->second;
   return order;
 }
 
@@ -183,20 +171,19 @@ Status Pipeline::absorb_run() {
   if (running == entries_.end()) return {};
   FATUNE_TRY(std::optional<RunReply> reply, worker_.finish(events_.progress));
   if (!reply) return {};
-  RunResult result{static_cast<Observation&>(*reply), reply->verify_s, reply->timing_s};
-  result.resources =
-      with_compiler_log(std::move(result.resources), running->compiled, running->plan);
+  reply->resources =
+      with_compiler_log(std::move(reply->resources), running->compiled, running->plan);
   running->state = State::kDone;
   idle_since_ = Clock::now();
-  note_best(running->record.kernel, result.outcome, result.hot, result.cold);
-  results_.emplace(running->launch, std::move(result));
+  note_best(running->record.kernel, *reply);
+  results_.emplace(running->launch, *std::move(reply));
   const bool its_turn = running == entries_.begin();
   return its_turn || !events_.early_result ? Status() : events_.early_result(with_result(*running));
 }
 
 CandidateRecord Pipeline::with_result(const Entry& entry) const {
   CandidateRecord record = entry.record;
-  const RunResult& result = results_.at(entry.launch);
+  const RunReply& result = results_.at(entry.launch);
   static_cast<Observation&>(record) = result;
   record.spent.verify_s = result.verify_s;
   record.spent.timing_s = result.timing_s;
@@ -215,10 +202,9 @@ void Pipeline::conclude(Entry& entry) {
   originals_.emplace(entry.launch, entry.record);
 }
 
-void Pipeline::note_best(const std::string& kernel, Outcome outcome,
-                         const std::optional<Timing>& hot, const std::optional<Timing>& cold) {
-  const auto& timing = plan_.objective == Objective::kHot ? hot : cold;
-  if (outcome != Outcome::kMeasured || !timing) return;
+void Pipeline::note_best(const std::string& kernel, const Observation& seen) {
+  const auto& timing = searches_cold() ? seen.cold : seen.hot;
+  if (seen.outcome != Outcome::kMeasured || !timing) return;
   const auto [best, first] = best_us_.emplace(kernel, timing->median_us);
   if (!first) best->second = std::min(best->second, timing->median_us);
 }

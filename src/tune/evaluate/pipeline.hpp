@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "model/space/feasibility.hpp"
-#include "tune/evaluate/compile_ahead.hpp"
-#include "tune/evaluate/compile_service.hpp"
+#include "tune/compile/service.hpp"
 #include "tune/evaluate/device_worker.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
@@ -37,7 +36,7 @@ class Pipeline {
            std::string id_options, PipelineEvents events);
 
   /// Forgets what belongs to the problem before; nothing may be in flight.
-  void begin(const EvaluationPlan& plan);
+  void begin(const RunPlan& plan);
   /// Takes note of an earlier run's result: for duplicates of its machine code and the best so far.
   void remember(const Candidate& candidate, const CandidateRecord& record);
   Status submit(const Candidate& candidate);
@@ -53,10 +52,6 @@ class Pipeline {
  private:
   using Clock = std::chrono::steady_clock;
   enum class State { kCompiling, kReady, kRunning, kDone };
-  /// What the device said of a program.
-  struct RunResult : Observation {
-    double verify_s = 0, timing_s = 0;
-  };
   struct Entry {
     std::uint64_t number = 0;  ///< in the order of submission
     CandidateRecord record;
@@ -79,21 +74,21 @@ class Pipeline {
   CandidateRecord with_result(const Entry& entry) const;
   void conclude(Entry& entry);
   RunOrder order_for(const Entry& entry) const;
-  void note_best(const std::string& kernel, Outcome outcome, const std::optional<Timing>& hot,
-                 const std::optional<Timing>& cold);
+  void note_best(const std::string& kernel, const Observation& seen);
+  bool searches_cold() const { return plan_.objective == "cold"; }
 
   CompileService& compiler_;
   DeviceWorker& worker_;
   DeviceLimits limits_;
   std::string id_options_;
   PipelineEvents events_;
-  EvaluationPlan plan_;
+  RunPlan plan_;
   CompileAhead ahead_;
   std::map<std::string, Feasibility> rules_;  ///< by the kernel's name, on this problem
   std::deque<Entry> entries_;
   std::uint64_t submitted_ = 0;
-  std::uint64_t furthest_ = 0;                ///< highest number of those that reached the device
-  std::map<std::string, RunResult> results_;  ///< by machine code and launch plan
+  std::uint64_t furthest_ = 0;               ///< highest number of those that reached the device
+  std::map<std::string, RunReply> results_;  ///< by machine code and launch plan
   std::map<std::string, CandidateRecord> originals_;  ///< likewise: the first one collected
   /// By kernel, so that configs of a slow kernel are ranked among themselves.
   std::map<std::string, double> best_us_;

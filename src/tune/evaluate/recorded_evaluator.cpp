@@ -1,6 +1,4 @@
 // recorded_evaluator.cpp - answers from a journal's records, each marked as recorded.
-#include "tune/evaluate/recorded_evaluator.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -14,6 +12,7 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/kernel/aliases.hpp"
+#include "tune/evaluate/evaluator.hpp"
 
 namespace fatune {
 namespace {
@@ -33,11 +32,10 @@ void update(Record& record, std::span<const KernelRef> kernels) {
   auto* candidate = std::get_if<CandidateRecord>(&record);
   if (candidate == nullptr) return;
   update_names(kernels, candidate->kernel, candidate->config);
-  for (const KernelRef& kernel : kernels) {
-    if (kernel->manifest.name != candidate->kernel) continue;
-    const auto config = config_from_json(kernel->manifest, candidate->config, "recording");
-    if (config) candidate->key = candidate_key({kernel, *config, candidate->problem});
-  }
+  const KernelRef kernel = kernel_named(kernels, candidate->kernel);
+  if (!kernel) return;
+  const auto config = config_from_json(kernel->manifest, candidate->config, "recording");
+  if (config) candidate->key = candidate_key({kernel, *config, candidate->problem});
 }
 
 class RecordedEvaluator : public Evaluator {
@@ -61,7 +59,7 @@ class RecordedEvaluator : public Evaluator {
 
   const Environment& environment() const override { return environment_; }
 
-  Status begin_problem(const Problem& problem, const EvaluationPlan&) override {
+  Status begin_problem(const Problem& problem, const RunPlan&) override {
     FATUNE_CHECK(waiting_.empty(),
                  "a problem begins when everything of the one before is collected");
     if (problems_.count(problem) > 0) return {};
@@ -91,26 +89,21 @@ class RecordedEvaluator : public Evaluator {
     return record;
   }
 
-  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>& contestants,
+  Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                           const FinalPlan&) override {
     std::vector<FinalRecord> records;
-    for (const Contestant& contestant : contestants) records.push_back(recall_final(contestant));
+    for (const Implementation& contestant : contestants)
+      records.push_back(recall_final(contestant));
     return records;
   }
 
  private:
   CandidateRecord recall(const Candidate& candidate) const {
-    const std::string key = candidate_key(candidate);
-    CandidateRecord record;
-    if (const auto found = by_key_.find(key); found != by_key_.end()) {
+    CandidateRecord record = new_record(candidate, candidate_id(candidate, "recorded"));
+    if (const auto found = by_key_.find(record.key); found != by_key_.end()) {
       record = found->second;
       record.spent = {};
     } else {
-      record.id = candidate_id(candidate, "recorded");
-      record.key = key;
-      record.kernel = candidate.kernel->manifest.name;
-      record.config = to_json(candidate.config);
-      record.problem = candidate.problem;
       record.outcome = Outcome::kPruned;
       record.reason = kMissing;
     }
@@ -120,7 +113,7 @@ class RecordedEvaluator : public Evaluator {
 
   /// The recorded final of the same config on the same problem; else one made of the search's
   /// times, without rounds.
-  FinalRecord recall_final(const Contestant& contestant) const {
+  FinalRecord recall_final(const Implementation& contestant) const {
     if (contestant.outside) return recall_outside(contestant);
     const Candidate& candidate = contestant.candidate;
     const std::string config = dump(to_json(candidate.config));
@@ -136,7 +129,7 @@ class RecordedEvaluator : public Evaluator {
   }
 
   /// An implementation from elsewhere goes by its name.
-  FinalRecord recall_outside(const Contestant& contestant) const {
+  FinalRecord recall_outside(const Implementation& contestant) const {
     const Problem& problem = contestant.candidate.problem;
     const auto found = std::find_if(finals_.begin(), finals_.end(), [&](const FinalRecord& record) {
       return record.problem == problem && record.impl == contestant.impl;

@@ -77,7 +77,7 @@ Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, Evalu
     for (const Problem& problem : problems_for(kernel->manifest))
       by_problem[problem].push_back(kernel);
   }
-  EvaluationPlan plan;
+  RunPlan plan;
   plan.record_cold = true;
   SelftestResult result;
   for (const auto& [problem, group] : by_problem) {

@@ -1,14 +1,17 @@
-// census.cpp - lines of SASS to opcodes, opcodes to classes.
+// census.cpp - runs nvdisasm or cuobjdump; lines of SASS to opcodes, opcodes to classes.
 #include "tune/profile/census.hpp"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <initializer_list>
 #include <optional>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "core/check.hpp"
+#include "core/run_program.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -143,6 +146,8 @@ void tally(const Opcode& opcode, Census& census) {
     ++census.counts[static_cast<std::size_t>(rule - std::begin(kRules))];
 }
 
+constexpr std::chrono::seconds kPatience{60};
+
 }  // namespace
 
 std::span<const InstructionClass> instruction_classes() { return kClasses; }
@@ -173,6 +178,27 @@ std::vector<Census> parse_sass(std::string_view text) {
     }
   }
   return found;
+}
+
+std::vector<std::string> disassemblers() { return {"nvdisasm", "cuobjdump"}; }
+
+std::string disassembler_remedy() {
+  return "install nvdisasm or cuobjdump: they are part of the CUDA toolkit (packages cuda-nvdisasm "
+         "and cuda-cuobjdump), or the wheels nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump";
+}
+
+Result<std::vector<Census>> take_census(const std::filesystem::path& tool,
+                                        const std::filesystem::path& cubin) {
+  const std::string option = tool.filename() == "cuobjdump" ? "-sass" : "-c";
+  FATUNE_TRY(const ProgramRun output, run_program({.program = tool,
+                                                   .arguments = {option, cubin.string()},
+                                                   .extra_environment = {"LC_ALL=C"}},
+                                                  kPatience));
+  std::vector<Census> found = parse_sass(output.text);
+  if (output.succeeded() && !found.empty()) return found;
+  const auto lines = split(trim(output.text), '\n');
+  return environment_error(tool.string() + " cannot disassemble " + cubin.string() + ": " +
+                           (output.end ? lines.back() : "it did not come to an end"));
 }
 
 }  // namespace fatune

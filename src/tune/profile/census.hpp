@@ -1,13 +1,15 @@
-// census.hpp - disassembled machine code to counts of the instructions that tell kernels apart.
+// census.hpp - a cubin to counts of the instructions that tell kernels apart, by a disassembler.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/json.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
 
@@ -31,5 +33,13 @@ Json to_json(const Census& census);
 
 /// Reads what `nvdisasm -c` or `cuobjdump -sass` prints.
 std::vector<Census> parse_sass(std::string_view text);
+
+/// Programs that can do it, best first, and where they come from.
+std::vector<std::string> disassemblers();
+std::string disassembler_remedy();
+/// `tool`: one of them. One that fails, or prints no function, is an environment error with its
+/// last line.
+Result<std::vector<Census>> take_census(const std::filesystem::path& tool,
+                                        const std::filesystem::path& cubin);
 
 }  // namespace fatune

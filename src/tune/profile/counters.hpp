@@ -1,10 +1,15 @@
-// counters.hpp - what the hardware counted during one launch; a counter that was not read is empty.
+// counters.hpp - what the hardware counted during a launch, and how ncu asks for it and prints it.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/json.hpp"
+#include "core/result.hpp"
+#include "model/kernel/limits.hpp"
 
 namespace fatune {
 
@@ -39,5 +44,28 @@ Json to_json(const Counters& counters);
 
 /// Extra passes over all passes of shared memory, from 0 to 1; empty when nothing was counted.
 std::optional<double> bank_conflict_ratio(const Counters& counters);
+
+struct NcuMetric {
+  const char* name;  ///< in our JSON
+  const char* ncu;
+  std::optional<double> Counters::*field;
+  int only_arch = 0;  ///< 90: on sm_90 alone; 0: everywhere
+};
+std::span<const NcuMetric> all_metrics();
+/// The names ncu knows them by, for this architecture.
+std::vector<std::string> metric_names(const Arch& arch);
+
+/// What one CSV table of ncu holds.
+struct NcuTable {
+  std::vector<Counters> launches;   ///< in the order in which they ran
+  std::vector<std::string> absent;  ///< metrics asked for that some launch has no value of
+};
+/// Skips ncu's own messages (lines that begin with "=="), reads the row of units under the titles,
+/// takes commas out of numbers; "n/a" and "nan" are no values. `asked`: names as ncu knows them.
+/// No table, or one without a launch, is an environment error.
+Result<NcuTable> parse_ncu_csv(std::string_view text, const std::vector<std::string>& asked);
+
+/// Fields of one line: quoted or not, with doubled quotes inside.
+std::vector<std::string> csv_fields(std::string_view line);
 
 }  // namespace fatune

@@ -8,8 +8,7 @@
 #include "core/run_program.hpp"
 #include "core/scratch_folder.hpp"
 #include "core/text.hpp"
-#include "tune/profile/metrics.hpp"
-#include "tune/profile/ncu_csv.hpp"
+#include "tune/profile/counters.hpp"
 
 namespace fatune {
 namespace {

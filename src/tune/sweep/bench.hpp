@@ -1,18 +1,21 @@
-// bench.hpp - contestants of each problem to rows measured side by side: fatune.bench/1.
+// bench.hpp - implementations on each problem to rows measured side by side: fatune.bench/1.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/kernel/kernel.hpp"
 #include "model/results/bench_result.hpp"
 #include "tune/evaluate/evaluator.hpp"
+#include "tune/sweep/saved_best.hpp"
 
 namespace fatune {
 
 struct BenchQuestion {
   NamedProblem problem;
-  std::vector<Contestant> contestants;  ///< the candidate first, if there is one
+  std::vector<Implementation> contestants;  ///< the candidate first, if there is one
 };
 
 /// Fills `result` problem by problem and calls `after_each`, so that a later failure loses no row.
@@ -24,5 +27,15 @@ Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& p
 
 /// fatune.bench/1: every row as a journal's final record, with quantiles of its rounds.
 void fields(BenchResult& x, FieldList& f);
+
+/// By how much two runs in fresh processes differ when nothing else does: docs/measuring.md, "How
+/// far a number carries".
+inline constexpr double kRunToRun = 0.01;
+
+/// Empty when one of the two has no time. `row` is the winner's config measured now, on the device
+/// and with the compiler of `here`, from the text of `kernel`.
+std::optional<Confirmation> confirm(const SavedBest& saved, const SavedWinner& winner,
+                                    const FinalRecord& row, const Environment& here,
+                                    const Kernel& kernel);
 
 }  // namespace fatune

@@ -33,7 +33,7 @@ struct BestSearch {
   double seconds = 0;
   std::uint64_t valid_points = 0, raw_points = 0;
   double gpu_waited_s = 0;
-  std::vector<KnownConfig> warm_starts;
+  std::vector<SavedConfig> warm_starts;
 };
 
 struct BestProblem {
@@ -87,15 +87,8 @@ Json best_json(const SweepResult& result);
 /// Writes best.json into the run's folder, unless no problem has had its final phase.
 Status save_best(const SweepResult& result);
 
-/// A config that somebody wants to measure, verify or export.
-struct ChosenConfig {
-  std::string name;  ///< of the problem, empty if unknown
-  std::string kernel;
-  Json config;  ///< {"BLOCK_M":128,...}
-  std::optional<Problem> problem;
-};
 /// Reads best.json, of one problem or several, or a bare {"kernel":...,"config":{...}} with an
 /// optional "problem".
-Result<std::vector<ChosenConfig>> load_best(const std::filesystem::path& path);
+Result<std::vector<SavedConfig>> load_best(const std::filesystem::path& path);
 
 }  // namespace fatune

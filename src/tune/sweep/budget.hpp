@@ -1,9 +1,10 @@
-// budget.hpp - a problem's evaluations and seconds, shared out over its kernels: trials, then the
-// rest.
+// budget.hpp - a problem's budget, shared out over its kernels: trials, then turns.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "model/results/plan.hpp"
@@ -34,5 +35,16 @@ class Budget {
   Share whole_;
   std::vector<Share> trials_;
 };
+
+struct KernelStanding {
+  double best_us = std::numeric_limits<double>::infinity();  ///< told so far
+  std::uint64_t asked = 0;                                   ///< since its trial
+  bool exhausted = false;
+};
+
+/// The kernel that has been asked least for its share, which falls by e for each tenth that its
+/// best is behind the leader's; the number of kernels when all are exhausted. Without any time all
+/// shares are the same. See docs/decisions/0008-kernels-compete-for-the-budget.md.
+std::size_t next_kernel(std::span<const KernelStanding> kernels);
 
 }  // namespace fatune

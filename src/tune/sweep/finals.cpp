@@ -14,20 +14,12 @@ std::string reference_impl(const Manifest& manifest) {
   return manifest.operation ? manifest.name : "naive";
 }
 
-KernelRef find_kernel(const std::vector<KernelRef>& kernels, const std::string& name) {
-  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelRef& kernel) {
-    return kernel->manifest.name == name;
-  });
-  return found == kernels.end() ? nullptr : *found;
-}
-
 /// With a list of entrants, an entrant that is a duplicate of another's machine code competes, too.
 bool may_compete(const FinalsRequest& request, const CandidateRecord& record) {
   if (request.only == nullptr) return record.outcome == Outcome::kMeasured;
   return (record.outcome == Outcome::kMeasured || record.outcome == Outcome::kDuplicate) &&
-         std::any_of(request.only->begin(), request.only->end(), [&](const Entrant& entrant) {
-           return entrant.kernel == record.kernel && entrant.config == record.config;
-         });
+         std::any_of(request.only->begin(), request.only->end(),
+                     [&](const SavedConfig& entrant) { return same_config(entrant, record); });
 }
 
 std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
@@ -45,11 +37,10 @@ std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
   return ranked;
 }
 
-Result<Contestant> contestant_of(const CandidateRecord& record, const KernelRef& kernel) {
+Result<Implementation> finalist_of(const CandidateRecord& record, const KernelRef& kernel) {
   FATUNE_TRY(Config config,
              config_from_json(kernel->manifest, record.config, "candidate " + record.id));
-  return Contestant{"fatune:" + record.kernel, "finalist",
-                    Candidate{kernel, std::move(config), record.problem}};
+  return implementation_of({kernel, std::move(config), record.problem}, "finalist");
 }
 
 /// Whether the default config ran on the device; a config that is wrong or does not compile is no
@@ -63,19 +54,19 @@ bool ran(const std::vector<CandidateRecord>& candidates, const std::string& key)
 
 }  // namespace
 
-Result<std::vector<Contestant>> choose_contestants(const FinalsRequest& request,
-                                                   const std::vector<CandidateRecord>& candidates) {
+Result<std::vector<Implementation>> choose_contestants(
+    const FinalsRequest& request, const std::vector<CandidateRecord>& candidates) {
   const auto ranked = fastest_first(request, candidates);
-  std::vector<Contestant> chosen;
+  std::vector<Implementation> chosen;
   std::vector<std::string> keys;
   std::set<std::string> kernels;
   for (const CandidateRecord* record : ranked) {
     // Beyond the fastest, the best of each kernel: a table of kernels then comes from one final
     // phase.
     if (chosen.size() >= request.finalists && kernels.contains(record->kernel)) continue;
-    const KernelRef kernel = find_kernel(request.kernels, record->kernel);
+    const KernelRef kernel = kernel_named(request.kernels, record->kernel);
     if (!kernel) continue;
-    FATUNE_TRY(Contestant finalist, contestant_of(*record, kernel));
+    FATUNE_TRY(Implementation finalist, finalist_of(*record, kernel));
     chosen.push_back(std::move(finalist));
     keys.push_back(record->key);
     kernels.insert(record->kernel);
@@ -87,7 +78,7 @@ Result<std::vector<Contestant>> choose_contestants(const FinalsRequest& request,
   const std::string usual_key = candidate_key(usual);
   const bool among_them = std::find(keys.begin(), keys.end(), usual_key) != keys.end();
   if (!among_them && ran(candidates, usual_key)) {
-    chosen.push_back({"fatune:" + winner->manifest.name, "default", std::move(usual)});
+    chosen.push_back(implementation_of(std::move(usual), "default"));
   }
   if (request.reference) {
     const Manifest& manifest = request.reference->manifest;
@@ -103,8 +94,9 @@ Result<std::vector<Contestant>> choose_contestants(const FinalsRequest& request,
   return chosen;
 }
 
-bool covers(const std::vector<FinalRecord>& finals, const std::vector<Contestant>& contestants) {
-  return std::all_of(contestants.begin(), contestants.end(), [&](const Contestant& contestant) {
+bool covers(const std::vector<FinalRecord>& finals,
+            const std::vector<Implementation>& contestants) {
+  return std::all_of(contestants.begin(), contestants.end(), [&](const Implementation& contestant) {
     return std::any_of(finals.begin(), finals.end(), [&](const FinalRecord& record) {
       return record.impl == contestant.impl && record.role == contestant.role &&
              record.config == to_json(contestant.candidate.config);

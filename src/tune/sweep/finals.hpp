@@ -6,18 +6,13 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/results/record.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
 namespace fatune {
 
 /// What a sweep's winners are measured against on a problem, beside the reference; empty: nothing.
-using MakeBaselines = std::function<Result<std::vector<Contestant>>(const Problem&)>;
-
-/// A config that takes part in a race over several problems.
-struct Entrant {
-  std::string kernel;
-  Json config;
-};
+using MakeBaselines = std::function<Result<std::vector<Implementation>>(const Problem&)>;
 
 struct FinalsRequest {
   const Problem& problem;
@@ -26,17 +21,17 @@ struct FinalsRequest {
   const DeviceLimits& limits;
   std::string objective;
   std::size_t finalists = 8;
-  std::vector<Contestant> baselines = {};      ///< beside the reference
-  const std::vector<Entrant>* only = nullptr;  ///< those that may be finalists; null: all
+  std::vector<Implementation> baselines = {};      ///< beside the reference
+  const std::vector<SavedConfig>* only = nullptr;  ///< those that may be finalists; null: all
 };
 
 /// The fastest correct candidates, each machine code once; the default config of the fastest one's
 /// kernel, if it ran and is not among them; the reference kernel's default config as "naive"; the
 /// other baselines. Empty when nothing was measured.
-Result<std::vector<Contestant>> choose_contestants(const FinalsRequest& request,
-                                                   const std::vector<CandidateRecord>& candidates);
+Result<std::vector<Implementation>> choose_contestants(
+    const FinalsRequest& request, const std::vector<CandidateRecord>& candidates);
 
 /// Whether `finals` has a record of every contestant: an earlier attempt got that far.
-bool covers(const std::vector<FinalRecord>& finals, const std::vector<Contestant>& contestants);
+bool covers(const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants);
 
 }  // namespace fatune

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "model/results/statistics.hpp"
-#include "tune/sweep/ratio.hpp"
+#include "tune/sweep/standing.hpp"
 
 namespace fatune {
 namespace {
@@ -39,7 +39,7 @@ GateRow decide_row(const FinalRecord& candidate, const Rival& rival, const GateR
 
 Result<GateProblem> measure_and_decide(const GateQuestion& question, const GateRules& rules,
                                        const FinalPlan& plan, Evaluator& evaluator) {
-  std::vector<Contestant> contestants = {question.candidate};
+  std::vector<Implementation> contestants = {question.candidate};
   contestants.insert(contestants.end(), question.baselines.begin(), question.baselines.end());
   FATUNE_TRY(auto records, evaluator.finals(contestants, plan));
   if (records.size() != contestants.size())
@@ -99,8 +99,8 @@ Result<GateResult> run_gate(const std::vector<GateQuestion>& questions, const Ga
   result.rounds = plan.rounds;
   result.seed = rules.seed;
   result.passed = !questions.empty();
-  EvaluationPlan evaluation;
-  evaluation.objective = rules.objective == "cold" ? Objective::kCold : Objective::kHot;
+  RunPlan evaluation;
+  evaluation.objective = rules.objective;
   for (const GateQuestion& question : questions) {
     const Status begun = evaluator.begin_problem(question.problem.problem, evaluation);
     if (begun) {

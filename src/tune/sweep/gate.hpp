@@ -32,8 +32,8 @@ Result<GateProblem> decide_gate(const NamedProblem& problem, const FinalRecord& 
 /// A problem with all that is to run in the same rounds, and what was saved earlier.
 struct GateQuestion {
   NamedProblem problem;
-  Contestant candidate;
-  std::vector<Contestant> baselines;
+  Implementation candidate;
+  std::vector<Implementation> baselines;
   std::vector<Rival> saved;
 };
 /// Measures and decides problem by problem, then the whole. A problem that the device cannot take

@@ -3,7 +3,7 @@
 
 #include "core/fields.hpp"
 #include "tune/sweep/gate.hpp"
-#include "tune/sweep/ratio.hpp"
+#include "tune/sweep/standing.hpp"
 
 namespace fatune {
 namespace {

@@ -10,8 +10,6 @@
 #include "core/text.hpp"
 #include "tune/sweep/budget.hpp"
 #include "tune/sweep/finals.hpp"
-#include "tune/sweep/kernel_turns.hpp"
-#include "tune/sweep/point_list.hpp"
 #include "tune/sweep/search_loop.hpp"
 #include "tune/sweep/standing.hpp"
 #include "tune/sweep/warm_start.hpp"
@@ -50,14 +48,14 @@ Json completed(const Manifest& manifest, const Json& known) {
 }
 
 /// The default config, and what was best for this kernel elsewhere: nearest problem first.
-std::vector<Point> start_points(const Space& space, const ProblemRequest& request, const Arch& arch,
-                                ProblemResult& result) {
+std::vector<Point> start_points(const Space& space, const SavedConfigs& known_configs,
+                                const Arch& arch, ProblemResult& result) {
   std::vector<Point> start;
   if (const auto usual = space.default_point()) start.push_back(*usual);
   const Manifest& manifest = space.kernel().manifest;
   std::size_t warm = 0;
-  for (const KnownConfig& known :
-       nearest_known(request.known, manifest.name, request.problem.problem, arch)) {
+  for (const SavedConfig& known :
+       nearest_known(known_configs, manifest.name, space.problem(), arch)) {
     if (warm == kWarmStarts) break;
     const auto config = config_from_json(manifest, completed(manifest, known.config), known.source);
     if (!config) continue;
@@ -76,16 +74,16 @@ struct Searches {
   SearchLoop loop;
 };
 
-Status add_searches(const ProblemRequest& request, const std::vector<Space>& spaces, RunState& run,
-                    ProblemResult& result, Searches& searches) {
+Status add_searches(const SavedConfigs& known, const std::vector<Space>& spaces,
+                    const RunState& run, ProblemResult& result, Searches& searches) {
   const Arch& arch = run.evaluator.environment().limits.arch;
   for (const Space& space : spaces) {
     StrategyOptions options;
-    options.seed = request.plan.seed;
-    options.budget = request.plan.budget_evaluations;
-    options.one_lever = request.plan.one_lever;
-    options.start = start_points(space, request, arch, result);
-    FATUNE_TRY(auto strategy, make_strategy(request.plan.strategy, space.lattice(), options));
+    options.seed = run.plan.seed;
+    options.budget = run.plan.budget_evaluations;
+    options.one_lever = run.plan.one_lever;
+    options.start = start_points(space, known, arch, result);
+    FATUNE_TRY(auto strategy, make_strategy(run.plan.strategy, space.lattice(), options));
     searches.loop.add(space, *strategy);
     searches.strategies.push_back(std::move(strategy));
   }
@@ -131,15 +129,15 @@ std::size_t next_search(const Searches& searches, const std::vector<std::uint64_
 
 /// Trials of all kernels; then they compete for each candidate by the results so far, without
 /// waiting for the last results of the trials.
-Status search_spaces(const ProblemRequest& request, const std::vector<Space>& spaces, RunState& run,
+Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
   std::vector<std::uint64_t> sizes;
   for (const Space& space : spaces) sizes.push_back(space.size());
-  const Budget budget(request.plan, sizes, run.clock.now());
+  const Budget budget(run.plan, sizes, run.clock.now());
   const Share& whole = budget.whole();
   run.progress.plan_candidates(std::min(whole.evaluations, result.valid_points), whole.deadline_s);
   Searches searches{{}, SearchLoop(run, result)};
-  FATUNE_TRY_STATUS(add_searches(request, spaces, run, result, searches));
+  FATUNE_TRY_STATUS(add_searches(known, spaces, run, result, searches));
   FATUNE_TRY_STATUS(run_trials(budget, run, searches));
   std::vector<std::uint64_t> in_trials;
   for (std::size_t i = 0; i < spaces.size(); ++i) in_trials.push_back(searches.loop.asked(i));
@@ -157,22 +155,33 @@ Status search_spaces(const ProblemRequest& request, const std::vector<Space>& sp
   return searches.loop.finish();
 }
 
-void begin_progress(const ProblemRequest& request, RunState& run) {
-  const std::string label = request.problem.name.empty() ? "" : request.problem.name + " ";
-  run.progress.begin_problem(label + describe(request.problem.problem), run.clock.now());
-}
+/// Asks for each of the points it was given, in their order, and learns nothing.
+class PointList final : public Strategy {
+ public:
+  explicit PointList(std::vector<Point> points) : points_(std::move(points)) {}
+  std::string_view name() const override { return "list"; }
+  std::vector<Point> ask(std::size_t count) override {
+    std::vector<Point> asked;
+    while (asked.size() < count && next_ < points_.size()) asked.push_back(points_[next_++]);
+    return asked;
+  }
+  void tell(const Told&) override {}
+
+ private:
+  std::vector<Point> points_;
+  std::size_t next_ = 0;
+};
 
 /// Entrants of the space's kernel that are valid in it and have no record yet.
-std::vector<Point> points_to_race(const Space& space, const std::vector<Entrant>& entrants,
+std::vector<Point> points_to_race(const Space& space, const SavedConfigs& entrants,
                                   const ProblemResult& result) {
   const Manifest& manifest = space.kernel().manifest;
   std::vector<Point> points;
-  for (const Entrant& entrant : entrants) {
+  for (const SavedConfig& entrant : entrants) {
     if (entrant.kernel != manifest.name) continue;
-    const bool known = std::any_of(
-        result.candidates.begin(), result.candidates.end(), [&](const CandidateRecord& record) {
-          return record.kernel == entrant.kernel && record.config == entrant.config;
-        });
+    const bool known =
+        std::any_of(result.candidates.begin(), result.candidates.end(),
+                    [&](const CandidateRecord& record) { return same_config(record, entrant); });
     const auto config = config_from_json(manifest, entrant.config, "an entrant of the race");
     if (known || !config) continue;
     auto point = space.point_of(*config);
@@ -181,18 +190,18 @@ std::vector<Point> points_to_race(const Space& space, const std::vector<Entrant>
   return points;
 }
 
-Status run_finals(const ProblemRequest& request, RunState& run, ProblemResult& result) {
-  const Problem& problem = request.problem.problem;
+Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result) {
+  const Problem& problem = result.problem.problem;
   FinalsRequest wanted{problem,
-                       request.kernels,
-                       request.reference,
+                       run.kernels,
+                       run.baseline,
                        run.evaluator.environment().limits,
-                       run.objective,
-                       request.finalists,
+                       run.plan.objective,
+                       run.options.finalists,
                        {},
-                       request.only};
-  if (request.baselines) {
-    FATUNE_TRY(wanted.baselines, request.baselines(problem));
+                       only};
+  if (run.options.baselines) {
+    FATUNE_TRY(wanted.baselines, run.options.baselines(problem));
   }
   FATUNE_TRY(const auto contestants, choose_contestants(wanted, result.candidates));
   if (contestants.empty()) return {};
@@ -201,7 +210,7 @@ Status run_finals(const ProblemRequest& request, RunState& run, ProblemResult& r
   if (!covers(result.finals, contestants)) {
     result.finals.clear();
     FATUNE_TRY_STATUS(run.begin(problem));
-    auto finals = run.evaluator.finals(contestants, request.finals);
+    auto finals = run.evaluator.finals(contestants, run.options.finals);
     run.interrupted = !finals && finals.error().kind == ErrorKind::kInterrupted;
     if (run.interrupted) return {};
     if (!finals) return std::move(finals).error();
@@ -209,11 +218,11 @@ Status run_finals(const ProblemRequest& request, RunState& run, ProblemResult& r
     result.finals = *std::move(finals);
   }
   Scoring scoring;
-  if (run.objective == kScoreObjective) {
-    FATUNE_TRY(const auto uses, count_finalists(result.finals, contestants, request.count_use));
+  if (run.plan.objective == kScoreObjective) {
+    FATUNE_TRY(const auto uses, count_finalists(result.finals, contestants, run.options.count_use));
     scoring = score_finals(result.finals, uses);
   }
-  settle_finals(result, run.objective, request.finals.seed, scoring);
+  settle_finals(result, run.plan.objective, run.options.finals.seed, scoring);
   return {};
 }
 
@@ -268,27 +277,28 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
   return built;
 }
 
-Result<ProblemResult> search_problem(const ProblemRequest& request, RunState& run) {
+Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedConfigs& known,
+                                     RunState& run) {
   ProblemResult result;
-  result.problem = request.problem;
+  result.problem = problem;
   const double began_s = run.clock.now();
-  begin_progress(request, run);
+  run.progress.begin_problem(label(problem), began_s);
   FATUNE_TRY(const KernelSpaces built,
-             build_spaces(request.kernels, run.evaluator.environment().limits, result));
+             build_spaces(run.kernels, run.evaluator.environment().limits, result));
   FATUNE_TRY_STATUS(settle_barred(built.barred, run, result));
-  FATUNE_TRY_STATUS(search_spaces(request, built.spaces, run, result));
+  FATUNE_TRY_STATUS(search_spaces(known, built.spaces, run, result));
   result.seconds = run.clock.now() - began_s;
   return result;
 }
 
-Status race_problem(const ProblemRequest& request, const std::vector<Entrant>& entrants,
-                    RunState& run, ProblemResult& result) {
+Status race_problem(const NamedProblem& problem, const SavedConfigs& entrants, RunState& run,
+                    ProblemResult& result) {
   const double began_s = run.clock.now();
-  begin_progress(request, run);
+  run.progress.begin_problem(label(problem), began_s);
   ProblemResult described;
-  described.problem = request.problem;
+  described.problem = problem;
   FATUNE_TRY(const KernelSpaces built,
-             build_spaces(request.kernels, run.evaluator.environment().limits, described));
+             build_spaces(run.kernels, run.evaluator.environment().limits, described));
   if (result.valid_points == 0) result = std::move(described);
   SearchLoop loop(run, result);
   std::vector<std::unique_ptr<Strategy>> lists;
@@ -307,16 +317,17 @@ Status race_problem(const ProblemRequest& request, const std::vector<Entrant>& e
   return {};
 }
 
-Status settle_problem(const ProblemRequest& request, RunState& run, ProblemResult& result) {
+Status settle_problem(const SavedConfigs* only, RunState& run, ProblemResult& result) {
   const double began_s = run.clock.now();
-  FATUNE_TRY_STATUS(run_finals(request, run, result));
+  FATUNE_TRY_STATUS(run_finals(only, run, result));
   result.seconds += run.clock.now() - began_s;
   return {};
 }
 
-Result<ProblemResult> sweep_problem(const ProblemRequest& request, RunState& run) {
-  FATUNE_TRY(ProblemResult result, search_problem(request, run));
-  if (!run.interrupted) FATUNE_TRY_STATUS(settle_problem(request, run, result));
+Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConfigs& known,
+                                    RunState& run) {
+  FATUNE_TRY(ProblemResult result, search_problem(problem, known, run));
+  if (!run.interrupted) FATUNE_TRY_STATUS(settle_problem(nullptr, run, result));
   return result;
 }
 

@@ -1,6 +1,8 @@
-// problem_sweep.hpp - one problem of a sweep: spaces, searches, final phase.
+// problem_sweep.hpp - one problem of a sweep, or many that share configs: spaces, search, finals.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,22 +10,9 @@
 #include "model/results/sweep_result.hpp"
 #include "tune/sweep/finals.hpp"
 #include "tune/sweep/run_state.hpp"
-#include "tune/sweep/scoring.hpp"
+#include "tune/sweep/standing.hpp"
 
 namespace fatune {
-
-struct ProblemRequest {
-  const RunPlan& plan;
-  const NamedProblem& problem;
-  const std::vector<KernelRef>& kernels;
-  KernelRef reference;  ///< null: no baseline
-  std::size_t finalists = 8;
-  FinalPlan finals;
-  const MakeBaselines& baselines;
-  const CountUse& count_use;                   ///< for scores; may be empty
-  const std::vector<KnownConfig>& known;       ///< warm starts, and the best of earlier problems
-  const std::vector<Entrant>* only = nullptr;  ///< that may be finalists; null: all
-};
 
 struct KernelSpaces {
   std::vector<Space> spaces;      ///< with at least one valid config, smallest first
@@ -34,16 +23,34 @@ struct KernelSpaces {
 Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const DeviceLimits& limits,
                                   ProblemResult& result);
 
-/// Everything but the final phase. An interrupt leaves `run.interrupted` set.
-Result<ProblemResult> search_problem(const ProblemRequest& request, RunState& run);
+using SavedConfigs = std::vector<SavedConfig>;
+
+/// Everything but the final phase. `known`: warm starts, and the best of earlier problems. An
+/// interrupt leaves `run.interrupted` set.
+Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedConfigs& known,
+                                     RunState& run);
 /// Measures the entrants that have a valid config here and no record in `result` yet, which may be
 /// of an earlier search or empty.
-Status race_problem(const ProblemRequest& request, const std::vector<Entrant>& entrants,
-                    RunState& run, ProblemResult& result);
-/// The final phase of a problem that was searched or raced.
-Status settle_problem(const ProblemRequest& request, RunState& run, ProblemResult& result);
-
+Status race_problem(const NamedProblem& problem, const SavedConfigs& entrants, RunState& run,
+                    ProblemResult& result);
+/// The final phase of a problem that was searched or raced. `only`: those that may be finalists;
+/// null: all.
+Status settle_problem(const SavedConfigs* only, RunState& run, ProblemResult& result);
 /// Search and final phase. An interrupt leaves the final phase out and `run.interrupted` set.
-Result<ProblemResult> sweep_problem(const ProblemRequest& request, RunState& run);
+Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConfigs& known,
+                                    RunState& run);
+
+/// The positions of a suite's problems, the most informative first: the one whose distances to the
+/// others are least in sum; then each time the one farthest from those before it, because its times
+/// can differ most from theirs.
+std::vector<std::size_t> by_information(const std::vector<NamedProblem>& problems);
+
+/// For a plan with `configs` > 0. One config: the most informative problem is searched; its fastest
+/// and the default configs then race over the other problems, and a config that fails or clearly
+/// loses is dropped. Several: every problem is searched, and the fastest of each are measured on
+/// all others. The few that are chosen compete on every problem in its final phase; of a single
+/// config's rivals the one with the greatest geomean speed-up over the default there wins. `saved`
+/// is called after each problem's final phase.
+Status sweep_suite(RunState& run, SweepResult& result, const std::function<Status()>& saved);
 
 }  // namespace fatune

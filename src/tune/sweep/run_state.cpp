@@ -1,22 +1,142 @@
-// run_state.cpp - readies an evaluator for a problem and reminds it of what is journalled.
+// run_state.cpp - sorts a journal for a resumed run, counts progress, readies the evaluator.
 #include "tune/sweep/run_state.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "model/results/sweep_result.hpp"
 
 namespace fatune {
+namespace {
+
+constexpr std::uint64_t kEnoughForEstimate = 5;  // candidates; chosen
+
+}  // namespace
+
+ResumeIndex::ResumeIndex(const Journal& journal) {
+  for (const Record& record : journal.records) {
+    if (const auto* started = std::get_if<StartedRecord>(&record)) {
+      last_started_ = *started;
+    } else if (const auto* finished = std::get_if<CandidateRecord>(&record)) {
+      finished_.insert_or_assign(finished->key, *finished);
+      last_at_s_ = std::max(last_at_s_, finished->at_s);
+    } else if (const auto* final = std::get_if<FinalRecord>(&record)) {
+      finals_.push_back(*final);
+    } else if (const auto* end = std::get_if<EndRecord>(&record)) {
+      last_at_s_ = std::max(last_at_s_, end->seconds);
+    }
+  }
+  const auto* end =
+      journal.records.empty() ? nullptr : std::get_if<EndRecord>(&journal.records.back());
+  complete_ = end != nullptr && end->status == "complete";
+}
+
+std::optional<CandidateRecord> ResumeIndex::find(const Candidate& candidate) const {
+  const std::string key = candidate_key(candidate);
+  if (const auto found = finished_.find(key); found != finished_.end()) return found->second;
+  if (!last_started_ || last_started_->key != key) return std::nullopt;
+  CandidateRecord record = new_record(candidate, last_started_->id);
+  record.outcome = Outcome::kCrashed;
+  record.reason = "the run ended while this candidate was on the device";
+  record.at_s = last_at_s_;
+  return record;
+}
+
+std::vector<CandidateRecord> ResumeIndex::results(const Problem& problem) const {
+  std::vector<CandidateRecord> found;
+  for (const auto& [key, record] : finished_) {
+    if (record.problem == problem) found.push_back(record);
+  }
+  return found;
+}
+
+std::vector<FinalRecord> ResumeIndex::finals(const Problem& problem) const {
+  std::vector<FinalRecord> found;
+  for (const FinalRecord& record : finals_) {
+    if (record.problem != problem) continue;
+    const auto same = std::find_if(found.begin(), found.end(), [&](const FinalRecord& other) {
+      return other.impl == record.impl && other.role == record.role &&
+             other.config == record.config;
+    });
+    if (same == found.end()) {
+      found.push_back(record);
+    } else {
+      *same = record;
+    }
+  }
+  return found;
+}
+
+ProgressTracker::ProgressTracker(std::function<void(const SweepProgress&)> show,
+                                 std::size_t problems)
+    : show_(std::move(show)) {
+  progress_.problems = problems;
+}
+
+void ProgressTracker::begin_problem(const std::string& problem, double now_s) {
+  const std::size_t problems = progress_.problems;
+  progress_ = {};
+  progress_.problems = problems;
+  progress_.problem_number = next_problem_++;
+  progress_.problem = problem;
+  progress_.phase = "search";
+  search_began_s_ = now_s;
+  show(now_s);
+}
+
+void ProgressTracker::plan_candidates(std::uint64_t all, double deadline_s) {
+  progress_.all = all;
+  deadline_s_ = deadline_s;
+}
+
+void ProgressTracker::candidate_done(const CandidateRecord& record, std::optional<double> cost_us,
+                                     double now_s) {
+  ++progress_.done;
+  ++progress_.outcomes[record.outcome];
+  if (cost_us && (!progress_.best_us || *cost_us < *progress_.best_us)) {
+    progress_.best_us = cost_us;
+    progress_.best_config = record.kernel + ' ' + describe_config(record.config);
+  }
+  if (progress_.best_us) progress_.best_history_us.push_back(*progress_.best_us);
+  show(now_s);
+}
+
+void ProgressTracker::begin_finals(double now_s) {
+  progress_.phase = "final";
+  progress_.activity.clear();
+  show(now_s);
+}
+
+void ProgressTracker::activity(std::string_view phase, double now_s) {
+  progress_.activity = phase;
+  show(now_s);
+}
+
+std::optional<double> ProgressTracker::estimate_left(double now_s) const {
+  if (progress_.phase != "search" || progress_.done < kEnoughForEstimate) return std::nullopt;
+  const double each = (now_s - search_began_s_) / static_cast<double>(progress_.done);
+  const std::uint64_t ahead = progress_.all > progress_.done ? progress_.all - progress_.done : 0;
+  return std::clamp(deadline_s_ - now_s, 0.0, each * static_cast<double>(ahead));
+}
+
+void ProgressTracker::show(double now_s) {
+  progress_.elapsed_s = now_s;
+  progress_.left_s = estimate_left(now_s);
+  if (show_) show_(progress_);
+}
 
 Status RunState::begin(const Problem& problem) {
   if (begun == problem) return {};
   clock.go_live();
   FATUNE_TRY_STATUS(evaluator.begin_problem(problem, plan));
   for (const CandidateRecord& record : known.results(problem)) {
-    const auto kernel = std::find_if(kernels.begin(), kernels.end(), [&](const KernelRef& other) {
-      return other->manifest.name == record.kernel;
-    });
-    if (kernel == kernels.end()) continue;
+    const KernelRef kernel = kernel_named(kernels, record.kernel);
+    if (!kernel) continue;
     FATUNE_TRY(Config config,
-               config_from_json((*kernel)->manifest, record.config, "journal: " + record.key));
-    evaluator.remember({*kernel, std::move(config), problem}, record);
+               config_from_json(kernel->manifest, record.config, "journal: " + record.key));
+    evaluator.remember({kernel, std::move(config), problem}, record);
   }
   begun = problem;
   return {};

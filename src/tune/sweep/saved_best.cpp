@@ -33,7 +33,7 @@ Result<SavedWinner> winner_of(const BestProblem& problem, const std::string& whe
   }
   if (best.kernel.empty()) return error("best.kernel", "is missing");
   SavedWinner winner;
-  winner.choice = {problem.name, best.kernel, best.config, problem.problem};
+  winner.choice = {best.kernel, best.config, problem.problem, problem.name};
   winner.id = best.id;
   winner.text_hash = best.text_hash;
   winner.unverified = why_unverified(best);
@@ -81,9 +81,9 @@ Result<SavedBest> load_saved_best(const std::filesystem::path& path) {
   return saved;
 }
 
-Result<std::vector<ChosenConfig>> load_best(const std::filesystem::path& path) {
+Result<std::vector<SavedConfig>> load_best(const std::filesystem::path& path) {
   FATUNE_TRY(SavedBest saved, load_saved_best(path));
-  std::vector<ChosenConfig> choices;
+  std::vector<SavedConfig> choices;
   for (SavedWinner& winner : saved.winners) choices.push_back(std::move(winner.choice));
   return choices;
 }

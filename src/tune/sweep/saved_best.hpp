@@ -13,7 +13,7 @@ namespace fatune {
 
 /// The best config of one problem. All but the choice is absent in a bare config file.
 struct SavedWinner {
-  ChosenConfig choice;
+  SavedConfig choice;
   std::string id;
   std::string text_hash;   ///< of the kernel's template and headers; empty in older files
   std::string unverified;  ///< why nobody has checked its results; empty when it passed every gate

@@ -146,7 +146,7 @@ Status SearchLoop::settle_oldest() {
 void SearchLoop::tell(const Slot& slot, const CandidateRecord& record) {
   Search& search = searches_[slot.search];
   --search.in_flight;
-  const auto cost = cost_of(record, result_.candidates, run_.objective);
+  const auto cost = cost_of(record, result_.candidates, run_.plan.objective);
   search.strategy->tell({slot.point, cost, record.outcome == Outcome::kDuplicate});
   if (record.outcome == Outcome::kMeasured && cost)
     search.best_us = std::min(search.best_us, *cost);

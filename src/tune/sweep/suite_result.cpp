@@ -10,7 +10,7 @@
 #include "core/file.hpp"
 #include "model/problem/work.hpp"
 #include "model/results/statistics.hpp"
-#include "tune/sweep/ratio.hpp"
+#include "tune/sweep/standing.hpp"
 
 namespace fatune {
 namespace {

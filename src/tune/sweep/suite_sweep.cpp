@@ -1,12 +1,11 @@
 // suite_sweep.cpp - searches, races and final phases of a suite whose problems share configs.
-#include "tune/sweep/suite_sweep.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/text.hpp"
 #include "search/strategies/portfolio.hpp"
+#include "tune/sweep/problem_sweep.hpp"
 #include "tune/sweep/standing.hpp"
 #include "tune/sweep/warm_start.hpp"
 
@@ -22,31 +21,19 @@ constexpr std::size_t kElites = 3;
 constexpr double kRegression = 1.1;      // against the default config
 constexpr std::size_t kRegressions = 2;  // problems with one that turn a config down
 
-/// A config on its way through the suite, with its time on each problem.
-struct Runner {
-  Entrant entrant;
-  std::vector<std::optional<double>> costs;
-  std::string turned_down = {};
-};
-
 std::string name_or_sizes(const NamedProblem& named) {
   return named.name.empty() ? describe(named.problem) : named.name;
 }
 
-bool same(const Entrant& a, const Entrant& b) {
-  return a.kernel == b.kernel && a.config == b.config;
-}
-
-const CandidateRecord* find_record(const ProblemResult& result, const Entrant& entrant) {
-  const auto found = std::find_if(
-      result.candidates.begin(), result.candidates.end(), [&](const CandidateRecord& record) {
-        return record.kernel == entrant.kernel && record.config == entrant.config;
-      });
+const CandidateRecord* find_record(const ProblemResult& result, const SavedConfig& entrant) {
+  const auto found =
+      std::find_if(result.candidates.begin(), result.candidates.end(),
+                   [&](const CandidateRecord& record) { return same_config(record, entrant); });
   return found == result.candidates.end() ? nullptr : &*found;
 }
 
 /// Its time; a duplicate has that of its original. Empty when it failed or was cut short.
-std::optional<double> cost_on(const ProblemResult& result, const Entrant& entrant,
+std::optional<double> cost_on(const ProblemResult& result, const SavedConfig& entrant,
                               const std::string& objective) {
   const CandidateRecord* record = find_record(result, entrant);
   if (record == nullptr) return std::nullopt;
@@ -58,9 +45,9 @@ std::optional<double> cost_on(const ProblemResult& result, const Entrant& entran
 }
 
 /// Those measured on a problem that are no clear loss there, fastest first.
-std::vector<Entrant> fastest_of(const ProblemResult& result, const std::string& objective,
-                                std::size_t count) {
-  std::vector<std::pair<double, Entrant>> ranked;
+std::vector<SavedConfig> fastest_of(const ProblemResult& result, const std::string& objective,
+                                    std::size_t count) {
+  std::vector<std::pair<double, SavedConfig>> ranked;
   for (const CandidateRecord& record : result.candidates) {
     const auto& timing = objective_timing(record, objective);
     if (record.outcome == Outcome::kMeasured && timing)
@@ -68,7 +55,7 @@ std::vector<Entrant> fastest_of(const ProblemResult& result, const std::string& 
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<Entrant> fastest;
+  std::vector<SavedConfig> fastest;
   for (const auto& [cost, entrant] : ranked) {
     if (fastest.size() == count || cost > kClearLoss * ranked.front().first) break;
     fastest.push_back(entrant);
@@ -78,8 +65,8 @@ std::vector<Entrant> fastest_of(const ProblemResult& result, const std::string& 
 
 class SuiteSweep {
  public:
-  SuiteSweep(const MakeRequest& make_request, RunState& run, SweepResult& result)
-      : make_request_(make_request), run_(run), result_(result), problems_(result.plan.problems) {}
+  SuiteSweep(RunState& run, SweepResult& result)
+      : run_(run), result_(result), problems_(result.plan.problems) {}
 
   Status run(const std::function<Status()>& saved) {
     order_ = by_information(problems_);
@@ -101,8 +88,8 @@ class SuiteSweep {
   /// A config for all: one search, then fewer and fewer on problem after problem.
   Status search_and_race() {
     const std::size_t first = order_.front();
-    FATUNE_TRY(results_[first], search_problem(make_request_(problems_[first]), run_));
-    enter(fastest_of(results_[first], run_.objective, kEntrants));
+    FATUNE_TRY(results_[first], search_problem(problems_[first], run_.plan.warm_starts, run_));
+    enter(fastest_of(results_[first], run_.plan.objective, kEntrants));
     enter_defaults();
     fill_costs(first);
     turn_down_losers(first);  // default configs: the others are fast there
@@ -116,8 +103,8 @@ class SuiteSweep {
   /// Several configs: the fastest of every problem on all problems.
   Status search_and_cross() {
     for (std::size_t p = 0; p < problems_.size() && !run_.interrupted; ++p) {
-      FATUNE_TRY(results_[p], search_problem(make_request_(problems_[p]), run_));
-      enter(fastest_of(results_[p], run_.objective, kOfEach));
+      FATUNE_TRY(results_[p], search_problem(problems_[p], run_.plan.warm_starts, run_));
+      enter(fastest_of(results_[p], run_.plan.objective, kOfEach));
     }
     enter_defaults();
     for (std::size_t p = 0; p < problems_.size() && !run_.interrupted; ++p) {
@@ -126,13 +113,13 @@ class SuiteSweep {
     return {};
   }
 
-  void enter(const std::vector<Entrant>& entrants) {
-    for (const Entrant& entrant : entrants) {
-      const bool again = std::any_of(runners_.begin(), runners_.end(), [&](const Runner& other) {
-        return same(other.entrant, entrant);
-      });
+  void enter(const std::vector<SavedConfig>& entrants) {
+    for (const SavedConfig& entrant : entrants) {
+      const bool again =
+          std::any_of(entries_.begin(), entries_.end(),
+                      [&](const SuiteEntry& other) { return same_config(other, entrant); });
       if (!again)
-        runners_.push_back({entrant, std::vector<std::optional<double>>(problems_.size())});
+        entries_.push_back({entrant, std::vector<std::optional<double>>(problems_.size())});
     }
   }
 
@@ -140,140 +127,130 @@ class SuiteSweep {
   void enter_defaults() {
     for (const KernelRef& kernel : run_.kernels) {
       const std::string& name = kernel->manifest.name;
-      const bool runs = std::any_of(runners_.begin(), runners_.end(), [&](const Runner& runner) {
-        return runner.entrant.kernel == name;
-      });
+      const bool runs = std::any_of(entries_.begin(), entries_.end(),
+                                    [&](const SuiteEntry& entry) { return entry.kernel == name; });
       if (!runs) continue;
       defaults_.push_back({name, to_json(default_config(kernel->manifest))});
       enter({defaults_.back()});
     }
   }
 
-  bool is_default(const Entrant& entrant) const {
+  bool is_default(const SavedConfig& entrant) const {
     return std::any_of(defaults_.begin(), defaults_.end(),
-                       [&](const Entrant& each) { return same(each, entrant); });
+                       [&](const SavedConfig& each) { return same_config(each, entrant); });
   }
 
   /// Measures those still in the race; default configs stay in it for comparison.
   Status race(std::size_t problem) {
-    std::vector<Entrant> entrants;
-    for (const Runner& runner : runners_) {
-      if (runner.turned_down.empty() || is_default(runner.entrant))
-        entrants.push_back(runner.entrant);
+    std::vector<SavedConfig> entrants;
+    for (const SuiteEntry& entry : entries_) {
+      if (entry.turned_down.empty() || is_default(entry)) entrants.push_back(entry);
     }
-    const ProblemRequest request = make_request_(problems_[problem]);
-    FATUNE_TRY_STATUS(race_problem(request, entrants, run_, results_[problem]));
+    FATUNE_TRY_STATUS(race_problem(problems_[problem], entrants, run_, results_[problem]));
     fill_costs(problem);
     return {};
   }
 
   void fill_costs(std::size_t problem) {
-    for (Runner& runner : runners_)
-      runner.costs[problem] = cost_on(results_[problem], runner.entrant, run_.objective);
+    for (SuiteEntry& entry : entries_)
+      entry.costs[problem] = cost_on(results_[problem], entry, run_.plan.objective);
   }
 
   void turn_down_losers(std::size_t problem) {
     double best = std::numeric_limits<double>::infinity();
-    for (const Runner& runner : runners_) {
-      if (runner.turned_down.empty() && runner.costs[problem])
-        best = std::min(best, *runner.costs[problem]);
+    for (const SuiteEntry& entry : entries_) {
+      if (entry.turned_down.empty() && entry.costs[problem])
+        best = std::min(best, *entry.costs[problem]);
     }
-    for (Runner& runner : runners_) {
-      if (!runner.turned_down.empty()) continue;
-      const auto& cost = runner.costs[problem];
+    for (SuiteEntry& entry : entries_) {
+      if (!entry.turned_down.empty()) continue;
+      const auto& cost = entry.costs[problem];
       if (!cost) {
-        runner.turned_down =
-            "not measured on " + name_or_sizes(problems_[problem]) + why_not(problem, runner);
+        entry.turned_down =
+            "not measured on " + name_or_sizes(problems_[problem]) + why_not(problem, entry);
       } else if (*cost > kClearLoss * best) {
-        runner.turned_down = "clear loss on " + name_or_sizes(problems_[problem]) + ": " +
-                             fixed(*cost / best, 2) + " times the best there";
+        entry.turned_down = "clear loss on " + name_or_sizes(problems_[problem]) + ": " +
+                            fixed(*cost / best, 2) + " times the best there";
       }
     }
   }
 
-  std::string why_not(std::size_t problem, const Runner& runner) const {
-    const CandidateRecord* record = find_record(results_[problem], runner.entrant);
+  std::string why_not(std::size_t problem, const SuiteEntry& entry) const {
+    const CandidateRecord* record = find_record(results_[problem], entry);
     return record == nullptr ? ": no valid config there"
                              : ": " + std::string(name(record->outcome));
   }
 
-  const Runner* default_of(const Runner& runner) const {
-    const auto found = std::find_if(runners_.begin(), runners_.end(), [&](const Runner& other) {
-      return other.entrant.kernel == runner.entrant.kernel && is_default(other.entrant);
+  const SuiteEntry* default_of(const SuiteEntry& entry) const {
+    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const SuiteEntry& other) {
+      return other.kernel == entry.kernel && is_default(other);
     });
-    return found == runners_.end() ? nullptr : &*found;
+    return found == entries_.end() ? nullptr : &*found;
   }
 
-  std::optional<double> speedup_of(const Runner& runner) const {
-    const Runner* usual = default_of(runner);
+  std::optional<double> speedup_of(const SuiteEntry& entry) const {
+    const SuiteEntry* usual = default_of(entry);
     if (usual == nullptr) return std::nullopt;
     double log_sum = 0;
     int compared = 0;
     for (std::size_t p = 0; p < problems_.size(); ++p) {
-      if (!runner.costs[p] || !usual->costs[p]) continue;
-      log_sum += std::log(*usual->costs[p] / *runner.costs[p]);
+      if (!entry.costs[p] || !usual->costs[p]) continue;
+      log_sum += std::log(*usual->costs[p] / *entry.costs[p]);
       ++compared;
     }
     return compared == 0 ? std::nullopt : std::optional(std::exp(log_sum / compared));
   }
 
   void turn_down_regressions() {
-    for (Runner& runner : runners_) {
-      const Runner* usual = default_of(runner);
-      if (!runner.turned_down.empty() || usual == nullptr) continue;
+    for (SuiteEntry& entry : entries_) {
+      const SuiteEntry* usual = default_of(entry);
+      if (!entry.turned_down.empty() || usual == nullptr) continue;
       std::vector<std::string> slower;
       for (std::size_t p = 0; p < problems_.size(); ++p) {
-        const bool both = runner.costs[p] && usual->costs[p];
-        if (both && *runner.costs[p] > kRegression * *usual->costs[p])
+        const bool both = entry.costs[p] && usual->costs[p];
+        if (both && *entry.costs[p] > kRegression * *usual->costs[p])
           slower.push_back(name_or_sizes(problems_[p]));
       }
       if (slower.size() < kRegressions) continue;
-      runner.turned_down = "more than 10 % slower than the default config on " + join(slower, ", ");
+      entry.turned_down = "more than 10 % slower than the default config on " + join(slower, ", ");
     }
   }
 
   /// All were measured on all problems: the geomean speed-up over anything orders them as the
   /// geomean time does.
-  std::vector<const Runner*> elites() {
+  std::vector<const SuiteEntry*> elites() {
     turn_down_regressions();
-    std::vector<std::pair<double, const Runner*>> ranked;
-    for (const Runner& runner : runners_) {
-      if (!runner.turned_down.empty()) continue;
+    std::vector<std::pair<double, const SuiteEntry*>> ranked;
+    for (const SuiteEntry& entry : entries_) {
+      if (!entry.turned_down.empty()) continue;
       double log_sum = 0;
-      for (const auto& cost : runner.costs) log_sum += cost ? std::log(*cost) : 0;
-      ranked.emplace_back(log_sum, &runner);
+      for (const auto& cost : entry.costs) log_sum += cost ? std::log(*cost) : 0;
+      ranked.emplace_back(log_sum, &entry);
     }
     std::stable_sort(ranked.begin(), ranked.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<const Runner*> chosen;
-    for (const auto& [cost, runner] : ranked) {
-      if (chosen.size() < kElites) chosen.push_back(runner);
+    std::vector<const SuiteEntry*> chosen;
+    for (const auto& [cost, entry] : ranked) {
+      if (chosen.size() < kElites) chosen.push_back(entry);
     }
     return chosen;
   }
 
-  std::vector<const Runner*> portfolio() const {
-    std::vector<PortfolioConfig> configs;
-    for (const Runner& runner : runners_) {
-      configs.push_back(
-          {runner.entrant.kernel + " " + describe_config(runner.entrant.config), runner.costs});
-    }
-    std::vector<const Runner*> chosen;
+  std::vector<const SuiteEntry*> portfolio() const {
+    std::vector<const SuiteEntry*> chosen;
     for (const Portfolio::Choice& choice :
-         choose_portfolio(configs, static_cast<std::size_t>(result_.plan.configs)).chosen) {
-      chosen.push_back(&runners_[choice.config]);
+         choose_portfolio(entries_, static_cast<std::size_t>(result_.plan.configs)).chosen) {
+      chosen.push_back(&entries_[choice.config]);
     }
     return chosen;
   }
 
   Status run_finals(const std::function<Status()>& saved) {
-    const std::vector<const Runner*> chosen = single() ? elites() : portfolio();
-    std::vector<Entrant> entrants;
-    for (const Runner* runner : chosen) entrants.push_back(runner->entrant);
+    const std::vector<const SuiteEntry*> chosen = single() ? elites() : portfolio();
+    std::vector<SavedConfig> entrants;
+    for (const SuiteEntry* entry : chosen) entrants.push_back(*entry);
     for (std::size_t p = 0; p < problems_.size() && !run_.interrupted; ++p) {
-      ProblemRequest request = make_request_(problems_[p]);
-      request.only = &entrants;
-      FATUNE_TRY_STATUS(settle_problem(request, run_, results_[p]));
+      FATUNE_TRY_STATUS(settle_problem(&entrants, run_, results_[p]));
       result_.problems.push_back(results_[p]);
       result_.seconds = run_.clock.now();
       FATUNE_TRY_STATUS(saved());
@@ -284,15 +261,15 @@ class SuiteSweep {
   }
 
   /// The elite with the least geomean time in the final phases.
-  const Runner* winner_of(const std::vector<const Runner*>& elites) const {
-    const Runner* winner = nullptr;
+  const SuiteEntry* winner_of(const std::vector<const SuiteEntry*>& elites) const {
+    const SuiteEntry* winner = nullptr;
     double least = std::numeric_limits<double>::infinity();
-    for (const Runner* elite : elites) {
+    for (const SuiteEntry* elite : elites) {
       double log_sum = 0;
       for (const ProblemResult& problem : result_.problems) {
-        const FinalRecord* row = final_of(problem, elite->entrant);
-        const bool measured = row != nullptr && objective_timing(*row, run_.objective);
-        log_sum += measured ? std::log(objective_timing(*row, run_.objective)->median_us)
+        const FinalRecord* row = final_of(problem, *elite);
+        const bool measured = row != nullptr && objective_timing(*row, run_.plan.objective);
+        log_sum += measured ? std::log(objective_timing(*row, run_.plan.objective)->median_us)
                             : std::numeric_limits<double>::infinity();
       }
       if (log_sum >= least) continue;
@@ -302,10 +279,10 @@ class SuiteSweep {
     return winner;
   }
 
-  static const FinalRecord* final_of(const ProblemResult& problem, const Entrant& entrant) {
+  static const FinalRecord* final_of(const ProblemResult& problem, const SavedConfig& entrant) {
     for (const FinalRecord& row : problem.finals) {
-      const bool is = row.role != "baseline" && row.kernel == entrant.kernel &&
-                      row.config == entrant.config && row.outcome == Outcome::kMeasured;
+      const bool is =
+          row.role != "baseline" && same_config(row, entrant) && row.outcome == Outcome::kMeasured;
       if (is) return &row;
     }
     return nullptr;
@@ -313,48 +290,45 @@ class SuiteSweep {
 
   /// Records the choice; a single winner is the best of every problem, whatever its rivals' times
   /// are there.
-  void note_choice(const std::vector<const Runner*>& chosen, const Runner* winner) {
+  void note_choice(const std::vector<const SuiteEntry*>& chosen, const SuiteEntry* winner) {
     for (ProblemResult& problem : result_.problems) {
-      const FinalRecord* row = winner == nullptr ? nullptr : final_of(problem, winner->entrant);
+      const FinalRecord* row = winner == nullptr ? nullptr : final_of(problem, *winner);
       if (row == nullptr) continue;
       Scoring scoring;
       scoring.winner = row->id;
-      settle_finals(problem, run_.objective, result_.plan.seed, scoring);
+      settle_finals(problem, run_.plan.objective, result_.plan.seed, scoring);
     }
-    std::vector<SuiteConfig>& configs = result_.choice->configs;
-    for (const Runner* runner : chosen) {
-      SuiteConfig config = describe_runner(*runner);
-      if (winner != nullptr && runner != winner)
+    std::vector<SuiteEntry>& configs = result_.choice->configs;
+    for (const SuiteEntry* entry : chosen) {
+      SuiteEntry config = with_merits(*entry);
+      if (winner != nullptr && entry != winner)
         config.turned_down = "a greater geomean time in the final phases";
       configs.push_back(std::move(config));
     }
     std::stable_partition(configs.begin(), configs.end(),
-                          [](const SuiteConfig& config) { return config.turned_down.empty(); });
-    for (const Runner& runner : runners_) {
-      if (!runner.turned_down.empty()) configs.push_back(describe_runner(runner));
+                          [](const SuiteEntry& config) { return config.turned_down.empty(); });
+    for (const SuiteEntry& entry : entries_) {
+      if (!entry.turned_down.empty()) configs.push_back(with_merits(entry));
     }
   }
 
-  SuiteConfig describe_runner(const Runner& runner) const {
-    SuiteConfig config{
-        runner.entrant.kernel, runner.entrant.config, speedup_of(runner), {}, runner.turned_down};
+  SuiteEntry with_merits(SuiteEntry entry) const {
+    entry.speedup = speedup_of(entry);
     for (const ProblemResult& problem : result_.problems) {
       const FinalRecord* best = problem.best();
-      const bool its = best != nullptr && best->kernel == runner.entrant.kernel &&
-                       best->config == runner.entrant.config;
-      if (its) config.problems.push_back(name_or_sizes(problem.problem));
+      if (best != nullptr && same_config(*best, entry))
+        entry.problems.push_back(name_or_sizes(problem.problem));
     }
-    return config;
+    return entry;
   }
 
-  const MakeRequest& make_request_;
   RunState& run_;
   SweepResult& result_;
   const std::vector<NamedProblem>& problems_;
   std::vector<std::size_t> order_;
   std::vector<ProblemResult> results_;  ///< by problem
-  std::vector<Runner> runners_;
-  std::vector<Entrant> defaults_;
+  std::vector<SuiteEntry> entries_;
+  std::vector<SavedConfig> defaults_;
 };
 
 }  // namespace
@@ -385,9 +359,8 @@ std::vector<std::size_t> by_information(const std::vector<NamedProblem>& problem
   return order;
 }
 
-Status sweep_suite(const MakeRequest& make_request, RunState& run, SweepResult& result,
-                   const std::function<Status()>& saved) {
-  return SuiteSweep(make_request, run, result).run(saved);
+Status sweep_suite(RunState& run, SweepResult& result, const std::function<Status()>& saved) {
+  return SuiteSweep(run, result).run(saved);
 }
 
 }  // namespace fatune

@@ -6,8 +6,8 @@
 #include "core/log.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/sweep/problem_sweep.hpp"
+#include "tune/sweep/run_state.hpp"
 #include "tune/sweep/suite_result.hpp"
-#include "tune/sweep/suite_sweep.hpp"
 #include "tune/sweep/warm_start.hpp"
 
 namespace fatune {
@@ -66,7 +66,7 @@ Status check_same_device(const Environment& journalled, const Environment& prese
 struct OpenedJournal {
   JournalWriter writer;
   ResumeIndex known;
-  std::vector<KnownConfig> warm_starts;
+  std::vector<SavedConfig> warm_starts;
 };
 
 Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& plan,
@@ -127,35 +127,19 @@ Status save(const SweepOptions& options, const SweepResult& result) {
   return save_suite(result, options.date);
 }
 
-ProblemRequest request_of(const SweepOptions& options, const std::vector<KernelRef>& kernels,
-                          const KernelRef& reference, const RunPlan& plan,
-                          const NamedProblem& problem, const std::vector<KnownConfig>& known) {
-  return {plan,
-          problem,
-          kernels,
-          options.reference_is_baseline ? reference : nullptr,
-          options.finalists,
-          options.finals,
-          options.baselines,
-          options.count_use,
-          known};
-}
-
 /// Each problem for itself; the best of one may start the search of the next.
-Status sweep_problems(const SweepOptions& options, const std::vector<KernelRef>& kernels,
-                      const KernelRef& reference, RunState& run, SweepResult& result) {
-  std::vector<KnownConfig> known = result.plan.warm_starts;
+Status sweep_problems(RunState& run, SweepResult& result) {
+  SavedConfigs known = result.plan.warm_starts;
   for (const NamedProblem& problem : result.plan.problems) {
-    auto swept =
-        sweep_problem(request_of(options, kernels, reference, result.plan, problem, known), run);
+    auto swept = sweep_problem(problem, known, run);
     if (!swept)
       return with_context(std::move(swept).error(), "sweeping " + describe(problem.problem));
     result.problems.push_back(*std::move(swept));
     result.seconds = run.clock.now();
-    FATUNE_TRY_STATUS(save(options, result));
+    FATUNE_TRY_STATUS(save(run.options, result));
     if (const FinalRecord* best = result.problems.back().best()) {
-      known.push_back({problem.problem, result.environment.limits.arch, best->kernel, best->config,
-                       "this run"});
+      known.push_back({best->kernel, best->config, problem.problem, problem.name,
+                       result.environment.limits.arch, "this run"});
     }
     if (run.interrupted) break;
   }
@@ -163,12 +147,8 @@ Status sweep_problems(const SweepOptions& options, const std::vector<KernelRef>&
 }
 
 /// All of them with the same few configs.
-Status sweep_together(const SweepOptions& options, const std::vector<KernelRef>& kernels,
-                      const KernelRef& reference, RunState& run, SweepResult& result) {
-  const MakeRequest make_request = [&](const NamedProblem& problem) {
-    return request_of(options, kernels, reference, result.plan, problem, result.plan.warm_starts);
-  };
-  Status swept = sweep_suite(make_request, run, result, [&] { return save(options, result); });
+Status sweep_together(RunState& run, SweepResult& result) {
+  Status swept = sweep_suite(run, result, [&] { return save(run.options, result); });
   if (!swept) return with_context(std::move(swept).error(), "sweeping the suite");
   return {};
 }
@@ -181,36 +161,27 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   result.plan = complete_plan(options.plan, kernels);
   result.environment = evaluator.environment();
   result.folder = options.out;
-  const bool scored = result.plan.objective == kScoreObjective;
-  FATUNE_TRY(const Objective objective, parse_objective(scored ? "hot" : result.plan.objective));
+  FATUNE_TRY_STATUS(check_objective(result.plan.objective));
   FATUNE_TRY_STATUS(check_problems(result.plan, kernels, result.environment.limits));
   const Arch& arch = result.environment.limits.arch;
   result.plan.warm_starts = select_warm_starts(options.known, result.plan, arch);
   FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, result.environment));
   result.plan.warm_starts = std::move(opened.warm_starts);
 
-  EvaluationPlan plan;
-  plan.objective = objective;
-  plan.checks = result.plan.skip_correctness ? Checks::kSkipCorrectness : Checks::kAll;
-  plan.record_cold = result.plan.record_cold;
-  plan.seed = result.plan.seed;
   const double journalled_s = opened.known.last_at_s();
   const bool was_complete = opened.known.complete();
-  RunState run{evaluator,
-               kernels,
-               std::move(opened.writer),
-               std::move(opened.known),
-               RunClock(options.clock, journalled_s),
-               ProgressTracker(options.on_progress, stages_of(result.plan)),
-               plan,
-               result.plan.objective,
-               {},
-               {},
-               {},
-               false};
+  RunState run{.options = options,
+               .plan = result.plan,
+               .kernels = kernels,
+               .baseline = options.reference_is_baseline ? reference : nullptr,
+               .evaluator = evaluator,
+               .journal = std::move(opened.writer),
+               .known = std::move(opened.known),
+               .clock = RunClock(options.clock, journalled_s),
+               .progress = ProgressTracker(options.on_progress, stages_of(result.plan))};
   const Hooks hooks(run);
   const auto sweep = result.plan.configs > 0 ? sweep_together : sweep_problems;
-  FATUNE_TRY_STATUS(sweep(options, kernels, reference, run, result));
+  FATUNE_TRY_STATUS(sweep(run, result));
   result.interrupted = run.interrupted;
   result.seconds = run.clock.now();
   if (!was_complete) {

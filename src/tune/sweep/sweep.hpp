@@ -12,7 +12,7 @@
 #include "tune/evaluate/evaluator.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/finals.hpp"
-#include "tune/sweep/scoring.hpp"
+#include "tune/sweep/standing.hpp"
 
 namespace fatune {
 
@@ -23,7 +23,7 @@ struct SweepOptions {
   std::size_t finalists = 8;
   FinalPlan finals;
   MakeBaselines baselines;
-  std::vector<KnownConfig> known;     ///< of other runs; a resumed run keeps its journal's choice
+  std::vector<SavedConfig> known;     ///< of other runs; a resumed run keeps its journal's choice
   CountUse count_use;                 ///< for scores; may be empty
   bool reference_is_baseline = true;  ///< the reference kernel takes part as "naive"
   std::string date;                   ///< of today, for suite.json

@@ -17,7 +17,7 @@ namespace fatune {
 namespace {
 
 constexpr std::string_view kKnownFamily = "fatune.known/";
-constexpr std::string_view kBestFamily = "fatune.best/";
+constexpr std::string_view kBestSchemas = "fatune.best/";
 
 // Chosen: of two problems that differ in one respect, the one with the smaller number here is
 // expected to share its best tile. The head dim decides most of a tile's size.
@@ -53,30 +53,31 @@ double own_distance(const Problem& a, const Problem& b) {
   return sum;
 }
 
-Result<std::vector<KnownConfig>> read_known(const Json& json, const std::string& where) {
+Result<std::vector<SavedConfig>> read_known(const Json& json, const std::string& where) {
   FATUNE_TRY(KnownFile file, from_json<KnownFile>(json, where));
-  for (KnownConfig& each : file.configs) each.arch = file.arch;
+  for (SavedConfig& each : file.configs) each.arch = file.arch;
   return std::move(file.configs);
 }
 
 /// The finalists of a problem are in the order of their places: the first of a kernel is its best.
 void add_finalists(const BestProblem& problem, const Arch& arch, const std::string& source,
-                   std::vector<KnownConfig>& known) {
+                   std::vector<SavedConfig>& known) {
   std::vector<std::string> seen;
   for (const BestRow& finalist : problem.finalists) {
     if (finalist.outcome != Outcome::kMeasured) continue;
     if (std::find(seen.begin(), seen.end(), finalist.kernel) != seen.end()) continue;
     seen.push_back(finalist.kernel);
-    known.push_back({*problem.problem, arch, finalist.kernel, finalist.config, source});
+    known.push_back(
+        {finalist.kernel, finalist.config, problem.problem, problem.name, arch, source});
   }
 }
 
-Result<std::vector<KnownConfig>> read_best(const Json& json, const std::string& where) {
+Result<std::vector<SavedConfig>> read_best(const Json& json, const std::string& where) {
   FATUNE_TRY(const BestFile file, best_file_from_json(json, where));
   const auto arch = parse_arch(file.device.arch);
   if (!arch)
     return file_error(field_place(where, "device.arch") + " is wrong: " + arch.error().message);
-  std::vector<KnownConfig> known;
+  std::vector<SavedConfig> known;
   for (const auto& [place, problem] : problems_of(file, where)) {
     if (!problem.problem) return file_error(field_place(place, "problem") + " is missing");
     add_finalists(problem, *arch, where, known);
@@ -85,7 +86,7 @@ Result<std::vector<KnownConfig>> read_best(const Json& json, const std::string& 
 }
 
 /// Final records count before those of the search, which are measured less closely.
-std::vector<KnownConfig> known_of(const Journal& journal, const std::string& where) {
+std::vector<SavedConfig> known_of(const Journal& journal, const std::string& where) {
   struct Leader {
     bool final = false;
     double cost_us = 0;
@@ -106,15 +107,15 @@ std::vector<KnownConfig> known_of(const Journal& journal, const std::string& whe
     const auto* final = std::get_if<FinalRecord>(&record);
     if (final != nullptr && final->role != "baseline") consider(*final, true);
   }
-  std::vector<KnownConfig> known;
+  std::vector<SavedConfig> known;
   for (const auto& [key, leader] : leaders) {
     known.push_back(
-        {key.first, journal.header.environment.limits.arch, key.second, leader.config, where});
+        {key.second, leader.config, key.first, "", journal.header.environment.limits.arch, where});
   }
   return known;
 }
 
-Result<std::vector<KnownConfig>> load_file(const std::filesystem::path& path) {
+Result<std::vector<SavedConfig>> load_file(const std::filesystem::path& path) {
   const std::string where = path.string();
   if (where.ends_with(".jsonl") || where.ends_with(".jsonl.gz")) {
     FATUNE_TRY(const Journal journal, load_journal(path));
@@ -125,7 +126,7 @@ Result<std::vector<KnownConfig>> load_file(const std::filesystem::path& path) {
   const Fields file(json, where);
   FATUNE_TRY(const std::string schema, file.text("schema"));
   if (schema.starts_with(kKnownFamily)) return read_known(json, where);
-  if (!schema.starts_with(kBestFamily)) {
+  if (!schema.starts_with(kBestSchemas)) {
     return file.error("schema", "is '" + schema +
                                     "'; a warm start takes fatune.best/1, fatune.known/1 or a "
                                     "journal");
@@ -145,7 +146,7 @@ std::filesystem::path result_in(const std::filesystem::path& folder) {
 }  // namespace
 
 /// All of a known config but the architecture.
-static void entry_fields(KnownConfig& x, FieldList& f) {
+static void entry_fields(SavedConfig& x, FieldList& f) {
   f("problem", x.problem).required();
   f("kernel", x.kernel).required();
   f("config", x.config).required().object().schema(kConfigSchema);
@@ -169,19 +170,19 @@ double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Ar
          arch_distance(a_arch, b_arch);
 }
 
-std::vector<KnownConfig> nearest_known(const std::vector<KnownConfig>& known,
+std::vector<SavedConfig> nearest_known(const std::vector<SavedConfig>& known,
                                        const std::string& kernel, const Problem& problem,
                                        const Arch& arch) {
-  std::vector<std::pair<double, const KnownConfig*>> ranked;
-  for (const KnownConfig& each : known) {
+  std::vector<std::pair<double, const SavedConfig*>> ranked;
+  for (const SavedConfig& each : known) {
     if (each.kernel != kernel) continue;
-    ranked.emplace_back(distance(each.problem, each.arch, problem, arch), &each);
+    ranked.emplace_back(distance(*each.problem, each.arch, problem, arch), &each);
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<KnownConfig> nearest;
+  std::vector<SavedConfig> nearest;
   for (const auto& [away, each] : ranked) {
-    const auto same = [&config = each->config](const KnownConfig& other) {
+    const auto same = [&config = each->config](const SavedConfig& other) {
       return other.config == config;
     };
     if (std::none_of(nearest.begin(), nearest.end(), same)) nearest.push_back(*each);
@@ -189,13 +190,12 @@ std::vector<KnownConfig> nearest_known(const std::vector<KnownConfig>& known,
   return nearest;
 }
 
-std::vector<KnownConfig> select_warm_starts(const std::vector<KnownConfig>& known,
+std::vector<SavedConfig> select_warm_starts(const std::vector<SavedConfig>& known,
                                             const RunPlan& plan, const Arch& arch) {
-  std::vector<KnownConfig> selected;
-  const auto add = [&](const KnownConfig& each) {
-    const bool again = std::any_of(selected.begin(), selected.end(), [&](const KnownConfig& other) {
-      return other.kernel == each.kernel && other.problem == each.problem &&
-             other.arch == each.arch && other.config == each.config;
+  std::vector<SavedConfig> selected;
+  const auto add = [&](const SavedConfig& each) {
+    const bool again = std::any_of(selected.begin(), selected.end(), [&](const SavedConfig& other) {
+      return same_config(other, each) && other.problem == each.problem && other.arch == each.arch;
     });
     if (!again) selected.push_back(each);
   };
@@ -208,12 +208,12 @@ std::vector<KnownConfig> select_warm_starts(const std::vector<KnownConfig>& know
   return selected;
 }
 
-Result<std::vector<KnownConfig>> parse_known(std::string_view text, const std::string& where) {
+Result<std::vector<SavedConfig>> parse_known(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json json, parse_json(text, where));
   return read_known(json, where);
 }
 
-Result<std::vector<KnownConfig>> load_known(const std::filesystem::path& path) {
+Result<std::vector<SavedConfig>> load_known(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return load_file(path);
   const std::filesystem::path file = result_in(path);
@@ -221,7 +221,7 @@ Result<std::vector<KnownConfig>> load_known(const std::filesystem::path& path) {
   return file_error(path.string() + ": holds neither best.json nor journal.jsonl");
 }
 
-std::vector<KnownConfig> known_of_runs(const std::filesystem::path& folder,
+std::vector<SavedConfig> known_of_runs(const std::filesystem::path& folder,
                                        const std::filesystem::path& own) {
   std::vector<std::filesystem::path> files;
   std::error_code failed;
@@ -234,7 +234,7 @@ std::vector<KnownConfig> known_of_runs(const std::filesystem::path& folder,
     if (!file.empty()) files.push_back(file.lexically_normal());
   }
   std::sort(files.begin(), files.end());
-  std::vector<KnownConfig> known;
+  std::vector<SavedConfig> known;
   for (const std::filesystem::path& file : files) {
     auto loaded = load_file(file);
     if (!loaded) {
@@ -242,7 +242,7 @@ std::vector<KnownConfig> known_of_runs(const std::filesystem::path& folder,
       continue;
     }
     // As seen from the folder: what is written down should read alike on another machine.
-    for (KnownConfig& config : *loaded) config.source = file.lexically_relative(folder).string();
+    for (SavedConfig& config : *loaded) config.source = file.lexically_relative(folder).string();
     std::move(loaded->begin(), loaded->end(), std::back_inserter(known));
   }
   return known;

@@ -18,32 +18,32 @@ namespace fatune {
 double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Arch& b_arch);
 
 /// The configs of a kernel, nearest problem first; each config once.
-std::vector<KnownConfig> nearest_known(const std::vector<KnownConfig>& known,
+std::vector<SavedConfig> nearest_known(const std::vector<SavedConfig>& known,
                                        const std::string& kernel, const Problem& problem,
                                        const Arch& arch);
 
 /// What a plan keeps of all that is known: for each of its problems and kernels the nearest few.
-std::vector<KnownConfig> select_warm_starts(const std::vector<KnownConfig>& known,
+std::vector<SavedConfig> select_warm_starts(const std::vector<SavedConfig>& known,
                                             const RunPlan& plan, const Arch& arch);
 
 /// fatune.known/1: the device is said once for all configs.
 struct KnownFile {
   Arch arch;
   std::string device;
-  std::vector<KnownConfig> configs;
+  std::vector<SavedConfig> configs;
 };
 void fields(KnownFile& x, FieldList& f);
 
 /// fatune.known/1: the configs that ship with fatune.
-Result<std::vector<KnownConfig>> parse_known(std::string_view text, const std::string& where);
+Result<std::vector<SavedConfig>> parse_known(std::string_view text, const std::string& where);
 
 /// The best config of each kernel and problem in a best.json, a journal (.jsonl, .jsonl.gz), a
 /// fatune.known/1, or in the best.json or journal of a run's folder.
-Result<std::vector<KnownConfig>> load_known(const std::filesystem::path& path);
+Result<std::vector<SavedConfig>> load_known(const std::filesystem::path& path);
 
 /// The same of every run in a folder of runs, in the order of their names; `own` and what cannot be
 /// read are left out.
-std::vector<KnownConfig> known_of_runs(const std::filesystem::path& folder,
+std::vector<SavedConfig> known_of_runs(const std::filesystem::path& folder,
                                        const std::filesystem::path& own);
 
 }  // namespace fatune

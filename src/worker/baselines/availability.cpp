@@ -12,7 +12,6 @@
 #include "worker/baselines/cudnn_library.hpp"
 #include "worker/baselines/torch_process.hpp"
 #include "worker/protocol/external_description.hpp"
-#include "worker/protocol/external_settings.hpp"
 #include "worker/protocol/implementation.hpp"
 
 namespace fatune {

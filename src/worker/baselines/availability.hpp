@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "worker/protocol/availability.hpp"
+#include "worker/protocol/implementation.hpp"
 
 namespace fatune {
 

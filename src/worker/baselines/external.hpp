@@ -11,7 +11,7 @@
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
 #include "worker/baselines/executable.hpp"
-#include "worker/protocol/external_settings.hpp"
+#include "worker/protocol/external_description.hpp"
 
 namespace fatune {
 

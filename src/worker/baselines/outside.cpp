@@ -20,7 +20,7 @@ Result<std::vector<std::filesystem::path>> library_folders(const Json& settings)
 
 Result<std::unique_ptr<Executable>> make(const OutsideProgram& program,
                                          const OutsideSetting& setting, TorchHelper& torch) {
-  FATUNE_TRY(const auto which, parse_implementation(program.impl));
+  FATUNE_TRY(const auto which, parse_outside_name(program.impl));
   FATUNE_CHECK(which.has_value(), "the parent sends only names that it parsed");
   switch (which->origin) {
     case Origin::kTorch: {
@@ -48,7 +48,7 @@ OutsideHost::OutsideHost() : processes_(std::make_unique<Processes>()) {}
 OutsideHost::~OutsideHost() = default;
 
 void OutsideHost::expect(const OutsideProgram& program, const std::string& device_uuid) {
-  const auto which = parse_implementation(program.impl);
+  const auto which = parse_outside_name(program.impl);
   if (!which || !*which || (*which)->origin != Origin::kTorch) return;
   const auto python = Fields(program.settings, "settings of torch").text("python");
   if (python) processes_->torch.expect(*python, device_uuid);

@@ -11,7 +11,7 @@
 #include "core/log.hpp"
 #include "worker/compile/nvrtc.hpp"
 #include "worker/protocol/cache.hpp"
-#include "worker/protocol/compile_messages.hpp"
+#include "worker/protocol/compilation.hpp"
 #include "worker/protocol/mains.hpp"
 
 namespace fatune {

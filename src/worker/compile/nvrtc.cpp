@@ -7,7 +7,7 @@
 
 #include "core/text.hpp"
 #include "gpu/library.hpp"
-#include "worker/protocol/compile_messages.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 namespace {

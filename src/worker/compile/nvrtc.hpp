@@ -8,7 +8,7 @@
 
 #include "core/result.hpp"
 #include "gpu/toolchain.hpp"
-#include "worker/protocol/request.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 

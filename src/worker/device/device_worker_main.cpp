@@ -68,7 +68,7 @@ class Worker {
 
   Result<Json> look(const Json& message) {
     FATUNE_TRY(const AvailabilityOrder order, read_message<AvailabilityOrder>(message));
-    return to_json(AvailabilityReply{availability(options_of(order))});
+    return to_json(AvailabilityReply{availability(order)});
   }
 
   Result<Json> hello() {

@@ -14,7 +14,7 @@
 #include "worker/baselines/outside.hpp"
 #include "worker/device/loaded_program.hpp"
 #include "worker/protocol/mains.hpp"
-#include "worker/protocol/profile_job.hpp"
+#include "worker/protocol/messages.hpp"
 #include "worker/verify/guarded_buffer.hpp"
 #include "worker/verify/inputs.hpp"
 #include "worker/verify/tensor_inputs.hpp"

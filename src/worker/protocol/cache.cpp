@@ -12,7 +12,7 @@
 namespace fatune {
 namespace {
 
-constexpr const char* kSchema = "fatune.cubin/1";
+constexpr const char* kCubinSchema = "fatune.cubin/1";
 
 }  // namespace
 
@@ -27,7 +27,7 @@ std::optional<Compiled> CubinCache::find(const std::string& key) const {
   const auto json = load_json(path);
   if (!json || !json->is_object()) return std::nullopt;
   const auto schema = Fields(*json, path.string()).text("schema");
-  if (!schema || *schema != kSchema) return std::nullopt;
+  if (!schema || *schema != kCubinSchema) return std::nullopt;
   auto compiled = from_json<Compiled>(*json, path.string());
   if (!compiled) return std::nullopt;
   compiled->cubin_path.clear();
@@ -48,7 +48,7 @@ Result<Compiled> CubinCache::store(const std::string& key, Compiled compiled,
     compiled.cubin_path = file(key, ".cubin");
     FATUNE_TRY_STATUS(replace_file(compiled.cubin_path, cubin));
   }
-  Json entry = {{"schema", kSchema}};
+  Json entry = {{"schema", kCubinSchema}};
   const Json fields = to_json(compiled);
   for (const auto& [name, value] : fields.items()) entry[name] = value;
   entry["cubin_path"] = "";  // it is beside the entry, wherever the folder is

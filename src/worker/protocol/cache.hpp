@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/result.hpp"
-#include "worker/protocol/compiled.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 

@@ -1,7 +1,9 @@
-// external_description.cpp - parses descriptions, fills in problems, applies what they support.
+// external_description.cpp - finds and parses descriptions, fills in problems, applies what they
+// support.
 #include "worker/protocol/external_description.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,14 +11,14 @@
 
 #include "core/embedded.hpp"
 #include "core/file.hpp"
+#include "core/run_program.hpp"
 #include "core/text.hpp"
 #include "model/kernel/expression.hpp"
-#include "worker/protocol/external_settings.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr std::string_view kSchema = "fatune.external/1";
+constexpr std::string_view kExternalSchema = "fatune.external/1";
 constexpr std::int64_t kMostSeconds = 100;  // the final phase waits 120 s for a sign of life
 
 using Number = std::pair<std::string, std::int64_t>;
@@ -170,8 +172,9 @@ Result<ExternalDescription> parse_external(std::string_view text, const std::str
   FATUNE_TRY(const Json document, parse_json(text, where));
   const Fields fields(document, where);
   FATUNE_TRY(const std::string schema, fields.text("schema"));
-  if (schema != kSchema) {
-    return fields.error("schema", fmt::format("is '{}'; this version reads '{}'", schema, kSchema));
+  if (schema != kExternalSchema) {
+    return fields.error("schema",
+                        fmt::format("is '{}'; this version reads '{}'", schema, kExternalSchema));
   }
   FATUNE_TRY_STATUS(fields.only({"schema", "name", "summary", "homepage", "licence", "install",
                                  "program", "operation", "sizes", "arguments", "supports", "output",
@@ -243,6 +246,50 @@ Result<ExternalDescription> load_external(const std::string& name,
                      (nearest ? "; did you mean " + *nearest + "?"
                               : "; there are " + join(known, ", ") +
                                     ", and those in folders given with --external-dir"));
+}
+
+std::optional<std::filesystem::path> find_external(const ExternalDescription& description,
+                                                   const ExternalPlaces& places) {
+  std::vector<std::filesystem::path> folders = places.folders;
+  folders.insert(folders.end(), places.program_folders.begin(), places.program_folders.end());
+  return find_program(description.program, folders);
+}
+
+Error no_external(const std::string& program, const std::string& install) {
+  return environment_error("the program '" + program +
+                           "' is neither beside its description nor on PATH; it is " + install);
+}
+
+Result<Json> external_settings(const std::string& name, const Problem& problem,
+                               const ExternalPlaces& places) {
+  FATUNE_TRY(const ExternalDescription description, load_external(name, places.folders));
+  const auto program = find_external(description, places);
+  Json settings = {
+      {"name", description.name},           {"program", program ? program->string() : ""},
+      {"wanted", description.program},      {"install", description.install},
+      {"arguments", Json::array()},         {"output", to_json(description.output)},
+      {"launches", description.launches},   {"runs", description.runs},
+      {"timeout_s", description.timeout_s}, {"verifies", description.verifies}};
+  FATUNE_TRY(settings["refusal"], refusal(description, problem));
+  if (settings["refusal"] != "") return settings;
+  for (const std::string& argument : description.arguments) {
+    FATUNE_TRY(const std::string filled, fill_in(argument, problem, name));
+    settings["arguments"].push_back(filled);
+  }
+  return settings;
+}
+
+std::vector<std::string> external_names(const std::vector<std::filesystem::path>& folders) {
+  std::set<std::string> names;
+  for (const EmbeddedFile& file : embedded_external_files())
+    names.insert(std::filesystem::path(file.path).stem());
+  for (const auto& folder : folders) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      if (entry.path().extension() == ".json") names.insert(entry.path().stem());
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace fatune

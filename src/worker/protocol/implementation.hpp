@@ -1,7 +1,8 @@
-// implementation.hpp - the name of an implementation from elsewhere to what a worker needs to run
-// it.
+// implementation.hpp - implementations from elsewhere: names, what they need, and what was found of
+// them.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@ inline constexpr std::string_view kExternalPrefix = "external:";
 enum class Origin { kCudnn, kTorch, kExternal };
 
 /// "cudnn", "cudnn:best", "torch:flash", "external:fa3".
-struct Implementation {
+struct OutsideName {
   Origin origin = Origin::kCudnn;
   std::string variant;       ///< behind the colon; empty for plain "cudnn"
   std::string impl() const;  ///< the name again
@@ -29,7 +30,7 @@ struct Implementation {
 
 /// Empty for a name without a known prefix, which is then a kernel's; an error for a prefix with a
 /// variant that does not exist ("torch:fast"), naming those that do.
-Result<std::optional<Implementation>> parse_implementation(std::string_view text);
+Result<std::optional<OutsideName>> parse_outside_name(std::string_view text);
 
 /// What a device worker needs to run one, as it travels to it.
 struct OutsideProgram {
@@ -37,5 +38,31 @@ struct OutsideProgram {
   Json settings = Json::object();  ///< libraries, interpreter, command: by origin
 };
 void fields(OutsideProgram& x, FieldList& f);
+
+/// What implementations from elsewhere need from the user's side; filled by cli/.
+struct OutsideOptions {
+  std::string python = "python3";                       ///< with PyTorch, for torch:*
+  std::vector<std::filesystem::path> library_folders;   ///< looked in before the loader's own path
+  std::vector<std::filesystem::path> external_folders;  ///< descriptions NAME.json of externals
+  std::vector<std::filesystem::path> program_folders;   ///< PATH, split
+};
+
+struct Availability {
+  std::string impl;  ///< "cudnn", "torch:*", "external:fa3"
+  bool available = false;
+  std::string found;   ///< version or place; else what is missing
+  std::string remedy;  ///< empty when available
+};
+
+void fields(Availability& x, FieldList& f);
+
+/// To the device worker: look for implementations.
+struct AvailabilityOrder : OutsideOptions {};
+void fields(AvailabilityOrder& x, FieldList& f);
+
+struct AvailabilityReply {
+  std::vector<Availability> implementations;
+};
+void fields(AvailabilityReply& x, FieldList& f);
 
 }  // namespace fatune

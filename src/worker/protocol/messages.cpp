@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
+
 namespace fatune {
 
 static std::string_view name(ErrorKind kind) {
@@ -133,6 +135,16 @@ void fields(DevicesReply& x, FieldList& f) {
 std::string message_type(const Json& message) {
   const auto found = message.is_object() ? message.find("t") : message.end();
   return found == message.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
+void fields(ProfileJob& x, FieldList& f) {
+  f.document("fatune.profile-job", 1);
+  f("device", x.device).required();
+  f("problem", x.problem).required();
+  f("warm_ups", x.warm_ups).required();
+  f("seed", x.seed).required();
+  f("own", x.own);
+  f("program", x.program).required();
 }
 
 }  // namespace fatune

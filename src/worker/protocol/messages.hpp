@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
+#include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/tensor.hpp"
@@ -117,5 +118,17 @@ template <typename T>
 Result<T> read_message(const Json& message) {
   return from_json<T>(message, "message between fatune and its device worker");
 }
+
+/// The job of the process that ncu starts. It verifies nothing: profile only candidates that passed
+/// the gates.
+struct ProfileJob {
+  int device = 0;
+  Problem problem;
+  std::optional<OwnPlan> own = {};  ///< of a custom operation: its tensors
+  Program program;
+  int warm_ups = 3;         ///< passes before the profiler looks at one
+  std::uint64_t seed = 42;  ///< of the inputs
+};
+void fields(ProfileJob& x, FieldList& f);
 
 }  // namespace fatune

@@ -29,17 +29,18 @@ TEST_CASE("a plan reads back as it was written, all 64 bits of its seed included
 TEST_CASE("a plan keeps where its searches start, and how many configs a suite shares") {
   RunPlan written = sample_plan();
   written.configs = 2;
-  written.warm_starts = {{written.problems.front().problem, Arch{90, 'a'}, "fa_mma",
-                          Json{{"BLOCK_M", 128}}, "runs/first/best.json"}};
+  written.warm_starts = {{"fa_mma", Json{{"BLOCK_M", 128}}, written.problems.front().problem, "",
+                          Arch{90, 'a'}, "runs/first/best.json"}};
   const auto plan = from_json<RunPlan>(to_json(written), "plan");
   REQUIRE(plan);
   CHECK(dump(to_json(*plan)) == dump(to_json(written)));
   REQUIRE(plan->warm_starts.size() == 1);
   CHECK(plan->warm_starts.front().source == "runs/first/best.json");
   // A resumed run keeps its journal's.
-  CHECK(difference_after([](RunPlan& other) {
-          other.warm_starts = {{Problem(), Arch{90, 'a'}, "fa_mma", Json::object(), "elsewhere"}};
-        }).empty());
+  CHECK(
+      difference_after([](RunPlan& other) {
+        other.warm_starts = {{"fa_mma", Json::object(), Problem(), "", Arch{90, 'a'}, "elsewhere"}};
+      }).empty());
 
   Json object = to_json(written);
   object["warm_starts"][0]["arch"] = "hopper";

@@ -6,7 +6,7 @@
 #include "export_fixture.hpp"
 #include "support/pool_fixture.hpp"
 #include "support/temporary_folder.hpp"
-#include "worker/protocol/request.hpp"
+#include "worker/protocol/compilation.hpp"
 
 using namespace fatune;
 

@@ -12,8 +12,9 @@ namespace {
 using Catch::Approx;
 using Costs = std::vector<std::optional<double>>;
 
-const std::vector<PortfolioConfig> kThree = {
-    {"all-rounder", Costs{12, 24, 36}}, {"short", Costs{10, 40, 60}}, {"long", Costs{20, 20, 30}}};
+const std::vector<SuiteEntry> kThree = {{{"all-rounder"}, Costs{12, 24, 36}},
+                                        {{"short"}, Costs{10, 40, 60}},
+                                        {{"long"}, Costs{20, 20, 30}}};
 
 TEST_CASE("one config is the one of least geomean ratio") {
   const Portfolio portfolio = choose_portfolio(kThree, 1);
@@ -42,15 +43,15 @@ TEST_CASE("further configs fill in where the first are weak") {
 }
 
 TEST_CASE("a config that helps nothing is not chosen") {
-  const std::vector<PortfolioConfig> configs = {{"best", Costs{1, 1}}, {"worse", Costs{2, 1}}};
+  const std::vector<SuiteEntry> configs = {{{"best"}, Costs{1, 1}}, {{"worse"}, Costs{2, 1}}};
   const Portfolio portfolio = choose_portfolio(configs, 5);
   REQUIRE(portfolio.chosen.size() == 1);
   CHECK(portfolio.chosen[0].config == 0);
 }
 
 TEST_CASE("serving more problems goes before serving some better") {
-  const std::vector<PortfolioConfig> configs = {{"fragile", Costs{1, 1, std::nullopt}},
-                                                {"sturdy", Costs{3, 3, 3}}};
+  const std::vector<SuiteEntry> configs = {{{"fragile"}, Costs{1, 1, std::nullopt}},
+                                           {{"sturdy"}, Costs{3, 3, 3}}};
   const Portfolio portfolio = choose_portfolio(configs, 2);
   REQUIRE(portfolio.chosen.size() == 2);
   CHECK(portfolio.chosen[0].config == 1);
@@ -61,8 +62,8 @@ TEST_CASE("serving more problems goes before serving some better") {
 }
 
 TEST_CASE("a problem that no config can do is served by none and counts for nothing") {
-  const std::vector<PortfolioConfig> configs = {{"a", Costs{2, std::nullopt}},
-                                                {"b", Costs{1, std::nullopt}}};
+  const std::vector<SuiteEntry> configs = {{{"a"}, Costs{2, std::nullopt}},
+                                           {{"b"}, Costs{1, std::nullopt}}};
   const Portfolio portfolio = choose_portfolio(configs, 1);
   REQUIRE(portfolio.chosen.size() == 1);
   CHECK(portfolio.chosen[0].config == 1);
@@ -71,7 +72,7 @@ TEST_CASE("a problem that no config can do is served by none and counts for noth
 }
 
 TEST_CASE("of equals the first name is chosen, in any order of the list") {
-  const PortfolioConfig a{"a", Costs{1, 2}}, b{"b", Costs{2, 1}};
+  const SuiteEntry a{{"a"}, Costs{1, 2}}, b{{"b"}, Costs{2, 1}};
   CHECK(choose_portfolio(std::vector{a, b}, 1).chosen[0].config == 0);
   CHECK(choose_portfolio(std::vector{b, a}, 1).chosen[0].config == 1);
 }
@@ -79,7 +80,7 @@ TEST_CASE("of equals the first name is chosen, in any order of the list") {
 TEST_CASE("nothing to choose from, or to choose, is an empty portfolio") {
   CHECK(choose_portfolio({}, 3).chosen.empty());
   CHECK(choose_portfolio(kThree, 0).chosen.empty());
-  const std::vector<PortfolioConfig> failed = {{"a", Costs{std::nullopt}}};
+  const std::vector<SuiteEntry> failed = {{{"a"}, Costs{std::nullopt}}};
   CHECK(choose_portfolio(failed, 2).chosen.empty());
 }
 

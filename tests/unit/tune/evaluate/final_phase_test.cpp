@@ -47,15 +47,15 @@ struct Hall {
     return reply;
   }
 
-  Contestant elsewhere(const std::string& impl) const {
+  Implementation elsewhere(const std::string& impl) const {
     return {impl, "baseline", {nullptr, {}, problem}, OutsideProgram{impl, {{"what", impl}}}};
   }
 
   std::vector<FinalRecord> finals(const FinalPlan& plan = {},
-                                  const std::vector<Contestant>& more = {}) {
+                                  const std::vector<Implementation>& more = {}) {
     const FinalSetting setting{compiler, worker,    {naive, *typical_limits(Arch{90, 'a'}), 10},
                                {},       "options", nullptr};
-    std::vector<Contestant> contestants = {
+    std::vector<Implementation> contestants = {
         {"fatune:k", "finalist", make_candidate(kernel, finalist_tile, problem)},
         {"fatune:k", "default", make_candidate(kernel, 2, problem)},
         {"naive", "baseline", make_candidate(naive, 2, problem)}};

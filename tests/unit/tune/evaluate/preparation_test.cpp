@@ -7,9 +7,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/evaluate_fakes.hpp"
-#include "tune/evaluate/compiled_resources.hpp"
-#include "tune/evaluate/edge_problems.hpp"
-#include "tune/evaluate/host_facts.hpp"
+#include "tune/evaluate/device_evaluator.hpp"
+#include "tune/evaluate/forecast.hpp"
 
 using namespace fatune;
 using namespace fatune::test;
@@ -132,7 +131,10 @@ TEST_CASE("the processor's name is found in the system's text") {
   CHECK(cpu_model("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nmodel name\t: other\n") ==
         "Some CPU @ 2 GHz");
   CHECK(cpu_model("").empty());
-  CHECK(host_cores() >= 1);
+  Environment environment;
+  add_host(environment, "13.0.88");
+  CHECK(environment.cpu_cores >= 1);
+  CHECK_FALSE(environment.host.empty());
 }
 
 TEST_CASE("of a large problem one group of heads sees the hard inputs") {

@@ -1,10 +1,9 @@
 // recorded_evaluator_test.cpp - a journal's records come back as answers, marked as recorded.
-#include "tune/evaluate/recorded_evaluator.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
 #include "support/evaluate_fakes.hpp"
+#include "tune/evaluate/evaluator.hpp"
 
 using namespace fatune;
 using namespace fatune::test;
@@ -80,9 +79,9 @@ TEST_CASE("recorded candidates are told as they were, in order, and marked") {
 TEST_CASE("what the recording has no row of is unavailable in the finals") {
   Recording recording;
   const Problem problem = make_candidate(recording.kernel, 3).problem;
-  const Contestant outside{
+  const Implementation outside{
       "cudnn", "baseline", {nullptr, {}, problem}, OutsideProgram{"cudnn", {}}};
-  const Contestant config{"fatune:x", "finalist", make_candidate(recording.kernel, 3), {}};
+  const Implementation config{"fatune:x", "finalist", make_candidate(recording.kernel, 3), {}};
   const auto records = recording.evaluator->finals({outside, config}, {});
   REQUIRE(records);
   for (const FinalRecord& record : *records) {

@@ -26,7 +26,7 @@ class FatedEvaluator final : public Evaluator {
     environment_.limits = test_limits();
   }
   const Environment& environment() const override { return environment_; }
-  Status begin_problem(const Problem& problem, const EvaluationPlan& plan) override {
+  Status begin_problem(const Problem& problem, const RunPlan& plan) override {
     cold_ = plan.record_cold;
     begun.push_back(problem);
     return {};
@@ -40,7 +40,7 @@ class FatedEvaluator final : public Evaluator {
     return cold_ ? Status() : Status(usage_error("cold times are part of the self-test"));
   }
   Result<CandidateRecord> collect() override { return record_; }
-  Result<std::vector<FinalRecord>> finals(const std::vector<Contestant>&,
+  Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>&,
                                           const FinalPlan&) override {
     return usage_error("a self-test has no final phase");
   }

@@ -8,7 +8,6 @@
 
 #include "core/file.hpp"
 #include "support/temporary_folder.hpp"
-#include "tune/profile/disassemble.hpp"
 
 using namespace fatune;
 

@@ -8,7 +8,7 @@
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "support/temporary_folder.hpp"
-#include "tune/profile/metrics.hpp"
+#include "tune/profile/counters.hpp"
 
 using namespace fatune;
 

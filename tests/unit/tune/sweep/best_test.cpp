@@ -28,8 +28,8 @@ TEST_CASE("the best config of a sweep comes back") {
   const auto loaded = load_best(fixture.options.out / "best.json");
   REQUIRE(loaded);
   REQUIRE(loaded->size() == 1);
-  const ChosenConfig& chosen = loaded->front();
-  CHECK(chosen.name == "mission");
+  const SavedConfig& chosen = loaded->front();
+  CHECK(chosen.problem_name == "mission");
   CHECK(chosen.kernel == "toy");
   CHECK(dump(chosen.config) == R"({"TILE":64,"WARPS":4,"STAGES":2})");
   CHECK(chosen.problem == test::test_problem());
@@ -44,7 +44,7 @@ TEST_CASE("a suite's best.json gives a config for each problem") {
   const auto loaded = load_best(fixture.options.out / "best.json");
   REQUIRE(loaded);
   REQUIRE(loaded->size() == 2);
-  CHECK((*loaded)[1].name == "again");
+  CHECK((*loaded)[1].problem_name == "again");
   CHECK((*loaded)[1].problem->batch == 2);
 }
 

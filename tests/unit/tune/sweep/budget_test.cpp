@@ -5,7 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "tune/sweep/run_clock.hpp"
+#include "tune/sweep/run_state.hpp"
 
 namespace fatune {
 namespace {

@@ -1,9 +1,8 @@
 // confirm_test.cpp - a saved time against a new one: what it says, and what may explain it.
-#include "tune/sweep/confirm.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/test_kernels.hpp"
+#include "tune/sweep/bench.hpp"
 
 using namespace fatune;
 

@@ -31,7 +31,7 @@ class Candidates {
         {space_.problem(), kernels_, reference, limits, "hot", finalists}, records_);
     REQUIRE(contestants);
     std::vector<std::string> texts;
-    for (const Contestant& c : *contestants) {
+    for (const Implementation& c : *contestants) {
       texts.push_back(c.impl + " " + c.role + " " + describe(c.candidate.config));
     }
     return texts;
@@ -79,7 +79,7 @@ TEST_CASE("the default config competes if it ran and is not among the fastest") 
         choose_contestants({space.problem(), kernels, nullptr, limits, "hot", finalists}, records);
     REQUIRE(contestants);
     std::vector<std::string> texts;
-    for (const Contestant& c : *contestants) texts.push_back(c.role);
+    for (const Implementation& c : *contestants) texts.push_back(c.role);
     return texts;
   };
   CHECK(roles(8) == std::vector<std::string>{"finalist", "finalist"});

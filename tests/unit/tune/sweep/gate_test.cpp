@@ -52,12 +52,12 @@ GateQuestion question(const std::string& candidate, const std::string& baseline)
     REQUIRE(json);
     auto parsed = config_from_json(kernel->manifest, *json, "a test");
     REQUIRE(parsed);
-    return Contestant{"fatune:toy", role, {kernel, *parsed, kProblem.problem}, {}};
+    return Implementation{"fatune:toy", role, {kernel, *parsed, kProblem.problem}, {}};
   };
   return {kProblem, contestant(candidate, "finalist"), {contestant(baseline, "baseline")}, {}};
 }
 
-Contestant from_elsewhere(const std::string& impl) {
+Implementation from_elsewhere(const std::string& impl) {
   return {impl, "baseline", {nullptr, {}, kProblem.problem}, OutsideProgram{impl, {}}};
 }
 

@@ -1,9 +1,9 @@
 // kernel_turns_test.cpp - the leader has most turns, those close behind some, the others none.
-#include "tune/sweep/kernel_turns.hpp"
-
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include "tune/sweep/budget.hpp"
 
 namespace fatune {
 namespace {

@@ -1,8 +1,8 @@
 // progress_tracker_test.cpp - counts, best and time left.
-#include "tune/sweep/progress_tracker.hpp"
-
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+
+#include "tune/sweep/run_state.hpp"
 
 namespace fatune {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/text.hpp"
 #include "sweep_fixture.hpp"
-#include "tune/sweep/resume_index.hpp"
+#include "tune/sweep/run_state.hpp"
 
 namespace fatune {
 namespace {

@@ -19,7 +19,7 @@ using test::toy_device;
 std::filesystem::path saved_bench(const test::TemporaryFolder& folder, const std::string& role) {
   const KernelRef toy = test::toy_kernel(), naive = test::reference_kernel();
   const Problem problem = test::test_problem();
-  const std::vector<Contestant> rows = {
+  const std::vector<Implementation> rows = {
       {"fatune:toy", role, {toy, default_config(toy->manifest), problem}, {}},
       {"naive", "baseline", {naive, default_config(naive->manifest), problem}, {}}};
   FakeEvaluator evaluator(toy_device());

@@ -1,10 +1,9 @@
 // scoring_test.cpp - checks which terms the scores of a final phase have, and what is counted.
-#include "tune/sweep/scoring.hpp"
-
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/test_kernels.hpp"
+#include "tune/sweep/standing.hpp"
 
 namespace fatune {
 namespace {
@@ -61,7 +60,7 @@ TEST_CASE("counters of all candidates count, with the reason for those that are 
 TEST_CASE("only candidates are counted, and only where there will be scores") {
   const KernelRef kernel = test::make_kernel({.axes = {{"A", "[1, 2]", ""}}});
   const Candidate candidate{kernel, default_config(kernel->manifest), test::test_problem()};
-  const std::vector<Contestant> contestants = {{"fatune:toy", "finalist", candidate}};
+  const std::vector<Implementation> contestants = {{"fatune:toy", "finalist", candidate}};
   auto list = finals();
   list[1].config = to_json(candidate.config);
   int calls = 0;

@@ -1,6 +1,4 @@
 // suite_sweep_test.cpp - one config or a few for all problems of a suite, on a formula.
-#include "tune/sweep/suite_sweep.hpp"
-
 #include <algorithm>
 #include <set>
 
@@ -9,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sweep_fixture.hpp"
+#include "tune/sweep/problem_sweep.hpp"
 
 namespace fatune {
 namespace {
@@ -40,7 +39,7 @@ struct SuiteFixture : SweepFixture {
       return 10 * (1 + slope * std::abs(tile - wanted)) * (1 + 0.01 * mode);
     };
   }
-  static const SuiteConfig& first(const SweepResult& result) {
+  static const SuiteEntry& first(const SweepResult& result) {
     REQUIRE(result.choice);
     REQUIRE_FALSE(result.choice->configs.empty());
     return result.choice->configs.front();
@@ -62,7 +61,7 @@ TEST_CASE("one config: a search, then races in which clear losers drop out") {
   fixture.options.plan.configs = 1;
   FakeEvaluator evaluator(fixture.device);
   const SweepResult result = fixture.run_well(evaluator);
-  const SuiteConfig& winner = SuiteFixture::first(result);
+  const SuiteEntry& winner = SuiteFixture::first(result);
   // The product of the three costs is least for a tile of 7, which loses clearly on "small".
   CHECK(winner.config.at("TILE") == 6);
   CHECK(winner.config.at("MODE") == 0);
@@ -77,7 +76,7 @@ TEST_CASE("one config: a search, then races in which clear losers drop out") {
   CHECK(SuiteFixture::tried(result, 0) < SuiteFixture::tried(result, 1));
   CHECK(SuiteFixture::tried(result, 2) < SuiteFixture::tried(result, 0));
   const auto& configs = result.choice->configs;
-  CHECK(std::any_of(configs.begin(), configs.end(), [](const SuiteConfig& config) {
+  CHECK(std::any_of(configs.begin(), configs.end(), [](const SuiteEntry& config) {
     return config.turned_down.starts_with("clear loss on small: ");
   }));
   const Json best = best_json(result);
@@ -94,7 +93,7 @@ TEST_CASE("a config that fails on one problem cannot be the one for all") {
   const SweepResult result = fixture.run_well(evaluator);
   CHECK(SuiteFixture::first(result).config.at("TILE") != 5);
   const auto& configs = result.choice->configs;
-  const auto failed = std::find_if(configs.begin(), configs.end(), [](const SuiteConfig& config) {
+  const auto failed = std::find_if(configs.begin(), configs.end(), [](const SuiteEntry& config) {
     return config.config.at("TILE") == 5;
   });
   REQUIRE(failed != configs.end());
@@ -113,7 +112,7 @@ TEST_CASE("a default config without a time where the search is cannot be the one
   const SweepResult result = fixture.run_well(evaluator);
   CHECK(SuiteFixture::first(result).config.at("TILE") == 1);
   const auto& configs = result.choice->configs;
-  const auto usual = std::find_if(configs.begin(), configs.end(), [](const SuiteConfig& config) {
+  const auto usual = std::find_if(configs.begin(), configs.end(), [](const SuiteEntry& config) {
     return config.config.at("TILE") == 4;
   });
   REQUIRE(usual != configs.end());
@@ -133,7 +132,7 @@ TEST_CASE("a config that is slower than the default on two problems is turned do
   const SweepResult result = fixture.run_well(evaluator);
   CHECK(SuiteFixture::first(result).config.at("TILE") != 8);
   const auto& configs = result.choice->configs;
-  CHECK(std::any_of(configs.begin(), configs.end(), [](const SuiteConfig& config) {
+  CHECK(std::any_of(configs.begin(), configs.end(), [](const SuiteEntry& config) {
     return config.config.at("TILE") == 8 &&
            config.turned_down == "more than 10 % slower than the default config on small, large";
   }));
@@ -146,7 +145,7 @@ TEST_CASE("a portfolio serves each problem with the best of its configs") {
   const SweepResult result = fixture.run_well(evaluator);
   REQUIRE(result.choice);
   std::set<int> tiles;
-  for (const SuiteConfig& config : result.choice->configs) {
+  for (const SuiteEntry& config : result.choice->configs) {
     CHECK(config.turned_down.empty());
     tiles.insert(config.config.at("TILE").get<int>());
   }

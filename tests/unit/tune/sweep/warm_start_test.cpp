@@ -47,10 +47,11 @@ TEST_CASE("a problem is nearest to itself, then to those of its head dim and arc
 }
 
 TEST_CASE("known configs come nearest first, each once, of one kernel") {
-  const std::vector<KnownConfig> known = {{with_length(4096), kHopper, "k", {{"A", 1}}, "far"},
-                                          {with_length(1024), kHopper, "k", {{"A", 2}}, "near"},
-                                          {with_length(2048), kHopper, "k", {{"A", 2}}, "again"},
-                                          {with_length(512), kHopper, "other", {{"A", 3}}, "none"}};
+  const std::vector<SavedConfig> known = {
+      {"k", {{"A", 1}}, with_length(4096), "", kHopper, "far"},
+      {"k", {{"A", 2}}, with_length(1024), "", kHopper, "near"},
+      {"k", {{"A", 2}}, with_length(2048), "", kHopper, "again"},
+      {"other", {{"A", 3}}, with_length(512), "", kHopper, "none"}};
   const auto nearest = nearest_known(known, "k", with_length(512), kHopper);
   REQUIRE(nearest.size() == 2);
   CHECK(nearest[0].source == "near");
@@ -69,7 +70,7 @@ TEST_CASE("best.json, a journal and a run's folder know the best of each kernel"
     const auto known = load_known(path);
     REQUIRE(known);
     REQUIRE(known->size() == 2);
-    for (const KnownConfig& each : *known) {
+    for (const SavedConfig& each : *known) {
       CHECK(each.config == kBest);
       CHECK(each.problem == test::test_problem());
       CHECK(each.arch == kHopper);
@@ -109,11 +110,11 @@ TEST_CASE("a search starts from what was best for the nearest problem, and says 
   const Json off = {{"TILE", 128}, {"WARPS", 4}, {"UNROLL", 2}};
   const Json invalid = {{"TILE", 16}, {"WARPS", 8}, {"STAGES", 1}};
   const Json unknown = {{"TILE", 5}, {"WARPS", 8}, {"STAGES", 1}};
-  fixture.options.known = {{with_length(4096), kHopper, "toy", off, "far.json"},
-                           {with_length(512), kHopper, "toy", invalid, "invalid.json"},
-                           {with_length(512), kHopper, "toy", unknown, "unknown.json"},
-                           {with_length(1024), kHopper, "toy", kBest, "near.json"},
-                           {with_length(512), kHopper, "absent", kBest, "absent.json"}};
+  fixture.options.known = {{"toy", off, with_length(4096), "", kHopper, "far.json"},
+                           {"toy", invalid, with_length(512), "", kHopper, "invalid.json"},
+                           {"toy", unknown, with_length(512), "", kHopper, "unknown.json"},
+                           {"toy", kBest, with_length(1024), "", kHopper, "near.json"},
+                           {"absent", kBest, with_length(512), "", kHopper, "absent.json"}};
   FakeEvaluator evaluator(toy_device());
   const SweepResult result = fixture.run_well(evaluator);
   // The default config is ruled out here; see sweep_test.cpp.
@@ -129,7 +130,7 @@ TEST_CASE("a search starts from what was best for the nearest problem, and says 
     const std::string whole = fixture.text("journal.jsonl");
     const std::string best = fixture.text("best.json");
     fixture.options.resume = true;
-    fixture.options.known = {{with_length(512), kHopper, "toy", off, "later.json"}};
+    fixture.options.known = {{"toy", off, with_length(512), "", kHopper, "later.json"}};
     FakeEvaluator idle(toy_device());
     fixture.run_well(idle);
     CHECK(idle.evaluated().empty());

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "worker/protocol/compile_messages.hpp"
+#include "worker/protocol/compilation.hpp"
 
 using namespace fatune;
 

@@ -7,14 +7,13 @@
 
 #include "core/fields.hpp"
 #include "support/evaluate_fakes.hpp"
-#include "tune/evaluate/contestants.hpp"
-#include "tune/evaluate/edge_problems.hpp"
 #include "tune/evaluate/final_phase.hpp"
+#include "tune/evaluate/implementations.hpp"
 #include "tune/evaluate/preparation.hpp"
 #include "worker/device/judged.hpp"
 #include "worker/device/poison.hpp"
 #include "worker/protocol/mains.hpp"
-#include "worker/protocol/profile_job.hpp"
+#include "worker/protocol/messages.hpp"
 
 using namespace fatune;
 using namespace fatune::test;

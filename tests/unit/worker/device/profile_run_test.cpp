@@ -4,7 +4,7 @@
 
 #include "core/fields.hpp"
 #include "worker/protocol/mains.hpp"
-#include "worker/protocol/profile_job.hpp"
+#include "worker/protocol/messages.hpp"
 
 using namespace fatune;
 

@@ -1,10 +1,9 @@
 // compiled_test.cpp - checks resources read from logs that NVRTC 13.0.88 and 12.x wrote.
-#include "worker/protocol/compiled.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "worker/protocol/compilation.hpp"
 
 using namespace fatune;
 

@@ -1,6 +1,4 @@
 // request_test.cpp - checks what the compiler is told and what belongs to the cache key.
-#include "worker/protocol/request.hpp"
-
 #include <algorithm>
 #include <functional>
 
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "worker/protocol/compilation.hpp"
 
 using namespace fatune;
 

@@ -1,10 +1,15 @@
-// compile_ahead.cpp - a list of guesses, and the tickets of those that were begun.
-#include "tune/evaluate/compile_ahead.hpp"
+// service.cpp - waits for tickets; a list of guesses, and the tickets of those that were begun.
+#include "tune/compile/service.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace fatune {
+
+Result<Compiled> wait_for(CompileService& service, Ticket ticket) {
+  while (!service.ready(ticket)) FATUNE_TRY_STATUS(service.pump(std::chrono::milliseconds(100)));
+  return service.take(ticket);
+}
 
 CompileAhead::CompileAhead(CompileService& compiler, DeviceLimits limits)
     : compiler_(compiler), limits_(std::move(limits)) {}

@@ -1,12 +1,11 @@
-// contestants_test.cpp - names to rows of a final phase, and what names that mean nothing cause.
-#include "tune/evaluate/contestants.hpp"
-
+// implementations_test.cpp - names to rows of a final phase, and what unknown names cause.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
 #include "core/file.hpp"
 #include "support/evaluate_fakes.hpp"
 #include "support/temporary_folder.hpp"
+#include "tune/evaluate/implementations.hpp"
 
 using namespace fatune;
 using namespace fatune::test;
@@ -28,11 +27,11 @@ Error refused(const std::string& impl, const OutsideOptions& options = {}) {
 }  // namespace
 
 TEST_CASE("every name is a row of the role baseline, in order") {
-  const auto rows =
-      baseline_contestants({"torch:flash", "rows", "cudnn"}, kMission, kernels(), OutsideOptions{});
+  const auto rows = baseline_implementations({"torch:flash", "rows", "cudnn"}, kMission, kernels(),
+                                             OutsideOptions{});
   REQUIRE(rows);
   REQUIRE(rows->size() == 3);
-  for (const Contestant& row : *rows) {
+  for (const Implementation& row : *rows) {
     CHECK(row.role == "baseline");
     CHECK(row.candidate.problem == kMission);
   }
@@ -44,9 +43,9 @@ TEST_CASE("every name is a row of the role baseline, in order") {
 TEST_CASE("a kernel's name is that kernel with its default config, with or without prefix") {
   const std::string impl = GENERATE("rows", "fatune:rows");
   CHECK(check_implementations({impl}, kernels(), {}));
-  const auto rows = baseline_contestants({impl}, kMission, kernels(), {});
+  const auto rows = baseline_implementations({impl}, kMission, kernels(), {});
   REQUIRE(rows);
-  const Contestant& row = rows->front();
+  const Implementation& row = rows->front();
   CHECK(row.impl == impl);
   CHECK_FALSE(row.outside);
   REQUIRE(row.candidate.kernel);
@@ -58,9 +57,9 @@ TEST_CASE("an implementation from elsewhere has settings and no kernel") {
   OutsideOptions options;
   options.python = "/opt/python";
   options.library_folders = {"/opt/cudnn"};
-  const auto rows = baseline_contestants({"torch:math", "cudnn:best"}, kMission, {}, options);
+  const auto rows = baseline_implementations({"torch:math", "cudnn:best"}, kMission, {}, options);
   REQUIRE(rows);
-  for (const Contestant& row : *rows) {
+  for (const Implementation& row : *rows) {
     CHECK(row.candidate.kernel == nullptr);
     REQUIRE(row.outside);
     CHECK(row.outside->impl == row.impl);
@@ -74,7 +73,7 @@ TEST_CASE("a name that means nothing is a usage error with the nearest") {
   CHECK(near.kind == ErrorKind::kUsage);
   CHECK(near.message == "there is no implementation 'row'; did you mean rows?");
   CHECK(refused("torch_flash").message.find("did you mean torch:flash?") != std::string::npos);
-  CHECK_FALSE(baseline_contestants({"row"}, kMission, kernels(), {}));
+  CHECK_FALSE(baseline_implementations({"row"}, kMission, kernels(), {}));
 }
 
 TEST_CASE("a name like no other is a usage error with all there are, but those made to misbehave") {

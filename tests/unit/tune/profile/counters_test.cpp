@@ -1,10 +1,9 @@
-// ncu_csv_test.cpp - checks that ncu's raw page is read: messages, units, separators, gaps.
-#include "tune/profile/ncu_csv.hpp"
+// counters_test.cpp - checks that ncu's raw page is read: messages, units, separators, gaps.
+#include "tune/profile/counters.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/file.hpp"
-#include "tune/profile/metrics.hpp"
 
 using namespace fatune;
 

@@ -1,9 +1,8 @@
-// compile_ahead_test.cpp - what idle compilers take, what they leave, and what becomes of it.
-#include "tune/evaluate/compile_ahead.hpp"
-
+// service_test.cpp - what idle compilers take, what they leave, and what becomes of it.
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/evaluate_fakes.hpp"
+#include "tune/compile/service.hpp"
 
 using namespace fatune;
 using namespace fatune::test;

@@ -1,24 +1,15 @@
-// contestants.cpp - finds the kernel or the implementation from elsewhere that a name means.
-#include "tune/evaluate/contestants.hpp"
+// implementations.cpp - finds the kernel or the implementation from elsewhere that a name means.
+#include "tune/evaluate/implementations.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include "core/run_program.hpp"
 #include "core/text.hpp"
 #include "worker/protocol/external_description.hpp"
 
 namespace fatune {
 namespace {
-
-constexpr std::string_view kPrefix = "fatune:";
-
-KernelRef find_kernel(const std::vector<KernelRef>& kernels, std::string_view name) {
-  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
-  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelRef& kernel) {
-    return kernel->manifest.name == name;
-  });
-  return found == kernels.end() ? nullptr : *found;
-}
 
 Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernels,
                    const OutsideOptions& options) {
@@ -37,7 +28,7 @@ Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernel
 }
 
 /// Libraries know attention alone; an external program's description says what it computes.
-Status check_computes(const std::string& impl, const std::optional<Implementation>& outside,
+Status check_computes(const std::string& impl, const std::optional<OutsideName>& outside,
                       const KernelRef& kernel, std::string_view operation) {
   if (outside && outside->origin == Origin::kExternal) return {};
   const std::string_view computes =
@@ -49,14 +40,44 @@ Status check_computes(const std::string& impl, const std::optional<Implementatio
                      " or external: programs");
 }
 
+/// What its origin needs to know on the worker's side.
+Result<OutsideProgram> outside_program(const OutsideName& name, const Problem& problem,
+                                       const OutsideOptions& options) {
+  OutsideProgram program;
+  program.impl = name.impl();
+  if (name.origin == Origin::kExternal) {
+    FATUNE_TRY(program.settings,
+               external_settings(name.variant, problem,
+                                 {options.external_folders, options.program_folders}));
+    return program;
+  }
+  if (name.origin == Origin::kTorch) {
+    const auto python = find_program(options.python, options.program_folders);
+    program.settings["python"] = python ? python->string() : options.python;
+    return program;
+  }
+  Json folders = Json::array();
+  for (const auto& folder : options.library_folders) folders.push_back(folder.string());
+  program.settings["library_folders"] = std::move(folders);
+  return program;
+}
+
 }  // namespace
+
+std::vector<std::string> implementation_names(const OutsideOptions& options) {
+  std::vector<std::string> names = {"cudnn",           "cudnn:best", "torch:flash", "torch:cudnn",
+                                    "torch:efficient", "torch:math", "torch:auto"};
+  for (const std::string& name : external_names(options.external_folders))
+    names.push_back(std::string(kExternalPrefix) + name);
+  return names;
+}
 
 Status check_implementations(const std::vector<std::string>& impls,
                              const std::vector<KernelRef>& kernels, const OutsideOptions& options,
                              std::string_view operation) {
   for (const std::string& impl : impls) {
-    FATUNE_TRY(const auto outside, parse_implementation(impl));
-    const KernelRef kernel = outside ? nullptr : find_kernel(kernels, impl);
+    FATUNE_TRY(const auto outside, parse_outside_name(impl));
+    const KernelRef kernel = outside ? nullptr : kernel_named(kernels, impl);
     if (!outside && !kernel) return unknown_name(impl, kernels, options);
     FATUNE_TRY_STATUS(check_computes(impl, outside, kernel, operation));
     if (outside && outside->origin == Origin::kExternal)
@@ -65,17 +86,17 @@ Status check_implementations(const std::vector<std::string>& impls,
   return {};
 }
 
-Result<std::vector<Contestant>> baseline_contestants(const std::vector<std::string>& impls,
-                                                     const Problem& problem,
-                                                     const std::vector<KernelRef>& kernels,
-                                                     const OutsideOptions& options) {
-  std::vector<Contestant> rows;
+Result<std::vector<Implementation>> baseline_implementations(const std::vector<std::string>& impls,
+                                                             const Problem& problem,
+                                                             const std::vector<KernelRef>& kernels,
+                                                             const OutsideOptions& options) {
+  std::vector<Implementation> rows;
   for (const std::string& impl : impls) {
-    FATUNE_TRY(const auto outside, parse_implementation(impl));
-    const KernelRef kernel = outside ? nullptr : find_kernel(kernels, impl);
+    FATUNE_TRY(const auto outside, parse_outside_name(impl));
+    const KernelRef kernel = outside ? nullptr : kernel_named(kernels, impl);
     if (outside || kernel)
       FATUNE_TRY_STATUS(check_computes(impl, outside, kernel, operation_name(problem)));
-    Contestant row{impl, "baseline", {nullptr, {}, problem}, {}};
+    Implementation row{impl, "baseline", {nullptr, {}, problem}, {}};
     if (outside) {
       FATUNE_TRY(row.outside, outside_program(*outside, problem, options));
     } else if (kernel) {

@@ -1,0 +1,205 @@
+// compilation.cpp - compiler input, its key, the log it gives, and the fields of messages.
+#include "worker/protocol/compilation.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/fields.hpp"
+#include "core/hash.hpp"
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+/// The text between two quotes after `marker`: "function 'k'" gives k.
+std::optional<std::string> quoted_after(const std::string& line, std::string_view marker) {
+  std::size_t at = line.find(marker);
+  if (at == std::string::npos) return std::nullopt;
+  at = line.find('\'', at + marker.size());
+  if (at == std::string::npos) return std::nullopt;
+  const std::size_t end = line.find('\'', at + 1);
+  if (end == std::string::npos) return std::nullopt;
+  return line.substr(at + 1, end - at - 1);
+}
+
+/// The whole number right before `unit`, as in "272 bytes stack frame"; 0 when there is none.
+std::int64_t number_before(const std::string& line, std::string_view unit) {
+  const std::size_t at = line.find(unit);
+  if (at == std::string::npos) return 0;
+  std::size_t end = at;
+  while (end > 0 && line[end - 1] == ' ') --end;
+  std::size_t begin = end;
+  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
+  return parse_integer(line.substr(begin, end - begin)).value_or(0);
+}
+
+void read_resources(const std::string& line, Resources& entry) {
+  // Functions that the entry calls have lines of their own; what they spill is the entry's loss.
+  entry.stack_bytes = std::max(entry.stack_bytes, number_before(line, "bytes stack frame"));
+  entry.stack_bytes =
+      std::max(entry.stack_bytes, number_before(line, "bytes cumulative stack size"));
+  entry.spill_store_bytes += number_before(line, "bytes spill stores");
+  entry.spill_load_bytes += number_before(line, "bytes spill loads");
+  if (line.find(": Used ") == std::string::npos) return;
+  entry.registers = static_cast<int>(number_before(line, "registers"));
+  entry.static_shared_bytes = number_before(line, "bytes smem");
+}
+
+/// Spills, stack frames, and the notes C7500 to C7599 (wgmma made serial, setmaxnreg ignored, ...).
+bool is_kept_warning(const std::string& line) {
+  return line.starts_with("ptxas warning") || line.find("(C75") != std::string::npos;
+}
+
+std::string without_prefix(const std::string& line) {
+  const std::size_t colon = line.find(": ");
+  return colon == std::string::npos ? line : line.substr(colon + 2);
+}
+
+}  // namespace
+
+CompileRequest compile_request(const Candidate& candidate, const DeviceLimits& limits,
+                               const std::vector<std::string>& extra_macros) {
+  CompileRequest request;
+  request.label = candidate.kernel->manifest.name + " " + describe(candidate.config);
+  request.source = candidate.kernel->source;
+  request.headers = candidate.kernel->headers;
+  request.macros = macros_of(candidate, limits);
+  request.macros.insert(request.macros.end(), extra_macros.begin(), extra_macros.end());
+  request.arch = limits.arch;
+  request.toolkit_headers = candidate.kernel->manifest.needs_toolkit_headers;
+  return request;
+}
+
+std::vector<std::string> compile_options(const CompileRequest& request) {
+  std::vector<std::string> options = {
+      "--std=c++17",
+      "--gpu-architecture=" + name(request.arch),
+      "--ptxas-options=-v",                            // registers and memory, into the log
+      "--ptxas-options=--warn-on-spills",              // each ptxas option in a flag of its own:
+      "--ptxas-options=--warn-on-local-memory-usage",  // NVRTC refuses lists
+  };
+  for (const auto& macro : request.macros) options.push_back("--define-macro=" + macro);
+  return options;
+}
+
+std::string cache_key(const CompileRequest& request, const std::string& compiler_identity) {
+  Hasher hasher;
+  hasher.add(compiler_identity).add(request.source.path).add(request.source.text);
+  hasher.add(std::to_string(request.headers.size()));
+  for (const auto& header : request.headers) hasher.add(header.path).add(header.text);
+  for (const auto& option : compile_options(request)) hasher.add(option);
+  hasher.add(request.toolkit_headers ? "toolkit headers" : "");
+  return hasher.hex();
+}
+
+std::string id_options(const Arch& arch, const std::string& compiler_identity) {
+  return name(arch) + " " + compiler_identity;
+}
+
+static void fields(SourceFile& x, FieldList& f) {
+  f("path", x.path).required();
+  f("text", x.text).required();
+}
+
+void fields(CompileRequest& x, FieldList& f) {
+  f("label", x.label).required();
+  f("source", x.source).required();
+  f("headers", x.headers);
+  f("macros", x.macros);
+  f("arch", x.arch).required();
+  f("toolkit_headers", x.toolkit_headers);
+}
+
+std::map<std::string, Resources> parse_compile_log(std::string_view log) {
+  std::map<std::string, Resources> entries;
+  std::vector<std::string> warnings;
+  Resources* current = nullptr;
+  for (const auto& line : split(log, '\n')) {
+    if (is_kept_warning(line)) {
+      warnings.push_back(line);
+    } else if (const auto entry = quoted_after(line, "Compiling entry function")) {
+      current = &entries[*entry];
+    } else if (current != nullptr) {
+      read_resources(line, *current);
+    }
+  }
+  for (const auto& warning : warnings) {
+    const auto function = quoted_after(warning, "function ");
+    for (auto& [entry, resources] : entries) {
+      const bool meant = !function || !entries.contains(*function) || *function == entry;
+      if (meant) resources.warnings.push_back(without_prefix(warning));
+    }
+  }
+  return entries;
+}
+
+void fields(Compiled& x, FieldList& f) {
+  f("ok", x.ok).required();
+  f("problem", x.problem).required();
+  f("log", x.log).required();
+  f("cubin_path", x.cubin_path).required();
+  f("cubin_sha256", x.cubin_hash).required();
+  f("entries", x.entries).required();
+  f("seconds", x.seconds).required().finite();
+  f("from_cache", x.from_cache);
+}
+
+std::vector<std::string> to_arguments(const WorkerOptions& options) {
+  std::vector<std::string> arguments;
+  const auto add = [&](const char* flag, const std::filesystem::path& value) {
+    arguments.emplace_back(flag);
+    arguments.push_back(value.string());
+  };
+  for (const auto& place : options.toolchain.nvrtc) add("--nvrtc", place);
+  for (const auto& folder : options.toolchain.include_folders) add("--include", folder);
+  add("--cache", options.cache);
+  add("--fallback", options.fallback);
+  return arguments;
+}
+
+Result<WorkerOptions> parse_worker_arguments(std::span<const std::string> args) {
+  WorkerOptions options;
+  if (args.size() % 2 != 0) return usage_error("compile-worker: a flag has no value");
+  for (std::size_t i = 0; i < args.size(); i += 2) {
+    const std::string& flag = args[i];
+    const std::string& value = args[i + 1];
+    if (flag == "--nvrtc") {
+      options.toolchain.nvrtc.emplace_back(value);
+    } else if (flag == "--include") {
+      options.toolchain.include_folders.emplace_back(value);
+    } else if (flag == "--cache") {
+      options.cache = value;
+    } else if (flag == "--fallback") {
+      options.fallback = value;
+    } else {
+      return usage_error("compile-worker: unknown flag " + flag);
+    }
+  }
+  if (options.cache.empty()) return usage_error("compile-worker: --cache is missing");
+  return options;
+}
+
+void fields(Greeting& x, FieldList& f) {
+  f("problem", x.problem).required();
+  f("path", x.path).required();
+  f("version", x.version).required();
+  f("identity", x.identity).required();
+  f("archs", x.archs).required();
+}
+
+void fields(Reply& x, FieldList& f) {
+  f("compiled", x.compiled).required();
+  f("cache_problem", x.cache_problem).required();
+  f("failure", x.failure).required();
+}
+
+std::string unsupported_arch(const Arch& arch, const std::string& version,
+                             const std::vector<int>& archs) {
+  if (std::find(archs.begin(), archs.end(), arch.number) != archs.end()) return "";
+  std::string known;
+  for (const int number : archs) known += (known.empty() ? "" : ", ") + std::to_string(number);
+  return "NVRTC " + version + " cannot compile for " + name(arch) + " (it knows " + known +
+         "); name another with --nvrtc PATH, or pip install nvidia-cuda-nvrtc";
+}
+
+}  // namespace fatune

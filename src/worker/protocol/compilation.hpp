@@ -1,0 +1,82 @@
+// compilation.hpp - candidates to requests, results and messages of compile workers.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/fields_fwd.hpp"
+#include "core/result.hpp"
+#include "gpu/toolchain.hpp"
+#include "model/kernel/candidate.hpp"
+#include "model/results/measurement.hpp"
+
+namespace fatune {
+
+/// One compilation: everything that decides the machine code.
+struct CompileRequest {
+  std::string label;  ///< "fa_mma BLOCK_M=128 ...", for messages
+  SourceFile source;
+  std::vector<SourceFile> headers;
+  std::vector<std::string> macros;  ///< "BLOCK_M=128"
+  Arch arch;
+  bool toolkit_headers = false;
+};
+CompileRequest compile_request(const Candidate& candidate, const DeviceLimits& limits,
+                               const std::vector<std::string>& extra_macros = {});
+/// What the compiler is told, include folders aside: language, target, reports, macros.
+std::vector<std::string> compile_options(const CompileRequest& request);
+/// SHA-256 over the request, the compiler's version and, with toolkit headers, theirs.
+std::string cache_key(const CompileRequest& request, const std::string& compiler_identity);
+/// What candidate_id() takes beside the candidate.
+std::string id_options(const Arch& arch, const std::string& compiler_identity);
+void fields(CompileRequest& x, FieldList& f);
+
+struct Compiled {
+  bool ok = false;
+  std::string problem;                       ///< first error line, when not ok
+  std::string log;                           ///< whole compiler log
+  std::filesystem::path cubin_path;          ///< in the cache
+  std::string cubin_hash;                    ///< SHA-256 of the machine code
+  std::map<std::string, Resources> entries;  ///< by entry name, from the log
+  double seconds = 0;                        ///< of the compiler; 0 on a cache hit
+  bool from_cache = false;
+};
+void fields(Compiled& x, FieldList& f);
+
+/// Registers, spills, stack frame, shared memory by entry, and the warnings worth keeping (C75xx,
+/// spills, stack frame).
+std::map<std::string, Resources> parse_compile_log(std::string_view log);
+
+/// Handed over on the command line, so that a worker looks for nothing itself.
+struct WorkerOptions {
+  Toolchain toolchain;
+  std::filesystem::path cache;     ///< where machine code goes
+  std::filesystem::path fallback;  ///< where it goes when that cannot be written; may be empty
+};
+std::vector<std::string> to_arguments(const WorkerOptions& options);
+Result<WorkerOptions> parse_worker_arguments(std::span<const std::string> args);
+
+/// A worker's first message: which compiler it has, or why it has none.
+struct Greeting {
+  std::string problem;  ///< empty when it has one
+  std::string path, version, identity;
+  std::vector<int> archs;
+};
+void fields(Greeting& x, FieldList& f);
+
+/// One reply to one request.
+struct Reply {
+  Compiled compiled;
+  std::string cache_problem;  ///< why the cache was not written; the machine code is in `fallback`
+  std::string failure;        ///< the machine code could be stored nowhere
+};
+void fields(Reply& x, FieldList& f);
+
+/// Why a compiler that knows `archs` cannot compile for the target; empty when it can.
+std::string unsupported_arch(const Arch& arch, const std::string& version,
+                             const std::vector<int>& archs);
+
+}  // namespace fatune
