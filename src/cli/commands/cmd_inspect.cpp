@@ -3,6 +3,7 @@
 #include <memory>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/cubin_census.hpp"
@@ -210,8 +211,8 @@ std::string resources_text(const Compiled& compiled) {
   return text;
 }
 
-std::string triple(const std::int64_t (&v)[3]) {
-  return std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]);
+std::string triple(const std::array<std::int64_t, 3>& v) {
+  return fmt::format("{},{},{}", v[0], v[1], v[2]);
 }
 
 std::string launch_text(const LaunchPlan& plan) {

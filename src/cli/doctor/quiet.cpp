@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/text.hpp"
-#include "gpu/conditions.hpp"
+#include "gpu/telemetry.hpp"
 #include "model/results/measurement.hpp"
 
 namespace fatune::cli {

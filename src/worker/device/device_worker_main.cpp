@@ -14,7 +14,7 @@
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "gpu/call.hpp"
+#include "gpu/driver.hpp"
 #include "worker/baselines/availability.hpp"
 #include "worker/device/candidate_run.hpp"
 #include "worker/device/gates.hpp"

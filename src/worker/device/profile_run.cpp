@@ -9,7 +9,7 @@
 #include "core/log.hpp"
 #include "gpu/device.hpp"
 #include "gpu/objects.hpp"
-#include "gpu/profiler.hpp"
+#include "gpu/driver.hpp"
 #include "model/problem/work.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/device/loaded_program.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/conditions.hpp"
+#include "gpu/telemetry.hpp"
 #include "worker/device/candidate_run.hpp"
 #include "worker/device/contender.hpp"
 #include "worker/timing/rounds.hpp"

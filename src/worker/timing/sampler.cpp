@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/persisting.hpp"
 #include "model/results/statistics.hpp"
 
 namespace fatune {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/result.hpp"
-#include "gpu/conditions.hpp"
 #include "gpu/objects.hpp"
 #include "gpu/telemetry.hpp"
 #include "model/results/measurement.hpp"

@@ -7,7 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "fake_driver.hpp"
+#include "support/fake_driver.hpp"
 #include "support/temporary_folder.hpp"
 #include "wisdom_folder.hpp"
 
@@ -25,9 +25,7 @@ struct Opened {
 
   explicit Opened(const std::vector<KernelFacts>& kernels) {
     test::write_folder(folder.path(), kernels);
-    auto opened = fatune_rt::open(folder.path(), fake.source());
-    REQUIRE(opened);
-    wisdom = *std::move(opened);
+    wisdom = test::open_folder(folder.path(), fake);
   }
   rt::Outcome<const fatune_rt_plan*> find(const char* text) {
     return wisdom->find(test::c_problem(problem(text)), {});
