@@ -33,11 +33,11 @@ struct GpuProcess {
 /// no CUDA context, so a parent process can use it.
 class Telemetry {
  public:
-  Telemetry() = default;
+  Telemetry();
   /// Opens libnvidia-ml.so.1 and finds the device by PCI bus id. Never fails: see problem().
   static Telemetry open(const std::string& pci_bus_id);
 
-  bool available() const { return state_ != nullptr; }
+  bool available() const;
   const std::string& problem() const { return problem_; }  ///< why it is not available
 
   Reading read() const;  ///< some microseconds to a millisecond

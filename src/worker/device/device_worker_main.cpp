@@ -15,7 +15,6 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "gpu/driver.hpp"
-#include "worker/baselines/availability.hpp"
 #include "worker/device/candidate_run.hpp"
 #include "worker/device/gates.hpp"
 #include "worker/protocol/mains.hpp"

@@ -7,7 +7,7 @@
 #include "gpu/telemetry.hpp"
 #include "worker/device/candidate_run.hpp"
 #include "worker/device/contender.hpp"
-#include "worker/timing/rounds.hpp"
+#include "worker/timing/sampler.hpp"
 
 namespace fatune {
 namespace {
