@@ -6,11 +6,12 @@ function(fatune_target_name variable wing)
   set(${variable} fatune_${name} PARENT_SCOPE)
 endfunction()
 
-# fatune_wing(<wing> [HOT] SOURCES <files> [ALONE <files>] LIBRARIES <third-party targets, PRIVATE allowed>) makes the static
-# library of a line of src/layers.txt, linked to the wings that the line names. ALONE: sources that are never compiled
-# together with others, because they give a name in their unnamed namespace that another file gives, too. HOT: see fatune_hot_flags.
+# fatune_wing(<wing> [HOT] [SOURCES <files>] [ALONE <files>] [RUNTIME <files>] LIBRARIES <third-party targets, PRIVATE allowed>)
+# makes the static library of a line of src/layers.txt, linked to the wings that the line names. ALONE: sources that are never
+# compiled together with others, because they give a name in their unnamed namespace that another file gives, too. RUNTIME: sources
+# that libfatune_rt is made of, too; compiled once for both. HOT: see fatune_hot_flags.
 function(fatune_wing wing)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "HOT" "" "SOURCES;ALONE;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "HOT" "" "SOURCES;ALONE;RUNTIME;LIBRARIES")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "fatune_wing(${wing}): unexpected ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -22,6 +23,11 @@ function(fatune_wing wing)
   endforeach()
   add_library(${target} STATIC ${ARG_SOURCES} ${ARG_ALONE})
   set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(ARG_RUNTIME)
+    fatune_runtime_objects(${target}_runtime SOURCES ${ARG_RUNTIME})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_runtime>)
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE fatune_options PUBLIC ${depends} ${ARG_LIBRARIES})
   if(ARG_HOT)
@@ -30,6 +36,23 @@ function(fatune_wing wing)
   else()
     fatune_build_quickly(${target} fatune_precompiled)
   endif()
+endfunction()
+
+# fatune_runtime_objects(<target> SOURCES <files>) compiles objects that libfatune_rt is made of: position independent, with hidden
+# symbols, and with fmt's headers instead of its library.
+function(fatune_runtime_objects target)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES")
+  add_library(${target} OBJECT ${ARG_SOURCES})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PRIVATE
+    fatune_options fatune::cuda_headers nlohmann_json::nlohmann_json fmt::fmt-header-only OpenSSL::Crypto ZLIB::ZLIB)
+  fatune_runtime_flags(${target})
+  fatune_build_quickly(${target} fatune_precompiled_runtime)
+endfunction()
+function(fatune_runtime_flags target)
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(${target} PRIVATE ${fatune_hot_flags})
 endfunction()
 
 # fatune_build_quickly(<target> <headers>): with FATUNE_UNITY the target's files are compiled several at a time, behind
@@ -58,8 +81,11 @@ fatune_precompile(fatune_precompiled ${CMAKE_CURRENT_LIST_DIR}/precompiled.hpp
   LIBRARIES fatune::fmt nlohmann_json::nlohmann_json)
 fatune_precompile(fatune_precompiled_hot ${CMAKE_CURRENT_LIST_DIR}/precompiled.hpp
   LIBRARIES fatune::fmt nlohmann_json::nlohmann_json)
+fatune_precompile(fatune_precompiled_runtime ${CMAKE_CURRENT_LIST_DIR}/precompiled.hpp
+  LIBRARIES fmt::fmt-header-only nlohmann_json::nlohmann_json)
 if(FATUNE_UNITY)
   target_compile_options(fatune_precompiled_hot PRIVATE ${fatune_hot_flags})
+  fatune_runtime_flags(fatune_precompiled_runtime)
 endif()
 
 # fatune_program(<name> SOURCES <files> DEPENDS <wings> LIBRARIES <targets>) makes an executable in the build folder.

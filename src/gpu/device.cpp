@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdio>
 
-#include <cuda.h>
+#include <fmt/format.h>
 
-#include "gpu/call.hpp"
 #include "gpu/driver.hpp"
 
 namespace fatune::gpu {
@@ -64,10 +62,7 @@ std::string uuid_text(const char (&bytes)[16]) {
   std::string text = "GPU";
   for (std::size_t i = 0; i < 16; ++i) {
     if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    std::array<char, 3> hex{};
-    std::snprintf(hex.data(), hex.size(), "%02x",
-                  static_cast<unsigned>(static_cast<unsigned char>(bytes[i])));
-    text += hex.data();
+    text += fmt::format("{:02x}", static_cast<unsigned char>(bytes[i]));
   }
   return text;
 }
@@ -83,12 +78,12 @@ Result<int> device_count() {
 Result<DeviceFacts> device_facts(int ordinal) {
   FATUNE_TRY(const int count, device_count());
   if (ordinal < 0 || ordinal >= count) {
-    return device_error("there is no device " + std::to_string(ordinal) + "; this machine has " +
-                        std::to_string(count) + ", numbered from 0");
+    return device_error(
+        fmt::format("there is no device {}; this machine has {}, numbered from 0", ordinal, count));
   }
   DeviceFacts facts;
   facts.ordinal = ordinal;
-  const std::string doing = "cannot ask device " + std::to_string(ordinal) + " for its properties";
+  const std::string doing = fmt::format("cannot ask device {} for its properties", ordinal);
   CUdevice device = 0;
   FATUNE_TRY_STATUS(check(driver().device(&device, ordinal), doing));
   std::array<char, 256> name{};
@@ -106,7 +101,7 @@ Result<DeviceFacts> device_facts(int ordinal) {
   FATUNE_TRY_STATUS(check(driver().device_memory(&memory, device), doing));
   facts.memory_bytes = static_cast<std::int64_t>(memory);
   FATUNE_TRY_STATUS(check(read_attributes(device, facts), doing));
-  facts.cuda_driver = cuda_version_text(driver().version);
+  facts.cuda_driver = cuda_version_text(driver_version());
   facts.driver = kernel_module_version();
   return facts;
 }

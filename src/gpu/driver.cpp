@@ -1,14 +1,16 @@
-// driver.cpp - fills the table of driver entry points from libcuda.so.1.
+// driver.cpp - fills the process's table from libcuda.so.1; names and severity of return codes.
 #include "gpu/driver.hpp"
 
 #include <algorithm>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "core/check.hpp"
 #include "core/text.hpp"
-#include "gpu/call.hpp"
 #include "gpu/library.hpp"
 
 namespace fatune::gpu {
@@ -18,7 +20,9 @@ constexpr int kOldestVersion = 11080;  ///< cuLaunchKernelEx came with CUDA 11.8
 
 struct Loaded {
   Driver driver;
+  int version = 0;
   std::optional<Status> status;  ///< of the one attempt to load
+  SymbolSource symbols;          ///< in place of libcuda.so.1's
 };
 
 /// The only mutable global of the program.
@@ -27,22 +31,7 @@ Loaded& loaded() {
   return state;
 }
 
-Status fill(const Library& library, Driver& table) {
-  SymbolLoader symbols(library);
-#define FATUNE_LOAD(member, api, symbol) symbols.load(table.member, symbol);
-#define FATUNE_LOAD_OPTIONAL(member, api, symbol) \
-  table.member = library.function<decltype(&::api)>(symbol);
-  FATUNE_DRIVER_FUNCTIONS(FATUNE_LOAD)
-  FATUNE_OPTIONAL_DRIVER_FUNCTIONS(FATUNE_LOAD_OPTIONAL)
-#undef FATUNE_LOAD
-#undef FATUNE_LOAD_OPTIONAL
-  if (symbols.missing().empty()) return {};
-  return environment_error("the NVIDIA driver (" + library.path() + ") is too old: it lacks " +
-                           symbols.missing() + "; fatune needs a driver for CUDA " +
-                           cuda_version_text(kOldestVersion) + " or newer (520 or newer)");
-}
-
-Status load_once(Driver& table) {
+Result<SymbolSource> system_symbols() {
   auto library = Library::open({"libcuda.so.1"});
   if (!library) {
     return environment_error(
@@ -50,20 +39,37 @@ Status load_once(Driver& table) {
         "container, start it with access to the GPU (--gpus all). Without a GPU, "
         "`--device recorded:FILE` and `--compile-only` still work");
   }
-  table.path = library->path();
-  FATUNE_TRY_STATUS(fill(*library, table));
+  return SymbolSource([found = *library](const char* symbol) { return found.symbol(symbol); });
+}
+
+Status load_once(Loaded& state) {
+  if (!state.symbols) {
+    FATUNE_TRY(state.symbols, system_symbols());
+  }
+  Driver& table = state.driver;
+  const std::string missing = fill(table, state.symbols, NeededBy::kFatune);
+  if (!missing.empty()) {
+    return environment_error(
+        fmt::format("the NVIDIA driver (libcuda.so.1) is too old: it lacks {}; fatune needs a "
+                    "driver for CUDA {} or newer (520 or newer)",
+                    missing, cuda_version_text(kOldestVersion)));
+  }
   if (const CUresult code = table.init(0); code != CUDA_SUCCESS) {
     const char* name = nullptr;
     table.error_name(code, &name);
     const std::string reason = name == nullptr ? std::to_string(code) : name;
     if (code == CUDA_ERROR_NO_DEVICE) {
-      return device_error("the NVIDIA driver finds no GPU (" + reason +
-                          "); `nvidia-smi` and CUDA_VISIBLE_DEVICES tell more");
+      return device_error(
+          fmt::format("the NVIDIA driver finds no GPU ({}); `nvidia-smi` and "
+                      "CUDA_VISIBLE_DEVICES tell more",
+                      reason));
     }
-    return environment_error("the NVIDIA driver does not start (cuInit: " + reason +
-                             "); `nvidia-smi` and the system's log tell more");
+    return environment_error(
+        fmt::format("the NVIDIA driver does not start (cuInit: {}); "
+                    "`nvidia-smi` and the system's log tell more",
+                    reason));
   }
-  return check(table.driver_version(&table.version), "cannot ask the driver for its version");
+  return check(table.driver_version(&state.version), "cannot ask the driver for its version");
 }
 
 std::string read_small_file(const char* path) {
@@ -73,11 +79,18 @@ std::string read_small_file(const char* path) {
   return text.str();
 }
 
+/// Either call that bounds a profiler's range; an old driver may lack them.
+Status bound_range(CUresult (*call)(), const char* symbol) {
+  if (call == nullptr)
+    return environment_error(fmt::format("the NVIDIA driver has no {}: it is too old", symbol));
+  return check(call(), fmt::format("cannot call {}", symbol));
+}
+
 }  // namespace
 
 Status load_driver() {
   Loaded& state = loaded();
-  if (!state.status) state.status = load_once(state.driver);
+  if (!state.status) state.status = load_once(state);
   return *state.status;
 }
 
@@ -87,8 +100,15 @@ const Driver& driver() {
   return state.driver;
 }
 
+int driver_version() { return loaded().version; }
+
+void use_driver(SymbolSource symbols) {
+  loaded() = {};
+  loaded().symbols = std::move(symbols);
+}
+
 std::string cuda_version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 std::string parse_kernel_module_version(std::string_view text) {
@@ -112,5 +132,42 @@ std::string kernel_module_version() {
   if (!version.empty()) return version;
   return std::string(trim(read_small_file("/sys/module/nvidia/version")));
 }
+
+Error call_error(CUresult code, std::string_view doing) {
+  return device_error(fmt::format("{}: {}", doing, describe(driver(), code)));
+}
+
+Status check(CUresult code, std::string_view doing) {
+  if (code == CUDA_SUCCESS) return {};
+  return call_error(code, doing);
+}
+
+bool is_sticky(CUresult code) {
+  switch (code) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_UNKNOWN:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool context_broken(CUstream stream) {
+  const CUresult code = driver().stream_query(stream);
+  return code != CUDA_SUCCESS && code != CUDA_ERROR_NOT_READY;
+}
+
+Status start_profiler_range() { return bound_range(driver().profiler_start, "cuProfilerStart"); }
+Status stop_profiler_range() { return bound_range(driver().profiler_stop, "cuProfilerStop"); }
 
 }  // namespace fatune::gpu

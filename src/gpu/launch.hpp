@@ -1,31 +1,16 @@
 // launch.hpp - starts a function with grid, cluster and shared memory; asks what it needs.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 
-#include <cuda.h>
-
 #include "core/result.hpp"
+#include "gpu/driver/launch_config.hpp"
 
 namespace fatune::gpu {
 
-using Extent = std::array<std::int64_t, 3>;
-
-struct LaunchShape {
-  Extent grid{1, 1, 1};
-  Extent block{1, 1, 1};
-  Extent cluster{1, 1, 1};
-  std::int64_t shared_bytes = 0;  ///< dynamic
-  /// Programmatic dependent launch: may start while the preceding kernel of the stream still runs,
-  /// and must wait for it (griddepcontrol.wait) before it touches its data. From sm_90 on.
-  bool dependent = false;
-};
-
-/// Once per function before its first launch or occupancy query: allows the dynamic shared memory
-/// and, if there is any, asks for the largest shared-memory carveout; allows clusters above 8
-/// blocks when the shape has one.
+/// Once per function before its first launch or occupancy query, see settings_of().
 Status prepare(CUfunction function, const LaunchShape& shape);
 
 /// `arguments` are pointers to the argument values, in the entry's order; copied before the return.
@@ -35,8 +20,6 @@ Status launch(CUfunction function, const LaunchShape& shape, std::span<void*> ar
 
 /// Resident blocks per multiprocessor; 0 when none fits.
 Result<int> blocks_per_sm(CUfunction function, const LaunchShape& shape);
-/// Clusters that the whole device holds at once; 0 when none fits.
-Result<int> resident_clusters(CUfunction function, const LaunchShape& shape);
 
 struct FunctionFacts {
   int registers = 0;             ///< per thread
@@ -45,5 +28,11 @@ struct FunctionFacts {
   int max_threads_block = 0;
 };
 Result<FunctionFacts> function_facts(CUfunction function);
+
+/// On the heap, where it keeps the alignment that the driver asks for. The pointer is the launch
+/// argument of a `const __grid_constant__ CUtensorMap`.
+using TensorMap = std::unique_ptr<CUtensorMap>;
+/// Facts that TMA cannot take, and a driver or device without it, are errors that say so.
+Result<TensorMap> make_tensor_map(CUdeviceptr tensor, const TensorMapFacts& facts);
 
 }  // namespace fatune::gpu

@@ -9,6 +9,10 @@
 
 namespace fatune::gpu {
 
+/// Where a toolkit keeps its libraries.
+inline constexpr const char* kLibraryFolders[] = {"lib64", "lib", "targets/x86_64-linux/lib",
+                                                  "targets/sbsa-linux/lib"};
+
 /// Where to look besides the loader's own path; filled by cli/options from flags and environment.
 struct SearchPaths {
   std::filesystem::path nvrtc;  ///< --nvrtc: a file or folder; empty: search

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "gpu/call.hpp"
 #include "gpu/driver.hpp"
 
 namespace fatune::gpu {
@@ -18,7 +19,26 @@ void note(CUresult code, const char* what) noexcept {
   const bool expected = code == CUDA_SUCCESS || code == CUDA_ERROR_DEINITIALIZED ||
                         code == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
                         code == CUDA_ERROR_INVALID_CONTEXT || is_sticky(code);
-  if (!expected) log::debug(std::string("destroying ") + what + ": " + describe(code));
+  if (!expected) log::debug(fmt::format("destroying {}: {}", what, describe(driver(), code)));
+}
+
+constexpr std::size_t kMostWindowBytes = 1 << 20;  // chosen: every device with persisting lines
+
+/// Devices and drivers without persisting lines say so in one of these ways.
+bool unsupported(CUresult code) {
+  return code == CUDA_ERROR_NOT_SUPPORTED || code == CUDA_ERROR_UNSUPPORTED_LIMIT ||
+         code == CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult set_window(CUstream stream, CUdeviceptr address, std::size_t bytes) {
+  CUstreamAttrValue value{};
+  value.accessPolicyWindow.base_ptr = reinterpret_cast<void*>(address);
+  value.accessPolicyWindow.num_bytes = bytes;
+  value.accessPolicyWindow.hitRatio = bytes == 0 ? 0.0f : 1.0f;
+  value.accessPolicyWindow.hitProp =
+      bytes == 0 ? CU_ACCESS_PROPERTY_NORMAL : CU_ACCESS_PROPERTY_PERSISTING;
+  value.accessPolicyWindow.missProp = CU_ACCESS_PROPERTY_NORMAL;
+  return driver().stream_set_attribute(stream, CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value);
 }
 
 }  // namespace
@@ -41,7 +61,7 @@ void GraphExecTraits::destroy(Raw raw) noexcept {
 Result<Context> make_context(int ordinal) {
   FATUNE_TRY_STATUS(load_driver());
   PrimaryContext raw;
-  const std::string device = "device " + std::to_string(ordinal);
+  const std::string device = fmt::format("device {}", ordinal);
   FATUNE_TRY_STATUS(check(driver().device(&raw.device, ordinal), "cannot find " + device));
   FATUNE_TRY_STATUS(check(driver().context_retain(&raw.context, raw.device),
                           "cannot make a context on " + device));
@@ -200,6 +220,45 @@ Result<GraphExec> instantiate(const Graph& graph, CUstream stream) {
 
 Status launch(const GraphExec& graph, CUstream stream) {
   return check(driver().graph_launch(graph.raw(), stream), "cannot launch the graph");
+}
+
+Result<std::optional<std::size_t>> persisting_limit() {
+  using Limit = std::optional<std::size_t>;
+  if (driver().get_limit == nullptr) return Limit();
+  std::size_t bytes = 0;
+  const CUresult code = driver().get_limit(&bytes, CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
+  if (unsupported(code)) return Limit();
+  FATUNE_TRY_STATUS(check(code, "cannot ask for the limit of persisting lines"));
+  return Limit(bytes);
+}
+
+Status forbid_persisting_lines(CUstream stream) {
+  FATUNE_TRY(const auto limit, persisting_limit());
+  if (!limit || driver().set_limit == nullptr) return {};
+  const CUresult code = driver().set_limit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
+  if (unsupported(code)) return {};
+  FATUNE_TRY_STATUS(check(code, "cannot forbid persisting lines of the L2 cache"));
+  if (driver().stream_set_attribute == nullptr) return {};
+  const CUresult cleared = set_window(stream, 0, 0);
+  if (unsupported(cleared)) return {};
+  return check(cleared, "cannot clear the stream's window of persisting lines");
+}
+
+Status reset_persisting_lines() {
+  const auto reset = driver().reset_persisting_l2;
+  if (reset == nullptr) return {};
+  const CUresult code = reset();
+  if (unsupported(code)) return {};
+  return check(code, "cannot reset the persisting lines of the L2 cache");
+}
+
+Status keep_window(CUstream stream, CUdeviceptr address, std::size_t bytes) {
+  if (driver().set_limit == nullptr || driver().stream_set_attribute == nullptr)
+    return environment_error("this driver knows no persisting lines of the L2 cache");
+  FATUNE_TRY_STATUS(check(driver().set_limit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, kMostWindowBytes),
+                          "cannot set aside room for persisting lines"));
+  return check(set_window(stream, address, std::min(bytes, kMostWindowBytes)),
+               "cannot keep a window of lines in the L2 cache");
 }
 
 }  // namespace fatune::gpu

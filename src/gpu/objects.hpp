@@ -5,17 +5,49 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <cuda.h>
 
 #include "core/result.hpp"
 #include "core/units.hpp"
-#include "gpu/handle.hpp"
 
 namespace fatune::gpu {
+
+/// The one RAII template: owns a CUDA object. Traits has `using Raw` (comparable; a
+/// value-initialised Raw means "none") and `static void destroy(Raw) noexcept`. Destroying after
+/// the driver shut down or the context broke is silent.
+template <typename Traits>
+class Handle {
+ public:
+  using Raw = typename Traits::Raw;
+
+  Handle() = default;
+  explicit Handle(Raw raw) noexcept : raw_(raw) {}
+  Handle(Handle&& other) noexcept : raw_(std::exchange(other.raw_, Raw{})) {}
+  Handle& operator=(Handle&& other) noexcept {
+    if (this != &other) {
+      reset();
+      raw_ = std::exchange(other.raw_, Raw{});
+    }
+    return *this;
+  }
+  ~Handle() { reset(); }
+
+  Raw raw() const noexcept { return raw_; }
+  explicit operator bool() const noexcept { return !(raw_ == Raw{}); }
+  void reset() noexcept {
+    if (*this) Traits::destroy(raw_);
+    raw_ = Raw{};
+  }
+
+ private:
+  Raw raw_{};
+};
 
 /// The primary context of a device.
 struct PrimaryContext {
@@ -133,5 +165,20 @@ Result<Graph> capture(CUstream stream, const std::function<Status()>& work);
 /// Makes the graph launchable and brings it to the device of the stream.
 Result<GraphExec> instantiate(const Graph& graph, CUstream stream);
 Status launch(const GraphExec& graph, CUstream stream);
+
+// Persisting lines of the L2 cache survive a flush; timed launches must not have any.
+
+/// What the current context may set aside for persisting lines; empty when device or driver has no
+/// such limit. A limit of this process, not a setting of the GPU.
+Result<std::optional<std::size_t>> persisting_limit();
+/// Nothing may be set aside, and no window of addresses on the stream persists. Does nothing where
+/// there is no such limit.
+Status forbid_persisting_lines(CUstream stream);
+/// Lines that are marked as persisting become ordinary ones.
+Status reset_persisting_lines();
+
+/// Sets cache aside and lets launches on the stream keep the window's lines, as a cheating host
+/// would. For fixtures that the gates must catch.
+Status keep_window(CUstream stream, CUdeviceptr address, std::size_t bytes);
 
 }  // namespace fatune::gpu

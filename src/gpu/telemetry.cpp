@@ -1,7 +1,12 @@
 // telemetry.cpp - readings through NVML, whose functions are declared here: wheels have no nvml.h.
 #include "gpu/telemetry.hpp"
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <type_traits>
+
+#include <fmt/format.h>
 
 #include "gpu/library.hpp"
 
@@ -36,64 +41,54 @@ struct NvmlMemory {
 constexpr unsigned kComputeModeDefault = 0;
 constexpr unsigned kComputeModeProhibited = 2;
 
+/// Member, result, arguments, and its symbols, the first that the library has: functions got new
+/// names over the years.
+#define FATUNE_NVML_FUNCTIONS(X)                                                              \
+  X(init, NvmlResult, (), "nvmlInit_v2", "nvmlInit")                                          \
+  X(shutdown, NvmlResult, (), "nvmlShutdown")                                                 \
+  X(error_text, const char*, (NvmlResult), "nvmlErrorString")                                 \
+  X(by_bus_id, NvmlResult, (const char*, NvmlDevice*), "nvmlDeviceGetHandleByPciBusId_v2",    \
+    "nvmlDeviceGetHandleByPciBusId")                                                          \
+  X(clock, NvmlResult, (NvmlDevice, int, unsigned*), "nvmlDeviceGetClockInfo")                \
+  X(max_clock, NvmlResult, (NvmlDevice, int, unsigned*), "nvmlDeviceGetMaxClockInfo")         \
+  X(temperature, NvmlResult, (NvmlDevice, int, unsigned*), "nvmlDeviceGetTemperature")        \
+  X(power, NvmlResult, (NvmlDevice, unsigned*), "nvmlDeviceGetPowerUsage")                    \
+  X(power_limit, NvmlResult, (NvmlDevice, unsigned*), "nvmlDeviceGetEnforcedPowerLimit")      \
+  X(reasons, NvmlResult, (NvmlDevice, unsigned long long*),                                   \
+    "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")    \
+  X(processes, NvmlResult, (NvmlDevice, unsigned*, NvmlProcess*),                             \
+    "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")     \
+  X(utilization, NvmlResult, (NvmlDevice, NvmlUtilization*), "nvmlDeviceGetUtilizationRates") \
+  X(memory, NvmlResult, (NvmlDevice, NvmlMemory*), "nvmlDeviceGetMemoryInfo")                 \
+  X(persistence, NvmlResult, (NvmlDevice, unsigned*), "nvmlDeviceGetPersistenceMode")         \
+  X(compute_mode, NvmlResult, (NvmlDevice, unsigned*), "nvmlDeviceGetComputeMode")            \
+  X(mig_mode, NvmlResult, (NvmlDevice, unsigned*, unsigned*), "nvmlDeviceGetMigMode")         \
+  X(driver_version, NvmlResult, (char*, unsigned), "nvmlSystemGetDriverVersion")
+
 struct Nvml {
-  NvmlResult (*init)();
-  NvmlResult (*shutdown)();
-  const char* (*error_text)(NvmlResult);
-  NvmlResult (*by_bus_id)(const char*, NvmlDevice*);
-  NvmlResult (*clock)(NvmlDevice, int, unsigned*);
-  NvmlResult (*max_clock)(NvmlDevice, int, unsigned*);
-  NvmlResult (*temperature)(NvmlDevice, int, unsigned*);
-  NvmlResult (*power)(NvmlDevice, unsigned*);
-  NvmlResult (*power_limit)(NvmlDevice, unsigned*);
-  NvmlResult (*reasons)(NvmlDevice, unsigned long long*);
-  NvmlResult (*processes)(NvmlDevice, unsigned*, NvmlProcess*);
-  NvmlResult (*utilization)(NvmlDevice, NvmlUtilization*);
-  NvmlResult (*memory)(NvmlDevice, NvmlMemory*);
-  NvmlResult (*persistence)(NvmlDevice, unsigned*);
-  NvmlResult (*compute_mode)(NvmlDevice, unsigned*);
-  NvmlResult (*mig_mode)(NvmlDevice, unsigned*, unsigned*);
-  NvmlResult (*driver_version)(char*, unsigned);
+#define FATUNE_DECLARE(member, result, arguments, ...) result(*member) arguments = nullptr;
+  FATUNE_NVML_FUNCTIONS(FATUNE_DECLARE)
+#undef FATUNE_DECLARE
 };
 
-/// The first of several names that the library has: functions got new names over the years.
-template <typename Function>
-void load(const Library& library, Function& function, std::initializer_list<const char*> names) {
-  function = nullptr;
-  for (const char* name : names) {
-    if (function == nullptr) function = library.function<Function>(name);
-  }
-}
-
 Nvml load_functions(const Library& library) {
-  Nvml nvml{};
-  load(library, nvml.init, {"nvmlInit_v2", "nvmlInit"});
-  load(library, nvml.shutdown, {"nvmlShutdown"});
-  load(library, nvml.error_text, {"nvmlErrorString"});
-  load(library, nvml.by_bus_id,
-       {"nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetHandleByPciBusId"});
-  load(library, nvml.clock, {"nvmlDeviceGetClockInfo"});
-  load(library, nvml.max_clock, {"nvmlDeviceGetMaxClockInfo"});
-  load(library, nvml.temperature, {"nvmlDeviceGetTemperature"});
-  load(library, nvml.power, {"nvmlDeviceGetPowerUsage"});
-  load(library, nvml.power_limit, {"nvmlDeviceGetEnforcedPowerLimit"});
-  load(library, nvml.reasons,
-       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
-  load(library, nvml.processes,
-       {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"});
-  load(library, nvml.utilization, {"nvmlDeviceGetUtilizationRates"});
-  load(library, nvml.memory, {"nvmlDeviceGetMemoryInfo"});
-  load(library, nvml.persistence, {"nvmlDeviceGetPersistenceMode"});
-  load(library, nvml.compute_mode, {"nvmlDeviceGetComputeMode"});
-  load(library, nvml.mig_mode, {"nvmlDeviceGetMigMode"});
-  load(library, nvml.driver_version, {"nvmlSystemGetDriverVersion"});
+  Nvml nvml;
+  const auto load = [&](auto& function, std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      if (function == nullptr)
+        function = library.function<std::remove_reference_t<decltype(function)>>(name);
+    }
+  };
+#define FATUNE_LOAD(member, result, arguments, ...) load(nvml.member, {__VA_ARGS__});
+  FATUNE_NVML_FUNCTIONS(FATUNE_LOAD)
+#undef FATUNE_LOAD
   return nvml;
 }
 
-/// The answer of a function that fills one number; empty when it is missing or declines.
-template <typename Number, typename Function, typename... Arguments>
-std::optional<Number> ask(Function function, Arguments... arguments) {
-  Number value = 0;
+/// What a function fills in at last; empty when it is missing or declines.
+template <typename Answer, typename Function, typename... Arguments>
+std::optional<Answer> ask(Function function, Arguments... arguments) {
+  Answer value{};
   if (function == nullptr || function(arguments..., &value) != kNvmlSuccess) return std::nullopt;
   return value;
 }
@@ -124,6 +119,11 @@ struct Telemetry::State {
   }
 };
 
+/// Without functions every question is declined.
+Telemetry::Telemetry() : state_(std::make_shared<const State>()) {}
+
+bool Telemetry::available() const { return state_->device != nullptr; }
+
 Telemetry Telemetry::open(const std::string& pci_bus_id) {
   Telemetry telemetry;
   auto library = Library::open({"libnvidia-ml.so.1"});
@@ -136,9 +136,9 @@ Telemetry Telemetry::open(const std::string& pci_bus_id) {
     telemetry.problem_ = "libnvidia-ml.so.1 lacks functions that fatune needs";
     return telemetry;
   }
-  const auto problem = [&nvml](const char* doing, NvmlResult code) {
-    return std::string(doing) + ": " +
-           (nvml.error_text == nullptr ? std::to_string(code) : nvml.error_text(code));
+  const auto problem = [&nvml](const std::string& doing, NvmlResult code) {
+    return fmt::format("{}: {}", doing,
+                       nvml.error_text == nullptr ? std::to_string(code) : nvml.error_text(code));
   };
   if (const NvmlResult code = nvml.init(); code != kNvmlSuccess) {
     telemetry.problem_ = problem("nvmlInit", code);
@@ -148,7 +148,7 @@ Telemetry Telemetry::open(const std::string& pci_bus_id) {
   state->nvml = nvml;
   if (const NvmlResult code = nvml.by_bus_id(pci_bus_id.c_str(), &state->device);
       code != kNvmlSuccess) {
-    telemetry.problem_ = problem(("no device at " + pci_bus_id).c_str(), code);
+    telemetry.problem_ = problem("no device at " + pci_bus_id, code);
     return telemetry;
   }
   telemetry.state_ = std::move(state);
@@ -157,59 +157,47 @@ Telemetry Telemetry::open(const std::string& pci_bus_id) {
 }
 
 Reading Telemetry::read() const {
-  Reading reading;
-  if (!state_) return reading;
   const auto& [nvml, device] = *state_;
+  Reading reading;
   reading.sm_clock_mhz = ask_int(nvml.clock, device, kClockSm);
   reading.memory_clock_mhz = ask_int(nvml.clock, device, kClockMemory);
   reading.temperature_c = ask_int(nvml.temperature, device, kTemperatureGpu);
   reading.power_w = ask_watts(nvml.power, device);
   reading.throttle_reasons = ask<unsigned long long>(nvml.reasons, device);
-  if (NvmlUtilization rates{};
-      nvml.utilization != nullptr && nvml.utilization(device, &rates) == kNvmlSuccess)
-    reading.busy_percent = static_cast<int>(rates.gpu);
+  if (const auto rates = ask<NvmlUtilization>(nvml.utilization, device))
+    reading.busy_percent = static_cast<int>(rates->gpu);
   return reading;
 }
 
 std::optional<int> Telemetry::max_sm_clock_mhz() const {
-  if (!state_) return std::nullopt;
   return ask_int(state_->nvml.max_clock, state_->device, kClockSm);
 }
 
-std::optional<int> Telemetry::max_memory_clock_mhz() const {
-  if (!state_) return std::nullopt;
-  return ask_int(state_->nvml.max_clock, state_->device, kClockMemory);
-}
-
 std::optional<double> Telemetry::power_limit_w() const {
-  if (!state_) return std::nullopt;
   return ask_watts(state_->nvml.power_limit, state_->device);
 }
 
 std::optional<std::string> Telemetry::driver_version() const {
   std::array<char, 128> text{};
-  if (!state_ || state_->nvml.driver_version == nullptr) return std::nullopt;
-  const auto size = static_cast<unsigned>(text.size());
-  if (state_->nvml.driver_version(text.data(), size) != kNvmlSuccess) return std::nullopt;
+  const auto function = state_->nvml.driver_version;
+  if (function == nullptr ||
+      function(text.data(), static_cast<unsigned>(text.size())) != kNvmlSuccess)
+    return std::nullopt;
   return std::string(text.data());
 }
 
 std::optional<bool> Telemetry::mig_enabled() const {
-  if (!state_ || state_->nvml.mig_mode == nullptr) return std::nullopt;
   unsigned current = 0;
-  unsigned pending = 0;
-  const NvmlResult code = state_->nvml.mig_mode(state_->device, &current, &pending);
-  return code == kNvmlSuccess ? std::optional(current == 1) : std::nullopt;
+  const auto pending = ask<unsigned>(state_->nvml.mig_mode, state_->device, &current);
+  return pending ? std::optional(current == 1) : std::nullopt;
 }
 
 std::optional<bool> Telemetry::persistence() const {
-  if (!state_) return std::nullopt;
   const auto value = ask<unsigned>(state_->nvml.persistence, state_->device);
   return value ? std::optional(*value == 1) : std::nullopt;
 }
 
 std::optional<ComputeMode> Telemetry::compute_mode() const {
-  if (!state_) return std::nullopt;
   const auto value = ask<unsigned>(state_->nvml.compute_mode, state_->device);
   if (!value) return std::nullopt;
   if (*value == kComputeModeDefault) return ComputeMode::kShared;
@@ -217,15 +205,13 @@ std::optional<ComputeMode> Telemetry::compute_mode() const {
 }
 
 std::optional<std::uint64_t> Telemetry::memory_used_bytes() const {
-  if (!state_ || state_->nvml.memory == nullptr) return std::nullopt;
-  NvmlMemory memory{};
-  const NvmlResult code = state_->nvml.memory(state_->device, &memory);
-  return code == kNvmlSuccess ? std::optional<std::uint64_t>(memory.used) : std::nullopt;
+  const auto memory = ask<NvmlMemory>(state_->nvml.memory, state_->device);
+  return memory ? std::optional<std::uint64_t>(memory->used) : std::nullopt;
 }
 
 std::vector<GpuProcess> Telemetry::compute_processes() const {
   std::vector<GpuProcess> processes;
-  if (!state_ || state_->nvml.processes == nullptr) return processes;
+  if (state_->nvml.processes == nullptr) return processes;
   std::vector<NvmlProcess> found(32);
   auto count = static_cast<unsigned>(found.size());
   NvmlResult code = state_->nvml.processes(state_->device, &count, found.data());
@@ -244,3 +230,31 @@ std::vector<GpuProcess> Telemetry::compute_processes() const {
 }
 
 }  // namespace fatune::gpu
+
+namespace fatune {
+
+void fold(Conditions& conditions, const gpu::Reading& reading) {
+  if (reading.sm_clock_mhz) {
+    const int clock = *reading.sm_clock_mhz;
+    const bool first = conditions.sm_clock_mhz_max == 0;
+    conditions.sm_clock_mhz_min = first ? clock : std::min(conditions.sm_clock_mhz_min, clock);
+    conditions.sm_clock_mhz_max = std::max(conditions.sm_clock_mhz_max, clock);
+  }
+  if (reading.memory_clock_mhz) conditions.memory_clock_mhz = *reading.memory_clock_mhz;
+  if (reading.temperature_c)
+    conditions.temperature_c = std::max(conditions.temperature_c, *reading.temperature_c);
+  if (reading.power_w) conditions.power_w = std::max(conditions.power_w, *reading.power_w);
+  conditions.throttle_reasons |= reading.throttle_reasons.value_or(0) & ~kIdleReason;
+}
+
+bool must_discard(const gpu::Reading& reading) {
+  return (reading.throttle_reasons.value_or(0) & kDiscardReasons) != 0;
+}
+
+bool ConditionWatch::look() {
+  const gpu::Reading reading = telemetry_->read();
+  fold(conditions_, reading);
+  return must_discard(reading);
+}
+
+}  // namespace fatune

@@ -1,4 +1,5 @@
-// telemetry.hpp - clocks, heat, power and throttle reasons of a GPU, through NVML if it is there.
+// telemetry.hpp - clocks, heat, power and throttle reasons of a GPU, through NVML if it is there,
+// and what they say about samples.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "model/results/measurement.hpp"
 
 namespace fatune::gpu {
 
@@ -26,25 +29,19 @@ struct GpuProcess {
   std::optional<std::uint64_t> memory_bytes;
 };
 
-/// Bits of throttle_reasons that mean that the GPU runs below its requested clocks: power cap,
-/// hardware slowdown, software and hardware thermal slowdown, power brake. From NVML's
-/// documentation.
-inline constexpr std::uint64_t kSlowdownReasons = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
-
 /// Reads only; nothing here changes a setting of the GPU. Without NVML every answer is empty. Makes
 /// no CUDA context, so a parent process can use it.
 class Telemetry {
  public:
-  Telemetry() = default;
+  Telemetry();
   /// Opens libnvidia-ml.so.1 and finds the device by PCI bus id. Never fails: see problem().
   static Telemetry open(const std::string& pci_bus_id);
 
-  bool available() const { return state_ != nullptr; }
+  bool available() const;
   const std::string& problem() const { return problem_; }  ///< why it is not available
 
   Reading read() const;  ///< some microseconds to a millisecond
   std::optional<int> max_sm_clock_mhz() const;
-  std::optional<int> max_memory_clock_mhz() const;
   std::optional<double> power_limit_w() const;
   std::optional<std::string> driver_version() const;  ///< "580.159.04"
   std::optional<bool> mig_enabled() const;
@@ -61,3 +58,32 @@ class Telemetry {
 };
 
 }  // namespace fatune::gpu
+
+namespace fatune {
+
+/// Reasons that throw samples away, NVML's bits: hardware slowdown, hardware thermal slowdown,
+/// power brake. The software power cap is no reason: tensor kernels at full power always meet it;
+/// it is recorded.
+inline constexpr std::uint64_t kDiscardReasons = 0x8 | 0x40 | 0x80;
+/// Nothing ran at the moment of reading: says nothing about the measurement.
+inline constexpr std::uint64_t kIdleReason = 0x1;
+
+/// Widens the clock range, or-s the reasons, keeps the highest temperature and power.
+void fold(Conditions& conditions, const gpu::Reading& reading);
+bool must_discard(const gpu::Reading& reading);
+
+/// Reads the telemetry around a measurement.
+class ConditionWatch {
+ public:
+  explicit ConditionWatch(const gpu::Telemetry& telemetry) : telemetry_(&telemetry) {}
+  /// True when the samples taken since the last look must be thrown away.
+  bool look();
+  void count_discarded(std::int64_t samples) { conditions_.discarded_samples += samples; }
+  const Conditions& conditions() const { return conditions_; }
+
+ private:
+  const gpu::Telemetry* telemetry_;
+  Conditions conditions_;
+};
+
+}  // namespace fatune

@@ -15,8 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLibraryFolders[] = {"lib64", "lib", "targets/x86_64-linux/lib",
-                                           "targets/sbsa-linux/lib"};
 constexpr const char* kIncludeFolders[] = {"include", "targets/x86_64-linux/include",
                                            "targets/sbsa-linux/include"};
 /// Each header that kernels with toolkit headers start from.
@@ -52,7 +50,7 @@ void add(std::vector<fs::path>& list, const fs::path& path) {
 }
 
 void add_nvrtc_of_root(std::vector<fs::path>& list, const fs::path& root) {
-  for (const char* folder : kLibraryFolders) {
+  for (const char* folder : gpu::kLibraryFolders) {
     const auto files = nvrtc_files(root / folder);
     if (!files.empty()) add(list, files.front());
   }

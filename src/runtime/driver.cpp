@@ -5,19 +5,6 @@
 #include <fmt/format.h>
 
 namespace fatune::rt {
-namespace {
-
-std::string describe(const Driver& driver, CUresult code) {
-  const char* name = nullptr;
-  const char* text = nullptr;
-  driver.error_name(code, &name);
-  driver.error_string(code, &text);
-  return fmt::format("{} ({}){}{}", name == nullptr ? "CUDA error" : name, static_cast<int>(code),
-                     text == nullptr ? "" : ": ", text == nullptr ? "" : text);
-}
-
-}  // namespace
-
 Outcome<SymbolSource> system_driver() {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -30,12 +17,7 @@ Outcome<SymbolSource> system_driver() {
 
 Outcome<Driver> load_driver(const SymbolSource& symbols) {
   Driver driver;
-  std::string missing;
-#define FATUNE_RT_LOAD(member, api, symbol)                            \
-  driver.member = reinterpret_cast<decltype(&::api)>(symbols(symbol)); \
-  if (driver.member == nullptr) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", symbol);
-  FATUNE_RT_DRIVER_FUNCTIONS(FATUNE_RT_LOAD)
-#undef FATUNE_RT_LOAD
+  const std::string missing = gpu::fill(driver, symbols, gpu::NeededBy::kRuntime);
   if (!missing.empty()) {
     return Failure{FATUNE_RT_NO_DRIVER,
                    fmt::format("the NVIDIA driver is too old: it lacks {}; libfatune_rt needs a "
@@ -47,13 +29,13 @@ Outcome<Driver> load_driver(const SymbolSource& symbols) {
   return Failure{FATUNE_RT_NO_DRIVER,
                  fmt::format("the NVIDIA driver does not start, or finds no GPU: cuInit says {}; "
                              "`nvidia-smi` and CUDA_VISIBLE_DEVICES tell more",
-                             describe(driver, code)),
+                             gpu::describe(driver, code)),
                  static_cast<std::int32_t>(code)};
 }
 
 Outcome<Done> check(const Driver& driver, CUresult code, std::string_view doing) {
   if (code == CUDA_SUCCESS) return Done{};
-  return Failure{FATUNE_RT_DRIVER_FAILED, fmt::format("{}: {}", doing, describe(driver, code)),
+  return Failure{FATUNE_RT_DRIVER_FAILED, fmt::format("{}: {}", doing, gpu::describe(driver, code)),
                  static_cast<std::int32_t>(code)};
 }
 

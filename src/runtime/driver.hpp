@@ -1,45 +1,16 @@
-// driver.hpp - the entry points of the CUDA driver that loading and launching need, opened at run
-// time.
+// driver.hpp - the CUDA driver's entry points, opened at run time, and its return codes to
+// failures.
 #pragma once
 
-#include <functional>
-#include <string>
 #include <string_view>
 
-#include <cuda.h>
-
+#include "gpu/driver/table.hpp"
 #include "runtime/outcome.hpp"
 
 namespace fatune::rt {
 
-/// Member, type of the function, and the symbol that the driver exports for that type. All of them
-/// came with CUDA 12.0 at the latest.
-#define FATUNE_RT_DRIVER_FUNCTIONS(X)                                                     \
-  X(init, cuInit, "cuInit")                                                               \
-  X(error_name, cuGetErrorName, "cuGetErrorName")                                         \
-  X(error_string, cuGetErrorString, "cuGetErrorString")                                   \
-  X(context_device, cuCtxGetDevice, "cuCtxGetDevice")                                     \
-  X(device_name, cuDeviceGetName, "cuDeviceGetName")                                      \
-  X(device_attribute, cuDeviceGetAttribute, "cuDeviceGetAttribute")                       \
-  X(capture_mode, cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode") \
-  X(library_load, cuLibraryLoadData, "cuLibraryLoadData")                                 \
-  X(library_unload, cuLibraryUnload, "cuLibraryUnload")                                   \
-  X(library_kernel, cuLibraryGetKernel, "cuLibraryGetKernel")                             \
-  X(kernel_function, cuKernelGetFunction, "cuKernelGetFunction")                          \
-  X(set_kernel_attribute, cuKernelSetAttribute, "cuKernelSetAttribute")                   \
-  X(encode_tensor_map, cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled")                  \
-  X(launch, cuLaunchKernelEx, "cuLaunchKernelEx")                                         \
-  X(allocate, cuMemAllocAsync, "cuMemAllocAsync")                                         \
-  X(free, cuMemFreeAsync, "cuMemFreeAsync")
-
-struct Driver {
-#define FATUNE_RT_DECLARE(member, api, symbol) decltype(&::api) member = nullptr;
-  FATUNE_RT_DRIVER_FUNCTIONS(FATUNE_RT_DECLARE)
-#undef FATUNE_RT_DECLARE
-};
-
-/// A symbol's address; null when there is none.
-using SymbolSource = std::function<void*(const char* symbol)>;
+using gpu::Driver;
+using gpu::SymbolSource;
 
 /// Of libcuda.so.1, which stays open; a failure is NO_DRIVER.
 Outcome<SymbolSource> system_driver();

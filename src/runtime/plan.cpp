@@ -6,8 +6,6 @@
 namespace fatune::rt {
 namespace {
 
-constexpr std::uint64_t kScratchAlignment = 256;  ///< see fatune_rt.h
-
 Failure bad(std::string message) { return {FATUNE_RT_BAD_ARGUMENT, std::move(message)}; }
 
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
@@ -75,12 +73,13 @@ Outcome<Done> launch(const fatune_rt_plan& plan, const fatune_rt_tensors& tensor
   }
   CUdeviceptr scratch = 0;
   const std::size_t bytes = plan.program->scratch_bytes();
-  if (const CUresult code = plan.driver->allocate(&scratch, bytes, stream); code != CUDA_SUCCESS) {
+  if (const CUresult code = plan.driver->allocate_async(&scratch, bytes, stream);
+      code != CUDA_SUCCESS) {
     return check(*plan.driver, code,
                  fmt::format("cannot allocate {} bytes of scratch memory", bytes));
   }
   Outcome<Done> queued = queue_all(plan, addresses, scratch, stream);
-  const CUresult freed = plan.driver->free(scratch, stream);
+  const CUresult freed = plan.driver->free_async(scratch, stream);
   if (!queued) return queued;
   return check(*plan.driver, freed, "cannot free the scratch memory");
 }

@@ -1,7 +1,7 @@
 // plan.hpp - a chosen kernel, loaded: what fatune_rt_plan is, and its launch.
 #pragma once
 
-#include "runtime/fit.hpp"
+#include "runtime/choice.hpp"
 #include "runtime/program.hpp"
 
 /// Made by Wisdom::find, which owns it; never changes.

@@ -5,16 +5,18 @@
 
 #include <fmt/format.h>
 
+#include "core/check.hpp"
+
 namespace fatune::rt {
 namespace {
 
 constexpr std::size_t kMostArguments = 32;  ///< of a stage; chosen, ours have 7 at most
 constexpr std::size_t kMostScratch = 16;    ///< buffers of a kernel; chosen, ours have 2 at most
-constexpr std::size_t kScratchAlignment = 256;  ///< as cuMemAlloc aligns, where kernels were tuned
-constexpr std::int64_t kPortableCluster = 8;    ///< CUDA: larger clusters need an attribute
 
-std::int64_t blocks(const std::array<std::int64_t, 3>& extent) {
-  return extent[0] * extent[1] * extent[2];
+/// Index in kTensorNames; kTensors when there is no such tensor.
+std::size_t tensor_named(const std::string& name) {
+  const auto found = std::find(kTensorNames.begin(), kTensorNames.end(), name);
+  return static_cast<std::size_t>(found - kTensorNames.begin());
 }
 
 /// While a stream is captured, calls that might wait are refused; loading is none of the graph's.
@@ -61,6 +63,42 @@ std::size_t index_of(const Items& items, const std::string& name) {
 
 }  // namespace
 
+MapCache::MapCache(const Driver& driver, std::vector<TensorMapFacts> maps)
+    : driver_(driver), maps_(std::move(maps)) {
+  FATUNE_CHECK(maps_.size() <= kMostMaps, "Program::load refuses kernels with more");
+}
+
+Outcome<Done> MapCache::encode(const Addresses& addresses, Maps& maps) const {
+  for (std::size_t i = 0; i < maps_.size(); ++i) {
+    const std::size_t tensor = tensor_named(maps_[i].tensor);
+    FATUNE_CHECK(tensor < kTensors, "the facts' reader knows the tensors of maps");
+    const CUresult code = gpu::encode_tensor_map(driver_, maps_[i], addresses[tensor], &maps[i]);
+    if (code != CUDA_SUCCESS)
+      return check(driver_, code, "cannot encode tensor map " + maps_[i].name);
+  }
+  return Done{};
+}
+
+Outcome<Done> MapCache::fill(const Addresses& addresses, Maps& maps) {
+  if (maps_.empty()) return Done{};
+  const std::lock_guard guard(lock_);
+  Entry* oldest = entries_.data();
+  for (Entry& entry : entries_) {
+    if (entry.used != 0 && entry.addresses == addresses) {
+      entry.used = ++turn_;
+      std::copy_n(entry.maps.begin(), maps_.size(), maps.begin());
+      return Done{};
+    }
+    if (entry.used < oldest->used) oldest = &entry;
+  }
+  oldest->used = 0;  // until it is whole again
+  FATUNE_TRY_STATUS(encode(addresses, oldest->maps));
+  oldest->addresses = addresses;
+  oldest->used = ++turn_;
+  std::copy_n(oldest->maps.begin(), maps_.size(), maps.begin());
+  return Done{};
+}
+
 Program::Program(const Driver& driver, const KernelFacts& facts)
     : driver_(driver), maps_(std::make_unique<MapCache>(driver, facts.tensor_maps)) {
   for (const ScratchFacts& scratch : facts.scratch) {
@@ -100,28 +138,17 @@ Outcome<Done> Program::add_stage(const KernelFacts& facts, const StageFacts& pla
   CUkernel kernel = nullptr;
   FATUNE_TRY_STATUS(check(driver_, driver_.library_kernel(&kernel, library_, plan.entry.c_str()),
                           fmt::format("cannot find {} in {}", plan.entry, facts.cubin.file)));
-  FATUNE_TRY_STATUS(prepare(plan, kernel, device));
+  const gpu::LaunchShape shape = gpu::shape_of(plan);
+  for (const gpu::FunctionSetting& setting : gpu::settings_of(shape)) {
+    FATUNE_TRY_STATUS(check(
+        driver_, driver_.set_kernel_attribute(setting.attribute, setting.value, kernel, device),
+        fmt::format("cannot allow {} {}", plan.entry, setting.what)));
+  }
+  CUfunction function = nullptr;  // loads the code now rather than at the first launch
+  FATUNE_TRY_STATUS(check(driver_, driver_.kernel_function(&function, kernel),
+                          fmt::format("cannot load {} into the context", plan.entry)));
   stage.function = reinterpret_cast<CUfunction>(kernel);
-  const auto narrow = [](std::int64_t size) { return static_cast<unsigned>(size); };
-  CUlaunchConfig& config = stage.config;
-  config.gridDimX = narrow(plan.grid[0]);
-  config.gridDimY = narrow(plan.grid[1]);
-  config.gridDimZ = narrow(plan.grid[2]);
-  config.blockDimX = narrow(plan.block[0]);
-  config.blockDimY = narrow(plan.block[1]);
-  config.blockDimZ = narrow(plan.block[2]);
-  config.sharedMemBytes = narrow(plan.shared_bytes);
-  if (blocks(plan.cluster) > 1) {
-    CUlaunchAttribute& cluster = stage.attributes[config.numAttrs++];
-    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    cluster.value.clusterDim = {narrow(plan.cluster[0]), narrow(plan.cluster[1]),
-                                narrow(plan.cluster[2])};
-  }
-  if (plan.dependent) {
-    CUlaunchAttribute& dependent = stage.attributes[config.numAttrs++];
-    dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    dependent.value.programmaticStreamSerializationAllowed = 1;
-  }
+  stage.config = gpu::LaunchConfig(shape);
   for (const std::string& name : plan.arguments) stage.arguments.push_back(argument(facts, name));
   return Done{};
 }
@@ -130,34 +157,11 @@ Program::Argument Program::argument(const KernelFacts& facts, const std::string&
   const auto made = [](Argument::Kind kind, std::size_t index) {
     return Argument{kind, static_cast<std::uint8_t>(index)};
   };
-  const auto tensor = std::find(kTensorNames.begin(), kTensorNames.end(), name);
-  if (tensor != kTensorNames.end()) {
-    return made(Argument::kAddress, static_cast<std::size_t>(tensor - kTensorNames.begin()));
-  }
+  const std::size_t tensor = tensor_named(name);
+  if (tensor < kTensors) return made(Argument::kAddress, tensor);
   const std::size_t scratch = index_of(facts.scratch, name);
   if (scratch < facts.scratch.size()) return made(Argument::kScratch, scratch);
   return made(Argument::kMap, index_of(facts.tensor_maps, name));  // the facts' reader saw to it
-}
-
-Outcome<Done> Program::prepare(const StageFacts& stage, CUkernel kernel, CUdevice device) const {
-  const auto set = [&](CUfunction_attribute attribute, std::int64_t value, const char* what) {
-    const CUresult code =
-        driver_.set_kernel_attribute(attribute, static_cast<int>(value), kernel, device);
-    return check(driver_, code, fmt::format("cannot allow {} {} {}", stage.entry, value, what));
-  };
-  FATUNE_TRY_STATUS(set(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, stage.shared_bytes,
-                        "bytes of dynamic shared memory"));
-  if (stage.shared_bytes > 0) {
-    FATUNE_TRY_STATUS(set(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                          CU_SHAREDMEM_CARVEOUT_MAX_SHARED, "% of the L1 as shared memory"));
-  }
-  if (blocks(stage.cluster) > kPortableCluster) {
-    FATUNE_TRY_STATUS(set(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
-                          "cluster of more than 8 blocks"));
-  }
-  CUfunction function = nullptr;  // loads the code now rather than at the first launch
-  return check(driver_, driver_.kernel_function(&function, kernel),
-               fmt::format("cannot load {} into the context", stage.entry));
 }
 
 Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,
@@ -176,9 +180,7 @@ Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,
       if (argument.kind == Argument::kMap) value = &maps[argument.index];
       values[i] = const_cast<void*>(value);
     }
-    CUlaunchConfig config = stage.config;
-    config.hStream = stream;
-    config.attrs = const_cast<CUlaunchAttribute*>(stage.attributes.data());
+    const CUlaunchConfig config = stage.config.on(stream);
     const CUresult code = driver_.launch(&config, stage.function, values.data(), nullptr);
     if (code != CUDA_SUCCESS) return check(driver_, code, "cannot launch " + stage.entry);
   }

@@ -3,18 +3,12 @@
 
 #include <algorithm>
 
-#include "gpu/call.hpp"
 #include "gpu/driver.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr std::array<const char*, 5> kNames = {"q", "k", "v", "out", "lse"};
-
-gpu::TensorElement element_of(MapElement element) {
-  if (element == MapElement::kF16) return gpu::TensorElement::kF16;
-  return element == MapElement::kBf16 ? gpu::TensorElement::kBf16 : gpu::TensorElement::kByte;
-}
 
 template <typename Items>
 std::size_t named(const Items& items, const std::string& name) {
@@ -57,9 +51,8 @@ Result<std::unique_ptr<BareLaunch>> BareLaunch::make(const gpu::Context& context
     bare->scratch_.push_back(std::move(buffer));
   }
   for (const TensorMapFacts& map : facts.tensor_maps) {
-    const gpu::TensorMapShape shape{element_of(map.element), map.sizes, map.box, map.swizzle_bytes};
     FATUNE_TRY(gpu::TensorMap encoded,
-               gpu::make_tensor_map(bare->addresses_[tensor_named(map.tensor)], shape));
+               gpu::make_tensor_map(bare->addresses_[tensor_named(map.tensor)], map));
     bare->maps_.push_back(std::move(encoded));
   }
   for (const StageFacts& stage : facts.stages) {
@@ -71,26 +64,10 @@ Result<std::unique_ptr<BareLaunch>> BareLaunch::make(const gpu::Context& context
 Status BareLaunch::add_stage(const KernelFacts& facts, const StageFacts& plan, CUstream stream) {
   auto stage = std::make_unique<Stage>();
   FATUNE_TRY(stage->function, gpu::find_function(module_, plan.entry));
-  const gpu::LaunchShape shape{plan.grid, plan.block, plan.cluster, plan.shared_bytes,
-                               plan.dependent};
+  const gpu::LaunchShape shape = gpu::shape_of(plan);
   FATUNE_TRY_STATUS(gpu::prepare(stage->function, shape));
-  const auto narrow = [](std::int64_t size) { return static_cast<unsigned>(size); };
-  stage->config = {narrow(plan.grid[0]),      narrow(plan.grid[1]),
-                   narrow(plan.grid[2]),      narrow(plan.block[0]),
-                   narrow(plan.block[1]),     narrow(plan.block[2]),
-                   narrow(plan.shared_bytes), stream,
-                   stage->attributes.data(),  0};
-  if (plan.cluster != std::array<std::int64_t, 3>{1, 1, 1}) {
-    CUlaunchAttribute& cluster = stage->attributes[stage->config.numAttrs++];
-    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    cluster.value.clusterDim = {narrow(plan.cluster[0]), narrow(plan.cluster[1]),
-                                narrow(plan.cluster[2])};
-  }
-  if (plan.dependent) {
-    CUlaunchAttribute& dependent = stage->attributes[stage->config.numAttrs++];
-    dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    dependent.value.programmaticStreamSerializationAllowed = 1;
-  }
+  stage->made = gpu::LaunchConfig(shape);
+  stage->config = stage->made.on(stream);
   for (const std::string& name : plan.arguments) {
     const std::size_t scratch = named(facts.scratch, name);
     void* value = nullptr;

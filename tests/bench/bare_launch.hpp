@@ -9,7 +9,6 @@
 
 #include "gpu/launch.hpp"
 #include "gpu/objects.hpp"
-#include "gpu/tensor_map.hpp"
 #include "model/wisdom/kernel_facts.hpp"
 
 namespace fatune {
@@ -34,8 +33,8 @@ class BareLaunch {
  private:
   struct Stage {
     CUfunction function = nullptr;
-    CUlaunchConfig config{};
-    std::array<CUlaunchAttribute, 2> attributes{};
+    gpu::LaunchConfig made;
+    CUlaunchConfig config{};  ///< points into it
     std::vector<void*> arguments;
   };
   Status add_stage(const KernelFacts& facts, const StageFacts& plan, CUstream stream);

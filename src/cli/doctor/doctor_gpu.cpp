@@ -10,7 +10,7 @@
 
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "gpu/conditions.hpp"
+#include "gpu/telemetry.hpp"
 #include "model/results/measurement.hpp"
 
 namespace fatune::cli {

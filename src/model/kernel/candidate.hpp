@@ -9,6 +9,7 @@
 #include "model/kernel/kernel.hpp"
 #include "model/kernel/limits.hpp"
 #include "model/problem/problem.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 
 namespace fatune {
 
@@ -31,30 +32,19 @@ Scope scope_of(const Manifest& manifest, const Config& config, const Problem& pr
 std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimits& limits);
 
 /// A stage's launch with every expression evaluated.
-struct StagePlan {
+struct StagePlan : StageFacts {
   std::optional<GemmPlan> gemm;  ///< a library's product; then there is no entry
-  std::string entry;
-  std::int64_t grid[3] = {1, 1, 1};
-  std::int64_t block[3] = {1, 1, 1};
-  std::int64_t cluster[3] = {1, 1, 1};
-  std::int64_t shared_bytes = 0;
-  std::int64_t static_shared_bytes = 0;
-  bool dependent = false;  ///< programmatic dependent launch
-  std::vector<std::string> arguments;
-};
-struct BufferPlan {
-  std::string name;
-  std::int64_t bytes = 0;
 };
 struct TensorMapPlan {
   std::string name, tensor;
-  std::int64_t box[4] = {1, 1, 1, 1};
+  std::array<std::int64_t, 4> box{1, 1, 1, 1};
   int swizzle = 0;
 };
+TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem);
 /// All the host needs to launch a candidate.
 struct LaunchPlan {
   std::vector<StagePlan> stages;
-  std::vector<BufferPlan> scratch;
+  std::vector<ScratchFacts> scratch;
   std::vector<TensorMapPlan> tensor_maps;
   std::string persisting_window;  ///< see Manifest
 };
@@ -64,7 +54,6 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
 void accept_shorter_lists(LaunchPlan& plan);
 
 void fields(StagePlan& x, FieldList& f);
-void fields(BufferPlan& x, FieldList& f);
 void fields(TensorMapPlan& x, FieldList& f);
 void fields(LaunchPlan& x, FieldList& f);
 

@@ -27,7 +27,7 @@ class Evaluation {
   }
   template <std::size_t kCount>
   Status counts(const std::vector<std::string>& texts, const std::string& path,
-                std::int64_t (&values)[kCount]) const {
+                std::array<std::int64_t, kCount>& values) const {
     for (std::size_t i = 0; i < kCount; ++i) {
       FATUNE_TRY(values[i], count(texts[i], fmt::format("{}[{}]", path, i)));
     }
@@ -114,6 +114,14 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
   return plan;
 }
 
+TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem) {
+  TensorMapFacts map = contiguous_map(plan.tensor, problem);
+  map.name = plan.name;
+  map.box = plan.box;
+  map.swizzle_bytes = plan.swizzle;
+  return map;
+}
+
 void accept_shorter_lists(LaunchPlan& plan) {
   for (StagePlan& stage : plan.stages) {
     if (stage.gemm) stage.gemm->or_last = true;
@@ -133,11 +141,6 @@ void fields(StagePlan& x, FieldList& f) {
   f("static_shared_bytes", x.static_shared_bytes).required().at_least(0);
   f("dependent", x.dependent);
   f("arguments", x.arguments);
-}
-
-void fields(BufferPlan& x, FieldList& f) {
-  f("name", x.name).required();
-  f("bytes", x.bytes).required().at_least(0);
 }
 
 void fields(TensorMapPlan& x, FieldList& f) {

@@ -34,30 +34,17 @@ std::string cluster_fault(const StageFacts& stage) {
   return product(stage.cluster) > kMostClusterBlocks ? "has over 16 blocks" : "";
 }
 
-MapElement element_of(Dtype dtype) {
-  if (dtype == Dtype::kF16) return MapElement::kF16;
-  return dtype == Dtype::kBf16 ? MapElement::kBf16 : MapElement::kByte;
-}
-
 /// The map must cover exactly the contiguous tensor that the problem names.
 std::string map_fault(const TensorMapFacts& map, const Problem& problem) {
-  if (map.element != element_of(problem.dtype)) {
+  const TensorMapFacts wanted = contiguous_map(map.tensor, problem);
+  if (map.element != wanted.element) {
     return fmt::format(".element is '{}', which a problem in {} has not", name(map.element),
                        name(problem.dtype));
   }
-  const bool query_like = map.tensor == "q" || map.tensor == "out";
-  const std::array<std::int64_t, 4> sizes = {
-      problem.head_dim, query_like ? problem.seq_q : problem.seq_kv,
-      query_like ? problem.heads : problem.kv_heads, problem.batch};
-  if (map.sizes != sizes)
+  if (map.sizes != wanted.sizes)
     return fmt::format(".sizes are not those of {} in the problem", map.tensor);
-  std::int64_t stride = size_of(problem.dtype);
-  for (std::size_t i = 0; i < map.strides_bytes.size(); ++i) {
-    stride *= sizes[i];
-    if (map.strides_bytes[i] != stride)
-      return fmt::format(".strides_bytes are not those of a contiguous {}", map.tensor);
-  }
-  return {};
+  if (map.strides_bytes == wanted.strides_bytes) return {};
+  return fmt::format(".strides_bytes are not those of a contiguous {}", map.tensor);
 }
 
 std::string maps_fault(const KernelFacts& facts) {
@@ -123,6 +110,21 @@ std::string_view name(MapElement element) {
 }
 
 static constexpr std::array kMapElements = {MapElement::kF16, MapElement::kBf16, MapElement::kByte};
+
+TensorMapFacts contiguous_map(const std::string& tensor, const Problem& problem) {
+  const bool query_like = tensor == "q" || tensor == "out";
+  TensorMapFacts map;
+  map.tensor = tensor;
+  map.element = problem.dtype == Dtype::kF16    ? MapElement::kF16
+                : problem.dtype == Dtype::kBf16 ? MapElement::kBf16
+                                                : MapElement::kByte;
+  map.sizes = {problem.head_dim, query_like ? problem.seq_q : problem.seq_kv,
+               query_like ? problem.heads : problem.kv_heads, problem.batch};
+  std::int64_t stride = size_of(problem.dtype);
+  for (std::size_t i = 0; i < map.strides_bytes.size(); ++i)
+    map.strides_bytes[i] = stride *= map.sizes[i];
+  return map;
+}
 
 bool runs_on(const KernelFacts& facts, int major, int minor) {
   if (major != facts.compute_major) return false;

@@ -1,8 +1,6 @@
 // facts_of.cpp - evaluates a candidate's launch and writes down what tensor maps leave implicit.
 #include "out/export/facts_of.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -10,43 +8,6 @@
 
 namespace fatune {
 namespace {
-
-StageFacts facts_of(const StagePlan& plan) {
-  StageFacts stage;
-  stage.entry = plan.entry;
-  std::copy_n(plan.grid, 3, stage.grid.begin());
-  std::copy_n(plan.block, 3, stage.block.begin());
-  std::copy_n(plan.cluster, 3, stage.cluster.begin());
-  stage.shared_bytes = plan.shared_bytes;
-  stage.static_shared_bytes = plan.static_shared_bytes;
-  stage.dependent = plan.dependent;
-  stage.arguments = plan.arguments;
-  return stage;
-}
-
-MapElement element_of(Dtype dtype) {
-  if (dtype == Dtype::kF16) return MapElement::kF16;
-  return dtype == Dtype::kBf16 ? MapElement::kBf16 : MapElement::kByte;
-}
-
-/// The tensors are contiguous, so sizes and strides follow from the problem.
-TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem) {
-  const bool query_like = plan.tensor == "q" || plan.tensor == "out";
-  TensorMapFacts map;
-  map.name = plan.name;
-  map.tensor = plan.tensor;
-  map.element = element_of(problem.dtype);
-  map.sizes = {problem.head_dim, query_like ? problem.seq_q : problem.seq_kv,
-               query_like ? problem.heads : problem.kv_heads, problem.batch};
-  std::int64_t stride = size_of(problem.dtype);
-  for (std::size_t i = 0; i < map.strides_bytes.size(); ++i) {
-    stride *= map.sizes[i];
-    map.strides_bytes[i] = stride;
-  }
-  std::copy_n(plan.box, 4, map.box.begin());
-  map.swizzle_bytes = plan.swizzle;
-  return map;
-}
 
 /// Only what fatune compiles can leave it.
 Status check_own_code(const Manifest& manifest, const LaunchPlan& plan) {
@@ -81,11 +42,10 @@ Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& lim
   facts.exact_compute = limits.arch.suffix == 'a';
   facts.scale = static_cast<double>(softmax_scale(candidate.problem));
   facts.sm_count = limits.sm_count;
-  for (const StagePlan& stage : plan.stages) facts.stages.push_back(facts_of(stage));
+  facts.stages.assign(plan.stages.begin(), plan.stages.end());
   for (const TensorMapPlan& map : plan.tensor_maps)
     facts.tensor_maps.push_back(facts_of(map, candidate.problem));
-  for (const BufferPlan& buffer : plan.scratch)
-    facts.scratch.push_back({buffer.name, buffer.bytes});
+  facts.scratch = plan.scratch;
   return facts;
 }
 

@@ -113,6 +113,15 @@ class DeviceEvaluator : public Evaluator {
   RunPlan plan_;
 };
 
+/// Asks a worker that has no device open, and lets it go.
+template <typename Reply>
+Result<Reply> ask_once(const Json& order) {
+  const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
+  FATUNE_TRY_STATUS(link->start());
+  FATUNE_TRY(const Json answer, ask(*link, order, kListPatience, nullptr));
+  return read_message<Reply>(answer);
+}
+
 }  // namespace
 
 std::string cpu_model(const std::string& cpuinfo) {
@@ -145,20 +154,14 @@ Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& op
 }
 
 Result<std::vector<Environment>> list_devices() {
-  const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
-  FATUNE_TRY_STATUS(link->start());
-  FATUNE_TRY(const Json answer, ask(*link, to_json(ListOrder{}), kListPatience, nullptr));
-  FATUNE_TRY(DevicesReply reply, read_message<DevicesReply>(answer));
+  FATUNE_TRY(DevicesReply reply, ask_once<DevicesReply>(to_json(ListOrder{})));
   for (Environment& each : reply.environments) add_host(each, "");
   return std::move(reply.environments);
 }
 
 Result<std::vector<Availability>> list_implementations(const OutsideOptions& options) {
-  const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
-  FATUNE_TRY_STATUS(link->start());
-  const Json order = to_json(AvailabilityOrder{options});
-  FATUNE_TRY(const Json answer, ask(*link, order, kListPatience, nullptr));
-  FATUNE_TRY(AvailabilityReply reply, read_message<AvailabilityReply>(answer));
+  FATUNE_TRY(AvailabilityReply reply,
+             ask_once<AvailabilityReply>(to_json(AvailabilityOrder{options})));
   return std::move(reply.implementations);
 }
 

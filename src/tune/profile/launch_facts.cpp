@@ -2,6 +2,7 @@
 #include "tune/profile/launch_facts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -11,7 +12,9 @@
 namespace fatune {
 namespace {
 
-std::int64_t product(const std::int64_t (&extent)[3]) { return extent[0] * extent[1] * extent[2]; }
+std::int64_t product(const std::array<std::int64_t, 3>& extent) {
+  return extent[0] * extent[1] * extent[2];
+}
 
 bool fits(const StagePlan& stage, const Resources& resources) {
   return !stage.entry.empty() && product(stage.block) == resources.threads &&

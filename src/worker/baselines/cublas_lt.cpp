@@ -7,16 +7,18 @@
 #include "worker/baselines/cublas_lt.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/check.hpp"
-#include "worker/baselines/gemm_library.hpp"
 
 namespace fatune {
 namespace {
+
+namespace fs = std::filesystem;
 
 const GemmLibraryNames& names() {
   static const GemmLibraryNames value = {
@@ -30,24 +32,14 @@ const GemmLibraryNames& names() {
 }
 
 Result<CublasLtFunctions> load_cublas_lt(const gpu::Library& library) {
-  CublasLtFunctions functions{};
+  CublasLtFunctions functions;
   gpu::SymbolLoader symbols(library);
-  symbols.load(functions.version, "cublasLtGetVersion");
-  symbols.load(functions.status_text, "cublasLtGetStatusString");
-  symbols.load(functions.create, "cublasLtCreate");
-  symbols.load(functions.create_matmul, "cublasLtMatmulDescCreate");
-  symbols.load(functions.destroy_matmul, "cublasLtMatmulDescDestroy");
-  symbols.load(functions.set_matmul, "cublasLtMatmulDescSetAttribute");
-  symbols.load(functions.create_layout, "cublasLtMatrixLayoutCreate");
-  symbols.load(functions.destroy_layout, "cublasLtMatrixLayoutDestroy");
-  symbols.load(functions.set_layout, "cublasLtMatrixLayoutSetAttribute");
-  symbols.load(functions.create_preference, "cublasLtMatmulPreferenceCreate");
-  symbols.load(functions.destroy_preference, "cublasLtMatmulPreferenceDestroy");
-  symbols.load(functions.set_preference, "cublasLtMatmulPreferenceSetAttribute");
-  symbols.load(functions.heuristic, "cublasLtMatmulAlgoGetHeuristic");
-  symbols.load(functions.matmul, "cublasLtMatmul");
+#define FATUNE_LOAD(member, result, arguments, symbol) symbols.load(functions.member, symbol);
+  FATUNE_CUBLAS_LT_FUNCTIONS(FATUNE_LOAD)
+#undef FATUNE_LOAD
   if (symbols.missing().empty()) return functions;
-  return environment_error(library.path() + " lacks " + symbols.missing() + "; " + names().remedy);
+  return environment_error(
+      fmt::format("{} lacks {}; {}", library.path(), symbols.missing(), names().remedy));
 }
 
 std::string status_text(const CublasLtFunctions& functions, int status) {
@@ -195,9 +187,8 @@ class CublasGemm : public BatchedGemm {
   }
 
   std::string detail() const override {
-    const std::size_t version = library_.functions.version();
-    return fmt::format("cuBLASLt {}.{}.{}, algorithm {} of {}", version / 10000,
-                       version / 100 % 100, version % 100, plan_.algorithm, offered_);
+    return fmt::format("cuBLASLt {}, algorithm {} of {}",
+                       version_text(library_.functions.version()), plan_.algorithm, offered_);
   }
 
  private:
@@ -210,6 +201,44 @@ class CublasGemm : public BatchedGemm {
 };
 
 }  // namespace
+
+std::vector<std::string> gemm_library_files(const GemmLibraryNames& names,
+                                            const std::vector<fs::path>& cuda_roots,
+                                            const std::vector<fs::path>& site_packages) {
+  std::vector<std::string> files;
+  const auto add_existing = [&](const fs::path& file) {
+    std::error_code ignored;
+    if (!fs::exists(file, ignored)) return;
+    if (std::find(files.begin(), files.end(), file.string()) == files.end())
+      files.push_back(file.string());
+  };
+  for (const std::string& file : names.files) {
+    for (const fs::path& root : cuda_roots) {
+      for (const char* folder : gpu::kLibraryFolders) add_existing(root / folder / file);
+    }
+    files.push_back(file);
+    for (const fs::path& site : site_packages) {
+      for (const std::string& wheel : names.wheels) add_existing(site / wheel / file);
+    }
+  }
+  return files;
+}
+
+Result<gpu::Library> open_gemm_library(const GemmLibraryNames& names) {
+  const std::vector<fs::path> site_packages = gpu::python_site_packages();
+  std::vector<gpu::TriedPlace> tried;
+  auto library = gpu::Library::open(
+      gemm_library_files(names, gpu::default_search_paths("", {}).cuda_roots, site_packages),
+      &tried);
+  if (library) return library;
+  std::string text =
+      fmt::format("{} could not be opened; tried:\n{}", names.title, gpu::describe(tried));
+  for (const fs::path& site : site_packages) {
+    for (const std::string& wheel : names.wheels)
+      text += fmt::format("\n  {}: none there", (site / wheel).string());
+  }
+  return environment_error(fmt::format("{}\n{}", text, names.remedy));
+}
 
 Result<std::string> find_cublas_lt() {
   FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
@@ -236,6 +265,16 @@ Result<std::unique_ptr<BatchedGemm>> make_cublas_gemm(const CublasLt& library,
   auto gemm = std::make_unique<CublasGemm>(library, plan, std::move(matmul), std::move(layouts));
   FATUNE_TRY_STATUS(gemm->choose());
   return std::unique_ptr<BatchedGemm>(std::move(gemm));
+}
+
+Result<std::unique_ptr<BatchedGemm>> open_gemm(const GemmPlan& plan) {
+  switch (plan.library) {
+    case GemmLibrary::kCublas: {
+      FATUNE_TRY(const CublasLt* library, cublas_lt());
+      return make_cublas_gemm(*library, plan);
+    }
+  }
+  fail_check("library", "every GemmLibrary has a case", __FILE__, __LINE__);
 }
 
 }  // namespace fatune

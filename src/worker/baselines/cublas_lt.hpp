@@ -1,14 +1,80 @@
 // cublas_lt.hpp - batched products through cuBLASLt, opened at run time.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/result.hpp"
-#include "worker/baselines/cublas_lt_api.hpp"
+#include "gpu/library.hpp"
 #include "worker/baselines/gemm.hpp"
 
 namespace fatune {
+
+// Values of cublasLt.h, cublas_api.h and library_types.h; the same in versions 12 and 13.
+inline constexpr int kCublasSuccess = 0;
+inline constexpr int kCublasNotSupported = 15;
+inline constexpr int kCublasCompute32F = 68;
+inline constexpr int kCublasTranspose = 1;
+inline constexpr int kCudaReal32F = 0;
+inline constexpr int kCudaReal16F = 2;
+inline constexpr int kCudaReal16Bf = 14;
+inline constexpr int kMatmulTransposeA = 3;        // CUBLASLT_MATMUL_DESC_TRANSA, int32
+inline constexpr int kMatmulTransposeB = 4;        // CUBLASLT_MATMUL_DESC_TRANSB, int32
+inline constexpr int kLayoutBatchCount = 5;        // CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32
+inline constexpr int kLayoutBatchStride = 6;       // ..._STRIDED_BATCH_OFFSET, int64
+inline constexpr int kPreferenceMaxWorkspace = 1;  // ..._PREF_MAX_WORKSPACE_BYTES, uint64
+
+struct CublasLtAlgorithm {
+  std::uint64_t data[8];
+};
+struct CublasLtHeuristic {
+  CublasLtAlgorithm algorithm;
+  std::size_t workspace_bytes;
+  int state;  ///< the others count only when it is kCublasSuccess
+  float waves;
+  int reserved[4];
+};
+
+/// Member, result, arguments, symbol. Objects are pointers to what only the library knows.
+#define FATUNE_CUBLAS_LT_FUNCTIONS(X)                                                              \
+  X(version, std::size_t, (), "cublasLtGetVersion")                                                \
+  X(status_text, const char*, (int status), "cublasLtGetStatusString")                             \
+  X(create, int, (void** handle), "cublasLtCreate")                                                \
+  X(create_matmul, int, (void** matmul, int compute_type, int scale_type),                         \
+    "cublasLtMatmulDescCreate")                                                                    \
+  X(destroy_matmul, int, (void* matmul), "cublasLtMatmulDescDestroy")                              \
+  X(set_matmul, int, (void* matmul, int attribute, const void* value, std::size_t bytes),          \
+    "cublasLtMatmulDescSetAttribute")                                                              \
+  X(create_layout, int,                                                                            \
+    (void** layout, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t pitch),      \
+    "cublasLtMatrixLayoutCreate")                                                                  \
+  X(destroy_layout, int, (void* layout), "cublasLtMatrixLayoutDestroy")                            \
+  X(set_layout, int, (void* layout, int attribute, const void* value, std::size_t bytes),          \
+    "cublasLtMatrixLayoutSetAttribute")                                                            \
+  X(create_preference, int, (void** preference), "cublasLtMatmulPreferenceCreate")                 \
+  X(destroy_preference, int, (void* preference), "cublasLtMatmulPreferenceDestroy")                \
+  X(set_preference, int, (void* preference, int attribute, const void* value, std::size_t bytes),  \
+    "cublasLtMatmulPreferenceSetAttribute")                                                        \
+  X(heuristic, int,                                                                                \
+    (void* handle, void* matmul, void* a, void* b, void* c, void* d, void* preference, int wanted, \
+     CublasLtHeuristic* results, int* found),                                                      \
+    "cublasLtMatmulAlgoGetHeuristic")                                                              \
+  X(matmul, int,                                                                                   \
+    (void* handle, void* matmul, const void* alpha, const void* a, void* a_layout, const void* b,  \
+     void* b_layout, const void* beta, const void* c, void* c_layout, void* d, void* d_layout,     \
+     const CublasLtAlgorithm* algorithm, void* workspace, std::size_t workspace_bytes,             \
+     CUstream stream),                                                                             \
+    "cublasLtMatmul")
+
+struct CublasLtFunctions {
+#define FATUNE_DECLARE(member, result, arguments, symbol) result(*member) arguments = nullptr;
+  FATUNE_CUBLAS_LT_FUNCTIONS(FATUNE_DECLARE)
+#undef FATUNE_DECLARE
+};
 
 struct CublasLt {
   CublasLtFunctions functions{};
@@ -20,6 +86,23 @@ inline constexpr int kGemmAlgorithms = 8;
 /// The most scratch memory that an algorithm may ask for. Chosen: what the vendor recommends for
 /// Hopper.
 inline constexpr std::size_t kGemmWorkspaceLimit = std::size_t{32} << 20;
+
+/// How a library is called, and what installs it.
+struct GemmLibraryNames {
+  std::string title;                ///< "cuBLAS"
+  std::vector<std::string> files;   ///< "libcublasLt.so.13", newest first
+  std::vector<std::string> wheels;  ///< folders below site-packages: "nvidia/cu13/lib"
+  std::string remedy;
+};
+
+/// Existing files in toolkits, then the loader's own names, then existing files in wheels; each
+/// version at all places before the next one.
+std::vector<std::string> gemm_library_files(
+    const GemmLibraryNames& names, const std::vector<std::filesystem::path>& cuda_roots,
+    const std::vector<std::filesystem::path>& site_packages);
+
+/// An environment error names every place tried and the remedy.
+Result<gpu::Library> open_gemm_library(const GemmLibraryNames& names);
 
 /// "13.0.2 (/usr/local/cuda/lib64/libcublasLt.so.13)", without a context; an environment error
 /// names every place tried.

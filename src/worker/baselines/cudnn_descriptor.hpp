@@ -1,55 +1,75 @@
-// cudnn_descriptor.hpp - one descriptor of cuDNN's backend as an owned value with typed attributes.
+// cudnn_descriptor.hpp - a list of settings to a descriptor of cuDNN's backend, an owned value.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "core/result.hpp"
-#include "worker/baselines/cudnn_api.hpp"
+#include "worker/baselines/cudnn_library.hpp"
 
 namespace fatune {
 
-/// Filled with set(), then finalized, then read. The functions must outlive it. Every failure names
-/// descriptor and attribute.
+/// An attribute and its value, or a view of its values. An empty optional and a null descriptor set
+/// nothing.
+struct CudnnSetting {
+  template <typename Value>
+  requires std::is_scalar_v<Value> CudnnSetting(CudnnName name, Value value)
+      : attribute(name), count(1) {
+    std::memcpy(&single, &value, sizeof(value));
+    if constexpr (std::is_pointer_v<Value>) count = value == nullptr ? 0 : 1;
+  }
+  template <typename Value>
+  CudnnSetting(CudnnName name, std::optional<Value> value)
+      : CudnnSetting(name, value.value_or(Value{})) {
+    if (!value) count = 0;
+  }
+  CudnnSetting(CudnnName name, std::span<const std::int64_t> values)
+      : attribute(name), count(static_cast<std::int64_t>(values.size())), several(values.data()) {}
+  CudnnSetting(CudnnName name, std::span<void* const> values)
+      : attribute(name), count(static_cast<std::int64_t>(values.size())), several(values.data()) {}
+
+  CudnnName attribute;
+  std::int64_t count = 0;  ///< 0: not set
+  std::int64_t single = 0;
+  const void* several = nullptr;
+};
+
+/// Made of settings, then read. The functions must outlive it. Every failure names descriptor and
+/// attribute.
 class CudnnDescriptor {
  public:
   CudnnDescriptor() = default;
-  static Result<CudnnDescriptor> make(const CudnnFunctions& functions, CudnnName kind);
+  /// Finalized.
+  static Result<CudnnDescriptor> make(const CudnnFunctions& functions, CudnnName kind,
+                                      std::initializer_list<CudnnSetting> settings);
   CudnnDescriptor(CudnnDescriptor&& other) noexcept;
   CudnnDescriptor& operator=(CudnnDescriptor&& other) noexcept;
   ~CudnnDescriptor();
 
   void* raw() const { return raw_; }
 
-  Status set(CudnnName attribute, std::int64_t value);
-  Status set(CudnnName attribute, std::span<const std::int64_t> values);
-  Status set(CudnnName attribute, CudnnData value);
-  Status set(CudnnName attribute, CudnnPointwise value);
-  Status set(CudnnName attribute, CudnnReduction value);
-  Status set(CudnnName attribute, CudnnHeuristic value);
-  Status set_flag(CudnnName attribute);  ///< to true
-  Status set_handle(CudnnName attribute, void* handle);
-  Status set_pointers(CudnnName attribute, std::span<void* const> values);
-  Status set_descriptor(CudnnName attribute, void* descriptor);
-  Status set_descriptors(CudnnName attribute, std::span<void* const> descriptors);
-  Status finalize();
-
-  Result<std::int64_t> number(CudnnName attribute) const;
-  Result<int> knob_type(CudnnName attribute) const;
+  template <typename Value>
+  Result<Value> value(CudnnName attribute) const {
+    Value value{};
+    FATUNE_TRY_STATUS(read(attribute, 1, &value));
+    return value;
+  }
   /// How many descriptors() would fill.
-  Result<std::int64_t> descriptor_count(CudnnName attribute) const;
-  /// Up to `room`, each made with `kind` and filled by cuDNN.
+  Result<std::int64_t> count(CudnnName attribute) const { return read(attribute, 0, nullptr); }
+  /// Up to `room`, each of `kind` and filled by cuDNN.
   Result<std::vector<CudnnDescriptor>> descriptors(CudnnName attribute, CudnnName kind,
                                                    std::int64_t room) const;
 
  private:
   CudnnDescriptor(const CudnnFunctions& functions, CudnnName kind, void* raw)
       : functions_(&functions), kind_(kind), raw_(raw) {}
-  Status put(CudnnName attribute, CudnnType type, std::int64_t count, const void* values);
-  Result<std::int64_t> read(CudnnName attribute, CudnnType type, std::int64_t room,
-                            void* values) const;
+  static Result<CudnnDescriptor> create(const CudnnFunctions& functions, CudnnName kind);
+  Result<std::int64_t> read(CudnnName attribute, std::int64_t room, void* values) const;
 
   const CudnnFunctions* functions_ = nullptr;
   CudnnName kind_;

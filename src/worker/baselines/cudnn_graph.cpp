@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/check.hpp"
 
 namespace fatune {
@@ -58,7 +60,8 @@ class Writer {
   Result<CudnnGraph> attention(void* handle);
 
  private:
-  Result<void*> keep(CudnnDescriptor descriptor);
+  Result<void*> keep(CudnnName kind, std::initializer_list<CudnnSetting> settings);
+  Status operation(CudnnName kind, std::initializer_list<CudnnSetting> settings);
   Result<void*> tensor(const Tensor& tensor);
   Result<void*> device(std::int64_t id, const Extents& extents, const Extents& strides);
   Result<void*> host_value(std::int64_t id, std::variant<float, std::int32_t> value);
@@ -90,27 +93,31 @@ class Writer {
   std::int64_t next_id_ = cudnn_id::kFirstVirtual;
 };
 
-/// Finalizes.
-Result<void*> Writer::keep(CudnnDescriptor descriptor) {
-  FATUNE_TRY_STATUS(descriptor.finalize());
+Result<void*> Writer::keep(CudnnName kind, std::initializer_list<CudnnSetting> settings) {
+  FATUNE_TRY(CudnnDescriptor descriptor, CudnnDescriptor::make(functions_, kind, settings));
   graph_.parts.push_back(std::move(descriptor));
   return graph_.parts.back().raw();
 }
 
+Status Writer::operation(CudnnName kind, std::initializer_list<CudnnSetting> settings) {
+  FATUNE_TRY(void* const done, keep(kind, settings));
+  operations_.push_back(done);
+  return {};
+}
+
 Result<void*> Writer::tensor(const Tensor& tensor) {
   constexpr std::int64_t kAlignment = 16;  // bytes; buffers are aligned better
-  FATUNE_TRY(CudnnDescriptor descriptor,
-             CudnnDescriptor::make(functions_, cudnn_descriptor::kTensor));
-  FATUNE_TRY_STATUS(descriptor.set(cudnn_attribute::kTensorDataType, tensor.type));
-  FATUNE_TRY_STATUS(descriptor.set(cudnn_attribute::kTensorDimensions, tensor.extents));
-  FATUNE_TRY_STATUS(descriptor.set(cudnn_attribute::kTensorStrides, tensor.strides));
-  FATUNE_TRY_STATUS(descriptor.set(cudnn_attribute::kTensorId, tensor.id));
-  FATUNE_TRY_STATUS(descriptor.set(cudnn_attribute::kTensorAlignment, kAlignment));
-  if (tensor.place == Tensor::Place::kVirtual)
-    FATUNE_TRY_STATUS(descriptor.set_flag(cudnn_attribute::kTensorIsVirtual));
-  if (tensor.place == Tensor::Place::kHostValue)
-    FATUNE_TRY_STATUS(descriptor.set_flag(cudnn_attribute::kTensorIsByValue));
-  return keep(std::move(descriptor));
+  const auto flag = [&](Tensor::Place place) {
+    return tensor.place == place ? std::optional(true) : std::nullopt;
+  };
+  return keep(cudnn_descriptor::kTensor,
+              {{cudnn_attribute::kTensorDataType, tensor.type},
+               {cudnn_attribute::kTensorDimensions, std::span(tensor.extents)},
+               {cudnn_attribute::kTensorStrides, std::span(tensor.strides)},
+               {cudnn_attribute::kTensorId, tensor.id},
+               {cudnn_attribute::kTensorAlignment, kAlignment},
+               {cudnn_attribute::kTensorIsVirtual, flag(Tensor::Place::kVirtual)},
+               {cudnn_attribute::kTensorIsByValue, flag(Tensor::Place::kHostValue)}});
 }
 
 Result<void*> Writer::device(std::int64_t id, const Extents& extents, const Extents& strides) {
@@ -132,59 +139,41 @@ Result<void*> Writer::result(const Extents& extents, CudnnData type) {
 }
 
 Status Writer::matmul(void* a, void* b, void* c) {
-  FATUNE_TRY(CudnnDescriptor settings,
-             CudnnDescriptor::make(functions_, cudnn_descriptor::kMatmul));
-  FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kMatmulPrecision, CudnnData::kFloat));
-  FATUNE_TRY(void* const kept, keep(std::move(settings)));
-  FATUNE_TRY(CudnnDescriptor operation,
-             CudnnDescriptor::make(functions_, cudnn_descriptor::kMatmulOperation));
-  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kMatmulA, a));
-  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kMatmulB, b));
-  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kMatmulC, c));
-  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kMatmulDescriptor, kept));
-  FATUNE_TRY(void* const done, keep(std::move(operation)));
-  operations_.push_back(done);
-  return {};
+  FATUNE_TRY(void* const settings, keep(cudnn_descriptor::kMatmul,
+                                        {{cudnn_attribute::kMatmulPrecision, CudnnData::kFloat}}));
+  return operation(cudnn_descriptor::kMatmulOperation,
+                   {{cudnn_attribute::kMatmulA, a},
+                    {cudnn_attribute::kMatmulB, b},
+                    {cudnn_attribute::kMatmulC, c},
+                    {cudnn_attribute::kMatmulDescriptor, settings}});
 }
 
 Result<void*> Writer::pointwise(CudnnPointwise mode, const PointwiseInputs& inputs,
                                 const Extents& extents, CudnnData type, CudnnData precision) {
-  FATUNE_TRY(CudnnDescriptor settings,
-             CudnnDescriptor::make(functions_, cudnn_descriptor::kPointwise));
-  FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kPointwiseMode, mode));
-  FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kPointwisePrecision, precision));
-  if (inputs.axis) FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kPointwiseAxis, *inputs.axis));
-  FATUNE_TRY(void* const kept, keep(std::move(settings)));
+  FATUNE_TRY(void* const settings,
+             keep(cudnn_descriptor::kPointwise, {{cudnn_attribute::kPointwiseMode, mode},
+                                                 {cudnn_attribute::kPointwisePrecision, precision},
+                                                 {cudnn_attribute::kPointwiseAxis, inputs.axis}}));
   FATUNE_TRY(void* const y, result(extents, type));
-  FATUNE_TRY(CudnnDescriptor operation,
-             CudnnDescriptor::make(functions_, cudnn_descriptor::kPointwiseOperation));
-  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kPointwiseDescriptor, kept));
-  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kPointwiseX, inputs.x));
-  if (inputs.b != nullptr)
-    FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kPointwiseB, inputs.b));
-  if (inputs.choice != nullptr)
-    FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kPointwiseT, inputs.choice));
-  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kPointwiseY, y));
-  FATUNE_TRY(void* const done, keep(std::move(operation)));
-  operations_.push_back(done);
+  FATUNE_TRY_STATUS(operation(cudnn_descriptor::kPointwiseOperation,
+                              {{cudnn_attribute::kPointwiseDescriptor, settings},
+                               {cudnn_attribute::kPointwiseX, inputs.x},
+                               {cudnn_attribute::kPointwiseB, inputs.b},
+                               {cudnn_attribute::kPointwiseT, inputs.choice},
+                               {cudnn_attribute::kPointwiseY, y}}));
   return y;
 }
 
 /// Over the keys of each row.
 Result<void*> Writer::reduce(CudnnReduction mode, void* x) {
-  FATUNE_TRY(CudnnDescriptor settings,
-             CudnnDescriptor::make(functions_, cudnn_descriptor::kReduction));
-  FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kReductionPrecision, CudnnData::kFloat));
-  FATUNE_TRY_STATUS(settings.set(cudnn_attribute::kReductionOperator, mode));
-  FATUNE_TRY(void* const kept, keep(std::move(settings)));
+  FATUNE_TRY(void* const settings, keep(cudnn_descriptor::kReduction,
+                                        {{cudnn_attribute::kReductionPrecision, CudnnData::kFloat},
+                                         {cudnn_attribute::kReductionOperator, mode}}));
   FATUNE_TRY(void* const y, result(row_extents(), CudnnData::kFloat));
-  FATUNE_TRY(CudnnDescriptor operation,
-             CudnnDescriptor::make(functions_, cudnn_descriptor::kReductionOperation));
-  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kReductionDescriptor, kept));
-  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kReductionX, x));
-  FATUNE_TRY_STATUS(operation.set_descriptor(cudnn_attribute::kReductionY, y));
-  FATUNE_TRY(void* const done, keep(std::move(operation)));
-  operations_.push_back(done);
+  FATUNE_TRY_STATUS(operation(cudnn_descriptor::kReductionOperation,
+                              {{cudnn_attribute::kReductionDescriptor, settings},
+                               {cudnn_attribute::kReductionX, x},
+                               {cudnn_attribute::kReductionY, y}}));
   return y;
 }
 
@@ -258,45 +247,47 @@ Result<CudnnGraph> Writer::attention(void* handle) {
   }
   FATUNE_TRY(void* const probabilities, softmax(scores));
   FATUNE_TRY_STATUS(matmul(probabilities, v, out));
-  FATUNE_TRY(CudnnDescriptor graph, CudnnDescriptor::make(functions_, cudnn_descriptor::kGraph));
-  FATUNE_TRY_STATUS(graph.set_handle(cudnn_attribute::kGraphHandle, handle));
-  FATUNE_TRY_STATUS(graph.set_descriptors(cudnn_attribute::kGraphOperations, operations_));
-  FATUNE_TRY_STATUS(graph.finalize());
-  graph_.graph = std::move(graph);
+  FATUNE_TRY(graph_.graph, CudnnDescriptor::make(functions_, cudnn_descriptor::kGraph,
+                                                 {{cudnn_attribute::kGraphHandle, handle},
+                                                  {cudnn_attribute::kGraphOperations,
+                                                   std::span<void* const>(operations_)}}));
   return std::move(graph_);
 }
 
 }  // namespace
 
 Status check_cudnn_problem(const Problem& problem, std::size_t version) {
+  const std::string text = cudnn_version_text(version);
   if (version < kOldest) {
-    return environment_error("cuDNN " + cudnn_version_text(version) + " is too old; fatune uses " +
-                             cudnn_version_text(kOldest) + " or newer");
+    return environment_error(fmt::format("cuDNN {} is too old; fatune uses {} or newer", text,
+                                         cudnn_version_text(kOldest)));
   }
   if (version < kFixedForward && version >= kInfinityAsMask) {
-    return environment_error("cuDNN " + cudnn_version_text(version) +
-                             " has a known fault in its attention; 9.10.2 corrects it");
+    return environment_error(
+        fmt::format("cuDNN {} has a known fault in its attention; 9.10.2 corrects it", text));
   }
   if (problem.dtype != Dtype::kF16 && problem.dtype != Dtype::kBf16) {
     return usage_error(
-        "cudnn: --dtype " + std::string(name(problem.dtype)) +
-        " is not taken: its fp8 attention works with scale tensors; use f16 or bf16");
+        fmt::format("cudnn: --dtype {} is not taken: its fp8 attention works with "
+                    "scale tensors; use f16 or bf16",
+                    name(problem.dtype)));
   }
   if (problem.head_dim % 8 != 0) {
-    return usage_error("cudnn: head_dim " + std::to_string(problem.head_dim) +
-                       " is not taken: it must be a multiple of 8");
+    return usage_error(fmt::format("cudnn: head_dim {} is not taken: it must be a multiple of 8",
+                                   problem.head_dim));
   }
   if (!needs_mask(problem) || problem.seq_q == problem.seq_kv) return {};
   if (problem.seq_q > problem.seq_kv) {
-    return usage_error("cudnn: --causal with more queries than keys is not taken: the first " +
-                       std::to_string(problem.seq_q - problem.seq_kv) +
-                       " rows see no key, and cuDNN does not define their result");
+    return usage_error(fmt::format(
+        "cudnn: --causal with more queries than keys is not taken: the first {} rows see no key, "
+        "and cuDNN does not define their result",
+        problem.seq_q - problem.seq_kv));
   }
   if (version < kAnySizeBottomRight && (problem.seq_q % 64 != 0 || problem.seq_kv % 64 != 0)) {
-    return usage_error("cudnn: --causal with " + std::to_string(problem.seq_q) + " queries and " +
-                       std::to_string(problem.seq_kv) + " keys is not taken by cuDNN " +
-                       cudnn_version_text(version) +
-                       ": before 9.6.0 different lengths must be multiples of 64");
+    return usage_error(fmt::format(
+        "cudnn: --causal with {} queries and {} keys is not taken by cuDNN {}: before 9.6.0 "
+        "different lengths must be multiples of 64",
+        problem.seq_q, problem.seq_kv, text));
   }
   return {};
 }

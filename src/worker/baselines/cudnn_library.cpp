@@ -1,10 +1,14 @@
-// cudnn_library.cpp - candidates for libcudnn.so.9, and its functions by name.
+// cudnn_library.cpp - candidates for libcudnn.so.9, its functions by name, its statuses to errors.
 #include "worker/baselines/cudnn_library.hpp"
 
 #include <algorithm>
-#include <string>
+#include <array>
 #include <system_error>
 
+#include <fmt/format.h>
+
+#include "core/log.hpp"
+#include "core/text.hpp"
 #include "gpu/library.hpp"
 #include "gpu/toolchain.hpp"
 
@@ -16,8 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLibrary = "libcudnn.so.9";
 constexpr const char* kRemedy =
     "install it with 'pip install nvidia-cudnn-cu13' for the python3 on PATH (PyTorch's CUDA "
-    "wheels "
-    "bring it)";
+    "wheels bring it)";
 
 /// cuDNN opens its parts by their bare names, and LD_LIBRARY_PATH would win over their own folder:
 /// opened here by path, the parts of one release stay together. Those that a release lacks are
@@ -63,18 +66,9 @@ std::vector<fs::path> compiler_roots(const fs::path& library,
 Result<CudnnFunctions> load_cudnn(const gpu::Library& library) {
   CudnnFunctions functions;
   gpu::SymbolLoader symbols(library);
-  symbols.load(functions.version, "cudnnGetVersion");
-  symbols.load(functions.status_text, "cudnnGetErrorString");
-  symbols.load(functions.last_error, "cudnnGetLastErrorString");
-  symbols.load(functions.create, "cudnnCreate");
-  symbols.load(functions.destroy, "cudnnDestroy");
-  symbols.load(functions.set_stream, "cudnnSetStream");
-  symbols.load(functions.create_descriptor, "cudnnBackendCreateDescriptor");
-  symbols.load(functions.destroy_descriptor, "cudnnBackendDestroyDescriptor");
-  symbols.load(functions.set_attribute, "cudnnBackendSetAttribute");
-  symbols.load(functions.get_attribute, "cudnnBackendGetAttribute");
-  symbols.load(functions.finalize, "cudnnBackendFinalize");
-  symbols.load(functions.execute, "cudnnBackendExecute");
+#define FATUNE_LOAD(member, result, arguments, symbol) symbols.load(functions.member, symbol);
+  FATUNE_CUDNN_FUNCTIONS(FATUNE_LOAD)
+#undef FATUNE_LOAD
   if (symbols.missing().empty()) return functions;
   return environment_error(library.path() + " lacks " + symbols.missing() + "; " + kRemedy);
 }
@@ -116,6 +110,36 @@ Result<CudnnFunctions> open_cudnn_library(const std::vector<fs::path>& folders) 
   for (const fs::path& folder : site_packages)
     text += "\n  " + (folder / "nvidia" / "cudnn" / "lib").string() + ": none there";
   return environment_error(text + "\n" + kRemedy);
+}
+
+std::string cudnn_version_text(std::size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+std::string cudnn_last_error(const CudnnFunctions& functions) {
+  std::array<char, 1024> text{};
+  functions.last_error(text.data(), text.size());
+  text.back() = '\0';
+  std::vector<std::string> lines;
+  for (const std::string& line : split(text.data(), '\n')) {
+    if (const auto words = trim(line); !words.empty()) lines.emplace_back(words);
+  }
+  return join(lines, "; ");
+}
+
+Error cudnn_error(const CudnnFunctions& functions, int status, const std::string& doing) {
+  const char* name = functions.status_text(status);
+  std::string text =
+      fmt::format("cannot {}: {} ({})", doing, name == nullptr ? "cuDNN status" : name, status);
+  if (const std::string detail = cudnn_last_error(functions); !detail.empty())
+    text += ": " + detail;
+  log::debug(text);
+  return device_error(text);
+}
+
+Status cudnn_check(const CudnnFunctions& functions, int status, const std::string& doing) {
+  if (status == 0) return {};
+  return cudnn_error(functions, status, doing);
 }
 
 }  // namespace fatune

@@ -1,21 +1,165 @@
-// cudnn_library.hpp - finds and opens libcudnn.so.9, from wheels or the system.
+// cudnn_library.hpp - finds and opens libcudnn.so.9, from wheels or the system: its functions,
+// numbers and errors.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "core/result.hpp"
-#include "worker/baselines/cudnn_api.hpp"
+#include "gpu/driver.hpp"
 
 namespace fatune {
+
+/// cuDNN's C functions as far as they are needed: member, result, arguments, symbol. Enums and
+/// statuses travel as int.
+#define FATUNE_CUDNN_FUNCTIONS(X)                                                          \
+  X(version, std::size_t, (), "cudnnGetVersion")                                           \
+  X(status_text, const char*, (int), "cudnnGetErrorString")                                \
+  X(last_error, void, (char*, std::size_t), "cudnnGetLastErrorString")                     \
+  X(create, int, (void** handle), "cudnnCreate")                                           \
+  X(destroy, int, (void* handle), "cudnnDestroy")                                          \
+  X(set_stream, int, (void* handle, CUstream), "cudnnSetStream")                           \
+  X(create_descriptor, int, (int kind, void** descriptor), "cudnnBackendCreateDescriptor") \
+  X(destroy_descriptor, int, (void* descriptor), "cudnnBackendDestroyDescriptor")          \
+  X(set_attribute, int,                                                                    \
+    (void* descriptor, int attribute, int type, std::int64_t count, const void* values),   \
+    "cudnnBackendSetAttribute")                                                            \
+  X(get_attribute, int,                                                                    \
+    (void* descriptor, int attribute, int type, std::int64_t room, std::int64_t* count,    \
+     void* values),                                                                        \
+    "cudnnBackendGetAttribute")                                                            \
+  X(finalize, int, (void* descriptor), "cudnnBackendFinalize")                             \
+  X(execute, int, (void* handle, void* plan, void* variant_pack), "cudnnBackendExecute")
+
+struct CudnnFunctions {
+#define FATUNE_DECLARE(member, result, arguments, symbol) result(*member) arguments = nullptr;
+  FATUNE_CUDNN_FUNCTIONS(FATUNE_DECLARE)
+#undef FATUNE_DECLARE
+};
 
 /// In order: the folders given (each as it is, as a site-packages folder, or with lib below it),
 /// the wheels of the python3 on PATH, the loader's own path.
 std::vector<std::filesystem::path> cudnn_files(
     const std::vector<std::filesystem::path>& folders,
     const std::vector<std::filesystem::path>& site_packages);
-
 /// An environment error names every place tried and what installs the library.
 Result<CudnnFunctions> open_cudnn_library(const std::vector<std::filesystem::path>& folders);
+
+/// "9.19.0" of 91900, the number that cudnnGetVersion gives since cuDNN 9.
+std::string cudnn_version_text(std::size_t version);
+
+/// What cuDNN says about its last error, or about engines that it passed over, on one line; may be
+/// empty.
+std::string cudnn_last_error(const CudnnFunctions& functions);
+/// "cannot ...: CUDNN_STATUS_BAD_PARAM (2000): " and what cuDNN says about its last error. A device
+/// error; also goes to the debug log, as many of these are met on the way to a plan that works.
+Error cudnn_error(const CudnnFunctions& functions, int status, const std::string& doing);
+/// Nothing for CUDNN_STATUS_SUCCESS, else cudnn_error().
+Status cudnn_check(const CudnnFunctions& functions, int status, const std::string& doing);
+
+/// cudnnBackendAttributeType_t.
+enum class CudnnType : int {
+  kHandle = 0,
+  kDataType = 1,
+  kBoolean = 2,
+  kInt64 = 3,
+  kPointer = 6,
+  kHeuristicMode = 8,
+  kKnobType = 9,
+  kPointwiseMode = 14,
+  kDescriptor = 15,
+  kReduction = 18
+};
+
+/// A kind of descriptor or an attribute: cuDNN's number and name for it, and an attribute's type.
+struct CudnnName {
+  int value = 0;
+  const char* text = "";
+  CudnnType type = CudnnType::kDescriptor;
+};
+
+// Names and values below are those of cuDNN 9.0 and newer (its cudnn_graph.h).
+
+namespace cudnn_descriptor {
+inline constexpr CudnnName kPointwise{0, "POINTWISE_DESCRIPTOR"};
+inline constexpr CudnnName kEngine{2, "ENGINE_DESCRIPTOR"};
+inline constexpr CudnnName kEngineConfig{3, "ENGINECFG_DESCRIPTOR"};
+inline constexpr CudnnName kHeuristic{4, "ENGINEHEUR_DESCRIPTOR"};
+inline constexpr CudnnName kPlan{5, "EXECUTION_PLAN_DESCRIPTOR"};
+inline constexpr CudnnName kKnobChoice{7, "KNOB_CHOICE_DESCRIPTOR"};
+inline constexpr CudnnName kPointwiseOperation{13, "OPERATION_POINTWISE_DESCRIPTOR"};
+inline constexpr CudnnName kGraph{15, "OPERATIONGRAPH_DESCRIPTOR"};
+inline constexpr CudnnName kVariantPack{16, "VARIANT_PACK_DESCRIPTOR"};
+inline constexpr CudnnName kTensor{17, "TENSOR_DESCRIPTOR"};
+inline constexpr CudnnName kMatmul{18, "MATMUL_DESCRIPTOR"};
+inline constexpr CudnnName kMatmulOperation{19, "OPERATION_MATMUL_DESCRIPTOR"};
+inline constexpr CudnnName kReduction{21, "REDUCTION_DESCRIPTOR"};
+inline constexpr CudnnName kReductionOperation{22, "OPERATION_REDUCTION_DESCRIPTOR"};
+}  // namespace cudnn_descriptor
+
+namespace cudnn_attribute {
+inline constexpr CudnnName kPointwiseMode{0, "POINTWISE_MODE", CudnnType::kPointwiseMode};
+inline constexpr CudnnName kPointwisePrecision{1, "POINTWISE_MATH_PREC", CudnnType::kDataType};
+inline constexpr CudnnName kPointwiseAxis{9, "POINTWISE_AXIS", CudnnType::kInt64};
+inline constexpr CudnnName kHeuristicMode{200, "ENGINEHEUR_MODE", CudnnType::kHeuristicMode};
+inline constexpr CudnnName kHeuristicGraph{201, "ENGINEHEUR_OPERATION_GRAPH"};
+inline constexpr CudnnName kHeuristicResults{202, "ENGINEHEUR_RESULTS"};
+inline constexpr CudnnName kConfigEngine{300, "ENGINECFG_ENGINE"};
+inline constexpr CudnnName kConfigKnobs{302, "ENGINECFG_KNOB_CHOICES"};
+inline constexpr CudnnName kPlanHandle{400, "EXECUTION_PLAN_HANDLE", CudnnType::kHandle};
+inline constexpr CudnnName kPlanConfig{401, "EXECUTION_PLAN_ENGINE_CONFIG"};
+inline constexpr CudnnName kPlanWorkspace{402, "EXECUTION_PLAN_WORKSPACE_SIZE", CudnnType::kInt64};
+inline constexpr CudnnName kKnobType{600, "KNOB_CHOICE_KNOB_TYPE", CudnnType::kKnobType};
+inline constexpr CudnnName kKnobValue{601, "KNOB_CHOICE_KNOB_VALUE", CudnnType::kInt64};
+inline constexpr CudnnName kPointwiseDescriptor{750, "OPERATION_POINTWISE_PW_DESCRIPTOR"};
+inline constexpr CudnnName kPointwiseX{751, "OPERATION_POINTWISE_XDESC"};
+inline constexpr CudnnName kPointwiseB{752, "OPERATION_POINTWISE_BDESC"};
+inline constexpr CudnnName kPointwiseY{753, "OPERATION_POINTWISE_YDESC"};
+inline constexpr CudnnName kPointwiseT{758, "OPERATION_POINTWISE_TDESC"};
+inline constexpr CudnnName kGraphHandle{800, "OPERATIONGRAPH_HANDLE", CudnnType::kHandle};
+inline constexpr CudnnName kGraphOperations{801, "OPERATIONGRAPH_OPS"};
+inline constexpr CudnnName kTensorAlignment{900, "TENSOR_BYTE_ALIGNMENT", CudnnType::kInt64};
+inline constexpr CudnnName kTensorDataType{901, "TENSOR_DATA_TYPE", CudnnType::kDataType};
+inline constexpr CudnnName kTensorDimensions{902, "TENSOR_DIMENSIONS", CudnnType::kInt64};
+inline constexpr CudnnName kTensorStrides{903, "TENSOR_STRIDES", CudnnType::kInt64};
+inline constexpr CudnnName kTensorId{906, "TENSOR_UNIQUE_ID", CudnnType::kInt64};
+inline constexpr CudnnName kTensorIsVirtual{907, "TENSOR_IS_VIRTUAL", CudnnType::kBoolean};
+inline constexpr CudnnName kTensorIsByValue{908, "TENSOR_IS_BY_VALUE", CudnnType::kBoolean};
+inline constexpr CudnnName kPackIds{1000, "VARIANT_PACK_UNIQUE_IDS", CudnnType::kInt64};
+inline constexpr CudnnName kPackPointers{1001, "VARIANT_PACK_DATA_POINTERS", CudnnType::kPointer};
+inline constexpr CudnnName kPackWorkspace{1003, "VARIANT_PACK_WORKSPACE", CudnnType::kPointer};
+inline constexpr CudnnName kEngineIndex{1301, "ENGINE_GLOBAL_INDEX", CudnnType::kInt64};
+inline constexpr CudnnName kMatmulPrecision{1500, "MATMUL_COMP_TYPE", CudnnType::kDataType};
+inline constexpr CudnnName kMatmulA{1520, "OPERATION_MATMUL_ADESC"};
+inline constexpr CudnnName kMatmulB{1521, "OPERATION_MATMUL_BDESC"};
+inline constexpr CudnnName kMatmulC{1522, "OPERATION_MATMUL_CDESC"};
+inline constexpr CudnnName kMatmulDescriptor{1523, "OPERATION_MATMUL_DESC"};
+inline constexpr CudnnName kReductionOperator{1600, "REDUCTION_OPERATOR", CudnnType::kReduction};
+inline constexpr CudnnName kReductionPrecision{1601, "REDUCTION_COMP_TYPE", CudnnType::kDataType};
+inline constexpr CudnnName kReductionX{1610, "OPERATION_REDUCTION_XDESC"};
+inline constexpr CudnnName kReductionY{1611, "OPERATION_REDUCTION_YDESC"};
+inline constexpr CudnnName kReductionDescriptor{1612, "OPERATION_REDUCTION_DESC"};
+}  // namespace cudnn_attribute
+
+enum class CudnnData : int { kFloat = 0, kHalf = 2, kInt32 = 4, kBfloat16 = 9, kBoolean = 11 };
+
+enum class CudnnPointwise : int {
+  kAdd = 0,
+  kMul = 1,
+  kDiv = 6,
+  kSub = 9,
+  kExp = 13,
+  kLog = 15,
+  kGreaterOrEqual = 303,
+  kIndex = 501,  ///< of each element along an axis
+  kSelect = 601  ///< t ? x : b
+};
+
+enum class CudnnReduction : int { kAdd = 0, kMax = 3 };
+
+enum class CudnnHeuristic : int { kB = 1, kFallback = 2, kA = 3 };
 
 }  // namespace fatune

@@ -1,6 +1,4 @@
 // external.cpp - a program that prints microseconds, as a contestant.
-#include "worker/baselines/external.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -11,6 +9,8 @@
 #include "core/log.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
+#include "worker/baselines/outside.hpp"
+#include "worker/protocol/external_description.hpp"
 
 namespace fatune {
 namespace {

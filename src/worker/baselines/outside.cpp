@@ -1,13 +1,20 @@
-// outside.cpp - opens each implementation by its origin, once for a problem.
+// outside.cpp - opens each implementation by its origin, once for a problem, and says which are
+// here.
 #include "worker/baselines/outside.hpp"
 
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include "core/check.hpp"
-#include "worker/baselines/cudnn.hpp"
-#include "worker/baselines/external.hpp"
-#include "worker/baselines/torch.hpp"
+#include "core/run_program.hpp"
+#include "gpu/library.hpp"
+#include "worker/baselines/cublas_lt.hpp"
+#include "worker/baselines/cudnn_library.hpp"
+#include "worker/baselines/torch_process.hpp"
+#include "worker/protocol/external_description.hpp"
 
 namespace fatune {
 namespace {
@@ -19,14 +26,14 @@ Result<std::vector<std::filesystem::path>> library_folders(const Json& settings)
 }
 
 Result<std::unique_ptr<Executable>> make(const OutsideProgram& program,
-                                         const OutsideSetting& setting, TorchHelper& torch) {
+                                         const OutsideSetting& setting, TorchProcess& torch) {
   FATUNE_TRY(const auto which, parse_outside_name(program.impl));
   FATUNE_CHECK(which.has_value(), "the parent sends only names that it parsed");
   switch (which->origin) {
     case Origin::kTorch: {
       FATUNE_TRY(const std::string python,
                  Fields(program.settings, "settings of torch").text("python"));
-      return torch.open(which->variant, python, setting);
+      return open_torch(torch, which->variant, python, setting);
     }
     case Origin::kExternal:
       return open_external(program.settings, setting.device_uuid);
@@ -38,20 +45,57 @@ Result<std::unique_ptr<Executable>> make(const OutsideProgram& program,
                     folders);
 }
 
+/// The messages read "what is missing; remedy", or end with a line of its own for the remedy.
+Availability missing(std::string impl, const std::string& message) {
+  const std::size_t semicolon = message.find("; "), line = message.rfind('\n');
+  const std::size_t rest = line != std::string::npos ? line + 1 : semicolon + 2;
+  if (semicolon == std::string::npos) return {std::move(impl), false, message, ""};
+  return {std::move(impl), false, message.substr(0, semicolon), message.substr(rest)};
+}
+
+Availability look_for_cudnn(const OutsideOptions& options) {
+  const auto library = open_cudnn_library(options.library_folders);
+  if (!library) return missing("cudnn", library.error().message);
+  const std::string file = gpu::file_of(reinterpret_cast<const void*>(library->version));
+  return {"cudnn", true, fmt::format("cuDNN {} ({})", cudnn_version_text(library->version()), file),
+          ""};
+}
+
+Availability look_for_cublas() {
+  const auto found = find_cublas_lt();
+  if (!found) return missing("cublas", found.error().message);
+  return {"cublas", true, "cuBLAS " + *found, ""};
+}
+
+Availability look_for_torch(const OutsideOptions& options) {
+  const auto python = find_program(options.python, options.program_folders);
+  TorchProcess process;
+  const auto version = process.greet({python ? python->string() : options.python, "", {}, 0});
+  if (!version) return missing("torch:*", version.error().message);
+  return {"torch:*", true, fmt::format("PyTorch {} of {}", *version, python->string()), ""};
+}
+
+Availability look_for_external(const std::string& name, const OutsideOptions& options) {
+  const std::string impl = std::string(kExternalPrefix) + name;
+  const auto description = load_external(name, options.external_folders);
+  if (!description)
+    return {impl, false, description.error().message, "mend its description (docs/baselines.md)"};
+  const ExternalPlaces places{options.external_folders, options.program_folders};
+  if (const auto program = find_external(*description, places))
+    return {impl, true, program->string(), ""};
+  return missing(impl, no_external(description->program, description->install).message);
+}
+
 }  // namespace
 
-struct OutsideHost::Processes {
-  TorchHelper torch;
-};
-
-OutsideHost::OutsideHost() : processes_(std::make_unique<Processes>()) {}
+OutsideHost::OutsideHost() : torch_(std::make_unique<TorchProcess>()) {}
 OutsideHost::~OutsideHost() = default;
 
 void OutsideHost::expect(const OutsideProgram& program, const std::string& device_uuid) {
   const auto which = parse_outside_name(program.impl);
   if (!which || !*which || (*which)->origin != Origin::kTorch) return;
   const auto python = Fields(program.settings, "settings of torch").text("python");
-  if (python) processes_->torch.expect(*python, device_uuid);
+  if (python) torch_->launch(*python, device_uuid);
 }
 
 void OutsideHost::forget() { open_.clear(); }
@@ -59,8 +103,16 @@ void OutsideHost::forget() { open_.clear(); }
 Result<Executable*> OutsideHost::open(const OutsideProgram& program,
                                       const OutsideSetting& setting) {
   if (const auto found = open_.find(program.impl); found != open_.end()) return found->second.get();
-  FATUNE_TRY(auto executable, make(program, setting, processes_->torch));
+  FATUNE_TRY(auto executable, make(program, setting, *torch_));
   return open_.emplace(program.impl, std::move(executable)).first->second.get();
+}
+
+std::vector<Availability> availability(const OutsideOptions& options) {
+  std::vector<Availability> all = {look_for_cudnn(options), look_for_cublas(),
+                                   look_for_torch(options)};
+  for (const std::string& name : external_names(options.external_folders))
+    all.push_back(look_for_external(name, options));
+  return all;
 }
 
 }  // namespace fatune

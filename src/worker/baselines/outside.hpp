@@ -1,10 +1,13 @@
 // outside.hpp - implementations from elsewhere, opened in the device worker and kept for a problem.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "core/json.hpp"
 #include "core/result.hpp"
 #include "gpu/objects.hpp"
 #include "model/problem/problem.hpp"
@@ -21,6 +24,31 @@ struct OutsideSetting {
   std::int64_t l2_bytes = 0;
   std::string device_uuid{};  ///< for processes that are to use the same device; empty: the first
 };
+
+/// Which of cuDNN's plans: the first that its heuristic names, or the fastest of all that it
+/// offers.
+enum class CudnnPlan { kHeuristic, kFastest };
+struct CudnnFunctions;
+class TorchProcess;
+
+// Each is an environment error when something is missing, which says what installs it, and a usage
+// error when the implementation cannot do the problem.
+
+Result<std::unique_ptr<Executable>> open_cudnn(
+    const OutsideSetting& setting, CudnnPlan plan,
+    const std::vector<std::filesystem::path>& library_folders);
+/// The same with the library opened; its functions must outlive the executable.
+Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functions,
+                                                    const OutsideSetting& setting, CudnnPlan plan);
+/// `backend`: flash, cudnn, efficient, math or auto; forced, so that one that cannot do the problem
+/// is an error. One process serves every backend and problem, and is started again when it died;
+/// the executable does not outlive it.
+Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
+                                               const std::string& python,
+                                               const OutsideSetting& setting);
+/// Any program that prints microseconds, as a contestant that times itself on the device.
+Result<std::unique_ptr<Executable>> open_external(const Json& settings,
+                                                  const std::string& device_uuid);
 
 /// Keeps what is slow to open: library handles and helper processes for the life of the worker,
 /// executables for that of a problem.
@@ -41,9 +69,13 @@ class OutsideHost {
   Result<Executable*> open(const OutsideProgram& program, const OutsideSetting& setting);
 
  private:
-  struct Processes;
-  std::unique_ptr<Processes> processes_;
+  std::unique_ptr<TorchProcess> torch_;
   std::map<std::string, std::unique_ptr<Executable>> open_;
 };
+
+/// Which implementations from elsewhere this machine can run, and why not others. Looks for
+/// libraries and programs, and asks Python for PyTorch, which can take seconds. Makes no GPU
+/// context in this process.
+std::vector<Availability> availability(const OutsideOptions& options);
 
 }  // namespace fatune

@@ -1,9 +1,8 @@
 // torch.cpp - the Python helper process, as a contestant.
-#include "worker/baselines/torch.hpp"
-
 #include <utility>
 
 #include "gpu/objects.hpp"
+#include "worker/baselines/outside.hpp"
 #include "worker/baselines/torch_process.hpp"
 
 namespace fatune {
@@ -87,22 +86,15 @@ class TorchExecutable : public Executable, public SelfTimed {
 
 }  // namespace
 
-TorchHelper::TorchHelper() : process_(std::make_unique<TorchProcess>()) {}
-TorchHelper::~TorchHelper() = default;
-
-void TorchHelper::expect(const std::string& python, const std::string& device_uuid) {
-  process_->launch(python, device_uuid);
-}
-
-Result<std::unique_ptr<Executable>> TorchHelper::open(const std::string& backend,
-                                                      const std::string& python,
-                                                      const OutsideSetting& setting) {
+Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
+                                               const std::string& python,
+                                               const OutsideSetting& setting) {
   if (const std::string reason = refusal(setting.problem); !reason.empty())
     return usage_error(reason);
   // The same addresses may hold other numbers than for the executable before.
-  process_->forget_inputs();
+  process.forget_inputs();
   auto executable = std::make_unique<TorchExecutable>(
-      *process_, backend,
+      process, backend,
       TorchSetting{python, setting.device_uuid, setting.problem, kFlushFactor * setting.l2_bytes},
       setting.stream);
   FATUNE_TRY_STATUS(executable->ensure_open());

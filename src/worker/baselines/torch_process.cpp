@@ -1,25 +1,32 @@
 // torch_process.cpp - starts the helper, speaks JSON lines with it, and notices when it does not.
 #include "worker/baselines/torch_process.hpp"
 
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/check.hpp"
 #include "core/embedded.hpp"
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "model/problem/work.hpp"
 #include "worker/verify/tolerance.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr std::string_view kScript = "torch_helper.py";
-constexpr std::size_t kQuoted = 80;  // characters of what is no answer
+constexpr std::size_t kTensorPage = 4096;  // each tensor begins at one
+constexpr std::size_t kQuoted = 80;        // characters of what is no answer
 
 std::string script() {
   for (const EmbeddedFile& file : embedded_helper_files()) {
@@ -43,6 +50,65 @@ std::string seconds(std::chrono::milliseconds time) {
 double varies_within(Dtype dtype) { return tolerance_factors(dtype).relative_l2 / 2; }
 
 }  // namespace
+
+Result<SharedTensors> SharedTensors::make(const Problem& problem) {
+  SharedTensors tensors;
+  const std::size_t query = query_bytes(problem).value, key = key_bytes(problem).value;
+  tensors.sizes_ = {query, key, key, query};
+  for (std::size_t i = 0; i < tensors.sizes_.size(); ++i) {
+    tensors.starts_[i] = tensors.bytes_;
+    tensors.bytes_ += (tensors.sizes_[i] + kTensorPage - 1) / kTensorPage * kTensorPage;
+  }
+  const auto problem_with = [&](const std::string& what) {
+    return device_error(fmt::format("cannot {} {} of host memory to share with a helper: {}", what,
+                                    describe(Bytes(tensors.bytes_)),
+                                    std::generic_category().message(errno)));
+  };
+  tensors.file_ = ::memfd_create("fatune-tensors", MFD_CLOEXEC);
+  if (tensors.file_ < 0) return problem_with("make");
+  if (::ftruncate(tensors.file_, static_cast<off_t>(tensors.bytes_)) != 0)
+    return problem_with("reserve");
+  void* data =
+      ::mmap(nullptr, tensors.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, tensors.file_, 0);
+  if (data == MAP_FAILED) return problem_with("map");
+  tensors.data_ = static_cast<std::byte*>(data);
+  return tensors;
+}
+
+SharedTensors::SharedTensors(SharedTensors&& other) noexcept { *this = std::move(other); }
+
+SharedTensors& SharedTensors::operator=(SharedTensors&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  file_ = std::exchange(other.file_, -1);
+  data_ = std::exchange(other.data_, nullptr);
+  bytes_ = other.bytes_;
+  starts_ = other.starts_;
+  sizes_ = other.sizes_;
+  return *this;
+}
+
+SharedTensors::~SharedTensors() { release(); }
+
+void SharedTensors::release() {
+  if (data_ != nullptr) ::munmap(data_, bytes_);
+  if (file_ >= 0) ::close(file_);
+  data_ = nullptr;
+  file_ = -1;
+}
+
+std::span<std::byte> SharedTensors::operator[](Tensor which) const {
+  return {data_ + starts_[which], sizes_[which]};
+}
+
+Json SharedTensors::place() const {
+  return {{"path", fmt::format("/proc/{}/fd/{}", ::getpid(), file_)},
+          {"bytes", bytes_},
+          {"q", starts_[kQ]},
+          {"k", starts_[kK]},
+          {"v", starts_[kV]},
+          {"out", starts_[kOut]}};
+}
 
 void TorchProcess::end() {
   if (process_.started()) process_.stop();

@@ -1,10 +1,13 @@
 // torch_process.hpp - the Python helper's process: orders about one problem to answers.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/json.hpp"
@@ -12,9 +15,34 @@
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
 #include "worker/baselines/executable.hpp"
-#include "worker/baselines/shared_tensors.hpp"
 
 namespace fatune {
+
+/// Host memory for a problem's tensors that a child process can open, too: q, k, v and out one
+/// after the other in an anonymous file; gone with the last that has it mapped.
+class SharedTensors {
+ public:
+  enum Tensor { kQ, kK, kV, kOut };
+
+  static Result<SharedTensors> make(const Problem& problem);
+  SharedTensors() = default;
+  SharedTensors(SharedTensors&& other) noexcept;
+  SharedTensors& operator=(SharedTensors&& other) noexcept;
+  ~SharedTensors();
+
+  std::span<std::byte> operator[](Tensor which) const;
+  /// {"path", "bytes", "q", "k", "v", "out"}: where a child finds it, and the tensors in it. The
+  /// path is good as long as this lives.
+  Json place() const;
+
+ private:
+  void release();
+
+  int file_ = -1;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::array<std::size_t, 4> starts_{}, sizes_{};
+};
 
 struct TorchSetting {
   std::string python;  ///< absolute

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "gpu/persisting.hpp"
 #include "worker/device/gates.hpp"
 #include "worker/device/open_program.hpp"
 

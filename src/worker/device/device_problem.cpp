@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/file.hpp"
-#include "gpu/persisting.hpp"
 #include "model/problem/work.hpp"
 #include "worker/device/erased.hpp"
 #include "worker/device/own_reference.hpp"

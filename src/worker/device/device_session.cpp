@@ -8,7 +8,6 @@
 
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "gpu/persisting.hpp"
 #include "model/results/statistics.hpp"
 
 namespace fatune {

@@ -2,7 +2,6 @@
 #include "worker/device/failure.hpp"
 
 #include "core/text.hpp"
-#include "gpu/call.hpp"
 
 namespace fatune {
 

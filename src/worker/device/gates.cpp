@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "gpu/call.hpp"
-#include "gpu/persisting.hpp"
 #include "worker/device/poison.hpp"
 
 namespace fatune {

@@ -7,8 +7,6 @@
 #include "core/check.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
-#include "gpu/persisting.hpp"
-#include "gpu/tensor_map.hpp"
 #include "model/problem/work.hpp"
 
 namespace fatune {
@@ -17,33 +15,6 @@ namespace {
 /// Scratch memory that products share: they run one after the other. No scratch of a manifest has
 /// this name, as it has a space.
 constexpr const char* kWorkspace = "library workspace";
-
-gpu::LaunchShape shape_of(const StagePlan& plan) {
-  gpu::LaunchShape shape;
-  std::copy_n(plan.grid, 3, shape.grid.begin());
-  std::copy_n(plan.block, 3, shape.block.begin());
-  std::copy_n(plan.cluster, 3, shape.cluster.begin());
-  shape.shared_bytes = plan.shared_bytes;
-  shape.dependent = plan.dependent;
-  return shape;
-}
-
-gpu::TensorElement element_of(Dtype dtype) {
-  if (dtype == Dtype::kF16) return gpu::TensorElement::kF16;
-  if (dtype == Dtype::kBf16) return gpu::TensorElement::kBf16;
-  return gpu::TensorElement::kByte;
-}
-
-gpu::TensorMapShape map_shape(const TensorMapPlan& plan, const Problem& problem) {
-  const bool query_like = plan.tensor == "q" || plan.tensor == "out";
-  gpu::TensorMapShape shape;
-  shape.element = element_of(problem.dtype);
-  shape.sizes = {problem.head_dim, query_like ? problem.seq_q : problem.seq_kv,
-                 query_like ? problem.heads : problem.kv_heads, problem.batch};
-  std::copy_n(plan.box, 4, shape.box.begin());
-  shape.swizzle_bytes = plan.swizzle;
-  return shape;
-}
 
 }  // namespace
 
@@ -62,7 +33,7 @@ Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream 
     const auto& gemm = loaded.stages_.back().gemm;
     if (gemm) workspace = std::max(workspace, gemm->workspace_bytes());
   }
-  for (const BufferPlan& plan : program.plan.scratch) {
+  for (const ScratchFacts& plan : program.plan.scratch) {
     FATUNE_TRY_STATUS(loaded.add_scratch(context, plan.name, static_cast<std::size_t>(plan.bytes)));
   }
   if (workspace > 0) FATUNE_TRY_STATUS(loaded.add_scratch(context, kWorkspace, workspace));
@@ -70,7 +41,7 @@ Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream 
 }
 
 Status LoadedProgram::add_kernel(const StagePlan& plan) {
-  Stage stage{nullptr, shape_of(plan), plan.arguments, nullptr};
+  Stage stage{nullptr, gpu::shape_of(plan), plan.arguments, nullptr};
   FATUNE_TRY(stage.function, gpu::find_function(module_, plan.entry));
   FATUNE_TRY_STATUS(gpu::prepare(stage.function, stage.shape));
   stages_.push_back(std::move(stage));
@@ -101,7 +72,7 @@ Status LoadedProgram::bind(const TensorAddresses& tensors) {
   pointers_["lse"] = tensors.lse;
   for (const auto& [name, address] : tensors.own) pointers_[name] = address;
   for (const TensorMapPlan& plan : map_plans_) {
-    auto map = gpu::make_tensor_map(pointers_[plan.tensor], map_shape(plan, problem_));
+    auto map = gpu::make_tensor_map(pointers_[plan.tensor], facts_of(plan, problem_));
     if (!map) return with_context(std::move(map).error(), "describing tensor map " + plan.name);
     maps_[plan.name] = **map;
   }

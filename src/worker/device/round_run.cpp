@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/conditions.hpp"
+#include "gpu/telemetry.hpp"
 #include "worker/device/candidate_run.hpp"
 #include "worker/device/contender.hpp"
-#include "worker/timing/rounds.hpp"
+#include "worker/timing/sampler.hpp"
 
 namespace fatune {
 namespace {

@@ -6,16 +6,28 @@
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/result.hpp"
-#include "gpu/conditions.hpp"
 #include "gpu/objects.hpp"
 #include "gpu/telemetry.hpp"
 #include "model/results/measurement.hpp"
-#include "worker/timing/sampling_plan.hpp"
 #include "worker/timing/stop_rule.hpp"
 
 namespace fatune {
+
+/// The numbers of the timing method: warm-up, samples, flush.
+struct SamplingPlan {
+  int estimate_launches = 3;  ///< single launches that tell how long one takes; they warm up, too
+  Micros warmup_time{2'000};  ///< of replays before the first sample, so that clocks have risen
+  Micros graph_time{400};     ///< of a replay: 0.5 us of event jitter is then 0.13 %
+  int max_graph_launches = 256;
+  /// Bytes overwritten before a cold launch, in multiples of the L2 cache.
+  double flush_factor = 2.0;
+  /// Series discarded because the GPU throttled, before a throttled one is kept.
+  int throttle_retries = 4;
+  StopLimits stop;
+};
 
 /// Queues one run of a kernel, all its stages, on the sampler's stream.
 using QueueWork = std::function<Status()>;
@@ -83,5 +95,11 @@ class Sampler {
   std::chrono::microseconds limit_{std::chrono::seconds(10)};
   std::function<void()> hung_;
 };
+
+/// A random order of the contestants for every round, the same for a seed: `rounds` permutations of
+/// 0..contestants-1: drift of clocks and heat then affects all contestants
+/// alike.
+std::vector<std::vector<std::size_t>> shuffled_rounds(std::size_t contestants, int rounds,
+                                                      std::uint64_t seed);
 
 }  // namespace fatune

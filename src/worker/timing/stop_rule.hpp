@@ -6,9 +6,19 @@
 #include <vector>
 
 #include "core/units.hpp"
-#include "worker/timing/sampling_plan.hpp"
 
 namespace fatune {
+
+/// When a series of samples ends.
+struct StopLimits {
+  int min_samples = 20;       ///< chosen: compiling the next candidate takes longer
+  int max_samples = 100;      ///< chosen
+  Micros gpu_budget{60'000};  ///< device time of all samples together
+  /// Standard error of the median; half a per cent separates neighbours in a ranking.
+  double relative_error = 0.005;
+  int kill_after = 3;       ///< samples before a candidate may be given up
+  double kill_ratio = 2.0;  ///< given up when the median is beyond this multiple of the best
+};
 
 enum class StopReason { kNotYet, kPrecise, kBudget, kSamples, kSlow };
 std::string_view name(StopReason reason);  ///< "not yet", "precise", "budget", "samples", "slow"

@@ -1,7 +1,9 @@
-// driver_test.cpp - checks what is said without a driver, and versions read from texts.
+// driver_test.cpp - checks what is said without a driver, versions read from texts, and which
+// return codes end the process.
 #include "gpu/driver.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "gpu/device.hpp"
 #include "gpu/library.hpp"
@@ -48,4 +50,14 @@ TEST_CASE("a device's id is written like nvidia-smi does") {
   char bytes[16];
   for (int i = 0; i < 16; ++i) bytes[i] = static_cast<char>(0x11 * i);
   CHECK(gpu::uuid_text(bytes) == "GPU-00112233-4455-6677-8899-aabbccddeeff");
+}
+
+TEST_CASE("codes after which the context is of no use are sticky") {
+  const int code = GENERATE(214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999);
+  CHECK(gpu::is_sticky(static_cast<CUresult>(code)));
+}
+
+TEST_CASE("success, a bad image and a launch that asks for too much leave the context unharmed") {
+  const int code = GENERATE(0, 1, 2, 200, 218, 600, 701);
+  CHECK_FALSE(gpu::is_sticky(static_cast<CUresult>(code)));
 }

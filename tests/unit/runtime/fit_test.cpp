@@ -1,6 +1,4 @@
 // fit_test.cpp - checks which kernels may serve which problems, and that they compute the same.
-#include "runtime/fit.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -8,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "runtime/choice.hpp"
 #include "wisdom_folder.hpp"
 
 using namespace fatune;

@@ -4,8 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "fake_driver.hpp"
 #include "runtime/wisdom.hpp"
+#include "support/fake_driver.hpp"
 #include "support/temporary_folder.hpp"
 #include "wisdom_folder.hpp"
 
@@ -29,9 +29,7 @@ struct Found {
 
   Found(const KernelFacts& facts, const char* wanted) {
     test::write_folder(folder.path(), {facts});
-    auto opened = fatune_rt::open(folder.path(), fake.source());
-    REQUIRE(opened);
-    wisdom = *std::move(opened);
+    wisdom = test::open_folder(folder.path(), fake);
     const auto found = wisdom->find(test::c_problem(problem(wanted)), {});
     REQUIRE(found);
     plan = *found;

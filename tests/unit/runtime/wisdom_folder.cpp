@@ -33,15 +33,8 @@ std::string cubin_of(const KernelFacts& facts) {
 }
 
 TensorMapFacts map_of(const std::string& tensor, const Problem& p) {
-  const bool query_like = tensor == "q" || tensor == "out";
-  TensorMapFacts map;
+  TensorMapFacts map = contiguous_map(tensor, p);
   map.name = "map_" + tensor;
-  map.tensor = tensor;
-  map.element = p.dtype == Dtype::kBf16 ? MapElement::kBf16 : MapElement::kF16;
-  map.sizes = {p.head_dim, query_like ? p.seq_q : p.seq_kv, query_like ? p.heads : p.kv_heads,
-               p.batch};
-  std::int64_t stride = size_of(p.dtype);
-  for (std::size_t i = 0; i < 3; ++i) map.strides_bytes[i] = stride *= map.sizes[i];
   map.box = {64, 16, 1, 1};
   map.swizzle_bytes = 128;
   return map;
@@ -148,6 +141,15 @@ void write_folder(const std::filesystem::path& folder, const std::vector<KernelF
   }
   const std::string index = write_wisdom_index(listed, "0.1.0");
   FATUNE_CHECK(replace_file(wisdom_index_path(folder), index), "tests can write temporary files");
+}
+
+std::unique_ptr<fatune_rt> open_folder(const std::filesystem::path& folder, FakeDriver& driver) {
+  using Address = CUdeviceptr;
+  driver.define("attend", std::function([](Address, Address, Address, Address, Address) {}));
+  driver.define("combine", std::function([](Address, Address, Address, Address) {}));
+  auto opened = fatune_rt::open(folder, [&] { return rt::Outcome(driver.symbols()); });
+  FATUNE_CHECK(static_cast<bool>(opened), "a folder of the tests can be opened");
+  return *std::move(opened);
 }
 
 }  // namespace fatune::test

@@ -8,6 +8,8 @@
 #include "model/wisdom/kernel_facts.hpp"
 #include "runtime/fatune_rt.h"
 #include "runtime/stored_kernels.hpp"
+#include "runtime/wisdom.hpp"
+#include "support/fake_driver.hpp"
 
 namespace fatune::test {
 
@@ -21,6 +23,9 @@ KernelFacts facts_of(const Problem& problem);
 KernelFacts elaborate_facts(const Problem& problem);
 /// With text for machine code, whose size and hash the facts then have.
 rt::StoredKernel stored(KernelFacts facts);
+
+/// Opens a folder on the driver, which has the entries of these kernels.
+std::unique_ptr<fatune_rt> open_folder(const std::filesystem::path& folder, FakeDriver& driver);
 
 /// index.json and cubins/ as the export writes them.
 void write_folder(const std::filesystem::path& folder, const std::vector<KernelFacts>& kernels);

@@ -1,12 +1,11 @@
 // availability_test.cpp - checks what is said of implementations that are here, and that are not.
-#include "worker/baselines/availability.hpp"
-
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/file.hpp"
 #include "support/temporary_folder.hpp"
+#include "worker/baselines/outside.hpp"
 
 using namespace fatune;
 

@@ -9,7 +9,6 @@
 
 #include "core/file.hpp"
 #include "support/temporary_folder.hpp"
-#include "worker/baselines/gemm_library.hpp"
 
 using namespace fatune;
 

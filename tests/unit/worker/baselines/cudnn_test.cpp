@@ -1,6 +1,4 @@
 // cudnn_test.cpp - plans are found, run and chosen on a made-up cuDNN; the library is looked for.
-#include "worker/baselines/cudnn.hpp"
-
 #include <bit>
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,26 +8,27 @@
 #include "support/temporary_folder.hpp"
 #include "worker/baselines/cudnn_graph.hpp"
 #include "worker/baselines/cudnn_library.hpp"
+#include "worker/baselines/outside.hpp"
 
 using namespace fatune;
 using test::FakeCudnn;
 
 namespace {
 
-const Problem kProblem{.batch = 1,
-                       .heads = 2,
-                       .kv_heads = 2,
-                       .seq_q = 64,
-                       .seq_kv = 64,
-                       .head_dim = 64,
-                       .dtype = Dtype::kF16};
+const Problem kUsual{.batch = 1,
+                     .heads = 2,
+                     .kv_heads = 2,
+                     .seq_q = 64,
+                     .seq_kv = 64,
+                     .head_dim = 64,
+                     .dtype = Dtype::kF16};
 const TensorAddresses kTensors{.q = 0x1000, .k = 0x2000, .v = 0x3000, .out = 0x4000};
 
 /// Plans without workspace need no device.
 Result<std::unique_ptr<Executable>> open(const FakeCudnn& cudnn, CudnnPlan plan) {
   static const gpu::Context context;
   return open_cudnn_with(cudnn.functions(),
-                         {context, std::bit_cast<CUstream>(std::uintptr_t{7}), kProblem, 0}, plan);
+                         {context, std::bit_cast<CUstream>(std::uintptr_t{7}), kUsual, 0}, plan);
 }
 
 }  // namespace

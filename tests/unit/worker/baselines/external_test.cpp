@@ -1,19 +1,18 @@
 // external_test.cpp - checks descriptions of programs, what is read from them, and their turns.
-#include "worker/baselines/external.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/file.hpp"
 #include "support/temporary_folder.hpp"
+#include "worker/baselines/outside.hpp"
 #include "worker/protocol/external_description.hpp"
 
 using namespace fatune;
 
 namespace {
 
-const Problem kProblem{4, 8, 2, 512, 1024, 64, Dtype::kF16, Mask::kCausal};
+const Problem kGrouped{4, 8, 2, 512, 1024, 64, Dtype::kF16, Mask::kCausal};
 const Problem kSquare{4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
 
 const Json kDescription = {
@@ -82,7 +81,7 @@ std::string turn_fault(const std::string& line) {
 }  // namespace
 
 TEST_CASE("placeholders become the problem's numbers") {
-  const auto filled = [](std::string_view text, const Problem& problem = kProblem) {
+  const auto filled = [](std::string_view text, const Problem& problem = kGrouped) {
     const auto result = fill_in(text, problem, "here");
     REQUIRE(result);
     return *result;
@@ -94,10 +93,10 @@ TEST_CASE("placeholders become the problem's numbers") {
   CHECK(filled("{causal:full|causal}", kSquare) == "full");
   CHECK(filled("plain").size() == 5);
   CHECK(filled("").empty());
-  CHECK(fill_in("{seq}", kProblem, "here")
+  CHECK(fill_in("{seq}", kGrouped, "here")
             .error()
             .message.starts_with("here: there is no placeholder {seq}"));
-  CHECK(fill_in("a{batch", kProblem, "here").error().message ==
+  CHECK(fill_in("a{batch", kGrouped, "here").error().message ==
         "here: '{batch' has no closing brace");
 }
 
@@ -244,7 +243,7 @@ TEST_CASE("a missing program is unavailable, an unsupported problem is refused")
   CHECK(missing.error().message ==
         "the program 'toy' is neither beside its description nor on PATH; it is a script of this "
         "test");
-  const auto refused = toy.open(kProblem);
+  const auto refused = toy.open(kGrouped);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::kUsage);
   CHECK(refused.error().message == "toy cannot do this: it does the masks none, not causal");

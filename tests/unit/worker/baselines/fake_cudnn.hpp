@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "worker/baselines/cudnn_api.hpp"
+#include "worker/baselines/cudnn_library.hpp"
 
 namespace fatune::test {
 

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Problem kProblem{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
+const Problem kSixteen{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
 
 /// Python with modules of a test in front.
 std::string make_python(const test::TemporaryFolder& folder, const std::string& modules,
@@ -28,7 +28,7 @@ std::string make_python(const test::TemporaryFolder& folder, const std::string& 
 
 /// The script on the stand-in, which does something wrong if told.
 struct Script {
-  explicit Script(const std::string& wrong = "", const Problem& problem = kProblem)
+  explicit Script(const std::string& wrong = "", const Problem& problem = kSixteen)
       : setting{
             make_python(folder, FATUNE_SOURCE_DIR "/tests/unit/worker/baselines/stand_in", wrong),
             "", problem, 4096} {}
@@ -56,7 +56,7 @@ TEST_CASE("the script runs a backend, makes its graph and times it") {
   const Dtype dtype = GENERATE(Dtype::kF16, Dtype::kBf16);
   const Mask mask = GENERATE(Mask::kNone, Mask::kCausal);
   const std::string backend = GENERATE("flash", "cudnn", "efficient", "math");
-  Problem problem = kProblem;
+  Problem problem = kSixteen;
   problem.dtype = dtype;
   problem.mask = mask;
   if (mask == Mask::kCausal) problem.seq_kv = 24;
@@ -135,7 +135,7 @@ TEST_CASE("the script itself says what is wrong with a PyTorch") {
   REQUIRE(replace_file(folder / "torch/nn/attention/__init__.py", ""));
   const std::string python = make_python(folder, folder.path().string(), "");
   TorchProcess process;
-  const Status opened = process.open("flash", {python, "", kProblem, 0});
+  const Status opened = process.open("flash", {python, "", kSixteen, 0});
   REQUIRE_FALSE(opened);
   CHECK(opened.error().kind == ErrorKind::kEnvironment);
   INFO(opened.error().message);

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Problem kProblem{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
+const Problem kTwoHeads{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
 
 /// A program in place of Python: a line for the shell.
 std::string make_python(const test::TemporaryFolder& folder, const std::string& line) {
@@ -33,7 +33,7 @@ struct Fake {
         setting{make_python(folder, "exec python3 '" FATUNE_SOURCE_DIR
                                     "/tests/unit/worker/baselines/fake_torch_helper.py' " +
                                         mode + " '" + counter + "'"),
-                "", kProblem, 4096} {}
+                "", kTwoHeads, 4096} {}
   std::size_t starts() const {
     const auto text = read_file(counter);
     return text ? static_cast<std::size_t>(std::count(text->begin(), text->end(), '\n')) : 0;
@@ -148,7 +148,7 @@ TEST_CASE("a Python that is not there, or does not start, is an environment erro
   const std::string missing =
       GENERATE(std::string("python3-of-nowhere"), std::string("/nowhere/python3"));
   TorchProcess process;
-  const Status opened = process.open("flash", {missing, "", kProblem, 0});
+  const Status opened = process.open("flash", {missing, "", kTwoHeads, 0});
   REQUIRE_FALSE(opened);
   CHECK(opened.error().kind == ErrorKind::kEnvironment);
   CHECK(message(opened.error()).find(missing) != std::string::npos);

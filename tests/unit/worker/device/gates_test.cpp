@@ -1,14 +1,49 @@
-// gates_test.cpp - impossible times to the gate that decides them.
+// gates_test.cpp - candidates that cheat, each in its own way, to the gate that refuses them; an
+// honest one to all gates passed.
 #include "worker/device/gates.hpp"
 
+#include <algorithm>
+#include <map>
+
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "support/fake_device.hpp"
 
 using namespace fatune;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+using test::FakeDevice;
+using test::HostTensors;
 
 namespace {
 
-const Problem kWithoutLse{
-    .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 4, .seq_kv = 4, .head_dim = 8};
+constexpr std::uint16_t kOne = 0x3c00;  // of f16
+constexpr std::uint16_t kNan = 0x7e00;
+
+/// A wrong result, refused by that gate; nothing of its times is kept.
+void refused(const RunReply& reply, const char* gate, const char* why) {
+  CHECK(reply.outcome == Outcome::kWrongResult);
+  CHECK(gate_of(reply.outcome, reply.reason) == gate);
+  CHECK_THAT(reply.reason, ContainsSubstring(why));
+  CHECK_FALSE(reply.fatal);
+  CHECK_FALSE(reply.hot);
+  REQUIRE(reply.verification);
+  CHECK_FALSE(reply.verification->passed);
+}
+
+void measured(const RunReply& reply) {
+  CHECK(reply.reason.empty());
+  CHECK(reply.outcome == Outcome::kMeasured);
+  CHECK((reply.verification && reply.verification->passed));
+}
+
+/// attend() with something done to its outputs is refused.
+void wrong_is_refused(test::HostKernel after, const char* gate, const char* why) {
+  FakeDevice device;
+  refused(device.run(device.wrong(std::move(after))), gate, why);
+}
 
 }  // namespace
 
@@ -36,4 +71,307 @@ TEST_CASE("without the device's facts physics is not run, never passed") {
   CHECK(verification.gates.empty());
   CHECK(verification.not_run ==
         std::vector<std::string>{"physics: the device does not tell its memory clock"});
+}
+
+TEST_CASE("an honest kernel passes every gate") {
+  FakeDevice device;
+  Program program = device.wrong([](const HostTensors&) {});
+  std::vector<std::string> gates = gate_names();
+  SECTION("launched as usual") {}
+  SECTION("as a dependent launch that waits") {
+    program.plan.stages[0].dependent = true;
+    gates.emplace_back(kEarlyStartGate);
+  }
+  const RunReply reply = device.run(program);
+  measured(reply);
+  gates.insert(gates.end(), {kPhysicsGate, kTimedOutputGate, kPersistingGate});
+  CHECK(reply.verification->gates == gates);
+  CHECK(reply.verification->not_run.empty());
+  CHECK(reply.verification->margin < 1);
+  CHECK(reply.verification->seeds == 2);
+}
+
+TEST_CASE("accuracy: wrong values are refused by the rule that they break") {
+  SECTION("one element") {
+    wrong_is_refused([](const HostTensors& t) { t.out[5] = kOne; }, "accuracy",
+                     "batch 0, head 0, row 0, column 5");
+  }
+  SECTION("NaN") {
+    wrong_is_refused([](const HostTensors& t) { t.out[70] = kNan; }, "accuracy", "finite");
+  }
+  SECTION("zeros") {
+    wrong_is_refused([](const HostTensors& t) { std::fill_n(t.out, 2 * 32 * 16, 0); }, "accuracy",
+                     "accuracy: ");
+  }
+  SECTION("the output of another head") {
+    wrong_is_refused([](const HostTensors& t) { std::copy_n(t.out, 32 * 16, t.out + 32 * 16); },
+                     "accuracy", "accuracy: mean: ");
+  }
+  SECTION("log-sum-exps in base 2") {
+    wrong_is_refused(
+        [](const HostTensors& t) {
+          for (int row = 0; row < 2 * 32; ++row) t.lse[row] /= 0.6931472F;
+        },
+        "accuracy", "lse");
+  }
+}
+
+TEST_CASE("accuracy: what lies outside of the inputs is NaN") {
+  FakeDevice device;
+  const auto keys = static_cast<std::size_t>(device.order.problem.key_elements());
+  refused(device.run(device.wrong([keys](const HostTensors& t) { t.out[0] = t.v[keys]; })),
+          "accuracy", "finite");
+}
+
+TEST_CASE("accuracy: inputs of every set are looked at") {
+  FakeDevice device;
+  std::vector<std::uint16_t> remembered;
+  refused(device.run(device.wrong([&](const HostTensors& t) {
+    if (remembered.empty()) remembered.assign(t.out, t.out + device.elements());
+    std::copy(remembered.begin(), remembered.end(), t.out);
+  })),
+          "accuracy", "uniform inputs");
+}
+
+TEST_CASE("poison: outputs that are not written are named") {
+  FakeDevice device;
+  const std::size_t last = device.elements() - 16;
+  SECTION("none at all") {
+    refused(device.run(device.program([](const HostTensors&) {})), "poison",
+            "1024 of 1024 outputs were never written");
+  }
+  SECTION("a row") {
+    refused(device.run(device.program([&, last](const HostTensors& t) {
+      std::vector<std::uint16_t> kept(t.out + last, t.out + last + 16);
+      device.attend(t);
+      std::copy(kept.begin(), kept.end(), t.out + last);
+    })),
+            "poison", "16 of 1024 outputs were never written, first at batch 0, head 1, row 31");
+  }
+  SECTION("a log-sum-exp") {
+    refused(device.run(device.program([&](const HostTensors& t) {
+      const float kept = t.lse[3];
+      device.attend(t);
+      t.lse[3] = kept;
+    })),
+            "poison", "1 of 64 log-sum-exps were never written");
+  }
+}
+
+TEST_CASE("repeat: outputs that depend on anything but the inputs are refused") {
+  FakeDevice device;
+  SECTION("on a counter") {
+    std::uint16_t calls = 0;
+    refused(device.run(device.wrong([&](const HostTensors& t) {
+      t.out[8] = static_cast<std::uint16_t>(t.out[8] ^ (++calls & 1));
+    })),
+            "repeat", "1 of 1024 outputs differ between two runs");
+  }
+  SECTION("on what the output held before") {
+    refused(device.run(device.program([&](const HostTensors& t) {
+      const std::uint16_t found = t.out[40];
+      device.attend(t);
+      if (found == 0x5a5a) t.out[40] ^= 1;
+    })),
+            "repeat", "head 0, row 2, column 8");
+  }
+  SECTION("on what scratch held before") {
+    Program program = device.wrong([](const HostTensors&) {});
+    device.driver.define(
+        "candidate",
+        std::function([&](const std::uint16_t* q, const std::uint16_t* k, const std::uint16_t* v,
+                          std::uint16_t* out, float* lse, const unsigned char* partial) {
+          device.attend({q, k, v, out, lse});
+          if (*partial == 0x5a) out[0] ^= 1;
+        }));
+    program.plan.scratch = {{"partial", 64}};
+    program.plan.stages[0].arguments.emplace_back("partial");
+    refused(device.run(program), "repeat", "differ between two runs");
+  }
+}
+
+TEST_CASE("inputs: a kernel that changes one is refused, and the next finds them whole") {
+  FakeDevice device;
+  refused(device.run(
+              device.wrong([](const HostTensors& t) { const_cast<std::uint16_t*>(t.k)[7] ^= 1; })),
+          "inputs", "the kernel changed k");
+  measured(device.run(device.wrong([](const HostTensors&) {})));
+}
+
+TEST_CASE("guard_bands: writes outside of outputs and scratch are found, then mended") {
+  FakeDevice device;
+  const std::size_t elements = device.elements();
+  const std::size_t rows = device.rows();
+  SECTION("behind out") {
+    refused(device.run(device.wrong([=](const HostTensors& t) { t.out[elements + 6] = kOne; })),
+            "guard_bands", "2 bytes behind out were written, the first at +12");
+  }
+  SECTION("before out") {
+    refused(device.run(device.wrong([](const HostTensors& t) { t.out[-1] = kOne; })), "guard_bands",
+            "2 bytes before out were written, the first at -2");
+  }
+  SECTION("behind lse") {
+    refused(device.run(device.wrong([=](const HostTensors& t) { t.lse[rows] = 1; })), "guard_bands",
+            "4 bytes behind lse");
+  }
+  SECTION("behind an input") {
+    refused(device.run(device.wrong(
+                [](const HostTensors& t) { const_cast<std::uint16_t*>(t.q)[2 * 32 * 16] = kOne; })),
+            "guard_bands", "behind q");
+  }
+  SECTION("behind scratch") {
+    Program program = device.wrong([](const HostTensors&) {});
+    device.driver.define(
+        "candidate",
+        std::function([&](const std::uint16_t* q, const std::uint16_t* k, const std::uint16_t* v,
+                          std::uint16_t* out, float* lse, unsigned char* partial) {
+          device.attend({q, k, v, out, lse});
+          partial[64] = 1;
+        }));
+    program.plan.scratch = {{"partial", 64}};
+    program.plan.stages[0].arguments.emplace_back("partial");
+    refused(device.run(program), "guard_bands", "1 bytes behind partial");
+  }
+  measured(device.run(device.wrong([](const HostTensors&) {})));
+}
+
+TEST_CASE("early_start: a dependent launch that does not wait for the kernel in front is refused") {
+  FakeDevice device;
+  Program program = device.wrong([](const HostTensors&) {});
+  program.plan.stages[0].dependent = true;
+  device.driver.entries.at("candidate").waits = false;
+  refused(device.run(program), kEarlyStartGate,
+          "behind a kernel that still writes its inputs and output");
+}
+
+TEST_CASE("early_start: with one set of inputs it is not run, and that is said") {
+  FakeDevice device;
+  device.order.cases.pop_back();
+  Program program = device.wrong([](const HostTensors&) {});
+  program.plan.stages[0].dependent = true;
+  const RunReply reply = device.run(program);
+  measured(reply);
+  CHECK(reply.verification->not_run ==
+        std::vector<std::string>{"early_start: there is one set of inputs"});
+}
+
+TEST_CASE("physics: a kernel that is faster than the device can be is refused") {
+  FakeDevice device;
+  const auto honest = [&](const HostTensors& t) { device.attend(t); };
+  refused(device.run(device.program(honest, "candidate", 1e-5)), kPhysicsGate,
+          "less than any right kernel needs");
+}
+
+TEST_CASE("timed_output: a kernel that stops to compute once it was verified is refused") {
+  FakeDevice device;
+  int calls = 0;
+  refused(device.run(device.program([&](const HostTensors& t) {
+    if (++calls <= 12) device.attend(t);
+  })),
+          kTimedOutputGate, "after the timed launches, ");
+}
+
+TEST_CASE("timed_output: a kernel that knows its inputs by their addresses is refused") {
+  FakeDevice device;
+  std::map<const void*, std::vector<std::uint16_t>> known;
+  refused(device.run(device.wrong([&](const HostTensors& t) {
+    const std::vector<std::uint16_t> computed(t.out, t.out + device.elements());
+    const auto& answer = known.try_emplace(t.q, computed).first->second;
+    std::copy(answer.begin(), answer.end(), t.out);
+  })),
+          kTimedOutputGate, "with other inputs at the same addresses");
+}
+
+TEST_CASE("timed_output: a kernel that keeps an output that looks right is refused") {
+  FakeDevice device;
+  refused(device.run(device.program([&](const HostTensors& t) {
+    if (t.out[0] == 0xffff || t.out[0] == 0x5a5a) device.attend(t);
+  })),
+          kTimedOutputGate, "timed_output: ");
+}
+
+TEST_CASE("timed_output: single launches after the timed graph are looked at, too") {
+  FakeDevice device;
+  RunOrder order;
+  order.hot = false;
+  order.cold = true;
+  int calls = 0;
+  order.program = device.wrong([&](const HostTensors& t) {
+    if (++calls > 6) t.out[9] = kOne;
+  });
+  refused(device.run(order), kTimedOutputGate, "launched once more, ");
+}
+
+TEST_CASE("persisting_l2: a host that sets lines aside is refused, and they are given back") {
+  FakeDevice device;
+  Program program = device.wrong([](const HostTensors&) {});
+  program.plan.persisting_window = "q";
+  refused(device.run(program), kPersistingGate, "of the L2 cache were set aside");
+  CHECK(device.driver.persisting_bytes == 0);
+  measured(device.run(device.wrong([](const HostTensors&) {})));
+}
+
+TEST_CASE("launch: what the driver refuses is the candidate's launch error") {
+  FakeDevice device;
+  Program program = device.wrong([](const HostTensors&) {});
+  RunReply reply;
+  SECTION("a launch") {
+    device.driver.entries.at("candidate").refusal = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    reply = device.run(program);
+    CHECK_THAT(reply.reason, StartsWith("cannot launch grid 1,1,1, block 128,1,1"));
+  }
+  SECTION("more shared memory than there is") {
+    program.plan.stages[0].shared_bytes = 300 << 10;
+    reply = device.run(program);
+    CHECK_THAT(reply.reason, StartsWith("cannot allow 307200 bytes of dynamic shared memory"));
+  }
+  SECTION("an entry that is not there") {
+    program.plan.stages[0].entry = "other";
+    reply = device.run(program);
+    CHECK_THAT(reply.reason, StartsWith("cannot find the entry 'other' in the cubin"));
+  }
+  CHECK(reply.outcome == Outcome::kLaunchError);
+  CHECK_FALSE(reply.fatal);
+  measured(device.run(device.wrong([](const HostTensors&) {})));
+}
+
+TEST_CASE("launch: a kernel that breaks the context ends the process") {
+  FakeDevice device;
+  const RunReply reply = device.run(
+      device.wrong([&](const HostTensors&) { device.driver.broken = CUDA_ERROR_ILLEGAL_ADDRESS; }));
+  CHECK(reply.outcome == Outcome::kCrashed);
+  CHECK(reply.fatal);
+  CHECK_THAT(reply.reason, ContainsSubstring("CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
+}
+
+TEST_CASE("launch: a kernel that does not end is given up, at once or while it is timed") {
+  FakeDevice device;
+  int calls = 0;
+  const int last = GENERATE(0, 15);
+  const RunReply reply =
+      device.run(device.wrong([&](const HostTensors&) { device.driver.hung = ++calls > last; }));
+  CHECK(reply.outcome == Outcome::kTimeout);
+  CHECK(reply.fatal);
+  CHECK_THAT(reply.reason, StartsWith("a launch had not finished after "));
+}
+
+TEST_CASE("a margin near the limit is looked at with more inputs") {
+  FakeDevice device;
+  const std::uint16_t* first = nullptr;
+  float offset = 0;
+  const Program program = device.wrong([&](const HostTensors& t) {
+    if (first == nullptr) first = t.q;
+    if (t.q == first) t.lse[0] += offset;
+  });
+  Verification found;
+  REQUIRE_FALSE(device.verify(program, &found));
+  CHECK(found.seeds == 2);
+  offset = 1;
+  const MaybeFailure failure = device.verify(program, &found);
+  REQUIRE(failure);
+  REQUIRE(found.worst_rule == "lse");
+  offset = static_cast<float>(0.95 / found.margin);
+  CHECK_FALSE(device.verify(program, &found));
+  CHECK(found.margin > 0.9);
+  CHECK(found.seeds == 6);
 }

@@ -31,7 +31,7 @@ Problem tall() {
 }
 
 /// In fp64, rounded to fp32: what a right kernel gives.
-std::vector<float> exact(const Problem& problem, const HostInputs& inputs) {
+std::vector<float> exact_lse(const Problem& problem, const HostInputs& inputs) {
   std::vector<float> values;
   for (std::int64_t row = 0; row < problem.rows(); ++row) {
     const std::int64_t head = row / problem.seq_q;
@@ -50,7 +50,7 @@ std::span<const std::byte> bytes(const std::vector<float>& values) {
 TEST_CASE("the same log-sum-exps pass with a margin of zero") {
   const Problem problem = tall();
   const HostInputs inputs = make_inputs(problem, {});
-  const std::vector<float> values = exact(problem, inputs);
+  const std::vector<float> values = exact_lse(problem, inputs);
   CHECK(values[2] == kNothing);
   CHECK(std::isfinite(values[3]));
   const LseReference reference = make_lse_reference(problem, inputs, values);
@@ -85,7 +85,7 @@ TEST_CASE("the limit is that of the row, worked out by hand") {
 TEST_CASE("an error is judged by its row's limit") {
   const Problem problem = tall();
   const HostInputs inputs = make_inputs(problem, {Distribution::kOutliers, 3});
-  const std::vector<float> right = exact(problem, inputs);
+  const std::vector<float> right = exact_lse(problem, inputs);
   const LseReference reference = make_lse_reference(problem, inputs, right);
   const std::size_t row = (1 * 4 + 3) * 40 + 11;
   std::vector<float> values = right;
@@ -112,7 +112,7 @@ TEST_CASE("another base, a missing key or a missing scale is far beyond the limi
                         .dtype = Dtype::kBf16,
                         .lse = true};
   const HostInputs inputs = make_inputs(problem, {});
-  const std::vector<float> right = exact(problem, inputs);
+  const std::vector<float> right = exact_lse(problem, inputs);
   const LseReference reference = make_lse_reference(problem, inputs, right);
   std::vector<float> values = right;
   for (float& value : values) value *= std::numbers::log2e_v<float>;
@@ -126,7 +126,7 @@ TEST_CASE("another base, a missing key or a missing scale is far beyond the limi
 TEST_CASE("rows that see no key are -inf exactly, all others finite") {
   const Problem problem = tall();
   const HostInputs inputs = make_inputs(problem, {});
-  const std::vector<float> right = exact(problem, inputs);
+  const std::vector<float> right = exact_lse(problem, inputs);
   const LseReference reference = make_lse_reference(problem, inputs, right);
   std::vector<float> values = right;
   for (const float wrong : {0.0f, -1e30f, std::nanf("")}) {
@@ -152,7 +152,7 @@ TEST_CASE("keys that all weigh the same sum to the log of their number") {
   const HostInputs inputs = make_inputs(problem, {Distribution::kZeroQ, 1});
   const LseReference reference =
       make_lse_reference(problem, inputs, std::vector<float>(3, std::log(1000.0f)));
-  CHECK(judge_lse(reference, bytes(exact(problem, inputs))).verdict.passed);
+  CHECK(judge_lse(reference, bytes(exact_lse(problem, inputs))).verdict.passed);
   // No score, hence no rounding of scores: what is left is the sum's and the weights'.
   CHECK(reference.limits.front() == Approx(1000 * 0x1p-24 + 0x1p-11));
 }

@@ -1,5 +1,5 @@
-// handle_test.cpp - checks that a handle destroys what it owns once, and only that.
-#include "gpu/handle.hpp"
+// objects_test.cpp - checks that a handle destroys what it owns once, and only that.
+#include "gpu/objects.hpp"
 
 #include <type_traits>
 #include <vector>

@@ -1,11 +1,11 @@
-// map_cache_test.cpp - checks what tensor maps are encoded from, and that it is done once a set.
-#include "runtime/map_cache.hpp"
+// program_test.cpp - checks what tensor maps are encoded from, and that it is done once a set.
+#include "runtime/program.hpp"
 
 #include <cstring>
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "fake_driver.hpp"
+#include "support/fake_driver.hpp"
 #include "wisdom_folder.hpp"
 
 using namespace fatune;
@@ -13,7 +13,7 @@ using test::FakeDriver;
 
 namespace {
 
-rt::Driver table(FakeDriver& fake) { return *rt::load_driver(*fake.source()()); }
+rt::Driver table(FakeDriver& fake) { return *rt::load_driver(fake.symbols()); }
 
 rt::Addresses set(CUdeviceptr first) { return {first, first + 1, first + 2, first + 3, 0}; }
 

@@ -1,5 +1,5 @@
-// tensor_map_test.cpp - checks that shapes the copy engine cannot take are refused with the reason.
-#include "gpu/tensor_map.hpp"
+// launch_test.cpp - checks that shapes the copy engine cannot take are refused with the reason.
+#include "gpu/launch.hpp"
 
 #include <string>
 
@@ -9,14 +9,17 @@ using namespace fatune;
 
 namespace {
 
-gpu::TensorMapShape usual() {
-  return {.element = gpu::TensorElement::kF16,
+TensorMapFacts usual() {
+  return {.name = "map_q",
+          .tensor = "q",
+          .element = MapElement::kF16,
           .sizes = {64, 512, 8, 4},
+          .strides_bytes = {128, 65536, 524288},
           .box = {64, 128, 1, 1},
           .swizzle_bytes = 128};
 }
 
-std::string problem(const gpu::TensorMapShape& shape) {
+std::string problem(const TensorMapFacts& shape) {
   const auto map = gpu::make_tensor_map(0, shape);
   REQUIRE_FALSE(map);
   return map.error().message;
@@ -42,7 +45,7 @@ TEST_CASE("a tensor map's shape is checked before the driver is asked") {
   shape.sizes[3] = 0;
   CHECK(problem(shape) == "cannot make a tensor map: size 0 is not within 1 and 2^32");
   shape = usual();
-  shape.element = gpu::TensorElement::kByte;
+  shape.element = MapElement::kByte;
   shape.box[0] = 8;
   CHECK(problem(shape) == "cannot make a tensor map: box rows of 8 bytes are no multiple of 16");
 }

@@ -1,0 +1,245 @@
+// fake_device.cpp - the kernels around a candidate as host functions: checks, reference and twin.
+#include "support/fake_device.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/check.hpp"
+#include "core/file.hpp"
+#include "gpu/device.hpp"
+
+namespace fatune::test {
+namespace {
+
+using U8 = unsigned char;
+using U64 = unsigned long long;
+
+double number(std::uint16_t bits) {
+  static const std::span<const float> table = decode_table(Dtype::kF16);
+  return static_cast<double>(table[bits]);
+}
+std::uint16_t half(float value) { return encode(Dtype::kF16, value); }
+
+/// Of one query row over the keys of its head; probabilities rounded to f16 first, if so asked.
+struct Row {
+  std::vector<float> out;
+  float lse = 0;
+};
+Row attend_row(const Problem& p, const std::uint16_t* q, const std::uint16_t* k,
+               const std::uint16_t* v, bool round) {
+  const auto width = static_cast<std::size_t>(p.head_dim);
+  const auto keys = static_cast<std::size_t>(p.seq_kv);
+  const double scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
+  std::vector<double> scores(keys);
+  for (std::size_t j = 0; j < keys; ++j) {
+    for (std::size_t d = 0; d < width; ++d) scores[j] += number(q[d]) * number(k[j * width + d]);
+    scores[j] *= scale;
+  }
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  std::vector<double> out(width);
+  for (std::size_t j = 0; j < keys; ++j) {
+    double weight = std::exp(scores[j] - largest);
+    sum += weight;
+    if (round) weight = number(half(static_cast<float>(weight)));
+    for (std::size_t d = 0; d < width; ++d) out[d] += weight * number(v[j * width + d]);
+  }
+  Row row;
+  for (const double value : out) row.out.push_back(static_cast<float>(value / sum));
+  row.lse = static_cast<float>(largest + std::log(sum));
+  return row;
+}
+
+/// Writes every row of the problem through `write(row, values)`.
+template <typename Write>
+void attend_all(const Problem& p, const HostTensors& tensors, bool round, const Write& write) {
+  for (std::int64_t row = 0; row < p.rows(); ++row) {
+    const std::int64_t head = row / p.seq_q;
+    const std::int64_t key_head =
+        head / p.heads * p.kv_heads + head % p.heads * p.kv_heads / p.heads;
+    const std::int64_t keys = key_head * p.seq_kv * p.head_dim;
+    write(static_cast<std::size_t>(row),
+          attend_row(p, tensors.q + row * p.head_dim, tensors.k + keys, tensors.v + keys, round));
+  }
+}
+
+void exchange(U8* a, U8* b, U64 bytes) { std::swap_ranges(a, a + bytes, b); }
+
+/// As kernels/common/checks.cu declares it.
+struct Stretch {
+  U8 *a, *b;
+  U64 bytes;
+};
+
+void check_pattern(const U8* data, U64 bytes, unsigned pattern, U64* findings) {
+  const auto right = static_cast<U8>(pattern);
+  if (data[0] == right && std::memcmp(data, data + 1, bytes - 1) == 0) return;
+  for (U64 i = 0; i < bytes; ++i) {
+    if (data[i] == right) continue;
+    ++findings[0];
+    findings[1] = std::min(findings[1], i);
+  }
+}
+
+void check_sum(const U8* data, U64 bytes, U64* findings) {
+  for (U64 i = 0; i < bytes; ++i) findings[0] = (findings[0] ^ data[i]) * 0x100000001b3ull + i;
+}
+
+}  // namespace
+
+FakeDevice::FakeDevice() {
+  gpu::use_driver(driver.symbols());
+  define_checks();
+  const std::string cubin = (folder_ / "any.cubin").string();
+  FATUNE_CHECK(replace_file(cubin,
+                            "\x7f"
+                            "ELF"),
+               "tests can write temporary files");
+  order.problem = {.batch = 1,
+                   .heads = 2,
+                   .kv_heads = 1,
+                   .seq_q = 32,
+                   .seq_kv = 32,
+                   .head_dim = 16,
+                   .dtype = Dtype::kF16,
+                   .mask = Mask::kNone,
+                   .lse = true};
+  order.checks_cubin = cubin;
+  order.cases = {{Distribution::kNormal, 42}, {Distribution::kUniform, 43}};
+  order.kernel_deadline_s = 0.02;
+  define_reference("reference", false);
+  define_reference("twin", true);
+  order.reference = program_of("reference");
+  order.twin = program_of("twin");
+}
+
+FakeDevice::~FakeDevice() {
+  problem_.reset();
+  session_.reset();
+  gpu::use_driver({});
+}
+
+void FakeDevice::define_checks() {
+  driver.define("check_pattern", std::function(check_pattern));
+  driver.define("check_sum", std::function(check_sum));
+  driver.define("swap_memory", std::function(exchange));
+  driver
+      .define("exchange_late", std::function([](Stretch q, Stretch k, Stretch v, U8* out, U64 bytes,
+                                                unsigned pattern, U64) {
+                for (const Stretch& each : {q, k, v}) exchange(each.a, each.b, each.bytes);
+                std::fill_n(out, bytes, static_cast<U8>(pattern));
+              }))
+      .launches_dependents = true;
+}
+
+/// For one head; the reference writes fp32, the twin f16.
+void FakeDevice::define_reference(const std::string& entry, bool twin) {
+  Problem head = order.problem;
+  head.batch = head.heads = head.kv_heads = 1;
+  driver.define(entry, std::function([head, twin](const std::uint16_t* q, const std::uint16_t* k,
+                                                  const std::uint16_t* v, void* out, float* lse) {
+                  attend_all(head, {q, k, v}, twin, [&](std::size_t row, const Row& values) {
+                    for (std::size_t d = 0; d < values.out.size(); ++d) {
+                      const std::size_t at = row * values.out.size() + d;
+                      if (twin) static_cast<std::uint16_t*>(out)[at] = half(values.out[d]);
+                      if (!twin) static_cast<float*>(out)[at] = values.out[d];
+                    }
+                    lse[row] = values.lse;
+                  });
+                }));
+}
+
+void FakeDevice::attend(const HostTensors& tensors) const {
+  attend_all(order.problem, tensors, true, [&](std::size_t row, const Row& values) {
+    std::transform(values.out.begin(), values.out.end(), tensors.out + row * values.out.size(),
+                   half);
+    tensors.lse[row] = values.lse;
+  });
+}
+
+Program FakeDevice::program_of(const std::string& entry) const {
+  Program program;
+  program.cubin = order.checks_cubin;
+  StagePlan stage;
+  stage.entry = entry;
+  stage.block = {128, 1, 1};
+  stage.arguments = {"q", "k", "v", "out", "lse"};
+  program.plan.stages.push_back(std::move(stage));
+  return program;
+}
+
+Program FakeDevice::program(HostKernel kernel, const std::string& entry, double us) {
+  driver
+      .define(entry, std::function([kernel = std::move(kernel)](
+                                       const std::uint16_t* q, const std::uint16_t* k,
+                                       const std::uint16_t* v, std::uint16_t* out, float* lse) {
+                kernel({q, k, v, out, lse});
+              }))
+      .us = us;
+  return program_of(entry);
+}
+
+Program FakeDevice::wrong(HostKernel after) {
+  return program([this, after = std::move(after)](const HostTensors& tensors) {
+    attend(tensors);
+    after(tensors);
+  });
+}
+
+/// As open_device_session(), without NVML, and with a few launches for a sample, and few samples.
+Status FakeDevice::open() {
+  auto session = std::make_unique<DeviceSession>();
+  FATUNE_TRY(session->facts, gpu::device_facts(0));
+  FATUNE_TRY(session->context, gpu::make_context(0));
+  FATUNE_TRY(session->stream, gpu::make_stream(session->context));
+  SamplingPlan plan;
+  plan.stop.min_samples = 5;
+  plan.warmup_time = Micros(0);
+  plan.max_graph_launches = 4;
+  FATUNE_TRY(Sampler sampler, Sampler::make(session->context, session->stream.raw(),
+                                            session->telemetry, session->facts.l2_bytes, plan));
+  session->sampler.emplace(std::move(sampler));
+  session_ = std::move(session);
+  return {};
+}
+
+Status FakeDevice::begin() {
+  if (problem_) return {};
+  if (!session_) FATUNE_TRY_STATUS(open());
+  FATUNE_TRY(problem_, DeviceProblem::begin(*session_, order));
+  return {};
+}
+
+RunReply FakeDevice::run(const Program& program) {
+  RunOrder run_order;
+  run_order.program = program;
+  run_order.cold = true;
+  return run(run_order);
+}
+
+RunReply FakeDevice::run(const RunOrder& run_order) {
+  const Status ready = begin();
+  FATUNE_CHECK(ready, "the problem of the tests can be made");
+  return run_candidate(*session_, *problem_, run_order,
+                       [this](std::string_view phase) { phases.emplace_back(phase); });
+}
+
+Result<RoundsReply> FakeDevice::rounds(const RoundsOrder& rounds_order) {
+  FATUNE_TRY_STATUS(begin());
+  return run_rounds(*session_, *problem_, rounds_order,
+                    [this](std::string_view phase) { phases.emplace_back(phase); });
+}
+
+MaybeFailure FakeDevice::verify(const Program& program, Verification* found) {
+  const Status ready = begin();
+  FATUNE_CHECK(ready, "the problem of the tests can be made");
+  const auto opened = OpenProgram::open(*session_, *problem_, program);
+  FATUNE_CHECK(static_cast<bool>(opened), "the program of the test can be loaded");
+  GateKeeper gates(*session_, *problem_, **opened);
+  MaybeFailure failure = gates.verify();
+  if (found != nullptr) *found = gates.verification();
+  return failure;
+}
+
+}  // namespace fatune::test

@@ -1,0 +1,193 @@
+// candidate_run_test.cpp - orders to a device worker to times, gates and outcomes, on a fake
+// driver.
+#include "worker/device/candidate_run.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+
+#include "support/fake_device.hpp"
+
+using namespace fatune;
+using Catch::Matchers::WithinRel;
+using test::FakeDevice;
+using test::HostTensors;
+
+namespace {
+
+RunOrder order_of(const Program& program) {
+  RunOrder order;
+  order.program = program;
+  return order;
+}
+
+Program honest(FakeDevice& device, const char* entry = "candidate", double us = FakeDevice::kUs) {
+  return device.program([&device](const HostTensors& t) { device.attend(t); }, entry, us);
+}
+
+}  // namespace
+
+TEST_CASE("a candidate's times are those of its launches, hot and cold") {
+  FakeDevice device;
+  SECTION("one launch in a replay") {
+    const RunReply reply = device.run(honest(device));
+    REQUIRE(reply.outcome == Outcome::kMeasured);
+    REQUIRE(reply.hot);
+    CHECK_THAT(reply.hot->median_us, WithinRel(400.0, 1e-4));
+    CHECK(reply.hot->samples == 5);
+    CHECK(reply.hot->launches_per_sample == 1);
+    REQUIRE(reply.cold);
+    CHECK_THAT(reply.cold->median_us, WithinRel(400.0, 1e-4));
+  }
+  SECTION("several launches in a replay") {
+    const RunReply reply = device.run(order_of(honest(device, "candidate", 150)));
+    REQUIRE(reply.hot);
+    CHECK_THAT(reply.hot->median_us, WithinRel(150.0, 1e-4));
+    CHECK(reply.hot->launches_per_sample == 3);
+    CHECK_FALSE(reply.cold);
+  }
+  CHECK(device.phases == std::vector<std::string>{"verifying", "timing"});
+}
+
+TEST_CASE("a candidate's resources are asked from the driver") {
+  FakeDevice device;
+  const RunReply reply = device.run(honest(device));
+  REQUIRE(reply.resources);
+  CHECK(reply.resources->registers == 64);
+  CHECK(reply.resources->threads == 128);
+  CHECK(reply.resources->blocks_per_sm == 2);
+}
+
+TEST_CASE("a candidate that is far slower than the best is given up after a few samples") {
+  FakeDevice device;
+  RunOrder order = order_of(honest(device));
+  order.best_hot_us = 150;
+  const RunReply reply = device.run(order);
+  CHECK(reply.outcome == Outcome::kPruned);
+  CHECK(reply.reason == "given up after 3 samples at 400 us: more than twice the best");
+}
+
+TEST_CASE("without verification only the launch is looked at") {
+  FakeDevice device;
+  RunOrder order = order_of(device.program([](const HostTensors&) {}));
+  order.verify = false;
+  const RunReply reply = device.run(order);
+  CHECK(reply.outcome == Outcome::kMeasured);
+  REQUIRE(reply.verification);
+  CHECK(reply.verification->skipped);
+  CHECK_FALSE(reply.verification->passed);
+  CHECK(reply.verification->gates == std::vector<std::string>{"launch"});
+}
+
+TEST_CASE("without times to take a candidate is verified alone") {
+  FakeDevice device;
+  RunOrder order = order_of(honest(device));
+  order.hot = false;
+  const RunReply reply = device.run(order);
+  CHECK(reply.outcome == Outcome::kMeasured);
+  CHECK_FALSE(reply.hot);
+  CHECK(device.phases == std::vector<std::string>{"verifying"});
+  CHECK(reply.verification->gates == gate_names());
+}
+
+TEST_CASE("rounds give every contestant a time a round, whatever the order") {
+  FakeDevice device;
+  RoundsOrder order;
+  order.contestants = {honest(device, "slow", 800), honest(device, "fast", 400)};
+  order.rounds = 6;
+  const auto reply = device.rounds(order);
+  REQUIRE(reply);
+  REQUIRE(reply->rows.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const RoundsRow& row = reply->rows[i];
+    CHECK(row.outcome == Outcome::kMeasured);
+    CHECK(row.hot_us.size() == 6);
+    CHECK(row.cold_us.size() == 6);
+    CHECK_THAT(row.hot_us[5], WithinRel(i == 0 ? 800.0 : 400.0, 1e-4));
+    CHECK_THAT(row.cold_us[0], WithinRel(i == 0 ? 800.0 : 400.0, 1e-4));
+    CHECK(row.gates == std::vector<std::string>{kPhysicsGate, kTimedOutputGate, kPersistingGate});
+  }
+  CHECK(device.phases == std::vector<std::string>{"final 0/6", "final 4/6"});
+}
+
+TEST_CASE("what the timed graphs leave after the rounds must still be right") {
+  FakeDevice device;
+  int calls = 0;
+  const Program tired = device.program(
+      [&](const HostTensors& t) {
+        if (++calls < 20) device.attend(t);
+      },
+      "tired");
+  RoundsOrder order;
+  order.contestants = {tired, honest(device)};
+  order.rounds = 5;
+  const auto reply = device.rounds(order);
+  REQUIRE(reply);
+  CHECK(reply->rows[0].outcome == Outcome::kWrongResult);
+  CHECK(gate_of(reply->rows[0].outcome, reply->rows[0].reason) == kTimedOutputGate);
+  CHECK(reply->rows[1].outcome == Outcome::kMeasured);
+}
+
+TEST_CASE("long launches are timed once a round, very long ones in a few rounds only") {
+  FakeDevice device;
+  device.order.kernel_deadline_s = 1;
+  RoundsOrder order;
+  order.contestants = {honest(device, "long", 30'000), honest(device, "very_long", 60'000)};
+  order.rounds = 30;
+  order.verify = false;
+  const auto reply = device.rounds(order);
+  REQUIRE(reply);
+  CHECK(reply->rows[0].hot_us.size() == 30);
+  CHECK(reply->rows[0].cold_us == reply->rows[0].hot_us);
+  CHECK(reply->rows[1].hot_us.size() == 10);
+}
+
+TEST_CASE("a template that fails in the rounds is an error") {
+  FakeDevice device;
+  RoundsOrder order;
+  order.contestants = {honest(device)};
+  SECTION("a refused launch") {
+    device.driver.entries.at("candidate").refusal = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    const auto reply = device.rounds(order);
+    REQUIRE_FALSE(reply);
+    CHECK(reply.error().message.starts_with("cannot launch grid"));
+  }
+  SECTION("a launch that does not end") {
+    int calls = 0;
+    order.contestants = {
+        device.program([&](const HostTensors&) { device.driver.hung = ++calls > 10; })};
+    const auto reply = device.rounds(order);
+    REQUIRE_FALSE(reply);
+    CHECK(reply.error().message.starts_with("a launch had not finished after "));
+  }
+}
+
+TEST_CASE("an implementation from elsewhere that fails is a failed row, and the rest goes on") {
+  FakeDevice device;
+  const auto external = [](const char* name, const char* program) {
+    Program made;
+    made.outside =
+        OutsideProgram{std::string("external:") + name,
+                       {{"name", name},
+                        {"verifies", "nothing"},
+                        {"program", program},
+                        {"wanted", name},
+                        {"install", "a program of this test"},
+                        {"arguments", {"-c", "echo time 12.5 us"}},
+                        {"output", {{"pattern", "time ([0-9.]+)"}, {"unit", "us"}, {"hot_us", 1}}},
+                        {"launches", 20},
+                        {"runs", 2},
+                        {"timeout_s", 5}}};
+    return made;
+  };
+  RoundsOrder order;
+  order.contestants = {external("toy", "/bin/sh"), external("missing", ""), honest(device)};
+  order.rounds = 5;
+  const auto reply = device.rounds(order);
+  REQUIRE(reply);
+  CHECK(reply->rows[0].outcome == Outcome::kMeasured);
+  CHECK(reply->rows[0].hot_us == std::vector<double>{12.5, 12.5});
+  CHECK(reply->rows[0].gates == std::vector<std::string>{kPhysicsGate});
+  CHECK(reply->rows[1].outcome == Outcome::kUnavailable);
+  CHECK(reply->rows[1].hot_us.empty());
+  CHECK(reply->rows[2].hot_us.size() == 5);
+}
