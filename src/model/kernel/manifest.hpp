@@ -12,6 +12,7 @@
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "model/kernel/config.hpp"
+#include "model/kernel/expression.hpp"
 #include "model/kernel/gemm.hpp"
 #include "model/kernel/limits.hpp"
 #include "model/kernel/operation.hpp"
@@ -27,6 +28,7 @@ struct Rule {
   std::string why;
   std::string where;    ///< file and field
   bool prunes = false;  ///< a config that breaks it is right but pointless
+  Syntax syntax = Syntax::kManifest;
 };
 
 struct Parameter {

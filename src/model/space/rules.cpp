@@ -103,7 +103,7 @@ class RuleCompiler {
   Status add_constraint(const Rule& rule, const std::string& text) {
     CompiledRule& compiled = begin(CompiledRule::Kind::kConstraint, text, rule.why);
     compiled.prunes_ = rule.prunes;
-    return add(compiled, text, rule.where);
+    return add(compiled, text, rule.where, rule.syntax);
   }
 
   Status compile_stage(const StageSpec& stage, const std::string& where) {
@@ -143,8 +143,10 @@ class RuleCompiler {
 
   /// Parses the text without terms, writes the constants into the expression, and notes which
   /// variables are parameters.
-  Status add(CompiledRule& rule, const std::string& text, const std::string& where) {
-    FATUNE_TRY(Expression expression, Expression::parse(expand_terms(manifest_, text), where));
+  Status add(CompiledRule& rule, const std::string& text, const std::string& where,
+             Syntax syntax = Syntax::kManifest) {
+    FATUNE_TRY(Expression expression,
+               Expression::parse(expand_terms(manifest_, text), where, syntax));
     const std::vector<std::string>& variables = expression.variables();
     for (std::size_t i = 0; i < variables.size(); ++i) {
       if (const Parameter* parameter = manifest_.find(variables[i])) {

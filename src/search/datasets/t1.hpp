@@ -2,12 +2,19 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 #include "model/space/space.hpp"
 #include "search/datasets/recording.hpp"
 
 namespace fatune {
+
+/// "[16, 0.5, 'word', True]" or "range(1, 9)", also as list(range(...)). Fractions are words that
+/// read as numbers.
+Result<std::vector<Value>> list_from_python(std::string_view text, const std::string& where);
 
 /// TuningParameters and Conditions; the rest of the file, what to run and how, is not read. A
 /// condition may use parameters whose values are whole numbers or truth values; one that does not
