@@ -14,7 +14,7 @@
 #include "cli/output.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "model/space/feasibility.hpp"
+#include "model/space/rules.hpp"
 #include "out/text/importance_text.hpp"
 #include "out/text/table.hpp"
 #include "tune/compile/inert.hpp"

@@ -9,7 +9,7 @@
 #include "cli/doctor/tools_on_path.hpp"
 #include "cli/options/services.hpp"
 #include "core/log.hpp"
-#include "model/space/feasibility.hpp"
+#include "model/space/rules.hpp"
 #include "tune/evaluate/edge_problems.hpp"
 #include "tune/profile/sanitizer.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/text.hpp"
-#include "model/kernel/source.hpp"
+#include "model/kernel/kernel.hpp"
 
 namespace fatune::cli {
 namespace {

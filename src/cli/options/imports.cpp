@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/log.hpp"
-#include "search/datasets/import_configs.hpp"
+#include "search/datasets/spaces.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/embedded.hpp"
-#include "model/kernel/aliases.hpp"
+#include "model/kernel/kernel.hpp"
 #include "tune/sweep/warm_start.hpp"
 
 namespace fatune::cli {

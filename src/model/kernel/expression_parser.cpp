@@ -1,5 +1,4 @@
-// expression.cpp - text by recursive descent to steps for a stack of numbers, and steps to a
-// number.
+// expression_parser.cpp - text in either syntax, by recursive descent, to an expression's steps.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -15,22 +14,22 @@
 namespace fatune {
 namespace {
 
-constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotDefined = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kLongestPython = 65'536;  // chosen
 constexpr int kDeepest = 200;                   // of nested parentheses and the like; chosen
 
 // An undefined operand makes the result undefined; && and || may not need it.
 double defined(double a, double b, double result) {
-  return std::isunordered(a, b) ? kUndefined : result;
+  return std::isunordered(a, b) ? kNotDefined : result;
 }
 bool is_true(double a) { return a < 0 || a > 0; }
 double either(double a, double b) { return is_true(a) || is_true(b) ? 1 : defined(a, b, 0); }
 double both(double a, double b) { return a == 0 || b == 0 ? 0 : defined(a, b, 1); }
 double equal(double a, double b) { return defined(a, b, a == b); }
 double inverted(double a, double) { return defined(a, a, a == 0); }
-double quotient(double a, double b) { return b == 0 ? kUndefined : a / b; }
+double quotient(double a, double b) { return b == 0 ? kNotDefined : a / b; }
 double floor_div(double a, double b) { return std::floor(quotient(a, b)); }
-double remainder_of(double a, double b) { return b == 0 ? kUndefined : std::fmod(a, b); }
+double remainder_of(double a, double b) { return b == 0 ? kNotDefined : std::fmod(a, b); }
 double modulo(double a, double b) {
   const double rest = remainder_of(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -81,7 +80,7 @@ constexpr NamedFunction kFunctions[] = {
     {"ceil_div", "", 2, [](double a, double b) { return std::ceil(quotient(a, b)); }},
     {"floor_div", "", 2, floor_div},
     {"round_up", "", 2, [](double a, double b) { return std::ceil(quotient(a, b)) * b; }},
-    {"log2", "", 1, [](double a, double) { return a > 0 ? std::log2(a) : kUndefined; }},
+    {"log2", "", 1, [](double a, double) { return a > 0 ? std::log2(a) : kNotDefined; }},
 };
 constexpr std::array<std::string_view, 6> kNoNames = {"and", "or", "not", "in", "if", "else"};
 

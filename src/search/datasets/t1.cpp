@@ -1,6 +1,4 @@
 // t1.cpp - T1's parameters and conditions as a manifest without a kernel, enumerated as any other.
-#include "search/datasets/t1.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -12,7 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "search/datasets/assemble.hpp"
+#include "search/datasets/formats.hpp"
+#include "search/datasets/spaces.hpp"
 
 namespace fatune {
 namespace {

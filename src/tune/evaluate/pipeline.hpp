@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/space/feasibility.hpp"
+#include "model/space/rules.hpp"
 #include "tune/evaluate/compile_ahead.hpp"
 #include "tune/evaluate/compile_service.hpp"
 #include "tune/evaluate/device_worker.hpp"

@@ -13,7 +13,7 @@
 #include "core/check.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "model/kernel/aliases.hpp"
+#include "model/kernel/kernel.hpp"
 
 namespace fatune {
 namespace {

@@ -1,9 +1,8 @@
 // t1_test.cpp - T1 files to spaces, and Python's lists to values.
-#include "search/datasets/t1.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "sample_files.hpp"
+#include "search/datasets/spaces.hpp"
 
 using namespace fatune;
 
