@@ -1,13 +1,12 @@
 # Dependencies.cmake - finds each third-party library, or fetches it; code links to fatune::<name>.
 #
 # Found first: the packages of Debian 12 and Ubuntu 24.04 (tools/bootstrap.sh installs them), the
-# oldest versions being CLI11 2.1.2, nlohmann_json 3.11.2, spdlog 1.10 with fmt 9.1, muParser 2.3.3,
-# Eigen 3.4.
+# oldest versions being CLI11 2.1.2, nlohmann_json 3.11.2, spdlog 1.10 with fmt 9.1, Eigen 3.4.
 # Fetched second: release archives, pinned by their SHA-256.
 
 include(FetchContent)
 set(FETCHCONTENT_TRY_FIND_PACKAGE_MODE OPT_IN)
-# Packages that bootstrap unpacks inside the project: Catch2 3 on Debian 12, muParser's source.
+# Packages that bootstrap unpacks inside the project: Catch2 3 on Debian 12, cpp-httplib's source.
 list(APPEND CMAKE_PREFIX_PATH ${PROJECT_SOURCE_DIR}/.deps/catch2/usr)
 
 # After a disconnected configure a target is missing without a word; this says it.
@@ -19,8 +18,8 @@ function(fatune_require_target target package)
   endif()
 endfunction()
 
-# Debian ships some libraries for linking to a shared object only: bootstrap leaves their source here,
-# and a portable program takes it for the archive of the package that is named.
+# Debian ships cpp-httplib for linking to a shared object only: bootstrap leaves its source here, and
+# a portable program takes it for the archive of the package that is named.
 function(fatune_take_source package folder)
   if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/.deps/${folder})
     string(TOUPPER ${package} package)
@@ -50,37 +49,6 @@ fatune_require_target(CLI11::CLI11 "CLI11 2.1 or newer")
 fatune_require_target(nlohmann_json::nlohmann_json "nlohmann_json 3.11 or newer")
 fatune_require_target(spdlog::spdlog "spdlog 1.10 or newer")
 fatune_require_target(fmt::fmt "fmt 9 or newer")
-
-# muParser 2.3.3's package names its target muparser::muparser, its source tree only muparser. Debian
-# ships it as a shared library alone, so a portable program builds it from source.
-if(FATUNE_PORTABLE)
-  set(muparser_find "")
-  fatune_take_source(muparser muparser-source)
-else()
-  set(muparser_find FIND_PACKAGE_ARGS 2.3 CONFIG)
-endif()
-FetchContent_Declare(muparser SYSTEM
-  URL https://github.com/beltoforion/muparser/archive/refs/tags/v2.3.4.tar.gz
-  URL_HASH SHA256=0c3fa54a3ebf36dda0ed3e7cd5451c964afbb15102bdbcba08aafb359a290121
-  ${muparser_find})
-set(ENABLE_SAMPLES OFF)
-set(ENABLE_OPENMP OFF)
-block(PROPAGATE muparser_SOURCE_DIR)
-  set(BUILD_SHARED_LIBS OFF)
-  set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
-  FetchContent_MakeAvailable(muparser)
-endblock()
-if(muparser_SOURCE_DIR)
-  set_property(DIRECTORY ${muparser_SOURCE_DIR} PROPERTY EXCLUDE_FROM_ALL ON)
-endif()
-add_library(fatune_muparser INTERFACE)
-add_library(fatune::muparser ALIAS fatune_muparser)
-if(TARGET muparser::muparser)
-  target_link_libraries(fatune_muparser INTERFACE muparser::muparser)
-else()
-  fatune_require_target(muparser "muParser 2.3 or newer")
-  target_link_libraries(fatune_muparser INTERFACE muparser)
-endif()
 
 # Debian ships fmt and spdlog as shared libraries and as headers: portable takes the headers.
 add_library(fatune_fmt INTERFACE)

@@ -4,7 +4,7 @@
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
 #   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, Python's jsonschema,
 #                                 a Chromium, Kernel Tuner
-#   tools/bootstrap.sh portable   the same as build, and the sources of muParser and cpp-httplib
+#   tools/bootstrap.sh portable   the same as build, and the source of cpp-httplib
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
@@ -60,8 +60,8 @@ want_build_packages() {
   want_command ninja ninja-build
   want_command pkg-config pkgconf
   local package
-  for package in libcli11-dev libcpp-httplib-dev libeigen3-dev libfmt-dev libmuparser-dev \
-                 libspdlog-dev libssl-dev nlohmann-json3-dev zlib1g-dev; do
+  for package in libcli11-dev libcpp-httplib-dev libeigen3-dev libfmt-dev libspdlog-dev \
+                 libssl-dev nlohmann-json3-dev zlib1g-dev; do
     want_package "$package"
   done
   if ! find_cuda; then
@@ -240,9 +240,6 @@ check_cmake_version
 find_cuda || install_cuda_wheels
 if has_command apt-get; then
   [[ $step != test ]] || ensure_catch2
-  if [[ $step == portable ]]; then
-    ensure_source muparser CMakeLists.txt muParser
-    ensure_source cpp-httplib httplib.h cpp-httplib
-  fi
+  [[ $step != portable ]] || ensure_source cpp-httplib httplib.h cpp-httplib
 fi
 if [[ $step == test ]]; then ensure_kernel_tuner; fi

@@ -13,7 +13,7 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "model/kernel/aliases.hpp"
+#include "model/kernel/kernel.hpp"
 #include "out/text/bench_output.hpp"
 #include "tune/sweep/bench.hpp"
 #include "tune/sweep/saved_best.hpp"

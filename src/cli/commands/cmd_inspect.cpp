@@ -9,7 +9,7 @@
 #include "cli/options/chosen.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "model/space/feasibility.hpp"
+#include "model/space/rules.hpp"
 #include "out/text/importance_text.hpp"
 #include "out/text/inspect_text.hpp"
 #include "tune/compile/inert.hpp"

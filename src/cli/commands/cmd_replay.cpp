@@ -12,8 +12,8 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "out/text/replay_text.hpp"
-#include "search/datasets/t1.hpp"
-#include "search/replay/curves_svg.hpp"
+#include "search/datasets/spaces.hpp"
+#include "search/replay/replay.hpp"
 #include "search/strategies/strategy.hpp"
 
 namespace fatune::cli {

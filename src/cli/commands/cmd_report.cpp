@@ -13,9 +13,8 @@
 #include "core/text.hpp"
 #include "out/page/report_page.hpp"
 #include "out/text/report_text.hpp"
+#include "search/datasets/journal_dataset.hpp"
 #include "search/datasets/recording.hpp"
-#include "search/datasets/write_kernel_tuner.hpp"
-#include "search/datasets/write_t4.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "cli/commands.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
-#include "search/datasets/t1.hpp"
+#include "search/datasets/spaces.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "core/run_program.hpp"
 #include "core/scratch_folder.hpp"
 #include "core/text.hpp"
-#include "model/space/feasibility.hpp"
+#include "model/space/rules.hpp"
 #include "tune/evaluate/preparation.hpp"
 #include "tune/profile/profile.hpp"
 #include "tune/profile/sanitizer.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "model/kernel/source.hpp"
+#include "model/kernel/kernel.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "core/text.hpp"
-#include "model/kernel/aliases.hpp"
+#include "model/kernel/kernel.hpp"
 
 namespace fatune::cli {
 namespace {

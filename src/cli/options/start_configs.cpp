@@ -6,8 +6,8 @@
 
 #include "core/embedded.hpp"
 #include "core/log.hpp"
-#include "model/kernel/aliases.hpp"
-#include "search/datasets/import_configs.hpp"
+#include "model/kernel/kernel.hpp"
+#include "search/datasets/spaces.hpp"
 #include "tune/sweep/warm_start.hpp"
 
 namespace fatune::cli {

@@ -1,9 +1,33 @@
-// config.cpp - a config to text and JSON.
+// config.cpp - values and configs to text and JSON.
 #include "model/kernel/config.hpp"
 
 #include <nlohmann/json.hpp>
 
 namespace fatune {
+
+std::string describe(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::kWord:
+      return value.word;
+    case Value::Kind::kBoolean:
+      return value.number != 0 ? "true" : "false";
+    case Value::Kind::kNumber:
+      break;
+  }
+  return std::to_string(value.number);
+}
+
+Json to_json(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::kWord:
+      return value.word;
+    case Value::Kind::kBoolean:
+      return value.number != 0;
+    case Value::Kind::kNumber:
+      break;
+  }
+  return value.number;
+}
 
 const Value* Config::find(std::string_view name) const {
   for (const Setting& setting : settings) {

@@ -1,15 +1,27 @@
 // config.hpp - one choice for every parameter of a kernel, free of the space it came from.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/json.hpp"
 #include "core/result.hpp"
-#include "model/kernel/value.hpp"
 
 namespace fatune {
+
+struct Value {
+  enum class Kind { kNumber, kWord, kBoolean };
+  Kind kind = Kind::kNumber;
+  std::int64_t number = 0;  ///< a word: its position in the parameter's list; a boolean: 0 or 1
+  std::string word;         ///< of a word only
+
+  friend bool operator==(const Value&, const Value&) = default;
+};
+
+std::string describe(const Value& value);  ///< "128", "warp", "true"
+Json to_json(const Value& value);
 
 struct Setting {
   std::string name;  ///< the macro's spelling

@@ -7,8 +7,12 @@
 #include <string_view>
 
 #include "core/fields_fwd.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
+
+struct Candidate;
+class Scope;
 
 /// Which library multiplies; opened at run time.
 enum class GemmLibrary { kCublas };
@@ -55,6 +59,9 @@ struct GemmPlan {
   bool or_last = false;        ///< the last entry will do when the list is shorter
 };
 
+/// Of one candidate. `path` is the stage's, "stages[0]"; errors name file and field.
+Result<GemmPlan> plan_gemm(const GemmSpec& spec, const std::string& path,
+                           const Candidate& candidate, const Scope& scope);
 std::string describe(const GemmPlan& plan);  ///< "cublas 512 x 512 x 64, 32 times"
 
 void fields(GemmOperand& x, FieldList& f);

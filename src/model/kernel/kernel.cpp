@@ -1,21 +1,35 @@
-// kernel.cpp - a tree of template files to kernels with their texts and identity.
+// kernel.cpp - kernel trees, in the program and in the user's folders, to kernels.
 #include "model/kernel/kernel.hpp"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/embedded.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
-#include "model/kernel/includes.hpp"
 
 namespace fatune {
 namespace {
+
+/// The name in `#include "name"`, if the line is one.
+std::optional<std::string> quoted_include(std::string_view line) {
+  line = trim(line);
+  if (!line.starts_with('#')) return std::nullopt;
+  line = trim(line.substr(1));
+  if (!line.starts_with("include")) return std::nullopt;
+  line = trim(line.substr(7));
+  if (!line.starts_with('"')) return std::nullopt;
+  const std::size_t end = line.find('"', 1);
+  if (end == std::string_view::npos) return std::nullopt;
+  return std::string(line.substr(1, end - 1));
+}
 
 namespace fs = std::filesystem;
 
@@ -129,7 +143,41 @@ bool belongs_to_tree(const fs::path& path) {
   return extension == ".cu" || extension == ".cuh" || extension == ".json";
 }
 
+/// The folder's files, and the shared headers that it has not.
+Result<SourceTree> tree_with_shared_headers(const std::filesystem::path& folder) {
+  FATUNE_TRY(SourceTree tree, load_source_tree(folder));
+  for (SourceFile& shared : embedded_source_tree()) {
+    const bool header = shared.path.starts_with("common/");
+    const bool present = std::any_of(
+        tree.begin(), tree.end(), [&](const SourceFile& file) { return file.path == shared.path; });
+    if (header && !present) tree.push_back(std::move(shared));
+  }
+  std::sort(tree.begin(), tree.end(),
+            [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  return tree;
+}
+
 }  // namespace
+
+std::vector<std::pair<std::size_t, std::string>> quoted_includes(std::string_view text) {
+  std::vector<std::pair<std::size_t, std::string>> found;
+  bool in_comment = false;
+  std::size_t number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    ++number;
+    const bool started_inside = in_comment;
+    for (std::size_t at = 0; at + 1 < line.size(); ++at) {
+      if (!in_comment && line.compare(at, 2, "//") == 0) break;
+      if (line.compare(at, 2, in_comment ? "*/" : "/*") == 0) {
+        in_comment = !in_comment;
+        ++at;
+      }
+    }
+    if (started_inside) continue;
+    if (auto name = quoted_include(line)) found.emplace_back(number, std::move(*name));
+  }
+  return found;
+}
 
 bool mentions(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos;
@@ -187,6 +235,32 @@ Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree) {
     return a->manifest.name < b->manifest.name;
   });
   return kernels;
+}
+
+SourceTree embedded_source_tree() {
+  SourceTree tree;
+  for (const EmbeddedFile& file : embedded_kernel_files()) {
+    tree.push_back({std::string(file.path), std::string(file.text)});
+  }
+  return tree;
+}
+
+Result<std::vector<KernelRef>> embedded_kernels() { return load_kernels(embedded_source_tree()); }
+
+Result<std::vector<KernelRef>> available_kernels(
+    const std::vector<std::filesystem::path>& folders) {
+  FATUNE_TRY(const std::vector<KernelRef> embedded, embedded_kernels());
+  std::map<std::string, KernelRef> by_name;
+  for (const KernelRef& kernel : embedded) by_name[kernel->manifest.name] = kernel;
+  for (const auto& folder : folders) {
+    FATUNE_TRY(const SourceTree tree, tree_with_shared_headers(folder));
+    auto kernels = load_kernels(tree);
+    if (!kernels) return with_context(std::move(kernels).error(), "reading " + folder.string());
+    for (const KernelRef& kernel : *kernels) by_name[kernel->manifest.name] = kernel;
+  }
+  std::vector<KernelRef> all;
+  for (auto& [name, kernel] : by_name) all.push_back(std::move(kernel));
+  return all;
 }
 
 }  // namespace fatune

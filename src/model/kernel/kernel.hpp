@@ -1,10 +1,12 @@
-// kernel.hpp - a manifest together with its template text and everything the text includes.
+// kernel.hpp - a manifest with its template and all that includes; every kernel at hand.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/result.hpp"
@@ -26,6 +28,13 @@ struct Kernel {
 };
 using KernelRef = std::shared_ptr<const Kernel>;
 
+/// The kernel's name and the config, an object, as today's kernels have them. A kernel that is not
+/// among them stays as it is, with its config.
+void update_names(std::span<const KernelRef> kernels, std::string& kernel, Json& config);
+
+/// Each `#include "name"` with its line, counted from 1; those inside block comments are left out.
+std::vector<std::pair<std::size_t, std::string>> quoted_includes(std::string_view text);
+
 /// Whether the text has the name as a whole word.
 bool mentions(std::string_view text, std::string_view name);
 /// Whether the template or a header of it has.
@@ -37,5 +46,14 @@ Result<SourceTree> load_source_tree(const std::filesystem::path& folder);
 /// Every manifest of the tree, sorted by name; a missing source or include is an error that names
 /// the file.
 Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree);
+
+/// The kernel files inside the program.
+SourceTree embedded_source_tree();
+Result<std::vector<KernelRef>> embedded_kernels();
+
+/// The embedded kernels and those of the folders, sorted by name. A kernel of a later folder
+/// replaces an earlier one of the same name. Headers of `common/` that a folder lacks are the
+/// embedded ones.
+Result<std::vector<KernelRef>> available_kernels(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace fatune

@@ -7,8 +7,7 @@
 #include "core/fields.hpp"
 #include "core/json.hpp"
 #include "model/kernel/candidate.hpp"
-#include "model/kernel/device_rules.hpp"
-#include "model/kernel/gemm_plan.hpp"
+#include "model/kernel/limits.hpp"
 #include "model/kernel/terms.hpp"
 
 namespace fatune {

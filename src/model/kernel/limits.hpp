@@ -1,7 +1,8 @@
-// limits.hpp - what a device allows a launch to ask for: its own limits, or an architecture's.
+// limits.hpp - what a device allows a launch to ask for, and whether one asks for more.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,9 @@
 #include "core/result.hpp"
 
 namespace fatune {
+
+struct Problem;
+enum class Dtype;
 
 /// A compilation target such as sm_90a.
 struct Arch {
@@ -39,5 +43,23 @@ struct DeviceLimits {
 void fields(DeviceLimits& x, FieldList& f);
 /// Typical device of an architecture, for work without a GPU (sm_90a: 132 SMs, 232448 bytes).
 Result<DeviceLimits> typical_limits(const Arch& arch);
+
+/// Each says whether the request fits, and if not writes the reason to `why` unless that is null.
+bool shared_fits(std::int64_t dynamic_bytes, std::int64_t static_bytes, const DeviceLimits& limits,
+                 std::string* why);
+/// `block`: threads in x, y, z.
+bool block_fits(std::span<const std::int64_t> block, const DeviceLimits& limits, std::string* why);
+/// `grid` and `cluster`: blocks in x, y, z.
+bool grid_fits(std::span<const std::int64_t> grid, std::span<const std::int64_t> cluster,
+               const DeviceLimits& limits, std::string* why);
+/// `box`: elements of a tensor map's four dimensions, fastest first.
+bool box_fits(std::span<const std::int64_t> box, int swizzle, Dtype dtype, std::string* why);
+/// The tensors of the problem and all scratch together; fits always when the device's memory is
+/// unknown.
+bool memory_fits(std::span<const std::int64_t> scratch_bytes, const Problem& problem,
+                 const DeviceLimits& limits, std::string* why);
+
+/// Whether the device has programmatic dependent launch.
+bool has_dependent_launches(const Arch& arch);
 
 }  // namespace fatune

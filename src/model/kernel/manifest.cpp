@@ -8,8 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "model/kernel/aliases.hpp"
-#include "model/kernel/choices.hpp"
 #include "model/kernel/expression.hpp"
 #include "model/kernel/manifest_parse.hpp"
 #include "model/kernel/terms.hpp"
@@ -18,7 +16,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::string_view kSchema = "fatune.kernel/1";
+constexpr std::string_view kManifestSchema = "fatune.kernel/1";
 const std::array<std::string, 4> kRoles = {"attention", "reference", "baseline",
                                            "fault"};  // as in Role
 // What can become of a candidate whose kernel is at fault (record/outcome.hpp knows them all).
@@ -32,22 +30,13 @@ const std::array<std::string, 13> kGates = {
     "timed_output", "persisting_l2", "edge_problems"};
 const std::array<std::string, 3> kInputs = {"q", "k", "v"};
 
-bool is_identifier(std::string_view text) {
-  static constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz_0123456789";
-  return text.find_first_of(kAllowed.substr(0, 26)) == 0 &&
-         text.find_first_not_of(kAllowed) == std::string_view::npos;
-}
+constexpr std::string_view kInIdentifiers = "abcdefghijklmnopqrstuvwxyz_0123456789";
+constexpr std::string_view kInMacros = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
-bool is_macro_name(std::string_view text) {
-  static constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-  return text.find_first_of(kAllowed.substr(0, 26)) == 0 &&
-         text.find_first_not_of(kAllowed) == std::string_view::npos;
-}
-
-template <typename Name>
-Error not_one_of(const Fields& fields, std::string_view key, const std::string& text,
-                 const Name& names) {
-  return fields.error(key, fmt::format("is '{}', which is not one of {}", text, join(names, ", ")));
+/// Begins with a letter; `allowed` has the letters first.
+bool is_name_of(std::string_view allowed, std::string_view text) {
+  return text.find_first_of(allowed.substr(0, 26)) == 0 &&
+         text.find_first_not_of(allowed) == std::string_view::npos;
 }
 
 /// What only fixtures that misbehave have.
@@ -57,22 +46,9 @@ Status parse_fault(const Fields& root, Manifest& manifest) {
     if (root.has(field) && manifest.role != Role::kFault)
       return root.error(field, "is for kernels of role 'fault' only");
   }
-  FATUNE_TRY(manifest.expected_outcome, root.text_or("expected_outcome", ""));
-  if (root.has("expected_outcome") &&
-      std::find(kFaultOutcomes.begin(), kFaultOutcomes.end(), manifest.expected_outcome) ==
-          kFaultOutcomes.end()) {
-    return not_one_of(root, "expected_outcome", manifest.expected_outcome, kFaultOutcomes);
-  }
-  FATUNE_TRY(manifest.expected_gate, root.text_or("expected_gate", ""));
-  if (root.has("expected_gate") &&
-      std::find(kGates.begin(), kGates.end(), manifest.expected_gate) == kGates.end()) {
-    return not_one_of(root, "expected_gate", manifest.expected_gate, kGates);
-  }
-  FATUNE_TRY(manifest.persisting_window, root.text_or("persisting_window", ""));
-  if (root.has("persisting_window") &&
-      std::find(kInputs.begin(), kInputs.end(), manifest.persisting_window) == kInputs.end()) {
-    return not_one_of(root, "persisting_window", manifest.persisting_window, kInputs);
-  }
+  FATUNE_TRY(manifest.expected_outcome, parse_one_of(root, "expected_outcome", "", kFaultOutcomes));
+  FATUNE_TRY(manifest.expected_gate, parse_one_of(root, "expected_gate", "", kGates));
+  FATUNE_TRY(manifest.persisting_window, parse_one_of(root, "persisting_window", "", kInputs));
   if (!root.has("selftest_shape")) return {};
   FATUNE_TRY(const std::string shape, root.text("selftest_shape"));
   FATUNE_TRY(manifest.selftest_shape, parse_shape(shape, place(root, "selftest_shape")));
@@ -81,9 +57,9 @@ Status parse_fault(const Fields& root, Manifest& manifest) {
 
 Status parse_identity(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const std::string schema, root.text("schema"));
-  if (schema != kSchema) {
+  if (schema != kManifestSchema) {
     return root.error("schema",
-                      fmt::format("is '{}', but this program reads '{}'", schema, kSchema));
+                      fmt::format("is '{}', but this program reads '{}'", schema, kManifestSchema));
   }
   FATUNE_TRY_STATUS(root.only({"$schema",
                                "schema",
@@ -111,10 +87,8 @@ Status parse_identity(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(manifest.name, parse_identifier(root, "name"));
   FATUNE_TRY(manifest.summary, parse_words(root, "summary"));
   FATUNE_TRY(manifest.source, parse_words(root, "source"));
-  FATUNE_TRY(const std::string role, root.text_or("role", kRoles[0]));
-  const auto found = std::find(kRoles.begin(), kRoles.end(), role);
-  if (found == kRoles.end()) return not_one_of(root, "role", role, kRoles);
-  manifest.role = static_cast<Role>(found - kRoles.begin());
+  FATUNE_TRY(const std::string role, parse_one_of(root, "role", kRoles[0].c_str(), kRoles));
+  manifest.role = static_cast<Role>(std::find(kRoles.begin(), kRoles.end(), role) - kRoles.begin());
   FATUNE_TRY(manifest.tuned_by_default, root.boolean_or("tuned_by_default", false));
   if (manifest.tuned_by_default && manifest.role == Role::kBaseline) {
     return root.error("tuned_by_default", "is true, but a baseline is no candidate of sweeps");
@@ -200,16 +174,24 @@ Result<std::string> parse_words(const Fields& fields, std::string_view key) {
   return text;
 }
 
+Result<std::string> parse_one_of(const Fields& fields, std::string_view key, const char* fallback,
+                                 std::span<const std::string> names) {
+  if (fallback != nullptr && !fields.has(key)) return std::string(fallback);
+  FATUNE_TRY(std::string text, fields.text(key));
+  if (std::find(names.begin(), names.end(), text) != names.end()) return text;
+  return fields.error(key, fmt::format("is '{}', which is not one of {}", text, join(names, ", ")));
+}
+
 Result<std::string> parse_identifier(const Fields& fields, std::string_view key) {
   FATUNE_TRY(std::string text, fields.text(key));
-  if (is_identifier(text)) return text;
+  if (is_name_of(kInIdentifiers, text)) return text;
   return fields.error(
       key, fmt::format("is '{}'; a name has lower-case letters, digits and _ only", text));
 }
 
 Result<std::string> parse_macro_name(const Fields& fields, const Operation* operation) {
   FATUNE_TRY(std::string name, fields.text("name"));
-  if (!is_macro_name(name)) {
+  if (!is_name_of(kInMacros, name)) {
     return fields.error("name",
                         fmt::format("is '{}', which is not a macro's name such as BLOCK_M", name));
   }
@@ -254,13 +236,6 @@ Status check_rules(const std::vector<Rule>& rules, std::span<const std::string> 
     FATUNE_TRY_STATUS(check_expression(rule.require, rule.where, known));
   }
   return {};
-}
-
-const Parameter* Manifest::find(std::string_view parameter) const {
-  for (const Parameter& candidate : parameters) {
-    if (candidate.name == parameter) return &candidate;
-  }
-  return nullptr;
 }
 
 Result<Manifest> parse_manifest(std::string_view text, const std::string& where,

@@ -12,14 +12,23 @@
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "model/kernel/config.hpp"
+#include "model/kernel/expression.hpp"
 #include "model/kernel/gemm.hpp"
 #include "model/kernel/limits.hpp"
 #include "model/kernel/operation.hpp"
-#include "model/kernel/value.hpp"
 #include "model/problem/dtype.hpp"
 #include "model/problem/problem.hpp"
 
 namespace fatune {
+
+/// Null for none.
+template <typename Named>
+const Named* find_named(const std::vector<Named>& list, std::string_view name) {
+  for (const Named& each : list) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
 
 /// A rule in words of the manifest: what must hold and why.
 struct Rule {
@@ -27,6 +36,7 @@ struct Rule {
   std::string why;
   std::string where;    ///< file and field
   bool prunes = false;  ///< a config that breaks it is right but pointless
+  Syntax syntax = Syntax::kManifest;
 };
 
 struct Parameter {
@@ -117,7 +127,9 @@ struct Manifest {
   std::optional<Problem> selftest_shape;  ///< where the fault shows, unless it does anywhere
   std::string persisting_window;  ///< a tensor whose lines the host keeps in the L2 cache, a cheat
 
-  const Parameter* find(std::string_view parameter) const;
+  const Parameter* find(std::string_view parameter) const {
+    return find_named(parameters, parameter);
+  }
 };
 
 /// Checks everything that can be checked without a problem: fields, types, names, defaults among
@@ -132,6 +144,10 @@ Config default_config(const Manifest& manifest);
 /// parameter and choices.
 Result<Config> config_from_json(const Manifest& manifest, const Json& object,
                                 const std::string& where);
+
+/// The config, an object, with the names that the manifest has today, in the manifest's order. What
+/// it does not know stays as it is, for config_from_json to refuse.
+Json with_current_names(const Manifest& manifest, const Json& config);
 
 /// Why the kernel cannot do this problem on this architecture; empty when it can.
 Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem,

@@ -66,11 +66,7 @@ Result<TensorMapSpec> parse_tensor_map(const Fields& fields, std::vector<std::st
   FATUNE_TRY_STATUS(fields.only({"name", "tensor", "box", "swizzle"}));
   TensorMapSpec map;
   FATUNE_TRY(map.name, parse_new_argument(fields, arguments));
-  FATUNE_TRY(map.tensor, fields.text("tensor"));
-  if (!contains(kTensors, map.tensor)) {
-    return fields.error(
-        "tensor", fmt::format("is '{}', which is not one of {}", map.tensor, join(kTensors, ", ")));
-  }
+  FATUNE_TRY(map.tensor, parse_one_of(fields, "tensor", nullptr, kTensors));
   FATUNE_TRY(map.box, parse_expressions(fields, "box", kRank, known));
   FATUNE_TRY(const std::int64_t swizzle, fields.integer_or("swizzle", 0));
   if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128) {

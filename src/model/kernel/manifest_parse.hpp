@@ -16,6 +16,9 @@ namespace fatune {
 std::string place(const Fields& fields, std::string_view key);
 /// A text that must not be empty.
 Result<std::string> parse_words(const Fields& fields, std::string_view key);
+/// One of the names; `fallback` when there is no such field, which is an error where that is null.
+Result<std::string> parse_one_of(const Fields& fields, std::string_view key, const char* fallback,
+                                 std::span<const std::string> names);
 /// A lower-case identifier: names of kernels, scratch buffers, tensor maps.
 Result<std::string> parse_identifier(const Fields& fields, std::string_view key);
 /// Under 'name', a macro's name that fatune does not define itself: of a parameter, a term or a
@@ -28,6 +31,8 @@ Status check_expression(const std::string& text, const std::string& where,
 Result<std::vector<Rule>> parse_rules(const Fields& fields, std::string_view key);
 Status check_rules(const std::vector<Rule>& rules, std::span<const std::string> known);
 Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation* operation);
+/// Reads 'former_parameters' and 'split_from'; the parameters must be in the manifest by then.
+Status parse_former(const Fields& root, Manifest& manifest);
 /// `buffers`: what an operand can be.
 Result<GemmSpec> parse_gemm(const Fields& fields, const Manifest& manifest,
                             std::span<const std::string> buffers,

@@ -1,9 +1,10 @@
-// terms.cpp - a manifest's named terms to values; texts that use them to texts that do not.
+// terms.cpp - terms to values, texts with terms to texts without, 'when' to constraints.
 #include "model/kernel/terms.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "model/kernel/expression.hpp"
 #include "model/kernel/manifest_parse.hpp"
@@ -16,13 +17,6 @@ namespace {
 bool in_name_or_number(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.';
-}
-
-const Term* find_term(const Manifest& manifest, std::string_view name) {
-  for (const Term& term : manifest.terms) {
-    if (term.name == name) return &term;
-  }
-  return nullptr;
 }
 
 Result<Term> parse_term(const Fields& fields, const Manifest& manifest) {
@@ -63,12 +57,54 @@ std::string expand_terms(const Manifest& manifest, std::string_view text) {
     std::size_t end = at;
     while (end < text.size() && in_name_or_number(text[end])) ++end;
     const std::string_view name = text.substr(at, end - at);
-    const Term* term = find_term(manifest, name);
+    const Term* term = find_named(manifest.terms, name);
     expanded += term != nullptr ? std::string_view(term->expanded) : name;
     if (end < text.size()) expanded += text[end];
     at = end + 1;
   }
   return expanded;
+}
+
+Result<std::vector<Rule>> parse_when(const Fields& parameter) {
+  if (!parameter.has("when") || !parameter.json().at("when").is_string()) {
+    return parse_rules(parameter, "when");
+  }
+  Rule rule;
+  FATUNE_TRY(rule.require, parameter.text("when"));
+  rule.why = "elsewhere the parameter is no choice";
+  rule.where = place(parameter, "when");
+  rule.prunes = true;
+  return std::vector<Rule>{std::move(rule)};
+}
+
+Status check_choices(const Manifest& manifest) {
+  Manifest before;  // what a 'when' may name
+  before.operation = manifest.operation;
+  before.parameters = manifest.parameters;
+  std::vector<std::string> known = expression_names(before);
+  std::erase_if(known, [&](const std::string& name) { return manifest.find(name) != nullptr; });
+  for (const Parameter& parameter : manifest.parameters) {
+    for (const Rule& rule : parameter.when) {
+      FATUNE_TRY_STATUS(check_expression(rule.require, rule.where, expression_names(manifest)));
+      const Status known_before =
+          check_expression(expand_terms(manifest, rule.require), rule.where, known);
+      if (!known_before) {
+        return file_error(
+            fmt::format("{}: '{}' depends on a parameter that is not listed before {}", rule.where,
+                        rule.require, parameter.name));
+      }
+    }
+    known.push_back(parameter.name);
+  }
+  return {};
+}
+
+std::string choice_text(const Parameter& parameter, const Rule& rule) {
+  const Value& value = parameter.values[parameter.otherwise_position];
+  const std::string otherwise = value.kind == Value::Kind::kWord
+                                    ? word_constant(parameter.name, value.word)
+                                    : fmt::format("{}", value.number);
+  return fmt::format("{} == {} || ({})", parameter.name, otherwise, rule.require);
 }
 
 }  // namespace fatune

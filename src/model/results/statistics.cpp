@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
 #include <fmt/format.h>
@@ -56,6 +57,11 @@ double quantile(std::span<const double> sorted, double q) {
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
   const double share = position - static_cast<double>(below);
   return sorted[below] + share * (sorted[above] - sorted[below]);
+}
+
+double mean(std::span<const double> samples) {
+  const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
+  return samples.empty() ? 0 : sum / static_cast<double>(samples.size());
 }
 
 double median(std::vector<double> samples) {

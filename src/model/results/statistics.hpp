@@ -1,4 +1,4 @@
-// statistics.hpp - medians, quartiles, standard errors and bootstrap intervals of samples.
+// statistics.hpp - means, medians, quartiles, standard errors and bootstrap intervals of samples.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@ namespace fatune {
 
 /// Linear interpolation; `sorted` ascending, not empty.
 double quantile(std::span<const double> sorted, double q);
+double mean(std::span<const double> samples);  ///< 0 of none
 double median(std::vector<double> samples);
 /// Standard error of the median over the median, from the interquartile range (1.2533 * IQR/1.349 /
 /// sqrt(n)). Infinity below 3 samples.

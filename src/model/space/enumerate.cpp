@@ -1,10 +1,10 @@
 // enumerate.cpp - walks the tree of axes depth first, cutting it where a rule is broken.
-#include "model/space/enumerate.hpp"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
+
+#include "model/space/rules.hpp"
 
 namespace fatune {
 namespace {

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "model/kernel/lint_choices.hpp"
 #include "model/kernel/terms.hpp"
 #include "model/space/space.hpp"
 
@@ -134,8 +133,7 @@ class Linter {
   void check_static_shared();
   void check_early_starts();
   void check_spaces();
-  void for_each_space(const std::vector<Problem>& problems,
-                      const std::function<void(const Problem&, const DeviceLimits&)>& look) const;
+  std::vector<LintCase> cases_of(const std::vector<Problem>& problems) const;
   void check_spaces_of(const std::vector<Problem>& problems);
   void check_space(const Problem& problem, const DeviceLimits& limits);
   void report_idle_constraints();
@@ -215,11 +213,8 @@ void Linter::check_choices() {
                         .head_dim = 64,
                         .lse = manifest_.lse});
   }
-  ChoiceCheck check(manifest_);
-  for_each_space(problems, [&](const Problem& problem, const DeviceLimits& limits) {
-    check.look(problem, limits);
-  });
-  for (LintFinding& finding : check.findings()) findings_.push_back(std::move(finding));
+  for (LintFinding& finding : lint_choices(manifest_, cases_of(problems)))
+    findings_.push_back(std::move(finding));
 }
 
 void Linter::check_buffers() {
@@ -288,9 +283,8 @@ void Linter::check_early_starts() {
 }
 
 /// Every mask of the problems, on every architecture.
-void Linter::for_each_space(
-    const std::vector<Problem>& problems,
-    const std::function<void(const Problem&, const DeviceLimits&)>& look) const {
+std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) const {
+  std::vector<LintCase> cases;
   for (const std::string_view arch_text : kArchs) {
     const Result<Arch> arch = parse_arch(arch_text);
     FATUNE_CHECK(static_cast<bool>(arch), "the architectures above are well-formed");
@@ -298,19 +292,18 @@ void Linter::for_each_space(
     FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
     for (Problem problem : problems) {
       problem.dtype = manifest_.dtypes.front();
-      if (problem.own) look(problem, *limits);
+      if (problem.own) cases.push_back({problem, *limits});
       for (const Mask mask : manifest_.masks) {
         problem.mask = mask;
-        look(problem, *limits);
+        cases.push_back({problem, *limits});
       }
     }
   }
+  return cases;
 }
 
 void Linter::check_spaces_of(const std::vector<Problem>& problems) {
-  for_each_space(problems, [this](const Problem& problem, const DeviceLimits& limits) {
-    check_space(problem, limits);
-  });
+  for (const LintCase& each : cases_of(problems)) check_space(each.problem, each.limits);
 }
 
 void Linter::check_spaces() {

@@ -1,6 +1,7 @@
 // lint.hpp - finds what is suspicious about a kernel without compiling it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,14 @@ struct LintFinding {
   std::string where;    ///< "fa_mma/fa_mma.json: field 'parameters[2].name'"
   std::string message;  ///< what is wrong and what it means
 };
+
+/// A problem on a typical device.
+struct LintCase {
+  Problem problem;
+  DeviceLimits limits;
+};
+/// One for each rule of a 'when' that was always true, or never: for no config of no case.
+std::vector<LintFinding> lint_choices(const Manifest& manifest, std::span<const LintCase> cases);
 
 /// The static half of `fatune kernels lint`: text against manifest, then the spaces of standard
 /// problems on typical devices of sm_80, sm_86, sm_90a and sm_120. In the order found; empty when

@@ -2,11 +2,12 @@
 #include "model/space/rules.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "model/kernel/choices.hpp"
-#include "model/kernel/device_rules.hpp"
+#include "model/kernel/limits.hpp"
 #include "model/kernel/terms.hpp"
 #include "model/kernel/vocabulary.hpp"
 
@@ -103,7 +104,7 @@ class RuleCompiler {
   Status add_constraint(const Rule& rule, const std::string& text) {
     CompiledRule& compiled = begin(CompiledRule::Kind::kConstraint, text, rule.why);
     compiled.prunes_ = rule.prunes;
-    return add(compiled, text, rule.where);
+    return add(compiled, text, rule.where, rule.syntax);
   }
 
   Status compile_stage(const StageSpec& stage, const std::string& where) {
@@ -143,8 +144,10 @@ class RuleCompiler {
 
   /// Parses the text without terms, writes the constants into the expression, and notes which
   /// variables are parameters.
-  Status add(CompiledRule& rule, const std::string& text, const std::string& where) {
-    FATUNE_TRY(Expression expression, Expression::parse(expand_terms(manifest_, text), where));
+  Status add(CompiledRule& rule, const std::string& text, const std::string& where,
+             Syntax syntax = Syntax::kManifest) {
+    FATUNE_TRY(Expression expression,
+               Expression::parse(expand_terms(manifest_, text), where, syntax));
     const std::vector<std::string>& variables = expression.variables();
     for (std::size_t i = 0; i < variables.size(); ++i) {
       if (const Parameter* parameter = manifest_.find(variables[i])) {
@@ -196,6 +199,50 @@ Result<std::vector<std::uint16_t>> positions_of(const Manifest& manifest, const 
     positions.push_back(static_cast<std::uint16_t>(found - parameter.values.begin()));
   }
   return positions;
+}
+
+/// The rules refer to the other three.
+struct Feasibility::Rules {
+  KernelRef kernel;
+  Problem problem;
+  DeviceLimits limits;
+  std::vector<CompiledRule> all;
+};
+
+Feasibility::Feasibility(std::unique_ptr<Rules> rules) : rules_(std::move(rules)) {}
+Feasibility::Feasibility(Feasibility&&) noexcept = default;
+Feasibility& Feasibility::operator=(Feasibility&&) noexcept = default;
+Feasibility::~Feasibility() = default;
+
+Result<Feasibility> Feasibility::make(KernelRef kernel, const Problem& problem,
+                                      const DeviceLimits& limits) {
+  auto rules = std::make_unique<Rules>(Rules{std::move(kernel), problem, limits, /*all=*/{}});
+  FATUNE_TRY(rules->all, compile_rules(rules->kernel->manifest, rules->problem, rules->limits));
+  return Feasibility(std::move(rules));
+}
+
+Result<std::string> Feasibility::broken(const Config& config, Strictness strictness) {
+  const Manifest& manifest = rules_->kernel->manifest;
+  FATUNE_TRY(const std::vector<std::uint16_t> positions, positions_of(manifest, config));
+  for (CompiledRule& rule : rules_->all) {
+    if (rule.prunes() && strictness == Strictness::kNecessary) continue;
+    FATUNE_TRY(std::string reason, rule.broken_reason(positions));
+    if (!reason.empty()) return reason;
+  }
+  return std::string();
+}
+
+Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits,
+                                      Strictness strictness) {
+  FATUNE_TRY(Feasibility rules, Feasibility::make(candidate.kernel, candidate.problem, limits));
+  return rules.broken(candidate.config, strictness);
+}
+
+Result<std::string> impossible_reason(const Candidate& candidate, const DeviceLimits& limits) {
+  FATUNE_TRY(std::string reason,
+             unsupported_reason(candidate.kernel->manifest, candidate.problem, limits));
+  if (!reason.empty()) return reason;
+  return infeasible_reason(candidate, limits, Strictness::kNecessary);
 }
 
 }  // namespace fatune

@@ -1,12 +1,15 @@
-// rules.hpp - a manifest's constraints and a device's limits as predicates over configs.
+// rules.hpp - constraints and limits as predicates, and all configs that satisfy them.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/kernel/candidate.hpp"
 #include "model/kernel/expression.hpp"
 #include "model/kernel/limits.hpp"
 #include "model/kernel/manifest.hpp"
@@ -59,5 +62,52 @@ Result<std::vector<CompiledRule>> compile_rules(const Manifest& manifest, const 
 
 /// Which of its parameter's values each setting is; the errors name parameter and choices.
 Result<std::vector<std::uint16_t>> positions_of(const Manifest& manifest, const Config& config);
+
+/// `kNecessary` leaves out the constraints that only prune: a finalist is right on problems for
+/// which it would be a poor choice.
+enum class Strictness { kAll, kNecessary };
+
+/// The rules of a kernel on a problem and a device, compiled once for many configs.
+class Feasibility {
+ public:
+  static Result<Feasibility> make(KernelRef kernel, const Problem& problem,
+                                  const DeviceLimits& limits);
+  Feasibility(Feasibility&&) noexcept;
+  Feasibility& operator=(Feasibility&&) noexcept;
+  ~Feasibility();
+
+  /// Why a config of the kernel cannot run: first broken constraint with its reason, or the device
+  /// limit exceeded; empty when it can.
+  Result<std::string> broken(const Config& config, Strictness strictness = Strictness::kAll);
+
+ private:
+  struct Rules;
+  explicit Feasibility(std::unique_ptr<Rules> rules);
+  std::unique_ptr<Rules> rules_;
+};
+
+/// The same for one candidate.
+Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits,
+                                      Strictness strictness = Strictness::kAll);
+
+/// Why the kernel cannot do the problem at all, or the config not on this device, by the necessary
+/// constraints; empty when it can.
+Result<std::string> impossible_reason(const Candidate& candidate, const DeviceLimits& limits);
+
+struct Enumeration {
+  std::vector<std::uint64_t> codes;     ///< ascending; mixed-radix, the last axis is the fastest
+  std::uint64_t raw_size = 0;           ///< points at which no parameter's 'when' is broken
+  std::vector<std::uint64_t> excluded;  ///< for each rule: raw points it was the first to exclude
+  bool too_large = false;  ///< stopped: more valid points than `limit`, or too many to walk over
+};
+
+/// Words a point for an error message.
+using DescribePoint = std::function<std::string(std::span<const std::uint16_t>)>;
+
+/// A rule is asked as soon as the last axis it depends on is fixed, and once for each combination
+/// of its axes, so a rule excludes whole subtrees. A rule that cannot be evaluated at a point that
+/// no earlier rule excludes is an error. The product of `sizes`, each at least 1, must fit 63 bits.
+Result<Enumeration> enumerate(std::span<const std::size_t> sizes, std::span<CompiledRule> rules,
+                              std::uint64_t limit, const DescribePoint& describe_point);
 
 }  // namespace fatune

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "model/space/enumerate.hpp"
 #include "model/space/rules.hpp"
 
 namespace fatune {

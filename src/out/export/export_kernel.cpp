@@ -8,7 +8,7 @@
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
-#include "model/space/feasibility.hpp"
+#include "model/space/rules.hpp"
 #include "out/export/facts_of.hpp"
 #include "out/export/flatten.hpp"
 #include "out/export/provenance.hpp"

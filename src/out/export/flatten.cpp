@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/text.hpp"
-#include "model/kernel/includes.hpp"
+#include "model/kernel/kernel.hpp"
 
 namespace fatune {
 namespace {

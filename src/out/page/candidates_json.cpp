@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "out/page/rounded.hpp"
-#include "search/replay/recording_importance.hpp"
+#include "search/replay/landscape.hpp"
 
 namespace fatune {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/result.hpp"
 #include "model/results/sweep_result.hpp"
-#include "search/datasets/journal_groups.hpp"
+#include "search/datasets/journal_dataset.hpp"
 
 namespace fatune {
 

@@ -9,7 +9,7 @@
 #include "core/text.hpp"
 #include "out/text/table.hpp"
 #include "search/datasets/recording.hpp"
-#include "search/replay/recording_importance.hpp"
+#include "search/replay/landscape.hpp"
 
 namespace fatune::cli {
 namespace {

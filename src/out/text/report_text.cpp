@@ -13,7 +13,7 @@
 #include "out/text/candidates.hpp"
 #include "out/text/importance_text.hpp"
 #include "out/text/ranking.hpp"
-#include "search/replay/recording_importance.hpp"
+#include "search/replay/landscape.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "search/datasets/journal_groups.hpp"
+#include "search/datasets/journal_dataset.hpp"
 
 namespace fatune::cli {
 

@@ -1,6 +1,4 @@
 // import_configs.cpp - maps another tuner's configs to a kernel's parameters and values.
-#include "search/datasets/import_configs.hpp"
-
 #include <algorithm>
 #include <optional>
 
@@ -8,8 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "model/kernel/aliases.hpp"
-#include "search/datasets/assemble.hpp"
+#include "model/kernel/kernel.hpp"
+#include "search/datasets/formats.hpp"
+#include "search/datasets/spaces.hpp"
 
 namespace fatune {
 namespace {

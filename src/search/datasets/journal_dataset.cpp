@@ -1,17 +1,78 @@
-// journal_dataset.cpp - a fatune journal to one recording for each kernel and problem.
+// journal_dataset.cpp - a journal's candidates, sorted, in common terms, to recordings.
+#include "search/datasets/journal_dataset.hpp"
+
+#include <map>
+#include <unordered_map>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "search/datasets/assemble.hpp"
+#include "model/results/sweep_result.hpp"
 #include "search/datasets/formats.hpp"
-#include "search/datasets/journal_groups.hpp"
 
 namespace fatune {
 namespace {
 
-Result<ListedConfig> read_config(const ToldRecord& journalled, const std::vector<ListedAxis>& axes,
-                                 const std::string& where) {
+/// In the words of RecordedEntry.
+std::string failure_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kInfeasible:
+    case Outcome::kPruned:  // without a time: given up before it ran
+      return "constraints";
+    case Outcome::kCompileError:
+      return "compile";
+    case Outcome::kLaunchError:
+    case Outcome::kCrashed:
+      return "runtime";
+    case Outcome::kWrongResult:
+      return "correctness";
+    case Outcome::kTimeout:
+      return "timeout";
+    case Outcome::kDuplicate:
+    case Outcome::kMeasured:
+    case Outcome::kUnavailable:
+      break;
+  }
+  return "unusable";
+}
+
+void settle(ToldRecord& config, const std::string& objective) {
+  const Outcome outcome = config.record.outcome;
+  const auto& timing = objective_timing(config.record, objective);
+  const bool timed = outcome == Outcome::kMeasured || outcome == Outcome::kPruned;
+  if (timed && timing) {
+    config.us = timing->median_us;
+  } else {
+    config.failure = failure_of(outcome);
+  }
+}
+
+/// A duplicate fares as the candidate that it repeats.
+void settle_all(JournalGroup& group, const std::string& objective) {
+  std::unordered_map<std::string, std::size_t> originals;
+  for (std::size_t i = 0; i < group.configs.size(); ++i) {
+    ToldRecord& config = group.configs[i];
+    settle(config, objective);
+    if (config.record.outcome != Outcome::kDuplicate) originals.emplace(config.record.id, i);
+  }
+  for (ToldRecord& config : group.configs) {
+    if (config.record.outcome != Outcome::kDuplicate) continue;
+    const auto original = originals.find(config.record.duplicate_of);
+    if (original == originals.end()) continue;
+    config.us = group.configs[original->second].us;
+    config.failure = group.configs[original->second].failure;
+  }
+}
+
+NamedProblem named(const Journal& journal, const Problem& problem) {
+  for (const NamedProblem& each : journal.header.plan.problems) {
+    if (each.problem == problem) return each;
+  }
+  return {"", problem};
+}
+
+Result<ListedConfig> read_config(const ToldRecord& journalled,
+                                 const std::vector<ListedAxis>& axes, const std::string& where) {
   ListedConfig config;
   config.place = "candidate " + journalled.record.id;
   const Fields fields(journalled.record.config, where + ": " + config.place);
@@ -30,6 +91,41 @@ Result<ListedConfig> read_config(const ToldRecord& journalled, const std::vector
 }
 
 }  // namespace
+
+std::vector<JournalGroup> group_candidates(const Journal& journal) {
+  std::vector<JournalGroup> groups;
+  std::map<std::pair<std::string, Problem>, std::size_t> known;
+  std::unordered_map<std::string, std::size_t> places;  // of a key in its group
+  for (const Record& record : journal.records) {
+    const auto* candidate = std::get_if<CandidateRecord>(&record);
+    if (candidate == nullptr) continue;
+    const auto [group, fresh] =
+        known.try_emplace({candidate->kernel, candidate->problem}, groups.size());
+    if (fresh) groups.push_back({candidate->kernel, named(journal, candidate->problem), {}});
+    auto& configs = groups[group->second].configs;
+    const std::string key = std::to_string(group->second) + dump(candidate->config);
+    const auto [place, first] = places.try_emplace(key, configs.size());
+    if (first) {
+      configs.push_back({*candidate, {}, {}});
+    } else {
+      configs[place->second].record = *candidate;
+    }
+  }
+  for (JournalGroup& group : groups) settle_all(group, timed_objective(journal));
+  return groups;
+}
+
+std::string describe(const NamedProblem& problem) {
+  return (problem.name.empty() ? "" : problem.name + " ") + describe(problem.problem);
+}
+
+std::string timed_objective(const Journal& journal) {
+  return journal.header.plan.objective == "cold" ? "cold" : "hot";
+}
+
+double seconds_spent(const CandidateRecord& record) {
+  return record.spent.compile_s + record.spent.verify_s + record.spent.timing_s;
+}
 
 Result<Recording> recording_of(const JournalGroup& group, const Journal& journal,
                                const std::string& where) {

@@ -111,10 +111,8 @@ Result<bool> JsonPieces::another(char closing) {
   return true;
 }
 
-Error JsonPieces::error(const std::string& problem) const { return error_at(at_, problem); }
-
-Error JsonPieces::error_at(std::size_t position, const std::string& problem) const {
-  return file_error(place(position) + ": " + problem);
+Error JsonPieces::error(const std::string& problem) const {
+  return file_error(fmt::format("{}: {}", place(at_), problem));
 }
 
 std::string JsonPieces::place(std::size_t position) const {

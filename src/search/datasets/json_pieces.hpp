@@ -36,7 +36,6 @@ class JsonPieces {
  private:
   std::size_t end_of_string(std::size_t begin) const;
   std::size_t end_of_brackets(std::size_t begin) const;
-  Error error_at(std::size_t position, const std::string& problem) const;
   std::string place(std::size_t position) const;
 
   std::string_view text_;

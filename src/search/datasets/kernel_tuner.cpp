@@ -1,20 +1,22 @@
-// kernel_tuner.cpp - a Kernel Tuner cache file, with everything that such files do, to a recording.
+// kernel_tuner.cpp - Kernel Tuner's cache files to recordings, and journals to such files.
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "core/units.hpp"
 #include "model/problem/problem.hpp"
-#include "search/datasets/assemble.hpp"
 #include "search/datasets/formats.hpp"
+#include "search/datasets/journal_dataset.hpp"
 #include "search/datasets/json_pieces.hpp"
-#include "search/datasets/objective.hpp"
 
 namespace fatune {
 namespace {
@@ -28,8 +30,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kErrors =
 /// What we write beside the error, which knows neither timeouts nor wrong results.
 constexpr const char* kOurFailure = "fatune_failure";
 constexpr const char* kOurProblem = "fatune_problem";
-constexpr std::array<const char*, 5> kSpent = {"compile_time", "verification_time",
-                                               "benchmark_time", "strategy_time", "framework_time"};
+constexpr std::array<const char*, 5> kSpentOn = {
+    "compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"};
 constexpr double kDisagreement = 0.02;  // of `time` and the mean of `times`; chosen
 
 struct Header {
@@ -141,39 +143,24 @@ std::string failure_of(const Json& entry, const Header& header) {
   return "";
 }
 
-/// Of a list of times; of pairs of a number and a time, as HIP files have them, too.
-std::optional<double> mean_of_times(const Json& entry) {
-  const auto times = entry.find("times");
-  if (times == entry.end() || !times->is_array() || times->empty()) return std::nullopt;
-  double sum = 0;
-  for (const Json& time : *times) {
-    const bool nested = time.is_array() && !time.empty();
-    const Json& value = nested ? time.back() : time;
-    if (!value.is_number()) return std::nullopt;
-    sum += value.get<double>();
-  }
-  return sum / static_cast<double>(times->size());
-}
-
 /// The objective's value. `time` counts, not `times`, which do not always agree with it.
 std::optional<double> value_of(const Json& entry, const std::string& objective, Oddities& odd) {
-  const auto found = entry.find(objective);
-  const auto mean = objective == "time" ? mean_of_times(entry) : std::nullopt;
-  if (found != entry.end() && found->is_number()) {
-    const double value = found->get<double>();
-    if (mean && std::abs(*mean - value) > kDisagreement * std::abs(value)) ++odd.disagreeing;
+  const auto value = number_at(entry, objective);
+  const auto mean = objective == "time" ? mean_at(entry, "times") : std::nullopt;
+  if (value) {
+    if (mean && std::abs(*mean - *value) > kDisagreement * std::abs(*value)) ++odd.disagreeing;
     return value;
   }
-  if (mean && found == entry.end()) ++odd.from_times;
-  return found == entry.end() ? mean : std::nullopt;
+  if (entry.contains(objective)) return std::nullopt;
+  if (mean) ++odd.from_times;
+  return mean;
 }
 
 std::optional<double> seconds_of(const Json& entry) {
   std::optional<double> sum;
-  for (const char* name : kSpent) {
-    const auto spent = entry.find(name);
-    if (spent == entry.end() || !spent->is_number()) continue;
-    sum = sum.value_or(0) + spent->get<double>() * seconds_per("ms");
+  for (const char* name : kSpentOn) {
+    if (const auto spent = number_at(entry, name))
+      sum = sum.value_or(0) + *spent * seconds_per("ms");
   }
   return sum;
 }
@@ -226,6 +213,81 @@ void add_remarks(const Header& header, const Oddities& odd, Recording& recording
   remark(odd.without_value, "configs have no number as " + header.objective + ": taken as failed");
 }
 
+std::string error_name(const std::string& failure) {
+  if (failure == "compile") return "CompilationFailedConfig";
+  return failure == "constraints" ? "InvalidConfig" : "RuntimeFailedConfig";
+}
+
+/// Its parameters' values, each once: numbers ascending, others as they come.
+Json tune_params(const JournalGroup& group) {
+  Json params = Json::object();
+  for (const ToldRecord& config : group.configs) {
+    for (const auto& [name, value] : config.record.config.items()) {
+      Json& values = params[name];
+      if (values.is_null()) values = Json::array();
+      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    }
+  }
+  for (Json& values : params) {
+    const bool numbers = std::all_of(values.begin(), values.end(),
+                                     [](const Json& value) { return value.is_number(); });
+    if (numbers) std::sort(values.begin(), values.end());
+  }
+  return params;
+}
+
+Json sizes_of(const Problem& problem) {
+  if (!problem.own) {
+    return {problem.batch, problem.heads,  problem.kv_heads,
+            problem.seq_q, problem.seq_kv, problem.head_dim};
+  }
+  Json sizes = Json::array();
+  for (const NamedSize& size : problem.own->sizes) sizes.push_back(size.value);
+  return sizes;
+}
+
+Json header_of(const JournalGroup& group, const Journal& journal) {
+  const Problem& problem = group.problem.problem;
+  Json keys = Json::array();
+  for (const auto& item : group.configs.front().record.config.items()) keys.push_back(item.key());
+  return {{"device_name", journal.header.environment.device_name},
+          {"kernel_name", group.kernel},
+          {"problem_size", sizes_of(problem)},
+          {"fatune_problem", to_json(problem)},
+          {"tune_params_keys", keys},
+          {"tune_params", tune_params(group)},
+          {"objective", "time"}};
+}
+
+/// Values as Python prints them, in the order of the parameters.
+Result<std::string> key_of(const Json& config) {
+  std::vector<std::string> parts;
+  for (const auto& item : config.items()) {
+    parts.push_back(python_text(value_from_json(item.value())));
+    if (parts.back().find(',') == std::string::npos) continue;
+    return usage_error("Kernel Tuner cannot hold " + item.key() + "=" + parts.back() +
+                       ": commas part its keys");
+  }
+  return join(parts, ",");
+}
+
+Json entry_of(const ToldRecord& config) {
+  Json entry = config.record.config;
+  if (config.us) {
+    entry["time"] = *config.us / kUsPerMs;
+  } else {
+    entry["time"] = error_name(config.failure);
+    entry["__error__"] = error_name(config.failure);
+    entry["fatune_failure"] = config.failure;
+  }
+  entry["compile_time"] = config.record.spent.compile_s * kMsPerSecond;
+  entry["verification_time"] = config.record.spent.verify_s * kMsPerSecond;
+  entry["benchmark_time"] = config.record.spent.timing_s * kMsPerSecond;
+  entry["strategy_time"] = 0;
+  entry["framework_time"] = 0;
+  return entry;
+}
+
 }  // namespace
 
 Result<Recording> read_kernel_tuner(std::string_view text, const std::string& where) {
@@ -260,6 +322,19 @@ Result<Recording> read_kernel_tuner(std::string_view text, const std::string& wh
   add_remarks(header, odd, recording);
   FATUNE_TRY_STATUS(assemble(std::move(header.axes), std::move(configs), recording));
   return recording;
+}
+
+Result<std::string> kernel_tuner_cache(const JournalGroup& group, const Journal& journal) {
+  std::string text = dump(header_of(group, journal));
+  text.pop_back();  // its closing bracket comes last
+  text += ", \"cache\": {";
+  std::string separator = "\n";
+  for (const ToldRecord& config : group.configs) {
+    FATUNE_TRY(const std::string key, key_of(config.record.config));
+    text += separator + dump(Json(key)) + ": " + dump(entry_of(config));
+    separator = ",\n";
+  }
+  return text + "}\n}";  // Kernel Tuner cuts these three characters off to go on
 }
 
 }  // namespace fatune

@@ -7,10 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "search/datasets/assemble.hpp"
 #include "search/datasets/formats.hpp"
 #include "search/datasets/json_pieces.hpp"
-#include "search/datasets/objective.hpp"
 
 namespace fatune {
 namespace {
@@ -22,7 +20,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kStatuses
      {"CompilationFailed", "compile"},
      {"DeviceLimitsExceeded", "constraints"}}};
 
-struct Metadata {
+struct KttMetadata {
   std::string device, unit;
 };
 
@@ -32,13 +30,13 @@ struct KttKernel {
   std::vector<ListedConfig> configs;
 };
 
-Result<Metadata> read_metadata(std::string_view text, const std::string& where) {
+Result<KttMetadata> read_ktt_metadata(std::string_view text, const std::string& where) {
   FATUNE_TRY(const std::string_view piece, find_member(text, "Metadata", where));
-  if (piece.empty()) return Metadata{"", "us"};
+  if (piece.empty()) return KttMetadata{"", "us"};
   JsonPieces pieces(piece, where + ": Metadata");
   FATUNE_TRY(const Json json, pieces.json());
   const Fields fields(json, where + ": Metadata");
-  Metadata metadata;
+  KttMetadata metadata;
   FATUNE_TRY(metadata.device, fields.text_or("Device", ""));
   FATUNE_TRY(const std::string unit, fields.text_or("TimeUnit", "Microseconds"));
   metadata.unit = short_unit(unit);
@@ -47,7 +45,7 @@ Result<Metadata> read_metadata(std::string_view text, const std::string& where) 
   return metadata;
 }
 
-Result<std::string> failure_of(const Fields& result) {
+Result<std::string> failure_by_status(const Fields& result) {
   FATUNE_TRY(const std::string status, result.text_or("Status", "Ok"));
   const auto* found = std::find_if(kStatuses.begin(), kStatuses.end(),
                                    [&](const auto& each) { return each.first == status; });
@@ -94,12 +92,6 @@ KttKernel& find_or_add(std::vector<KttKernel>& kernels, const std::string& name)
   return kernels.back();
 }
 
-std::optional<double> number_at(const Json& result, const char* name) {
-  const auto found = result.find(name);
-  if (found == result.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
 Status read_result(const Json& json, const std::string& unit, const Fields& result,
                    std::size_t number, std::vector<KttKernel>& kernels) {
   FATUNE_TRY(const std::string name, result.text_or("KernelName", ""));
@@ -107,7 +99,7 @@ Status read_result(const Json& json, const std::string& unit, const Fields& resu
   ListedConfig config;
   config.place = fmt::format("Results[{}]", number);
   FATUNE_TRY(config.values, read_configuration(result, kernel));
-  FATUNE_TRY(config.entry.failure, failure_of(result));
+  FATUNE_TRY(config.entry.failure, failure_by_status(result));
   const auto duration = number_at(json, "TotalDuration");
   const auto overhead = number_at(json, "TotalOverhead");
   if (duration || overhead)
@@ -123,7 +115,7 @@ Status read_result(const Json& json, const std::string& unit, const Fields& resu
 }  // namespace
 
 Result<std::vector<Recording>> read_ktt(std::string_view text, const std::string& where) {
-  FATUNE_TRY(const Metadata metadata, read_metadata(text, where));
+  FATUNE_TRY(const KttMetadata metadata, read_ktt_metadata(text, where));
   FATUNE_TRY(const std::string_view results, find_member(text, "Results", where));
   JsonPieces pieces(results, where + ": Results");
   FATUNE_TRY_STATUS(pieces.expect('['));

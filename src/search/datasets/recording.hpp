@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "model/kernel/value.hpp"
+#include "model/kernel/config.hpp"
 #include "model/space/lattice.hpp"
 
 namespace fatune {

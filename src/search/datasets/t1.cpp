@@ -1,6 +1,4 @@
 // t1.cpp - T1's parameters and conditions as a manifest without a kernel, enumerated as any other.
-#include "search/datasets/t1.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -12,11 +10,97 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "search/datasets/assemble.hpp"
-#include "search/datasets/python_expression.hpp"
+#include "search/datasets/formats.hpp"
+#include "search/datasets/spaces.hpp"
 
 namespace fatune {
 namespace {
+
+constexpr std::uint64_t kLongestRange = 65'535;  // values
+
+/// Reads the text of a Python list.
+class ListReader {
+ public:
+  ListReader(std::string_view text, const std::string& where)
+      : text_(text), where_(where), tokens_(tokens_of(text, Syntax::kPython)) {}
+
+  Result<std::vector<Value>> list() {
+    const bool wrapped = tokens_.size() > 1 && tokens_[0] == "list" && tokens_[1] == "(";
+    if (wrapped) at_ = 2;
+    const bool range = next() == "range";
+    FATUNE_TRY(std::vector<Value> values, range ? numbers_of_range() : items("[", "]"));
+    if (wrapped && !skip(")")) return wrong();
+    if (at_ < tokens_.size()) return wrong();
+    return values;
+  }
+
+ private:
+  std::string_view next() const { return at_ < tokens_.size() ? tokens_[at_] : std::string_view(); }
+  bool skip(std::string_view token) {
+    if (next() != token) return false;
+    ++at_;
+    return true;
+  }
+  Error wrong() const {
+    const std::string found = at_ < tokens_.size() ? fmt::format("'{}'", next()) : "the end";
+    return file_error(fmt::format("{}: '{}' is not understood at {}", where_, text_, found));
+  }
+
+  Result<std::vector<Value>> items(std::string_view opening, std::string_view closing) {
+    std::vector<Value> values;
+    if (!skip(opening)) return wrong();
+    while (!skip(closing)) {
+      FATUNE_TRY(Value value, item());
+      values.push_back(std::move(value));
+      if (!skip(",") && next() != closing) return wrong();
+    }
+    return values;
+  }
+
+  Result<Value> item() {
+    const bool negative = skip("-");
+    const std::string_view token = next();
+    if (token.empty()) return wrong();
+    const bool quoted = token.size() > 1 && (token.front() == '\'' || token.front() == '"') &&
+                        token.back() == token.front();
+    if (quoted && !negative) {
+      ++at_;
+      return Value{Value::Kind::kWord, 0, std::string(token.substr(1, token.size() - 2))};
+    }
+    const bool boolean = token == "True" || token == "False";
+    if (!(parse_number(token) || (boolean && !negative))) return wrong();
+    ++at_;
+    return value_from_python(fmt::format("{}{}", negative ? "-" : "", token));
+  }
+
+  /// range(end), range(begin, end) or range(begin, end, step)
+  Result<std::vector<Value>> numbers_of_range() {
+    ++at_;
+    FATUNE_TRY(const std::vector<Value> bounds, items("(", ")"));
+    const bool whole = std::all_of(bounds.begin(), bounds.end(), [](const Value& bound) {
+      return bound.kind == Value::Kind::kNumber;
+    });
+    if (bounds.empty() || bounds.size() > 3 || !whole) return wrong();
+    const std::int64_t begin = bounds.size() > 1 ? bounds[0].number : 0;
+    const std::int64_t end = bounds.size() > 1 ? bounds[1].number : bounds[0].number;
+    const std::int64_t step = bounds.size() > 2 ? bounds[2].number : 1;
+    if (step <= 0) return wrong();
+    if (end <= begin) return std::vector<Value>();
+    // Unsigned: the widest range spans more than an int64_t.
+    const std::uint64_t span = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
+    const std::uint64_t steps = (span - 1) / static_cast<std::uint64_t>(step);
+    if (steps >= kLongestRange) return wrong();
+    std::vector<Value> values;
+    for (std::uint64_t i = 0; i <= steps; ++i)
+      values.push_back({Value::Kind::kNumber, begin + static_cast<std::int64_t>(i) * step, {}});
+    return values;
+  }
+
+  std::string_view text_;
+  const std::string& where_;
+  std::vector<std::string_view> tokens_;
+  std::size_t at_ = 0;
+};
 
 bool is_whole(const Value& value) { return value.kind != Value::Kind::kWord; }
 
@@ -76,23 +160,25 @@ Result<Parameter> read_parameter(const Fields& fields) {
   return parameter;
 }
 
-/// Our expression for the condition; one over words or fractions does not map.
+/// A condition over words or fractions does not map.
 Result<Rule> read_condition(const Fields& condition, const Manifest& manifest) {
-  FATUNE_TRY(const std::string text, condition.text("Expression"));
   Rule rule;
+  FATUNE_TRY(rule.require, condition.text("Expression"));
   rule.where = condition.where();
-  rule.why = text;
-  FATUNE_TRY(rule.require, expression_from_python(text, rule.where));
-  FATUNE_TRY(const Expression expression, Expression::parse(rule.require, rule.where));
+  rule.why = rule.require;
+  rule.syntax = Syntax::kPython;
+  FATUNE_TRY(const Expression expression, Expression::parse(rule.require, rule.where, rule.syntax));
   for (const std::string& name : expression.variables()) {
     const Parameter* parameter = manifest.find(name);
-    if (parameter == nullptr)
-      return condition.error("Expression", "uses '" + name + "', which is no parameter: " + text);
+    if (parameter == nullptr) {
+      return condition.error(
+          "Expression", fmt::format("uses '{}', which is no parameter: {}", name, rule.require));
+    }
     if (std::all_of(parameter->values.begin(), parameter->values.end(), is_whole)) continue;
-    return condition.error("Expression", "uses " + name +
-                                             ", whose values are not whole numbers, so it does "
-                                             "not map: " +
-                                             text);
+    return condition.error(
+        "Expression",
+        fmt::format("uses {}, whose values are not whole numbers, so it does not map: {}", name,
+                    rule.require));
   }
   return rule;
 }
@@ -160,6 +246,10 @@ std::vector<std::vector<int>> match_values(const Recording& recording, const Spa
 }
 
 }  // namespace
+
+Result<std::vector<Value>> list_from_python(std::string_view text, const std::string& where) {
+  return ListReader(text, where).list();
+}
 
 Result<Space> read_t1_space(const std::filesystem::path& path) {
   FATUNE_TRY(const Json json, load_json(path));

@@ -1,18 +1,21 @@
-// t4.cpp - T4 results to a recording.
+// t4.cpp - T4 results to a recording, and a journal's candidates to T4 results.
+
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/units.hpp"
 #include "model/problem/problem.hpp"
-#include "search/datasets/assemble.hpp"
+#include "model/results/sweep_result.hpp"
 #include "search/datasets/formats.hpp"
+#include "search/datasets/journal_dataset.hpp"
 #include "search/datasets/json_pieces.hpp"
-#include "search/datasets/objective.hpp"
 
 namespace fatune {
 namespace {
@@ -93,30 +96,19 @@ Result<Common> read_common(const Json& first, const std::string& unit, const std
   return common;
 }
 
-std::optional<double> mean_runtime(const Json& times) {
-  const auto runtimes = times.find("runtimes");
-  if (runtimes == times.end() || !runtimes->is_array() || runtimes->empty()) return std::nullopt;
-  double sum = 0;
-  for (const Json& runtime : *runtimes) {
-    if (!runtime.is_number()) return std::nullopt;
-    sum += runtime.get<double>();
-  }
-  return sum / static_cast<double>(runtimes->size());
-}
-
 std::optional<double> seconds_of(const Json& times, double seconds_per_time) {
   std::optional<double> sum;
   bool has_benchmark = false;
   for (std::size_t i = 0; i < kSpent.size(); ++i) {
     for (const char* spelling : kSpent[i]) {
-      const auto spent = times.find(spelling);
-      if (spent == times.end() || !spent->is_number()) continue;
-      sum = sum.value_or(0) + spent->get<double>();
+      const auto spent = number_at(times, spelling);
+      if (!spent) continue;
+      sum = sum.value_or(0) + *spent;
       has_benchmark = has_benchmark || i == kBenchmark;
       break;
     }
   }
-  const auto mean = mean_runtime(times);
+  const auto mean = mean_at(times, "runtimes");
   if (!has_benchmark && mean)  // the runs themselves are the least that benchmarking took
     sum = sum.value_or(0) + *mean * static_cast<double>(times.at("runtimes").size());
   if (sum) *sum *= seconds_per_time;
@@ -147,14 +139,10 @@ Result<std::string> failure_of(const Fields& result) {
 /// The objective's value; a measured time may also be the mean of the runtimes.
 std::optional<double> value_of(const Json& result, const Common& common) {
   const Json* measurement = find_measurement(result, common.objective);
-  if (measurement != nullptr) {
-    const auto value = measurement->find("value");
-    if (value == measurement->end() || !value->is_number()) return std::nullopt;
-    return value->get<double>();
-  }
+  if (measurement != nullptr) return number_at(*measurement, "value");
   const auto times = result.find("times");
   if (common.objective != "time" || times == result.end()) return std::nullopt;
-  return mean_runtime(*times);
+  return mean_at(*times, "runtimes");
 }
 
 Result<ListedConfig> read_result(const Json& json, const Common& common, const std::string& where,
@@ -176,6 +164,55 @@ Result<ListedConfig> read_result(const Json& json, const Common& common, const s
   config.entry.cost = value_of(json, common);
   if (!config.entry.cost) config.entry.failure = "unusable";
   return config;
+}
+
+/// Compiling under the schema's name and under that of the files there are.
+Json times_of(const CandidateRecord& record) {
+  const double compilation = record.spent.compile_s * kMsPerSecond;
+  return {{"compilation_time", compilation},
+          {"compilation", compilation},
+          {"benchmark", record.spent.timing_s * kMsPerSecond},
+          {"framework", 0},
+          {"search_algorithm", 0},
+          {"validation", record.spent.verify_s * kMsPerSecond},
+          {"runtimes", Json::array()}};
+}
+
+void add(Json& measurements, const char* name, Json value, const char* unit) {
+  measurements.push_back({{"name", name}, {"value", std::move(value)}, {"unit", unit}});
+}
+
+Json measurements_of(const ToldRecord& config, const std::string& objective) {
+  Json measurements = Json::array();
+  const CandidateRecord& record = config.record;
+  if (config.us) add(measurements, "time", *config.us / kUsPerMs, "ms");
+  if (const auto& timing = objective_timing(record, objective)) {
+    add(measurements, "time_q1", timing->q1_us / kUsPerMs, "ms");
+    add(measurements, "time_q3", timing->q3_us / kUsPerMs, "ms");
+    add(measurements, "time_min", timing->min_us / kUsPerMs, "ms");
+    add(measurements, "samples", timing->samples, "");
+  }
+  if (record.verification && !record.verification->skipped)
+    add(measurements, "error_over_tolerance", record.verification->margin, "");
+  if (record.resources) {
+    add(measurements, "registers", record.resources->registers, "");
+    const auto shared =
+        record.resources->static_shared_bytes + record.resources->dynamic_shared_bytes;
+    add(measurements, "shared_memory", shared, "bytes");
+  }
+  add(measurements, "outcome", name(record.outcome), "");
+  if (!record.reason.empty()) add(measurements, "reason", record.reason, "");
+  return measurements;
+}
+
+/// The schema's word for the reader's; it has none for a candidate without a usable time.
+std::string invalidity_of(const ToldRecord& config) {
+  if (config.us) return "correct";
+  return config.failure == "unusable" ? "runtime" : config.failure;
+}
+
+bool shown_correct(const CandidateRecord& record) {
+  return record.verification && record.verification->passed && !record.verification->skipped;
 }
 
 }  // namespace
@@ -212,6 +249,29 @@ Result<Recording> read_t4(std::string_view text, const std::string& where) {
   }
   FATUNE_TRY_STATUS(assemble(std::move(common.axes), std::move(configs), recording));
   return recording;
+}
+
+Json t4_results(const JournalGroup& group, const Journal& journal) {
+  const std::string objective = timed_objective(journal);
+  Json results = Json::array();
+  for (const ToldRecord& config : group.configs) {
+    const bool repeats = config.record.outcome == Outcome::kDuplicate;
+    const bool correct = repeats ? config.us.has_value() : shown_correct(config.record);
+    results.push_back({{"configuration", config.record.config},
+                       {"times", times_of(config.record)},
+                       {"invalidity", invalidity_of(config)},
+                       {"correctness", correct ? 1 : 0},
+                       {"measurements", measurements_of(config, objective)},
+                       {"objectives", Json::array({"time"})}});
+  }
+  return {{"schema_version", "1.0.0"},
+          {"metadata",
+           {{"timeunit", "milliseconds"},
+            {"kernel", group.kernel},
+            {"problem", to_json(group.problem.problem)},
+            {"device", journal.header.environment.device_name},
+            {"timing", objective}}},
+          {"results", std::move(results)}};
 }
 
 }  // namespace fatune

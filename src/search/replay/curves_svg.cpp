@@ -1,12 +1,11 @@
 // curves_svg.cpp - writes panels, axes, bands, lines and a legend as SVG.
-#include "search/replay/curves_svg.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "core/svg.hpp"
 #include "core/text.hpp"
+#include "search/replay/replay.hpp"
 
 namespace fatune {
 namespace {

@@ -1,10 +1,22 @@
-// landscape.cpp - sorts costs and draws from them without replacement, exactly.
+// landscape.cpp - exact draws from sorted costs, and shares of their variance.
 #include "search/replay/landscape.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "model/results/statistics.hpp"
+
 namespace fatune {
+namespace {
+
+constexpr double kJsonDigits = 1e4;
+
+double rounded(double share) { return std::round(share * kJsonDigits) / kJsonDigits; }
+
+}  // namespace
 
 Result<Landscape> Landscape::build(std::span<const std::optional<double>> costs,
                                    const std::string& where) {
@@ -14,17 +26,15 @@ Result<Landscape> Landscape::build(std::span<const std::optional<double>> costs,
     if (cost) landscape.sorted_.push_back(*cost);
   }
   if (landscape.sorted_.empty()) {
-    return file_error(where + ": none of the " + std::to_string(costs.size()) +
-                      " configs was measured, so there is nothing to score");
+    return file_error(
+        fmt::format("{}: none of the {} configs was measured, so there is nothing to score", where,
+                    costs.size()));
   }
   std::sort(landscape.sorted_.begin(), landscape.sorted_.end());
   return landscape;
 }
 
-double Landscape::median() const {
-  const std::size_t middle = sorted_.size() / 2;
-  return sorted_.size() % 2 == 1 ? sorted_[middle] : 0.5 * (sorted_[middle - 1] + sorted_[middle]);
-}
+double Landscape::median() const { return fatune::median(sorted_); }
 
 std::vector<double> Landscape::expected_best(std::uint64_t most) const {
   std::vector<double> expected{worst()};
@@ -51,6 +61,37 @@ double Landscape::fraction_of_optimum(double cost) const {
 double Landscape::excess(double cost) const {
   const double scale = std::abs(optimum());
   return (cost - optimum()) / (scale > 0 ? scale : 1);
+}
+
+ParameterImportance importance_of(const Recording& recording) {
+  const bool positive =
+      std::all_of(recording.entries.begin(), recording.entries.end(),
+                  [](const RecordedEntry& entry) { return !entry.cost || *entry.cost > 0; });
+  std::vector<Point> points;
+  std::vector<std::optional<double>> costs;
+  for (std::uint64_t i = 0; i < recording.lattice.size(); ++i) {
+    points.push_back(recording.lattice.point(i));
+    std::optional<double> cost = recording.entries[i].cost;
+    if (cost && positive) cost = std::log(*cost);
+    costs.push_back(cost);
+  }
+  return parameter_importance(recording.lattice.axes(), points, costs);
+}
+
+Json to_json(const ParameterImportance& importance) {
+  Json parameters = Json::array(), pairs = Json::array();
+  for (const auto& single : importance.singles) {
+    parameters.push_back({{"name", single.name}, {"share", rounded(single.share)}});
+  }
+  for (const auto& pair : importance.pairs) {
+    pairs.push_back(
+        {{"first", pair.first}, {"second", pair.second}, {"share", rounded(pair.share)}});
+  }
+  return {{"measured", importance.measured},
+          {"failed", importance.failed},
+          {"parameters", parameters},
+          {"pairs", pairs},
+          {"rest", rounded(importance.rest)}};
 }
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// landscape.hpp - the costs of every config of a space to what random search finds in it.
+// landscape.hpp - a recording's costs to what random search finds, and parameters explain.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "core/json.hpp"
 #include "core/result.hpp"
+#include "search/datasets/recording.hpp"
+#include "search/strategies/importance.hpp"
 
 namespace fatune {
 
@@ -40,5 +43,14 @@ class Landscape {
   std::vector<double> sorted_;
   std::uint64_t size_ = 0;
 };
+
+/// Measured configs below which shares are chance; chosen.
+inline constexpr std::uint64_t kFewestForImportance = 20;
+
+/// Of the logarithm of the cost, so that factors become sums; of the cost itself where one is not
+/// positive.
+ParameterImportance importance_of(const Recording& recording);
+/// {measured, failed, parameters[{name, share}], pairs[{first, second, share}], rest}
+Json to_json(const ParameterImportance& importance);
 
 }  // namespace fatune

@@ -1,14 +1,42 @@
-// published_score.hpp - runs on a time axis to the score that autotuning_methodology publishes.
+// published_score.hpp - runs on a time axis to the score of autotuning_methodology.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "search/replay/landscape.hpp"
 #include "search/replay/runs.hpp"
 
 namespace fatune {
+
+struct Sample {
+  double x = 0, y = 0;
+};
+
+/// The non-decreasing curve nearest to the samples in least squares (pool adjacent violators), read
+/// at any x by linear interpolation, flat beyond the ends. Samples of one x count as their mean.
+class IsotonicCurve {
+ public:
+  explicit IsotonicCurve(std::vector<Sample> samples);  ///< at least one
+  double at(double x) const;
+
+ private:
+  std::vector<Sample> knots_;
+};
+
+/// A piecewise cubic through the knots that is monotone wherever they are (Fritsch and Butland
+/// 1984, as in PCHIP). `knots`: at least two, x ascending and distinct.
+class MonotoneCubic {
+ public:
+  explicit MonotoneCubic(std::vector<Sample> knots);
+  double at(double x) const;  ///< x between the first and the last knot, else the nearer one's y
+
+ private:
+  std::vector<Sample> knots_;
+  std::vector<double> slopes_;
+};
 
 /// What the method of doi 10.1016/j.future.2024.05.021 prescribes for one space, with the settings
 /// of its published comparisons: cut-off 0.95, start 0.01, a thousand points of time.

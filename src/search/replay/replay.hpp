@@ -75,4 +75,8 @@ std::vector<MeanScore> mean_scores(const std::vector<Replay>& replays);
 /// `fatune.replay/1`, but for the version and the random search's curve.
 Json to_json(const std::vector<Replay>& replays, const ReplayOptions& options);
 
+/// An SVG of one panel a recording and one line a strategy, the control included; bands are 95 %
+/// intervals of the mean. Its colours follow the reader's light or dark scheme.
+std::string curves_svg(const std::vector<Replay>& replays, std::uint64_t budget);
+
 }  // namespace fatune

@@ -1,16 +1,30 @@
-// score.hpp - the runs of a strategy to how much better than random search it is.
+// score.hpp - the runs of a strategy to how much better than random search it is, with intervals.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
-#include "search/replay/intervals.hpp"
 #include "search/replay/landscape.hpp"
 #include "search/replay/runs.hpp"
 
 namespace fatune {
+
+/// A number of a table with the interval it lies in.
+struct Estimate {
+  double value = 0, low = 0, high = 0;
+};
+
+/// The mean; percentile bootstrap over the samples, which must not be empty. Deterministic for a
+/// seed.
+Estimate mean_estimate(std::span<const double> samples, std::uint64_t seed);
+/// Of the mean; zero below two samples.
+double standard_error(std::span<const double> samples);
+/// `hits` of `trials` (at least one), with Wilson's interval (1927): it stays within [0, 1] and
+/// means something even when all or none hit.
+Estimate share_estimate(std::uint64_t hits, std::uint64_t trials);
 
 /// Where the score P begins: before, luck decides.
 inline constexpr std::uint64_t kFirstScored = 10;

@@ -1,11 +1,10 @@
 // annealing.cpp - walks at a falling temperature.
-#include "search/strategies/annealing.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include "search/strategies/neighbourhood.hpp"
 #include "search/strategies/rounds.hpp"
+#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -92,14 +91,10 @@ class Annealing final : public Method {
   int stuck_ = 0;
 };
 
-std::unique_ptr<Method> make_method(const MethodInput& input) {
-  return std::make_unique<Annealing>(input);
-}
-
 }  // namespace
 
 std::unique_ptr<Strategy> make_annealing(const Lattice& space, const StrategyOptions& options) {
-  return make_rounds("annealing", space, options, make_method);
+  return make_rounds("annealing", space, options, make_method<Annealing>);
 }
 
 }  // namespace fatune

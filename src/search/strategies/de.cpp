@@ -1,12 +1,11 @@
 // de.cpp - trials from differences between members.
-#include "search/strategies/de.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "search/strategies/neighbourhood.hpp"
 #include "search/strategies/rounds.hpp"
+#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -145,7 +144,7 @@ class De final : public Method {
     for (std::size_t axis = 0; axis < space_.axes().size(); ++axis) {
       std::vector<std::size_t> layers(population_);
       std::iota(layers.begin(), layers.end(), std::size_t{0});
-      for (std::size_t i = population_; i-- > 1;) std::swap(layers[i], layers[rng_.below(i + 1)]);
+      rng_.shuffle(layers);
       for (std::size_t i = 0; i < population_; ++i) {
         const double share =
             (static_cast<double>(layers[i]) + rng_.unit()) / static_cast<double>(population_);
@@ -175,14 +174,10 @@ class De final : public Method {
   bool fresh_ = false;         ///< the next population is of points not asked yet
 };
 
-std::unique_ptr<Method> make_method(const MethodInput& input) {
-  return std::make_unique<De>(input);
-}
-
 }  // namespace
 
 std::unique_ptr<Strategy> make_de(const Lattice& space, const StrategyOptions& options) {
-  return make_rounds("de", space, options, make_method);
+  return make_rounds("de", space, options, make_method<De>);
 }
 
 }  // namespace fatune

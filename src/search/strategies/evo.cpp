@@ -1,6 +1,4 @@
 // evo.cpp - a population's relatives, ranked by a model of what was told.
-#include "search/strategies/evo.hpp"
-
 #include <algorithm>
 #include <unordered_set>
 
@@ -8,7 +6,7 @@
 #include "search/strategies/points.hpp"
 #include "search/strategies/population.hpp"
 #include "search/strategies/rng.hpp"
-#include "search/strategies/spread.hpp"
+#include "search/strategies/strategies.hpp"
 #include "search/strategies/surrogate.hpp"
 
 namespace fatune {

@@ -1,20 +1,18 @@
 // ga.cpp - breeds points from the best told so far.
-#include "search/strategies/ga.hpp"
-
 #include <algorithm>
 
 #include "search/strategies/deck.hpp"
+#include "search/strategies/points.hpp"
 #include "search/strategies/population.hpp"
 #include "search/strategies/rng.hpp"
-#include "search/strategies/spread.hpp"
-#include "search/strategies/stagnation.hpp"
+#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
 
 // Chosen on replays of 19 published spaces; starts of 8 to 24 do alike.
 constexpr std::uint64_t kFewestStarts = 8, kMostStarts = 16, kBudgetPerStart = 8;
-constexpr int kSpreadTries = 30;       // chosen
+constexpr int kStartTries = 30;        // chosen
 constexpr std::size_t kSurvivors = 4;  // of a restart
 
 class Ga final : public Strategy {
@@ -26,7 +24,7 @@ class Ga final : public Strategy {
         population_(space, options),
         spread_(space, options,
                 {std::clamp(options.budget / kBudgetPerStart, kFewestStarts, kMostStarts),
-                 kSpreadTries}),
+                 kStartTries}),
         whole_space_(space.size() <= options.budget && !options.one_lever) {}
 
   std::string_view name() const override { return "ga"; }

@@ -9,7 +9,6 @@
 #include <Eigen/Dense>
 
 #include "core/check.hpp"
-#include "search/strategies/correlation.hpp"
 #include "search/strategies/metric.hpp"
 #include "search/strategies/posterior.hpp"
 
@@ -25,7 +24,6 @@ constexpr double kUsualNoise = 1e-3, kLeastNoise = 1e-5, kMostNoise = 0.3;
 constexpr double kWeightSpread = 2, kNoiseSpread = 2, kFarthest = 6;
 constexpr int kClimbSteps = 4;
 constexpr double kFirstStride = 0.4, kLongestStride = 1, kLonger = 1.4, kShorter = 0.5;
-constexpr double kLeastVariance = 1e-6;  ///< of values, against rounding
 
 double square(double x) { return x * x; }
 

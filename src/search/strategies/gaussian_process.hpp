@@ -6,9 +6,14 @@
 #include <vector>
 
 #include "model/space/lattice.hpp"
-#include "search/strategies/belief.hpp"
 
 namespace fatune {
+
+/// A normal distribution.
+struct Belief {
+  double mean = 0;
+  double deviation = 0;
+};
 
 /// The logarithm of how far a draw from `belief` is expected to lie below `best`; a logarithm,
 /// because the hopeless ones of many candidates are still to be ranked.

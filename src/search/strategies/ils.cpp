@@ -1,10 +1,10 @@
 // ils.cpp - climbs to a local optimum, perturbs, climbs again.
-#include "search/strategies/ils.hpp"
-
 #include <algorithm>
+#include <numeric>
 
 #include "search/strategies/neighbourhood.hpp"
 #include "search/strategies/rounds.hpp"
+#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -68,8 +68,8 @@ class Ils final : public Method {
 
   std::vector<std::size_t> shuffled(std::size_t count) {
     std::vector<std::size_t> order(count);
-    for (std::size_t i = 0; i < count; ++i) order[i] = i;
-    for (std::size_t i = count; i-- > 1;) std::swap(order[i], order[rng_.below(i + 1)]);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    rng_.shuffle(order);
     return order;
   }
 
@@ -102,14 +102,10 @@ class Ils final : public Method {
   int fruitless_ = 0;      ///< climbs
 };
 
-std::unique_ptr<Method> make_method(const MethodInput& input) {
-  return std::make_unique<Ils>(input);
-}
-
 }  // namespace
 
 std::unique_ptr<Strategy> make_ils(const Lattice& space, const StrategyOptions& options) {
-  return make_rounds("ils", space, options, make_method);
+  return make_rounds("ils", space, options, make_method<Ils>);
 }
 
 }  // namespace fatune

@@ -1,31 +1,179 @@
-// importance.cpp - takes a forest apart into effects of single parameters and of pairs.
+// importance.cpp - grows a forest, and takes it apart into effects of parameters and pairs.
 #include "search/strategies/importance.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <optional>
 
-#include "search/strategies/forest.hpp"
+#include "model/results/statistics.hpp"
+#include "search/strategies/rng.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr std::size_t kTrees = 16;         // chosen: shares settle to about a percent
-constexpr std::uint64_t kSeed = 20140621;  // any; fixed, so that the same data give the same shares
+/// A leaf of a regression tree: which values of each axis lead to it, and its prediction.
+struct Box {
+  std::vector<std::vector<bool>> allowed;
+  double value = 0;
+};
 
-struct Sample {
+// As in Hutter, Hoos, Leyton-Brown 2014 (their forest is SMAC's): 5 of 6 axes are looked at in each
+// node.
+constexpr double kAxisShare = 5.0 / 6.0;
+constexpr std::size_t kSmallestSplit = 4;  // samples of a node that may still be split; chosen
+
+struct Split {
+  std::size_t axis = 0;
+  std::vector<bool> left;  ///< for each value of the axis
+  double gain = 0;         ///< of squared error
+};
+
+/// Of a tree on a bootstrap sample of the data (Breiman 2001). Numbers are split at a threshold;
+/// words into two groups, by their mean value in the node.
+class Grower {
+ public:
+  Grower(const std::vector<Axis>& axes, std::span<const Point> points,
+         std::span<const double> values, Rng& rng)
+      : axes_(axes), points_(points), values_(values), rng_(rng) {
+    for (const Axis& axis : axes) whole_.allowed.emplace_back(axis.size, true);
+  }
+
+  /// The leaves; they do not overlap and cover all points. There must be data.
+  std::vector<Box> grow() {
+    std::vector<std::size_t> samples(points_.size());
+    for (std::size_t& sample : samples) {
+      sample = static_cast<std::size_t>(rng_.below(points_.size()));
+    }
+    grow_node(samples, whole_);
+    return std::move(leaves_);
+  }
+
+ private:
+  struct Tally {
+    double count = 0, sum = 0;
+    double mean() const { return sum / count; }
+    /// What the squared error shrinks by when the tally gets its own mean.
+    double explained() const { return count > 0 ? sum * sum / count : 0; }
+    void add(const Tally& other) {
+      count += other.count;
+      sum += other.sum;
+    }
+  };
+
+  void grow_node(std::span<std::size_t> samples, Box box) {
+    Tally all;
+    for (const std::size_t sample : samples) all.add({1, values_[sample]});
+    box.value = all.mean();
+    std::optional<Split> split;
+    if (samples.size() >= kSmallestSplit) split = best_split(samples, all);
+    if (!split) {
+      leaves_.push_back(std::move(box));
+      return;
+    }
+    const auto middle = std::partition(samples.begin(), samples.end(), [&](std::size_t sample) {
+      return split->left[points_[sample][split->axis]];
+    });
+    const auto lefts = static_cast<std::size_t>(middle - samples.begin());
+    Box right = box;
+    for (std::size_t value = 0; value < split->left.size(); ++value) {
+      if (split->left[value]) right.allowed[split->axis][value] = false;
+      if (!split->left[value]) box.allowed[split->axis][value] = false;
+    }
+    grow_node(samples.first(lefts), std::move(box));
+    grow_node(samples.subspan(lefts), std::move(right));
+  }
+
+  std::optional<Split> best_split(std::span<const std::size_t> samples, const Tally& all) {
+    std::vector<std::size_t> order(axes_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = order.size(); i-- > 1;) std::swap(order[i], order[rng_.below(i + 1)]);
+    const auto wanted =
+        static_cast<std::size_t>(std::ceil(kAxisShare * static_cast<double>(order.size())));
+    std::optional<Split> best;
+    std::size_t looked_at = 0;
+    for (const std::size_t axis : order) {
+      if (looked_at >= wanted && best) break;
+      ++looked_at;
+      auto split = split_axis(samples, all, axis);
+      if (split && (!best || split->gain > best->gain)) best = std::move(split);
+    }
+    return best;
+  }
+
+  /// The best cut of the axis's values, put in order: their own, or for words that of their means,
+  /// in which the best of all groupings is a cut (Fisher 1958).
+  std::optional<Split> split_axis(std::span<const std::size_t> samples, const Tally& all,
+                                  std::size_t axis) {
+    std::vector<Tally> tallies(axes_[axis].size);
+    for (const std::size_t sample : samples) {
+      tallies[points_[sample][axis]].add({1, values_[sample]});
+    }
+    std::vector<std::size_t> present;
+    for (std::size_t value = 0; value < tallies.size(); ++value) {
+      if (tallies[value].count > 0) present.push_back(value);
+    }
+    if (!axes_[axis].ordinal) {
+      std::stable_sort(present.begin(), present.end(), [&](std::size_t a, std::size_t b) {
+        return tallies[a].mean() < tallies[b].mean();
+      });
+    }
+    std::optional<std::size_t> cut;
+    double most = 1e-12 * (1 + all.explained());  // less is rounding
+    Tally left;
+    for (std::size_t i = 0; i + 1 < present.size(); ++i) {
+      left.add(tallies[present[i]]);
+      const Tally right{all.count - left.count, all.sum - left.sum};
+      const double gain = left.explained() + right.explained() - all.explained();
+      if (gain <= most) continue;
+      most = gain;
+      cut = i;
+    }
+    if (!cut) return std::nullopt;
+    Split split{axis, side_of_cut(axis, present, *cut), most};
+    return split;
+  }
+
+  /// Which values go left. Those without a sample here go with their nearest neighbour; of words,
+  /// all to the right.
+  std::vector<bool> side_of_cut(std::size_t axis, const std::vector<std::size_t>& present,
+                                std::size_t cut) const {
+    std::vector<bool> left(axes_[axis].size, false);
+    if (axes_[axis].ordinal) {
+      const std::size_t threshold = (present[cut] + present[cut + 1]) / 2;
+      for (std::size_t value = 0; value <= threshold; ++value) left[value] = true;
+    } else {
+      for (std::size_t i = 0; i <= cut; ++i) left[present[i]] = true;
+    }
+    return left;
+  }
+
+  const std::vector<Axis>& axes_;
+  std::span<const Point> points_;
+  std::span<const double> values_;
+  Rng& rng_;
+  Box whole_;
+  std::vector<Box> leaves_;
+};
+
+constexpr std::size_t kTrees = 16;  // chosen: shares settle to about a percent
+constexpr std::uint64_t kForestSeed =
+    20140621;  // any; fixed, so that the same data give the same shares
+
+struct Measured {
   std::vector<Point> points;
   std::vector<double> costs;  ///< with mean 0
 };
 
-Sample measured_of(std::span<const Point> points, std::span<const std::optional<double>> costs) {
-  Sample sample;
+Measured measured_of(std::span<const Point> points, std::span<const std::optional<double>> costs) {
+  Measured sample;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (!costs[i]) continue;
     sample.points.push_back(points[i]);
     sample.costs.push_back(*costs[i]);
   }
-  const double sum = std::accumulate(sample.costs.begin(), sample.costs.end(), 0.0);
-  for (double& cost : sample.costs) cost -= sum / static_cast<double>(sample.costs.size());
+  const double middle = mean(sample.costs);
+  for (double& cost : sample.costs) cost -= middle;
   return sample;
 }
 
@@ -37,7 +185,7 @@ double mean_square(const std::vector<double>& values) {
 /// Variances of one tree's effects, over all combinations of the values that were measured.
 class Effects {
  public:
-  Effects(const std::vector<Axis>& axes, const Sample& sample) {
+  Effects(const std::vector<Axis>& axes, const Measured& sample) {
     for (std::size_t axis = 0; axis < axes.size(); ++axis) {
       std::vector<bool> seen(axes[axis].size, false);
       for (const Point& point : sample.points) seen[point[axis]] = true;
@@ -57,16 +205,15 @@ class Effects {
   void take_apart(const std::vector<Box>& boxes) {
     clear();
     for (const Box& box : boxes) add(box);
-    const double mean = std::accumulate(alone_[0].begin(), alone_[0].end(), 0.0) /
-                        static_cast<double>(alone_[0].size());
-    total -= mean * mean;
+    const double middle = mean(alone_[0]);
+    total -= middle * middle;
     const std::size_t count = used_.size();
     for (std::size_t i = 0; i < count; ++i) {
-      singles[i] = std::max(0.0, mean_square(alone_[i]) - mean * mean);
+      singles[i] = std::max(0.0, mean_square(alone_[i]) - middle * middle);
     }
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t j = i + 1; j < count; ++j) {
-        const double both = mean_square(together_[i * count + j]) - mean * mean;
+        const double both = mean_square(together_[i * count + j]) - middle * middle;
         pairs[i * count + j] = std::max(0.0, both - singles[i] - singles[j]);
       }
     }
@@ -127,7 +274,7 @@ ParameterImportance parameter_importance(const std::vector<Axis>& axes,
                                          std::span<const Point> points,
                                          std::span<const std::optional<double>> costs) {
   FATUNE_CHECK(points.size() == costs.size(), "each point has a cost or has failed");
-  const Sample sample = measured_of(points, costs);
+  const Measured sample = measured_of(points, costs);
   ParameterImportance result;
   result.measured = sample.points.size();
   result.failed = points.size() - sample.points.size();
@@ -136,9 +283,9 @@ ParameterImportance parameter_importance(const std::vector<Axis>& axes,
   double trees = 0;
   if (!sample.points.empty() && count > 0) {
     Effects effects(axes, sample);
-    Rng rng(kSeed);
+    Rng rng(kForestSeed);
     for (std::size_t tree = 0; tree < kTrees; ++tree) {
-      effects.take_apart(grow_tree(axes, sample.points, sample.costs, rng));
+      effects.take_apart(Grower(axes, sample.points, sample.costs, rng).grow());
       if (effects.total <= 0) continue;
       ++trees;
       for (std::size_t i = 0; i < count; ++i) singles[i] += effects.singles[i] / effects.total;

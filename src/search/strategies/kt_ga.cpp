@@ -1,11 +1,11 @@
 // kt_ga.cpp - breeds generation after generation.
-#include "search/strategies/kt_ga.hpp"
-
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "search/strategies/neighbourhood.hpp"
 #include "search/strategies/rounds.hpp"
+#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::uint64_t kGenerations = 90;
 constexpr double kMutationChance = 1.0 / 55;
 constexpr double kBeta = 2.5;
 
-constexpr int kBreedTries = 200;  // for one pair of new children; chosen
+constexpr int kChildTries = 200;  // for one pair of new children; chosen
 
 /// What Kernel Tuner makes of the population where it is more than half of the space.
 std::size_t population_for(std::uint64_t space_size) {
@@ -57,11 +57,7 @@ class KtGa final : public Method {
   std::vector<std::uint64_t> first_generation() {
     scored_.clear();
     generation_ = 0;
-    std::vector<std::uint64_t> generation = memory_.sample(population_, rng_);
-    const std::size_t given = std::min(start_.size(), generation.size());
-    std::copy_n(start_.begin(), given, generation.begin());
-    start_.clear();
-    return generation;
+    return memory_.sample(population_, rng_, std::exchange(start_, {}));
   }
 
   std::vector<std::uint64_t> next_generation() {
@@ -70,7 +66,7 @@ class KtGa final : public Method {
     std::vector<std::uint64_t> generation;
     for (int tries = 0; generation.size() < population_;) {
       const std::size_t before = generation.size();
-      if (tries < kBreedTries) {
+      if (tries < kChildTries) {
         breed(generation);
       } else {
         generation.push_back(memory_.fresh(rng_));
@@ -129,14 +125,10 @@ class KtGa final : public Method {
   std::uint64_t generation_ = 0;
 };
 
-std::unique_ptr<Method> make_method(const MethodInput& input) {
-  return std::make_unique<KtGa>(input);
-}
-
 }  // namespace
 
 std::unique_ptr<Strategy> make_kt_ga(const Lattice& space, const StrategyOptions& options) {
-  return make_rounds("kt-ga", space, options, make_method);
+  return make_rounds("kt-ga", space, options, make_method<KtGa>);
 }
 
 }  // namespace fatune

@@ -118,7 +118,7 @@ void Neighbourhood::descend(Walk& walk, std::size_t axis, std::uint64_t code,
     const auto value = static_cast<std::uint16_t>(v);
     if (!walk.bounds.radius || gap(value, walk.point[axis]) <= left) values.push_back(value);
   }
-  for (std::size_t i = values.size(); i-- > 1;) std::swap(values[i], values[walk.rng.below(i + 1)]);
+  walk.rng.shuffle(values);
   for (const std::uint16_t value : values) {
     if (++walk.visits > kMaxVisits) return;
     const std::uint64_t first = code + value * weights_[axis];

@@ -1,9 +1,10 @@
-// points.cpp - distances between points, and the moves of evolutionary searches.
+// points.cpp - distances between points, the moves of evolutionary searches, maximin choices.
 #include "search/strategies/points.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace fatune {
 namespace {
@@ -106,6 +107,15 @@ std::vector<std::uint64_t> untried_neighbours(const Lattice& space, const Deck& 
   return untried;
 }
 
+std::optional<std::uint64_t> take_untried_neighbour(const Lattice& space, Deck& deck,
+                                                    const Point& point, Rng& rng) {
+  const std::vector<std::uint64_t> untried = untried_neighbours(space, deck, point);
+  if (untried.empty()) return std::nullopt;
+  const std::uint64_t chosen = untried[rng.below(untried.size())];
+  deck.take(chosen);
+  return chosen;
+}
+
 std::uint64_t far_from(const Lattice& space, const std::vector<Point>& known, const Deck& deck,
                        int tries, Rng& rng) {
   std::uint64_t chosen = deck.peek(rng);
@@ -121,6 +131,44 @@ std::uint64_t far_from(const Lattice& space, const std::vector<Point>& known, co
     }
   }
   return chosen;
+}
+
+Spread::Spread(const Lattice& space, const StrategyOptions& options, const SpreadPlan& plan)
+    : space_(space),
+      start_(space, options.start),
+      one_lever_(options.one_lever),
+      left_(plan.points),
+      tries_(plan.tries) {}
+
+void Spread::keep_from(const Point& point) {
+  asked_.push_back(point);
+  if (one_lever_) edge_.push_back(point);
+}
+
+std::optional<std::uint64_t> Spread::start(Deck& deck) {
+  const auto index = start_.next(deck);
+  if (index && left_ > 0) --left_;
+  return index;
+}
+
+std::uint64_t Spread::next(Deck& deck, Rng& rng) {
+  if (left_ > 0) --left_;
+  if (one_lever_) {
+    if (const auto index = one_step(deck, rng)) return *index;
+  }
+  const std::uint64_t index = far_from(space_, asked_, deck, tries_, rng);
+  deck.take(index);
+  return index;
+}
+
+std::optional<std::uint64_t> Spread::one_step(Deck& deck, Rng& rng) {
+  while (!edge_.empty()) {
+    Point& base = edge_[rng.below(edge_.size())];
+    if (const auto index = take_untried_neighbour(space_, deck, base, rng)) return index;
+    std::swap(base, edge_.back());
+    edge_.pop_back();
+  }
+  return std::nullopt;
 }
 
 }  // namespace fatune

@@ -1,13 +1,15 @@
-// points.hpp - how far points are apart, and how new ones come from old: mutation, crossover,
-// spread.
+// points.hpp - distances of points, and new ones: mutation, crossover, spread.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "model/space/lattice.hpp"
 #include "search/strategies/deck.hpp"
 #include "search/strategies/rng.hpp"
+#include "search/strategies/strategy.hpp"
 
 namespace fatune {
 
@@ -34,10 +36,48 @@ Point crossover(const Point& mother, const Point& father, Rng& rng);
 /// The neighbours of a point that are still in the deck, as indices.
 std::vector<std::uint64_t> untried_neighbours(const Lattice& space, const Deck& deck,
                                               const Point& point);
+/// One of them at random, which leaves the deck; empty when there is none.
+std::optional<std::uint64_t> take_untried_neighbour(const Lattice& space, Deck& deck,
+                                                    const Point& point, Rng& rng);
 
 /// The index, among `tries` random ones left in the deck, whose point is farthest from its nearest
 /// in `known`. The deck must not be empty; nothing is taken from it.
 std::uint64_t far_from(const Lattice& space, const std::vector<Point>& known, const Deck& deck,
                        int tries, Rng& rng);
+
+struct SpreadPlan {
+  std::uint64_t points = 0;  ///< wanted first, the start points among them
+  int tries = 0;             ///< random points of which the farthest is taken; many favour corners
+};
+
+/// `space` must outlive it.
+class Spread {
+ public:
+  Spread(const Lattice& space, const StrategyOptions& options, const SpreadPlan& plan);
+
+  bool wanted() const { return left_ > 0; }
+  std::uint64_t left() const { return left_; }  ///< of those wanted
+  void want(std::uint64_t points) { left_ = points; }
+  /// Must be called for every point that was asked, from here or not.
+  void keep_from(const Point& point);
+
+  /// The next start point, while there is one; it leaves the deck.
+  std::optional<std::uint64_t> start(Deck& deck);
+  /// A point far from those asked; with one lever, an untried neighbour of one of them while any
+  /// has one. It leaves the deck, which must not be empty.
+  std::uint64_t next(Deck& deck, Rng& rng);
+
+ private:
+  std::optional<std::uint64_t> one_step(Deck& deck, Rng& rng);
+
+  const Lattice& space_;
+  StartPoints start_;
+  bool one_lever_;
+  std::uint64_t left_;
+  int tries_;
+  std::vector<Point> asked_;
+  /// In one-lever searches: points asked that may have untried neighbours.
+  std::vector<Point> edge_;
+};
 
 }  // namespace fatune

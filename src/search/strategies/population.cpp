@@ -55,12 +55,7 @@ std::optional<std::uint64_t> Population::child(Deck& deck, Rng& rng) const {
   if (rng.chance(kLocalShare)) {
     const std::uint64_t elites = std::min(kElites, members_.size());
     const std::uint64_t rank = rng.chance(kLocalAtBest) ? 0 : rng.below(elites);
-    const auto untried = untried_neighbours(space_, deck, member(rank));
-    if (!untried.empty()) {
-      const std::uint64_t chosen = untried[rng.below(untried.size())];
-      deck.take(chosen);
-      return chosen;
-    }
+    if (const auto index = take_untried_neighbour(space_, deck, member(rank), rng)) return index;
   }
   for (int i = 0; i < kBreedTries; ++i) {
     const auto index = space_.index_of(breed(rng));

@@ -1,8 +1,10 @@
-// population.hpp - the best points told so far, and the children that are bred from them.
+// population.hpp - the best points so far, their children, and when those stop to help.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -46,6 +48,26 @@ class Population {
   const Lattice& space_;
   bool one_lever_;
   std::vector<Member> members_;  ///< ascending cost
+};
+
+class Stagnation {
+ public:
+  void tell(std::optional<double> cost) {
+    ++since_progress_;
+    if (!cost) return;
+    if (!std::isfinite(best_) || *cost < best_ - kProgress * std::abs(best_)) since_progress_ = 0;
+    best_ = std::fmin(best_, *cost);
+  }
+  bool reached() const { return since_progress_ >= kPatience; }
+  void restart() { since_progress_ = 0; }
+
+ private:
+  // Chosen.
+  static constexpr int kPatience = 40;        ///< evaluations
+  static constexpr double kProgress = 0.005;  ///< a gain below this share is none
+
+  double best_ = std::numeric_limits<double>::infinity();
+  int since_progress_ = 0;
 };
 
 }  // namespace fatune

@@ -34,18 +34,18 @@ std::vector<std::vector<double>> log_ratios(std::span<const SuiteEntry> configs)
 }
 
 /// How well a portfolio does: by problems served, then by the mean of their log ratios.
-struct Score {
+struct PortfolioScore {
   std::size_t served = 0;
   double mean = 0;
 
-  bool better_than(const Score& other) const {
+  bool better_than(const PortfolioScore& other) const {
     return served != other.served ? served > other.served : mean < other.mean - kGain;
   }
 };
 
 /// Of the portfolio with these log ratios, and of one more config.
-Score score_with(const std::vector<double>& present, const std::vector<double>& added) {
-  Score score;
+PortfolioScore score_with(const std::vector<double>& present, const std::vector<double>& added) {
+  PortfolioScore score;
   double sum = 0;
   for (std::size_t p = 0; p < present.size(); ++p) {
     const double ratio = std::min(present[p], added[p]);
@@ -69,12 +69,12 @@ Portfolio choose_portfolio(std::span<const SuiteEntry> configs, std::size_t coun
   Portfolio portfolio;
   portfolio.served.resize(problems);
   std::vector<double> present(problems, kNone);
-  Score reached;
+  PortfolioScore reached;
   while (portfolio.chosen.size() < count) {
     std::optional<std::size_t> best;
-    Score best_score = reached;
+    PortfolioScore best_score = reached;
     for (std::size_t c = 0; c < configs.size(); ++c) {
-      const Score score = score_with(present, ratios[c]);
+      const PortfolioScore score = score_with(present, ratios[c]);
       const bool equal = best && !best_score.better_than(score);
       if (score.better_than(best_score) || (equal && named_before(configs[c], configs[*best]))) {
         best = c;

@@ -7,14 +7,8 @@
 #include <utility>
 
 #include "core/check.hpp"
-#include "search/strategies/correlation.hpp"
 
 namespace fatune {
-namespace {
-
-constexpr double kLeastVariance = 1e-6;  ///< of values, and of beliefs, against rounding
-
-}  // namespace
 
 void Posterior::reset(double noise) {
   noise_ = noise;

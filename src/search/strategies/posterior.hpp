@@ -1,7 +1,7 @@
-// posterior.hpp - points with values, and points in flight, to beliefs about others: the algebra
-// of a Gaussian process whose hyper-parameters are given; one of the headers that know Eigen.
+// posterior.hpp - a Gaussian process's algebra; the one header that knows Eigen.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,10 +9,32 @@
 #include <Eigen/Dense>
 
 #include "model/space/lattice.hpp"
-#include "search/strategies/belief.hpp"
+#include "search/strategies/gaussian_process.hpp"
 #include "search/strategies/metric.hpp"
 
 namespace fatune {
+
+inline constexpr double kLeastVariance = 1e-6;  ///< of values, and of beliefs, against rounding
+
+inline Eigen::Index signed_size(std::size_t size) { return static_cast<Eigen::Index>(size); }
+
+/// Matern-5/2, of squared distances.
+template <typename Distances>
+auto correlation(const Eigen::ArrayBase<Distances>& squared) {
+  using Scalar = typename Distances::Scalar;
+  const auto z = (squared.derived() * Scalar(5)).sqrt().eval();
+  return ((Scalar(1) + z + z.square() / Scalar(3)) * (-z).exp()).eval();
+}
+
+/// One column for each of `columns`, one row for each of `rows`.
+inline Eigen::ArrayXXf squared_distances(const Metric& metric, std::span<const Point> rows,
+                                         std::span<const Point> columns) {
+  Eigen::ArrayXXf distances(signed_size(rows.size()), signed_size(columns.size()));
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    metric.squared_distances(columns[i], rows, {distances.col(signed_size(i)).data(), rows.size()});
+  }
+  return distances;
+}
 
 /// Keeps what it worked out as long as it is asked about the same points after seeing more of the
 /// same: a search asks about hundreds of candidates, learns of one, and asks again about nearly the

@@ -1,9 +1,9 @@
 // pso.cpp - flies a swarm through the axes' positions.
-#include "search/strategies/pso.hpp"
-
 #include <algorithm>
+#include <utility>
 
 #include "search/strategies/rounds.hpp"
+#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -50,9 +50,9 @@ class Pso final : public Method {
   void restart() override { swarm_.clear(); }
 
  private:
-  using Vector = std::vector<double>;
+  using Coordinates = std::vector<double>;
   struct Particle {
-    Vector position, velocity, best;
+    Coordinates position, velocity, best;
     double best_cost = kFailedCost;
     std::optional<std::uint64_t> place;  ///< empty where the position is not valid
   };
@@ -60,10 +60,8 @@ class Pso final : public Method {
   /// A new swarm on valid points.
   void settle() {
     const std::size_t half = static_cast<std::size_t>((space_.size() + 1) / 2);
-    std::vector<std::uint64_t> places = memory_.sample(std::min(kParticles, half), rng_);
-    const std::size_t given = std::min(start_.size(), places.size());
-    std::copy_n(start_.begin(), given, places.begin());
-    start_.clear();
+    const std::vector<std::uint64_t> places =
+        memory_.sample(std::min(kParticles, half), rng_, std::exchange(start_, {}));
     swarm_.clear();
     moves_ = 0;
     best_cost_ = kFailedCost;
@@ -113,19 +111,15 @@ class Pso final : public Method {
   std::vector<std::uint64_t> start_;
   double step_ = 1;  ///< one position of any axis; the longest axis has length 1
   std::vector<Particle> swarm_;
-  Vector best_;
+  Coordinates best_;
   double best_cost_ = kFailedCost;
   int moves_ = 0;
 };
 
-std::unique_ptr<Method> make_method(const MethodInput& input) {
-  return std::make_unique<Pso>(input);
-}
-
 }  // namespace
 
 std::unique_ptr<Strategy> make_pso(const Lattice& space, const StrategyOptions& options) {
-  return make_rounds("pso", space, options, make_method);
+  return make_rounds("pso", space, options, make_method<Pso>);
 }
 
 }  // namespace fatune

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "core/check.hpp"
 
@@ -32,6 +34,11 @@ class Rng {
   /// Uniform in [0, 1).
   double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   bool chance(double probability) { return unit() < probability; }
+
+  template <typename Of>
+  void shuffle(std::vector<Of>& list) {
+    for (std::size_t i = list.size(); i-- > 1;) std::swap(list[i], list[below(i + 1)]);
+  }
 
  private:
   std::uint64_t state_;

@@ -1,13 +1,16 @@
-// rounds.cpp - feeds a method's rounds to ask and tell.
+// rounds.cpp - keeps what was observed, and feeds a method's rounds to ask and tell.
 #include "search/strategies/rounds.hpp"
 
 #include <algorithm>
 #include <string>
 
-#include "search/strategies/start.hpp"
+#include "search/strategies/deck.hpp"
+#include "search/strategies/points.hpp"
 
 namespace fatune {
 namespace {
+
+constexpr std::size_t kTriesPerPoint = 20;  // until a sample has no repeats; chosen
 
 // Costs heard from memory, without a new point to ask for, before a method is made to start anew.
 // Chosen: above what generations of 26 name in 90 rounds.
@@ -91,17 +94,13 @@ class Rounds final : public Strategy {
   }
 
   std::uint64_t beside_the_best() {
-    std::vector<std::uint64_t> unseen;
+    Deck& deck = memory_.deck();
     if (const auto best = memory_.best()) {
-      for (const Point& point : memory_.space().neighbours(memory_.space().point(*best))) {
-        const auto index = memory_.space().index_of(point);
-        if (index && memory_.deck().has(*index)) unseen.push_back(*index);
-      }
+      const Point point = memory_.space().point(*best);
+      if (const auto index = take_untried_neighbour(memory_.space(), deck, point, rng_))
+        return *index;
     }
-    if (unseen.empty()) return memory_.deck().draw(rng_);
-    const std::uint64_t chosen = unseen[rng_.below(unseen.size())];
-    memory_.deck().take(chosen);
-    return chosen;
+    return deck.draw(rng_);
   }
 
   std::string name_;
@@ -114,6 +113,35 @@ class Rounds final : public Strategy {
 };
 
 }  // namespace
+
+void Memory::tell(std::uint64_t index, std::optional<double> cost) {
+  const double heard = cost.value_or(kFailedCost);
+  costs_[index] = heard;
+  if (heard >= best_cost_) return;
+  best_cost_ = heard;
+  best_ = index;
+}
+
+std::optional<double> Memory::cost(std::uint64_t index) const {
+  const auto found = costs_.find(index);
+  if (found == costs_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::uint64_t Memory::fresh(Rng& rng) const {
+  return deck_.left() > 0 ? deck_.peek(rng) : rng.below(space_.size());
+}
+
+std::vector<std::uint64_t> Memory::sample(std::size_t count, Rng& rng,
+                                          std::vector<std::uint64_t> first) const {
+  std::vector<std::uint64_t> drawn = {fresh(rng)};
+  for (std::size_t i = 0; i < kTriesPerPoint * count && drawn.size() < count; ++i) {
+    const std::uint64_t index = fresh(rng);
+    if (std::find(drawn.begin(), drawn.end(), index) == drawn.end()) drawn.push_back(index);
+  }
+  std::copy_n(first.begin(), std::min(first.size(), drawn.size()), drawn.begin());
+  return drawn;
+}
 
 std::unique_ptr<Strategy> make_rounds(std::string_view name, const Lattice& space,
                                       const StrategyOptions& options, MakeMethod make) {

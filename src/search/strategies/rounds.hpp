@@ -2,15 +2,52 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "search/strategies/memory.hpp"
+#include "model/space/lattice.hpp"
+#include "search/strategies/deck.hpp"
+#include "search/strategies/rng.hpp"
 #include "search/strategies/strategy.hpp"
 
 namespace fatune {
+
+inline constexpr double kFailedCost = std::numeric_limits<double>::infinity();
+
+/// A search that returns to an observed point reads its cost here and spends no evaluation. `space`
+/// must outlive it.
+class Memory {
+ public:
+  explicit Memory(const Lattice& space) : space_(space), deck_(space.size()) {}
+
+  const Lattice& space() const { return space_; }
+  /// The points not asked yet.
+  Deck& deck() { return deck_; }
+
+  void tell(std::uint64_t index, std::optional<double> cost);
+  /// kFailedCost for a failure; empty before it is told.
+  std::optional<double> cost(std::uint64_t index) const;
+  std::uint64_t told() const { return costs_.size(); }
+  /// The point of least cost; empty before the first success.
+  std::optional<std::uint64_t> best() const { return best_; }
+
+  /// Up to `count` different points, at least one, at random: points not asked yet as long as there
+  /// are any; `first` in the place of the first. The space must not be empty.
+  std::vector<std::uint64_t> sample(std::size_t count, Rng& rng,
+                                    std::vector<std::uint64_t> first = {}) const;
+  std::uint64_t fresh(Rng& rng) const;  ///< one of them
+
+ private:
+  const Lattice& space_;
+  Deck deck_;
+  std::unordered_map<std::uint64_t, double> costs_;
+  std::optional<std::uint64_t> best_;
+  double best_cost_ = kFailedCost;
+};
 
 /// A textbook search in rounds: names points, is told their costs, names the next. It may repeat
 /// points. A generational method names a whole generation; a local search names the moves it would
@@ -40,6 +77,10 @@ struct MethodInput {
   std::uint64_t budget;
 };
 using MakeMethod = std::unique_ptr<Method> (*)(const MethodInput&);
+template <typename Of>
+std::unique_ptr<Method> make_method(const MethodInput& input) {
+  return std::make_unique<Of>(input);
+}
 
 /// Asks for each point once: the cost of a repeated point comes from memory. While a round waits
 /// for results, further asks are answered by look_ahead(), else with untried neighbours of the best

@@ -1,16 +1,10 @@
 // strategy.cpp - a strategy's name to the strategy.
 #include "search/strategies/strategy.hpp"
 
+#include <fmt/format.h>
+
 #include "core/text.hpp"
-#include "search/strategies/annealing.hpp"
-#include "search/strategies/de.hpp"
-#include "search/strategies/evo.hpp"
-#include "search/strategies/exhaustive.hpp"
-#include "search/strategies/ga.hpp"
-#include "search/strategies/ils.hpp"
-#include "search/strategies/kt_ga.hpp"
-#include "search/strategies/pso.hpp"
-#include "search/strategies/random.hpp"
+#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -49,10 +43,10 @@ Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name, const Lat
     if (entry.info.name == name) return entry.make(space, options);
     names.emplace_back(entry.info.name);
   }
-  std::string message = "--strategy: there is no strategy '" + std::string(name) + "'";
-  if (const auto nearest = nearest_name(name, names))
-    message += "; did you mean '" + *nearest + "'?";
-  return usage_error(message + " (known: " + join(names, ", ") + ")");
+  const auto nearest = nearest_name(name, names);
+  return usage_error(fmt::format("--strategy: there is no strategy '{}'{} (known: {})", name,
+                                 nearest ? fmt::format("; did you mean '{}'?", *nearest) : "",
+                                 join(names, ", ")));
 }
 
 }  // namespace fatune

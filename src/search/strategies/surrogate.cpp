@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/check.hpp"
+#include "model/results/statistics.hpp"
 
 namespace fatune {
 namespace {
@@ -21,10 +22,10 @@ constexpr std::size_t kMostLearntFrom = 120, kBestLearntFrom = 60;
 
 void standardise(std::vector<double>& values) {
   const double count = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  const double middle = mean(values);
   double squares = 0;
   for (double& value : values) {
-    value -= mean;
+    value -= middle;
     squares += value * value;
   }
   if (!(squares > 0)) return;

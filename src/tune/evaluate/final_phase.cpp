@@ -10,7 +10,7 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
-#include "model/space/feasibility.hpp"
+#include "model/space/rules.hpp"
 #include "tune/evaluate/forecast.hpp"
 #include "tune/evaluate/preparation.hpp"
 

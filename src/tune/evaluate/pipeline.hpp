@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/space/feasibility.hpp"
+#include "model/space/rules.hpp"
 #include "tune/compile/service.hpp"
 #include "tune/evaluate/device_worker.hpp"
 #include "tune/evaluate/evaluator.hpp"

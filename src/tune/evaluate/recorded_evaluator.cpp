@@ -11,7 +11,7 @@
 #include "core/check.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "model/kernel/aliases.hpp"
+#include "model/kernel/kernel.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
 namespace fatune {

@@ -1,6 +1,4 @@
 // aliases_test.cpp - configs of earlier manifests become configs of today's.
-#include "model/kernel/aliases.hpp"
-
 #include <filesystem>
 #include <set>
 
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.hpp"
+#include "model/kernel/kernel.hpp"
 #include "support/sample_kernel.hpp"
 
 namespace fatune {

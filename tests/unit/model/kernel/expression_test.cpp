@@ -1,9 +1,10 @@
-// expression_test.cpp - manifest arithmetic: operators, undefined values, errors.
+// expression_test.cpp - arithmetic of manifests and of Python: operators, undefined values, errors.
 #include "model/kernel/expression.hpp"
 
 #include <clocale>
 
 #include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
 
 namespace fatune {
 namespace {
@@ -17,8 +18,8 @@ Scope scope() {
   return scope;
 }
 
-double value(std::string_view text) {
-  const auto expression = Expression::parse(text, "f");
+double value(std::string_view text, Syntax syntax = Syntax::kManifest) {
+  const auto expression = Expression::parse(text, "f", syntax);
   INFO(text << (expression ? "" : ": " + expression.error().message));
   REQUIRE(expression);
   const auto result = expression->evaluate(scope());
@@ -29,6 +30,13 @@ double value(std::string_view text) {
 
 std::string parse_error(std::string_view text) {
   const auto expression = Expression::parse(text, "k.json: field 'x'");
+  return expression ? "" : expression.error().message;
+}
+
+double python(std::string_view text) { return value(text, Syntax::kPython); }
+
+std::string python_error(std::string_view text) {
+  const auto expression = Expression::parse(text, "t1", Syntax::kPython);
   return expression ? "" : expression.error().message;
 }
 
@@ -92,6 +100,73 @@ TEST_CASE("&&, || and ?: guard what they make irrelevant") {
   CHECK(value("ZERO != 0 && A % ZERO == 0") == 0);
   CHECK(value("ZERO == 0 || A % ZERO == 0") == 1);
   CHECK(value("ZERO == 0 ? 5 : A / ZERO") == 5);
+  CHECK(value("A % ZERO == 0 && ZERO != 0") == 0);
+  CHECK(value("A % ZERO == 0 || ZERO == 0") == 1);
+  CHECK(value("ZERO != 0 && (A / ZERO > 1 ? A : 1)") == 0);
+}
+
+TEST_CASE("a decision is 0 or 1, whatever decided it") {
+  CHECK(value("A || ZERO") == 1);
+  CHECK(value("ZERO || A") == 1);
+  CHECK(value("A && B") == 1);
+  CHECK(value("!A") == 0);
+  CHECK(value("A < B < 3") == 1);  // 0 < 3
+  CHECK(python("A or ZERO") == 1);
+}
+
+TEST_CASE("Python's operators mean what they mean there") {
+  CHECK(python("A == 7 or B % ZERO != 0") == 1);
+  CHECK(python("1 <= A < 8 != B") == 1);
+  CHECK(python("A < B < 3") == 0);
+  CHECK(python("3 < A <= 7 < BLOCK_M") == 1);
+  CHECK(python("3 < A <= 6 < 1 / ZERO") == 0);
+  CHECK(python("32 <= A * B + 30 <= 1024") == 1);
+  CHECK(python("not A == 1 and B") == 1);
+  CHECK(python("not not A") == 1);
+  CHECK(python("A // 2 - -B / 4") == 3.5);
+  CHECK(python("-A // 2") == -4);
+  CHECK(python("-A % 4") == 1);
+  CHECK(python("A % -4") == -1);
+  CHECK(python("-8 % 4") == 0);
+  CHECK(python("max(A, B+1, 8) >= min(2,B)") == 1);
+  CHECK(python("(A or True) and False") == 0);
+  CHECK(python("A in [1, 7] and A in (7,) and B not in [1, A, 3]") == 1);
+  CHECK(python("A + 1 in [7, 9] or not B in [2]") == 0);
+  CHECK(python("A\t==\n7") == 1);
+}
+
+TEST_CASE("what is not understood of Python is quoted with its place") {
+  CHECK(python_error("a ** 2 == 4") == "t1: 'a ** 2 == 4' is not understood at '**'");
+  CHECK(python_error("a if b else c") == "t1: 'a if b else c' is not understood at 'if'");
+  CHECK(python_error("sum(a) == 1") == "t1: 'sum(a) == 1' is not understood at 'sum'");
+  CHECK(python_error("w == 'x'") == "t1: 'w == 'x'' is not understood at ''x''");
+  CHECK(python_error("(a == 1") == "t1: '(a == 1' is not understood at the end");
+  CHECK(python_error("") == "t1: '' is not understood at the end");
+  CHECK(python_error("a.b == 1") == "t1: 'a.b == 1' is not understood at 'a.b'");
+  CHECK(python_error("a in []") == "t1: 'a in []' is not understood at ']'");
+  CHECK(python_error("a not b") == "t1: 'a not b' is not understood at 'b'");
+  CHECK(python_error("a && b") == "t1: 'a && b' is not understood at '&&'");
+  CHECK(python_error("a ? b : c") == "t1: 'a ? b : c' is not understood at '?'");
+  CHECK(python_error(std::string(5000, '(')) ==
+        "t1: '" + std::string(1000, '(') + "...' nests more than 200 levels deep");
+}
+
+TEST_CASE("depth and length have limits") {
+  const auto nested = [](std::size_t depth, std::string_view before, std::string_view after) {
+    std::string text = "1";
+    for (std::size_t i = 0; i < depth; ++i) text = fmt::format("{}{}{}", before, text, after);
+    return text;
+  };
+  CHECK(value(nested(199, "(", ")")) == 1);
+  CHECK(value(nested(199, "1 + (", ")")) == 200);
+  for (const std::string& text : {nested(200, "(", ")"), nested(200, "!", ""),
+                                  nested(200, "0 ? 1 : ", ""), nested(200, "max(", ")")}) {
+    CHECK(parse_error(text).ends_with("nests more than 200 levels deep"));
+  }
+  CHECK(python_error(nested(300, "1 < ", "")).ends_with("nests more than 200 levels deep"));
+  CHECK(python(nested(20'000, "1+", "")) == 20'001);
+  CHECK(parse_error(nested(2048, "1+", "")).ends_with("...' is longer than 4096 characters"));
+  CHECK(python_error(nested(40'000, "1+", "")).ends_with("...' is longer than 65536 characters"));
 }
 
 TEST_CASE("what is not in the language is refused with a reason") {
@@ -110,7 +185,11 @@ TEST_CASE("what is not in the language is refused with a reason") {
         "k.json: field 'x': 'min + 1' 'min' is a function and needs arguments in parentheses");
   CHECK(parse_error("A, B") ==
         "k.json: field 'x': 'A, B' is several expressions; a comma belongs between arguments only");
-  CHECK(parse_error("A B").starts_with("k.json: field 'x': 'A B' cannot be parsed: "));
+  CHECK(parse_error("A B") ==
+        "k.json: field 'x': 'A B' cannot be parsed: unexpected 'B' at character 3");
+  CHECK(parse_error("A +") == "k.json: field 'x': 'A +' cannot be parsed: it ends too early");
+  CHECK(parse_error("log2(A, B)") ==
+        "k.json: field 'x': 'log2(A, B)' cannot be parsed: log2 takes 1 argument, not 2");
   for (const char* text : {"(A", "A)", "A +", "* A", "A ? 1", "A : 1", "ceil_div(A)", "min()",
                            "1 2", "\"A\"", "A\n+\x01", "0x10", "A == == B", "2A"}) {
     INFO(text);

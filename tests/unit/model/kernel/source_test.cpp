@@ -1,11 +1,10 @@
 // source_test.cpp - checks which kernels are at hand when a folder of the user is added.
-#include "model/kernel/source.hpp"
-
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/file.hpp"
+#include "model/kernel/kernel.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;

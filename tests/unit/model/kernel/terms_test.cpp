@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "model/space/feasibility.hpp"
 #include "model/space/lint.hpp"
+#include "model/space/rules.hpp"
 #include "model/space/space.hpp"
 #include "support/sample_kernel.hpp"
 

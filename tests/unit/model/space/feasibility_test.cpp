@@ -1,8 +1,7 @@
 // feasibility_test.cpp - why configs cannot run: constraints, limits of devices, memory.
-#include "model/space/feasibility.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
+#include "model/space/rules.hpp"
 #include "support/sample_kernel.hpp"
 
 namespace fatune {

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "model/space/feasibility.hpp"
 #include "model/space/rules.hpp"
 #include "support/sample_kernel.hpp"
 

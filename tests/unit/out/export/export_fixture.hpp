@@ -7,7 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "model/kernel/candidate.hpp"
-#include "model/kernel/source.hpp"
+#include "model/kernel/kernel.hpp"
 
 namespace fatune::test {
 

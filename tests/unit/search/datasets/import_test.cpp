@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sample_files.hpp"
-#include "search/datasets/import_configs.hpp"
+#include "search/datasets/spaces.hpp"
 
 using namespace fatune;
 using test::recording_of;

@@ -5,8 +5,7 @@
 
 #include "core/fields.hpp"
 #include "sample_files.hpp"
-#include "search/datasets/write_kernel_tuner.hpp"
-#include "search/datasets/write_t4.hpp"
+#include "search/datasets/journal_dataset.hpp"
 
 using namespace fatune;
 

@@ -1,19 +1,12 @@
-// t1_test.cpp - T1 files to spaces, and Python's conditions to ours.
-#include "search/datasets/t1.hpp"
-
+// t1_test.cpp - T1 files to spaces, and Python's lists to values.
 #include <catch2/catch_test_macros.hpp>
 
 #include "sample_files.hpp"
-#include "search/datasets/python_expression.hpp"
+#include "search/datasets/spaces.hpp"
 
 using namespace fatune;
 
 namespace {
-
-std::string translated(const std::string& text) {
-  const auto expression = expression_from_python(text, "t1");
-  return expression ? *expression : expression.error().message;
-}
 
 std::string list_of(const std::string& text) {
   const auto values = list_from_python(text, "t1");
@@ -50,26 +43,6 @@ TEST_CASE("a T1 space has as many configs as were measured in it") {
   const auto dedispersion = read_t1_space(test::data_file("dedispersion_t1.json"));
   REQUIRE(dedispersion);
   CHECK(dedispersion->size() == 11130);
-}
-
-TEST_CASE("Python's conditions become ours") {
-  CHECK(translated("a==0 or b % 32 != 0") == "((a == 0) || ((((b % 32) + 32) % 32) != 0))");
-  CHECK(translated("32 <= a * b <= 1024") == "((32 <= (a * b)) && ((a * b) <= 1024))");
-  CHECK(translated("not a == 1 and b") == "(!((a == 1)) && b)");
-  CHECK(translated("a // 2 - -b / 3.5") == "(floor_div(a, 2) - ((-b) / 3.5))");
-  CHECK(translated("max(a, b+1, 8) >= min(2,b)") == "(max(a, (b + 1), 8) >= min(2, b))");
-  CHECK(translated("(a or True) and False") == "(((a || 1)) && 0)");
-}
-
-TEST_CASE("what is not understood is quoted with its place") {
-  CHECK(translated("a ** 2 == 4") == "t1: 'a ** 2 == 4' is not understood at '**'");
-  CHECK(translated("a if b else c") == "t1: 'a if b else c' is not understood at 'if'");
-  CHECK(translated("sum(a) == 1") == "t1: 'sum(a) == 1' is not understood at 'sum'");
-  CHECK(translated("w == 'x'") == "t1: 'w == 'x'' is not understood at ''x''");
-  CHECK(translated("(a == 1") == "t1: '(a == 1' is not understood at the end");
-  CHECK(translated("") == "t1: '' is not understood at the end");
-  CHECK(translated("a.b == 1") == "t1: 'a.b == 1' is not understood at 'a.b'");
-  CHECK(translated(std::string(5000, '(')).starts_with("t1: '(((("));
 }
 
 TEST_CASE("Python's lists become values") {

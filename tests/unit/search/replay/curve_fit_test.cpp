@@ -1,8 +1,8 @@
 // curve_fit_test.cpp - isotonic regression and monotone cubics on small cases.
-#include "search/replay/curve_fit.hpp"
-
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+
+#include "search/replay/published_score.hpp"
 
 namespace fatune {
 namespace {

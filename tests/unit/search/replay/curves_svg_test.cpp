@@ -1,9 +1,8 @@
 // curves_svg_test.cpp - the picture has a panel for each space and a line for each strategy.
-#include "search/replay/curves_svg.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "recordings.hpp"
+#include "search/replay/replay.hpp"
 
 namespace fatune {
 namespace {

@@ -1,10 +1,10 @@
 // intervals_test.cpp - bootstrap and Wilson intervals against numbers from elsewhere.
-#include "search/replay/intervals.hpp"
-
 #include <vector>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+
+#include "search/replay/score.hpp"
 
 namespace fatune {
 namespace {

@@ -6,7 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "model/kernel/candidate.hpp"
-#include "model/kernel/source.hpp"
+#include "model/kernel/kernel.hpp"
 #include "model/space/lint.hpp"
 #include "model/space/space.hpp"
 #include "support/pool_fixture.hpp"

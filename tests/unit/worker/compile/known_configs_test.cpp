@@ -5,8 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "model/kernel/source.hpp"
-#include "model/space/feasibility.hpp"
+#include "model/kernel/kernel.hpp"
+#include "model/space/rules.hpp"
 #include "model/space/space.hpp"
 #include "support/pool_fixture.hpp"
 #include "support/temporary_folder.hpp"

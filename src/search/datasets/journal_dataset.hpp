@@ -1,10 +1,12 @@
-// journal_groups.hpp - a journal's candidates, sorted into one group for each kernel and problem.
+// journal_dataset.hpp - a journal's candidates by kernel and problem, and as other tuners' files.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/json.hpp"
+#include "core/result.hpp"
 #include "model/results/journal.hpp"
 #include "search/datasets/recording.hpp"
 
@@ -40,5 +42,14 @@ Result<Recording> recording_of(const JournalGroup& group, const Journal& journal
 
 /// Compiling, verifying and timing.
 double seconds_spent(const CandidateRecord& record);
+
+/// As Kernel Tuner closes its own: it can simulate on the file. Times in milliseconds. It knows no
+/// timeout and no wrong result: they are RuntimeFailedConfig, and fatune_failure has the outcome.
+Result<std::string> kernel_tuner_cache(const JournalGroup& group, const Journal& journal);
+
+/// Times in milliseconds. `invalidity` is the outcome: timeout, compile, runtime, correctness (a
+/// wrong result), constraints or correct. `correctness` is 1 when every gate was passed. The
+/// journal holds summaries, so `runtimes` is empty and quartiles are measurements.
+Json t4_results(const JournalGroup& group, const Journal& journal);
 
 }  // namespace fatune

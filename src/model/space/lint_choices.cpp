@@ -1,12 +1,16 @@
 // lint_choices.cpp - asks the rules of every 'when' about configs, until both answers were seen.
-#include "model/kernel/lint_choices.hpp"
-
 #include <fmt/format.h>
 
+#include "model/space/lint.hpp"
 #include "model/space/rules.hpp"
 
 namespace fatune {
 namespace {
+
+struct Seen {
+  std::size_t parameter, rule;
+  bool holds = false, broken = false;
+};
 
 /// The next combination of the rule's parameters but `own`; false after the last.
 bool advance(const CompiledRule& rule, const Manifest& manifest, std::size_t own,
@@ -19,44 +23,44 @@ bool advance(const CompiledRule& rule, const Manifest& manifest, std::size_t own
   return false;
 }
 
-}  // namespace
-
-ChoiceCheck::ChoiceCheck(const Manifest& manifest) : manifest_(manifest) {
-  for (std::size_t p = 0; p < manifest.parameters.size(); ++p) {
-    for (std::size_t r = 0; r < manifest.parameters[p].when.size(); ++r) seen_.push_back({p, r});
-  }
-}
-
-void ChoiceCheck::look(const Problem& problem, const DeviceLimits& limits) {
-  const Result<std::string> unsupported = unsupported_reason(manifest_, problem, limits);
+/// Notes what the rules of every 'when' are for the configs of a problem on a device.
+void look(const Manifest& manifest, const LintCase& at, std::vector<Seen>& all) {
+  const Result<std::string> unsupported = unsupported_reason(manifest, at.problem, at.limits);
   if (!unsupported || !unsupported->empty()) return;
-  Result<std::vector<CompiledRule>> rules = compile_rules(manifest_, problem, limits);
+  Result<std::vector<CompiledRule>> rules = compile_rules(manifest, at.problem, at.limits);
   if (!rules) return;
-  for (std::size_t i = 0; i < seen_.size(); ++i) {
-    Seen& seen = seen_[i];
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Seen& seen = all[i];
     CompiledRule& rule = (*rules)[i];  // they come first, in this order
-    const Parameter& parameter = manifest_.parameters[seen.parameter];
+    const Parameter& parameter = manifest.parameters[seen.parameter];
     if (parameter.values.size() == 1) continue;
-    std::vector<std::uint16_t> positions(manifest_.parameters.size(), 0);
+    std::vector<std::uint16_t> positions(manifest.parameters.size(), 0);
     // Any value but the one that the parameter has elsewhere.
     positions[seen.parameter] = parameter.otherwise_position == 0 ? 1 : 0;
     do {
       if (seen.holds && seen.broken) break;
       const Result<bool> holds = rule.holds(positions);
       if (holds) (*holds ? seen.holds : seen.broken) = true;
-    } while (advance(rule, manifest_, seen.parameter, positions));
+    } while (advance(rule, manifest, seen.parameter, positions));
   }
 }
 
-std::vector<LintFinding> ChoiceCheck::findings() const {
+}  // namespace
+
+std::vector<LintFinding> lint_choices(const Manifest& manifest, std::span<const LintCase> cases) {
+  std::vector<Seen> all;
+  for (std::size_t p = 0; p < manifest.parameters.size(); ++p) {
+    for (std::size_t r = 0; r < manifest.parameters[p].when.size(); ++r) all.push_back({p, r});
+  }
+  for (const LintCase& each : cases) look(manifest, each, all);
   std::vector<LintFinding> findings;
-  for (const Seen& seen : seen_) {
+  for (const Seen& seen : all) {
     if (seen.holds == seen.broken) continue;
-    const Rule& rule = manifest_.parameters[seen.parameter].when[seen.rule];
+    const Rule& rule = manifest.parameters[seen.parameter].when[seen.rule];
     findings.push_back({Severity::kWarning, rule.where,
                         fmt::format("{} is {} true, for any config of any {} problem", rule.require,
                                     seen.holds ? "always" : "never",
-                                    manifest_.operation ? "typical" : "standard")});
+                                    manifest.operation ? "typical" : "standard")});
   }
   return findings;
 }

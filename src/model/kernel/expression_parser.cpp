@@ -1,0 +1,372 @@
+// expression_parser.cpp - text in either syntax, by recursive descent, to an expression's steps.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "model/kernel/expression.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr double kNotDefined = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kLongestPython = 65'536;  // chosen
+constexpr int kDeepest = 200;                   // of nested parentheses and the like; chosen
+
+// An undefined operand makes the result undefined; && and || may not need it.
+double defined(double a, double b, double result) {
+  return std::isunordered(a, b) ? kNotDefined : result;
+}
+bool is_true(double a) { return a < 0 || a > 0; }
+double either(double a, double b) { return is_true(a) || is_true(b) ? 1 : defined(a, b, 0); }
+double both(double a, double b) { return a == 0 || b == 0 ? 0 : defined(a, b, 1); }
+double equal(double a, double b) { return defined(a, b, a == b); }
+double inverted(double a, double) { return defined(a, a, a == 0); }
+double quotient(double a, double b) { return b == 0 ? kNotDefined : a / b; }
+double floor_div(double a, double b) { return std::floor(quotient(a, b)); }
+double remainder_of(double a, double b) { return b == 0 ? kNotDefined : std::fmod(a, b); }
+double modulo(double a, double b) {
+  const double rest = remainder_of(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+using Function = double (*)(double, double);
+enum Level { kOr, kAnd, kNot, kComparison, kSum, kProduct, kUnary };
+
+/// Empty where the syntax has no such thing.
+struct Operator {
+  std::string_view manifest, python;
+  Level level;
+  Function function;  ///< none: membership
+};
+constexpr Operator kOperators[] = {
+    {"||", "or", kOr, either},
+    {"&&", "and", kAnd, both},
+    {"<", "<", kComparison, [](double a, double b) { return defined(a, b, a < b); }},
+    {"<=", "<=", kComparison, [](double a, double b) { return defined(a, b, a <= b); }},
+    {">", ">", kComparison, [](double a, double b) { return defined(a, b, a > b); }},
+    {">=", ">=", kComparison, [](double a, double b) { return defined(a, b, a >= b); }},
+    {"==", "==", kComparison, equal},
+    {"!=", "!=", kComparison, [](double a, double b) { return defined(a, b, a != b); }},
+    {"", "in", kComparison, nullptr},
+    {"", "not", kComparison, nullptr},  // not in
+    {"+", "+", kSum, [](double a, double b) { return a + b; }},
+    {"-", "-", kSum, [](double a, double b) { return a - b; }},
+    {"*", "*", kProduct, [](double a, double b) { return a * b; }},
+    {"/", "/", kProduct, quotient},
+    {"", "//", kProduct, floor_div},
+    {"%", "", kProduct, remainder_of},
+    {"", "%", kProduct, modulo},
+};
+constexpr Operator kPrefixes[] = {
+    {"-", "-", kUnary, [](double a, double) { return -a; }},
+    {"!", "", kUnary, inverted},
+    {"", "not", kNot, inverted},
+};
+
+struct NamedFunction {
+  std::string_view manifest, python;
+  std::size_t arguments;  ///< 0: one or more
+  Function function;
+};
+constexpr NamedFunction kFunctions[] = {
+    {"min", "min", 0, [](double a, double b) { return defined(a, b, std::min(a, b)); }},
+    {"max", "max", 0, [](double a, double b) { return defined(a, b, std::max(a, b)); }},
+    {"ceil_div", "", 2, [](double a, double b) { return std::ceil(quotient(a, b)); }},
+    {"floor_div", "", 2, floor_div},
+    {"round_up", "", 2, [](double a, double b) { return std::ceil(quotient(a, b)) * b; }},
+    {"log2", "", 1, [](double a, double) { return a > 0 ? std::log2(a) : kNotDefined; }},
+};
+constexpr std::array<std::string_view, 6> kNoNames = {"and", "or", "not", "in", "if", "else"};
+
+bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+/// Of a name or a number.
+bool in_word(char c) { return starts_name(c) || (c >= '0' && c <= '9') || c == '.'; }
+
+/// Past a name, which may have dots, or a number: "16", ".5", "2e-3".
+std::size_t end_of_word(std::string_view text, std::size_t at) {
+  const bool number = !starts_name(text[at]);
+  while (++at < text.size()) {
+    const bool exponent = number && (text[at - 1] == 'e' || text[at - 1] == 'E');
+    if (!in_word(text[at]) && !(exponent && (text[at] == '+' || text[at] == '-'))) break;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax) {
+  static constexpr std::array<std::string_view, 8> kPairs = {
+      "==", "!=", "<=", ">=", "&&", "||", "//", "**"};
+  const bool python = syntax == Syntax::kPython;
+  std::vector<std::string_view> tokens;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    std::size_t end = at + 1;
+    if (in_word(c)) {
+      end = end_of_word(text, at);
+    } else if (python && (c == '\'' || c == '"')) {
+      end = std::min(text.find(c, end), text.size() - 1) + 1;
+    } else if (std::find(kPairs.begin(), kPairs.end(), text.substr(at, 2)) != kPairs.end()) {
+      end = at + 2;
+    }
+    const bool blank = c == ' ' || (python && (c == '\t' || c == '\r' || c == '\n'));
+    if (!blank) tokens.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return tokens;
+}
+
+/// Writes the steps of one expression.
+class ExpressionParser {
+  using Do = Expression::Do;
+
+ public:
+  ExpressionParser(Expression& out, Syntax syntax)
+      : out_(out), python_(syntax == Syntax::kPython), tokens_(tokens_of(out.text_, syntax)) {}
+
+  Status parse() {
+    if (!python_ && next().empty()) return out_.error("is empty");
+    FATUNE_TRY_STATUS(conditional());
+    if (!python_ && next() == ",")
+      return out_.error("is several expressions; a comma belongs between arguments only");
+    if (!next().empty()) return wrong();
+    for (const auto& [name, steps] : uses_) {
+      for (const std::size_t step : steps) set_target(step, out_.variables_.size());
+      out_.variables_.emplace_back(name);
+    }
+    out_.values_.assign(out_.variables_.size(), 1.0);
+    out_.kept_.resize(kept_);
+    out_.stack_.resize(out_.steps_.size() + 1);
+    return {};
+  }
+
+ private:
+  /// Empty at the end.
+  std::string_view next(std::size_t ahead = 0) const {
+    return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead] : std::string_view();
+  }
+  bool skip(std::string_view token) {
+    if (next() != token) return false;
+    ++at_;
+    return true;
+  }
+  /// What the next token is in a table; null for nothing.
+  template <typename Row, std::size_t kRows>
+  const Row* next_in(const Row (&table)[kRows]) const {
+    for (const Row& row : table) {
+      if (!next().empty() && next() == (python_ ? row.python : row.manifest)) return &row;
+    }
+    return nullptr;
+  }
+
+  Error wrong() const {
+    const std::string found = next().empty() ? "the end" : fmt::format("'{}'", next());
+    if (python_) return out_.error("is not understood at " + found);
+    if (next().empty()) return out_.error("cannot be parsed: it ends too early");
+    const char c = next().front();
+    const auto place = static_cast<std::size_t>(next().data() - out_.text_.data()) + 1;
+    if (next().size() == 1 && std::string_view("=&|").find(c) != std::string_view::npos) {
+      return out_.error(fmt::format("{} at character {} is not an operator; did you mean '{}{}'?",
+                                    found, place, c, c));
+    }
+    const bool known =
+        in_word(c) || std::string_view("+-*/%<>!?:(),=&|").find(c) != std::string_view::npos;
+    if (known)
+      return out_.error(
+          fmt::format("cannot be parsed: unexpected {} at character {}", found, place));
+    const auto byte = static_cast<unsigned char>(c);
+    return out_.error(fmt::format("unexpected character {} at position {}",
+                                  std::isprint(byte) != 0 ? found : fmt::format("0x{:02x}", byte),
+                                  place));
+  }
+
+  std::size_t emit(Do what, std::size_t target = 0, double number = 0) {
+    out_.steps_.push_back({what, static_cast<std::uint32_t>(target), number});
+    return out_.steps_.size() - 1;
+  }
+  void emit_call(Do what, Function function) { out_.steps_.push_back({what, 0, 0, function}); }
+  void set_target(std::size_t step, std::size_t target) {
+    out_.steps_[step].target = static_cast<std::uint32_t>(target);
+  }
+  /// The step goes on with what is emitted next.
+  void land(std::size_t step) { set_target(step, out_.steps_.size()); }
+
+  Status descend() {
+    if (++depth_ <= kDeepest) return {};
+    return out_.error(fmt::format("nests more than {} levels deep", kDeepest));
+  }
+
+  /// a, or a ? b : c
+  Status conditional() {
+    FATUNE_TRY_STATUS(descend());
+    FATUNE_TRY_STATUS(operands(kOr));
+    if (!python_ && skip("?")) {
+      const std::size_t choice = emit(Do::kChoose);
+      FATUNE_TRY_STATUS(conditional());
+      const std::size_t end = emit(Do::kJump);
+      land(choice);
+      if (!skip(":")) return wrong();
+      FATUNE_TRY_STATUS(conditional());
+      land(end);
+    }
+    --depth_;
+    return {};
+  }
+
+  /// One operand and what operators of at least the level tie to it.
+  Status operands(Level level) {
+    if (const Operator* sign = next_in(kPrefixes); sign != nullptr && level <= sign->level) {
+      ++at_;
+      FATUNE_TRY_STATUS(descend());
+      FATUNE_TRY_STATUS(operands(sign->level));
+      --depth_;
+      emit_call(Do::kCall1, sign->function);
+    } else {
+      FATUNE_TRY_STATUS(primary());
+    }
+    for (const Operator* sign = next_in(kOperators); sign != nullptr && level <= sign->level;
+         sign = next_in(kOperators)) {
+      if (sign->function != nullptr) {
+        ++at_;
+        FATUNE_TRY_STATUS(right_side(*sign));
+      } else {
+        FATUNE_TRY_STATUS(membership());
+      }
+    }
+    return {};
+  }
+
+  /// Python's a < b < c is a < b and b < c; elsewhere it compares the first verdict with c.
+  Status right_side(const Operator& sign) {
+    const bool decides = sign.level <= kAnd;
+    const std::size_t decided = decides ? emit(sign.level == kOr ? Do::kOrElse : Do::kAndThen) : 0;
+    FATUNE_TRY_STATUS(operands(static_cast<Level>(sign.level + 1)));
+    const Operator* link = python_ && sign.level == kComparison ? next_in(kOperators) : nullptr;
+    const bool goes_on = link != nullptr && link->level == kComparison && link->function != nullptr;
+    if (goes_on) emit(Do::kKeep, kept_);
+    emit_call(Do::kCall2, sign.function);
+    if (goes_on) {
+      ++at_;
+      const std::size_t broken = emit(Do::kAndThen);
+      emit(Do::kRecall, kept_++);
+      FATUNE_TRY_STATUS(descend());
+      FATUNE_TRY_STATUS(right_side(*link));
+      --depth_;
+      emit_call(Do::kCall2, both);
+      land(broken);
+    }
+    if (decides) land(decided);
+    return {};
+  }
+
+  /// Python's a in [b, c] is a == b or a == c.
+  Status membership() {
+    const bool excludes = skip("not");
+    if (!skip("in")) return wrong();
+    const std::string_view closing = next() == "[" ? "]" : ")";
+    if (!skip("[") && !skip("(")) return wrong();
+    const std::size_t slot = kept_++;
+    emit(Do::kKeep, slot);
+    std::vector<std::size_t> found;
+    do {
+      if (!found.empty()) emit(Do::kRecall, slot);
+      FATUNE_TRY_STATUS(conditional());
+      emit_call(Do::kCall2, equal);
+      if (!found.empty()) emit_call(Do::kCall2, either);
+      found.push_back(emit(Do::kOrElse));
+    } while (skip(",") && next() != closing);
+    if (!skip(closing)) return wrong();
+    for (const std::size_t step : found) land(step);
+    if (excludes) emit_call(Do::kCall1, inverted);
+    return {};
+  }
+
+  Status primary() {
+    if (skip("(")) {
+      FATUNE_TRY_STATUS(conditional());
+      return skip(")") ? Status() : wrong();
+    }
+    const std::string_view token = next();
+    if (token.empty()) return wrong();
+    if (starts_name(token.front())) return name(token);
+    const auto number = parse_number(token);
+    if (!number) return wrong();
+    emit(Do::kNumber, 0, *number);
+    ++at_;
+    return {};
+  }
+
+  /// A variable, a truth value, or a function with its arguments.
+  Status name(std::string_view token) {
+    const bool called = next(1) == "(";
+    const NamedFunction* function = next_in(kFunctions);
+    if (function != nullptr && called) return call(*function);
+    if (python_) {
+      const bool none = std::find(kNoNames.begin(), kNoNames.end(), token) != kNoNames.end();
+      if (none || called) return wrong();
+    } else if (function != nullptr) {
+      return out_.error(
+          fmt::format("'{}' is a function and needs arguments in parentheses", token));
+    } else if (called) {
+      std::vector<std::string> known;
+      for (const NamedFunction& each : kFunctions) known.emplace_back(each.manifest);
+      const auto near = nearest_name(token, known);
+      return out_.error(fmt::format("unknown function '{}'{}", token,
+                                    near ? fmt::format(" (did you mean '{}'?)", *near)
+                                         : fmt::format(" (known: {})", join(known, ", "))));
+    }
+    if (token.find('.') != std::string_view::npos) return wrong();
+    ++at_;
+    if (python_ && (token == "True" || token == "False")) {
+      emit(Do::kNumber, 0, token == "True" ? 1 : 0);
+    } else {
+      uses_[token].push_back(emit(Do::kVariable));
+    }
+    return {};
+  }
+
+  Status call(const NamedFunction& function) {
+    const std::string_view name = next();
+    at_ += 2;
+    std::size_t arguments = 0;
+    do {
+      FATUNE_TRY_STATUS(conditional());
+      if (++arguments > 1 && function.arguments == 0) emit_call(Do::kCall2, function.function);
+    } while (skip(","));
+    if (!skip(")")) return wrong();
+    if (function.arguments == 0) return {};
+    if (arguments != function.arguments) {
+      return out_.error(fmt::format("cannot be parsed: {} takes {} argument{}, not {}", name,
+                                    function.arguments, function.arguments == 1 ? "" : "s",
+                                    arguments));
+    }
+    emit_call(arguments == 1 ? Do::kCall1 : Do::kCall2, function.function);
+    return {};
+  }
+
+  Expression& out_;
+  bool python_;
+  std::vector<std::string_view> tokens_;
+  std::size_t at_ = 0, kept_ = 0;
+  int depth_ = 0;
+  std::map<std::string_view, std::vector<std::size_t>> uses_;  ///< steps that read each variable
+};
+
+Result<Expression> Expression::parse(std::string_view text, std::string where, Syntax syntax) {
+  Expression expression;
+  expression.text_ = std::string(text);
+  expression.where_ = std::move(where);
+  const std::size_t longest = syntax == Syntax::kPython ? kLongestPython : kLongestExpression;
+  if (text.size() > longest)
+    return expression.error(fmt::format("is longer than {} characters", longest));
+  FATUNE_TRY_STATUS(ExpressionParser(expression, syntax).parse());
+  return expression;
+}
+
+}  // namespace fatune
