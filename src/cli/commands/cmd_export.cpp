@@ -95,13 +95,13 @@ Result<DeviceLimits> limits_for(const SavedBest& saved, const std::string& wante
 }
 
 /// What is written says how tensors of attention lie; of other operations it knows nothing.
-Status refuse_own_operations(const SavedBest& saved, const ProblemArgs& args) {
+Status refuse_custom_operations(const SavedBest& saved, const ProblemArgs& args) {
   const char* const because = "export takes kernels of attention, whose tensors it knows";
   if (!args.sizes.empty()) return usage_error(std::string("--size: ") + because);
   for (const SavedWinner& winner : saved.winners) {
-    if (winner.choice.problem && winner.choice.problem->own) {
-      return usage_error(saved.file + ": " + winner.choice.problem->own->operation +
-                         " is an operation of its own; " + because);
+    if (winner.choice.problem && winner.choice.problem->custom) {
+      return usage_error(saved.file + ": " + winner.choice.problem->custom->operation +
+                         " is a custom operation; " + because);
     }
   }
   return {};
@@ -113,7 +113,7 @@ Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
   std::vector<ExportRequest> requests;
   std::vector<std::string> names;
   for (const SavedBest& saved : files) {
-    FATUNE_TRY_STATUS(refuse_own_operations(saved, args.problem));
+    FATUNE_TRY_STATUS(refuse_custom_operations(saved, args.problem));
     FATUNE_TRY(const auto chosen, choose(saved, args.problem));
     FATUNE_TRY(const DeviceLimits limits, limits_for(saved, args.arch));
     for (const Chosen& each : chosen) {

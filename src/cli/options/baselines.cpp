@@ -34,8 +34,8 @@ Result<MakeBaselines> make_baselines(const std::vector<std::string>& impls,
   MakeBaselines make = [others, catalog, options](const Problem& problem) {
     return baseline_contestants(others, problem, catalog, options);
   };
-  FATUNE_TRY_STATUS(check_implementations(others, catalog, options,
-                                          operation_name(reference->manifest.operation)));
+  FATUNE_TRY_STATUS(
+      check_implementations(others, catalog, options, reference->manifest.operation->name));
   return make;
 }
 

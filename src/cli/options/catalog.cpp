@@ -48,7 +48,7 @@ Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& cata
   if (!names.empty()) return chosen;
   for (const KernelRef& kernel : catalog) {
     const Manifest& manifest = kernel->manifest;
-    if (manifest.tuned_by_default && !manifest.operation) chosen.push_back(kernel);
+    if (manifest.tuned_by_default && manifest.operation == attention()) chosen.push_back(kernel);
   }
   if (chosen.empty())
     return usage_error("no kernel is tuned by default; choose with --kernel NAME");
@@ -59,11 +59,10 @@ Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
                                    const OperationRef& operation) {
   for (const KernelRef& kernel : catalog) {
     const Manifest& manifest = kernel->manifest;
-    if (manifest.role == Role::kReference &&
-        operation_name(manifest.operation) == operation_name(operation))
+    if (manifest.role == Role::kReference && manifest.operation->name == operation->name)
       return kernel;
   }
-  return file_error("no kernel of role 'reference' for " + std::string(operation_name(operation)) +
+  return file_error("no kernel of role 'reference' for " + operation->name +
                     " is at hand, so nothing could be verified");
 }
 
@@ -71,13 +70,12 @@ Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels) {
   for (const KernelRef& kernel : kernels) {
     const Manifest& first = kernels.front()->manifest;
     const Manifest& other = kernel->manifest;
-    if (operation_name(other.operation) == operation_name(first.operation)) continue;
-    return usage_error("--kernel: " + first.name + " computes " +
-                       std::string(operation_name(first.operation)) + " and " + other.name + " " +
-                       std::string(operation_name(other.operation)) +
+    if (other.operation->name == first.operation->name) continue;
+    return usage_error("--kernel: " + first.name + " computes " + first.operation->name + " and " +
+                       other.name + " " + other.operation->name +
                        "; name kernels of one operation");
   }
-  return kernels.empty() ? nullptr : kernels.front()->manifest.operation;
+  return kernels.empty() ? attention() : kernels.front()->manifest.operation;
 }
 
 OperationRef operation_of(const std::vector<std::string>& impls,
@@ -85,11 +83,11 @@ OperationRef operation_of(const std::vector<std::string>& impls,
   for (const std::string& impl : impls) {
     for (const KernelRef& kernel : catalog) {
       const Manifest& manifest = kernel->manifest;
-      if (manifest.operation && (impl == manifest.name || impl == "fatune:" + manifest.name))
-        return manifest.operation;
+      if (manifest.operation == attention()) continue;
+      if (impl == manifest.name || impl == "fatune:" + manifest.name) return manifest.operation;
     }
   }
-  return nullptr;
+  return attention();
 }
 
 }  // namespace fatune::cli

@@ -53,10 +53,11 @@ std::vector<LintFinding> ChoiceCheck::findings() const {
   for (const Seen& seen : seen_) {
     if (seen.holds == seen.broken) continue;
     const Rule& rule = manifest_.parameters[seen.parameter].when[seen.rule];
-    findings.push_back({Severity::kWarning, rule.where,
-                        fmt::format("{} is {} true, for any config of any {} problem", rule.require,
-                                    seen.holds ? "always" : "never",
-                                    manifest_.operation ? "typical" : "standard")});
+    findings.push_back(
+        {Severity::kWarning, rule.where,
+         fmt::format("{} is {} true, for any config of any {} problem", rule.require,
+                     seen.holds ? "always" : "never",
+                     manifest_.operation->declared() != nullptr ? "typical" : "standard")});
   }
   return findings;
 }

@@ -89,7 +89,7 @@ Result<std::size_t> parse_position(const Fields& fields, std::string_view key,
                                        choices(values)));
 }
 
-Result<Parameter> parse_parameter(const Fields& fields, const Operation* operation) {
+Result<Parameter> parse_parameter(const Fields& fields, const Operation& operation) {
   FATUNE_TRY_STATUS(fields.only(
       {"name", "values", "default", "meaning", "when", "otherwise", "aliases", "value_aliases"}));
   Parameter parameter;
@@ -129,7 +129,7 @@ Status check_macros_differ(const Fields& fields, const Parameter& parameter,
 
 }  // namespace
 
-Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation* operation) {
+Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation& operation) {
   FATUNE_TRY(const std::vector<Fields> list, root.objects_or_empty("parameters"));
   std::vector<Parameter> parameters;
   std::vector<std::string> macros;

@@ -19,15 +19,15 @@ Result<std::string> parse_words(const Fields& fields, std::string_view key);
 /// A lower-case identifier: names of kernels, scratch buffers, tensor maps.
 Result<std::string> parse_identifier(const Fields& fields, std::string_view key);
 /// Under 'name', a macro's name that fatune does not define itself: of a parameter, a term or a
-/// size. `operation`: null for attention.
-Result<std::string> parse_macro_name(const Fields& fields, const Operation* operation);
+/// size.
+Result<std::string> parse_macro_name(const Fields& fields, const Operation& operation);
 /// Fails when the text does not parse or uses a name that is not known.
 Status check_expression(const std::string& text, const std::string& where,
                         std::span<const std::string> known);
 
 Result<std::vector<Rule>> parse_rules(const Fields& fields, std::string_view key);
 Status check_rules(const std::vector<Rule>& rules, std::span<const std::string> known);
-Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation* operation);
+Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation& operation);
 /// `buffers`: what an operand can be.
 Result<GemmSpec> parse_gemm(const Fields& fields, const Manifest& manifest,
                             std::span<const std::string> buffers,

@@ -218,7 +218,7 @@ void fields(KernelFacts& x, FieldList& f) {
   f("nvrtc", x.nvrtc);
   f("command", x.command);
   // Tensors, maps and the choice of a kernel are attention's; its sizes would be made up here.
-  f.rule("problem.operation", [&x] { return x.problem.own ? "is none that can be launched" : ""; });
+  f.rule("problem.operation", [&x] { return x.problem.custom ? "is none that can be launched" : ""; });
   f.rule_within("tensor_maps", [&x] { return maps_fault(x); });
   f.rule_within("", [&x] { return names_fault(x); });
 }

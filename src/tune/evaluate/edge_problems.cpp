@@ -46,7 +46,7 @@ Problem one_head_group(Problem problem) {
 }  // namespace
 
 bool is_large(const Problem& problem) {
-  if (problem.own) return false;
+  if (problem.custom) return false;
   return flops(problem).value > kLargeFlops && !(one_head_group(problem) == problem);
 }
 
@@ -67,7 +67,7 @@ std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed) 
   return problems;
 }
 
-std::vector<InputCase> hard_cases(const Operation& operation, std::uint64_t seed) {
+std::vector<InputCase> hard_cases(const DeclaredOperation& operation, std::uint64_t seed) {
   std::vector<InputCase> cases;
   for (const std::string& word : operation.hard_inputs) {
     const auto distribution = parse_distribution(word);
@@ -79,14 +79,15 @@ std::vector<InputCase> hard_cases(const Operation& operation, std::uint64_t seed
 
 Result<std::vector<EdgeProblem>> edge_problems(const Problem& like, std::uint64_t seed,
                                                const OperationRef& operation) {
-  if (!operation) return edge_problems(like, seed);
+  const DeclaredOperation* declared = operation->declared();
+  if (declared == nullptr) return edge_problems(like, seed);
   std::vector<EdgeProblem> problems;
-  for (const std::vector<NamedSize>& sizes : operation->edges) {
-    FATUNE_TRY(Problem edge, own_problem(*operation, sizes, like.dtype));
+  for (const std::vector<NamedSize>& sizes : declared->edges) {
+    FATUNE_TRY(Problem edge, declared->problem(sizes, like.dtype));
     problems.push_back({std::move(edge), {{Distribution::kNormal, seed}}});
   }
   if (problems.empty()) return problems;
-  const std::vector<InputCase> hard = hard_cases(*operation, seed);
+  const std::vector<InputCase> hard = hard_cases(*declared, seed);
   std::vector<InputCase>& cases = problems.back().cases;
   cases.insert(cases.end(), hard.begin(), hard.end());
   return problems;

@@ -27,11 +27,11 @@ bool is_large(const Problem& problem);
 /// lengths, with every hard distribution.
 std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed);
 
-/// By the operation that `like` is a problem of: the above for attention (null), else the edges
+/// By the operation that `like` is a problem of: the above for attention, else the edges
 /// that it declares, the last of them with its hard inputs, too.
 Result<std::vector<EdgeProblem>> edge_problems(const Problem& like, std::uint64_t seed,
                                                const OperationRef& operation);
 /// The inputs that finalists of an operation meet besides those of the search, as it declares.
-std::vector<InputCase> hard_cases(const Operation& operation, std::uint64_t seed);
+std::vector<InputCase> hard_cases(const DeclaredOperation& operation, std::uint64_t seed);
 
 }  // namespace fatune

@@ -26,7 +26,7 @@ struct PendingProblem {
   Problem problem;
   std::vector<InputCase> cases;
   LaunchPlan plan;
-  std::optional<OwnPlan> own = {};  ///< of a custom operation
+  std::optional<OperationPlan> custom = {};  ///< of a custom operation
   Ticket reference = 0, checks = 0;
   std::optional<Ticket> twin = {};  ///< none where a tolerance is declared
 };
@@ -43,7 +43,7 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
 /// checked before anything is allocated.
 Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases);
 /// The same for a custom operation: its tensors count, whatever least work it declares.
-Status check_memory(const Problem& problem, const OwnPlan& own, const DeviceLimits& limits,
+Status check_memory(const Problem& problem, const OperationPlan& plan, const DeviceLimits& limits,
                     std::size_t cases);
 
 /// Two seeds of N(0,1) in the search; every distribution for finalists, unless the problem is large
@@ -51,6 +51,6 @@ Status check_memory(const Problem& problem, const OwnPlan& own, const DeviceLimi
 /// seeds of its declared fills, and its hard inputs.
 std::vector<InputCase> search_cases(std::uint64_t seed);
 std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed,
-                                   const OperationRef& operation = nullptr);
+                                   const OperationRef& operation = attention());
 
 }  // namespace fatune

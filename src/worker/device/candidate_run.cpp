@@ -10,7 +10,7 @@
 #include "core/text.hpp"
 #include "gpu/persisting.hpp"
 #include "worker/device/gates.hpp"
-#include "worker/device/open_program.hpp"
+#include "worker/device/loaded_program.hpp"
 
 namespace fatune {
 namespace {

@@ -52,7 +52,7 @@ void fields(BeginOrder& x, FieldList& f) {
   f("cases", x.cases);
   f("kernel_deadline_s", x.kernel_deadline_s).required();
   f("expected", x.expected);
-  f("own", x.own);
+  f("custom", x.custom);
 }
 
 void fields(ReadyReply& x, FieldList& f) {

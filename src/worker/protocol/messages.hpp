@@ -35,7 +35,7 @@ struct BeginOrder {
   std::vector<InputCase> cases;  ///< the first one is timed
   /// Set for a custom operation. Its reference and low-precision reference compute the whole
   /// problem; with a declared tolerance the latter is absent, and its cubin is empty.
-  std::optional<OwnPlan> own = {};
+  std::optional<OperationPlan> custom = {};
   double kernel_deadline_s = 10;
   std::vector<OutsideProgram> expected = {};  ///< will be asked for: slow ones start now
 };

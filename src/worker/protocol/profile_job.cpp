@@ -11,7 +11,7 @@ void fields(ProfileJob& x, FieldList& f) {
   f("problem", x.problem).required();
   f("warm_ups", x.warm_ups).required();
   f("seed", x.seed).required();
-  f("own", x.own);
+  f("custom", x.custom);
   f("program", x.program).required();
 }
 

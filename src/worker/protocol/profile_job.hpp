@@ -18,7 +18,7 @@ namespace fatune {
 struct ProfileJob {
   int device = 0;
   Problem problem;
-  std::optional<OwnPlan> own = {};  ///< of a custom operation: its tensors
+  std::optional<OperationPlan> custom = {};  ///< of a custom operation: its tensors
   Program program;
   int warm_ups = 3;         ///< passes before the profiler looks at one
   std::uint64_t seed = 42;  ///< of the inputs
