@@ -32,9 +32,8 @@ void run(const Problem& problem) {
   std::vector<float> values(static_cast<std::size_t>(problem.query_elements()));
   const auto* elements = reinterpret_cast<const std::uint16_t*>(inputs.q.data());
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = table[elements[i]];
-  ReferenceOutput reference;
-  report("make_reference_output",
-         [&] { reference = make_reference_output(problem, std::move(values)); });
+  TensorReference reference;
+  report("make_out_reference", [&] { reference = make_out_reference(problem, std::move(values)); });
   report("compare", [&] { static_cast<void>(compare(reference, inputs.q)); });
   report("validate_reference",
          [&] { static_cast<void>(validate_reference(problem, inputs, {reference.values}, 42)); });

@@ -3,7 +3,7 @@
 
     report_page_test.py --fatune PATH
 
-Reports of journals (one problem, a suite, two runs, an operation of one's own, nothing measured) and a live page while a sweep runs on the recorded
+Reports of journals (one problem, a suite, two runs, a custom operation, nothing measured) and a live page while a sweep runs on the recorded
 device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
 skipped with the reason (exit 77); under CI=true that is a failure.
 """
@@ -183,8 +183,8 @@ def suites(checks, browser, fatune, folder):
     checks.check("mission" in found["title"] and "suite-decode" in found["title"], f"two runs: the title is {found['title']}")
 
 
-def own_operation(checks, browser, fatune, folder):
-    """The recording's times as if of an operation of one's own, which tells no flops: GB/s, and no roofline to draw."""
+def custom_operation(checks, browser, fatune, folder):
+    """The recording's times as if of a custom operation, which tells no flops: GB/s, and no roofline to draw."""
     own = {"operation": "rmsnorm", "sizes": {"ROWS": 4096, "COLUMNS": 1024}, "bytes_read": 8390656, "bytes_written": 8388608, "dtype": "f16"}
     run = folder / "own"
     run.mkdir()
@@ -200,13 +200,13 @@ def own_operation(checks, browser, fatune, folder):
                 record["problem"] = own
             out.write(json.dumps(record) + "\n")
     found = browser.probe(report(fatune, folder / "own.html", run), folder)
-    checks.common("own operation", found)
-    checks.figures("own operation", found, {"bars", "samples", "outcomes"})
-    checks.check("roofline" not in {figure for figure, _, _ in found["charts"]}, "own operation: a roofline without flops")
+    checks.common("custom operation", found)
+    checks.figures("custom operation", found, {"bars", "samples", "outcomes"})
+    checks.check("roofline" not in {figure for figure, _, _ in found["charts"]}, "custom operation: a roofline without flops")
     for text in ["rmsnorm ROWS=4096,COLUMNS=1024 f16", "GB/s", "of the memory’s peak"]:
-        checks.check(text in found["text"], f"own operation: '{text}' is not on the page")
+        checks.check(text in found["text"], f"custom operation: '{text}' is not on the page")
     found = browser.probe(report(fatune, folder / "beside.html", RESULTS / "mission", run), folder)
-    checks.common("own operation beside attention", found)
+    checks.common("custom operation beside attention", found)
 
 
 def bad_input(checks, browser, fatune, folder):
@@ -274,7 +274,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         browser = Browser(path, folder)
-        for part in (one_problem, suites, own_operation, bad_input, live):
+        for part in (one_problem, suites, custom_operation, bad_input, live):
             part(checks, browser, fatune, folder)
     for failure in checks.failures:
         print(failure)

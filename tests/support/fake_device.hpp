@@ -12,7 +12,7 @@
 #include "support/temporary_folder.hpp"
 #include "worker/device/candidate_run.hpp"
 #include "worker/device/gates.hpp"
-#include "worker/device/open_program.hpp"
+#include "worker/device/loaded_program.hpp"
 
 namespace fatune::test {
 

@@ -39,10 +39,10 @@ struct Chosen {
 };
 
 /// Those that the file names, or with --shape and the like its config for each problem.
-Result<std::vector<Chosen>> choose(const SavedBest& saved, const ProblemArgs& args) {
+Result<std::vector<Chosen>> choose(const SavedBest& saved, const ProblemArgs& args,
+                                   const std::vector<KernelRef>& catalog) {
   std::vector<Chosen> chosen;
-  const bool own = args.shapes.empty() && args.suite.empty();
-  if (own && saved.winners.front().choice.problem) {
+  if (!names_problem(args) && saved.winners.front().choice.problem) {
     FATUNE_TRY_STATUS(refuse_companions(args, saved.file));
     for (const SavedWinner& winner : saved.winners) {
       if (!winner.choice.problem)
@@ -53,7 +53,8 @@ Result<std::vector<Chosen>> choose(const SavedBest& saved, const ProblemArgs& ar
   }
   std::vector<SavedConfig> choices;
   for (const SavedWinner& winner : saved.winners) choices.push_back(winner.choice);
-  FATUNE_TRY(const auto problems, resolve_problems(args));
+  const OperationRef operation = operation_of({choices.front().kernel}, catalog);
+  FATUNE_TRY(const auto problems, resolve_problems(args, operation));
   for (const NamedProblem& named : problems) {
     FATUNE_TRY(const std::size_t position, position_for(choices, named.problem, saved.file));
     chosen.push_back({&saved, &saved.winners[position], named});
@@ -89,27 +90,13 @@ Result<DeviceLimits> limits_for(const SavedBest& saved, const std::string& wante
   return limits;
 }
 
-/// What is written says how tensors of attention lie; of other operations it knows nothing.
-Status refuse_own_operations(const SavedBest& saved, const ProblemArgs& args) {
-  const char* const because = "export takes kernels of attention, whose tensors it knows";
-  if (!args.sizes.empty()) return usage_error(std::string("--size: ") + because);
-  for (const SavedWinner& winner : saved.winners) {
-    if (winner.choice.problem && winner.choice.problem->own) {
-      return usage_error(saved.file + ": " + winner.choice.problem->own->operation +
-                         " is an operation of its own; " + because);
-    }
-  }
-  return {};
-}
-
 Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
                                                const std::vector<SavedBest>& files,
                                                const std::vector<KernelRef>& catalog) {
   std::vector<ExportRequest> requests;
   std::vector<std::string> names;
   for (const SavedBest& saved : files) {
-    FATUNE_TRY_STATUS(refuse_own_operations(saved, args.problem));
-    FATUNE_TRY(const auto chosen, choose(saved, args.problem));
+    FATUNE_TRY(const auto chosen, choose(saved, args.problem, catalog));
     FATUNE_TRY(const DeviceLimits limits, limits_for(saved, args.arch));
     for (const Chosen& each : chosen) {
       FATUNE_TRY(Implementation candidate,

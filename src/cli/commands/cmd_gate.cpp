@@ -94,7 +94,7 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const auto candidates, gate_candidates(args.sides, catalog, settings));
   const KernelRef& kernel = candidates.front().candidate.kernel;
-  const OperationRef operation = kernel ? kernel->manifest.operation : nullptr;
+  const OperationRef operation = kernel ? kernel->manifest.operation : attention();
   FATUNE_TRY(const Session session,
              open_session(std::move(catalog), operation, args.device, settings));
   FATUNE_TRY(const auto questions, gate_questions(args.sides, candidates, session, settings));

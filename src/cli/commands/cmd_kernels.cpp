@@ -49,7 +49,7 @@ std::string_view role_name(const Manifest& manifest) {
     case Role::kFault:
       return "fault";
     case Role::kAttention:
-      return operation_name(manifest.operation);
+      return manifest.operation->name;
   }
   return "";
 }
@@ -99,7 +99,8 @@ int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels, const P
 
 /// Where inert parameters are looked for: the first of these that the kernel supports.
 std::vector<Problem> lint_problems(const Manifest& manifest) {
-  if (manifest.operation) return typical_problems(*manifest.operation, manifest.dtypes.front());
+  if (const DeclaredOperation* declared = manifest.operation->declared())
+    return declared->typical_problems(manifest.dtypes.front());
   Problem mission{
       .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
   Problem wide = mission;

@@ -52,14 +52,15 @@ std::filesystem::path default_folder(const std::string& problem) {
   return std::filesystem::path("runs") / (std::string(text, length) + "-" + problem);
 }
 
-/// --size without --kernel: every kernel at hand that computes an operation of its own.
+/// --size without --kernel: every kernel at hand of a custom operation.
 std::vector<std::string> named_kernels(const SweepArgs& args,
                                        const std::vector<KernelRef>& catalog) {
   std::vector<std::string> names = args.kernels;
   if (!names.empty() || args.problem.sizes.empty()) return names;
   for (const KernelRef& kernel : catalog) {
     const Manifest& manifest = kernel->manifest;
-    if (manifest.operation && manifest.role == Role::kAttention) names.push_back(manifest.name);
+    const bool custom = manifest.operation->declared() != nullptr;
+    if (custom && manifest.role == Role::kAttention) names.push_back(manifest.name);
   }
   return names;
 }
@@ -83,12 +84,12 @@ Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& cat
   } else {
     FATUNE_TRY(problems, resolve_problems(args.problem, operation));
   }
-  SweepArgs own = args;
-  if (operation && args.common.typed.count("--baselines") == 0) {
+  SweepArgs chosen = args;
+  if (operation->declared() != nullptr && args.common.typed.count("--baselines") == 0) {
     FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
-    own.baselines = reference->manifest.name;  // of attention's, none computes this
+    chosen.baselines = reference->manifest.name;  // of attention's, none computes this
   }
-  FATUNE_TRY(RunPlan typed, resolve_plan(own, problems, kernels));
+  FATUNE_TRY(RunPlan typed, resolve_plan(chosen, problems, kernels));
   return resuming ? resumed_plan(args, std::move(recorded), typed) : typed;
 }
 

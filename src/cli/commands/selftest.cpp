@@ -77,7 +77,8 @@ std::string result_text(const SelftestResult& result) {
 Result<int> selftest(const std::string& device, const Settings& settings) {
   FATUNE_TRY_STATUS(need_gpu(device));
   FATUNE_TRY(auto catalog, load_catalog(settings));
-  FATUNE_TRY(const Session session, open_session(std::move(catalog), nullptr, device, settings));
+  FATUNE_TRY(const Session session,
+             open_session(std::move(catalog), attention(), device, settings));
   FATUNE_TRY(const SelftestResult result, run_selftest(session.catalog, *session.evaluator));
   if (settings.json) {
     print_json(result_json(result, session.evaluator->environment()));

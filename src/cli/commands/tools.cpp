@@ -32,8 +32,8 @@ struct JobFile {
 Result<JobFile> write_job(ProfileJob job, const Candidate& candidate, const Compiled& compiled,
                           const DeviceLimits& limits) {
   job.problem = candidate.problem;
-  if (const OperationRef& operation = candidate.kernel->manifest.operation) {
-    FATUNE_TRY(job.own, own_plan(*operation, candidate.problem));
+  if (candidate.problem.custom) {
+    FATUNE_TRY(job.custom, candidate.kernel->manifest.operation->plan(candidate.problem));
   }
   job.program.cubin = compiled.cubin_path.string();
   FATUNE_TRY(job.program.plan, launch_plan(candidate, limits));

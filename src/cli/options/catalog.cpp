@@ -49,7 +49,7 @@ Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& cata
   if (!names.empty()) return chosen;
   for (const KernelRef& kernel : catalog) {
     const Manifest& manifest = kernel->manifest;
-    if (manifest.tuned_by_default && !manifest.operation) chosen.push_back(kernel);
+    if (manifest.tuned_by_default && manifest.operation == attention()) chosen.push_back(kernel);
   }
   if (chosen.empty())
     return usage_error("no kernel is tuned by default; choose with --kernel NAME");
@@ -60,11 +60,10 @@ Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
                                    const OperationRef& operation) {
   for (const KernelRef& kernel : catalog) {
     const Manifest& manifest = kernel->manifest;
-    if (manifest.role == Role::kReference &&
-        operation_name(manifest.operation) == operation_name(operation))
+    if (manifest.role == Role::kReference && manifest.operation->name == operation->name)
       return kernel;
   }
-  return file_error("no kernel of role 'reference' for " + std::string(operation_name(operation)) +
+  return file_error("no kernel of role 'reference' for " + operation->name +
                     " is at hand, so nothing could be verified");
 }
 
@@ -72,13 +71,12 @@ Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels) {
   for (const KernelRef& kernel : kernels) {
     const Manifest& first = kernels.front()->manifest;
     const Manifest& other = kernel->manifest;
-    if (operation_name(other.operation) == operation_name(first.operation)) continue;
-    return usage_error("--kernel: " + first.name + " computes " +
-                       std::string(operation_name(first.operation)) + " and " + other.name + " " +
-                       std::string(operation_name(other.operation)) +
+    if (other.operation->name == first.operation->name) continue;
+    return usage_error("--kernel: " + first.name + " computes " + first.operation->name + " and " +
+                       other.name + " " + other.operation->name +
                        "; name kernels of one operation");
   }
-  return kernels.empty() ? nullptr : kernels.front()->manifest.operation;
+  return kernels.empty() ? attention() : kernels.front()->manifest.operation;
 }
 
 OperationRef operation_of(const std::vector<std::string>& impls,
@@ -86,11 +84,11 @@ OperationRef operation_of(const std::vector<std::string>& impls,
   for (const std::string& impl : impls) {
     for (const KernelRef& kernel : catalog) {
       const Manifest& manifest = kernel->manifest;
-      if (manifest.operation && (impl == manifest.name || impl == "fatune:" + manifest.name))
-        return manifest.operation;
+      if (manifest.operation == attention()) continue;
+      if (impl == manifest.name || impl == "fatune:" + manifest.name) return manifest.operation;
     }
   }
-  return nullptr;
+  return attention();
 }
 
 Result<std::vector<std::string>> parse_implementations(const std::string& option,
@@ -118,8 +116,8 @@ Result<MakeBaselines> make_baselines(const std::vector<std::string>& impls,
   MakeBaselines make = [others, catalog, options](const Problem& problem) {
     return baseline_implementations(others, problem, catalog, options);
   };
-  FATUNE_TRY_STATUS(check_implementations(others, catalog, options,
-                                          operation_name(reference->manifest.operation)));
+  FATUNE_TRY_STATUS(
+      check_implementations(others, catalog, options, reference->manifest.operation->name));
   return make;
 }
 

@@ -21,13 +21,13 @@ Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::
 /// when none is named.
 Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,
                                               const std::vector<std::string>& names);
-/// The one kernel of role "reference" of an operation; null is attention.
+/// The one kernel of role "reference" of an operation.
 Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
-                                   const OperationRef& operation = nullptr);
-/// What the kernels compute; null is attention. Several operations are a usage error.
+                                   const OperationRef& operation = attention());
+/// What the kernels compute. Several operations are a usage error.
 Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels);
-/// What the first of these implementations computes that is a kernel of an operation of its own;
-/// null when there is none.
+/// What the first of these implementations computes that is a kernel of a custom operation, else
+/// attention.
 OperationRef operation_of(const std::vector<std::string>& impls,
                           const std::vector<KernelRef>& catalog);
 

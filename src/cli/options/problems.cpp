@@ -42,9 +42,9 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
   return problem;
 }
 
-Error not_for(const std::string& flag, const Operation& operation) {
+Error not_for(const std::string& flag, const DeclaredOperation& operation) {
   return usage_error(flag + " is for attention; the kernel computes " + operation.name + ": " +
-                     example_sizes(operation));
+                     operation.example());
 }
 
 /// What was typed of what --shape leaves open and only attention has.
@@ -59,21 +59,21 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
 
 /// What --size says, with --dtype.
 Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
-                                                const Operation& operation) {
+                                                const DeclaredOperation& operation) {
   if (!args.shapes.empty()) return not_for("--shape", operation);
   if (!args.suite.empty()) return not_for("--suite", operation);
   const std::vector<std::string> flags = attention_flags(args);
   if (!flags.empty()) return not_for(flags.front(), operation);
   if (args.sizes.empty()) {
     return usage_error("no problem given: add the sizes of " + operation.name + ", say " +
-                       example_sizes(operation));
+                       operation.example());
   }
   const auto dtype = parse_dtype(args.dtype.empty() ? kUsualDtype : args.dtype);
   if (!dtype) return usage_error("--dtype: " + dtype.error().message);
   std::vector<NamedProblem> problems;
   for (const std::string& text : args.sizes) {
     FATUNE_TRY(const auto sizes, parse_sizes(text, "--size"));
-    auto problem = own_problem(operation, sizes, *dtype);
+    auto problem = operation.problem(sizes, *dtype);
     if (!problem) return usage_error("--size " + text + ": " + problem.error().message);
     problems.push_back({"", *std::move(problem)});
   }
@@ -129,10 +129,11 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
                                                    const OperationRef& operation) {
   FATUNE_TRY_STATUS(refuse_twice("--shape", args.shapes));
   FATUNE_TRY_STATUS(refuse_twice("--size", args.sizes));
-  if (operation) return resolve_sizes(args, *operation);
+  if (const DeclaredOperation* declared = operation->declared())
+    return resolve_sizes(args, *declared);
   if (!args.sizes.empty()) {
     return usage_error(
-        "--size is for kernels of an operation of their own (docs/own_kernel.md): choose one with "
+        "--size is for kernels of a custom operation (docs/own_kernel.md): choose one with "
         "--kernel-dir and --kernel; the problems of attention are --shape B,H,S,D");
   }
   if (args.shapes.empty() && args.suite.empty()) {

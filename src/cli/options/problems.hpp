@@ -14,7 +14,7 @@ namespace fatune::cli {
 /// At least one problem; those of --shape and --size have no name. Errors name the flag. Without
 /// any it is a usage error with an example. `operation`: what the kernels in question compute.
 Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
-                                                   const OperationRef& operation = nullptr);
+                                                   const OperationRef& operation = attention());
 /// Whether a problem is given at all.
 bool names_problem(const ProblemArgs& args);
 /// A usage error for --causal and the like, which say what --shape or --size leaves open, where

@@ -26,21 +26,6 @@ std::string macro(std::string_view name, std::int64_t value) {
   return fmt::format("{}={}", name, value);
 }
 
-void add_sizes(const Problem& problem, std::vector<std::string>& macros) {
-  if (problem.own) {
-    for (const NamedSize& size : problem.own->sizes) macros.push_back(macro(size.name, size.value));
-    return;
-  }
-  macros.push_back(macro("BATCH", problem.batch));
-  macros.push_back(macro("HEADS", problem.heads));
-  macros.push_back(macro("KV_HEADS", problem.kv_heads));
-  macros.push_back(macro("SEQ_Q", problem.seq_q));
-  macros.push_back(macro("SEQ_KV", problem.seq_kv));
-  macros.push_back(macro("HEAD_DIM", problem.head_dim));
-  macros.push_back(macro("CAUSAL", problem.mask == Mask::kCausal ? 1 : 0));
-  macros.push_back(macro("LSE", problem.lse ? 1 : 0));
-}
-
 void add_scales(const Problem& problem, std::vector<std::string>& macros) {
   const double scale = 1.0 / std::sqrt(static_cast<double>(problem.head_dim));
   macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(problem)));
@@ -103,10 +88,10 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
       define(word_constant(parameter.name, value.word), value.number);
     }
   }
-  add_sizes(candidate.problem, macros);
+  for (const NamedSize& size : named_sizes(candidate.problem)) define(size.name, size.value);
   define("DTYPE", static_cast<std::int64_t>(candidate.problem.dtype));
   define("DTYPE_BYTES", size_of(candidate.problem.dtype));
-  if (!candidate.problem.own) add_scales(candidate.problem, macros);
+  if (!candidate.problem.custom) add_scales(candidate.problem, macros);
   define("SM_COUNT", limits.sm_count);
   add_terms(candidate, limits, macros);
   return macros;

@@ -76,7 +76,8 @@ std::string hash_texts(const Kernel& kernel) {
   for (const Term& term : kernel.manifest.terms) {
     if (mentions(kernel, term.name)) hasher.add(term.name).add(term.expanded);
   }
-  if (kernel.manifest.operation) hasher.add(kernel.manifest.operation->text);
+  const std::string& declaration = kernel.manifest.operation->text;
+  if (!declaration.empty()) hasher.add(declaration);
   return hasher.hex();
 }
 
@@ -123,13 +124,13 @@ Result<std::vector<OperationRef>> find_operations(const SourceTree& tree) {
     const auto found = json.is_object() ? json.find("operation") : json.end();
     if (found == json.end() || !found->is_object()) continue;
     FATUNE_TRY(const Fields fields, Fields(json, file.path).object("operation"));
-    FATUNE_TRY(Operation operation, parse_operation(fields));
+    FATUNE_TRY(DeclaredOperation operation, parse_operation(fields));
     for (const OperationRef& other : operations) {
       if (other->name == operation.name)
         return fields.error("name", fmt::format("is '{}', which another manifest declares already",
                                                 operation.name));
     }
-    operations.push_back(std::make_shared<const Operation>(std::move(operation)));
+    operations.push_back(std::make_shared<const DeclaredOperation>(std::move(operation)));
   }
   return operations;
 }

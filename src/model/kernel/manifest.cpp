@@ -143,16 +143,17 @@ Status parse_supports(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const Fields fields, root.object("supports"));
   FATUNE_TRY_STATUS(fields.only({"dtypes", "masks", "lse", "rules"}));
   FATUNE_TRY(manifest.dtypes, parse_list<Dtype>(fields, "dtypes", parse_dtype));
+  const bool declared = manifest.operation->declared() != nullptr;
   for (const char* field : {"masks", "lse"}) {
-    if (manifest.operation && fields.has(field))
+    if (declared && fields.has(field))
       return fields.error(field, "is of attention, not of " + manifest.operation->name);
   }
-  if (!manifest.operation) {
+  if (!declared) {
     FATUNE_TRY(manifest.masks, parse_list<Mask>(fields, "masks", parse_mask));
   }
   FATUNE_TRY(manifest.lse, fields.boolean_or("lse", false));
   FATUNE_TRY(manifest.problem_rules, parse_rules(fields, "rules"));
-  return check_rules(manifest.problem_rules, fixed_names(manifest.operation.get()));
+  return check_rules(manifest.problem_rules, fixed_names(*manifest.operation));
 }
 
 template <typename T>
@@ -189,17 +190,17 @@ Result<std::string> parse_identifier(const Fields& fields, std::string_view key)
       key, fmt::format("is '{}'; a name has lower-case letters, digits and _ only", text));
 }
 
-Result<std::string> parse_macro_name(const Fields& fields, const Operation* operation) {
+Result<std::string> parse_macro_name(const Fields& fields, const Operation& operation) {
   FATUNE_TRY(std::string name, fields.text("name"));
   if (!is_name_of(kInMacros, name)) {
     return fields.error("name",
                         fmt::format("is '{}', which is not a macro's name such as BLOCK_M", name));
   }
   if (is_reserved_name(name, operation)) {
-    return fields.error(
-        "name", fmt::format("is '{}', a name that {}", name,
-                            operation == nullptr ? "fatune defines itself"
-                                                 : "fatune or the operation's sizes define"));
+    return fields.error("name", fmt::format("is '{}', a name that {}", name,
+                                            operation.declared() == nullptr
+                                                ? "fatune defines itself"
+                                                : "fatune or the operation's sizes define"));
   }
   return name;
 }
@@ -252,7 +253,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
   FATUNE_TRY_STATUS(parse_operation_field(root, operations, manifest));
   FATUNE_TRY_STATUS(parse_archs(root, manifest));
   FATUNE_TRY_STATUS(parse_supports(root, manifest));
-  FATUNE_TRY(manifest.parameters, parse_parameters(root, manifest.operation.get()));
+  FATUNE_TRY(manifest.parameters, parse_parameters(root, *manifest.operation));
   FATUNE_TRY_STATUS(parse_former(root, manifest));
   FATUNE_TRY_STATUS(parse_terms(root, manifest));
   FATUNE_TRY_STATUS(check_choices(manifest));
@@ -272,16 +273,15 @@ Config default_config(const Manifest& manifest) {
 
 Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem,
                                        const DeviceLimits& limits) {
-  if (operation_name(manifest.operation) != operation_name(problem)) {
-    return fmt::format("computes {}, not {}", operation_name(manifest.operation),
-                       operation_name(problem));
+  if (manifest.operation->name != operation_name(problem)) {
+    return fmt::format("computes {}, not {}", manifest.operation->name, operation_name(problem));
   }
   const auto& dtypes = manifest.dtypes;
   if (std::find(dtypes.begin(), dtypes.end(), problem.dtype) == dtypes.end()) {
     return fmt::format("handles {}, not {}", names_of(dtypes), name(problem.dtype));
   }
   const auto& masks = manifest.masks;
-  if (!problem.own && std::find(masks.begin(), masks.end(), problem.mask) == masks.end()) {
+  if (!problem.custom && std::find(masks.begin(), masks.end(), problem.mask) == masks.end()) {
     return fmt::format("handles mask {}, not {}", names_of(masks), name(problem.mask));
   }
   if (problem.lse && !manifest.lse) return std::string("does not write the log-sum-exp (--lse)");

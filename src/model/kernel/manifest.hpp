@@ -104,7 +104,7 @@ struct Manifest {
   std::string name, summary, source;
   std::string where;  ///< the manifest's own path, for messages
   Role role = Role::kAttention;
-  OperationRef operation;  ///< null: attention
+  OperationRef operation = attention();
   bool tuned_by_default = false;
   bool needs_toolkit_headers = false;
   int min_arch = 0;

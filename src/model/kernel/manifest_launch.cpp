@@ -111,26 +111,14 @@ Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::
   return stage;
 }
 
-/// What a stage can be passed besides scratch memory and tensor maps.
-std::vector<std::string> tensor_names(const Manifest& manifest) {
-  std::vector<std::string> names;
-  if (manifest.operation) {
-    for (const TensorSpec& tensor : manifest.operation->tensors) names.push_back(tensor.name);
-    return names;
-  }
-  names.assign(kTensors.begin(), kTensors.end());
-  names.push_back(kLse);
-  return names;
-}
-
 /// What only attention has; each says why.
-Status check_own(const Fields& root, const Manifest& manifest) {
-  if (!manifest.operation) return {};
+Status check_declared(const Fields& root, const DeclaredOperation& operation,
+                      const Manifest& manifest) {
   if (root.has("tensor_maps")) {
     return root.error("tensor_maps",
                       "describe attention's tensors; a kernel of another operation has none");
   }
-  const std::vector<TensorSpec>& tensors = manifest.operation->tensors;
+  const std::vector<TensorSpec>& tensors = operation.tensors;
   const auto inputs = static_cast<std::size_t>(std::count_if(
       tensors.begin(), tensors.end(), [](const TensorSpec& tensor) { return !tensor.output; }));
   for (std::size_t i = 0; i < manifest.stages.size(); ++i) {
@@ -141,7 +129,7 @@ Status check_own(const Fields& root, const Manifest& manifest) {
     return root.error(stage + ".dependent",
                       fmt::format("needs the gate early_start, which exchanges at most {} inputs; "
                                   "{} has {}",
-                                  kMostEarlyInputs, manifest.operation->name, inputs));
+                                  kMostEarlyInputs, operation.name, inputs));
   }
   return {};
 }
@@ -161,7 +149,7 @@ Status check_lse(const Fields& root, const Manifest& manifest) {
 
 Status parse_launch(const Fields& root, Manifest& manifest) {
   const std::vector<std::string> known = expression_names(manifest);
-  std::vector<std::string> arguments = tensor_names(manifest);
+  std::vector<std::string> arguments = manifest.operation->tensor_names();
   FATUNE_TRY(const std::vector<Fields> scratch, root.objects_or_empty("scratch"));
   for (const Fields& fields : scratch) {
     FATUNE_TRY_STATUS(fields.only({"name", "bytes"}));
@@ -191,7 +179,9 @@ Status parse_launch(const Fields& root, Manifest& manifest) {
     }
     manifest.stages.push_back(std::move(stage));
   }
-  return manifest.operation ? check_own(root, manifest) : check_lse(root, manifest);
+  const DeclaredOperation* declared = manifest.operation->declared();
+  return declared != nullptr ? check_declared(root, *declared, manifest)
+                             : check_lse(root, manifest);
 }
 
 }  // namespace fatune

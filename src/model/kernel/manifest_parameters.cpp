@@ -108,7 +108,7 @@ Status parse_aliases(const Fields& fields, Parameter& parameter) {
   return {};
 }
 
-Result<Parameter> parse_parameter(const Fields& fields, const Operation* operation) {
+Result<Parameter> parse_parameter(const Fields& fields, const Operation& operation) {
   FATUNE_TRY_STATUS(fields.only(
       {"name", "values", "default", "meaning", "when", "otherwise", "aliases", "value_aliases"}));
   Parameter parameter;
@@ -174,7 +174,7 @@ bool came_from(const Manifest& manifest, const std::string& kernel, const Json& 
 
 }  // namespace
 
-Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation* operation) {
+Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation& operation) {
   FATUNE_TRY(const std::vector<Fields> list, root.objects_or_empty("parameters"));
   std::vector<Parameter> parameters;
   std::vector<std::string> macros;

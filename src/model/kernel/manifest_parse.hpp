@@ -22,15 +22,15 @@ Result<std::string> parse_one_of(const Fields& fields, std::string_view key, con
 /// A lower-case identifier: names of kernels, scratch buffers, tensor maps.
 Result<std::string> parse_identifier(const Fields& fields, std::string_view key);
 /// Under 'name', a macro's name that fatune does not define itself: of a parameter, a term or a
-/// size. `operation`: null for attention.
-Result<std::string> parse_macro_name(const Fields& fields, const Operation* operation);
+/// size.
+Result<std::string> parse_macro_name(const Fields& fields, const Operation& operation);
 /// Fails when the text does not parse or uses a name that is not known.
 Status check_expression(const std::string& text, const std::string& where,
                         std::span<const std::string> known);
 
 Result<std::vector<Rule>> parse_rules(const Fields& fields, std::string_view key);
 Status check_rules(const std::vector<Rule>& rules, std::span<const std::string> known);
-Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation* operation);
+Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation& operation);
 /// Reads 'former_parameters' and 'split_from'; the parameters must be in the manifest by then.
 Status parse_former(const Fields& root, Manifest& manifest);
 /// `buffers`: what an operand can be.

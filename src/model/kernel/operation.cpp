@@ -17,11 +17,11 @@ namespace fatune {
 namespace {
 
 /// "x.json: field 'operation.least.flops'"
-std::string place_in(const Operation& operation, const std::string& path) {
+std::string place_in(const DeclaredOperation& operation, const std::string& path) {
   return fmt::format("{}.{}'", operation.where.substr(0, operation.where.size() - 1), path);
 }
 
-std::string names_of(const Operation& operation) {
+std::string names_of(const DeclaredOperation& operation) {
   std::vector<std::string> names;
   for (const SizeSpec& size : operation.sizes) names.push_back(size.name);
   return join(names, ", ");
@@ -34,7 +34,7 @@ const NamedSize* find_size(const std::vector<NamedSize>& sizes, const std::strin
 }
 
 /// The sizes in the declaration's order.
-Result<std::vector<NamedSize>> in_order(const Operation& operation,
+Result<std::vector<NamedSize>> in_order(const DeclaredOperation& operation,
                                         const std::vector<NamedSize>& given) {
   std::vector<NamedSize> sizes;
   for (const SizeSpec& spec : operation.sizes) {
@@ -42,7 +42,7 @@ Result<std::vector<NamedSize>> in_order(const Operation& operation,
     if (size == nullptr) {
       return usage_error(fmt::format(
           "{} is missing: {} has the sizes {}{}", spec.name, operation.name, names_of(operation),
-          operation.typical.empty() ? "" : "; for example " + example_sizes(operation)));
+          operation.typical.empty() ? "" : "; for example " + operation.example()));
     }
     sizes.push_back(*size);
   }
@@ -65,8 +65,8 @@ std::optional<Dtype> type_of(const TensorSpec& spec, Dtype io) {
   return type ? *type : io;  // the reader accepts no other word
 }
 
-Result<TensorPlan> plan_tensor(const Operation& operation, std::size_t index, const Scope& scope,
-                               Dtype io) {
+Result<TensorPlan> plan_tensor(const DeclaredOperation& operation, std::size_t index,
+                               const Scope& scope, Dtype io) {
   const TensorSpec& spec = operation.tensors[index];
   TensorPlan tensor{spec.name, type_of(spec, io), {}, spec.output, spec.fill};
   std::int64_t bytes = static_cast<std::int64_t>(tensor.width());
@@ -85,7 +85,8 @@ Result<TensorPlan> plan_tensor(const Operation& operation, std::size_t index, co
   return tensor;
 }
 
-Result<std::vector<TensorPlan>> plan_tensors(const Operation& operation, const Problem& problem) {
+Result<std::vector<TensorPlan>> plan_tensors(const DeclaredOperation& operation,
+                                             const Problem& problem) {
   const Scope scope = fixed_scope(problem, DeviceLimits{});
   std::vector<TensorPlan> tensors;
   for (std::size_t i = 0; i < operation.tensors.size(); ++i) {
@@ -96,18 +97,18 @@ Result<std::vector<TensorPlan>> plan_tensors(const Operation& operation, const P
 }
 
 /// What the declaration says of the least work, or else the tensors.
-Status fill_work(const Operation& operation, Problem& problem) {
+Status fill_work(const DeclaredOperation& operation, Problem& problem) {
   FATUNE_TRY(const auto tensors, plan_tensors(operation, problem));
-  OwnProblem& own = *problem.own;
+  CustomProblem& custom = *problem.custom;
   for (const TensorPlan& tensor : tensors) {
-    (tensor.output ? own.bytes_written : own.bytes_read) +=
+    (tensor.output ? custom.bytes_written : custom.bytes_read) +=
         static_cast<std::int64_t>(tensor.bytes());
   }
   const Scope scope = fixed_scope(problem, DeviceLimits{});
   const std::tuple<const std::string*, const char*, std::int64_t*> declared[] = {
-      {&operation.flops, "flops", &own.flops},
-      {&operation.bytes_read, "bytes_read", &own.bytes_read},
-      {&operation.bytes_written, "bytes_written", &own.bytes_written}};
+      {&operation.flops, "flops", &custom.flops},
+      {&operation.bytes_read, "bytes_read", &custom.bytes_read},
+      {&operation.bytes_written, "bytes_written", &custom.bytes_written}};
   for (const auto& [text, field, value] : declared) {
     if (text->empty()) continue;
     FATUNE_TRY(*value, amount(*text, place_in(operation, fmt::format("least.{}", field)), scope));
@@ -115,54 +116,68 @@ Status fill_work(const Operation& operation, Problem& problem) {
   return {};
 }
 
+struct Attention final : Operation {
+  Attention() { name = "attention"; }
+  Result<OperationPlan> plan(const Problem& problem) const override {
+    return attention_plan(problem);
+  }
+  std::vector<std::string> tensor_names() const override { return {"q", "k", "v", "out", "lse"}; }
+  Problem smallest_problem() const override { return {}; }
+  Problem reference_problem(const Problem& problem) const override {
+    Problem head = problem;
+    head.batch = head.heads = head.kv_heads = 1;
+    return head;
+  }
+};
+
 }  // namespace
 
-Result<Problem> own_problem(const Operation& operation, const std::vector<NamedSize>& sizes,
-                            Dtype dtype) {
+const OperationRef& attention() {
+  static const OperationRef operation = std::make_shared<const Attention>();
+  return operation;
+}
+
+Result<Problem> DeclaredOperation::problem(const std::vector<NamedSize>& given, Dtype dtype) const {
   Problem problem;
   problem.dtype = dtype;
-  OwnProblem own;
-  own.operation = operation.name;
-  FATUNE_TRY(own.sizes, in_order(operation, sizes));
-  problem.own = std::move(own);
-  FATUNE_TRY_STATUS(fill_work(operation, problem));
+  CustomProblem custom;
+  custom.operation = name;
+  FATUNE_TRY(custom.sizes, in_order(*this, given));
+  problem.custom = std::move(custom);
+  FATUNE_TRY_STATUS(fill_work(*this, problem));
   return problem;
 }
 
-Problem smallest_problem(const Operation& operation) {
+Problem DeclaredOperation::smallest_problem() const {
   Problem problem;
-  problem.own.emplace().operation = operation.name;
-  for (const SizeSpec& size : operation.sizes) problem.own->sizes.push_back({size.name, 1});
+  problem.custom.emplace().operation = name;
+  for (const SizeSpec& size : sizes) problem.custom->sizes.push_back({size.name, 1});
   return problem;
 }
 
-std::vector<Problem> typical_problems(const Operation& operation, Dtype dtype) {
+std::vector<Problem> DeclaredOperation::typical_problems(Dtype dtype) const {
   std::vector<Problem> problems;
-  for (const std::vector<NamedSize>& sizes : operation.typical) {
-    auto problem = own_problem(operation, sizes, dtype);
-    FATUNE_CHECK(static_cast<bool>(problem), "the declaration's reader made a problem of them");
-    problems.push_back(*std::move(problem));
+  for (const std::vector<NamedSize>& each : typical) {
+    auto made = problem(each, dtype);
+    FATUNE_CHECK(static_cast<bool>(made), "the declaration's reader made a problem of them");
+    problems.push_back(*std::move(made));
   }
   return problems;
 }
 
-Result<OwnPlan> own_plan(const Operation& operation, const Problem& problem) {
-  OwnPlan plan;
-  FATUNE_TRY(plan.tensors, plan_tensors(operation, problem));
-  plan.tolerance = operation.tolerance;
-  return plan;
+Result<OperationPlan> DeclaredOperation::plan(const Problem& problem) const {
+  OperationPlan made;
+  FATUNE_TRY(made.tensors, plan_tensors(*this, problem));
+  made.tolerance = tolerance;
+  return made;
 }
 
-std::string_view operation_name(const OperationRef& operation) {
-  return operation ? std::string_view(operation->name) : "attention";
+std::vector<std::string> DeclaredOperation::tensor_names() const {
+  std::vector<std::string> names;
+  for (const TensorSpec& tensor : tensors) names.push_back(tensor.name);
+  return names;
 }
 
-std::string_view operation_name(const Problem& problem) {
-  return problem.own ? std::string_view(problem.own->operation) : "attention";
-}
-
-std::string example_sizes(const Operation& operation) {
-  return "--size " + describe(operation.typical.front());
-}
+std::string DeclaredOperation::example() const { return "--size " + describe(typical.front()); }
 
 }  // namespace fatune

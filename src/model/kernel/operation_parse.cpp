@@ -1,6 +1,7 @@
-// operation_parse.cpp - the object under a manifest's 'operation' to an Operation, checked.
+// operation_parse.cpp - a manifest's 'operation' to the one that it declares or computes.
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,13 +25,13 @@ Error not_among(const Fields& fields, std::string_view key, const std::string& t
   return fields.error(key, fmt::format("is '{}', which is not one of {}", text, join(names, ", ")));
 }
 
-Status parse_size_specs(const Fields& fields, Operation& operation) {
+Status parse_size_specs(const Fields& fields, DeclaredOperation& operation) {
   FATUNE_TRY(const auto list, fields.objects_or_empty("sizes"));
   if (list.empty()) return fields.error("sizes", "must name at least one size");
   for (const Fields& item : list) {
     FATUNE_TRY_STATUS(item.only({"name", "meaning"}));
     SizeSpec size;
-    FATUNE_TRY(size.name, parse_macro_name(item, &operation));  // those before it are taken
+    FATUNE_TRY(size.name, parse_macro_name(item, operation));  // those before it are taken
     FATUNE_TRY(size.meaning, parse_words(item, "meaning"));
     operation.sizes.push_back(std::move(size));
   }
@@ -63,7 +64,7 @@ Result<Fill> parse_fill(const Fields& fields) {
   return fill;
 }
 
-Result<TensorSpec> parse_tensor(const Fields& fields, const Operation& operation) {
+Result<TensorSpec> parse_tensor(const Fields& fields, const DeclaredOperation& operation) {
   FATUNE_TRY_STATUS(
       fields.only({"name", "type", "shape", "output", "fill", "scale", "offset", "value"}));
   TensorSpec tensor;
@@ -100,7 +101,7 @@ Result<TensorSpec> parse_tensor(const Fields& fields, const Operation& operation
   return tensor;
 }
 
-Status parse_tensors(const Fields& fields, Operation& operation) {
+Status parse_tensors(const Fields& fields, DeclaredOperation& operation) {
   FATUNE_TRY(const auto list, fields.objects_or_empty("tensors"));
   for (const Fields& item : list) {
     FATUNE_TRY(TensorSpec tensor, parse_tensor(item, operation));
@@ -117,21 +118,22 @@ Status parse_tensors(const Fields& fields, Operation& operation) {
 }
 
 /// A list of problems, each with every size.
-Status parse_problems(const Fields& fields, std::string_view key, const Operation& operation,
+Status parse_problems(const Fields& fields, std::string_view key,
+                      const DeclaredOperation& operation,
                       std::vector<std::vector<NamedSize>>& problems) {
   FATUNE_TRY(const std::vector<Fields> list, fields.objects_or_empty(key));
   for (const Fields& item : list) {
     FATUNE_TRY(const auto sizes, sizes_from_json(item.json(), item.where()));
     for (const Dtype dtype : {Dtype::kF16, Dtype::kBf16, Dtype::kE4m3, Dtype::kE5m2}) {
-      const auto problem = own_problem(operation, sizes, dtype);
+      const auto problem = operation.problem(sizes, dtype);
       if (!problem) return file_error(item.where() + " is wrong: " + problem.error().message);
-      if (dtype == Dtype::kF16) problems.push_back(problem->own->sizes);
+      if (dtype == Dtype::kF16) problems.push_back(problem->custom->sizes);
     }
   }
   return {};
 }
 
-Status parse_tolerance(const Fields& fields, Operation& operation) {
+Status parse_tolerance(const Fields& fields, DeclaredOperation& operation) {
   if (!fields.has("tolerance")) return {};
   FATUNE_TRY(const Fields object, fields.object("tolerance"));
   FATUNE_TRY_STATUS(object.only({"absolute", "relative", "why"}));
@@ -151,7 +153,7 @@ Status parse_tolerance(const Fields& fields, Operation& operation) {
   return {};
 }
 
-Status parse_least(const Fields& fields, Operation& operation) {
+Status parse_least(const Fields& fields, DeclaredOperation& operation) {
   if (!fields.has("least")) return {};
   FATUNE_TRY(const Fields least, fields.object("least"));
   FATUNE_TRY_STATUS(least.only({"flops", "bytes_read", "bytes_written"}));
@@ -166,7 +168,7 @@ Status parse_least(const Fields& fields, Operation& operation) {
   return {};
 }
 
-Status parse_hard_inputs(const Fields& fields, Operation& operation) {
+Status parse_hard_inputs(const Fields& fields, DeclaredOperation& operation) {
   FATUNE_TRY(operation.hard_inputs, fields.texts_or("hard_inputs", {}));
   for (std::size_t i = 0; i < operation.hard_inputs.size(); ++i) {
     const std::string& word = operation.hard_inputs[i];
@@ -176,12 +178,44 @@ Status parse_hard_inputs(const Fields& fields, Operation& operation) {
   return {};
 }
 
+/// The reference declares, the others name what they compute.
+Status check_role(const Fields& root, bool declares, const Manifest& manifest) {
+  if (declares && manifest.role != Role::kReference) {
+    return root.error("role",
+                      "must be 'reference': the kernel that declares an operation is what "
+                      "others are compared with");
+  }
+  if (!declares && manifest.role == Role::kReference) {
+    return root.error("operation",
+                      "must be an object that declares the operation, as this is its reference");
+  }
+  if (manifest.role == Role::kFault)
+    return root.error("role", "is 'fault', which is for fixtures of attention");
+  if (manifest.role == Role::kAttention && root.has("role"))
+    return root.error("role", "is 'attention', but 'operation' says otherwise; leave it out");
+  return {};
+}
+
+Result<OperationRef> find_operation(const Fields& root, const std::string& name,
+                                    std::span<const OperationRef> operations) {
+  std::vector<std::string> known;
+  for (const OperationRef& each : operations) {
+    if (each->name == name) return each;
+    known.push_back(each->name);
+  }
+  const auto near = nearest_name(name, known);
+  return root.error("operation",
+                    fmt::format("is '{}', which no manifest of role 'reference' in this folder "
+                                "declares{}",
+                                name, near ? fmt::format("; did you mean '{}'?", *near) : ""));
+}
+
 }  // namespace
 
-Result<Operation> parse_operation(const Fields& fields) {
+Result<DeclaredOperation> parse_operation(const Fields& fields) {
   FATUNE_TRY_STATUS(fields.only({"name", "summary", "sizes", "tensors", "typical", "edges",
                                  "hard_inputs", "tolerance", "least"}));
-  Operation operation;
+  DeclaredOperation operation;
   operation.where = fields.where();
   operation.text = dump(fields.json());
   FATUNE_TRY(operation.name, parse_identifier(fields, "name"));
@@ -198,6 +232,22 @@ Result<Operation> parse_operation(const Fields& fields) {
     return fields.error("typical", "must have at least one: sizes that the operation is used with");
   FATUNE_TRY_STATUS(parse_problems(fields, "edges", operation, operation.edges));
   return operation;
+}
+
+Status parse_operation_field(const Fields& root, std::span<const OperationRef> operations,
+                             Manifest& manifest) {
+  if (!root.has("operation")) return {};
+  FATUNE_TRY(const Json* value, root.value("operation"));
+  FATUNE_TRY_STATUS(check_role(root, value->is_object(), manifest));
+  if (!value->is_object()) {
+    FATUNE_TRY(const std::string name, root.text("operation"));
+    FATUNE_TRY(manifest.operation, find_operation(root, name, operations));
+    return {};
+  }
+  FATUNE_TRY(const Fields fields, root.object("operation"));
+  FATUNE_TRY(DeclaredOperation operation, parse_operation(fields));
+  manifest.operation = std::make_shared<const DeclaredOperation>(std::move(operation));
+  return {};
 }
 
 }  // namespace fatune

@@ -22,7 +22,7 @@ bool in_name_or_number(char c) {
 Result<Term> parse_term(const Fields& fields, const Manifest& manifest) {
   FATUNE_TRY_STATUS(fields.only({"name", "value", "meaning"}));
   Term term;
-  FATUNE_TRY(term.name, parse_macro_name(fields, manifest.operation.get()));
+  FATUNE_TRY(term.name, parse_macro_name(fields, *manifest.operation));
   const std::vector<std::string> known = expression_names(manifest);
   if (std::find(known.begin(), known.end(), term.name) != known.end()) {
     return fields.error("name", fmt::format("defines {} a second time", term.name));

@@ -14,33 +14,16 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 
 void set_sizes(const Problem& problem, Scope& scope) {
-  const auto set = [&scope](std::string_view name, std::int64_t value) {
-    scope.set(name, static_cast<double>(value));
-  };
-  if (problem.own) {
-    for (const NamedSize& size : problem.own->sizes) set(size.name, size.value);
-    return;
-  }
-  set("BATCH", problem.batch);
-  set("HEADS", problem.heads);
-  set("KV_HEADS", problem.kv_heads);
-  set("SEQ_Q", problem.seq_q);
-  set("SEQ_KV", problem.seq_kv);
-  set("HEAD_DIM", problem.head_dim);
-  set("CAUSAL", problem.mask == Mask::kCausal ? 1 : 0);
-  set("LSE", problem.lse ? 1 : 0);
+  for (const NamedSize& size : named_sizes(problem))
+    scope.set(size.name, static_cast<double>(size.value));
 }
 
 void set_types(const Problem& problem, Scope& scope) {
   scope.set("DTYPE", static_cast<double>(problem.dtype));
   scope.set("DTYPE_BYTES", size_of(problem.dtype));
-  if (!problem.own) scope.set("SOFTMAX_SCALE", static_cast<double>(softmax_scale(problem)));
+  if (!problem.custom) scope.set("SOFTMAX_SCALE", static_cast<double>(softmax_scale(problem)));
   for (const Dtype dtype : kDtypes)
     scope.set(word_constant("DTYPE", name(dtype)), static_cast<double>(dtype));
-}
-
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 }  // namespace
@@ -82,29 +65,29 @@ Scope config_free_scope(const Manifest& manifest, const Problem& problem,
   return scope;
 }
 
-std::vector<std::string> fixed_names(const Operation* operation) {
-  const Problem any = operation != nullptr ? smallest_problem(*operation) : Problem{};
-  return fixed_scope(any, DeviceLimits{}).names();
+std::vector<std::string> fixed_names(const Operation& operation) {
+  return fixed_scope(operation.smallest_problem(), DeviceLimits{}).names();
 }
 
 std::vector<std::string> problem_names(const Operation& operation) {
   Scope scope;
-  const Problem any = smallest_problem(operation);
+  const Problem any = operation.smallest_problem();
   set_sizes(any, scope);
   set_types(any, scope);
   return scope.names();
 }
 
-bool is_reserved_name(std::string_view name, const Operation* operation) {
+bool is_reserved_name(std::string_view name, const Operation& operation) {
   if (name == "SOFTMAX_SCALE_LOG2E" || name.starts_with("DTYPE")) return true;
   // What makes a template the reference or its twin.
-  if (operation != nullptr && (name == "OUT_F32" || name == "ROUND_INTERMEDIATES")) return true;
-  return contains(fixed_names(operation), name);
+  const bool of_reference = name == "OUT_F32" || name == "ROUND_INTERMEDIATES";
+  if (of_reference && operation.declared() != nullptr) return true;
+  const std::vector<std::string> fixed = fixed_names(operation);
+  return std::find(fixed.begin(), fixed.end(), name) != fixed.end();
 }
 
 std::vector<std::string> expression_names(const Manifest& manifest) {
-  const Operation* operation = manifest.operation.get();
-  const Problem any = operation != nullptr ? smallest_problem(*operation) : Problem{};
+  const Problem any = manifest.operation->smallest_problem();
   std::vector<std::string> names = config_free_scope(manifest, any, DeviceLimits{}).names();
   for (const Parameter& parameter : manifest.parameters) names.push_back(parameter.name);
   for (const Term& term : manifest.terms) names.push_back(term.name);

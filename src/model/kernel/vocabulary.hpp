@@ -14,11 +14,11 @@ namespace fatune {
 
 /// "REDUCE" and "warp" give "REDUCE_WARP".
 std::string word_constant(std::string_view parameter, std::string_view word);
-/// A name that fatune defines itself, hence none for a parameter or a word's constant. `operation`:
-/// whose sizes stand in the place of attention's; null for attention.
-bool is_reserved_name(std::string_view name, const Operation* operation = nullptr);
+/// A name that fatune defines itself, hence none for a parameter or a word's constant of a kernel
+/// that computes the operation.
+bool is_reserved_name(std::string_view name, const Operation& operation);
 /// What expressions can use besides parameters: problem, element types, device.
-std::vector<std::string> fixed_names(const Operation* operation = nullptr);
+std::vector<std::string> fixed_names(const Operation& operation);
 /// What an operation's own expressions can use: its sizes and the element type.
 std::vector<std::string> problem_names(const Operation& operation);
 /// All that expressions of this manifest can use.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -57,6 +56,49 @@ bool fits(std::array<std::int64_t, 4> sizes, std::int64_t bytes) {
   return true;
 }
 
+bool is_size_name(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !text.empty() && text.front() >= 'A' && text.front() <= 'Z' &&
+         std::all_of(text.begin(), text.end(), allowed);
+}
+
+Status check_new(const std::vector<NamedSize>& sizes, const std::string& name) {
+  for (const NamedSize& size : sizes) {
+    if (size.name == name) return usage_error(fmt::format("gives {} twice", name));
+  }
+  return {};
+}
+
+std::string name_fault(const std::vector<NamedSize>& sizes) {
+  for (const NamedSize& size : sizes) {
+    if (!is_size_name(size.name)) return fmt::format("has '{}', not a size's name", size.name);
+  }
+  return {};
+}
+
+Result<NamedSize> parse_size(std::string_view part) {
+  const std::size_t equals = part.find('=');
+  if (equals == std::string_view::npos) {
+    return usage_error(
+        fmt::format("'{}' is not of the form NAME=NUMBER, say ROWS=4096", trim(part)));
+  }
+  NamedSize size{std::string(trim(part.substr(0, equals))), 0};
+  if (!is_size_name(size.name)) {
+    return usage_error(fmt::format(
+        "'{}' is not a size's name: capital letters, digits and _, say ROWS", size.name));
+  }
+  const std::string_view digits = trim(part.substr(equals + 1));
+  const auto value = parse_integer(digits);
+  if (!value || *value < 1 || *value > kLargestSize) {
+    return usage_error(fmt::format("{} is '{}', but must be a whole number from 1 to {}", size.name,
+                                   digits, kLargestSize));
+  }
+  size.value = *value;
+  return size;
+}
+
 }  // namespace
 
 std::string_view name(Mask mask) { return mask == Mask::kCausal ? "causal" : "none"; }
@@ -101,7 +143,7 @@ Result<Problem> parse_shape(std::string_view text, std::string_view where) {
 }
 
 Status validate(const Problem& problem) {
-  if (problem.own) return {};  // its tensors are checked where the declaration is known
+  if (problem.custom) return {};  // its tensors are checked where the declaration is known
   const std::array<std::pair<std::string_view, std::int64_t>, 6> sizes = {
       {{"batch", problem.batch},
        {"heads", problem.heads},
@@ -127,9 +169,50 @@ Status validate(const Problem& problem) {
   return {};
 }
 
+Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_view where) {
+  std::vector<NamedSize> sizes;
+  for (const std::string& part : split(text, ',')) {
+    const Result<NamedSize> size = parse_size(part);
+    if (!size) return usage_error(fmt::format("{} {}: {}", where, text, size.error().message));
+    if (const Status fresh = check_new(sizes, size->name); !fresh)
+      return usage_error(fmt::format("{} {}: {}", where, text, fresh.error().message));
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+std::string describe(const std::vector<NamedSize>& sizes) {
+  std::vector<std::string> parts;
+  for (const NamedSize& size : sizes) parts.push_back(fmt::format("{}={}", size.name, size.value));
+  return join(parts, ",");
+}
+
+void fields(CustomProblem& x, FieldList& f) {
+  f.record("custom_problem", "Of an operation that a manifest declares");
+  f("operation", x.operation).required().looks_like("[a-z][a-z0-9_]*");
+  f.keyed<&NamedSize::name, &NamedSize::value>("sizes", x.sizes)
+      .required()
+      .range(1, kLargestSize)
+      .about("By the names of its macros");
+  f("bytes_read", x.bytes_read).at_least(0).about("What any right kernel moves");
+  f("bytes_written", x.bytes_written).at_least(0);
+  f("flops", x.flops).at_least(0).omitted().about("What any right kernel computes");
+  f.rule("sizes", [&x] { return name_fault(x.sizes); });
+}
+
+Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where) {
+  std::vector<NamedSize> sizes;
+  const FieldType& type = keyed_type<&NamedSize::name, &NamedSize::value>(&sizes);
+  FATUNE_TRY_STATUS(
+      read_value(type, &sizes, json, where, FieldRules{.least = 1, .most = kLargestSize}));
+  const std::string fault = name_fault(sizes);
+  if (fault.empty()) return sizes;
+  return file_error(where + " " + fault);
+}
+
 std::string describe(const Problem& p) {
-  if (p.own)
-    return fmt::format("{} {} {}", p.own->operation, describe(p.own->sizes), name(p.dtype));
+  if (p.custom)
+    return fmt::format("{} {} {}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
   std::string text = fmt::format("{},{}", p.batch, p.heads);
   if (p.kv_heads != p.heads) text += fmt::format("(kv {})", p.kv_heads);
   text += fmt::format(",{}", p.seq_q);
@@ -141,15 +224,31 @@ std::string describe(const Problem& p) {
 }
 
 std::string key(const Problem& p) {
-  if (p.own)
-    return fmt::format("{}:{}:{}", p.own->operation, describe(p.own->sizes), name(p.dtype));
+  if (p.custom)
+    return fmt::format("{}:{}:{}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
   return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}-{}{}", p.batch, p.heads, p.kv_heads, p.seq_q,
                      p.seq_kv, p.head_dim, name(p.dtype), name(p.mask), p.lse ? "-lse" : "");
 }
 
+std::string_view operation_name(const Problem& problem) {
+  return problem.custom ? std::string_view(problem.custom->operation) : "attention";
+}
+
+std::vector<NamedSize> named_sizes(const Problem& p) {
+  if (p.custom) return p.custom->sizes;
+  return {{"BATCH", p.batch},
+          {"HEADS", p.heads},
+          {"KV_HEADS", p.kv_heads},
+          {"SEQ_Q", p.seq_q},
+          {"SEQ_KV", p.seq_kv},
+          {"HEAD_DIM", p.head_dim},
+          {"CAUSAL", p.mask == Mask::kCausal ? 1 : 0},
+          {"LSE", p.lse ? 1 : 0}};
+}
+
 void fields(Problem& x, FieldList& f) {
-  if (f.chooses("operation", x.own)) {
-    fields(*x.own, f);
+  if (f.chooses("operation", x.custom)) {
+    fields(*x.custom, f);
     f("dtype", x.dtype);
     return;
   }

@@ -7,11 +7,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/fields_fwd.hpp"
+#include "core/json.hpp"
 #include "core/result.hpp"
 #include "model/problem/dtype.hpp"
-#include "model/problem/own_problem.hpp"
 
 namespace fatune {
 
@@ -19,6 +20,30 @@ enum class Mask { kNone, kCausal };
 std::string_view name(Mask mask);  ///< "none", "causal"
 Result<Mask> parse_mask(std::string_view text);
 FieldWord<Mask> word_of(const Mask*);
+
+/// The largest value of a size: kernels count in 32 bits.
+inline constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;
+/// Of a tensor, in bytes: chosen, beyond any device.
+inline constexpr std::int64_t kLargestTensor = std::int64_t{1} << 40;
+
+/// A size of a problem, by the name of its macro.
+struct NamedSize {
+  std::string name;
+  std::int64_t value = 1;
+  friend auto operator<=>(const NamedSize&, const NamedSize&) = default;
+};
+
+/// Sizes and least work of a custom operation (decision 0022), in place of attention's. Records
+/// keep the work, so that rates and floors need no manifest.
+struct CustomProblem {
+  std::string operation;
+  std::vector<NamedSize> sizes;  ///< in the declaration's order
+  std::int64_t flops = 0;        ///< that any right kernel does; 0: not told
+  std::int64_t bytes_read = 0;   ///< that any right kernel reads
+  std::int64_t bytes_written = 0;
+  friend auto operator<=>(const CustomProblem&, const CustomProblem&) = default;
+};
+void fields(CustomProblem& x, FieldList& f);
 
 /// q and out are (batch, heads, seq_q, head_dim); k and v are (batch, kv_heads, seq_kv, head_dim),
 /// contiguous. Causal is aligned bottom-right: query i sees key j when j <= i + seq_kv - seq_q.
@@ -32,8 +57,8 @@ struct Problem {
   Dtype dtype = Dtype::kF16;
   Mask mask = Mask::kNone;
   bool lse = false;  ///< also wanted: the log-sum-exp of each row, fp32, (batch, heads, seq_q)
-  /// Set for a custom operation (decision 0016); then only dtype of the members above counts.
-  std::optional<OwnProblem> own = std::nullopt;
+  /// Set for a custom operation; then only dtype of the members above counts.
+  std::optional<CustomProblem> custom = std::nullopt;
 
   friend auto operator<=>(const Problem&, const Problem&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
@@ -49,8 +74,21 @@ Result<Problem> parse_shape(std::string_view text, std::string_view where = "--s
 Status validate(const Problem& problem);
 /// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse", "rmsnorm ROWS=4096,COLUMNS=1024 f16"
 std::string describe(const Problem& problem);
-std::string key(const Problem& problem);  ///< stable, for ids and lookups
-/// The members of Problem; lse if wanted. Of a custom operation: those of OwnProblem and dtype.
+std::string key(const Problem& problem);                  ///< stable, for ids and lookups
+std::string_view operation_name(const Problem& problem);  ///< "attention", or the custom operation
+/// What expressions and templates know of a problem: BATCH, ..., CAUSAL, LSE of attention, or the
+/// sizes of the custom operation.
+std::vector<NamedSize> named_sizes(const Problem& problem);
+
+/// "ROWS=4096,COLUMNS=1024", each size from 1 to 2^31-1 and named once. The error names `where` and
+/// the part that is wrong.
+Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_view where);
+/// "ROWS=4096,COLUMNS=1024": what parse_sizes() reads.
+std::string describe(const std::vector<NamedSize>& sizes);
+/// {"ROWS": 4096, "COLUMNS": 1024}
+Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where);
+
+/// The members of Problem; lse if wanted. Of a custom operation: those of CustomProblem and dtype.
 /// Reading checks it as validate() does; kv_heads, seq_kv, dtype, mask and lse may be left out.
 void fields(Problem& x, FieldList& f);
 

@@ -11,7 +11,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::string_view kSchema = "fatune.problems/1";
+constexpr std::string_view kSuiteSchema = "fatune.problems/1";
 
 Result<NamedProblem> parse_entry(const Fields& entry) {
   FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "causal", "lse"}));
@@ -62,8 +62,9 @@ Result<Suite> parse_suite(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json document, parse_json(text, where));
   const Fields fields(document, where);
   FATUNE_TRY(const std::string schema, fields.text("schema"));
-  if (schema != kSchema) {
-    return fields.error("schema", fmt::format("is '{}'; this version reads '{}'", schema, kSchema));
+  if (schema != kSuiteSchema) {
+    return fields.error("schema",
+                        fmt::format("is '{}'; this version reads '{}'", schema, kSuiteSchema));
   }
   FATUNE_TRY_STATUS(fields.only({"schema", "name", "summary", "problems"}));
   Suite suite;
@@ -84,20 +85,19 @@ std::string label(const NamedProblem& named) {
 }
 
 std::string slug(const Problem& p) {
-  if (p.own) {
-    std::string text = p.own->operation;
-    for (const NamedSize& size : p.own->sizes) {
+  if (p.custom) {
+    std::string text = p.custom->operation;
+    for (const NamedSize& size : p.custom->sizes) {
       text += "-";
       for (const char c : size.name) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-      text += std::to_string(size.value);
+      text += fmt::format("{}", size.value);
     }
-    return text + "-" + std::string(name(p.dtype));
+    return fmt::format("{}-{}", text, name(p.dtype));
   }
-  std::string text = std::to_string(p.batch) + "-" + std::to_string(p.heads) + "-" +
-                     std::to_string(p.seq_q) + "-" + std::to_string(p.head_dim);
-  if (p.kv_heads != p.heads) text += "-kv" + std::to_string(p.kv_heads);
-  if (p.seq_kv != p.seq_q) text += "-keys" + std::to_string(p.seq_kv);
-  text += "-" + std::string(name(p.dtype));
+  std::string text = fmt::format("{}-{}-{}-{}", p.batch, p.heads, p.seq_q, p.head_dim);
+  if (p.kv_heads != p.heads) text += fmt::format("-kv{}", p.kv_heads);
+  if (p.seq_kv != p.seq_q) text += fmt::format("-keys{}", p.seq_kv);
+  text += fmt::format("-{}", name(p.dtype));
   if (p.mask == Mask::kCausal) text += "-causal";
   if (p.lse) text += "-lse";
   return text;

@@ -1,9 +1,11 @@
-// tensor.cpp - tensors of a custom operation to sizes, places and fields.
+// tensor.cpp - tensors of a problem to sizes, places and fields.
 #include "model/problem/tensor.hpp"
 
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
@@ -39,14 +41,25 @@ std::size_t TensorPlan::width() const {
 std::string describe_place(const TensorPlan& tensor, std::int64_t element) {
   std::vector<std::string> positions(tensor.shape.size());
   for (std::size_t i = tensor.shape.size(); i-- > 0;) {
-    positions[i] = std::to_string(element % tensor.shape[i]);
+    const std::int64_t at = element % tensor.shape[i];
+    positions[i] =
+        tensor.axes.empty() ? fmt::format("{}", at) : fmt::format("{} {}", tensor.axes[i], at);
     element /= tensor.shape[i];
   }
-  return tensor.name + "[" + join(positions, ", ") + "]";
+  if (!tensor.axes.empty()) return join(positions, ", ");
+  return fmt::format("{}[{}]", tensor.name, join(positions, ", "));
 }
 
-std::vector<TensorPlan> OwnPlan::inputs() const { return select(tensors, false); }
-std::vector<TensorPlan> OwnPlan::outputs() const { return select(tensors, true); }
+std::string describe_head(const TensorPlan& tensor, std::int64_t head) {
+  return fmt::format("batch {}, head {}", head / tensor.shape[1], head % tensor.shape[1]);
+}
+
+std::string describe_elements(const TensorPlan& tensor) {
+  return tensor.noun.empty() ? fmt::format("elements of {}", tensor.name) : tensor.noun;
+}
+
+std::vector<TensorPlan> OperationPlan::inputs() const { return select(tensors, false); }
+std::vector<TensorPlan> OperationPlan::outputs() const { return select(tensors, true); }
 
 std::string_view name(Fill::Kind kind) {
   return std::find_if(kKinds.begin(), kKinds.end(),
@@ -58,7 +71,7 @@ static Result<Fill::Kind> parse_fill_kind(std::string_view text) {
   for (const auto& [kind, word] : kKinds) {
     if (word == text) return kind;
   }
-  return usage_error("a fill of kind '" + std::string(text) + "' is unknown");
+  return usage_error(fmt::format("a fill of kind '{}' is unknown", text));
 }
 
 FieldWord<Fill::Kind> word_of(const Fill::Kind*) { return {.parse = parse_fill_kind}; }
@@ -83,9 +96,33 @@ void fields(DeclaredTolerance& x, FieldList& f) {
   f("why", x.why).required();
 }
 
-void fields(OwnPlan& x, FieldList& f) {
+void fields(OperationPlan& x, FieldList& f) {
   f("tensors", x.tensors);
   f("tolerance", x.tolerance);
+}
+
+OperationPlan attention_plan(const Problem& p) {
+  const std::vector<std::int64_t> query = {p.batch, p.heads, p.seq_q, p.head_dim};
+  const std::vector<std::int64_t> key = {p.batch, p.kv_heads, p.seq_kv, p.head_dim};
+  const std::vector<std::string> axes = {"batch", "head", "row", "column"};
+  OperationPlan plan;
+  plan.tensors = {{"q", p.dtype, query, false, {}, axes, ""},
+                  {"k", p.dtype, key, false, {}, axes, ""},
+                  {"v", p.dtype, key, false, {}, axes, ""},
+                  {"out", p.dtype, query, true, {}, axes, "outputs"}};
+  if (!p.lse) return plan;
+  plan.tensors.push_back({"lse",
+                          std::nullopt,
+                          {p.batch, p.heads, p.seq_q},
+                          true,
+                          {},
+                          {"batch", "head", "row"},
+                          "log-sum-exps"});
+  return plan;
+}
+
+OperationPlan plan_of(const Problem& problem, const std::optional<OperationPlan>& declared) {
+  return declared ? *declared : attention_plan(problem);
 }
 
 }  // namespace fatune

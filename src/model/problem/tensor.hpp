@@ -1,5 +1,5 @@
-// tensor.hpp - the tensors of a custom operation for given sizes, with their tolerance: the part of
-// a declaration that a device worker needs.
+// tensor.hpp - the tensors of a problem, with fills and tolerance: what a device worker needs of an
+// operation.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 #include "core/fields_fwd.hpp"
 #include "model/problem/dtype.hpp"
+#include "model/problem/problem.hpp"
 
 namespace fatune {
 
@@ -31,17 +32,29 @@ struct TensorPlan {
   std::optional<Dtype> type;  ///< none: fp32
   std::vector<std::int64_t> shape;
   bool output = false;
-  Fill fill;  ///< of an input
+  Fill fill;  ///< of a declared input
+  /// How messages call the dimensions ("batch", "head", "row", "column") and the elements
+  /// ("outputs"); empty for a declared tensor, whose places read "y[17, 5]". Attention's alone, so
+  /// they do not travel.
+  std::vector<std::string> axes = {};
+  std::string noun = {};
 
   std::int64_t elements() const;
   std::int64_t columns() const { return shape.back(); }
+  std::int64_t rows() const { return elements() / columns(); }
+  /// Rows of a head; all rows where there are no heads.
+  std::int64_t part_rows() const { return axes.empty() ? rows() : shape[shape.size() - 2]; }
   std::size_t width() const;  ///< bytes of an element
   std::size_t bytes() const { return static_cast<std::size_t>(elements()) * width(); }
   friend bool operator==(const TensorPlan&, const TensorPlan&) = default;
 };
 void fields(TensorPlan& x, FieldList& f);
-/// "y[17, 5]": where an element stands.
+/// Where an element stands: "y[17, 5]", "batch 0, head 3, row 17, column 5".
 std::string describe_place(const TensorPlan& tensor, std::int64_t element);
+/// "batch 0, head 3": of a tensor with axes.
+std::string describe_head(const TensorPlan& tensor, std::int64_t head);
+/// "elements of y", "outputs": behind a number.
+std::string describe_elements(const TensorPlan& tensor);
 
 /// |out - ref| <= absolute + relative * |ref|, everywhere.
 struct DeclaredTolerance {
@@ -51,14 +64,20 @@ struct DeclaredTolerance {
 };
 void fields(DeclaredTolerance& x, FieldList& f);
 
-struct OwnPlan {
+/// An operation at the sizes of one problem.
+struct OperationPlan {
   std::vector<TensorPlan> tensors;             ///< in the declaration's order
   std::optional<DeclaredTolerance> tolerance;  ///< none: limits from the low-precision reference
 
   std::vector<TensorPlan> inputs() const;
   std::vector<TensorPlan> outputs() const;
-  friend bool operator==(const OwnPlan&, const OwnPlan&) = default;
+  friend bool operator==(const OperationPlan&, const OperationPlan&) = default;
 };
-void fields(OwnPlan& x, FieldList& f);
+void fields(OperationPlan& x, FieldList& f);
+
+/// q, k, v, out, and lse if the problem wants it.
+OperationPlan attention_plan(const Problem& problem);
+/// What was declared, or attention's.
+OperationPlan plan_of(const Problem& problem, const std::optional<OperationPlan>& declared);
 
 }  // namespace fatune

@@ -11,14 +11,14 @@ Bytes bytes_of(std::int64_t elements, Dtype dtype) {
 }  // namespace
 
 Flops flops(const Problem& problem) {
-  if (problem.own) return Flops(static_cast<double>(problem.own->flops));
+  if (problem.custom) return Flops(static_cast<double>(problem.custom->flops));
   // In floating point: the product of valid sizes need not fit 64 bits.
   const double full =
       4.0 * static_cast<double>(problem.query_elements()) * static_cast<double>(problem.seq_kv);
   return Flops(problem.mask == Mask::kCausal ? full / 2 : full);
 }
 
-bool counts_flops(const Problem& problem) { return !problem.own || problem.own->flops > 0; }
+bool counts_flops(const Problem& problem) { return !problem.custom || problem.custom->flops > 0; }
 
 double gigabytes_per_second(const Problem& problem, Seconds time) {
   return static_cast<double>(least_bytes(problem).value) / time.value * 1e-9;
@@ -35,9 +35,9 @@ Bytes lse_bytes(const Problem& problem) {
 }
 
 Bytes least_bytes(const Problem& problem) {
-  if (problem.own) {
-    return Bytes(static_cast<std::uint64_t>(problem.own->bytes_read) +
-                 static_cast<std::uint64_t>(problem.own->bytes_written));
+  if (problem.custom) {
+    return Bytes(static_cast<std::uint64_t>(problem.custom->bytes_read) +
+                 static_cast<std::uint64_t>(problem.custom->bytes_written));
   }
   return query_bytes(problem) * 2 + key_bytes(problem) * 2 + lse_bytes(problem);
 }

@@ -40,7 +40,7 @@ constexpr TensorPeak kPeaks[] = {
 /// fp8 products have twice the rate from sm_89 on; before, they are computed in f16. Tensors of a
 /// custom operation may be of other types than the problem's.
 double rate_factor(const Problem& problem, int arch) {
-  return arch >= 89 && (problem.own || size_of(problem.dtype) == 1) ? 2 : 1;
+  return arch >= 89 && (problem.custom || size_of(problem.dtype) == 1) ? 2 : 1;
 }
 
 /// What an SM can take from the L2 cache in a clock: one 64-byte port (measured rates are below).
@@ -60,7 +60,7 @@ std::string missing_fact(const Environment& environment) {
 
 /// Of q, k and v, without the query rows that see nothing; for a custom operation as declared.
 double bytes_read(const Problem& problem) {
-  if (problem.own) return static_cast<double>(problem.own->bytes_read);
+  if (problem.custom) return static_cast<double>(problem.custom->bytes_read);
   const double queries = static_cast<double>(query_bytes(problem).value);
   const double keys = 2 * static_cast<double>(key_bytes(problem).value);
   if (problem.mask == Mask::kNone || problem.seq_q <= problem.seq_kv) return queries + keys;
@@ -69,7 +69,7 @@ double bytes_read(const Problem& problem) {
 
 /// The products of visible pairs alone; for a custom operation as declared.
 double operations_of(const Problem& problem) {
-  if (problem.own) return static_cast<double>(problem.own->flops);
+  if (problem.custom) return static_cast<double>(problem.custom->flops);
   return 4 * static_cast<double>(problem.batch * problem.heads) * visible_pairs(problem) *
          static_cast<double>(problem.head_dim);
 }

@@ -94,7 +94,9 @@ std::vector<std::string> gemm_texts(const Manifest& manifest) {
 class Linter {
  public:
   explicit Linter(const Kernel& kernel)
-      : kernel_(std::make_shared<const Kernel>(kernel)), manifest_(kernel_->manifest) {}
+      : kernel_(std::make_shared<const Kernel>(kernel)),
+        manifest_(kernel_->manifest),
+        declared_(manifest_.operation->declared()) {}
 
   std::vector<LintFinding> run() {
     check_parameters();
@@ -140,6 +142,7 @@ class Linter {
 
   KernelRef kernel_;
   const Manifest& manifest_;
+  const DeclaredOperation* declared_;  ///< null for attention
   std::vector<LintFinding> findings_;
   std::size_t spaces_ = 0;                  ///< examined
   std::vector<std::uint64_t> excluded_;     ///< by each constraint, over all spaces
@@ -199,8 +202,8 @@ void Linter::check_parameters() {
 
 void Linter::check_choices() {
   std::vector<Problem> problems;
-  if (manifest_.operation) {
-    problems = typical_problems(*manifest_.operation, manifest_.dtypes.front());
+  if (declared_ != nullptr) {
+    problems = declared_->typical_problems(manifest_.dtypes.front());
   } else {
     problems = standard_problems();
     const std::vector<Problem> decoding = decoding_problems();
@@ -236,7 +239,7 @@ void Linter::check_buffers() {
     add(Severity::kError, fmt::format("tensor_maps[{}].name", i),
         fmt::format("no stage has {} among its arguments", manifest_.tensor_maps[i].name));
   }
-  if (manifest_.operation) {
+  if (declared_ != nullptr) {
     check_tensors(passed);
   } else if (!passed("out") && manifest_.role != Role::kFault) {
     add(Severity::kError, "stages", "no stage has out among its arguments, so nothing is computed");
@@ -244,7 +247,7 @@ void Linter::check_buffers() {
 }
 
 void Linter::check_tensors(const std::function<bool(const std::string&)>& passed) {
-  for (const TensorSpec& tensor : manifest_.operation->tensors) {
+  for (const TensorSpec& tensor : declared_->tensors) {
     if (passed(tensor.name)) continue;
     add(tensor.output ? Severity::kError : Severity::kWarning, "stages",
         fmt::format("no stage has {} among its arguments{}", tensor.name,
@@ -292,7 +295,7 @@ std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) con
     FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
     for (Problem problem : problems) {
       problem.dtype = manifest_.dtypes.front();
-      if (problem.own) cases.push_back({problem, *limits});
+      if (problem.custom) cases.push_back({problem, *limits});
       for (const Mask mask : manifest_.masks) {
         problem.mask = mask;
         cases.push_back({problem, *limits});
@@ -308,8 +311,8 @@ void Linter::check_spaces_of(const std::vector<Problem>& problems) {
 
 void Linter::check_spaces() {
   excluded_.assign(manifest_.constraints.size(), 0);
-  if (manifest_.operation) {
-    check_spaces_of(typical_problems(*manifest_.operation, manifest_.dtypes.front()));
+  if (declared_ != nullptr) {
+    check_spaces_of(declared_->typical_problems(manifest_.dtypes.front()));
   } else {
     check_spaces_of(standard_problems());
     if (spaces_ == 0) check_spaces_of(decoding_problems());
@@ -317,7 +320,7 @@ void Linter::check_spaces() {
   if (spaces_ == 0) {
     add(Severity::kWarning, "supports",
         fmt::format("no {} problem is supported, so no space was examined",
-                    manifest_.operation ? "typical" : "standard"));
+                    declared_ != nullptr ? "typical" : "standard"));
     return;
   }
   for (const std::string& place : default_fails_) {
@@ -363,7 +366,7 @@ void Linter::report_idle_constraints() {
     add(Severity::kWarning, fmt::format("constraints[{}].require", i),
         fmt::format("{} excludes nothing that other rules leave, for any {} problem",
                     manifest_.constraints[i].require,
-                    manifest_.operation ? "typical" : "standard"));
+                    declared_ != nullptr ? "typical" : "standard"));
   }
 }
 

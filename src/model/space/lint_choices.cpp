@@ -60,7 +60,7 @@ std::vector<LintFinding> lint_choices(const Manifest& manifest, std::span<const 
     findings.push_back({Severity::kWarning, rule.where,
                         fmt::format("{} is {} true, for any config of any {} problem", rule.require,
                                     seen.holds ? "always" : "never",
-                                    manifest.operation ? "typical" : "standard")});
+                                    manifest.operation->declared() != nullptr ? "typical" : "standard")});
   }
   return findings;
 }

@@ -58,6 +58,9 @@ std::string maps_fault(const KernelFacts& facts) {
 /// What names mean for arguments: tensors, scratch, tensor maps.
 class Names {
  public:
+  explicit Names(const KernelFacts& facts) {
+    if (!facts.problem.custom) known_ = {"q", "k", "v", "out", "lse"};
+  }
   bool add(const std::string& name) {
     const bool fresh = !has(name);
     known_.push_back(name);
@@ -68,13 +71,16 @@ class Names {
   }
 
  private:
-  std::vector<std::string> known_ = {"q", "k", "v", "out", "lse"};
+  std::vector<std::string> known_;
 };
 
 /// Every argument is a tensor, a scratch or a map, and no name means two things. Where it is wrong
 /// stands first.
 std::string names_fault(const KernelFacts& facts) {
-  Names names;
+  Names names(facts);
+  for (const TensorFacts& tensor : facts.tensors) {
+    if (!names.add(tensor.name)) return fmt::format("tensors {} is named twice", tensor.name);
+  }
   for (const ScratchFacts& scratch : facts.scratch) {
     if (!names.add(scratch.name)) return fmt::format("scratch {} is named twice", scratch.name);
   }
@@ -139,6 +145,15 @@ static Result<MapElement> parse_map_element(std::string_view text) {
 }
 
 FieldWord<MapElement> word_of(const MapElement*) { return {parse_map_element, kMapElements}; }
+
+void fields(TensorFacts& x, FieldList& f) {
+  f.record("tensor");
+  f("name", x.name).required().matching(kIdentifier, "an identifier");
+  f("type", x.type).required().one_of("f16, bf16, e4m3, e5m2, f32");
+  f("shape", x.shape).required().filled().at_least(1);
+  f("strides", x.strides).required().filled().at_least(1).about("Elements");
+  f("output", x.output);
+}
 
 void fields(StageFacts& x, FieldList& f) {
   f.record("stage");
@@ -205,10 +220,11 @@ void fields(KernelFacts& x, FieldList& f) {
   f.pair("min_compute", x.compute_major, x.compute_minor).required().range(0, 99);
   f("exact_compute", x.exact_compute).about("Not on later minor versions");
   f("cubin", x.cubin).required();
+  f("tensors", x.tensors).omitted().about("Of a custom operation; attention's are known");
   f("stages", x.stages).required().filled();
   f("tensor_maps", x.tensor_maps);
   f("scratch", x.scratch).about("Written before it is read; aligned to 256 bytes");
-  f("scale", x.scale).required().finite().about("Of the scores before the softmax, compiled in");
+  f("scale", x.scale).omitted().finite().about("Of attention's scores, compiled in");
   f("verified", x.verified);
   f("measured", x.measured).required().or_null();
   f("recorded", x.recorded);
@@ -219,8 +235,11 @@ void fields(KernelFacts& x, FieldList& f) {
    }).required();
   f("nvrtc", x.nvrtc);
   f("command", x.command);
-  // Tensors, maps and the choice of a kernel are attention's; its sizes would be made up here.
-  f.rule("problem.operation", [&x] { return x.problem.own ? "is none that can be launched" : ""; });
+  f.rule("problem.operation", [&x] {
+    const bool unknown = x.problem.custom && (x.tensors.empty() || !x.tensor_maps.empty());
+    return unknown ? "is none that can be launched: its tensors are not told" : "";
+  });
+  f.rule("scale", [&x] { return !x.problem.custom && x.scale == 0 ? "is missing" : ""; });
   f.rule_within("tensor_maps", [&x] { return maps_fault(x); });
   f.rule_within("", [&x] { return names_fault(x); });
 }

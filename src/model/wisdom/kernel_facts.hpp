@@ -13,9 +13,18 @@
 
 namespace fatune {
 
-/// One launch. Arguments are passed in this order, each by name: q, k, v, out and lse are device
-/// pointers, lse being null when the problem has none; a scratch's name is a device pointer; a
-/// tensor map's name is a CUtensorMap by value.
+/// A tensor of a custom operation. Attention's are given by its problem.
+struct TensorFacts {
+  std::string name;
+  std::string type;                   ///< "f16", "bf16", "e4m3", "e5m2" or "f32"
+  std::vector<std::int64_t> shape;    ///< the fastest dimension last
+  std::vector<std::int64_t> strides;  ///< elements; contiguous
+  bool output = false;
+};
+
+/// One launch. Arguments are passed in this order, each by name: q, k, v, out and lse, or the
+/// tensors of a custom operation, are device pointers, lse being null when the problem has none; a
+/// scratch's name is a device pointer; a tensor map's name is a CUtensorMap by value.
 struct StageFacts {
   std::string entry;
   std::array<std::int64_t, 3> grid{1, 1, 1};     ///< blocks
@@ -77,10 +86,11 @@ struct KernelFacts {
   int compute_major = 0, compute_minor = 0;
   bool exact_compute = true;  ///< runs on this compute capability alone, not on later minor ones
   CubinFacts cubin;
+  std::vector<TensorFacts> tensors;  ///< of a custom operation, in its order
   std::vector<StageFacts> stages;
   std::vector<TensorMapFacts> tensor_maps;
   std::vector<ScratchFacts> scratch;
-  double scale = 0;       ///< of the scores before the softmax, compiled in
+  double scale = 0;       ///< of the scores before the softmax, compiled in; of attention only
   bool verified = false;  ///< this machine code passed every gate where it was measured
   std::optional<MeasuredFacts> measured;
   bool recorded = false;  ///< a recording stood in for the device
@@ -95,6 +105,7 @@ struct KernelFacts {
 /// what only its own architecture has.
 bool runs_on(const KernelFacts& facts, int major, int minor);
 
+void fields(TensorFacts& x, FieldList& f);
 void fields(StageFacts& x, FieldList& f);
 void fields(TensorMapFacts& x, FieldList& f);
 void fields(ScratchFacts& x, FieldList& f);

@@ -53,6 +53,10 @@ Result<WisdomIndex> read_wisdom_index(std::string_view text, const std::string& 
   for (const Json& entry : *list) {
     const std::string place = field_place(where, fmt::format("kernels[{}]", index.kernels.size()));
     FATUNE_TRY(KernelFacts facts, from_json<KernelFacts>(entry, place));
+    if (facts.problem.custom) {
+      return file_error(fmt::format("{}: computes {}, but libfatune_rt launches attention alone",
+                                    place, facts.problem.custom->operation));
+    }
     index.kernels.push_back(std::move(facts));
   }
   return index;

@@ -10,6 +10,8 @@
 namespace fatune {
 namespace {
 
+/// Attention's parameters fill two lines, whatever the name.
+constexpr std::size_t kParameterColumns = 94;
 constexpr std::size_t kBytesPerLine = 24;  ///< three digits and a comma each: within 100 columns
 
 std::string upper(std::string_view text) {
@@ -72,15 +74,12 @@ CUresult @name@_unload(@name@_kernel *kernel);
  * launches that run at the same time each need their own. */
 size_t @name@_scratch_bytes(void);
 
-/* Queues the kernel on the stream and returns. q and out are contiguous [batch, heads, seq_q,
- * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.
- * @lse@
+/* Queues the kernel on the stream and returns. @tensors@
  * @scratch@
  * CUDA_ERROR_INVALID_VALUE says that one of them is null or not aligned. May be captured into a
  * graph. */
 CUresult @name@_launch(
-    const @name@_kernel *kernel, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, CUdeviceptr out,
-    CUdeviceptr lse, CUdeviceptr scratch, CUstream stream);
+@parameters@);
 
 #ifdef __cplusplus
 }
@@ -112,23 +111,53 @@ constexpr const char* kEnd = R"(
 std::string constants(const KernelFacts& facts) {
   const Problem& p = facts.problem;
   std::string text = "/* What it computes, and how far it was checked. */\n";
+  const std::string dtype = fmt::format("#define @NAME@_DTYPE \"{}\"\n", name(p.dtype));
   const auto define = [&text](std::string_view key, std::int64_t value) {
     text += fmt::format("#define @NAME@_{} {}\n", key, value);
   };
-  define("BATCH", p.batch);
-  define("HEADS", p.heads);
-  define("KV_HEADS", p.kv_heads);
-  define("SEQ_Q", p.seq_q);
-  define("SEQ_KV", p.seq_kv);
-  define("HEAD_DIM", p.head_dim);
-  text += fmt::format("#define @NAME@_DTYPE \"{}\"\n", name(p.dtype));
-  define("CAUSAL", p.mask == Mask::kCausal ? 1 : 0);
-  define("LSE", p.lse ? 1 : 0);
-  text += fmt::format("#define @NAME@_SCALE {:#.9g}\n", facts.scale);
+  for (const NamedSize& size : named_sizes(p)) {
+    if (!p.custom && size.name == "CAUSAL") text += dtype;
+    define(p.custom ? "SIZE_" + size.name : size.name, size.value);
+  }
+  text += p.custom ? dtype : fmt::format("#define @NAME@_SCALE {:#.9g}\n", facts.scale);
   text += fmt::format("#define @NAME@_ARCH \"{}\"\n", facts.arch);
   define("VERIFIED", facts.verified ? 1 : 0);
   define("RECORDED", facts.recorded ? 1 : 0);
   return text;
+}
+
+/// How the tensors lie, behind "Queues the kernel on the stream and returns."
+std::string tensors_text(const KernelFacts& facts) {
+  if (facts.problem.custom) {
+    std::string text = "The tensors are contiguous, on 16\n * bytes each:";
+    for (const TensorFacts& tensor : facts.tensors) {
+      text += fmt::format("\n *   d_{}: {} [{}], {}", tensor.name, tensor.type,
+                          fmt::join(tensor.shape, ", "), tensor.output ? "written" : "read");
+    }
+    return text;
+  }
+  return fmt::format(
+      "q and out are contiguous [batch, heads, seq_q,\n"
+      " * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.\n * {}",
+      facts.problem.lse
+          ? "lse takes the log-sum-exp of each row: fp32 [batch, heads, seq_q], on 16 bytes."
+          : "lse is not written: pass 0.");
+}
+
+/// Of the launch: lines of at most 100 columns.
+std::string parameters_text(const KernelFacts& facts) {
+  std::string line = "    const @name@_kernel *kernel,", text;
+  std::vector<std::string> names = tensor_parameters(facts);
+  names.emplace_back("scratch");
+  for (const std::string& name : names) {
+    const std::string next = fmt::format(" CUdeviceptr {},", name);
+    if (line.size() + next.size() > kParameterColumns) {
+      text += line + "\n";
+      line = "   ";
+    }
+    line += next;
+  }
+  return text + line + " CUstream stream";
 }
 
 /// The first member decides the initialiser, the second the alignment.
@@ -150,15 +179,13 @@ std::string byte_array(std::string_view bytes) {
 std::string c_header(const ExportedKernel& kernel) {
   const KernelFacts& facts = kernel.facts;
   std::string text =
-      "/* @name@.h - one attention kernel, for one shape: machine code and launch.\n *\n";
+      fmt::format("/* @name@.h - one {} kernel, for one {}: machine code and launch.\n *\n",
+                  operation_name(facts.problem), facts.problem.custom ? "problem" : "shape");
   for (const std::string& line : provenance(facts)) text += comment_line(line);
   text += kIntroduction + constants(facts) + kDeclarations + byte_array(kernel.cubin) + "\n" +
           c_functions(facts) + kEnd;
-  replace_all(
-      text, "@lse@",
-      facts.problem.lse
-          ? "lse takes the log-sum-exp of each row: fp32 [batch, heads, seq_q], on 16 bytes."
-          : "lse is not written: pass 0.");
+  replace_all(text, "@tensors@", tensors_text(facts));
+  replace_all(text, "@parameters@", parameters_text(facts));
   replace_all(text, "@scratch@",
               scratch_bytes(facts) > 0
                   ? "scratch is device memory of @name@_scratch_bytes(), on 256 bytes."

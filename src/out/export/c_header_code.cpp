@@ -155,17 +155,18 @@ std::string load_function(const KernelFacts& facts) {
 
 /// What a launch reads or writes must be there, and lie as it is told to.
 std::string check_pointers(const KernelFacts& facts) {
-  std::vector<std::string> tensors = {"q", "k", "v", "out"};
-  if (facts.problem.lse) tensors.emplace_back("lse");
+  std::vector<std::string> tensors = tensor_parameters(facts);
+  const bool no_lse = !facts.problem.custom && !facts.problem.lse;
+  if (no_lse) tensors.pop_back();
   std::string text = "  if (";
   for (const std::string& tensor : tensors)
-    text += tensor + " == 0 ||" + (tensor == tensors.back() ? "\n      " : " ");
+    text += fmt::format("{} == 0 ||{}", tensor, tensor == tensors.back() ? "\n      " : " ");
   text += fmt::format("({}) % 16 != 0", join(tensors, " | "));
   const bool uses_scratch = scratch_bytes(facts) > 0;
   if (uses_scratch) text += fmt::format(" || scratch == 0 || scratch % {} != 0", kScratchAlignment);
   text += ") {\n    return CUDA_ERROR_INVALID_VALUE;\n  }\n";
   if (!uses_scratch) text += "  (void)scratch;\n";
-  text += facts.problem.lse ? "" : "  lse = 0; /* the kernel does not write it */\n";
+  if (no_lse) text += "  lse = 0; /* the kernel does not write it */\n";
   return text;
 }
 
@@ -215,7 +216,7 @@ std::string argument_value(const KernelFacts& facts, const std::string& argument
   if (std::any_of(facts.tensor_maps.begin(), facts.tensor_maps.end(), named))
     return "tensor_" + argument;
   if (std::any_of(facts.scratch.begin(), facts.scratch.end(), named)) return "&scratch_" + argument;
-  return "&" + argument;
+  return facts.problem.custom ? "&d_" + argument : "&" + argument;
 }
 
 std::string launch_stages(const KernelFacts& facts) {
@@ -242,13 +243,9 @@ std::string launch_stages(const KernelFacts& facts) {
 }
 
 std::string launch_function(const KernelFacts& facts) {
-  return R"(CUresult @name@_launch(
-    const @name@_kernel *kernel, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, CUdeviceptr out,
-    CUdeviceptr lse, CUdeviceptr scratch, CUstream stream) {
-  CUresult code = CUDA_SUCCESS;
-)" + map_storage(facts) +
-         scratch_pointers(facts) + check_pointers(facts) + describe_maps(facts) +
-         launch_stages(facts) + "  return code;\n}\n";
+  return "CUresult @name@_launch(\n@parameters@) {\n  CUresult code = CUDA_SUCCESS;\n" +
+         map_storage(facts) + scratch_pointers(facts) + check_pointers(facts) +
+         describe_maps(facts) + launch_stages(facts) + "  return code;\n}\n";
 }
 
 }  // namespace
@@ -257,6 +254,13 @@ std::int64_t scratch_bytes(const KernelFacts& facts) {
   std::int64_t bytes = 0;
   for (const ScratchFacts& scratch : facts.scratch) bytes += aligned(scratch.bytes);
   return bytes;
+}
+
+std::vector<std::string> tensor_parameters(const KernelFacts& facts) {
+  if (!facts.problem.custom) return {"q", "k", "v", "out", "lse"};
+  std::vector<std::string> names;
+  for (const TensorFacts& tensor : facts.tensors) names.push_back("d_" + tensor.name);
+  return names;
 }
 
 std::string c_functions(const KernelFacts& facts) {

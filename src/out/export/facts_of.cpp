@@ -9,8 +9,21 @@
 namespace fatune {
 namespace {
 
+/// The tensors are contiguous, so strides follow from shapes.
+TensorFacts facts_of(const TensorPlan& plan) {
+  TensorFacts tensor;
+  tensor.name = plan.name;
+  tensor.type = plan.type ? name(*plan.type) : "f32";
+  tensor.shape = plan.shape;
+  tensor.strides.assign(plan.shape.size(), 1);
+  for (std::size_t i = plan.shape.size() - 1; i-- > 0;)
+    tensor.strides[i] = tensor.strides[i + 1] * plan.shape[i + 1];
+  tensor.output = plan.output;
+  return tensor;
+}
+
 /// Only what fatune compiles can leave it.
-Status check_own_code(const Manifest& manifest, const LaunchPlan& plan) {
+Status check_code(const Manifest& manifest, const LaunchPlan& plan) {
   if (manifest.role == Role::kFault) {
     return usage_error(
         fmt::format("{} is a fixture that computes wrongly on purpose: it is not "
@@ -31,7 +44,7 @@ Status check_own_code(const Manifest& manifest, const LaunchPlan& plan) {
 
 Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& limits) {
   FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits));
-  FATUNE_TRY_STATUS(check_own_code(candidate.kernel->manifest, plan));
+  FATUNE_TRY_STATUS(check_code(candidate.kernel->manifest, plan));
   KernelFacts facts;
   facts.kernel = candidate.kernel->manifest.name;
   facts.config = dump(to_json(candidate.config));
@@ -40,7 +53,13 @@ Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& lim
   facts.compute_major = limits.arch.number / 10;
   facts.compute_minor = limits.arch.number % 10;
   facts.exact_compute = limits.arch.suffix == 'a';
-  facts.scale = static_cast<double>(softmax_scale(candidate.problem));
+  if (candidate.problem.custom) {
+    const Operation& operation = *candidate.kernel->manifest.operation;
+    FATUNE_TRY(const OperationPlan tensors, operation.plan(candidate.problem));
+    for (const TensorPlan& tensor : tensors.tensors) facts.tensors.push_back(facts_of(tensor));
+  } else {
+    facts.scale = static_cast<double>(softmax_scale(candidate.problem));
+  }
   facts.sm_count = limits.sm_count;
   facts.stages.assign(plan.stages.begin(), plan.stages.end());
   for (const TensorMapPlan& map : plan.tensor_maps)

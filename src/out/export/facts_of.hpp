@@ -7,8 +7,9 @@
 
 namespace fatune {
 
-/// Kernel, config, problem, architecture, scale and launches; id, machine code and origin are left
-/// to the caller. A kernel with a library's product among its stages is a usage error.
+/// Kernel, config, problem, architecture, tensors or scale, and launches; id, machine code and
+/// origin are left to the caller. A kernel with a library's product among its stages is a usage
+/// error.
 Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& limits);
 
 }  // namespace fatune

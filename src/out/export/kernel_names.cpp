@@ -15,11 +15,21 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 }  // namespace
 
 std::string export_name(std::string_view kernel, const Problem& p) {
-  std::string text = fmt::format("{}_b{}_h{}", kernel, p.batch, p.heads);
-  if (p.kv_heads != p.heads) text += fmt::format("_kvh{}", p.kv_heads);
-  text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));
-  if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
-  if (p.lse) text += "_lse";
+  std::string text(kernel);
+  if (p.custom) {
+    for (const NamedSize& size : p.custom->sizes) {
+      text += '_';
+      for (const char c : size.name) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      text += fmt::format("{}", size.value);
+    }
+    text += fmt::format("_{}", name(p.dtype));
+  } else {
+    text += fmt::format("_b{}_h{}", p.batch, p.heads);
+    if (p.kv_heads != p.heads) text += fmt::format("_kvh{}", p.kv_heads);
+    text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));
+    if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
+    if (p.lse) text += "_lse";
+  }
   for (char& c : text) {
     if (!is_letter(c) && !is_digit(c)) c = '_';
   }

@@ -32,6 +32,13 @@ std::string describe_measured(const KernelFacts& facts) {
 
 std::string describe_computation(const KernelFacts& facts) {
   const Problem& p = facts.problem;
+  if (p.custom) {
+    std::vector<std::string> read, written;
+    for (const TensorFacts& tensor : facts.tensors)
+      (tensor.output ? written : read).push_back(tensor.name);
+    return fmt::format("{} of {} for {}", fmt::join(written, ", "), fmt::join(read, ", "),
+                       describe(p));
+  }
   std::string text = fmt::format("out = softmax({:.9g} q k^T) v for {}", facts.scale, describe(p));
   if (p.mask == Mask::kCausal) text += " (query i sees key j when j <= i + seq_kv - seq_q)";
   return text;

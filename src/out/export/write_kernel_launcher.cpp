@@ -1,6 +1,7 @@
 // write_kernel_launcher.cpp - a header line with the parameters, then a line for each problem.
 #include "out/export/write_kernel_launcher.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -15,14 +16,31 @@
 namespace fatune {
 namespace {
 
+constexpr std::size_t kDimensions = 3;  ///< of a problem, to kernel_launcher
+
 /// kernel_launcher makes the file's name of the key; only letters, digits and "_-." stay as they
 /// are.
 std::string key_of(const KernelFacts& facts) {
   const Problem& p = facts.problem;
+  if (p.custom) {
+    std::string key = fmt::format("{}-{}", facts.kernel, name(p.dtype));
+    for (std::size_t i = kDimensions; i < p.custom->sizes.size(); ++i)
+      key += fmt::format("-{}{}", p.custom->sizes[i].name, p.custom->sizes[i].value);
+    return key;
+  }
   const std::int64_t group = p.heads / p.kv_heads;
   return fmt::format("{}-d{}-{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
                      p.mask == Mask::kCausal ? "-causal" : "",
                      group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "");
+}
+
+/// Of a custom operation the first sizes; the others are in the key.
+Json problem_size(const Problem& p) {
+  if (!p.custom) return {p.seq_q, p.seq_kv, p.batch * p.heads};
+  Json sizes = Json::array();
+  for (std::size_t i = 0; i < std::min(kDimensions, p.custom->sizes.size()); ++i)
+    sizes.push_back(p.custom->sizes[i].value);
+  return sizes;
 }
 
 std::string header(const std::string& key, const Json& config) {
@@ -40,7 +58,7 @@ std::string line(const KernelFacts& facts, const Json& config) {
   Json values = Json::array();
   for (const Json& value : config) values.push_back(value);
   return dump({{"config", std::move(values)},
-               {"problem_size", {p.seq_q, p.seq_kv, p.batch * p.heads}},
+               {"problem_size", problem_size(p)},
                {"time", facts.measured->hot_us / kUsPerMs},
                {"environment",
                 {{"device_name", facts.device_name},

@@ -1,6 +1,7 @@
 // write_torch.cpp - fills facts and machine code into the Python module and writes it.
 #include "out/export/write_torch.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -18,8 +19,11 @@ namespace fatune {
 namespace {
 
 /// In this order they are one module.
-constexpr std::string_view kParts[] = {"torch_problem.py", "torch_launch.py", "torch_operator.py",
-                                       "torch_check.py"};
+constexpr std::string_view kAttentionParts[] = {"torch_problem.py", "torch_driver.py",
+                                                "torch_launch.py", "torch_operator.py",
+                                                "torch_check.py"};
+constexpr std::string_view kCustomParts[] = {"torch_custom.py", "torch_driver.py",
+                                             "torch_custom_operator.py"};
 constexpr std::size_t kColumns = 100;
 
 std::string_view part(std::string_view name) {
@@ -32,7 +36,7 @@ std::string_view part(std::string_view name) {
 /// Puts `text` in place of the line that ends in "# @fatune: <mark>".
 void fill(std::string& module, const std::string& mark, const std::string& text) {
   const std::size_t end = module.find("# @fatune: " + mark + "\n");
-  FATUNE_CHECK(end != std::string::npos, "torch_problem.py has a line for each mark");
+  FATUNE_CHECK(end != std::string::npos, "the first part has a line for each mark");
   const std::size_t start = module.rfind('\n', end) + 1;
   module.replace(start, module.find('\n', end) + 1 - start, text);
 }
@@ -80,9 +84,8 @@ std::string cubins_of(std::span<const ExportedKernel> kernels) {
   return text + "}\n";
 }
 
-}  // namespace
-
-Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
+/// PyTorch's attention takes no fp8.
+Status check_types(std::span<const ExportedKernel> kernels) {
   for (const ExportedKernel& kernel : kernels) {
     const Dtype dtype = kernel.facts.problem.dtype;
     if (dtype == Dtype::kF16 || dtype == Dtype::kBf16) continue;
@@ -91,8 +94,25 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
         "leave this problem out, or export it --to header",
         kernel.name, name(dtype)));
   }
+  return {};
+}
+
+bool is_custom(const ExportedKernel& kernel) { return kernel.facts.problem.custom.has_value(); }
+
+}  // namespace
+
+Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
+  const auto customs = std::count_if(kernels.begin(), kernels.end(), is_custom);
+  if (customs == 0) FATUNE_TRY_STATUS(check_types(kernels));
+  if (customs != 0 && customs != static_cast<std::ptrdiff_t>(kernels.size())) {
+    return usage_error(
+        "--to torch: kernels of attention and of custom operations are different modules; export "
+        "them one after the other");
+  }
   std::string module;
-  for (const std::string_view name : kParts) {
+  for (const std::string_view name : customs == 0
+                                         ? std::span<const std::string_view>(kAttentionParts)
+                                         : std::span<const std::string_view>(kCustomParts)) {
     if (!module.empty()) module += "\n\n";
     module += part(name);
   }
@@ -105,7 +125,9 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
 Result<std::vector<std::filesystem::path>> write_torch(std::span<const ExportedKernel> kernels,
                                                        const std::filesystem::path& target) {
   FATUNE_TRY(const std::string module, torch_module(kernels));
-  const std::filesystem::path file = target.extension() == ".py" ? target : target / "sdpa.py";
+  const bool custom = !kernels.empty() && is_custom(kernels.front());
+  const std::filesystem::path file =
+      target.extension() == ".py" ? target : target / (custom ? "custom.py" : "sdpa.py");
   FATUNE_TRY_STATUS(replace_file(file, module));
   return std::vector{file};
 }

@@ -100,6 +100,13 @@ void remove_leavings(const std::set<fs::path>& written, const std::set<fs::path>
 
 Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kernels,
                                            const fs::path& folder) {
+  for (const ExportedKernel& kernel : kernels) {
+    if (!kernel.facts.problem.custom) continue;
+    return usage_error(
+        fmt::format("--to wisdom: {} computes {}, but libfatune_rt launches attention alone; "
+                    "export it --to header or cubin",
+                    kernel.name, operation_name(kernel.facts.problem)));
+  }
   FATUNE_TRY(std::vector<KernelFacts> merged, kernels_there(folder));
   std::set<fs::path> cubins = cubins_of(folder, merged);
   FATUNE_TRY_STATUS(make_directories(folder / "cubins"));

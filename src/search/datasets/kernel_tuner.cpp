@@ -237,12 +237,12 @@ Json tune_params(const JournalGroup& group) {
 }
 
 Json sizes_of(const Problem& problem) {
-  if (!problem.own) {
+  if (!problem.custom) {
     return {problem.batch, problem.heads,  problem.kv_heads,
             problem.seq_q, problem.seq_kv, problem.head_dim};
   }
   Json sizes = Json::array();
-  for (const NamedSize& size : problem.own->sizes) sizes.push_back(size.value);
+  for (const NamedSize& size : problem.custom->sizes) sizes.push_back(size.value);
   return sizes;
 }
 

@@ -32,7 +32,7 @@ Status check_computes(const std::string& impl, const std::optional<OutsideName>&
                       const KernelRef& kernel, std::string_view operation) {
   if (outside && outside->origin == Origin::kExternal) return {};
   const std::string_view computes =
-      kernel ? operation_name(kernel->manifest.operation) : "attention";
+      kernel ? std::string_view(kernel->manifest.operation->name) : "attention";
   if (computes == operation) return {};
   return usage_error(impl + " computes " + std::string(computes) + ", not " +
                      std::string(operation) + "; compare with kernels of " +

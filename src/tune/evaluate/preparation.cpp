@@ -64,11 +64,6 @@ Result<CompileRequest> checks_request(const DeviceLimits& limits) {
   return file_error("the program was built without kernels/" + std::string(kChecksSource));
 }
 
-Problem one_head(Problem problem) {
-  problem.batch = problem.heads = problem.kv_heads = 1;
-  return problem;
-}
-
 Result<std::string> cubin_of(CompileService& service, Ticket ticket, const std::string& what) {
   FATUNE_TRY(const Compiled compiled, wait_for(service, ticket));
   if (compiled.ok) return compiled.cubin_path.string();
@@ -81,13 +76,13 @@ Status check_room(const Problem& problem, double needed, const DeviceLimits& lim
                      describe(Bytes(static_cast<std::uint64_t>(needed))) +
                      " of GPU memory with its reference, the device has " +
                      describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))) +
-                     "; choose a smaller " + (problem.own ? "--size" : "--shape"));
+                     "; choose a smaller " + (problem.custom ? "--size" : "--shape"));
 }
 
 }  // namespace
 
 bool is_large(const Problem& problem) {
-  if (problem.own) return false;
+  if (problem.custom) return false;
   return flops(problem).value > kLargeFlops && !(one_head_group(problem) == problem);
 }
 
@@ -108,7 +103,7 @@ std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed) 
   return problems;
 }
 
-std::vector<InputCase> hard_cases(const Operation& operation, std::uint64_t seed) {
+std::vector<InputCase> hard_cases(const DeclaredOperation& operation, std::uint64_t seed) {
   std::vector<InputCase> cases;
   for (const std::string& word : operation.hard_inputs) {
     const auto distribution = parse_distribution(word);
@@ -120,14 +115,15 @@ std::vector<InputCase> hard_cases(const Operation& operation, std::uint64_t seed
 
 Result<std::vector<EdgeProblem>> edge_problems(const Problem& like, std::uint64_t seed,
                                                const OperationRef& operation) {
-  if (!operation) return edge_problems(like, seed);
+  const DeclaredOperation* declared = operation->declared();
+  if (declared == nullptr) return edge_problems(like, seed);
   std::vector<EdgeProblem> problems;
-  for (const std::vector<NamedSize>& sizes : operation->edges) {
-    FATUNE_TRY(Problem edge, own_problem(*operation, sizes, like.dtype));
+  for (const std::vector<NamedSize>& sizes : declared->edges) {
+    FATUNE_TRY(Problem edge, declared->problem(sizes, like.dtype));
     problems.push_back({std::move(edge), {{Distribution::kNormal, seed}}});
   }
   if (problems.empty()) return problems;
-  const std::vector<InputCase> hard = hard_cases(*operation, seed);
+  const std::vector<InputCase> hard = hard_cases(*declared, seed);
   std::vector<InputCase>& cases = problems.back().cases;
   cases.insert(cases.end(), hard.begin(), hard.end());
   return problems;
@@ -145,10 +141,10 @@ Status check_memory(const Problem& problem, const DeviceLimits& limits, std::siz
   return check_room(problem, needed, limits);
 }
 
-Status check_memory(const Problem& problem, const OwnPlan& own, const DeviceLimits& limits,
+Status check_memory(const Problem& problem, const OperationPlan& plan, const DeviceLimits& limits,
                     std::size_t cases) {
   double needed = 0;
-  for (const TensorPlan& tensor : own.tensors) {
+  for (const TensorPlan& tensor : plan.tensors) {
     const auto bytes = static_cast<double>(tensor.bytes());
     // An output is there once more as the reference wrote it, in fp32.
     needed += tensor.output ? bytes + 4.0 * static_cast<double>(tensor.elements())
@@ -164,8 +160,8 @@ std::vector<InputCase> search_cases(std::uint64_t seed) {
 std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed,
                                    const OperationRef& operation) {
   std::vector<InputCase> cases = search_cases(seed);
-  if (operation) {
-    const std::vector<InputCase> hard = hard_cases(*operation, seed);
+  if (const DeclaredOperation* declared = operation->declared()) {
+    const std::vector<InputCase> hard = hard_cases(*declared, seed);
     cases.insert(cases.end(), hard.begin(), hard.end());
     return cases;
   }
@@ -187,19 +183,20 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
                        ": " + unsupported);
   }
   const Candidate slice{setting.reference, default_config(manifest),
-                        problem.own ? problem : one_head(problem)};
+                        manifest.operation->reference_problem(problem)};
   PendingProblem pending;
   pending.problem = problem;
-  if (manifest.operation) {
-    FATUNE_TRY(pending.own, own_plan(*manifest.operation, problem));
+  if (problem.custom) {
+    FATUNE_TRY(pending.custom, manifest.operation->plan(problem));
   }
-  FATUNE_TRY_STATUS(pending.own ? check_memory(problem, *pending.own, setting.limits, cases.size())
-                                : check_memory(problem, setting.limits, cases.size()));
+  FATUNE_TRY_STATUS(pending.custom
+                        ? check_memory(problem, *pending.custom, setting.limits, cases.size())
+                        : check_memory(problem, setting.limits, cases.size()));
   pending.cases = std::move(cases);
   FATUNE_TRY(pending.plan, launch_plan(slice, setting.limits));
   FATUNE_TRY(const CompileRequest checks, checks_request(setting.limits));
   pending.reference = service.submit(compile_request(slice, setting.limits, {"OUT_F32=1"}));
-  if (!pending.own || !pending.own->tolerance) {
+  if (!pending.custom || !pending.custom->tolerance) {
     pending.twin =
         service.submit(compile_request(slice, setting.limits, {"ROUND_INTERMEDIATES=1"}));
   }
@@ -212,7 +209,7 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
   BeginOrder order;
   order.problem = pending.problem;
   order.cases = pending.cases;
-  order.own = pending.own;
+  order.custom = pending.custom;
   order.kernel_deadline_s = setting.kernel_deadline_s;
   order.reference.plan = order.twin.plan = pending.plan;
   FATUNE_TRY(order.reference.cubin, cubin_of(service, pending.reference, "reference kernel"));

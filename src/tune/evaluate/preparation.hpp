@@ -32,12 +32,12 @@ bool is_large(const Problem& problem);
 /// lengths, with every hard distribution.
 std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed);
 
-/// By the operation that `like` is a problem of: the above for attention (null), else the edges
+/// By the operation that `like` is a problem of: the above for attention, else the edges
 /// that it declares, the last of them with its hard inputs, too.
 Result<std::vector<EdgeProblem>> edge_problems(const Problem& like, std::uint64_t seed,
                                                const OperationRef& operation);
 /// The inputs that finalists of an operation meet besides those of the search, as it declares.
-std::vector<InputCase> hard_cases(const Operation& operation, std::uint64_t seed);
+std::vector<InputCase> hard_cases(const DeclaredOperation& operation, std::uint64_t seed);
 
 /// What all preparations have in common.
 struct PreparationSetting {
@@ -53,7 +53,7 @@ struct PendingProblem {
   Problem problem;
   std::vector<InputCase> cases;
   LaunchPlan plan;
-  std::optional<OwnPlan> own = {};  ///< of a custom operation
+  std::optional<OperationPlan> custom = {};  ///< of a custom operation
   Ticket reference = 0, checks = 0;
   std::optional<Ticket> twin = {};  ///< none where a tolerance is declared
 };
@@ -70,7 +70,7 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
 /// checked before anything is allocated.
 Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases);
 /// The same for a custom operation: its tensors count, whatever least work it declares.
-Status check_memory(const Problem& problem, const OwnPlan& own, const DeviceLimits& limits,
+Status check_memory(const Problem& problem, const OperationPlan& plan, const DeviceLimits& limits,
                     std::size_t cases);
 
 /// Two seeds of N(0,1) in the search; every distribution for finalists, unless the problem is large
@@ -78,6 +78,6 @@ Status check_memory(const Problem& problem, const OwnPlan& own, const DeviceLimi
 /// seeds of its declared fills, and its hard inputs.
 std::vector<InputCase> search_cases(std::uint64_t seed);
 std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed,
-                                   const OperationRef& operation = nullptr);
+                                   const OperationRef& operation = attention());
 
 }  // namespace fatune

@@ -11,7 +11,7 @@ namespace {
 
 /// Its name as an implementation; that of attention is "naive" whatever the manifest is called.
 std::string reference_impl(const Manifest& manifest) {
-  return manifest.operation ? manifest.name : "naive";
+  return manifest.operation->declared() != nullptr ? manifest.name : "naive";
 }
 
 /// With a list of entrants, an entrant that is a duplicate of another's machine code competes, too.

@@ -41,7 +41,7 @@ const FinalRecord* fastest_baseline(const std::vector<FinalRecord>& rows) {
 /// As suites have it: the mask is a flag.
 Json suite_problem(const Problem& problem) {
   Json json = to_json(problem);
-  if (problem.own) return json;
+  if (problem.custom) return json;
   json.erase("mask");
   json["causal"] = problem.mask == Mask::kCausal;
   return json;

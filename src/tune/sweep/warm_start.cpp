@@ -42,11 +42,11 @@ double dtype_distance(Dtype a, Dtype b) {
 }
 
 /// Problems of two operations are told apart by their kernels.
-double own_distance(const Problem& a, const Problem& b) {
-  if (!a.own || !b.own) return 0;
+double custom_distance(const Problem& a, const Problem& b) {
+  if (!a.custom || !b.custom) return 0;
   double sum = 0;
-  for (const NamedSize& size : a.own->sizes) {
-    for (const NamedSize& other : b.own->sizes) {
+  for (const NamedSize& size : a.custom->sizes) {
+    for (const NamedSize& other : b.custom->sizes) {
       if (other.name == size.name) sum += octaves(size.value, other.value);
     }
   }
@@ -161,8 +161,8 @@ void fields(KnownFile& x, FieldList& f) {
 }
 
 double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Arch& b_arch) {
-  if (a.own || b.own)
-    return own_distance(a, b) + dtype_distance(a.dtype, b.dtype) + arch_distance(a_arch, b_arch);
+  if (a.custom || b.custom)
+    return custom_distance(a, b) + dtype_distance(a.dtype, b.dtype) + arch_distance(a_arch, b_arch);
   return octaves(a.batch * a.heads, b.batch * b.heads) + octaves(a.seq_q, b.seq_q) +
          octaves(a.seq_kv, b.seq_kv) + kHeadDimWeight * octaves(a.head_dim, b.head_dim) +
          octaves(a.heads / a.kv_heads, b.heads / b.kv_heads) +

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "core/result.hpp"
 #include "gpu/driver.hpp"
@@ -17,12 +18,20 @@ namespace fatune {
 
 /// Device addresses of a problem's tensors: q, out (batch, heads, seq_q, head_dim); k, v (batch,
 /// kv_heads, seq_kv, head_dim); contiguous, in the problem's element type. lse (batch, heads,
-/// seq_q), fp32; 0 for a problem that does not want it. A custom operation has `own` instead: its
-/// declared tensors, by name.
+/// seq_q), fp32; 0 for a problem that does not want it. `by_name` has every tensor of the
+/// operation, and is all that a custom one has.
 struct TensorAddresses {
   CUdeviceptr q = 0, k = 0, v = 0, out = 0, lse = 0;
-  std::map<std::string, CUdeviceptr> own = {};
+  std::map<std::string, CUdeviceptr> by_name = {};
 };
+
+inline TensorAddresses tensors_at(std::map<std::string, CUdeviceptr> by_name) {
+  const auto at = [&](const char* name) {
+    const auto found = by_name.find(name);
+    return found == by_name.end() ? CUdeviceptr{0} : found->second;
+  };
+  return {at("q"), at("k"), at("v"), at("out"), at("lse"), std::move(by_name)};
+}
 
 /// The times of one turn in a round, microseconds a launch.
 struct TurnTimes {

@@ -9,7 +9,7 @@
 
 #include "core/text.hpp"
 #include "worker/device/gates.hpp"
-#include "worker/device/open_program.hpp"
+#include "worker/device/loaded_program.hpp"
 
 namespace fatune {
 namespace {

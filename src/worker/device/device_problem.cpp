@@ -1,29 +1,22 @@
-// device_problem.cpp - inputs to the device, references back to the host, one head at a time.
+// device_problem.cpp - inputs to the device, their references to the host.
 #include "worker/device/device_problem.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/file.hpp"
-#include "model/problem/work.hpp"
-#include "worker/device/erased.hpp"
-#include "worker/device/own_reference.hpp"
-#include "worker/verify/host_reference.hpp"
+#include "gpu/objects.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr int kExtraSeeds = 4;     // more inputs for results near a limit
-constexpr int kMostDoublings = 6;  // of v, see the tolerance rule "vacuity"
+constexpr int kExtraSeeds = 4;  // more inputs for results near a limit
 constexpr std::uint64_t kExtraSeedStep = 1000;
-
-std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
 
 std::vector<const GuardedBuffer*> pointers_to(const std::vector<GuardedBuffer>& buffers) {
   std::vector<const GuardedBuffer*> pointers;
@@ -31,8 +24,14 @@ std::vector<const GuardedBuffer*> pointers_to(const std::vector<GuardedBuffer>& 
   return pointers;
 }
 
-std::vector<HostTensor> tensors_of(HostInputs inputs) {
-  return {{"q", std::move(inputs.q)}, {"k", std::move(inputs.k)}, {"v", std::move(inputs.v)}};
+/// The first output whose limits zeros come near to. A reference of nothing but zeros (every row
+/// masked) is right to demand zeros.
+const TensorReference* find_vacuous(const std::vector<TensorReference>& outputs) {
+  const auto found =
+      std::find_if(outputs.begin(), outputs.end(), [](const TensorReference& output) {
+        return output.largest != 0 && vacuity_margin(output) < kLeastVacuity;
+      });
+  return found == outputs.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -46,33 +45,30 @@ Result<std::unique_ptr<DeviceProblem>> DeviceProblem::begin(DeviceSession& sessi
   for (const InputCase& which : order.cases) {
     auto set = problem->make_set(which);
     if (!set)
-      return with_context(
-          std::move(set).error(),
-          "making the reference for " + std::string(name(which.distribution)) + " inputs");
+      return with_context(std::move(set).error(), fmt::format("making the reference for {} inputs",
+                                                              name(which.distribution)));
     problem->sets_.push_back(*std::move(set));
   }
   return problem;
 }
 
-Status DeviceProblem::make_outputs() {
-  if (order_.own) {
-    for (const TensorPlan& tensor : order_.own->outputs())
-      FATUNE_TRY_STATUS(make_output(tensor.name, Bytes(tensor.bytes())));
-    return {};
-  }
-  FATUNE_TRY_STATUS(make_output("out", query_bytes(order_.problem)));
-  if (!order_.problem.lse) return {};
-  return make_output("lse", lse_bytes(order_.problem));
-}
+DeviceProblem::DeviceProblem(DeviceSession& session, const BeginOrder& order)
+    : session_(&session),
+      order_(order),
+      plan_(plan_of(order.problem, order.custom)),
+      output_plans_(plan_.outputs()),
+      references_(ReferenceMaker::of(session, order_, plan_)) {}
 
-Status DeviceProblem::make_output(std::string name, Bytes size) {
-  const auto bytes = static_cast<std::size_t>(size.value);
-  FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(session_->context, std::move(name), bytes,
-                                                       kGuardByte, session_->stream.raw()));
-  outputs_.push_back(std::move(buffer));
-  for (std::vector<gpu::HostBuffer>& hosts : host_) {
-    FATUNE_TRY(gpu::HostBuffer host, gpu::make_host_buffer(session_->context, bytes));
-    hosts.push_back(std::move(host));
+Status DeviceProblem::make_outputs() {
+  for (const TensorPlan& tensor : output_plans_) {
+    FATUNE_TRY(GuardedBuffer buffer,
+               GuardedBuffer::make(session_->context, tensor.name, tensor.bytes(), kGuardByte,
+                                   session_->stream.raw()));
+    outputs_.push_back(std::move(buffer));
+    for (std::vector<gpu::HostBuffer>& hosts : host_) {
+      FATUNE_TRY(gpu::HostBuffer host, gpu::make_host_buffer(session_->context, tensor.bytes()));
+      hosts.push_back(std::move(host));
+    }
   }
   return {};
 }
@@ -83,18 +79,10 @@ std::span<std::byte> DeviceProblem::host_output(std::size_t which, std::size_t o
 }
 
 TensorAddresses DeviceProblem::addresses(const InputSet& set) const {
-  TensorAddresses addresses;
-  if (order_.own) {
-    for (const GuardedBuffer& each : set.inputs) addresses.own[each.name()] = each.address();
-    for (const GuardedBuffer& each : outputs_) addresses.own[each.name()] = each.address();
-    return addresses;
-  }
-  addresses.q = set.inputs[0].address();
-  addresses.k = set.inputs[1].address();
-  addresses.v = set.inputs[2].address();
-  addresses.out = outputs_.front().address();
-  if (order_.problem.lse) addresses.lse = outputs_.back().address();
-  return addresses;
+  std::map<std::string, CUdeviceptr> by_name;
+  for (const GuardedBuffer& each : set.inputs) by_name[each.name()] = each.address();
+  for (const GuardedBuffer& each : outputs_) by_name[each.name()] = each.address();
+  return tensors_at(std::move(by_name));
 }
 
 std::chrono::microseconds DeviceProblem::kernel_limit() const {
@@ -119,106 +107,19 @@ Result<InputSet> DeviceProblem::upload(const InputCase& which, int v_doublings,
   return set;
 }
 
-/// The same bytes that the set was made of.
-std::vector<HostTensor> DeviceProblem::host_tensors(const InputSet& set) const {
-  if (!order_.own) return tensors_of(make_inputs(order_.problem, set.which, set.v_doublings));
-  return own_inputs(*order_.own, set.which);
-}
-
-/// Inputs, reference and limits as declared; limits that zeros meet cannot be helped here.
-Result<InputSet> DeviceProblem::make_own_set(const InputCase& which) {
-  FATUNE_TRY(InputSet set, upload(which, 0, own_inputs(*order_.own, which)));
-  FATUNE_TRY(OwnReferences references, refer_own(*session_, order_, addresses(set).own));
-  set.own = std::move(references.outputs);
-  reference_time_ = references.time;
-  return set;
-}
-
 Result<InputSet> DeviceProblem::make_set(const InputCase& which) {
-  if (order_.own) return make_own_set(which);
   for (int doublings = 0;; ++doublings) {
-    const HostInputs inputs = make_inputs(order_.problem, which, doublings);
-    FATUNE_TRY(InputSet set, upload(which, doublings, tensors_of(inputs)));
-    FATUNE_TRY_STATUS(refer(set, inputs));
-    // A reference of nothing but zeros (every row masked) is right to demand zeros.
-    const bool telling =
-        set.reference.largest == 0 || vacuity_margin(set.reference, set.limits) >= kLeastVacuity;
-    if (telling) return set;
-    if (doublings == kMostDoublings) {
-      return device_error("limits that an output of zeros could meet, even with v times " +
-                          std::to_string(1 << doublings) + ": the check would prove nothing");
-    }
+    std::vector<HostTensor> inputs = input_tensors(order_.problem, plan_, which, doublings);
+    FATUNE_TRY(InputSet set, upload(which, doublings, inputs));
+    FATUNE_TRY(References made,
+               references_->make(which, addresses(set).by_name, std::move(inputs)));
+    reference_time_ = made.time;
+    set.outputs = std::move(made.outputs);
+    set.lse = std::move(made.lse);
+    const TensorReference* vacuous = find_vacuous(set.outputs);
+    if (vacuous == nullptr) return set;
+    if (doublings == references_->most_doublings()) return references_->vacuous(*vacuous);
   }
-}
-
-/// Reference and twin of a set, the reference checked in fp64, and the limits that follow.
-Status DeviceProblem::refer(InputSet& set, const HostInputs& inputs) {
-  FATUNE_TRY(auto reference, run_by_head(order_.reference, set, sizeof(float)));
-  set.reference = make_reference_output(order_.problem, floats_of(reference.out));
-  FATUNE_TRY_STATUS(validate_reference(order_.problem, inputs,
-                                       {set.reference.values, reference.lse}, set.which.seed));
-  if (order_.problem.lse)
-    set.lse = make_lse_reference(order_.problem, inputs, std::move(reference.lse));
-  const auto width = static_cast<std::size_t>(size_of(order_.problem.dtype));
-  FATUNE_TRY(const auto twin, run_by_head(order_.twin, set, width));
-  const Comparison comparison = compare(set.reference, twin.out);
-  set.limits = make_limits(set.reference, comparison, set.which.distribution);
-  const Judgement verdict = judge(order_.problem, comparison, set.limits);
-  if (verdict.passed) return {};
-  return device_error("the low-precision twin of the reference breaks its own limits: " +
-                      verdict.reason);
-}
-
-Result<DeviceProblem::HeadResults> DeviceProblem::run_by_head(const Program& program,
-                                                              const InputSet& set,
-                                                              std::size_t element_bytes) {
-  const Problem& whole = order_.problem;
-  Problem slice = whole;
-  slice.batch = slice.heads = slice.kv_heads = 1;
-  const CUstream stream = session_->stream.raw();
-  FATUNE_TRY(LoadedProgram loaded, LoadedProgram::load(session_->context, stream, program, slice));
-  const auto query_elements = static_cast<std::size_t>(slice.query_elements());
-  const auto key_elements = static_cast<std::size_t>(slice.key_elements());
-  const auto width = static_cast<std::size_t>(size_of(whole.dtype));
-  const auto heads = static_cast<std::size_t>(whole.batch * whole.heads);
-  HeadResults results;
-  results.out.resize(heads * query_elements * element_bytes);
-  results.lse.resize(lse_bytes(whole).value / sizeof(float));
-  FATUNE_TRY(gpu::Buffer out_memory,
-             poisoned_buffer(session_->context, results.out.size(), stream));
-  const Erased out(std::move(out_memory), stream);
-  FATUNE_TRY(gpu::Buffer lse_memory,
-             poisoned_buffer(session_->context, results.lse.size() * sizeof(float), stream));
-  const Erased lse(std::move(lse_memory), stream);
-
-  const auto queue_all = [&]() -> Status {
-    const std::int64_t group = whole.heads / whole.kv_heads;
-    for (std::size_t head = 0; head < heads; ++head) {
-      const auto batch = static_cast<std::int64_t>(head) / whole.heads;
-      const auto kv_head = static_cast<std::size_t>(
-          batch * whole.kv_heads + static_cast<std::int64_t>(head) % whole.heads / group);
-      const std::size_t lse_offset =
-          whole.lse ? head * static_cast<std::size_t>(slice.rows()) * sizeof(float) : 0;
-      FATUNE_TRY_STATUS(loaded.bind({set.inputs[0].address() + head * query_elements * width,
-                                     set.inputs[1].address() + kv_head * key_elements * width,
-                                     set.inputs[2].address() + kv_head * key_elements * width,
-                                     (*out).address() + head * query_elements * element_bytes,
-                                     (*lse).address() + lse_offset,
-                                     {}}));
-      FATUNE_TRY_STATUS(loaded.queue());
-    }
-    return {};
-  };
-  session_->sampler->set_limit(std::chrono::minutes(2));
-  FATUNE_TRY(const MaybeTime time, session_->sampler->time_once(queue_all));
-  if (!time) return device_error("the reference kernel did not finish within two minutes");
-  reference_time_ = *time;
-  // Clear the scratch, so that candidates cannot read the reference's intermediates.
-  FATUNE_TRY_STATUS(fill_insides(loaded.scratch(), kNanByte, stream));
-  FATUNE_TRY_STATUS(gpu::copy_to_host(results.out, (*out).address(), stream));
-  FATUNE_TRY_STATUS(
-      gpu::copy_to_host(std::as_writable_bytes(std::span(results.lse)), (*lse).address(), stream));
-  return results;
 }
 
 Result<std::span<InputSet>> DeviceProblem::extra_sets() {
@@ -238,7 +139,8 @@ Status DeviceProblem::restore() {
     for (InputSet& set : *group) {
       FATUNE_TRY(const auto sums, checks_.checksums(pointers_to(set.inputs)));
       if (sums != set.checksums) {
-        const std::vector<HostTensor> tensors = host_tensors(set);
+        const std::vector<HostTensor> tensors =
+            input_tensors(order_.problem, plan_, set.which, set.v_doublings);
         for (std::size_t i = 0; i < tensors.size(); ++i) {
           const CUdeviceptr to = set.inputs[i].address();
           FATUNE_TRY_STATUS(gpu::copy_to_device(to, tensors[i].bytes, stream));

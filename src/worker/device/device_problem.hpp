@@ -4,22 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/result.hpp"
+#include "worker/baselines/executable.hpp"
 #include "worker/device/device_session.hpp"
-#include "worker/device/loaded_program.hpp"
+#include "worker/device/references.hpp"
 #include "worker/protocol/messages.hpp"
-#include "worker/verify/compare.hpp"
-#include "worker/verify/device_checks.hpp"
-#include "worker/verify/inputs.hpp"
-#include "worker/verify/lse.hpp"
-#include "worker/verify/tensor_check.hpp"
-#include "worker/verify/tensor_inputs.hpp"
-#include "worker/verify/tolerance.hpp"
 
 namespace fatune {
 
@@ -30,11 +22,9 @@ namespace fatune {
 struct InputSet {
   InputCase which;
   int v_doublings = 0;
-  ReferenceOutput reference;
-  Limits limits;
+  std::vector<TensorReference> outputs;  ///< attention's lse aside
   LseReference lse;
-  std::vector<TensorReference> own;      ///< of a custom operation, instead of these three
-  std::vector<GuardedBuffer> inputs;     ///< q, k, v, or those that the operation declares
+  std::vector<GuardedBuffer> inputs;     ///< in the order of the plan
   std::vector<std::uint64_t> checksums;  ///< of the inputs
 };
 
@@ -46,13 +36,12 @@ class DeviceProblem {
                                                       const BeginOrder& order);
 
   const Problem& problem() const { return order_.problem; }
-  /// Tensors and tolerance of a custom operation.
-  const std::optional<OwnPlan>& own() const { return order_.own; }
   std::vector<InputSet>& sets() { return sets_; }
   /// More seeds of the first case's distribution, for results near a limit; made at the first call.
   Result<std::span<InputSet>> extra_sets();
-  /// out, and lse when the problem wants it; or those that the operation declares.
+  /// In the order of the plan: of attention out, and lse when the problem wants it.
   std::span<const GuardedBuffer> outputs() const { return outputs_; }
+  const TensorPlan& output(std::size_t i) const { return output_plans_[i]; }
   /// Page-locked room for two of each output, in the order of outputs().
   std::span<std::byte> host_output(std::size_t which, std::size_t output = 0) const;
   DeviceChecks& checks() { return checks_; }
@@ -65,26 +54,17 @@ class DeviceProblem {
   Status restore();
 
  private:
-  /// Of all heads, on the host.
-  struct HeadResults {
-    std::vector<std::byte> out;
-    std::vector<float> lse;  ///< empty unless the problem wants it
-  };
-  explicit DeviceProblem(DeviceSession& session, const BeginOrder& order)
-      : session_(&session), order_(order) {}
-  Status make_output(std::string name, Bytes bytes);
-  Result<InputSet> make_set(const InputCase& which);
+  DeviceProblem(DeviceSession& session, const BeginOrder& order);
   Status make_outputs();
+  Result<InputSet> make_set(const InputCase& which);
   Result<InputSet> upload(const InputCase& which, int v_doublings,
                           const std::vector<HostTensor>& tensors);
-  Result<InputSet> make_own_set(const InputCase& which);
-  Status refer(InputSet& set, const HostInputs& inputs);
-  std::vector<HostTensor> host_tensors(const InputSet& set) const;
-  Result<HeadResults> run_by_head(const Program& program, const InputSet& set,
-                                  std::size_t element_bytes);
 
   DeviceSession* session_;
   BeginOrder order_;
+  OperationPlan plan_;
+  std::vector<TensorPlan> output_plans_;
+  std::unique_ptr<ReferenceMaker> references_;
   DeviceChecks checks_;
   std::vector<GuardedBuffer> outputs_;
   std::vector<gpu::HostBuffer> host_[2];  ///< as outputs_

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "worker/device/poison.hpp"
+#include "gpu/driver.hpp"
+#include "gpu/objects.hpp"
 
 namespace fatune {
 namespace {
@@ -53,9 +54,9 @@ std::vector<const GuardedBuffer*> GateKeeper::buffers_of(const InputSet& set) co
   return buffers;
 }
 
-/// out, and lse when the problem wants it from a program that writes it; or all that are declared.
+/// All, but lse only from a program that writes it.
 std::span<const GuardedBuffer> GateKeeper::checked_outputs() const {
-  const bool all = problem_.own() || program_.writes_lse();
+  const bool all = !problem_.problem().lse || program_.writes_lse();
   return all ? problem_.outputs() : problem_.outputs().first(1);
 }
 
@@ -127,10 +128,7 @@ MaybeFailure GateKeeper::same_again(InputSet& set, std::optional<std::uint8_t> p
   for (std::size_t i = 0; i < checked_outputs().size(); ++i) {
     const PoisonedRun before{problem_.host_output(0, i), pattern};
     const PoisonedRun after{problem_.host_output(1, i), poison.value_or(pattern)};
-    const OutputKind kind = i == 0 ? OutputKind::kOut : OutputKind::kLse;
-    const std::string finding = problem_.own()
-                                    ? poison_finding(problem_.own()->outputs()[i], before, after)
-                                    : poison_finding(problem_.problem(), kind, before, after);
+    const std::string finding = poison_finding(problem_.output(i), before, after);
     if (finding.empty()) continue;
     const Judged judged = judge(set, 1);
     if (auto failure = variation_.differs(finding, judged.worst())) return failure;

@@ -14,7 +14,6 @@
 #include "worker/device/device_problem.hpp"
 #include "worker/device/failure.hpp"
 #include "worker/device/judged.hpp"
-#include "worker/device/variation.hpp"
 #include "worker/timing/sampler.hpp"
 
 namespace fatune {

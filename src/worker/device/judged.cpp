@@ -1,27 +1,25 @@
-// judged.cpp - compares attention's outputs, or each that an operation declares.
+// judged.cpp - compares outputs; counts and places elements that kept the patterns, or differ.
 #include "worker/device/judged.hpp"
 
 #include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
 
 namespace fatune {
 namespace {
 
-/// The first output that fails, or the one nearest to its limits.
-Judged judge_own(const DeviceProblem& problem, const InputSet& set, std::size_t host) {
-  Judged judged;
-  judged.verdict.passed = true;
-  for (std::size_t i = 0; i < set.own.size(); ++i) {
-    const TensorErrors errors = compare_tensor(set.own[i], problem.host_output(host, i));
-    ErrorFigures& figures = judged.figures;
-    figures.max_abs = std::max(figures.max_abs, errors.max_abs);
-    figures.mean_abs = std::max(figures.mean_abs, errors.mean_abs);
-    figures.relative_l2 = std::max(figures.relative_l2, errors.relative_l2);
-    figures.allclose_1e3 = figures.allclose_1e3 && errors.allclose_1e3;
-    const Judgement verdict = judge_tensor(set.own[i], errors);
-    const bool worse = verdict.margin > judged.verdict.margin || judged.verdict.worst_rule.empty();
-    if (judged.verdict.passed && (worse || !verdict.passed)) judged.verdict = verdict;
-  }
-  return judged;
+/// Byte offset of the first difference; the size when there is none.
+std::size_t first_difference(std::span<const std::byte> a, std::span<const std::byte> b) {
+  if (std::memcmp(a.data(), b.data(), a.size()) == 0) return a.size();
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin());
+}
+
+void merge(const Comparison& output, ErrorFigures& all) {
+  all.max_abs = std::max(all.max_abs, output.max_abs);
+  all.mean_abs = std::max(all.mean_abs, output.mean_abs);
+  all.relative_l2 = std::max(all.relative_l2, output.relative_l2);
+  all.allclose_1e3 = all.allclose_1e3 && output.allclose_1e3;
 }
 
 }  // namespace
@@ -31,16 +29,50 @@ const Judgement& Judged::worst() const {
   return lse->verdict.margin > verdict.margin ? lse->verdict : verdict;
 }
 
+/// The first output that fails, or the one nearest to its limits.
 Judged judge_outputs(const DeviceProblem& problem, const InputSet& set, std::size_t host,
                      std::size_t checked) {
-  if (problem.own()) return judge_own(problem, set, host);
   Judged judged;
-  const Comparison comparison = compare(set.reference, problem.host_output(host));
-  judged.figures = {comparison.max_abs, comparison.mean_abs, comparison.relative_l2,
-                    comparison.allclose_1e3};
-  judged.verdict = judge(problem.problem(), comparison, set.limits);
-  if (checked > 1) judged.lse = judge_lse(set.lse, problem.host_output(host, 1));
+  judged.verdict.passed = true;
+  for (std::size_t i = 0; i < set.outputs.size(); ++i) {
+    const Comparison comparison = compare(set.outputs[i], problem.host_output(host, i));
+    merge(comparison, judged.figures);
+    const Judgement verdict = judge(set.outputs[i], comparison);
+    const bool worse = verdict.margin > judged.verdict.margin || judged.verdict.worst_rule.empty();
+    if (judged.verdict.passed && (worse || !verdict.passed)) judged.verdict = verdict;
+  }
+  if (problem.problem().lse && checked > 1)
+    judged.lse = judge_lse(set.lse, problem.host_output(host, 1));
   return judged;
+}
+
+std::string poison_finding(const TensorPlan& tensor, const PoisonedRun& first,
+                           const PoisonedRun& second) {
+  const std::size_t at = first_difference(first.bytes, second.bytes);
+  if (at == first.bytes.size()) return "";
+  const std::size_t width = tensor.width();
+  std::size_t different = 0, unwritten = 0, first_unwritten = 0;
+  for (std::size_t i = 0; i < first.bytes.size(); i += width) {
+    if (std::memcmp(first.bytes.data() + i, second.bytes.data() + i, width) == 0) continue;
+    ++different;
+    bool kept = true;
+    for (std::size_t byte = i; byte < i + width; ++byte) {
+      kept = kept && first.bytes[byte] == std::byte{first.pattern} &&
+             second.bytes[byte] == std::byte{second.pattern};
+    }
+    if (kept && unwritten++ == 0) first_unwritten = i / width;
+  }
+  const std::string all =
+      fmt::format("of {} {}", first.bytes.size() / width, describe_elements(tensor));
+  const auto place = [&](std::size_t element) {
+    return describe_place(tensor, static_cast<std::int64_t>(element));
+  };
+  if (unwritten > 0) {
+    return fmt::format("poison: {} {} were never written, first at {}", unwritten, all,
+                       place(first_unwritten));
+  }
+  return fmt::format("repeat: {} {} differ between two runs, first at {}", different, all,
+                     place(at / width));
 }
 
 void account_margin(const Judgement& verdict, Verification& verification) {

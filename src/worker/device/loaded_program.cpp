@@ -8,6 +8,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "model/problem/work.hpp"
+#include "worker/device/device_problem.hpp"
 
 namespace fatune {
 namespace {
@@ -15,6 +16,15 @@ namespace {
 /// Scratch memory that products share: they run one after the other. No scratch of a manifest has
 /// this name, as it has a space.
 constexpr const char* kWorkspace = "library workspace";
+
+/// For plans that are compared with each other before any is verified.
+Result<double> time_work(DeviceSession& session, DeviceProblem& problem,
+                         const std::function<Status()>& work) {
+  session.sampler->set_limit(problem.kernel_limit());
+  FATUNE_TRY(const Sampled sampled, session.sampler->hot(work, std::nullopt));
+  if (sampled.hung) return device_error("a plan does not come to an end");
+  return sampled.timing.median_us;
+}
 
 }  // namespace
 
@@ -25,6 +35,7 @@ Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream 
   loaded.problem_ = problem;
   loaded.map_plans_ = program.plan.tensor_maps;
   loaded.persisting_window_ = program.plan.persisting_window;
+  loaded.pointers_["lse"] = 0;  // for a problem without, of which a kernel passes null
   FATUNE_TRY(const std::string cubin, read_file(program.cubin));
   FATUNE_TRY(loaded.module_, gpu::load_module(context, cubin));
   std::size_t workspace = 0;
@@ -65,12 +76,7 @@ Status LoadedProgram::add_scratch(const gpu::Context& context, const std::string
 }
 
 Status LoadedProgram::bind(const TensorAddresses& tensors) {
-  pointers_["q"] = tensors.q;
-  pointers_["k"] = tensors.k;
-  pointers_["v"] = tensors.v;
-  pointers_["out"] = tensors.out;
-  pointers_["lse"] = tensors.lse;
-  for (const auto& [name, address] : tensors.own) pointers_[name] = address;
+  for (const auto& [name, address] : tensors.by_name) pointers_[name] = address;
   for (const TensorMapPlan& plan : map_plans_) {
     auto map = gpu::make_tensor_map(pointers_[plan.tensor], facts_of(plan, problem_));
     if (!map) return with_context(std::move(map).error(), "describing tensor map " + plan.name);
@@ -133,6 +139,31 @@ std::string LoadedProgram::detail() const {
     if (stage.gemm) parts.push_back(stage.gemm->detail());
   }
   return join(parts, "; ");
+}
+
+Result<OpenProgram> OpenProgram::open(DeviceSession& session, DeviceProblem& problem,
+                                      const Program& program) {
+  OpenProgram opened;
+  const CUstream stream = session.stream.raw();
+  const TensorAddresses tensors = problem.addresses(problem.sets().front());
+  if (!program.outside) {
+    FATUNE_TRY(LoadedProgram loaded,
+               LoadedProgram::load(session.context, stream, program, problem.problem()));
+    opened.owned_ = std::make_unique<LoadedProgram>(std::move(loaded));
+    opened.executable_ = opened.owned_.get();
+    FATUNE_TRY_STATUS(opened.executable_->bind(tensors));
+    return opened;
+  }
+  const OutsideSetting setting{session.context, stream, problem.problem(), session.facts.l2_bytes,
+                               session.facts.uuid};
+  const bool fresh = !session.outside.holds(program.outside->impl);
+  FATUNE_TRY(opened.executable_, session.outside.open(*program.outside, setting));
+  FATUNE_TRY_STATUS(opened.executable_->bind(tensors));
+  if (fresh) {
+    FATUNE_TRY_STATUS(opened.executable_->settle(
+        [&](const std::function<Status()>& work) { return time_work(session, problem, work); }));
+  }
+  return opened;
 }
 
 }  // namespace fatune

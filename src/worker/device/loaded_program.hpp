@@ -18,6 +18,9 @@
 
 namespace fatune {
 
+class DeviceProblem;
+struct DeviceSession;
+
 /// Owns the module, the libraries' products and the scratch buffers. Moving keeps everything valid.
 class LoadedProgram : public Executable {
  public:
@@ -59,6 +62,23 @@ class LoadedProgram : public Executable {
   std::string persisting_window_;  ///< of a fixture: the tensor whose lines it keeps
   std::map<std::string, CUdeviceptr> pointers_;
   std::map<std::string, CUtensorMap> maps_;
+};
+
+/// A program of either kind, bound. Owns templates' machine code; an implementation from elsewhere
+/// belongs to the session's host.
+class OpenProgram {
+ public:
+  OpenProgram() = default;
+  /// Bound to the first set of inputs. The first time that an implementation from elsewhere is
+  /// opened for a problem, it settles on its plan.
+  static Result<OpenProgram> open(DeviceSession& session, DeviceProblem& problem,
+                                  const Program& program);
+  Executable& operator*() const { return *executable_; }
+  Executable* operator->() const { return executable_; }
+
+ private:
+  std::unique_ptr<Executable> owned_;
+  Executable* executable_ = nullptr;
 };
 
 }  // namespace fatune

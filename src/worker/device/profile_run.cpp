@@ -1,5 +1,7 @@
 // profile_run.cpp - a job to inputs on the device, a loaded program, and one pass in the range.
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,7 +19,6 @@
 #include "worker/protocol/messages.hpp"
 #include "worker/verify/guarded_buffer.hpp"
 #include "worker/verify/inputs.hpp"
-#include "worker/verify/tensor_inputs.hpp"
 
 namespace fatune {
 namespace {
@@ -40,8 +41,8 @@ class TensorMaker {
     FATUNE_TRY_STATUS(gpu::copy_to_device(address, bytes, stream_));
     return address;
   }
-  Result<CUdeviceptr> output(const std::string& name, std::uint64_t bytes) {
-    return room(name, static_cast<std::size_t>(bytes), kGuardByte);
+  Result<CUdeviceptr> output(const std::string& name, std::size_t bytes) {
+    return room(name, bytes, kGuardByte);
   }
   std::vector<GuardedBuffer> take() { return std::move(buffers_); }
 
@@ -57,33 +58,18 @@ class TensorMaker {
   std::vector<GuardedBuffer> buffers_;
 };
 
-Result<Tensors> make_own_tensors(TensorMaker maker, const ProfileJob& job) {
-  Tensors tensors;
-  for (const HostTensor& input : own_inputs(*job.own, {Distribution::kNormal, job.seed})) {
-    FATUNE_TRY(tensors.addresses.own[input.name], maker.input(input.name, input.bytes));
-  }
-  for (const TensorPlan& output : job.own->outputs()) {
-    FATUNE_TRY(tensors.addresses.own[output.name], maker.output(output.name, output.bytes()));
-  }
-  tensors.buffers = maker.take();
-  return tensors;
-}
-
 Result<Tensors> make_tensors(const gpu::Context& context, CUstream stream, const ProfileJob& job) {
   TensorMaker maker(context, stream);
-  if (job.own) return make_own_tensors(std::move(maker), job);
-  const HostInputs inputs = make_inputs(job.problem, {Distribution::kNormal, job.seed});
-  Tensors tensors;
-  TensorAddresses& addresses = tensors.addresses;
-  FATUNE_TRY(addresses.q, maker.input("q", inputs.q));
-  FATUNE_TRY(addresses.k, maker.input("k", inputs.k));
-  FATUNE_TRY(addresses.v, maker.input("v", inputs.v));
-  FATUNE_TRY(addresses.out, maker.output("out", query_bytes(job.problem).value));
-  if (job.problem.lse) {
-    FATUNE_TRY(addresses.lse, maker.output("lse", lse_bytes(job.problem).value));
+  const OperationPlan plan = plan_of(job.problem, job.custom);
+  std::map<std::string, CUdeviceptr> by_name;
+  const InputCase which{Distribution::kNormal, job.seed};
+  for (const HostTensor& input : input_tensors(job.problem, plan, which)) {
+    FATUNE_TRY(by_name[input.name], maker.input(input.name, input.bytes));
   }
-  tensors.buffers = maker.take();
-  return tensors;
+  for (const TensorPlan& output : plan.outputs()) {
+    FATUNE_TRY(by_name[output.name], maker.output(output.name, output.bytes()));
+  }
+  return Tensors{maker.take(), tensors_at(std::move(by_name))};
 }
 
 /// For implementations that choose among plans: a few passes between two events.

@@ -1,12 +1,17 @@
 // round_run.cpp - contestants to one hot and one cold time for every round.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "gpu/telemetry.hpp"
+#include "model/results/statistics.hpp"
 #include "worker/device/candidate_run.hpp"
-#include "worker/device/contender.hpp"
+#include "worker/device/gates.hpp"
+#include "worker/device/loaded_program.hpp"
 #include "worker/timing/sampler.hpp"
 
 namespace fatune {
@@ -14,6 +19,100 @@ namespace {
 
 constexpr int kRoundRetries = 5;  // repeats of a round in which the GPU protected itself
 constexpr int kRoundsBetweenNotes = 4;
+// Chosen: launches longer than this are measured cold once a round instead of several times.
+constexpr double kSlowUs = 1'000;
+// Chosen: above this a cold cache does not change the time; one launch is both hot and cold.
+constexpr double kLongUs = 20'000;
+// Chosen: launches longer than this take part in a few rounds only.
+constexpr double kVerySlowUs = 50'000;
+constexpr int kFewTurns = 10;  // as many as an interval needs
+
+Result<Micros> finished(const Result<MaybeTime>& time, const DeviceProblem& problem) {
+  if (!time) return Error(time.error());
+  if (!*time) return device_error(hang_failure(problem.kernel_limit()).reason);
+  return **time;
+}
+
+/// A program ready to take its turn in every round.
+class Contender {
+ public:
+  static Result<Contender> make(DeviceSession& session, DeviceProblem& problem,
+                                const Program& program);
+  bool takes_turn(int round, int rounds) const;
+  /// A replay that warms up, one that counts, then cold launches, of which the median counts.
+  Result<TurnTimes> turn(DeviceSession& session, DeviceProblem& problem, int cold_launches);
+  /// After the rounds: the gates of timed launches; those passed are in `found`. Of one that runs
+  /// in its own process only its times are judged.
+  MaybeFailure check_timed(DeviceSession& session, DeviceProblem& problem, const RoundsRow& row,
+                           Verification& found);
+  std::int64_t hot_launches() const;
+  std::string detail() const { return program_->detail(); }
+
+ private:
+  SelfTimed* self_timed() const { return program_->self_timed(); }
+
+  OpenProgram program_;
+  HotLoop loop_;
+  Micros each_{0};
+};
+
+Result<Contender> Contender::make(DeviceSession& session, DeviceProblem& problem,
+                                  const Program& program) {
+  Contender contender;
+  FATUNE_TRY(contender.program_, OpenProgram::open(session, problem, program));
+  if (contender.self_timed() != nullptr) return contender;
+  const QueueWork work = [&] { return contender.program_->queue(); };
+  FATUNE_TRY(contender.each_, finished(session.sampler->estimate(work), problem));
+  FATUNE_TRY(contender.loop_, session.sampler->make_loop(work, contender.each_));
+  return contender;
+}
+
+bool Contender::takes_turn(int round, int rounds) const {
+  if (self_timed() != nullptr) return self_timed()->takes_turn(round, rounds);
+  return each_.value < kVerySlowUs || round % std::max(1, rounds / kFewTurns) == 0;
+}
+
+std::int64_t Contender::hot_launches() const {
+  return self_timed() != nullptr ? self_timed()->hot_launches() : loop_.launches;
+}
+
+Result<TurnTimes> Contender::turn(DeviceSession& session, DeviceProblem& problem,
+                                  int cold_launches) {
+  if (self_timed() != nullptr) return self_timed()->take_turn(cold_launches);
+  Sampler& sampler = *session.sampler;
+  const QueueWork work = [&] { return program_->queue(); };
+  TurnTimes times;
+  if (each_.value < kLongUs) {
+    // The contestant before left the cache empty of this one's data, code and graph. Not waited
+    // for: while it runs, the replay that counts is queued, and no launch latency falls between its
+    // events.
+    FATUNE_TRY_STATUS(gpu::launch(loop_.graph, session.stream.raw()));
+  }
+  FATUNE_TRY(const Micros hot, finished(sampler.time_loop(loop_), problem));
+  times.hot_us = hot.value;
+  times.cold_us = hot.value;
+  if (each_.value >= kLongUs) return times;
+  std::vector<double> cold_us;
+  for (int i = 0; i < (each_.value >= kSlowUs ? 1 : cold_launches); ++i) {
+    FATUNE_TRY(const Micros cold, finished(sampler.time_cold(work), problem));
+    cold_us.push_back(cold.value);
+  }
+  times.cold_us = median(std::move(cold_us));
+  return times;
+}
+
+MaybeFailure Contender::check_timed(DeviceSession& session, DeviceProblem& problem,
+                                    const RoundsRow& row, Verification& found) {
+  TimedRun run{&loop_, std::nullopt, std::nullopt};
+  if (!row.hot_us.empty()) run.hot = Micros(median(row.hot_us));
+  if (!row.cold_us.empty()) run.cold = Micros(median(row.cold_us));
+  if (self_timed() != nullptr)
+    return check_physics(floor_of(session, problem.problem()), run.hot, run.cold, found);
+  GateKeeper gates(session, problem, *program_);
+  MaybeFailure failure = gates.check_timed(run);
+  found = gates.verification();
+  return failure;
+}
 
 /// The rounds of one order. A contestant of our own that fails here, after it passed every gate, is
 /// an error; an implementation from elsewhere gets a failed row, and the rest goes on.
@@ -42,8 +141,7 @@ class Rounds {
     // The first round warms up: clocks, caches, and the driver's own first-launch work.
     if (!rounds.empty()) FATUNE_TRY_STATUS(run_round(rounds.front(), -1));
     for (std::size_t round = 0; round < rounds.size(); ++round) {
-      if (round % kRoundsBetweenNotes == 0)
-        note("final " + std::to_string(round) + "/" + std::to_string(rounds.size()));
+      if (round % kRoundsBetweenNotes == 0) note(fmt::format("final {}/{}", round, rounds.size()));
       FATUNE_TRY_STATUS(run_round(rounds[round], static_cast<int>(round)));
     }
     return order_.verify ? check_outputs() : Status();

@@ -26,8 +26,8 @@ using Number = std::pair<std::string, std::int64_t>;
 /// What placeholders and rules can name.
 std::vector<Number> numbers_of(const Problem& problem) {
   std::vector<Number> numbers;
-  if (problem.own) {
-    for (const NamedSize& size : problem.own->sizes) numbers.emplace_back(size.name, size.value);
+  if (problem.custom) {
+    for (const NamedSize& size : problem.custom->sizes) numbers.emplace_back(size.name, size.value);
     return numbers;
   }
   return {{"batch", problem.batch}, {"heads", problem.heads},   {"kv_heads", problem.kv_heads},
@@ -47,7 +47,7 @@ Result<std::string> value_of(std::string_view placeholder, const Problem& proble
     if (placeholder == name) return std::to_string(value);
   }
   if (placeholder == "dtype") return std::string(name(problem.dtype));
-  if (problem.own) {
+  if (problem.custom) {
     return file_error(
         fmt::format("{}: there is no placeholder {{{}}}; there are dtype and those "
                     "that 'sizes' names",
@@ -100,14 +100,14 @@ Result<Problem> parse_operation(const Fields& fields, ExternalDescription& descr
   Problem trial;
   FATUNE_TRY(description.operation, fields.text_or("operation", description.operation));
   FATUNE_TRY(description.sizes, fields.texts_or("sizes", {}));
-  const bool own = fields.has("operation");
-  if (own == description.sizes.empty()) {
-    return fields.error("sizes", own ? "must name the operation's sizes, for placeholders"
-                                     : "goes with 'operation', which is missing");
+  const bool custom = fields.has("operation");
+  if (custom == description.sizes.empty()) {
+    return fields.error("sizes", custom ? "must name the operation's sizes, for placeholders"
+                                        : "goes with 'operation', which is missing");
   }
-  if (!own) return trial;
-  trial.own.emplace().operation = description.operation;
-  for (const std::string& name : description.sizes) trial.own->sizes.push_back({name, 1});
+  if (!custom) return trial;
+  trial.custom.emplace().operation = description.operation;
+  for (const std::string& name : description.sizes) trial.custom->sizes.push_back({name, 1});
   return trial;
 }
 
@@ -117,7 +117,7 @@ Status parse_supports(const Fields& fields, const Problem& trial,
   FATUNE_TRY(const Fields supports, fields.object("supports"));
   FATUNE_TRY_STATUS(supports.only({"dtypes", "masks", "head_dims", "rules"}));
   for (const char* field : {"masks", "head_dims"}) {
-    if (trial.own && supports.has(field))
+    if (trial.custom && supports.has(field))
       return supports.error(field, "is of attention, not of " + description.operation);
   }
   FATUNE_TRY(description.dtypes, supports.texts_or("dtypes", {}));
@@ -203,14 +203,14 @@ Result<ExternalDescription> parse_external(std::string_view text, const std::str
 }
 
 Result<std::string> refusal(const ExternalDescription& description, const Problem& problem) {
-  const std::string wanted = problem.own ? problem.own->operation : "attention";
+  const std::string wanted(operation_name(problem));
   if (description.operation != wanted)
     return "it computes " + description.operation + ", not " + wanted;
   if (!allowed(description.dtypes, name(problem.dtype))) {
     return "it does " + join(description.dtypes, ", ") + ", not " +
            std::string(name(problem.dtype));
   }
-  if (!problem.own && !allowed(description.masks, name(problem.mask))) {
+  if (!problem.custom && !allowed(description.masks, name(problem.mask))) {
     return "it does the masks " + join(description.masks, ", ") + ", not " +
            std::string(name(problem.mask));
   }

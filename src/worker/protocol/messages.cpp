@@ -54,7 +54,7 @@ void fields(BeginOrder& x, FieldList& f) {
   f("cases", x.cases);
   f("kernel_deadline_s", x.kernel_deadline_s).required();
   f("expected", x.expected);
-  f("own", x.own);
+  f("custom", x.custom);
 }
 
 void fields(ReadyReply& x, FieldList& f) {
@@ -143,7 +143,7 @@ void fields(ProfileJob& x, FieldList& f) {
   f("problem", x.problem).required();
   f("warm_ups", x.warm_ups).required();
   f("seed", x.seed).required();
-  f("own", x.own);
+  f("custom", x.custom);
   f("program", x.program).required();
 }
 

@@ -36,7 +36,7 @@ struct BeginOrder {
   std::vector<InputCase> cases;  ///< the first one is timed
   /// Set for a custom operation. Its reference and low-precision reference compute the whole
   /// problem; with a declared tolerance the latter is absent, and its cubin is empty.
-  std::optional<OwnPlan> own = {};
+  std::optional<OperationPlan> custom = {};
   double kernel_deadline_s = 10;
   std::vector<OutsideProgram> expected = {};  ///< will be asked for: slow ones start now
 };
@@ -124,7 +124,7 @@ Result<T> read_message(const Json& message) {
 struct ProfileJob {
   int device = 0;
   Problem problem;
-  std::optional<OwnPlan> own = {};  ///< of a custom operation: its tensors
+  std::optional<OperationPlan> custom = {};  ///< of a custom operation: its tensors
   Program program;
   int warm_ups = 3;         ///< passes before the profiler looks at one
   std::uint64_t seed = 42;  ///< of the inputs

@@ -3,51 +3,68 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "model/problem/problem.hpp"
+#include "core/result.hpp"
+#include "model/problem/tensor.hpp"
 
 namespace fatune {
 
-/// Rows of a block whose error is judged by itself, so that one wrong tile is not averaged away.
+/// Rows of a block whose error is judged by itself, so that one wrong tile is not averaged away. A
+/// row is the last dimension; a block lies within a head, where there are heads.
 inline constexpr std::int64_t kBlockRows = 64;
 
-/// The reference's output in fp32, with the norms that comparisons divide by.
-struct ReferenceOutput {
-  Problem problem;
+/// How far a kernel may be from the reference; see tolerance.hpp. Not used where a tolerance is
+/// declared.
+struct Limits {
+  double max_abs = 0, mean_abs = 0;
+  /// Absent where single elements decide: inputs of attention in which single keys decide a row.
+  std::optional<double> relative_l2, head_l2, block_l2;
+};
+
+/// The reference's values of an output in fp32, with the norms that comparisons divide by.
+struct TensorReference {
+  TensorPlan tensor;
   std::vector<float> values;
+  /// First rows of every head that must be exactly 0: those that see no key.
+  std::int64_t zero_rows = 0;
+  std::optional<DeclaredTolerance> tolerance;
+  Limits limits;
   /// Sum of squares of each block of rows; blocks of a head are neighbours.
   std::vector<double> block_squares;
-  double quantum = 0;  ///< 2 * max|((ref + 0.3) - 0.3) - ref| in the output's element type
-  double largest = 0;  ///< max|ref|
-  double mean = 0;     ///< mean|ref|
+  float extreme = 0;             ///< the value with the largest magnitude
+  double largest = 0, mean = 0;  ///< of |ref|
 };
-ReferenceOutput make_reference_output(const Problem& problem, std::vector<float> values);
-std::int64_t blocks_per_head(const Problem& problem);
+TensorReference make_reference(const TensorPlan& tensor, std::vector<float> values);
+/// Of attention's out, whose rows may see no key.
+TensorReference make_out_reference(const Problem& problem, std::vector<float> values);
+/// A device error when a value is not finite: a reference that does not write all of its output
+/// leaves NaN.
+Status check_written(const TensorReference& reference);
+std::int64_t blocks_per_head(const TensorPlan& tensor);
 
-/// Where an error was met.
-struct OutputPlace {
-  std::int64_t batch = 0, head = 0, row = 0, column = 0;
-};
-OutputPlace place_of(const Problem& problem, std::int64_t element);
-std::string describe(const OutputPlace& place);      ///< "batch 0, head 3, row 17, column 5"
-std::string describe_row(const OutputPlace& place);  ///< "batch 0, head 3, row 17"
-
+/// Places are elements of the tensor.
 struct Comparison {
-  std::int64_t not_finite = 0;       ///< NaN or infinity
-  std::int64_t masked_not_zero = 0;  ///< elements of fully masked rows that are not 0
-  OutputPlace first_not_finite, first_masked_not_zero, worst;
-  double max_abs = 0;
-  double mean_abs = 0;
-  double relative_l2 = 0;
+  std::int64_t not_finite = 0, first_not_finite = 0;            ///< NaN or infinity
+  std::int64_t masked_not_zero = 0, first_masked_not_zero = 0;  ///< in rows that must be 0
+  std::int64_t worst = 0;
+  double max_abs = 0, mean_abs = 0, relative_l2 = 0;
   double worst_head_l2 = 0, worst_block_l2 = 0;
   std::int64_t worst_head = 0;   ///< counted over batch and heads
   std::int64_t worst_block = 0;  ///< index into block_squares
-  bool allclose_1e3 = true;      ///< |out - ref| <= 1e-3 + 1e-3 |ref| everywhere
+  double worst_excess = 0;       ///< largest error over what is declared to be allowed there
+  std::int64_t worst_excess_at = 0;
+  bool allclose_1e3 = true;  ///< |out - ref| <= 1e-3 + 1e-3 |ref| everywhere
 };
-/// `out`: elements of the problem's dtype. The same figures for any number of threads.
-Comparison compare(const ReferenceOutput& reference, std::span<const std::byte> out);
+/// `out`: elements of the tensor's type. The same figures for any number of threads.
+Comparison compare(const TensorReference& reference, std::span<const std::byte> out);
+
+/// The value over what is allowed, at most kWorstMargin.
+double ratio(double value, double limit);
+inline constexpr double kWorstMargin = 1e6;  ///< stands for infinity, which JSON cannot write
+/// What a declared tolerance allows beside a reference value.
+double allowed(const DeclaredTolerance& tolerance, double reference);
 
 }  // namespace fatune

@@ -1,9 +1,32 @@
-// guarded_buffer.cpp - allocates a buffer with its bands and fills them.
+// guarded_buffer.cpp - allocates buffers with their bands; bands and contents to findings by the
+// kernels of kernels/common/checks.cu.
 #include "worker/verify/guarded_buffer.hpp"
 
+#include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "core/check.hpp"
+#include "gpu/launch.hpp"
+
 namespace fatune {
+namespace {
+
+constexpr std::size_t kMostFindings = 128;
+constexpr std::uint64_t kUntouched = ~std::uint64_t{0};
+const gpu::LaunchShape kShape{{264, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
+/// Few blocks: the kernel behind must find room beside them, or it could not begin early.
+const gpu::LaunchShape kLateShape{{16, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
+constexpr unsigned long long kLateNs = 50'000;  // chosen: many times what it takes to begin
+
+/// As the kernel declares it.
+struct Stretch {
+  CUdeviceptr a = 0, b = 0;
+  unsigned long long bytes = 0;
+};
+
+}  // namespace
 
 Result<GuardedBuffer> GuardedBuffer::make(const gpu::Context& context, std::string name,
                                           std::size_t bytes, std::uint8_t guard, CUstream stream) {
@@ -28,6 +51,121 @@ Status fill_insides(std::span<const GuardedBuffer> buffers, std::uint8_t pattern
     FATUNE_TRY_STATUS(gpu::fill_bytes(buffer.address(), pattern, buffer.bytes(), stream));
   }
   return {};
+}
+
+Erased::Erased(gpu::Buffer buffer, CUstream stream) : buffer_(std::move(buffer)), stream_(stream) {}
+
+Erased::~Erased() {
+  if (buffer_.address() == 0) return;  // moved away
+  if (gpu::fill_bytes(buffer_.address(), kNanByte, buffer_.bytes(), stream_))
+    static_cast<void>(gpu::synchronize(stream_));
+}
+
+Result<gpu::Buffer> poisoned_buffer(const gpu::Context& context, std::size_t bytes,
+                                    CUstream stream) {
+  FATUNE_TRY(gpu::Buffer buffer, gpu::make_buffer(context, bytes));
+  FATUNE_TRY_STATUS(gpu::fill_bytes(buffer.address(), kNanByte, bytes, stream));
+  return buffer;
+}
+
+std::string describe(const BandFinding& finding) {
+  const std::uint64_t distance =
+      finding.before ? GuardedBuffer::kBandBytes - finding.first : finding.first;
+  return fmt::format("{} bytes {} {} were written, the first at {}{}", finding.bytes,
+                     finding.before ? "before" : "behind", finding.buffer,
+                     finding.before ? "-" : "+", distance);
+}
+
+Result<DeviceChecks> DeviceChecks::load(const gpu::Context& context, std::string_view cubin,
+                                        CUstream stream) {
+  DeviceChecks checks;
+  FATUNE_TRY(checks.module_, gpu::load_module(context, cubin));
+  FATUNE_TRY(checks.pattern_, gpu::find_function(checks.module_, "check_pattern"));
+  FATUNE_TRY(checks.sum_, gpu::find_function(checks.module_, "check_sum"));
+  FATUNE_TRY(checks.swap_, gpu::find_function(checks.module_, "swap_memory"));
+  FATUNE_TRY(checks.late_, gpu::find_function(checks.module_, "exchange_late"));
+  FATUNE_TRY(checks.findings_,
+             gpu::make_buffer(context, kMostFindings * 2 * sizeof(std::uint64_t)));
+  checks.stream_ = stream;
+  return checks;
+}
+
+Status DeviceChecks::clear(std::size_t findings) {
+  FATUNE_CHECK(findings <= kMostFindings, "few buffers belong to a candidate");
+  std::vector<std::uint64_t> start;
+  for (std::size_t i = 0; i < findings; ++i) start.insert(start.end(), {0, kUntouched});
+  return gpu::copy_to_device(findings_.address(), std::as_bytes(std::span(start)), stream_);
+}
+
+Result<std::vector<std::uint64_t>> DeviceChecks::read(std::size_t findings) {
+  std::vector<std::uint64_t> values(2 * findings);
+  FATUNE_TRY_STATUS(
+      gpu::copy_to_host(std::as_writable_bytes(std::span(values)), findings_.address(), stream_));
+  return values;
+}
+
+Result<std::vector<BandFinding>> DeviceChecks::check_bands(
+    std::span<const GuardedBuffer* const> buffers) {
+  FATUNE_TRY_STATUS(clear(2 * buffers.size()));
+  CUdeviceptr slot = findings_.address();
+  for (const GuardedBuffer* buffer : buffers) {
+    for (CUdeviceptr band : {buffer->band_before(), buffer->band_after()}) {
+      unsigned long long bytes = GuardedBuffer::kBandBytes;
+      unsigned pattern = buffer->guard();
+      void* arguments[] = {&band, &bytes, &pattern, &slot};
+      FATUNE_TRY_STATUS(gpu::launch(pattern_, kShape, arguments, stream_));
+      slot += 2 * sizeof(std::uint64_t);
+    }
+  }
+  FATUNE_TRY(const auto values, read(2 * buffers.size()));
+  std::vector<BandFinding> found;
+  for (std::size_t i = 0; i < 2 * buffers.size(); ++i) {
+    if (values[2 * i] == 0) continue;
+    found.push_back({buffers[i / 2]->name(), i % 2 == 0, values[2 * i], values[2 * i + 1]});
+  }
+  return found;
+}
+
+Result<std::vector<std::uint64_t>> DeviceChecks::checksums(
+    std::span<const GuardedBuffer* const> buffers) {
+  FATUNE_TRY_STATUS(clear(buffers.size()));
+  CUdeviceptr slot = findings_.address();
+  for (const GuardedBuffer* buffer : buffers) {
+    CUdeviceptr data = buffer->address();
+    unsigned long long bytes = buffer->bytes();
+    void* arguments[] = {&data, &bytes, &slot};
+    FATUNE_TRY_STATUS(gpu::launch(sum_, kShape, arguments, stream_));
+    slot += 2 * sizeof(std::uint64_t);
+  }
+  FATUNE_TRY(const auto values, read(buffers.size()));
+  std::vector<std::uint64_t> sums;
+  for (std::size_t i = 0; i < buffers.size(); ++i) sums.push_back(values[2 * i]);
+  return sums;
+}
+
+Status DeviceChecks::swap(const GuardedBuffer& a, const GuardedBuffer& b) {
+  FATUNE_CHECK(a.bytes() == b.bytes(), "the sets of a problem have the same sizes");
+  CUdeviceptr first = a.address(), second = b.address();
+  unsigned long long bytes = a.bytes();
+  void* arguments[] = {&first, &second, &bytes};
+  return gpu::launch(swap_, kShape, arguments, stream_);
+}
+
+Status DeviceChecks::exchange_late(std::span<const Exchange> inputs, const GuardedBuffer& out,
+                                   std::uint8_t pattern) {
+  FATUNE_CHECK(inputs.size() <= kMostExchanges, "the kernel exchanges three pairs");
+  std::array<Stretch, kMostExchanges> stretches;  // those left over are empty
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    FATUNE_CHECK(inputs[i].a.bytes() == inputs[i].b.bytes(),
+                 "the sets of a problem have the same sizes");
+    stretches[i] = {inputs[i].a.address(), inputs[i].b.address(), inputs[i].a.bytes()};
+  }
+  CUdeviceptr address = out.address();
+  unsigned long long bytes = out.bytes(), nanoseconds = kLateNs;
+  unsigned fill = pattern;
+  void* arguments[] = {&stretches[0], &stretches[1], &stretches[2], &address,
+                       &bytes,        &fill,         &nanoseconds};
+  return gpu::launch(late_, kLateShape, arguments, stream_);
 }
 
 }  // namespace fatune

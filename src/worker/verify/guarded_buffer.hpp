@@ -1,11 +1,13 @@
 // guarded_buffer.hpp - device memory between bands of known bytes, to notice writes and reads
-// outside it.
+// outside it; memory that is erased before it is freed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 #include "gpu/objects.hpp"
@@ -44,5 +46,64 @@ class GuardedBuffer {
 
 /// Overwrites the inside of each; only queues.
 Status fill_insides(std::span<const GuardedBuffer> buffers, std::uint8_t pattern, CUstream stream);
+
+/// Overwritten before it is freed: the next candidate could read a reference from free memory.
+class Erased {
+ public:
+  Erased(gpu::Buffer buffer, CUstream stream);
+  Erased(Erased&&) noexcept = default;
+  Erased& operator=(Erased&&) = delete;
+  ~Erased();
+  const gpu::Buffer& operator*() const { return buffer_; }
+
+ private:
+  gpu::Buffer buffer_;
+  CUstream stream_;
+};
+
+/// Filled with NaN, in every element type.
+Result<gpu::Buffer> poisoned_buffer(const gpu::Context& context, std::size_t bytes,
+                                    CUstream stream);
+
+/// A band that was written to.
+struct BandFinding {
+  std::string buffer;
+  bool before = false;      ///< the band before the buffer, else the one behind
+  std::uint64_t bytes = 0;  ///< changed
+  std::uint64_t first = 0;  ///< offset of the first changed byte in the band
+};
+/// Reads "8 bytes behind out were written, the first at +12".
+std::string describe(const BandFinding& finding);
+
+class DeviceChecks {
+ public:
+  static Result<DeviceChecks> load(const gpu::Context& context, std::string_view cubin,
+                                   CUstream stream);
+  /// Both wait for the stream, whose work must have come to an end before (a hung kernel would hang
+  /// them).
+  Result<std::vector<BandFinding>> check_bands(std::span<const GuardedBuffer* const> buffers);
+  Result<std::vector<std::uint64_t>> checksums(std::span<const GuardedBuffer* const> buffers);
+  /// Queues the exchange of what two buffers of the same size hold.
+  Status swap(const GuardedBuffer& a, const GuardedBuffer& b);
+  /// Two buffers of the same size that exchange what they hold.
+  struct Exchange {
+    const GuardedBuffer &a, &b;
+  };
+  static constexpr std::size_t kMostExchanges = 3;
+  /// Queues a kernel that lets the next one begin and, while that may already run, waits a little,
+  /// exchanges the buffers, at most kMostExchanges pairs, and fills `out` with `pattern`. It leaves
+  /// most of the device free.
+  Status exchange_late(std::span<const Exchange> inputs, const GuardedBuffer& out,
+                       std::uint8_t pattern);
+
+ private:
+  Status clear(std::size_t findings);
+  Result<std::vector<std::uint64_t>> read(std::size_t findings);
+
+  gpu::Module module_;
+  CUfunction pattern_ = nullptr, sum_ = nullptr, swap_ = nullptr, late_ = nullptr;
+  gpu::Buffer findings_;
+  CUstream stream_ = nullptr;
+};
 
 }  // namespace fatune

@@ -8,10 +8,9 @@
 #include <string>
 #include <tuple>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "core/parallel.hpp"
-#include "worker/verify/compare.hpp"
 
 namespace fatune {
 namespace {
@@ -21,8 +20,6 @@ constexpr std::size_t kSampledRows = 24;
 constexpr std::int64_t kKeyElementsOfAThread = 64 * 1024;  // chosen: some 100 us of work
 constexpr double kFp32Step = 0x1p-24;                      // relative rounding of fp32
 constexpr double kNothing = -std::numeric_limits<double>::infinity();  // log-sum-exp of no key
-
-std::string number(double value) { return fmt::format("{:.6g}", value); }
 
 /// Elements `first` to `first + count` of a tensor as doubles.
 template <typename Element>
@@ -59,9 +56,9 @@ double fp32_lse_limit(const Problem& problem, const HostRow& row) {
 Error wrong_reference(const OutputRow& where, const std::string& what, double got, double want,
                       double limit) {
   return device_error(
-      "the reference kernel is wrong: " + describe_row({where.batch, where.head, where.row}) +
-      ", " + what + " is " + number(got) + ", fp64 on the host gives " + number(want) + " (limit " +
-      number(limit) + "); nothing can be checked against it");
+      fmt::format("the reference kernel is wrong: batch {}, head {}, row {}, {} is {:.6g}, fp64 on "
+                  "the host gives {:.6g} (limit {:.6g}); nothing can be checked against it",
+                  where.batch, where.head, where.row, what, got, want, limit));
 }
 
 Status check_row(const Problem& problem, const OutputRow& where, const HostRow& expected,
@@ -72,7 +69,7 @@ Status check_row(const Problem& problem, const OutputRow& where, const HostRow& 
     const double got = reference.out[static_cast<std::size_t>(row * problem.head_dim + d)];
     const double want = expected.values[static_cast<std::size_t>(d)];
     if (std::abs(got - want) <= limit) continue;  // false for NaN
-    return wrong_reference(where, "column " + std::to_string(d), got, want, limit);
+    return wrong_reference(where, fmt::format("column {}", d), got, want, limit);
   }
   if (!problem.lse) return {};
   const double lse = reference.lse[static_cast<std::size_t>(row)];

@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <span>
-#include <string>
 #include <utility>
 
-#include "core/fields.hpp"
 #include "core/parallel.hpp"
 
 namespace fatune {
@@ -17,16 +16,20 @@ namespace {
 constexpr std::size_t kDraws = 65536;
 constexpr std::size_t kGroup = 4;                    // elements from one draw of 64 bits
 constexpr std::size_t kGroupsOfAThread = 32 * 1024;  // chosen: some 100 us of work
-constexpr float kLastValue = 64;  // chosen: seen by a row that must not see it, it adds 64/S
+constexpr float kLastValue = 64;     // chosen: seen by a row that must not see it, it adds 64/S
+constexpr float kOutlierScale = 10;  // a standard deviation: N(0,100)
 constexpr double kInvSqrt2Pi = 0.3989422804014327;
 
-enum Stream : std::uint64_t {
-  kQueries = 1,
-  kKeys = 2,
-  kValues = 3,
-  kOutlierWhere = 16,
-  kOutlierValue = 32
+/// Streams of random bits: of the draws, and of where outliers are and what they add.
+struct Streams {
+  std::uint64_t draws, outliers, added;
 };
+constexpr Streams kQueries{1, 17, 33}, kKeys{2, 18, 34}, kValues{3, 19, 35};
+
+Streams declared_streams(std::uint64_t input) {
+  const std::uint64_t stream = 1024 + input;
+  return {stream, (1 << 20) + stream, (1 << 21) + stream};
+}
 
 /// exp(-x) for x >= 0 by arithmetic alone: the library's differs between machines in the last bit.
 double exp_minus(double x) {
@@ -71,61 +74,73 @@ float uniform_value(std::uint16_t draw) {
   return (2.0f * static_cast<float>(draw) + 1.0f) / 65536.0f - 1.0f;
 }
 
+/// How the elements of a tensor come about.
+struct Recipe {
+  Fill fill;
+  Streams streams;
+  bool outliers = false;          ///< N(0,100) added to one element in 1024:
+  bool added_to_element = false;  ///< to what is stored, else to what is drawn
+};
+
+template <typename Element>
+Element element_of(const std::optional<Dtype>& type, float value) {
+  if constexpr (sizeof(Element) == sizeof(float)) {
+    return std::bit_cast<Element>(value);
+  } else {
+    return static_cast<Element>(encode(*type, value));
+  }
+}
+
+float drawn_value(const Fill& fill, std::uint16_t draw) {
+  return fill.kind == Fill::Kind::kUniform ? uniform_value(draw) : normal_value(draw);
+}
+
 /// The element of every draw, rounded once for the whole tensor.
 template <typename Element>
-std::vector<Element> element_table(Dtype dtype, bool uniform, float factor) {
+std::vector<Element> element_table(const std::optional<Dtype>& type, const Fill& fill) {
   std::vector<Element> table(kDraws);
   for (std::size_t draw = 0; draw < kDraws; ++draw) {
-    const auto bits = static_cast<std::uint16_t>(draw);
-    table[draw] = static_cast<Element>(
-        encode(dtype, factor * (uniform ? uniform_value(bits) : normal_value(bits))));
+    const double value = drawn_value(fill, static_cast<std::uint16_t>(draw));
+    table[draw] = element_of<Element>(type, static_cast<float>(fill.offset + fill.scale * value));
   }
   return table;
 }
 
-struct TensorRecipe {
-  Stream stream;
-  std::int64_t elements;
-  float factor;           ///< 0: all zeros
-  bool constant = false;  ///< every element is the factor
-};
-
+/// An element, and the outlier at its place.
 template <typename Element>
-Element element_of(Dtype dtype, float value) {
-  return static_cast<Element>(encode(dtype, value));
+float outlier(const std::optional<Dtype>& type, const Recipe& recipe, Element element,
+              std::uint16_t draw, float added) {
+  if constexpr (sizeof(Element) < sizeof(float)) {
+    if (recipe.added_to_element) return decode(*type, element) + added;
+  }
+  const double sum = static_cast<double>(drawn_value(recipe.fill, draw)) + added;
+  return static_cast<float>(recipe.fill.offset + recipe.fill.scale * sum);
 }
 
 /// Four elements for every 64 random bits.
 template <typename Element>
-void fill_random(std::span<Element> tensor, Dtype dtype, const InputCase& which,
-                 const TensorRecipe& recipe) {
-  const auto table =
-      element_table<Element>(dtype, which.distribution == Distribution::kUniform, recipe.factor);
+void fill_random(std::span<Element> tensor, const std::optional<Dtype>& type, const Recipe& recipe,
+                 std::uint64_t seed) {
+  const auto table = element_table<Element>(type, recipe.fill);
   const auto fill = [&](std::size_t begin, std::size_t end) {
     for (std::size_t group = begin; group < end; ++group) {
-      const std::uint64_t bits = random_bits(which.seed, recipe.stream, group);
+      const std::uint64_t bits = random_bits(seed, recipe.streams.draws, group);
+      const std::uint64_t where =
+          recipe.outliers ? random_bits(seed, recipe.streams.outliers, group) : ~std::uint64_t{0};
       const std::size_t count = std::min(kGroup, tensor.size() - kGroup * group);
-      for (std::size_t i = 0; i < count; ++i)
-        tensor[kGroup * group + i] = table[(bits >> (16 * i)) & 0xffff];
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t at = kGroup * group + i;
+        const auto draw = static_cast<std::uint16_t>(bits >> (16 * i));
+        tensor[at] = table[draw];
+        if (((where >> (16 * i)) & 0x3ff) != 0) continue;
+        const auto more = static_cast<std::uint16_t>(random_bits(seed, recipe.streams.added, at));
+        const float added = kOutlierScale * normal_value(more);
+        tensor[at] =
+            element_of<Element>(type, outlier<Element>(type, recipe, tensor[at], draw, added));
+      }
     }
   };
   parallel_for((tensor.size() + kGroup - 1) / kGroup, kGroupsOfAThread, fill);
-}
-
-/// Adds N(0,100) to one element in 1024.
-template <typename Element>
-void add_outliers(std::span<Element> tensor, Dtype dtype, const InputCase& which, Stream stream) {
-  const auto add = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t at = kGroup * begin; at < std::min(kGroup * end, tensor.size()); ++at) {
-      const std::uint64_t where = random_bits(which.seed, kOutlierWhere + stream, at / kGroup);
-      if (((where >> (16 * (at % kGroup))) & 0x3ff) != 0) continue;
-      const std::uint64_t draw = random_bits(which.seed, kOutlierValue + stream, at);
-      const float sum =
-          decode(dtype, tensor[at]) + 10.0f * normal_value(static_cast<std::uint16_t>(draw));
-      tensor[at] = element_of<Element>(dtype, sum);
-    }
-  };
-  parallel_for((tensor.size() + kGroup - 1) / kGroup, kGroupsOfAThread, add);
 }
 
 /// The elements of a tensor; `bytes` come from the allocator, aligned for any of them.
@@ -135,20 +150,24 @@ std::span<Element> elements(std::vector<std::byte>& bytes) {
 }
 
 template <typename Element>
-std::vector<std::byte> make_tensor(Dtype dtype, const InputCase& which,
-                                   const TensorRecipe& recipe) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(recipe.elements) * sizeof(Element));
-  if (recipe.factor == 0) return bytes;
-  const std::span<Element> tensor = elements<Element>(bytes);
-  if (recipe.constant) {
-    std::fill(tensor.begin(), tensor.end(), element_of<Element>(dtype, recipe.factor));
-    return bytes;
-  }
-  fill_random(tensor, dtype, which, recipe);
-  if (which.distribution == Distribution::kOutliers) {
-    add_outliers(tensor, dtype, which, recipe.stream);
+std::vector<std::byte> make_elements(const TensorPlan& tensor, const Recipe& recipe,
+                                     std::uint64_t seed) {
+  std::vector<std::byte> bytes(tensor.bytes());
+  const std::span<Element> all = elements<Element>(bytes);
+  if (recipe.fill.kind == Fill::Kind::kConstant) {
+    const auto value = static_cast<float>(recipe.fill.offset);
+    std::fill(all.begin(), all.end(), element_of<Element>(tensor.type, value));
+  } else {
+    fill_random(all, tensor.type, recipe, seed);
   }
   return bytes;
+}
+
+std::vector<std::byte> make_tensor(const TensorPlan& tensor, const Recipe& recipe,
+                                   std::uint64_t seed) {
+  if (tensor.width() == 1) return make_elements<std::uint8_t>(tensor, recipe, seed);
+  if (tensor.width() == 2) return make_elements<std::uint16_t>(tensor, recipe, seed);
+  return make_elements<std::uint32_t>(tensor, recipe, seed);
 }
 
 /// Every column of the last key's value, in every head.
@@ -163,25 +182,20 @@ void set_last_values(const Problem& problem, float value, std::vector<std::byte>
   }
 }
 
-template <typename Element>
-HostInputs make_elements(const Problem& problem, const InputCase& which, int v_doublings) {
-  const Distribution how = which.distribution;
-  const bool zeros = how == Distribution::kZeros;
-  const float q_factor = zeros || how == Distribution::kZeroQ ? 0.0f
-                         : how == Distribution::kLargeLogits  ? 8.0f
-                                                              : 1.0f;
-  const float v_factor = std::ldexp(1.0f, v_doublings);
-  HostInputs inputs;
-  inputs.q =
-      make_tensor<Element>(problem.dtype, which, {kQueries, problem.query_elements(), q_factor});
-  inputs.k = make_tensor<Element>(problem.dtype, which,
-                                  {kKeys, problem.key_elements(), zeros ? 0.0f : 1.0f});
-  inputs.v = make_tensor<Element>(
-      problem.dtype, which,
-      {kValues, problem.key_elements(), v_factor, how == Distribution::kOnesV});
-  if (how == Distribution::kLastKey)
-    set_last_values<Element>(problem, kLastValue * v_factor, inputs.v);
-  return inputs;
+/// Draws times the factor; nothing but zeros for 0.
+Recipe attention_recipe(const Streams& streams, Distribution how, double factor) {
+  const auto kind = factor == 0                     ? Fill::Kind::kConstant
+                    : how == Distribution::kUniform ? Fill::Kind::kUniform
+                                                    : Fill::Kind::kNormal;
+  return {{kind, factor, 0}, streams, how == Distribution::kOutliers, true};
+}
+
+Recipe declared_recipe(const Streams& streams, Distribution how, Fill fill) {
+  if (fill.kind != Fill::Kind::kConstant) {
+    if (how == Distribution::kZeros) fill.kind = Fill::Kind::kConstant;
+    if (how == Distribution::kUniform) fill.kind = Fill::Kind::kUniform;
+  }
+  return {fill, streams, how == Distribution::kOutliers, false};
 }
 
 }  // namespace
@@ -200,8 +214,44 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_
 }
 
 HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
-  return size_of(problem.dtype) == 1 ? make_elements<std::uint8_t>(problem, which, v_doublings)
-                                     : make_elements<std::uint16_t>(problem, which, v_doublings);
+  const Distribution how = which.distribution;
+  const bool zeros = how == Distribution::kZeros;
+  const double q_factor = zeros || how == Distribution::kZeroQ ? 0
+                          : how == Distribution::kLargeLogits  ? 8
+                                                               : 1;
+  const float v_factor = std::ldexp(1.0f, v_doublings);
+  Recipe values = attention_recipe(kValues, how, v_factor);
+  if (how == Distribution::kOnesV) values.fill = {Fill::Kind::kConstant, 1, v_factor};
+  const std::vector<TensorPlan> tensors = attention_plan(problem).tensors;
+  HostInputs inputs;
+  inputs.q = make_tensor(tensors[0], attention_recipe(kQueries, how, q_factor), which.seed);
+  inputs.k = make_tensor(tensors[1], attention_recipe(kKeys, how, zeros ? 0 : 1), which.seed);
+  inputs.v = make_tensor(tensors[2], values, which.seed);
+  if (how != Distribution::kLastKey) return inputs;
+  const float last = kLastValue * v_factor;
+  if (size_of(problem.dtype) == 1) {
+    set_last_values<std::uint8_t>(problem, last, inputs.v);
+  } else {
+    set_last_values<std::uint16_t>(problem, last, inputs.v);
+  }
+  return inputs;
+}
+
+std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCase& which) {
+  std::vector<HostTensor> inputs;
+  for (const TensorPlan& tensor : plan.inputs()) {
+    const Recipe recipe =
+        declared_recipe(declared_streams(inputs.size()), which.distribution, tensor.fill);
+    inputs.push_back({tensor.name, make_tensor(tensor, recipe, which.seed)});
+  }
+  return inputs;
+}
+
+std::vector<HostTensor> input_tensors(const Problem& problem, const OperationPlan& plan,
+                                      const InputCase& which, int v_doublings) {
+  if (problem.custom) return declared_inputs(plan, which);
+  HostInputs inputs = make_inputs(problem, which, v_doublings);
+  return {{"q", std::move(inputs.q)}, {"k", std::move(inputs.k)}, {"v", std::move(inputs.v)}};
 }
 
 }  // namespace fatune

@@ -66,10 +66,6 @@ std::vector<double> norms_of(const Problem& problem, std::span<const std::byte> 
              : norms_of<std::uint16_t>(problem.dtype, tensor, problem.head_dim);
 }
 
-std::string row_text(const Problem& problem, std::size_t row) {
-  return describe_row(place_of(problem, static_cast<std::int64_t>(row) * problem.head_dim));
-}
-
 /// Rows that break a rule without a number: how many, and the first.
 struct Broken {
   std::size_t rows = 0, first = 0;
@@ -78,7 +74,7 @@ struct Broken {
   }
   std::string reason(const LseReference& reference, std::string_view what) const {
     return fmt::format("lse: {} of {} {}, first at {}", rows, reference.values.size(), what,
-                       row_text(reference.problem, first));
+                       describe_place(reference.tensor, static_cast<std::int64_t>(first)));
   }
 };
 
@@ -87,7 +83,7 @@ struct Broken {
 LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs,
                                 std::vector<float> values) {
   FATUNE_CHECK(static_cast<std::int64_t>(values.size()) == problem.rows(), "one value a row");
-  LseReference reference{problem, std::move(values), {}};
+  LseReference reference{attention_plan(problem).tensors.back(), std::move(values), {}};
   const std::vector<double> queries = norms_of(problem, inputs.q);
   const std::vector<double> keys = norms_of(problem, inputs.k);
   const std::int64_t group = problem.heads / problem.kv_heads;
@@ -147,7 +143,7 @@ LseJudgement judge_lse(const LseReference& reference, std::span<const std::byte>
   if (!result.verdict.passed) {
     result.verdict.reason =
         fmt::format("lse: {:.3g}, limit {:.3g} ({})", worst_error, reference.limits[worst],
-                    row_text(reference.problem, worst));
+                    describe_place(reference.tensor, static_cast<std::int64_t>(worst)));
   }
   return result;
 }

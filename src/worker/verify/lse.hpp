@@ -14,7 +14,7 @@ namespace fatune {
 /// The reference's values by row, and how far a kernel may be from them (the tolerance rule "lse").
 /// Empty for a problem without lse.
 struct LseReference {
-  Problem problem;
+  TensorPlan tensor;
   std::vector<float> values;  ///< natural logarithms; -infinity for a row that sees no key
   std::vector<float> limits;  ///< of |lse - value|
 };

@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/parallel.hpp"
 
 namespace fatune {
 namespace {
@@ -53,10 +57,35 @@ constexpr std::array kRules = {
         "whoever computes them again from the log-sum-exp rounds as well"},
 };
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
+/// Enough to meet the largest magnitudes, whose rounding step decides.
+constexpr std::size_t kQuantumSamples = 1'000'000;
+constexpr std::size_t kQuantumParts = 64;  // chosen: a piece of samples for every thread
+/// An fp32 output has 24 bits; what other orders of its sums may cost, chosen.
+constexpr double kSingleL2 = 1e-5;
+constexpr double kSingleStep = 1.0 / (1 << 20);
+
+double quantum_at(Dtype dtype, float value) {
+  const auto table = decode_table(dtype);
+  const auto element = [&](float x) { return table[encode(dtype, x)]; };
+  const float rounded = element(value);
+  const float up = element(rounded + 0.3f);
+  const float back = element(up - 0.3f);
+  return 2.0 * std::abs(static_cast<double>(back) - rounded);
+}
+
+/// 2 * max|((ref + 0.3) - 0.3) - ref| in the output's element type, among samples of the values.
+double quantum_of(Dtype dtype, const TensorReference& reference) {
+  const std::vector<float>& values = reference.values;
+  const std::size_t stride = values.size() / kQuantumSamples + 1;
+  const std::size_t samples = (values.size() + stride - 1) / stride;
+  std::vector<double> largest(kQuantumParts, quantum_at(dtype, reference.extreme));
+  parallel_for(kQuantumParts, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t part = begin; part < end; ++part) {
+      for (std::size_t i = part; i < samples; i += kQuantumParts)
+        largest[part] = std::max(largest[part], quantum_at(dtype, values[i * stride]));
+    }
+  });
+  return *std::max_element(largest.begin(), largest.end());
 }
 
 /// The unit in the last place of 1: from there to the next element upwards.
@@ -65,21 +94,22 @@ double step_at_one(Dtype dtype) {
   return static_cast<double>(decode(dtype, static_cast<std::uint16_t>(one + 1))) - 1.0;
 }
 
-double ratio(double value, double limit) {
-  if (value == 0) return 0;
-  if (!(limit > 0) || !std::isfinite(value)) return kWorstMargin;
-  return std::min(value / limit, kWorstMargin);
+/// From the largest magnitude to the next element upwards.
+double step_at(const TensorPlan& tensor, double magnitude) {
+  if (!tensor.type) return kSingleStep * magnitude;
+  const std::uint16_t element = encode(*tensor.type, static_cast<float>(magnitude));
+  const double above = decode(*tensor.type, static_cast<std::uint16_t>(element + 1));
+  const double below = decode(*tensor.type, static_cast<std::uint16_t>(element - 1));
+  const double here = decode(*tensor.type, element);
+  return std::isfinite(above) ? above - here : here - below;
 }
 
-std::string head_text(const Problem& problem, std::int64_t head) {
-  return "batch " + std::to_string(head / problem.heads) + ", head " +
-         std::to_string(head % problem.heads);
-}
-
-std::string block_text(const Problem& problem, std::int64_t block) {
-  const std::int64_t first = block % blocks_per_head(problem) * kBlockRows;
-  return head_text(problem, block / blocks_per_head(problem)) + ", rows " + std::to_string(first) +
-         " to " + std::to_string(std::min(first + kBlockRows, problem.seq_q) - 1);
+std::string block_text(const TensorPlan& tensor, std::int64_t block) {
+  const std::int64_t first = block % blocks_per_head(tensor) * kBlockRows;
+  const std::string rows =
+      fmt::format("rows {} to {}", first, std::min(first + kBlockRows, tensor.part_rows()) - 1);
+  if (tensor.axes.empty()) return fmt::format("{} of {}", rows, tensor.name);
+  return fmt::format("{}, {}", describe_head(tensor, block / blocks_per_head(tensor)), rows);
 }
 
 /// Keeps the rule that is nearest to its limit, or furthest beyond.
@@ -90,8 +120,7 @@ class Worst {
     if (!judgement_.worst_rule.empty() && margin <= judgement_.margin) return;
     judgement_.margin = margin;
     judgement_.worst_rule = rule;
-    judgement_.reason =
-        std::string(rule) + ": " + number(value) + ", limit " + number(limit) + " (" + where + ")";
+    judgement_.reason = fmt::format("{}: {:.3g}, limit {:.3g} ({})", rule, value, limit, where);
   }
   Judgement finish() {
     judgement_.passed = judgement_.margin <= 1;
@@ -121,63 +150,85 @@ ToleranceFactors tolerance_factors(Dtype dtype) {
   return {};
 }
 
-Limits make_limits(const ReferenceOutput& reference, const Comparison& twin,
-                   Distribution distribution) {
-  const ToleranceFactors factors = tolerance_factors(reference.problem.dtype);
+Limits attention_limits(const TensorReference& reference, const Comparison& twin,
+                        Distribution distribution) {
+  const Dtype dtype = *reference.tensor.type;
+  const ToleranceFactors factors = tolerance_factors(dtype);
   Limits limits;
-  limits.max_abs = factors.max_factor * twin.max_abs + reference.quantum;
+  limits.max_abs = factors.max_factor * twin.max_abs + quantum_of(dtype, reference);
   limits.mean_abs = factors.mean_factor * twin.mean_abs + 1e-6;
   const bool dominated =
       distribution == Distribution::kOutliers || distribution == Distribution::kLargeLogits;
   if (!dominated) {
     limits.relative_l2 = factors.relative_l2;
-    limits.part_l2 = factors.relative_l2 * factors.part_factor;
+    limits.head_l2 = limits.block_l2 = factors.relative_l2 * factors.part_factor;
   }
   if (distribution == Distribution::kOnesV) {
     // The twin may hit 1 exactly; a mean of such errors says nothing.
-    limits.max_abs =
-        std::max(2 * step_at_one(reference.problem.dtype) * reference.largest, twin.max_abs);
+    limits.max_abs = std::max(2 * step_at_one(dtype) * reference.largest, twin.max_abs);
     limits.mean_abs = limits.max_abs;
   }
   return limits;
 }
 
-Judgement judge(const Problem& problem, const Comparison& comparison, const Limits& limits) {
-  Judgement failed{false, kWorstMargin, "", ""};
+Limits declared_limits(const TensorReference& reference, const Comparison& twin, Dtype io) {
+  const ToleranceFactors factors = tolerance_factors(reference.tensor.type.value_or(io));
+  const double least_l2 = reference.tensor.type ? factors.relative_l2 : kSingleL2;
+  Limits limits;
+  limits.max_abs = factors.max_factor * twin.max_abs + step_at(reference.tensor, reference.largest);
+  limits.mean_abs = factors.mean_factor * twin.mean_abs + kSingleStep * reference.mean;
+  limits.relative_l2 = std::max(least_l2, factors.mean_factor * twin.relative_l2);
+  limits.block_l2 =
+      std::max(factors.part_factor * least_l2, factors.mean_factor * twin.worst_block_l2);
+  return limits;
+}
+
+Judgement judge(const TensorReference& reference, const Comparison& comparison) {
+  const TensorPlan& tensor = reference.tensor;
+  const Limits& limits = reference.limits;
   if (comparison.not_finite > 0) {
-    failed.worst_rule = "finite";
-    failed.reason = "finite: " + std::to_string(comparison.not_finite) + " of " +
-                    std::to_string(problem.query_elements()) +
-                    " outputs are NaN or infinite, first at " +
-                    describe(comparison.first_not_finite);
-    return failed;
+    return {
+        false, kWorstMargin, "finite",
+        fmt::format("finite: {} of {} {} are NaN or infinite, first {}{}", comparison.not_finite,
+                    tensor.elements(), describe_elements(tensor), tensor.axes.empty() ? "" : "at ",
+                    describe_place(tensor, comparison.first_not_finite))};
   }
   if (comparison.masked_not_zero > 0) {
-    failed.worst_rule = "masked_rows";
-    failed.reason = "masked_rows: " + std::to_string(comparison.masked_not_zero) +
-                    " outputs of rows that see no key are not 0, first at " +
-                    describe(comparison.first_masked_not_zero);
-    return failed;
+    return {false, kWorstMargin, "masked_rows",
+            fmt::format("masked_rows: {} {} of rows that see no key are not 0, first at {}",
+                        comparison.masked_not_zero, describe_elements(tensor),
+                        describe_place(tensor, comparison.first_masked_not_zero))};
   }
   Worst worst;
-  worst.consider("max", comparison.max_abs, limits.max_abs, describe(comparison.worst));
-  worst.consider("mean", comparison.mean_abs, limits.mean_abs, "over all outputs");
-  if (limits.relative_l2) {
-    worst.consider("relative_l2", comparison.relative_l2, *limits.relative_l2, "over all outputs");
+  if (reference.tolerance) {
+    worst.consider("tolerance", comparison.worst_excess, 1,
+                   "of what is declared, at " + describe_place(tensor, comparison.worst_excess_at));
+    return worst.finish();
   }
-  if (limits.part_l2) {
-    worst.consider("head_l2", comparison.worst_head_l2, *limits.part_l2,
-                   head_text(problem, comparison.worst_head));
-    worst.consider("block_l2", comparison.worst_block_l2, *limits.part_l2,
-                   block_text(problem, comparison.worst_block));
+  const std::string all = "over all " + (tensor.noun.empty() ? "of " + tensor.name : tensor.noun);
+  worst.consider("max", comparison.max_abs, limits.max_abs,
+                 describe_place(tensor, comparison.worst));
+  worst.consider("mean", comparison.mean_abs, limits.mean_abs, all);
+  if (limits.relative_l2)
+    worst.consider("relative_l2", comparison.relative_l2, *limits.relative_l2, all);
+  if (limits.head_l2) {
+    worst.consider("head_l2", comparison.worst_head_l2, *limits.head_l2,
+                   describe_head(tensor, comparison.worst_head));
+  }
+  if (limits.block_l2) {
+    worst.consider("block_l2", comparison.worst_block_l2, *limits.block_l2,
+                   block_text(tensor, comparison.worst_block));
   }
   return worst.finish();
 }
 
-double vacuity_margin(const ReferenceOutput& reference, const Limits& limits) {
+double vacuity_margin(const TensorReference& reference) {
+  if (reference.tolerance)
+    return ratio(reference.largest, allowed(*reference.tolerance, reference.largest));
+  const Limits& limits = reference.limits;
   double margin =
       std::max(ratio(reference.largest, limits.max_abs), ratio(reference.mean, limits.mean_abs));
-  if (limits.relative_l2) margin = std::max(margin, 1 / *limits.relative_l2);
+  if (limits.relative_l2) margin = std::max(margin, ratio(1, *limits.relative_l2));
   return margin;
 }
 

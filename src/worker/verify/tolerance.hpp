@@ -1,15 +1,12 @@
 // tolerance.hpp - errors to a verdict, rule by rule with the reasons.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "core/result.hpp"
-#include "model/problem/problem.hpp"
+#include "worker/protocol/input_case.hpp"
 #include "worker/verify/compare.hpp"
-#include "worker/verify/inputs.hpp"
 
 namespace fatune {
 
@@ -32,16 +29,13 @@ struct ToleranceFactors {
 };
 ToleranceFactors tolerance_factors(Dtype dtype);
 
-/// The limits for one set of inputs.
-struct Limits {
-  double max_abs = 0;
-  double mean_abs = 0;
-  /// Absent for distributions in which single keys decide a row.
-  std::optional<double> relative_l2, part_l2;
-};
-/// `twin`: the low-precision reference, compared with the reference.
-Limits make_limits(const ReferenceOutput& reference, const Comparison& twin,
-                   Distribution distribution);
+/// For one set of attention's inputs, with `twin` the low-precision reference, compared with the
+/// reference.
+Limits attention_limits(const TensorReference& reference, const Comparison& twin,
+                        Distribution distribution);
+/// Of a declared output. `io`: the problem's type, which kernels may round to on their way to an
+/// fp32 output.
+Limits declared_limits(const TensorReference& reference, const Comparison& twin, Dtype io);
 
 struct Judgement {
   bool passed = false;
@@ -49,12 +43,13 @@ struct Judgement {
   std::string worst_rule;  ///< which rule gave it
   std::string reason;      ///< of a failure: rule, place, value, limit
 };
-inline constexpr double kWorstMargin = 1e6;  ///< stands for infinity, which JSON cannot write
-Judgement judge(const Problem& problem, const Comparison& comparison, const Limits& limits);
+/// By the rules "finite" and "masked_rows", then by the declared "tolerance" alone, or by the
+/// others as far as the reference has limits.
+Judgement judge(const TensorReference& reference, const Comparison& comparison);
 
 /// The zero-output check: by how much an output of zeros misses the limits. Below kLeastVacuity the
 /// rules would accept one.
-double vacuity_margin(const ReferenceOutput& reference, const Limits& limits);
+double vacuity_margin(const TensorReference& reference);
 inline constexpr double kLeastVacuity = 4;
 
 }  // namespace fatune

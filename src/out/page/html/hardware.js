@@ -1,7 +1,7 @@
 // hardware.js - what the device allows: rooflines, and the least time that any right kernel needs.
 
-/// Points of one problem: the best and the baselines. None without operations to count, as an
-/// operation of one's own may be.
+/// Points of one problem: the best and the baselines. None without operations to count, as of a
+/// custom operation that tells none.
 function rooflinePoints(problem, run) {
   if (!problem.flops) return [];
   const objective = objectiveOf(run), intensity = problem.flops / problem.least_bytes;

@@ -11,7 +11,7 @@
 #include "model/kernel/vocabulary.hpp"
 #include "model/space/lint.hpp"
 #include "model/space/space.hpp"
-#include "support/own_operation.hpp"
+#include "support/custom_operation.hpp"
 
 using namespace fatune;
 using namespace fatune::test;
@@ -22,12 +22,12 @@ DeviceLimits limits() { return *typical_limits(Arch{90, 'a'}); }
 
 /// The error of loading after one change to the reference's manifest.
 std::string reference_error(std::string_view from, std::string_view to) {
-  const auto kernels = load_own(changed(kOwnReference, from, to));
+  const auto kernels = load_custom(changed(kCustomReference, from, to));
   return kernels ? "" : kernels.error().message;
 }
 
 std::string kernel_error(std::string_view from, std::string_view to) {
-  const auto kernels = load_own(kOwnReference, changed(kOwnKernel, from, to));
+  const auto kernels = load_custom(kCustomReference, changed(kCustomKernel, from, to));
   return kernels ? "" : kernels.error().message;
 }
 
@@ -38,29 +38,31 @@ bool has_macro(const std::vector<std::string>& macros, const std::string& macro)
 }  // namespace
 
 TEST_CASE("the reference declares, the candidate names the operation") {
-  const auto kernels = own_kernels();
+  const auto kernels = custom_kernels();
   CHECK(kernels[0]->manifest.role == Role::kAttention);
   CHECK(kernels[1]->manifest.role == Role::kReference);
   REQUIRE(kernels[0]->manifest.operation);
-  CHECK(operation_name(kernels[0]->manifest.operation) == "scale");
-  CHECK(operation_name(OperationRef()) == "attention");
-  const Operation& operation = *kernels[0]->manifest.operation;
+  CHECK(kernels[0]->manifest.operation->name == "scale");
+  CHECK(attention()->name == "attention");
+  CHECK(attention()->declared() == nullptr);
+  REQUIRE(kernels[0]->manifest.operation->declared() != nullptr);
+  const DeclaredOperation& operation = *kernels[0]->manifest.operation->declared();
   CHECK(operation.sizes.size() == 2);
   CHECK(operation.tensors.size() == 4);
   CHECK(operation.tensors[1].fill == Fill{Fill::Kind::kUniform, 0.5, 1});
-  CHECK(example_sizes(operation) == "--size ROWS=512,COLUMNS=64");
+  CHECK(operation.example() == "--size ROWS=512,COLUMNS=64");
 }
 
 TEST_CASE("sizes become a problem with its work, in the declaration's order") {
-  const OperationRef declared = own_kernels().front()->manifest.operation;
-  const Operation& operation = *declared;
-  const auto problem = own_problem(operation, {{"COLUMNS", 64}, {"ROWS", 512}}, Dtype::kF16);
+  const OperationRef declared = custom_kernels().front()->manifest.operation;
+  const DeclaredOperation& operation = *declared->declared();
+  const auto problem = operation.problem({{"COLUMNS", 64}, {"ROWS", 512}}, Dtype::kF16);
   REQUIRE(problem);
   CHECK(describe(*problem) == "scale ROWS=512,COLUMNS=64 f16");
-  CHECK(problem->own->flops == 2 * 512 * 64);
-  CHECK(problem->own->bytes_read == 512 * 64 * 2 + 64 * 4);
-  CHECK(problem->own->bytes_written == 512 * 64 * 2 + 512 * 4);
-  const auto plan = own_plan(operation, *problem);
+  CHECK(problem->custom->flops == 2 * 512 * 64);
+  CHECK(problem->custom->bytes_read == 512 * 64 * 2 + 64 * 4);
+  CHECK(problem->custom->bytes_written == 512 * 64 * 2 + 512 * 4);
+  const auto plan = operation.plan(*problem);
   REQUIRE(plan);
   CHECK(plan->tensors[0].shape == std::vector<std::int64_t>{512, 64});
   CHECK(plan->tensors[0].type == Dtype::kF16);
@@ -69,10 +71,10 @@ TEST_CASE("sizes become a problem with its work, in the declaration's order") {
 }
 
 TEST_CASE("sizes that make no problem are told with what would") {
-  const OperationRef declared = own_kernels().front()->manifest.operation;
-  const Operation& operation = *declared;
+  const OperationRef declared = custom_kernels().front()->manifest.operation;
+  const DeclaredOperation& operation = *declared->declared();
   const auto message = [&](const std::vector<NamedSize>& sizes) {
-    const auto problem = own_problem(operation, sizes, Dtype::kF16);
+    const auto problem = operation.problem(sizes, Dtype::kF16);
     return problem ? "" : problem.error().message;
   };
   CHECK(message({{"ROWS", 4}}) ==
@@ -84,8 +86,8 @@ TEST_CASE("sizes that make no problem are told with what would") {
 }
 
 TEST_CASE("expressions and templates know the sizes, and nothing of attention") {
-  const KernelRef kernel = own_kernels().front();
-  const Problem problem = own_test_problem();
+  const KernelRef kernel = custom_kernels().front();
+  const Problem problem = custom_test_problem();
   const Candidate candidate{kernel, default_config(kernel->manifest), problem};
   const auto macros = macros_of(candidate, limits());
   CHECK(has_macro(macros, "ROWS=512"));
@@ -103,7 +105,7 @@ TEST_CASE("expressions and templates know the sizes, and nothing of attention") 
 }
 
 TEST_CASE("a space is built as for attention") {
-  const auto space = Space::build(own_kernels().front(), own_test_problem(), limits());
+  const auto space = Space::build(custom_kernels().front(), custom_test_problem(), limits());
   REQUIRE(space);
   CHECK(space->raw_size() == 16);
   CHECK(space->size() == 3);  // THREADS * UNROLL <= 64
@@ -111,21 +113,21 @@ TEST_CASE("a space is built as for attention") {
 }
 
 TEST_CASE("a kernel does its own operation only, within its rules") {
-  const auto kernels = own_kernels();
+  const auto kernels = custom_kernels();
   const auto reason = [&](const Problem& problem) {
     return *unsupported_reason(kernels[0]->manifest, problem, limits());
   };
-  CHECK(reason(own_test_problem()).empty());
+  CHECK(reason(custom_test_problem()).empty());
   CHECK(reason(Problem{}) == "computes scale, not attention");
-  CHECK(reason(own_test_problem(1, 8192)) == "needs COLUMNS <= 4096: a row stays in registers");
-  Problem other = own_test_problem();
-  other.own->operation = "softmax";
+  CHECK(reason(custom_test_problem(1, 8192)) == "needs COLUMNS <= 4096: a row stays in registers");
+  Problem other = custom_test_problem();
+  other.custom->operation = "softmax";
   CHECK(reason(other) == "computes scale, not softmax");
 }
 
 TEST_CASE("another declaration makes another kernel of the same text") {
-  const auto before = own_kernels();
-  const auto after = load_own(changed(kOwnReference, "\"offset\": 1", "\"offset\": 2"));
+  const auto before = custom_kernels();
+  const auto after = load_custom(changed(kCustomReference, "\"offset\": 1", "\"offset\": 2"));
   REQUIRE(after);
   CHECK((*after)[0]->text_hash != before[0]->text_hash);
   CHECK((*after)[1]->text_hash != before[1]->text_hash);
@@ -187,10 +189,11 @@ TEST_CASE("a declared tolerance has limits and a reason") {
             .find("must have an 'absolute' or a 'relative' above 0") != std::string::npos);
   CHECK(reference_error("\"least\"", with(R"({"relative": 0.5, "why": "x"})"))
             .find("'operation.tolerance.relative' must be below 0.25") != std::string::npos);
-  const auto kernels =
-      load_own(changed(kOwnReference, "\"least\"", with(R"({"relative": 0.01, "why": "x"})")));
+  const auto kernels = load_custom(
+      changed(kCustomReference, "\"least\"", with(R"({"relative": 0.01, "why": "x"})")));
   REQUIRE(kernels);
-  CHECK((*kernels)[0]->manifest.operation->tolerance == DeclaredTolerance{0, 0.01, "x"});
+  CHECK((*kernels)[0]->manifest.operation->declared()->tolerance ==
+        DeclaredTolerance{0, 0.01, "x"});
 }
 
 TEST_CASE("who declares is the reference, who names is not") {
@@ -206,10 +209,11 @@ TEST_CASE("who declares is the reference, who names is not") {
   CHECK(kernel_error("\"operation\"", "\"role\": \"fault\", \"operation\"")
             .find("fixtures of attention") != std::string::npos);
   const std::string twice =
-      changed(changed(kOwnReference, "\"scale_reference\"", "\"scale_again\""),
+      changed(changed(kCustomReference, "\"scale_reference\"", "\"scale_again\""),
               "scale_reference.cu", "scale.cu");
-  CHECK(load_own(kOwnReference, twice).error().message.find("another manifest declares already") !=
-        std::string::npos);
+  CHECK(load_custom(kCustomReference, twice)
+            .error()
+            .message.find("another manifest declares already") != std::string::npos);
 }
 
 TEST_CASE("what only attention has is refused") {
@@ -229,7 +233,7 @@ TEST_CASE("what only attention has is refused") {
 
 TEST_CASE("the lint looks at typical problems and at every tensor") {
   const auto findings = [](std::string_view from, std::string_view to) {
-    const auto kernels = load_own(kOwnReference, changed(kOwnKernel, from, to));
+    const auto kernels = load_custom(kCustomReference, changed(kCustomKernel, from, to));
     REQUIRE(kernels);
     std::string all;
     for (const LintFinding& each : lint(*kernels->front()))

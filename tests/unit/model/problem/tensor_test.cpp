@@ -10,8 +10,8 @@ using namespace fatune;
 
 namespace {
 
-OwnPlan sample() {
-  OwnPlan plan;
+OperationPlan sample() {
+  OperationPlan plan;
   plan.tensors = {
       {"x", Dtype::kF16, {2, 3, 4}, false, {}},
       {"w", std::nullopt, {4}, false, {Fill::Kind::kUniform, 0.5, 1}},
@@ -24,7 +24,7 @@ OwnPlan sample() {
 }  // namespace
 
 TEST_CASE("elements, bytes and places follow from shape and type") {
-  const OwnPlan plan = sample();
+  const OperationPlan plan = sample();
   CHECK(plan.tensors[0].elements() == 24);
   CHECK(plan.tensors[0].bytes() == 48);
   CHECK(plan.tensors[0].columns() == 4);
@@ -36,7 +36,7 @@ TEST_CASE("elements, bytes and places follow from shape and type") {
 }
 
 TEST_CASE("inputs and outputs keep their order") {
-  const OwnPlan plan = sample();
+  const OperationPlan plan = sample();
   REQUIRE(plan.inputs().size() == 3);
   CHECK(plan.inputs()[1].name == "w");
   REQUIRE(plan.outputs().size() == 1);
@@ -44,12 +44,12 @@ TEST_CASE("inputs and outputs keep their order") {
 }
 
 TEST_CASE("a plan survives the journey to a worker") {
-  OwnPlan plan = sample();
-  auto read = from_json<OwnPlan>(*parse_json(dump(to_json(plan)), "test"), "test");
+  OperationPlan plan = sample();
+  auto read = from_json<OperationPlan>(*parse_json(dump(to_json(plan)), "test"), "test");
   REQUIRE(read);
   CHECK(*read == plan);
   plan.tolerance = DeclaredTolerance{1e-3, 1e-2, "because"};
-  read = from_json<OwnPlan>(*parse_json(dump(to_json(plan)), "test"), "test");
+  read = from_json<OperationPlan>(*parse_json(dump(to_json(plan)), "test"), "test");
   REQUIRE(read);
   CHECK(*read == plan);
 }
@@ -57,11 +57,11 @@ TEST_CASE("a plan survives the journey to a worker") {
 TEST_CASE("a plan that is cut or wrong is refused") {
   Json json = to_json(sample());
   json["tensors"][0].erase("shape");
-  CHECK_FALSE(from_json<OwnPlan>(json, "test"));
+  CHECK_FALSE(from_json<OperationPlan>(json, "test"));
   json = to_json(sample());
   json["tensors"][1]["fill"]["kind"] = "odd";
-  CHECK_FALSE(from_json<OwnPlan>(json, "test"));
+  CHECK_FALSE(from_json<OperationPlan>(json, "test"));
   json = to_json(sample());
   json["tensors"][1]["shape"] = {0};
-  CHECK_FALSE(from_json<OwnPlan>(json, "test"));
+  CHECK_FALSE(from_json<OperationPlan>(json, "test"));
 }

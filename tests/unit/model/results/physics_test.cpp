@@ -70,14 +70,13 @@ TEST_CASE("fp8 has twice the rate where the tensor cores know it") {
   CHECK(physics_floor(fp8, ampere).hot.time.value == Approx(4.012).epsilon(1e-3));
 }
 
-TEST_CASE(
-    "an operation of one's own is held to what it declares, at the rate of the fastest type") {
+TEST_CASE("a custom operation is held to what it declares, at the rate of the fastest type") {
   Problem own;
-  own.own = {.operation = "rmsnorm", .sizes = {{"ROWS", 4096}}, .bytes_read = 8'000'000};
+  own.custom = {.operation = "rmsnorm", .sizes = {{"ROWS", 4096}}, .bytes_read = 8'000'000};
   const PhysicsFloor reads = physics_floor(own, h200());
   CHECK(reads.cold.time.value == Approx(8e6 / (768.0 * 3201 * 2)));
   CHECK(reads.hot.time.value == Approx(8e6 / (132.0 * 1980 * 64)));
-  own.own->flops = 1'000'000'000'000;
+  own.custom->flops = 1'000'000'000'000;
   // An f16 problem may have e4m3 tensors: 132 * 1.98 GHz * 8192.
   CHECK(physics_floor(own, h200()).hot.time.value == Approx(467.06).epsilon(1e-4));
   CHECK(peak_rates(own, h200()).flops == 2 * peak_rates(kMission, h200()).flops);

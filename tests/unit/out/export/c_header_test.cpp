@@ -6,6 +6,7 @@
 
 #include "export_fixture.hpp"
 #include "out/export/facts_of.hpp"
+#include "support/custom_operation.hpp"
 
 using namespace fatune;
 
@@ -73,4 +74,28 @@ TEST_CASE("scratch and log-sum-exp are asked for only when the kernel needs them
   for (ScratchFacts& scratch : empty.facts.scratch) scratch.bytes = 0;
   CHECK(contains(c_header(empty), "scratch is not needed: pass 0."));
   CHECK_FALSE(contains(c_header(empty), "scratch == 0"));
+}
+
+TEST_CASE("a custom operation is launched with its own tensors and sizes") {
+  const KernelRef declared = test::custom_kernels().front();
+  ExportedKernel kernel;
+  kernel.name = "scale";
+  kernel.facts = *facts_of(
+      {declared, default_config(declared->manifest), test::custom_test_problem(512, 1024)},
+      test::limits_of("sm_90a"));
+  const std::string text = c_header(kernel);
+  CHECK(text.starts_with(
+      "/* scale.h - one scale kernel, for one problem: machine code and launch.\n"));
+  CHECK_FALSE(contains(text, "@"));
+  CHECK_FALSE(contains(text, "SCALE_SCALE"));
+  CHECK_FALSE(contains(text, "CUdeviceptr lse"));
+  CHECK(contains(text, "#define SCALE_SIZE_ROWS 512\n#define SCALE_SIZE_COLUMNS 1024\n"));
+  CHECK(contains(text, " * y, sums of x, w for scale ROWS=512,COLUMNS=1024 f16\n"));
+  CHECK(contains(text, " *   d_w: f32 [1024], read\n *   d_y: f16 [512, 1024], written\n"));
+  CHECK(contains(
+      text,
+      "    const scale_kernel *kernel, CUdeviceptr d_x, CUdeviceptr d_w, CUdeviceptr d_y,\n"
+      "    CUdeviceptr d_sums, CUdeviceptr scratch, CUstream stream);"));
+  CHECK(contains(text, "(d_x | d_w | d_y | d_sums) % 16 != 0"));
+  CHECK(contains(text, "arguments[3] = &d_sums;"));
 }

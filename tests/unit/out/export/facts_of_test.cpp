@@ -6,6 +6,7 @@
 
 #include "core/fields.hpp"
 #include "export_fixture.hpp"
+#include "support/custom_operation.hpp"
 
 using namespace fatune;
 
@@ -57,4 +58,30 @@ TEST_CASE("a library stage and a fixture are refused by name") {
       facts_of(test::default_candidate("does_nothing", test::mission()), test::limits_of("sm_90a"));
   REQUIRE_FALSE(fault);
   CHECK(fault.error().message.find("fixture") != std::string::npos);
+}
+
+TEST_CASE("a custom operation tells its tensors, and no scale") {
+  const KernelRef kernel = test::custom_kernels().front();
+  const Candidate candidate{kernel, default_config(kernel->manifest),
+                            test::custom_test_problem(512, 1024)};
+  auto facts = facts_of(candidate, test::limits_of("sm_90a"));
+  REQUIRE(facts);
+  REQUIRE(facts->tensors.size() == 4);
+  CHECK(facts->tensors[0].strides == std::vector<std::int64_t>{1024, 1});
+  CHECK(facts->tensors[1].type == "f32");
+  CHECK(facts->tensors[1].strides == std::vector<std::int64_t>{1});
+  CHECK(facts->tensors[3].output);
+  facts->cubin = {"x.cubin", std::string(64, '0'), 1};
+  Json json = to_json(*facts);
+  CHECK_FALSE(json.contains("scale"));
+  const auto again = from_json<KernelFacts>(json, "x");
+  if (!again) FAIL(again.error().message);
+  CHECK(dump(to_json(*again)) == dump(json));
+  json["stages"][0]["arguments"][0] = "q";
+  CHECK_FALSE(from_json<KernelFacts>(json, "x"));
+  json = to_json(*facts);
+  json.erase("tensors");
+  const auto untold = from_json<KernelFacts>(json, "x");
+  REQUIRE_FALSE(untold);
+  CHECK(untold.error().message.find("'problem.operation'") != std::string::npos);
 }

@@ -29,3 +29,9 @@ TEST_CASE("a chosen name must be an identifier") {
     CHECK(status.error().message.starts_with("--name: '"));
   }
 }
+
+TEST_CASE("the name of a custom problem has its sizes") {
+  Problem problem;
+  problem.custom = {.operation = "rmsnorm", .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}}};
+  CHECK(export_name("rms", problem) == "rms_rows4096_columns1024_f16");
+}

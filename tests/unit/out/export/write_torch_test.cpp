@@ -160,3 +160,23 @@ TEST_CASE("packed text is base64 of a zlib stream, in lines") {
   CHECK(text.find('\n') == 8);
   CHECK(packed_text("", 76) == "eNoDAAAAAAE=\n");
 }
+
+TEST_CASE("kernels of custom operations are a module of their own") {
+  Problem problem;
+  problem.custom = {.operation = "rmsnorm", .sizes = {{"ROWS", 8}}};
+  ExportedKernel custom = kernel("rows", problem);
+  custom.facts.tensors = {{"x", "bf16", {8, 64}, {64, 1}, false}, {"y", "f32", {8}, {1}, true}};
+  const std::vector<ExportedKernel> alone = {custom};
+  const auto module = torch_module(alone);
+  REQUIRE(module);
+  CHECK_THAT(*module, ContainsSubstring("\"operation\":\"rmsnorm\""));
+  CHECK_THAT(*module, ContainsSubstring("class _Kernel(_Loaded):"));
+  CHECK(module->find("@fatune") == std::string::npos);
+  CHECK(module->find("scaled_dot_product_attention") == std::string::npos);
+  const test::TemporaryFolder folder;
+  const auto files = write_torch(alone, folder.path());
+  REQUIRE(files);
+  CHECK(files->front().filename() == "custom.py");
+  const std::vector<ExportedKernel> mixed = {custom, with_pointers()};
+  CHECK_THAT(torch_module(mixed).error().message, ContainsSubstring("one after the other"));
+}

@@ -170,3 +170,14 @@ TEST_CASE("an index that was changed or cut is not built upon") {
     CHECK_THAT(written.error().message, ContainsSubstring("not valid JSON"));
   }
 }
+
+TEST_CASE("a kernel of a custom operation is not for libfatune_rt") {
+  const test::TemporaryFolder folder;
+  Problem problem;
+  problem.custom = {.operation = "rmsnorm", .sizes = {{"ROWS", 8}}};
+  const std::vector<ExportedKernel> kernels = {exported({.problem = problem})};
+  const auto written = write_wisdom(kernels, folder.path());
+  REQUIRE_FALSE(written);
+  CHECK_THAT(written.error().message,
+             ContainsSubstring("computes rmsnorm, but libfatune_rt launches attention alone"));
+}

@@ -57,12 +57,12 @@ TEST_CASE("the best comes first, with its ratio to each baseline") {
   CHECK(problem["hardware"]["tensor_tflops"] == 1070.5);
 }
 
-TEST_CASE("an operation of one's own has GB/s where it tells no flops") {
+TEST_CASE("a custom operation has GB/s where it tells no flops") {
   Problem own;
-  own.own = {.operation = "rmsnorm",
-             .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}},
-             .bytes_read = 8'390'656,
-             .bytes_written = 8'388'608};
+  own.custom = {.operation = "rmsnorm",
+                .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}},
+                .bytes_read = 8'390'656,
+                .bytes_written = 8'388'608};
   JournalHeader header = test::sample_header();
   header.plan.problems = {{"", own}};
   FinalRecord best = test::contestant("fatune:rmsnorm", "finalist", 10);
@@ -76,7 +76,7 @@ TEST_CASE("an operation of one's own has GB/s where it tells no flops") {
   CHECK(bytes["least_bytes"] == 16'779'264);
   CHECK(bytes["finals"][0]["gbytes_per_s"] == 1677.9);
   CHECK_FALSE(bytes["finals"][0].contains("tflops"));
-  header.plan.problems[0].problem.own->flops = best.problem.own->flops = 20'000'000;
+  header.plan.problems[0].problem.custom->flops = best.problem.custom->flops = 20'000'000;
   const Json flops = told();
   CHECK(flops["finals"][0]["tflops"] == 2);
   CHECK_FALSE(flops["finals"][0].contains("gbytes_per_s"));

@@ -24,11 +24,11 @@ std::vector<KernelRef> example(const std::string& name) {
   const auto all =
       available_kernels({std::filesystem::path(FATUNE_SOURCE_DIR) / "examples" / name});
   if (!all) FAIL(all.error().message);
-  std::vector<KernelRef> own;
+  std::vector<KernelRef> custom;
   for (const KernelRef& kernel : *all) {
-    if (kernel->manifest.operation) own.push_back(kernel);
+    if (kernel->manifest.operation->declared() != nullptr) custom.push_back(kernel);
   }
-  return own;
+  return custom;
 }
 
 struct ExampleAttempt {
@@ -53,7 +53,7 @@ TEST_CASE("the example has many valid configs for each typical problem, and a cl
     }
   }
   const Manifest& manifest = kernels[0]->manifest;
-  for (const Problem& problem : typical_problems(*manifest.operation, Dtype::kF16)) {
+  for (const Problem& problem : manifest.operation->declared()->typical_problems(Dtype::kF16)) {
     INFO(describe(problem));
     const auto space = Space::build(kernels[0], problem, *typical_limits(Arch{90, 'a'}));
     REQUIRE(space);
@@ -66,7 +66,7 @@ TEST_CASE("every kernel of the example compiles everywhere and needs what its ma
   CompilePool pool = test::real_pool(folder.path());
   std::map<Ticket, ExampleAttempt> submitted;
   for (const KernelRef& kernel : example("rmsnorm")) {
-    const auto problems = typical_problems(*kernel->manifest.operation, Dtype::kBf16);
+    const auto problems = kernel->manifest.operation->declared()->typical_problems(Dtype::kBf16);
     for (const std::string& arch : kArchs) {
       const DeviceLimits limits = *typical_limits(*parse_arch(arch));
       if (!pool.check_arch(limits.arch)) continue;
@@ -98,7 +98,7 @@ TEST_CASE("no config of the example spills, at its widest rows") {
   CompilePool pool = test::real_pool(folder.path());
   const KernelRef kernel = example("rmsnorm").front();
   const DeviceLimits limits = *typical_limits(Arch{90, 'a'});
-  const Problem wide = typical_problems(*kernel->manifest.operation, Dtype::kF16).back();
+  const Problem wide = kernel->manifest.operation->declared()->typical_problems(Dtype::kF16).back();
   const auto space = Space::build(kernel, wide, limits);
   REQUIRE(space);
   for (std::uint64_t i = 0; i < space->size(); i += space->size() / 12) {

@@ -1,7 +1,7 @@
 // device_checks_test.cpp - how findings of the guard bands read.
-#include "worker/verify/device_checks.hpp"
-
 #include <catch2/catch_test_macros.hpp>
+
+#include "worker/verify/guarded_buffer.hpp"
 
 using namespace fatune;
 

@@ -23,10 +23,9 @@ struct Recipe {
 
 struct Made {
   Problem problem;
-  ReferenceOutput reference;
+  TensorReference reference;
   std::vector<std::byte> twin;
   HostInputs inputs;
-  Distribution distribution;
 };
 
 float rounded(Dtype dtype, float x) { return decode(dtype, encode(dtype, x)); }
@@ -89,17 +88,17 @@ std::vector<std::byte> encode_all(Dtype dtype, const std::vector<float>& values)
 }
 
 Made make(Problem problem, Distribution distribution = Distribution::kNormal) {
-  Made made{problem, {}, {}, make_inputs(problem, {distribution, 11}), distribution};
-  made.reference = make_reference_output(problem, attend(problem, made.inputs, {}, true));
+  Made made{problem, {}, {}, make_inputs(problem, {distribution, 11})};
+  made.reference = make_out_reference(problem, attend(problem, made.inputs, {}, true));
   made.twin =
       encode_all(problem.dtype, attend(problem, made.inputs, {.round_scores = true}, false));
+  made.reference.limits =
+      attention_limits(made.reference, compare(made.reference, made.twin), distribution);
   return made;
 }
 
 Judgement judge_bytes(const Made& made, const std::vector<std::byte>& out) {
-  const Limits limits =
-      make_limits(made.reference, compare(made.reference, made.twin), made.distribution);
-  return judge(made.problem, compare(made.reference, out), limits);
+  return judge(made.reference, compare(made.reference, out));
 }
 
 Judgement judge_recipe(const Made& made, const Recipe& recipe) {
@@ -181,9 +180,7 @@ TEST_CASE("an output of zeros is caught at 16384 keys, where allclose(1e-2) woul
   const Judgement verdict = judge_bytes(made, std::vector<std::byte>(made.twin.size()));
   CHECK_FALSE(verdict.passed);
   CHECK(verdict.margin > 100);
-  const Limits limits =
-      make_limits(made.reference, compare(made.reference, made.twin), made.distribution);
-  CHECK(vacuity_margin(made.reference, limits) > kLeastVacuity);
+  CHECK(vacuity_margin(made.reference) > kLeastVacuity);
 }
 
 TEST_CASE("a mask that is off by one is caught") {
@@ -213,13 +210,13 @@ TEST_CASE("comparison figures are right for known errors") {
   const Problem problem{
       .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 65, .seq_kv = 65, .head_dim = 16};
   std::vector<float> ones(static_cast<std::size_t>(problem.query_elements()), 1.0f);
-  const ReferenceOutput reference = make_reference_output(problem, ones);
+  const TensorReference reference = make_out_reference(problem, ones);
   CHECK(reference.block_squares.size() == 4);
   CHECK(reference.largest == 1);
   ones[(65 + 64) * 16 + 2] = 1.5f;  // head 1, last row: a block of its own
   const Comparison c = compare(reference, encode_all(Dtype::kF16, ones));
   CHECK(c.max_abs == 0.5);
-  CHECK(describe(c.worst) == "batch 0, head 1, row 64, column 2");
+  CHECK(describe_place(reference.tensor, c.worst) == "batch 0, head 1, row 64, column 2");
   CHECK(c.worst_head == 1);
   CHECK(c.worst_block == 3);
   CHECK(std::abs(c.worst_block_l2 - 0.5 / 4) < 1e-12);

@@ -1,4 +1,4 @@
-// own_operation.hpp - a small operation of one's own, y = x * w by rows, whose manifests tests
+// custom_operation.hpp - a small custom operation, y = x * w by rows, whose manifests tests
 // change in one place.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace fatune::test {
 
-inline constexpr std::string_view kOwnReference = R"json({
+inline constexpr std::string_view kCustomReference = R"json({
   "schema": "fatune.kernel/1",
   "name": "scale_reference",
   "summary": "one thread an element",
@@ -42,7 +42,7 @@ inline constexpr std::string_view kOwnReference = R"json({
   ]
 })json";
 
-inline constexpr std::string_view kOwnKernel = R"json({
+inline constexpr std::string_view kCustomKernel = R"json({
   "schema": "fatune.kernel/1",
   "name": "scale",
   "summary": "a block a row",
@@ -69,8 +69,8 @@ inline std::string changed(std::string_view text, std::string_view from, std::st
   return result.replace(at, from.size(), to);
 }
 
-inline Result<std::vector<KernelRef>> load_own(std::string_view reference = kOwnReference,
-                                               std::string_view kernel = kOwnKernel) {
+inline Result<std::vector<KernelRef>> load_custom(std::string_view reference = kCustomReference,
+                                                  std::string_view kernel = kCustomKernel) {
   const SourceTree tree = {
       {"scale.cu", "extern \"C\" __global__ void scale_main() { THREADS; UNROLL; }\n"},
       {"scale.json", std::string(kernel)},
@@ -80,15 +80,16 @@ inline Result<std::vector<KernelRef>> load_own(std::string_view reference = kOwn
 }
 
 /// The candidate, then the reference.
-inline std::vector<KernelRef> own_kernels() {
-  const auto kernels = load_own();
+inline std::vector<KernelRef> custom_kernels() {
+  const auto kernels = load_custom();
   FATUNE_CHECK(kernels && kernels->size() == 2, "the operation of the tests is well formed");
   return *kernels;
 }
 
-inline Problem own_test_problem(std::int64_t rows = 512, std::int64_t columns = 64) {
-  const auto problem = own_problem(*own_kernels().front()->manifest.operation,
-                                   {{"ROWS", rows}, {"COLUMNS", columns}}, Dtype::kF16);
+inline Problem custom_test_problem(std::int64_t rows = 512, std::int64_t columns = 64) {
+  const OperationRef operation = custom_kernels().front()->manifest.operation;
+  const auto problem =
+      operation->declared()->problem({{"ROWS", rows}, {"COLUMNS", columns}}, Dtype::kF16);
   FATUNE_CHECK(static_cast<bool>(problem), "sizes of the tests make a problem");
   return *problem;
 }

@@ -1,6 +1,6 @@
-// own_operation_test.cpp - a sweep of an operation of one's own on a formula: journal, best,
+// custom_operation_test.cpp - a sweep of a custom operation on a formula: journal, best,
 // resume.
-#include "support/own_operation.hpp"
+#include "support/custom_operation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
@@ -21,10 +21,10 @@ using test::SweepFixture;
 
 struct OwnFixture : SweepFixture {
   OwnFixture() {
-    const auto own = test::own_kernels();
+    const auto own = test::custom_kernels();
     kernels = {own[0]};
     reference = own[1];
-    options.plan.problems = {{"", test::own_test_problem(512, 1024)}};
+    options.plan.problems = {{"", test::custom_test_problem(512, 1024)}};
     options.plan.command = "fatune sweep --size ROWS=512,COLUMNS=1024";
     options.reference_is_baseline = true;
   }
@@ -73,7 +73,7 @@ TEST_CASE("another declaration is another plan") {
   fixture.run_well(evaluator);
   fixture.options.resume = true;
   const auto kernels =
-      test::load_own(test::changed(test::kOwnReference, "\"offset\": 1", "\"offset\": 2"));
+      test::load_custom(test::changed(test::kCustomReference, "\"offset\": 1", "\"offset\": 2"));
   REQUIRE(kernels);
   fixture.kernels = {(*kernels)[0]};
   FakeEvaluator again(OwnFixture::device());
@@ -84,20 +84,20 @@ TEST_CASE("another declaration is another plan") {
 
 TEST_CASE("rates are of the least bytes where no flops are told") {
   FinalRecord record;
-  record.problem = test::own_test_problem();
+  record.problem = test::custom_test_problem();
   record.hot = Timing{.median_us = 1};
   CHECK(rate_name(record.problem) == "TFLOP/s");
   CHECK(rate_cell(record) == "0.1");
-  record.problem.own->flops = 0;
+  record.problem.custom->flops = 0;
   CHECK(rate_name(record.problem) == "GB/s");
   CHECK(rate_cell(record) == "133");
 }
 
 TEST_CASE("of an operation's problems the nearest has the nearest sizes") {
   const Arch arch{90, 'a'};
-  const Problem problem = test::own_test_problem(512, 64);
+  const Problem problem = test::custom_test_problem(512, 64);
   CHECK(distance(problem, arch, problem, arch) == 0);
-  CHECK(distance(problem, arch, test::own_test_problem(1024, 128), arch) == 2);
+  CHECK(distance(problem, arch, test::custom_test_problem(1024, 128), arch) == 2);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// tensor_check_test.cpp - outputs of an operation of one's own against twin or declared tolerance.
-#include "worker/verify/tensor_check.hpp"
-
+// declared_output_test.cpp - outputs of a custom operation against twin or declared tolerance.
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+
+#include "worker/verify/tolerance.hpp"
 
 using namespace fatune;
 using Catch::Approx;
@@ -37,17 +37,16 @@ std::vector<std::byte> bytes_of(const TensorPlan& tensor, const std::vector<floa
 
 TensorReference reference(const TensorPlan& tensor,
                           std::optional<DeclaredTolerance> tolerance = std::nullopt) {
-  auto made = make_tensor_reference(tensor, right(), std::move(tolerance));
-  REQUIRE(made);
-  if (!made->tolerance) {
-    const TensorErrors twin = compare_tensor(*made, bytes_of(tensor, right()));
-    made->limits = tensor_limits(*made, twin, Dtype::kF16);
-  }
-  return *std::move(made);
+  TensorReference made = make_reference(tensor, right());
+  REQUIRE(check_written(made));
+  made.tolerance = std::move(tolerance);
+  if (!made.tolerance)
+    made.limits = declared_limits(made, compare(made, bytes_of(tensor, right())), Dtype::kF16);
+  return made;
 }
 
 Judgement judged(const TensorReference& reference, const std::vector<float>& values) {
-  return judge_tensor(reference, compare_tensor(reference, bytes_of(reference.tensor, values)));
+  return judge(reference, compare(reference, bytes_of(reference.tensor, values)));
 }
 
 }  // namespace
@@ -73,10 +72,10 @@ TEST_CASE("an error that is small but everywhere fails by another rule") {
 
 TEST_CASE("a wrong block of rows is not averaged away") {
   const TensorReference half = reference(kHalf);
-  TensorErrors errors = compare_tensor(half, bytes_of(kHalf, right()));
+  Comparison errors = compare(half, bytes_of(kHalf, right()));
   errors.worst_block_l2 = 1;
   errors.worst_block = 1;
-  const Judgement judgement = judge_tensor(half, errors);
+  const Judgement judgement = judge(half, errors);
   CHECK(judgement.worst_rule == "block_l2");
   CHECK(judgement.reason.find("rows 64 to 99 of y") != std::string::npos);
 }
@@ -113,24 +112,23 @@ TEST_CASE("a declared tolerance stands alone, element by element") {
 }
 
 TEST_CASE("limits that zeros come near to prove nothing") {
-  CHECK(tensor_vacuity(reference(kHalf)) > kLeastVacuity);
-  CHECK(tensor_vacuity(reference(kSingle, DeclaredTolerance{1.0, 0, "too wide"})) < kLeastVacuity);
+  CHECK(vacuity_margin(reference(kHalf)) > kLeastVacuity);
+  CHECK(vacuity_margin(reference(kSingle, DeclaredTolerance{1.0, 0, "too wide"})) < kLeastVacuity);
   CHECK(judged(reference(kHalf), std::vector<float>(1600, 0.0f)).margin > kLeastVacuity);
 }
 
 TEST_CASE("a reference that leaves something unwritten is no reference") {
   auto values = right();
   values[17] = std::numeric_limits<float>::quiet_NaN();
-  const auto made = make_tensor_reference(kSingle, values, std::nullopt);
-  REQUIRE_FALSE(made);
-  CHECK(made.error().message.find("y[1, 1]") != std::string::npos);
+  const Status written = check_written(make_reference(kSingle, values));
+  REQUIRE_FALSE(written);
+  CHECK(written.error().message.find("y[1, 1]") != std::string::npos);
 }
 
 TEST_CASE("a reference of zeros allows zeros alone") {
-  auto made = make_tensor_reference(kHalf, std::vector<float>(1600, 0.0f), std::nullopt);
-  REQUIRE(made);
+  TensorReference made = make_reference(kHalf, std::vector<float>(1600, 0.0f));
   const auto zeros = bytes_of(kHalf, std::vector<float>(1600, 0.0f));
-  made->limits = tensor_limits(*made, compare_tensor(*made, zeros), Dtype::kF16);
-  CHECK(judge_tensor(*made, compare_tensor(*made, zeros)).passed);
-  CHECK_FALSE(judged(*made, right()).passed);
+  made.limits = declared_limits(made, compare(made, zeros), Dtype::kF16);
+  CHECK(judge(made, compare(made, zeros)).passed);
+  CHECK_FALSE(judged(made, right()).passed);
 }

@@ -1,6 +1,4 @@
-// tensor_inputs_test.cpp - declared inputs repeat for a seed and have what is declared.
-#include "worker/verify/tensor_inputs.hpp"
-
+// declared_inputs_test.cpp - declared inputs repeat for a seed and have what is declared.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,13 +6,15 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include "worker/verify/inputs.hpp"
+
 using namespace fatune;
 using Catch::Approx;
 
 namespace {
 
-OwnPlan plan_of(const Fill& fill, std::optional<Dtype> type = std::nullopt) {
-  OwnPlan plan;
+OperationPlan plan_of(const Fill& fill, std::optional<Dtype> type = std::nullopt) {
+  OperationPlan plan;
   plan.tensors = {{"x", type, {300, 400}, false, fill},
                   {"y", type, {300, 400}, true, {}},
                   {"z", type, {300, 400}, false, fill}};
@@ -23,7 +23,7 @@ OwnPlan plan_of(const Fill& fill, std::optional<Dtype> type = std::nullopt) {
 
 std::vector<float> values(const Fill& fill, Distribution how = Distribution::kNormal,
                           std::uint64_t seed = 42) {
-  const auto inputs = own_inputs(plan_of(fill), {how, seed});
+  const auto inputs = declared_inputs(plan_of(fill), {how, seed});
   std::vector<float> read(inputs[0].bytes.size() / sizeof(float));
   std::memcpy(read.data(), inputs[0].bytes.data(), inputs[0].bytes.size());
   return read;
@@ -45,15 +45,15 @@ double deviation(const std::vector<float>& all) {
 }  // namespace
 
 TEST_CASE("every input has bytes of its own, the same for a seed") {
-  const OwnPlan plan = plan_of({}, Dtype::kF16);
-  const auto first = own_inputs(plan, {Distribution::kNormal, 1});
+  const OperationPlan plan = plan_of({}, Dtype::kF16);
+  const auto first = declared_inputs(plan, {Distribution::kNormal, 1});
   REQUIRE(first.size() == 2);
   CHECK(first[0].name == "x");
   CHECK(first[1].name == "z");
   CHECK(first[0].bytes.size() == 300 * 400 * 2);
   CHECK(first[0].bytes != first[1].bytes);
-  CHECK(own_inputs(plan, {Distribution::kNormal, 1})[1].bytes == first[1].bytes);
-  CHECK(own_inputs(plan, {Distribution::kNormal, 2})[0].bytes != first[0].bytes);
+  CHECK(declared_inputs(plan, {Distribution::kNormal, 1})[1].bytes == first[1].bytes);
+  CHECK(declared_inputs(plan, {Distribution::kNormal, 2})[0].bytes != first[0].bytes);
 }
 
 TEST_CASE("draws go through scale and offset") {

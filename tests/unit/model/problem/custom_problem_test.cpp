@@ -1,6 +1,4 @@
-// own_problem_test.cpp - sizes from words and JSON, and a problem that is not attention.
-#include "model/problem/own_problem.hpp"
-
+// custom_problem_test.cpp - sizes from words and JSON, and a problem that is not attention.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +13,8 @@ namespace {
 Problem rmsnorm() {
   Problem problem;
   problem.dtype = Dtype::kBf16;
-  problem.own = OwnProblem{"rmsnorm", {{"ROWS", 4096}, {"COLUMNS", 1024}}, 0, 8390656, 8388608};
+  problem.custom =
+      CustomProblem{"rmsnorm", {{"ROWS", 4096}, {"COLUMNS", 1024}}, 0, 8390656, 8388608};
   return problem;
 }
 
@@ -43,7 +42,7 @@ TEST_CASE("a wrong size is named with the flag") {
   CHECK(refused("ROWS=1,").find("'' is not of the form") != std::string::npos);
 }
 
-TEST_CASE("a problem of one's own has words, a key and JSON of its own") {
+TEST_CASE("a custom problem has words, a key and JSON of its own") {
   const Problem problem = rmsnorm();
   CHECK(describe(problem) == "rmsnorm ROWS=4096,COLUMNS=1024 bf16");
   CHECK(key(problem) == "rmsnorm:ROWS=4096,COLUMNS=1024:bf16");
@@ -59,10 +58,10 @@ TEST_CASE("a problem of one's own has words, a key and JSON of its own") {
 
 TEST_CASE("problems of two operations, or of other sizes, differ") {
   Problem other = rmsnorm();
-  other.own->operation = "softmax";
+  other.custom->operation = "softmax";
   CHECK_FALSE(other == rmsnorm());
   other = rmsnorm();
-  other.own->sizes.back().value = 2048;
+  other.custom->sizes.back().value = 2048;
   CHECK_FALSE(other == rmsnorm());
   CHECK_FALSE(Problem{} == rmsnorm());
 }
@@ -87,7 +86,7 @@ TEST_CASE("its work is what it tells") {
   CHECK(flops(problem).value == 0);
   CHECK_FALSE(counts_flops(problem));
   CHECK(gigabytes_per_second(problem, Seconds(1)) > 0.0167);
-  problem.own->flops = 1000;
+  problem.custom->flops = 1000;
   CHECK(flops(problem).value == 1000);
   CHECK(counts_flops(problem));
   CHECK(counts_flops(Problem{}));

@@ -1,6 +1,6 @@
-// own_operation_test.cpp - an operation of one's own on its way to a worker: reference, edges,
+// custom_operation_test.cpp - a custom operation on its way to a worker: reference, edges,
 // poison, rivals.
-#include "support/own_operation.hpp"
+#include "support/custom_operation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
@@ -11,7 +11,6 @@
 #include "tune/evaluate/implementations.hpp"
 #include "tune/evaluate/preparation.hpp"
 #include "worker/device/judged.hpp"
-#include "worker/device/poison.hpp"
 #include "worker/protocol/mains.hpp"
 #include "worker/protocol/messages.hpp"
 
@@ -27,8 +26,8 @@ PreparationSetting setting_of(const std::vector<KernelRef>& kernels) {
 }
 
 std::string refused(const std::string& impl, std::string_view operation) {
-  const std::vector<KernelRef> own = own_kernels();
-  const std::vector<KernelRef> kernels = {tiled_kernel("rows"), own[0], own[1]};
+  const std::vector<KernelRef> custom = custom_kernels();
+  const std::vector<KernelRef> kernels = {tiled_kernel("rows"), custom[0], custom[1]};
   const Status status = check_implementations({impl}, kernels, {}, operation);
   return status ? "" : status.error().message;
 }
@@ -37,8 +36,8 @@ std::string refused(const std::string& impl, std::string_view operation) {
 
 TEST_CASE("reference and twin are compiled for the whole problem, and the tensors go along") {
   FakeCompiler compiler;
-  const Problem problem = own_test_problem();
-  const auto setting = setting_of(own_kernels());
+  const Problem problem = custom_test_problem();
+  const auto setting = setting_of(custom_kernels());
   const auto pending = request_problem(compiler, setting, problem, search_cases(42));
   REQUIRE(pending);
   REQUIRE(compiler.requests.size() == 3);
@@ -47,27 +46,27 @@ TEST_CASE("reference and twin are compiled for the whole problem, and the tensor
   CHECK(has_macro(compiler.requests[1], "ROUND_INTERMEDIATES=1"));
   const auto order = finish_problem(compiler, setting, *pending);
   REQUIRE(order);
-  REQUIRE(order->own);
-  CHECK(order->own->inputs().size() == 2);
-  CHECK(order->own->outputs().size() == 2);
+  REQUIRE(order->custom);
+  CHECK(order->custom->inputs().size() == 2);
+  CHECK(order->custom->outputs().size() == 2);
   const auto read = read_message<BeginOrder>(sent(to_json(*order)));
   REQUIRE(read);
-  CHECK(read->own == order->own);
+  CHECK(read->custom == order->custom);
   CHECK(read->problem == problem);
 }
 
 TEST_CASE("with a declared tolerance there is no twin") {
   FakeCompiler compiler;
-  const auto kernels = load_own(changed(kOwnReference, "\"hard_inputs\"", kTolerance));
+  const auto kernels = load_custom(changed(kCustomReference, "\"hard_inputs\"", kTolerance));
   REQUIRE(kernels);
   const auto setting = setting_of(*kernels);
-  const auto pending = request_problem(compiler, setting, own_test_problem(), search_cases(42));
+  const auto pending = request_problem(compiler, setting, custom_test_problem(), search_cases(42));
   REQUIRE(pending);
   CHECK(compiler.requests.size() == 2);
   const auto order = finish_problem(compiler, setting, *pending);
   REQUIRE(order);
   CHECK(order->twin.cubin.empty());
-  CHECK(order->own->tolerance->absolute == 1e-3);
+  CHECK(order->custom->tolerance->absolute == 1e-3);
   CHECK(read_message<BeginOrder>(sent(to_json(*order))));
 }
 
@@ -75,7 +74,7 @@ TEST_CASE("the reference of another operation cannot prepare it") {
   FakeCompiler compiler;
   const PreparationSetting setting{tiled_kernel("naive", "reference"),
                                    *typical_limits(Arch{90, 'a'}), 10};
-  const auto pending = request_problem(compiler, setting, own_test_problem(), search_cases(42));
+  const auto pending = request_problem(compiler, setting, custom_test_problem(), search_cases(42));
   REQUIRE_FALSE(pending);
   CHECK(pending.error().message.find("computes attention, not scale") != std::string::npos);
 }
@@ -84,21 +83,21 @@ TEST_CASE("problems larger than the memory are refused with the flag") {
   DeviceLimits limits = *typical_limits(Arch{90, 'a'});
   limits.memory_bytes = 1 << 20;
   const auto check = [&](Problem problem) {
-    const auto plan = own_plan(*own_kernels().front()->manifest.operation, problem);
+    const auto plan = custom_kernels().front()->manifest.operation->plan(problem);
     REQUIRE(plan);
-    problem.own->bytes_read = 1;  // as of a gather: what a kernel must read is not what there is
+    problem.custom->bytes_read = 1;  // as of a gather: what a kernel must read is not what there is
     return check_memory(problem, *plan, limits, 2);
   };
-  const Status status = check(own_test_problem(65536, 4096));
+  const Status status = check(custom_test_problem(65536, 4096));
   REQUIRE_FALSE(status);
   CHECK(status.error().message.find("choose a smaller --size") != std::string::npos);
-  CHECK_FALSE(check(own_test_problem(512, 512)));  // inputs of 512 KiB, twice, alone fill it
-  CHECK(check(own_test_problem(1, 1)));
+  CHECK_FALSE(check(custom_test_problem(512, 512)));  // inputs of 512 KiB, twice, alone fill it
+  CHECK(check(custom_test_problem(1, 1)));
 }
 
 TEST_CASE("finalists meet the hard inputs that are declared, on the last edge, too") {
-  const OperationRef operation = own_kernels().front()->manifest.operation;
-  const Problem problem = own_test_problem();
+  const OperationRef operation = custom_kernels().front()->manifest.operation;
+  const Problem problem = custom_test_problem();
   CHECK(final_cases(problem, 42, operation) == std::vector<InputCase>{{Distribution::kNormal, 42},
                                                                       {Distribution::kNormal, 43},
                                                                       {Distribution::kOutliers, 42},
@@ -110,13 +109,13 @@ TEST_CASE("finalists meet the hard inputs that are declared, on the last edge, t
   CHECK((*edges)[0].cases.size() == 1);
   CHECK((*edges)[1].cases.size() == 3);
   CHECK_FALSE(is_large(problem));
-  const auto usual = edge_problems(Problem{}, 42, nullptr);
+  const auto usual = edge_problems(Problem{}, 42, attention());
   REQUIRE(usual);
   CHECK(usual->size() == edge_problems(Problem{}, 42).size());
 }
 
 TEST_CASE("a final phase begins with the declared tensors") {
-  const auto kernels = own_kernels();
+  const auto kernels = custom_kernels();
   FakeCompiler compiler;
   auto* link = new FakeLink;
   DeviceWorker worker{std::unique_ptr<WorkerLink>(link)};
@@ -129,7 +128,7 @@ TEST_CASE("a final phase begins with the declared tensors") {
   const FinalSetting setting{compiler, worker, setting_of(kernels), {}, "options", nullptr};
   FinalPlan plan;
   plan.rounds = 0;
-  const Problem problem = own_test_problem(512, 1024);
+  const Problem problem = custom_test_problem(512, 1024);
   const Candidate candidate{kernels[0], default_config(kernels[0]->manifest), problem};
   const auto records =
       FinalPhase(setting, problem, plan).run({{"fatune:scale", "finalist", candidate}});
@@ -138,7 +137,7 @@ TEST_CASE("a final phase begins with the declared tensors") {
   CHECK(records->front().outcome == Outcome::kMeasured);
   CHECK(records->front().verification->gates.back() == "edge_problems 2/2");
   REQUIRE(begun.size() == 3);
-  for (const Json& order : begun) CHECK(order["own"]["tensors"].size() == 4);
+  for (const Json& order : begun) CHECK(order["custom"]["tensors"].size() == 4);
 }
 
 TEST_CASE("poison and repeats are told by the tensor's own places") {
@@ -170,16 +169,16 @@ TEST_CASE("rivals that compute something else are refused by name") {
 }
 
 TEST_CASE("a profiler's job has the tensors of the operation") {
-  const KernelRef kernel = own_kernels().front();
+  const KernelRef kernel = custom_kernels().front();
   ProfileJob job;
-  job.problem = own_test_problem();
-  job.own = *own_plan(*kernel->manifest.operation, job.problem);
+  job.problem = custom_test_problem();
+  job.custom = *kernel->manifest.operation->plan(job.problem);
   job.program.cubin = "/cubins/x";
   job.program.plan = *launch_plan({kernel, default_config(kernel->manifest), job.problem},
                                   *typical_limits(Arch{90, 'a'}));
   const auto read = from_json<ProfileJob>(sent(to_json(job)), "job.json");
   REQUIRE(read);
-  CHECK(read->own == job.own);
+  CHECK(read->custom == job.custom);
   CHECK(read->problem == job.problem);
 }
 

@@ -1,0 +1,34 @@
+"""Kernels of custom operations tuned by fatune, as functions and operators of PyTorch.
+
+    import custom                  # this file
+    y = custom.NAME(x, w)          # NAME: an operation; its inputs in order, on one CUDA device
+
+A kernel computes the one problem that it was tuned for: the inputs' shapes and types choose it, and others raise
+ValueError with what there is. Outputs are new tensors, in order. Also registered as torch.ops.fatune.NAME, without
+gradients. Needs PyTorch 2.5 or newer and nothing else.
+
+    info()                  what is in this file: one dictionary a kernel
+    python custom.py        prints the list
+"""
+from __future__ import annotations
+
+import base64
+import ctypes
+import hashlib
+import json
+import keyword
+import math
+import sys
+import threading
+import warnings
+import zlib
+
+import torch
+
+# @fatune: contents
+_FACTS = json.loads("[]")  # @fatune: facts
+_CUBINS: dict[str, str] = {}  # @fatune: cubins
+
+_DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "e4m3": torch.float8_e4m3fn,
+           "e5m2": torch.float8_e5m2}
+_ALIGNMENT = 16  # bytes: of the kernels' vector loads

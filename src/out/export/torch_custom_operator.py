@@ -1,0 +1,126 @@
+# torch_custom_operator.py - which kernel a call takes, its launch, and an operator for each operation.
+
+class _Kernel(_Loaded):
+    """One kernel of this file: called with its inputs, it queues itself on the current stream."""
+
+    def __init__(self, facts, cubin):
+        super().__init__(facts, cubin)
+        self.operation = facts["problem"]["operation"]
+        self.inputs = [tensor for tensor in facts["tensors"] if not tensor["output"]]
+        self.outputs = [tensor for tensor in facts["tensors"] if tensor["output"]]
+        self.key = tuple((tuple(tensor["shape"]), _DTYPES[tensor["type"]]) for tensor in self.inputs)
+
+    def runs_on(self, capability):
+        major, minor = self.facts["min_compute"]
+        if self.facts["exact_compute"]:
+            return capability == (major, minor)
+        return capability[0] == major and capability[1] >= minor
+
+    def rank(self, device_name):
+        """Of kernels for one problem the least is taken: measured on such a device, verified, fast."""
+        measured = self.facts["measured"] or {"hot_us": math.inf}
+        return (self.facts["device"]["name"] != device_name, not self.facts["verified"], measured["hot_us"])
+
+    def new_outputs(self, like):
+        return tuple(torch.empty(tensor["shape"], dtype=_DTYPES[tensor["type"]], device=like.device)
+                     for tensor in self.outputs)
+
+    def __call__(self, *inputs):
+        index = inputs[0].device.index
+        with torch.cuda.device(index):
+            functions = self.on(index)
+            inputs = [tensor if tensor.is_contiguous() and tensor.data_ptr() % _ALIGNMENT == 0
+                      else tensor.clone(memory_format=torch.contiguous_format) for tensor in inputs]
+            outputs = self.new_outputs(inputs[0])
+            scratch = torch.empty(self.memory_bytes, dtype=torch.uint8, device=inputs[0].device)
+            pointers = {name: scratch.data_ptr() + offset for name, offset in self.memory.items()}
+            for described, tensor in zip(self.inputs + self.outputs, (*inputs, *outputs)):
+                pointers[described["name"]] = tensor.data_ptr()
+            values = {name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}
+            for function, stage in zip(functions, self.facts["stages"]):
+                self.launch(function, stage, values, index)
+        return outputs
+
+    def launch(self, function, stage, values, index):
+        arguments = (ctypes.c_void_p * len(stage["arguments"]))(
+            *(ctypes.addressof(values[name]) for name in stage["arguments"]))
+        config = _config(stage, _raw_stream(index))
+        code = _driver.launch(ctypes.byref(config), function, arguments, None)
+        if code == 201:  # a thread's first call finds no context current
+            _driver.make_current(index)
+            code = _driver.launch(ctypes.byref(config), function, arguments, None)
+        _driver.check(code, "launch " + self.facts["kernel"])
+
+
+def _text(key):
+    return ", ".join(f"{list(shape)} {str(dtype).removeprefix('torch.')}" for shape, dtype in key)
+
+
+def _kernel_for(operation, inputs):
+    """The kernel for tensors of these shapes and types; on CUDA one that the device can run."""
+    key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs)
+    known = [kernel for kernel in _kernels if kernel.operation == operation]
+    kernels = [kernel for kernel in known if kernel.key == key]
+    if not kernels:
+        there = "; ".join(sorted({_text(kernel.key) for kernel in known}))
+        raise ValueError(f"{operation}: no kernel takes {_text(key)}; there are kernels for {there}")
+    device = inputs[0].device
+    if any(tensor.device != device for tensor in inputs):
+        raise ValueError(f"{operation}: the inputs are on several devices; move them to one")
+    if device.type != "cuda":
+        raise ValueError(f"{operation}: the inputs are on {device}; move them to a CUDA device")
+    kernels = [kernel for kernel in kernels if kernel.runs_on(torch.cuda.get_device_capability(device))]
+    if not kernels:
+        raise RuntimeError(f"{operation}: no kernel of this file runs on {torch.cuda.get_device_name(device)}")
+    name = torch.cuda.get_device_name(device)
+    return min(kernels, key=lambda kernel: kernel.rank(name))
+
+
+def _register(library, operation):
+    """The operator fatune::OPERATION, and the function of that name in this module."""
+    example = next(kernel for kernel in _kernels if kernel.operation == operation)
+    single = len(example.outputs) == 1
+
+    def compute(*inputs):
+        outputs = _kernel_for(operation, inputs)(*inputs)
+        return outputs[0] if single else outputs
+
+    def shapes(*inputs):
+        key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs)
+        found = next((kernel for kernel in _kernels if (kernel.operation, kernel.key) == (operation, key)), example)
+        outputs = found.new_outputs(inputs[0])
+        return outputs[0] if single else outputs
+
+    names = [tensor["name"] + ("_" if keyword.iskeyword(tensor["name"]) else "") for tensor in example.inputs]
+    result = "Tensor" if single else f"({', '.join(['Tensor'] * len(example.outputs))})"
+    library.define(f"{operation}({', '.join('Tensor ' + name for name in names)}) -> {result}",
+                   tags=(torch.Tag.pt2_compliant_tag,))
+    library.impl(operation, compute, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"fatune::{operation}", shapes, lib=library)
+    globals()[operation] = getattr(torch.ops.fatune, operation)
+
+
+def info() -> list[dict]:
+    """The launch facts (fatune.launch/1) of every kernel: problem, tensors, config, device, whether it was verified."""
+    return [kernel.facts for kernel in _kernels]
+
+
+# A process may import several such files: they share kernels and operators.
+_shared = torch.ops.fatune.__dict__.setdefault(
+    "custom_1", {"kernels": [], "operations": set(), "library": torch.library.Library("fatune", "FRAGMENT")})
+_kernels = _shared["kernels"]
+_present = {(kernel.facts["cubin"]["sha256"], kernel.facts["id"]) for kernel in _kernels}
+_kernels.extend(_Kernel(facts, _CUBINS[facts["cubin"]["sha256"]]) for facts in _FACTS
+                if (facts["cubin"]["sha256"], facts["id"]) not in _present)
+for _operation in sorted({facts["problem"]["operation"] for facts in _FACTS}):
+    if _operation in _shared["operations"]:
+        globals()[_operation] = getattr(torch.ops.fatune, _operation)
+    else:
+        _register(_shared["library"], _operation)
+        _shared["operations"].add(_operation)
+if not all(facts["verified"] for facts in _FACTS):
+    warnings.warn(f"{__file__} holds kernels whose results were never verified (info() says which)", RuntimeWarning)
+
+if __name__ == "__main__":
+    for _kernel in _kernels:
+        print(f"{_kernel.operation}: {_text(_kernel.key)}, {_kernel.facts['kernel']} for {_kernel.facts['arch']}")

@@ -1,0 +1,110 @@
+# torch_driver.py - loads and launches, through the CUDA driver that PyTorch has open.
+
+class _Attribute(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_uint * 16)]
+
+
+class _Config(ctypes.Structure):
+    _fields_ = [("sizes", ctypes.c_uint * 6), ("shared_bytes", ctypes.c_uint), ("stream", ctypes.c_void_p),
+                ("attributes", ctypes.POINTER(_Attribute)), ("attribute_count", ctypes.c_uint)]
+
+
+class _Driver:
+    def __init__(self):
+        self.api = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        self.launch = self.api.cuLaunchKernelEx
+
+    def check(self, code, doing):
+        if code != 0:
+            text = ctypes.c_char_p()
+            self.api.cuGetErrorString(code, ctypes.byref(text))
+            raise RuntimeError(f"fatune: cannot {doing}: {(text.value or b'unknown error').decode()} ({code})")
+
+    def make_current(self, index):
+        """PyTorch's context of a device for this thread, which has none before its first call of the runtime."""
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        self.check(self.api.cuDeviceGet(ctypes.byref(device), index), "find the device")
+        self.check(self.api.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "use the device")
+        self.check(self.api.cuCtxSetCurrent(context), "use the device")
+
+    def load(self, code, stages):
+        """The functions of a cubin, allowed the shared memory and clusters they need. Also while a graph is captured:
+        nothing here becomes part of it."""
+        mode = ctypes.c_int(2)  # relaxed
+        self.check(self.api.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode)), "set the capture mode")
+        try:
+            module, functions = ctypes.c_void_p(), []
+            self.check(self.api.cuModuleLoadData(ctypes.byref(module), code), "load the machine code")
+            for stage in stages:
+                function = ctypes.c_void_p()
+                name = stage["entry"].encode()
+                self.check(self.api.cuModuleGetFunction(ctypes.byref(function), module, name), "find " + stage["entry"])
+                attributes = {8: stage["shared_bytes"], 9: 100} if stage["shared_bytes"] else {}
+                if math.prod(stage["cluster"]) > 8:
+                    attributes[14] = 1
+                for attribute, value in attributes.items():
+                    self.check(self.api.cuFuncSetAttribute(function, attribute, value), "prepare " + stage["entry"])
+                functions.append(function)
+            return functions
+        finally:
+            self.api.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+    def encode(self, plan, strides, pointer):
+        """A tensor map, as memory and its address; both stay valid with the first."""
+        memory = ctypes.create_string_buffer(128 + 64)
+        address = (ctypes.addressof(memory) + 63) & ~63
+        element = {"byte": 0, "f16": 6, "bf16": 9}[plan["element"]]
+        swizzle = {0: 0, 32: 1, 64: 2, 128: 3}[plan["swizzle_bytes"]]
+        self.check(self.api.cuTensorMapEncodeTiled(
+            ctypes.c_void_p(address), element, 4, ctypes.c_void_p(pointer), (ctypes.c_uint64 * 4)(*plan["sizes"]),
+            (ctypes.c_uint64 * 3)(*strides), (ctypes.c_uint32 * 4)(*plan["box"]), (ctypes.c_uint32 * 4)(1, 1, 1, 1),
+            0, swizzle, 3, 0), "describe " + plan["tensor"])
+        return memory, address
+
+
+_driver: _Driver | None = None
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
+    lambda index: torch.cuda.current_stream(index).cuda_stream)
+_current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
+
+class _Loaded:
+    """Machine code of this file, and its functions on each device that has called it."""
+
+    def __init__(self, facts, cubin):
+        self.facts, self.cubin = facts, cubin
+        self.functions, self.lock = {}, threading.Lock()
+        self.memory, self.memory_bytes = {}, 0  # scratch by name: where it starts in one allocation
+        for scratch in facts["scratch"]:
+            self.reserve(scratch["name"], scratch["bytes"])
+
+    def reserve(self, name, count):
+        self.memory[name] = self.memory_bytes
+        self.memory_bytes += (count + 255) // 256 * 256
+
+    def code(self):
+        code = zlib.decompress(base64.b64decode(self.cubin))
+        if hashlib.sha256(code).hexdigest() != self.facts["cubin"]["sha256"]:
+            raise RuntimeError(f"fatune: the machine code of {self.facts['cubin']['file']} in {__file__} was changed; "
+                               "export it again")
+        return code
+
+    def on(self, index):
+        global _driver
+        with self.lock:
+            if index not in self.functions:
+                _driver = _driver or _Driver()
+                with torch.cuda.device(index):
+                    _driver.make_current(index)
+                    self.functions[index] = _driver.load(self.code(), self.facts["stages"])
+            return self.functions[index]
+
+
+def _config(stage, stream):
+    """The launch configuration of a stage."""
+    attributes = []
+    if math.prod(stage["cluster"]) > 1:
+        attributes.append(_Attribute(4, 0, tuple(stage["cluster"])))
+    if stage["dependent"]:
+        attributes.append(_Attribute(6, 0, (1,)))
+    sizes = (ctypes.c_uint * 6)(*stage["grid"], *stage["block"])
+    return _Config(sizes, stage["shared_bytes"], stream, (_Attribute * 2)(*attributes), len(attributes))

@@ -1,0 +1,185 @@
+// references.cpp - runs reference and low-precision reference over memory of their own, and derives
+// the limits.
+#include "worker/device/references.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "worker/device/loaded_program.hpp"
+#include "worker/verify/host_reference.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kMostDoublings = 6;  // of v, see the tolerance rule "vacuity"
+
+std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+class AttentionReference final : public ReferenceMaker {
+ public:
+  using ReferenceMaker::ReferenceMaker;
+
+  int most_doublings() const override { return kMostDoublings; }
+  Error vacuous(const TensorReference&) const override {
+    return device_error(
+        fmt::format("limits that an output of zeros could meet, even with v times {}: the check "
+                    "would prove nothing",
+                    1 << kMostDoublings));
+  }
+
+ private:
+  Problem slice() const override {
+    Problem slice = order_.problem;
+    slice.batch = slice.heads = slice.kv_heads = 1;
+    return slice;
+  }
+
+  std::vector<Offsets> slices() const override {
+    const Problem& whole = order_.problem;
+    const Problem one = slice();
+    const std::int64_t group = whole.heads / whole.kv_heads;
+    std::vector<Offsets> all;
+    for (std::int64_t head = 0; head < whole.batch * whole.heads; ++head) {
+      const std::int64_t kv_head = head / whole.heads * whole.kv_heads + head % whole.heads / group;
+      const std::int64_t query = head * one.query_elements(), key = kv_head * one.key_elements();
+      all.push_back(
+          {{"q", query}, {"k", key}, {"v", key}, {"out", query}, {"lse", head * one.rows()}});
+    }
+    return all;
+  }
+
+  Result<References> take(Results results, const InputCase& which,
+                          std::vector<HostTensor> inputs) const override {
+    const Problem& problem = order_.problem;
+    const HostInputs host{std::move(inputs[0].bytes), std::move(inputs[1].bytes),
+                          std::move(inputs[2].bytes)};
+    std::vector<float> lse;
+    if (problem.lse) lse = floats_of(results.outputs[1]);
+    References made;
+    made.outputs.push_back(make_out_reference(problem, floats_of(results.outputs[0])));
+    FATUNE_TRY_STATUS(
+        validate_reference(problem, host, {made.outputs.front().values, lse}, which.seed));
+    if (problem.lse) made.lse = make_lse_reference(problem, host, std::move(lse));
+    return made;
+  }
+
+  Limits limits(const TensorReference& output, const Comparison& twin,
+                const InputCase& which) const override {
+    return attention_limits(output, twin, which.distribution);
+  }
+};
+
+class DeclaredReference final : public ReferenceMaker {
+ public:
+  using ReferenceMaker::ReferenceMaker;
+
+  int most_doublings() const override { return 0; }
+  Error vacuous(const TensorReference& output) const override {
+    return device_error(fmt::format(
+        "the limits of {} are so wide that an output of zeros comes near to passing: "
+        "the check would prove nothing; {}",
+        output.tensor.name,
+        output.tolerance ? "declare a smaller tolerance"
+                         : "its twin (ROUND_INTERMEDIATES=1) is too far from the reference"));
+  }
+
+ private:
+  Problem slice() const override { return order_.problem; }
+  std::vector<Offsets> slices() const override { return {Offsets()}; }
+
+  Result<References> take(Results results, const InputCase&,
+                          std::vector<HostTensor>) const override {
+    const std::vector<TensorPlan> tensors = plan_.outputs();
+    References made;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      made.outputs.push_back(make_reference(tensors[i], floats_of(results.outputs[i])));
+      made.outputs.back().tolerance = plan_.tolerance;
+      FATUNE_TRY_STATUS(check_written(made.outputs.back()));
+    }
+    return made;
+  }
+
+  Limits limits(const TensorReference& output, const Comparison& twin,
+                const InputCase&) const override {
+    return declared_limits(output, twin, order_.problem.dtype);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ReferenceMaker> ReferenceMaker::of(DeviceSession& session, const BeginOrder& order,
+                                                   const OperationPlan& plan) {
+  if (order.problem.custom) return std::make_unique<DeclaredReference>(session, order, plan);
+  return std::make_unique<AttentionReference>(session, order, plan);
+}
+
+Result<References> ReferenceMaker::make(const InputCase& which,
+                                        const std::map<std::string, CUdeviceptr>& addresses,
+                                        std::vector<HostTensor> inputs) {
+  FATUNE_TRY(Results results, run(order_.reference, addresses, true));
+  const Micros time = results.time;
+  FATUNE_TRY(References made, take(std::move(results), which, std::move(inputs)));
+  made.time = time;
+  if (plan_.tolerance) return made;
+  FATUNE_TRY(const Results twin, run(order_.twin, addresses, false));
+  for (std::size_t i = 0; i < made.outputs.size(); ++i) {
+    TensorReference& output = made.outputs[i];
+    const Comparison comparison = compare(output, twin.outputs[i]);
+    output.limits = limits(output, comparison, which);
+    const Judgement verdict = judge(output, comparison);
+    if (verdict.passed) continue;
+    return device_error("the low-precision twin of the reference breaks its own limits: " +
+                        verdict.reason);
+  }
+  return made;
+}
+
+/// `singles`: the program writes fp32, whatever an output's type is.
+Result<ReferenceMaker::Results> ReferenceMaker::run(const Program& program,
+                                                    std::map<std::string, CUdeviceptr> addresses,
+                                                    bool singles) {
+  const CUstream stream = session_.stream.raw();
+  FATUNE_TRY(LoadedProgram loaded, LoadedProgram::load(session_.context, stream, program, slice()));
+  Results results;
+  std::vector<Erased> memory;
+  std::map<std::string, std::size_t> widths;
+  for (const TensorPlan& tensor : plan_.tensors) {
+    widths[tensor.name] = tensor.output && singles ? sizeof(float) : tensor.width();
+    if (!tensor.output) continue;
+    const std::size_t bytes = static_cast<std::size_t>(tensor.elements()) * widths.at(tensor.name);
+    FATUNE_TRY(gpu::Buffer buffer, poisoned_buffer(session_.context, bytes, stream));
+    addresses[tensor.name] = buffer.address();
+    memory.emplace_back(std::move(buffer), stream);
+    results.outputs.emplace_back(bytes);
+  }
+  const auto queue_all = [&]() -> Status {
+    for (const Offsets& offsets : slices()) {
+      TensorAddresses bound{.by_name = addresses};
+      for (const auto& [name, elements] : offsets) {
+        const auto tensor = bound.by_name.find(name);
+        if (tensor == bound.by_name.end()) continue;
+        tensor->second += static_cast<std::size_t>(elements) * widths.at(name);
+      }
+      FATUNE_TRY_STATUS(loaded.bind(bound));
+      FATUNE_TRY_STATUS(loaded.queue());
+    }
+    return {};
+  };
+  session_.sampler->set_limit(std::chrono::minutes(2));
+  FATUNE_TRY(const MaybeTime time, session_.sampler->time_once(queue_all));
+  if (!time) return device_error("the reference kernel did not finish within two minutes");
+  results.time = *time;
+  // Clear the scratch, so that candidates cannot read the reference's intermediates.
+  FATUNE_TRY_STATUS(fill_insides(loaded.scratch(), kNanByte, stream));
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    FATUNE_TRY_STATUS(gpu::copy_to_host(results.outputs[i], (*memory[i]).address(), stream));
+  return results;
+}
+
+}  // namespace fatune
