@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/json.hpp"
+#include "out/text/paint.hpp"
 #include "search/datasets/journal_groups.hpp"
 
 namespace fatune::cli {
@@ -12,7 +13,7 @@ namespace fatune::cli {
 /// `format`: "text" has outcomes and the ten best of each group, "md" and "csv" every candidate;
 /// "text" and "md" also what the parameters explain.
 std::string report_text(const std::vector<JournalGroup>& groups, const Journal& journal,
-                        const std::string& format);
+                        const std::string& format, const Paint& paint);
 /// fatune.report/1
 Json report_json(const std::vector<JournalGroup>& groups, const Journal& journal);
 
