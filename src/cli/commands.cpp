@@ -50,6 +50,9 @@ class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(std::size_t columns) : columns_(std::min(columns, kWidestHelp)) {}
 
+  std::string make_description(const CLI::App* app) const override {
+    return join(wrap(app->get_description(), columns_), "\n") + "\n";
+  }
   std::string make_usage(const CLI::App* app, std::string name) const override {
     return CLI::Formatter::make_usage(app, std::move(name)) + "\n";
   }

@@ -98,8 +98,8 @@ Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
                   {"supported", false},
                   {"reason", reason}});
     } else {
-      print(subject.kernel->manifest.name + " cannot do " + describe(subject.problem) + ": " +
-            reason);
+      print(settings.paint.fitted(subject.kernel->manifest.name + " cannot do " +
+                                  describe(subject.problem) + ": " + reason));
     }
     return kAnswerIsNo;
   }
@@ -154,7 +154,7 @@ Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
                   {"feasible", false},
                   {"reason", reason}});
     } else {
-      print("infeasible on " + name(subject.limits.arch) + ": " + reason);
+      print(settings.paint.fitted("infeasible on " + name(subject.limits.arch) + ": " + reason));
     }
     return kAnswerIsNo;
   }
@@ -168,21 +168,22 @@ Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
     if (args.census && compiled.ok) result["census"] = to_json(census);
     print_json(result);
   } else {
-    print(
-        subject.kernel->manifest.name + " " + describe(*subject.config) + "\nat " +
-        describe(subject.problem) + " on " + name(subject.limits.arch) + "\n\n" +
-        launch_text(plan, settings.paint) + "\n" +
-        forecast_text(forecast(subject.problem, plan, subject.limits, &compiled), settings.paint));
+    const Paint& paint = settings.paint;
+    print(paint.fitted(fmt::format("{} {}\nat {} on {}\n", subject.kernel->manifest.name,
+                                   describe(*subject.config), describe(subject.problem),
+                                   name(subject.limits.arch))) +
+          "\n" + launch_text(plan, paint) + "\n" +
+          forecast_text(forecast(subject.problem, plan, subject.limits, &compiled), paint));
     const std::string hopeless = compiled.ok ? hopeless_reason(compiled) : "";
     print(compiled.ok ? "\n" + resources_text(compiled, settings.paint)
                       : "\ncompile_error: " + compiled.problem + "\n" + compiled.log);
-    if (!hopeless.empty()) print("a search leaves it out: " + hopeless + "\n");
-    if (args.census && compiled.ok) print("\n" + census_text(census));
+    if (!hopeless.empty()) print(paint.fitted("a search leaves it out: " + hopeless));
+    if (args.census && compiled.ok) print("\n" + census_text(census, settings.paint));
   }
   return compiled.ok ? kDone : kAnswerIsNo;
 }
 
-Result<int> inspect_run(const InspectArgs& args) {
+Result<int> inspect_run(const InspectArgs& args, const Settings& settings) {
   if (args.run.empty()) {
     return usage_error("--importance: name a run's folder, a journal or another tuner's results");
   }
@@ -193,14 +194,14 @@ Result<int> inspect_run(const InspectArgs& args) {
     FATUNE_TRY(const Json result, inspect_importance_json(args.run));
     print_json(result);
   } else {
-    FATUNE_TRY(const std::string text, inspect_importance(args.run));
+    FATUNE_TRY(const std::string text, inspect_importance(args.run, settings.paint));
     print(text);
   }
   return kDone;
 }
 
 Result<int> inspect(const InspectArgs& args, const Settings& settings) {
-  if (args.importance || !args.run.empty()) return inspect_run(args);
+  if (args.importance || !args.run.empty()) return inspect_run(args, settings);
   FATUNE_TRY(const Subject subject, resolve_subject(args, settings));
   return subject.config ? inspect_config(args, settings, subject)
                         : inspect_space(args, settings, subject);

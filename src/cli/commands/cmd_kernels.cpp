@@ -85,8 +85,8 @@ int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels, const P
   Table table({{"kernel"},
                {"role"},
                {"arch"},
-               {"dtypes"},
-               {"parameters", Align::kRight, 1},
+               {"dtypes", Align::kLeft, 1},
+               {"parameters", Align::kRight, 2},
                {"what it is"}});
   for (const KernelRef& kernel : kernels) {
     const Manifest& manifest = kernel->manifest;

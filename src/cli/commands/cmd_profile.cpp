@@ -82,12 +82,12 @@ Json profiles_json(const std::vector<Profiled>& results, const Environment& envi
           {"profiles", std::move(profiles)}};
 }
 
-std::string profiles_text(const std::vector<Profiled>& results) {
+std::string profiles_text(const std::vector<Profiled>& results, const Paint& paint) {
   std::string text;
   for (const Profiled& result : results) {
-    text += result.problem_name + ": " + result.candidate.kernel->manifest.name + " " +
-            describe(result.candidate.config) + "\n" + facts_text(result.facts) + "\n" +
-            outcome_text(result.facts, result.outcome) + "\n";
+    text += paint.fitted(result.problem_name + ": " + result.candidate.kernel->manifest.name + " " +
+                         describe(result.candidate.config) + "\n" + facts_text(result.facts)) +
+            "\n" + outcome_text(result.facts, result.outcome, paint) + "\n";
   }
   return text;
 }
@@ -109,7 +109,7 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
   if (args.common.json) {
     print_json(profiles_json(results, environment));
   } else {
-    print_with_notice(session, profiles_text(results));
+    print_with_notice(session, profiles_text(results, settings.paint));
   }
   for (const Profiled& result : results) {
     if (!environment.recorded && !measured(result)) return kAnswerIsNo;

@@ -123,7 +123,7 @@ Result<int> replay_files(const ReplayArgs& args, const Settings& settings) {
   if (args.common.json) {
     print_json(to_json(replays, options));
   } else if (replays.size() > 1) {
-    print("\n" + means_text(replays));
+    print("\n" + means_text(replays, settings.paint));
   }
   if (!args.plot.empty()) {
     FATUNE_TRY_STATUS(replace_file(args.plot, curves_svg(replays, options.budget)));

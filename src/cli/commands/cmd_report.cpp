@@ -155,7 +155,7 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
   FATUNE_TRY(const std::vector<JournalGroup> groups, choose_groups(args, journal, file.string()));
   if (is_interchange(format)) return write_interchange(args, format, groups, journal);
   const std::string text = settings.json ? dump_pretty(report_json(groups, journal))
-                                         : report_text(groups, journal, format);
+                                         : report_text(groups, journal, format, settings.paint);
   FATUNE_TRY_STATUS(write_or_print(args.out, text));
   return kDone;
 }

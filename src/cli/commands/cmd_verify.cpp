@@ -128,7 +128,8 @@ std::string results_text(const std::vector<Verified>& results, const Paint& pain
       reasons +=
           result.problem_name + " " + result.record.kernel + ": " + result.record.reason + "\n";
   }
-  return table.text(paint.columns()) + reasons + sanitizer_text(results) +
+  reasons += sanitizer_text(results);
+  return table.text(paint.columns()) + (reasons.empty() ? "" : paint.fitted(reasons)) +
          "margin is the worst value over its limit: below 1 passes\n" +
          (recorded ? "no gate ran here: the recording says what they gave then\n" : "");
 }

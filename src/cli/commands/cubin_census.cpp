@@ -36,7 +36,7 @@ Json to_json(const CubinCensus& census) {
   return {{"status", "counted"}, {"entries", std::move(entries)}};
 }
 
-std::string census_text(const CubinCensus& census) {
+std::string census_text(const CubinCensus& census, const Paint& paint) {
   if (census.entries.empty())
     return "no census (not_run): " + census.reason + "\n  - " + census.remedy + "\n";
   std::vector<Column> columns = {{"instructions"}};
@@ -55,7 +55,7 @@ std::string census_text(const CubinCensus& census) {
                                     [](const std::string& count) { return count != "0"; });
     if (occurs) table.add(std::move(row));
   }
-  return table.text();
+  return table.text(paint.columns());
 }
 
 }  // namespace fatune::cli

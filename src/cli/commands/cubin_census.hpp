@@ -21,6 +21,6 @@ CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settin
 /// {"status":"counted","entries":[...]}, or "not_run" with reason and remedy.
 Json to_json(const CubinCensus& census);
 /// A row for each class of instructions that occurs, a column for each entry.
-std::string census_text(const CubinCensus& census);
+std::string census_text(const CubinCensus& census, const Paint& paint);
 
 }  // namespace fatune::cli

@@ -60,14 +60,14 @@ std::string yes_or_no(const SelftestRow& row) {
   return row.caught ? "yes" : "NO";
 }
 
-std::string result_text(const SelftestResult& result) {
+std::string result_text(const SelftestResult& result, const Paint& paint) {
   Table cheats({{"kernel"}, {"gate"}, {"outcome"}, {"caught"}, {"reason"}});
   for (const SelftestRow& row : result.cheats)
     cheats.add({row.kernel, row.gate, row.outcome, yes_or_no(row), row.reason});
   Table honest({{"honest kernel"}, {"problem"}, {"outcome"}, {"passed"}, {"reason"}});
   for (const SelftestRow& row : result.honest)
     honest.add({row.kernel, describe(row.problem), row.outcome, yes_or_no(row), row.reason});
-  return cheats.text() + "\n" + honest.text() +
+  return cheats.text(paint.columns()) + "\n" + honest.text(paint.columns()) +
          (result.passed() ? "every cheat was caught by its gate, every honest kernel passed\n"
                           : "the gates do not hold on this machine: trust none of its results\n");
 }
@@ -83,7 +83,7 @@ Result<int> selftest(const std::string& device, const Settings& settings) {
   if (settings.json) {
     print_json(result_json(result, session.evaluator->environment()));
   } else {
-    print(result_text(result));
+    print(result_text(result, settings.paint));
   }
   return result.passed() ? kDone : kAnswerIsNo;
 }

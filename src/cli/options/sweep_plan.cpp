@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/options/catalog.hpp"
 #include "core/text.hpp"
 #include "out/page/live_server.hpp"
 #include "search/strategies/strategy.hpp"

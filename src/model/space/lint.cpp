@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "model/kernel/terms.hpp"
+#include "model/space/rules.hpp"
 #include "model/space/space.hpp"
 
 namespace fatune {
@@ -91,6 +93,9 @@ std::vector<std::string> gemm_texts(const Manifest& manifest) {
   return texts;
 }
 
+/// A problem, and what breaks the default config there, to the architectures on which it does.
+using Lacks = std::map<std::pair<std::string, std::string>, std::vector<std::string>>;
+
 class Linter {
  public:
   explicit Linter(const Kernel& kernel)
@@ -138,16 +143,19 @@ class Linter {
   std::vector<LintCase> cases_of(const std::vector<Problem>& problems) const;
   void check_spaces_of(const std::vector<Problem>& problems);
   void check_space(const Problem& problem, const DeviceLimits& limits);
+  void count_at_edges();
+  void note(Lacks& lacks, const Problem& problem, const DeviceLimits& limits) const;
+  void report(const Lacks& lacks, const std::string& path, std::string_view what);
   void report_idle_constraints();
 
   KernelRef kernel_;
   const Manifest& manifest_;
   const DeclaredOperation* declared_;  ///< null for attention
   std::vector<LintFinding> findings_;
-  std::size_t spaces_ = 0;                  ///< examined
-  std::vector<std::uint64_t> excluded_;     ///< by each constraint, over all spaces
-  std::vector<std::string> default_fails_;  ///< where the default is ruled out
-  std::vector<std::string> empty_;          ///< where every config is
+  std::size_t spaces_ = 0;               ///< examined
+  std::vector<std::uint64_t> excluded_;  ///< by each constraint, over all spaces
+  Lacks default_fails_;                  ///< where the default is ruled out
+  Lacks empty_;                          ///< where every config is
 };
 
 bool Linter::any_mentions(const std::vector<std::string>& texts, std::string_view name) const {
@@ -158,10 +166,7 @@ bool Linter::any_mentions(const std::vector<std::string>& texts, std::string_vie
 
 void Linter::check_terms() {
   std::vector<std::string> texts = launch_texts(manifest_);
-  const auto add_texts = [&texts](const std::vector<std::string>& more) {
-    texts.insert(texts.end(), more.begin(), more.end());
-  };
-  add_texts(gemm_texts(manifest_));
+  for (std::string& text : gemm_texts(manifest_)) texts.push_back(std::move(text));
   for (const Rule& rule : manifest_.constraints) texts.push_back(rule.require);
   for (const Parameter& parameter : manifest_.parameters) {
     for (const Rule& rule : parameter.when) texts.push_back(rule.require);
@@ -193,7 +198,7 @@ void Linter::check_parameters() {
                    : fmt::format("{} does nothing: {} and its headers do not mention it",
                                  parameter.name, kernel_->source.path));
     }
-    if (parameter.values.size() == 1) {
+    if (parameter.values.size() == 1 && manifest_.role != Role::kReference) {
       add(Severity::kWarning, path + ".values",
           fmt::format("{} has a single value, so there is nothing to choose", parameter.name));
     }
@@ -229,16 +234,15 @@ void Linter::check_buffers() {
                                 stage.arguments.end();
                        });
   };
-  for (std::size_t i = 0; i < manifest_.scratch.size(); ++i) {
-    if (passed(manifest_.scratch[i].name)) continue;
-    add(Severity::kError, fmt::format("scratch[{}].name", i),
-        fmt::format("no stage has {} among its arguments", manifest_.scratch[i].name));
-  }
-  for (std::size_t i = 0; i < manifest_.tensor_maps.size(); ++i) {
-    if (passed(manifest_.tensor_maps[i].name)) continue;
-    add(Severity::kError, fmt::format("tensor_maps[{}].name", i),
-        fmt::format("no stage has {} among its arguments", manifest_.tensor_maps[i].name));
-  }
+  const auto check = [&](std::string_view field, const auto& buffers) {
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      if (passed(buffers[i].name)) continue;
+      add(Severity::kError, fmt::format("{}[{}].name", field, i),
+          fmt::format("no stage has {} among its arguments", buffers[i].name));
+    }
+  };
+  check("scratch", manifest_.scratch);
+  check("tensor_maps", manifest_.tensor_maps);
   if (declared_ != nullptr) {
     check_tensors(passed);
   } else if (!passed("out") && manifest_.role != Role::kFault) {
@@ -323,15 +327,38 @@ void Linter::check_spaces() {
                     declared_ != nullptr ? "typical" : "standard"));
     return;
   }
-  for (const std::string& place : default_fails_) {
-    add(default_fails_.size() == spaces_ ? Severity::kError : Severity::kWarning, "parameters",
-        "the default config is ruled out for " + place);
-  }
-  for (const std::string& place : empty_) {
-    add(empty_.size() == spaces_ ? Severity::kError : Severity::kWarning, "constraints",
-        "no config is left for " + place);
-  }
+  report(default_fails_, "parameters", "the default config is ruled out");
+  report(empty_, "constraints", "no config is left");
+  if (declared_ != nullptr) count_at_edges();
   report_idle_constraints();
+}
+
+/// A rule may be there for the edge problems alone.
+void Linter::count_at_edges() {
+  for (const std::vector<NamedSize>& sizes : declared_->edges) {
+    const auto edge = declared_->problem(sizes, manifest_.dtypes.front());
+    const auto limits = typical_limits(Arch{90, 'a'});
+    if (!edge || !limits) continue;
+    const auto space = Space::build(kernel_, *edge, *limits);
+    for (std::size_t i = 0; space && i < excluded_.size(); ++i)
+      excluded_[i] += space->ruled_out()[i].points;
+  }
+}
+
+void Linter::note(Lacks& lacks, const Problem& problem, const DeviceLimits& limits) const {
+  const auto broken = infeasible_reason({kernel_, default_config(manifest_), problem}, limits);
+  lacks[{describe(problem), broken ? *broken : broken.error().message}].push_back(
+      name(limits.arch));
+}
+
+void Linter::report(const Lacks& lacks, const std::string& path, std::string_view what) {
+  std::size_t spaces = 0;
+  for (const auto& [where, archs] : lacks) spaces += archs.size();
+  for (const auto& [where, archs] : lacks) {
+    add(spaces == spaces_ ? Severity::kError : Severity::kWarning, path,
+        fmt::format("{} for {} on {}; the default: {}", what, where.first, fmt::join(archs, ", "),
+                    where.second));
+  }
 }
 
 void Linter::check_space(const Problem& problem, const DeviceLimits& limits) {
@@ -354,9 +381,9 @@ void Linter::check_space(const Problem& problem, const DeviceLimits& limits) {
         fmt::format("{} excludes every config for {}", rule.rule, place));
   }
   if (space->size() == 0) {
-    empty_.push_back(place);
+    note(empty_, problem, limits);
   } else if (!space->default_point()) {
-    default_fails_.push_back(place);
+    note(default_fails_, problem, limits);
   }
 }
 
@@ -366,7 +393,7 @@ void Linter::report_idle_constraints() {
     add(Severity::kWarning, fmt::format("constraints[{}].require", i),
         fmt::format("{} excludes nothing that other rules leave, for any {} problem",
                     manifest_.constraints[i].require,
-                    declared_ != nullptr ? "typical" : "standard"));
+                    declared_ != nullptr ? "typical or edge" : "standard"));
   }
 }
 

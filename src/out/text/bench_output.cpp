@@ -123,13 +123,12 @@ std::string problem_text(const BenchProblem& problem, const Paint& paint) {
   }
   text += table.text(paint.columns());
   for (const std::string& note : notes) {
-    const std::size_t room = paint.columns() > 4 ? paint.columns() - 4 : 1;
-    text += "  " + join(wrap(note, room), "\n    ") + "\n";
+    text += paint.fitted("  " + note);
   }
-  text += conditions_text(problem.rows);
-  return problem.confirmation
-             ? text + confirmation_text(*problem.confirmation, problem.rows.front().recorded)
-             : text;
+  text += paint.fitted(conditions_text(problem.rows));
+  return problem.confirmation ? text + paint.fitted(confirmation_text(
+                                           *problem.confirmation, problem.rows.front().recorded))
+                              : text;
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ std::string candidate_line(const GateProblem& problem, const GateResult& result)
 }
 
 std::string problem_text(const GateProblem& problem, const GateResult& result, const Paint& paint) {
-  std::string text = candidate_line(problem, result);
+  std::string text = paint.fitted(candidate_line(problem, result));
   Table table({{"baseline"},
                {result.objective + " us", Align::kRight},
                {"95 %", Align::kRight, 2},
@@ -73,7 +73,7 @@ std::string problem_text(const GateProblem& problem, const GateResult& result, c
     if (!row.ratio) reasons += row.reason + "\n";
   }
   if (!table.empty()) text += table.text(paint.columns());
-  return text + reasons;
+  return reasons.empty() ? text : text + paint.fitted(reasons);
 }
 
 std::string limit_text(const GateResult& result) {

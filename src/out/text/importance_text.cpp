@@ -54,7 +54,8 @@ std::string headline(const Recording& recording) {
 
 }  // namespace
 
-std::string importance_text(const ParameterImportance& importance, ImportanceFormat format) {
+std::string importance_text(const ParameterImportance& importance, ImportanceFormat format,
+                            const Paint& paint) {
   if (importance.measured < kFewestForImportance) {
     return fmt::format("What the parameters explain: {} timed configs are too few to say.\n",
                        importance.measured);
@@ -68,15 +69,16 @@ std::string importance_text(const ParameterImportance& importance, ImportanceFor
       "What the parameters explain of {} timed configs{}, by functional ANOVA:\n",
       importance.measured,
       importance.failed > 0 ? fmt::format(" ({} failed and are left out)", importance.failed) : "");
-  return what + (format == ImportanceFormat::kText ? table.text() : "\n" + table.markdown());
+  return what + (format == ImportanceFormat::kText ? table.text(paint.columns())
+                                                   : "\n" + table.markdown());
 }
 
-Result<std::string> inspect_importance(const std::filesystem::path& path) {
+Result<std::string> inspect_importance(const std::filesystem::path& path, const Paint& paint) {
   FATUNE_TRY(const std::vector<Recording> recordings, read_recordings(path));
   std::string text;
   for (const Recording& recording : recordings) {
     text += (text.empty() ? "" : "\n") + headline(recording) + "\n" +
-            importance_text(importance_of(recording), ImportanceFormat::kText);
+            importance_text(importance_of(recording), ImportanceFormat::kText, paint);
   }
   return text;
 }

@@ -6,6 +6,7 @@
 
 #include "core/json.hpp"
 #include "core/result.hpp"
+#include "out/text/paint.hpp"
 #include "search/strategies/importance.hpp"
 
 namespace fatune::cli {
@@ -13,10 +14,11 @@ namespace fatune::cli {
 enum class ImportanceFormat { kText, kMarkdown };
 /// A sentence and a table of the shares of 1 % and more, largest first; only a sentence where too
 /// little was measured.
-std::string importance_text(const ParameterImportance& importance, ImportanceFormat format);
+std::string importance_text(const ParameterImportance& importance, ImportanceFormat format,
+                            const Paint& paint);
 
 /// `fatune inspect FILE --importance`: of everything that the file or folder of a run holds.
-Result<std::string> inspect_importance(const std::filesystem::path& path);
+Result<std::string> inspect_importance(const std::filesystem::path& path, const Paint& paint);
 /// The same as fatune.inspect/1
 Result<Json> inspect_importance_json(const std::filesystem::path& path);
 

@@ -86,7 +86,7 @@ std::string resources_text(const Compiled& compiled, const Paint& paint) {
   std::string text = table.text(paint.columns());
   for (const auto& [entry, r] : compiled.entries) {
     for (const std::string& warning : r.warnings)
-      text += "warning: " + entry + ": " + warning + "\n";
+      text += paint.fitted("warning: " + entry + ": " + warning);
   }
   return text;
 }

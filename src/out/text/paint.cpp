@@ -1,6 +1,10 @@
 // paint.cpp - puts the escape sequences of ECMA-48 around a piece of text.
 #include "out/text/paint.hpp"
 
+#include <algorithm>
+
+#include "core/text.hpp"
+
 namespace fatune {
 namespace {
 
@@ -23,6 +27,22 @@ std::string_view begin(Tone tone) {
 constexpr std::string_view kEnd = "\x1b[0m";
 
 }  // namespace
+
+std::string Paint::fitted(std::string_view text) const {
+  std::string result;
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  for (const std::string& line : split(text, '\n')) {
+    const std::size_t lead = std::min(line.find_first_not_of(' '), line.size());
+    const std::string behind = "\n" + std::string(lead + 2, ' ');
+    result += display_width(line) <= columns_
+                  ? line
+                  : std::string(lead, ' ') +
+                        join(wrap(line.substr(lead), columns_ - std::min(columns_ - 1, lead + 2)),
+                             behind);
+    result += '\n';
+  }
+  return result;
+}
 
 std::string Paint::operator()(Tone tone, std::string_view text) const {
   if (colour_ == Colour::kNone || text.empty()) return std::string(text);

@@ -29,6 +29,9 @@ class Paint {
   /// counted by display_width().
   std::string operator()(Tone tone, std::string_view text) const;
 
+  /// Lines that are too wide, broken at spaces; what is broken off stands two spaces further in.
+  std::string fitted(std::string_view text) const;
+
   std::size_t columns() const { return columns_; }
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 std::string bytes(std::int64_t count) { return describe(Bytes(static_cast<std::uint64_t>(count))); }
 
-std::string findings_text(const Reading& reading) {
+std::string findings_text(const Reading& reading, const Paint& paint) {
   Table table({{"counter"},
                {"value", Align::kRight},
                {"unit"},
@@ -22,17 +22,17 @@ std::string findings_text(const Reading& reading) {
     table.add({each.what, each.value ? fixed(*each.value, 1) : "", each.unit, each.limit,
                std::string(name(each.mark)), each.sentence});
   }
-  return table.text();
+  return table.text(paint.columns());
 }
 
-std::string shares_text(const std::vector<LaunchShare>& shares) {
+std::string shares_text(const std::vector<LaunchShare>& shares, const Paint& paint) {
   Table table(
       {{"kernel"}, {"launches", Align::kRight}, {"us", Align::kRight}, {"share", Align::kRight}});
   for (const LaunchShare& each : shares) {
     table.add(
         {each.kernel, fmt::to_string(each.launches), fixed(each.time_us, 2), percent(each.share)});
   }
-  return table.text();
+  return table.text(paint.columns());
 }
 
 }  // namespace
@@ -56,24 +56,25 @@ std::string facts_text(const LaunchFacts& facts) {
   return text;
 }
 
-std::string outcome_text(const LaunchFacts& facts, const NcuOutcome& outcome) {
+std::string outcome_text(const LaunchFacts& facts, const NcuOutcome& outcome, const Paint& paint) {
   if (outcome.status != ProfileStatus::kProfiled) {
     std::string text =
         "no counters (" + std::string(name(outcome.status)) + "): " + outcome.reason + "\n";
     for (const std::string& remedy : outcome.remedies) text += "  - " + remedy + "\n";
-    return text;
+    return paint.fitted(text);
   }
   std::string text;
   if (const Counters* launch = longest(outcome.launches)) {
     const Reading reading = read_counters(*launch, facts);
-    text += launch->kernel + " is bound by " + reading.bound_by + ": " + reading.sentence + "\n\n" +
-            findings_text(reading);
+    text += paint.fitted(launch->kernel + " is bound by " + reading.bound_by + ": " +
+                         reading.sentence) +
+            "\n" + findings_text(reading, paint);
   }
   const auto shares = breakdown(outcome.launches);
-  if (outcome.launches.size() > 1 && !shares.empty()) text += "\n" + shares_text(shares);
+  if (outcome.launches.size() > 1 && !shares.empty()) text += "\n" + shares_text(shares, paint);
   text += "counted in replays of one launch with cold caches: no time here is a result\n";
   if (!outcome.dropped.empty())
-    text += "not counted by this ncu on this device: " + join(outcome.dropped, ", ") + "\n";
+    text += paint.fitted("not counted by this ncu on this device: " + join(outcome.dropped, ", "));
   return text;
 }
 

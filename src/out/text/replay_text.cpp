@@ -62,14 +62,15 @@ std::string heading(const Replay& replay) {
 
 std::string replay_text(const Replay& replay, const Paint& paint) {
   std::vector<Column> columns = {
-      {"strategy"}, {"repeats", Align::kRight}, {"P", Align::kRight}, {"95 % interval"}};
+      {"strategy"}, {"repeats", Align::kRight, 4}, {"P", Align::kRight}, {"95 % interval"}};
+  // Of a narrow terminal's columns, the last of each series stays.
   for (std::size_t i = 0; i < kFractionsAt.size(); ++i) {
-    columns.push_back(
-        {fmt::format("{}{}", i == 0 ? "of optimum at " : "at ", kFractionsAt[i]), Align::kRight});
+    columns.push_back({fmt::format("{}{}", i == 0 ? "of optimum at " : "at ", kFractionsAt[i]),
+                       Align::kRight, i + 1 < kFractionsAt.size() ? 3 : 1});
   }
   for (std::size_t i = 0; i < kWithinAt.size(); ++i) {
-    columns.push_back(
-        {fmt::format("{}{}", i == 0 ? "within 5 % at " : "at ", kWithinAt[i]), Align::kRight});
+    columns.push_back({fmt::format("{}{}", i == 0 ? "within 5 % at " : "at ", kWithinAt[i]),
+                       Align::kRight, i + 1 < kWithinAt.size() ? 2 : 1});
   }
   columns.push_back({fmt::format("within 2 % at {}", replay.near_at), Align::kRight});
   columns.push_back({"published", Align::kRight});
@@ -80,10 +81,10 @@ std::string replay_text(const Replay& replay, const Paint& paint) {
     shown = shown || row.strategy == replay.control.strategy;
   }
   if (!shown) table.add(cells_of(replay.control));
-  return heading(replay) + table.text(paint.columns());
+  return paint.fitted(heading(replay)) + table.text(paint.columns());
 }
 
-std::string means_text(const std::vector<Replay>& replays) {
+std::string means_text(const std::vector<Replay>& replays, const Paint& paint) {
   Table table({{"strategy"},
                {"spaces", Align::kRight},
                {"mean P", Align::kRight},
@@ -93,7 +94,7 @@ std::string means_text(const std::vector<Replay>& replays) {
     table.add({mean.strategy, fmt::to_string(mean.spaces), fixed(mean.p, kScoreDecimals),
                fixed(mean.lowest, kScoreDecimals), mean.lowest_file});
   }
-  return table.empty() ? "" : table.text();
+  return table.empty() ? "" : table.text(paint.columns());
 }
 
 std::string control_failure(const Replay& replay) {

@@ -55,15 +55,18 @@ Table best_table(const std::vector<CandidateRecord>& records, const std::string&
   return table;
 }
 
-std::string short_text(const JournalGroup& group, const std::string& objective) {
+std::string short_text(const JournalGroup& group, const std::string& objective,
+                       const Paint& paint) {
   const Table table = best_table(records_of(group), objective);
-  return headline(group) + "\n" + (table.empty() ? "nothing was measured\n" : table.text());
+  return paint.fitted(headline(group)) +
+         (table.empty() ? "nothing was measured\n" : table.text(paint.columns()));
 }
 
-std::string explained(const JournalGroup& group, const Journal& journal, ImportanceFormat format) {
+std::string explained(const JournalGroup& group, const Journal& journal, ImportanceFormat format,
+                      const Paint& paint) {
   const auto recording = recording_of(group, journal, "the journal");
   if (!recording) return "What the parameters explain: " + recording.error().message + "\n";
-  return importance_text(importance_of(*recording), format);
+  return importance_text(importance_of(*recording), format, paint);
 }
 
 const ToldRecord* best_of(const JournalGroup& group) {
@@ -85,7 +88,7 @@ std::string run_text(const Journal& journal) {
 }  // namespace
 
 std::string report_text(const std::vector<JournalGroup>& groups, const Journal& journal,
-                        const std::string& format) {
+                        const std::string& format, const Paint& paint) {
   const std::string objective = timed_objective(journal);
   if (format == "csv") {
     std::vector<CandidateRecord> all;
@@ -99,9 +102,9 @@ std::string report_text(const std::vector<JournalGroup>& groups, const Journal& 
   for (const JournalGroup& group : groups) {
     text += format == "md" ? "\n## " + headline(group) + "\n\n" +
                                  candidates_table(records_of(group), objective).markdown() + "\n" +
-                                 explained(group, journal, ImportanceFormat::kMarkdown)
-                           : "\n" + short_text(group, objective) + "\n" +
-                                 explained(group, journal, ImportanceFormat::kText);
+                                 explained(group, journal, ImportanceFormat::kMarkdown, paint)
+                           : "\n" + short_text(group, objective, paint) + "\n" +
+                                 explained(group, journal, ImportanceFormat::kText, paint);
   }
   return text;
 }

@@ -163,8 +163,7 @@ std::string outcomes(const ProblemResult& problem, const SweepResult& run, const
       fmt::format("Tried: {} of {} valid configs in {}{}\n", problem.candidates.size(),
                   problem.valid_points, describe(Seconds(problem.seconds)), skip_mark(run));
   text += table.text(paint.columns());
-  for (const std::string& reason : problem.left_out)
-    text += join(wrap("left out: " + reason, paint.columns()), "\n  ") + "\n";
+  for (const std::string& reason : problem.left_out) text += paint.fitted("left out: " + reason);
   return text;
 }
 
@@ -230,7 +229,7 @@ std::string choice_text(const SuiteChoice& choice, const Paint& paint) {
       "Configs of the suite (x default: geomean speed-up over the default config)\n" +
       table.text(paint.columns());
   for (const auto& [why, count] : turned_down)
-    text += fmt::format("Turned down: {} ({})\n", count, why);
+    text += paint.fitted(fmt::format("Turned down: {} ({})", count, why));
   return text + "\n";
 }
 
@@ -242,8 +241,8 @@ std::string problem_report(const ProblemResult& problem, const SweepResult& run,
   if (!problem.finals.empty()) text += "\n" + finalists(problem, run, paint);
   if (!problem.score_note.empty()) text += problem.score_note + "\n";
   text += "\n";
-  if (problem.gate) text += gate_line(*problem.gate, paint);
-  return text + paint(Tone::kStrong, winner(problem, run)) + "\n";
+  if (problem.gate) text += paint.fitted(gate_line(*problem.gate, paint));
+  return text + paint.fitted(paint(Tone::kStrong, winner(problem, run)));
 }
 
 std::string sweep_report(const SweepResult& result, const Paint& paint) {

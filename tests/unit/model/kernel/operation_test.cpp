@@ -249,6 +249,9 @@ TEST_CASE("the lint looks at typical problems and at every tensor") {
         std::string::npos);
   CHECK(findings("\"w\", \"y\"", "\"y\"").find("warning: no stage has w among its arguments") !=
         std::string::npos);
+  CHECK(findings("\"constraints\": [",
+                 "\"constraints\": [{\"require\": \"COLUMNS % UNROLL == 0\", \"why\": \"edges\"},")
+            .find("excludes nothing") == std::string::npos);
   CHECK(findings("COLUMNS <= 4096", "COLUMNS > 4096")
             .find("no typical problem is supported, so no space was examined") !=
         std::string::npos);

@@ -63,7 +63,7 @@ TEST_CASE("single values, idle constraints and impossible ones are found") {
   CHECK(has_finding(
       lines,
       "error: sample.json: field 'constraints': no config is left for 4,8,512,64 f16 on "
-      "sm_80"));
+      "sm_80, sm_86, sm_90a, sm_120; the default: breaks BLOCK_M >= 20 * BLOCK_N: tiles are tall"));
 }
 
 TEST_CASE("a default that a device rules out is found") {
@@ -71,11 +71,13 @@ TEST_CASE("a default that a device rules out is found") {
       sample_findings(clean_with("BLOCK_M * HEAD_DIM * DTYPE_BYTES", "BLOCK_M * 2000"));
   CHECK(has_finding(lines,
                     "warning: sample.json: field 'parameters': the default config is ruled out for "
-                    "4,8,512,64 f16 on sm_86"));
+                    "4,8,512,64 f16 on sm_86, sm_120; the default: needs 128256 bytes of shared "
+                    "memory a block, the device allows 101376"));
   CHECK(has_finding(
       sample_findings(clean_with("\"default\": 32", "\"default\": 64")),
       "error: sample.json: field 'parameters': the default config is ruled out for 4,8,512,64 "
-      "f16 on sm_80"));
+      "f16 on sm_80, sm_86, sm_90a, sm_120; the default: breaks BLOCK_M >= 2 * BLOCK_N: tiles are "
+      "tall"));
 }
 
 TEST_CASE("entries, buffers and static shared memory must match the text") {
