@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/documents.hpp"
 #include "cli/commands/setup.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options/settings.hpp"
@@ -42,9 +43,7 @@ int run(const CommonArgs& args) {
   auto devices = list_devices();
   if (!devices) return fail(devices.error());
   if (settings->json) {
-    Json list = Json::array();
-    for (const Environment& device : *devices) list.push_back(to_json(device));
-    print_json({{"schema", "fatune.devices/1"}, {"devices", list}});
+    print_json(to_json(DevicesDocument{document_head(), *devices}));
     return kDone;
   }
   print(gpu_table(*devices).text());

@@ -12,6 +12,7 @@
 #include "cli/options/services.hpp"
 #include "cli/options/sweep_plan.hpp"
 #include "cli/output.hpp"
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -81,7 +82,7 @@ OptionTable gate_table(GateArgs& a) {
         {.flags = "--out",
          .value = &a.out,
          .type = "FILE",
-         .help = "Write the decision with all numbers (fatune.gate/1)"}}}};
+         .help = "Write the decision with all numbers (fatune.gate/2)"}}}};
   return tables({sides, problem_table(a.sides.problem), rules, rounds_table(a.rounds),
                  device_table(a.device), common_table(a.common)});
 }
@@ -94,7 +95,7 @@ Status check_format(const std::string& format) {
 void print_result(const GateResult& result, const GateArgs& args, const Settings& settings,
                   const Session& session) {
   if (settings.json) {
-    print_json(gate_json(result));
+    print_json(to_json(result));
   } else if (args.format == "md") {
     print(gate_markdown(result));
   } else {
@@ -117,7 +118,7 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
   FATUNE_TRY(const auto questions, gate_questions(args.sides, candidates, session, settings));
   FATUNE_TRY(GateResult result, run_gate(questions, rules, plan, *session.evaluator));
   result.command = "fatune gate" + repeat_options(gate_table, args);
-  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(gate_json(result))));
+  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(to_json(result))));
   print_result(result, args, settings, session);
   if (result.passed) return kDone;
   if (has_answer(result)) return kAnswerIsNo;

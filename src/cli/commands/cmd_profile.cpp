@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/documents.hpp"
 #include "cli/commands/setup.hpp"
 #include "cli/commands/take_profile.hpp"
 #include "cli/exit_code.hpp"
@@ -26,7 +27,8 @@ struct ProfileArgs {
 
 /// A config that passed the gates or did not, with what is known of its launch.
 struct Profiled {
-  std::string problem_name;
+  std::string problem_name;  ///< for people
+  std::string name;          ///< of the problem; may be empty
   Candidate candidate;
   CandidateRecord record;
   LaunchFacts facts;
@@ -47,7 +49,8 @@ Result<std::vector<Profiled>> evaluate_all(const Session& session) {
     FATUNE_TRY(CandidateRecord record, session.evaluator->collect());
     FATUNE_TRY(const LaunchPlan plan, launch_plan(entry.candidate, limits));
     const LaunchFacts facts = launch_facts(plan, record.resources.value_or(Resources{}), limits);
-    results.push_back({entry.problem_name, entry.candidate, std::move(record), facts, {}});
+    results.push_back(
+        {entry.problem_name, entry.name, entry.candidate, std::move(record), facts, {}});
   }
   return results;
 }
@@ -72,21 +75,17 @@ Status count_all(std::vector<Profiled>& results, const DeviceLimits& limits, int
   return {};
 }
 
-Json profiles_json(const std::vector<Profiled>& results, const Environment& environment) {
-  Json profiles = Json::array();
+ProfileDocument document_of(const std::vector<Profiled>& results, const Environment& environment) {
+  ProfileDocument document{document_head(environment.recorded), environment, {}};
   for (const Profiled& result : results) {
-    Json row = {{"name", result.problem_name},
-                {"problem", to_json(result.candidate.problem)},
-                {"kernel", result.candidate.kernel->manifest.name},
-                {"config", to_json(result.candidate.config)}};
-    if (result.record.hot) row["hot_us"] = result.record.hot->median_us;
-    row.update(profile_json(result.facts, result.outcome));
-    profiles.push_back(std::move(row));
+    const Candidate& candidate = result.candidate;
+    document.profiles.push_back({{result.name, candidate.problem},
+                                 candidate.kernel->manifest.name,
+                                 to_json(candidate.config),
+                                 result.record.hot,
+                                 {result.facts, result.outcome}});
   }
-  return {{"schema", "fatune.profile/1"},
-          {"environment", to_json(environment)},
-          {"recorded", environment.recorded},
-          {"profiles", std::move(profiles)}};
+  return document;
 }
 
 std::string profiles_text(const std::vector<Profiled>& results) {
@@ -113,8 +112,8 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
     session.evaluator.reset();  // its worker's memory and context are not to stand beside ncu's
     FATUNE_TRY_STATUS(count_all(results, environment.limits, device.ordinal, settings));
   }
-  if (args.common.json) {
-    print_json(profiles_json(results, environment));
+  if (settings.json) {
+    print_json(to_json(document_of(results, environment)));
   } else {
     print_with_notice(session, profiles_text(results));
   }

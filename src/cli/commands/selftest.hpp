@@ -8,7 +8,7 @@
 
 namespace fatune::cli {
 
-/// Prints the table, or fatune.selftest/1; returns the exit code. Needs a GPU: a recorded device is
+/// Prints the table, or fatune.selftest/2; returns the exit code. Needs a GPU: a recorded device is
 /// a usage error, no driver an environment error.
 Result<int> selftest(const std::string& device, const Settings& settings);
 

@@ -11,6 +11,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/options/services.hpp"
 #include "cli/output.hpp"
+#include "core/fields.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -38,7 +39,7 @@ Checks all_checks(const Settings& settings) {
 Result<int> doctor(const Settings& settings) {
   const Checks checks = all_checks(settings);
   if (settings.json) {
-    print_json(checks_json(checks));
+    print_json(to_json(DoctorDocument{document_head(), checks}));
   } else {
     print(checks_text(checks, settings.paint));
   }

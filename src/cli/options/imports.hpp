@@ -6,8 +6,8 @@
 
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
-#include "model/results/known_config.hpp"
 #include "model/results/plan.hpp"
+#include "model/results/record.hpp"
 #include "search/datasets/recording.hpp"
 
 namespace fatune::cli {

@@ -7,7 +7,7 @@
 
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
-#include "model/results/known_config.hpp"
+#include "model/results/record.hpp"
 
 namespace fatune::cli {
 

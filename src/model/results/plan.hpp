@@ -9,7 +9,7 @@
 #include "core/fields_fwd.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/suite.hpp"
-#include "model/results/known_config.hpp"
+#include "model/results/record.hpp"
 
 namespace fatune {
 

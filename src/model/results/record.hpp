@@ -12,6 +12,7 @@
 #include "core/fields_fwd.hpp"
 #include "core/json.hpp"
 #include "model/kernel/config.hpp"
+#include "model/kernel/limits.hpp"
 #include "model/problem/problem.hpp"
 #include "model/results/measurement.hpp"
 
@@ -76,6 +77,15 @@ struct EndRecord {
   friend bool operator==(const EndRecord&, const EndRecord&) = default;
 };
 
+/// A config that was best for some problem on some device.
+struct KnownConfig {
+  Problem problem;
+  Arch arch;
+  std::string kernel;
+  Json config = Json::object();
+  std::string source;  ///< a file, or the run that measured it
+};
+
 /// Told apart by "t": started, candidate, final, end.
 using Record = std::variant<StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
 
@@ -84,5 +94,6 @@ void fields(StartedRecord& x, FieldList& f);
 void fields(CandidateRecord& x, FieldList& f);
 void fields(FinalRecord& x, FieldList& f);
 void fields(EndRecord& x, FieldList& f);
+void fields(KnownConfig& x, FieldList& f);
 
 }  // namespace fatune

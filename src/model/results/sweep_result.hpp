@@ -12,7 +12,6 @@
 #include "model/results/environment.hpp"
 #include "model/results/plan.hpp"
 #include "model/results/record.hpp"
-#include "model/results/suite_choice.hpp"
 #include "model/space/space.hpp"
 
 namespace fatune {
@@ -64,6 +63,24 @@ struct ProblemResult {
   /// finals.front() when it passed every gate and is a candidate, not a baseline.
   const FinalRecord* best() const;
 };
+
+/// The configs that serve a whole suite, and those that were turned down.
+struct SuiteConfig {
+  std::string kernel;
+  Json config = Json::object();
+  /// Geometric mean over the problems it did, of the default config's time over its own; empty
+  /// where there is none to compare with.
+  std::optional<double> speedup;
+  std::vector<std::string> problems;  ///< where it is the one to use
+  std::string turned_down;            ///< why; empty: chosen
+};
+
+struct SuiteChoice {
+  std::vector<std::string> order;    ///< the problems, as they were searched and raced
+  std::vector<SuiteConfig> configs;  ///< chosen ones first
+};
+void fields(SuiteConfig& x, FieldList& f);
+void fields(SuiteChoice& x, FieldList& f);
 
 struct SweepResult {
   RunPlan plan;

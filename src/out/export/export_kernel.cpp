@@ -1,5 +1,8 @@
-// export_kernel.cpp - compares what would be exported with what was verified, compiles, describes.
+// export_kernel.cpp - compares what would be exported with what was verified, compiles, describes:
+// what tensor maps leave implicit is written down.
 #include "out/export/export_kernel.hpp"
+
+#include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,14 +11,68 @@
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
+#include "model/kernel/vocabulary.hpp"
 #include "model/space/feasibility.hpp"
-#include "out/export/facts_of.hpp"
 #include "out/export/flatten.hpp"
-#include "out/export/provenance.hpp"
 #include "worker/protocol/request.hpp"
 
 namespace fatune {
 namespace {
+
+StageFacts facts_of(const StagePlan& plan) {
+  StageFacts stage;
+  stage.entry = plan.entry;
+  std::copy_n(plan.grid, 3, stage.grid.begin());
+  std::copy_n(plan.block, 3, stage.block.begin());
+  std::copy_n(plan.cluster, 3, stage.cluster.begin());
+  stage.shared_bytes = plan.shared_bytes;
+  stage.static_shared_bytes = plan.static_shared_bytes;
+  stage.dependent = plan.dependent;
+  stage.arguments = plan.arguments;
+  return stage;
+}
+
+MapElement element_of(Dtype dtype) {
+  if (dtype == Dtype::kF16) return MapElement::kF16;
+  return dtype == Dtype::kBf16 ? MapElement::kBf16 : MapElement::kByte;
+}
+
+/// The tensors are contiguous, so sizes and strides follow from the problem.
+TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem) {
+  const bool query_like = plan.tensor == "q" || plan.tensor == "out";
+  TensorMapFacts map;
+  map.name = plan.name;
+  map.tensor = plan.tensor;
+  map.element = element_of(problem.dtype);
+  map.sizes = {problem.head_dim, query_like ? problem.seq_q : problem.seq_kv,
+               query_like ? problem.heads : problem.kv_heads, problem.batch};
+  std::int64_t stride = size_of(problem.dtype);
+  for (std::size_t i = 0; i < map.strides_bytes.size(); ++i) {
+    stride *= map.sizes[i];
+    map.strides_bytes[i] = stride;
+  }
+  std::copy_n(plan.box, 4, map.box.begin());
+  map.swizzle_bytes = plan.swizzle;
+  return map;
+}
+
+/// Only what fatune compiles can leave it.
+Status check_own_code(const Manifest& manifest, const LaunchPlan& plan) {
+  if (manifest.role == Role::kFault) {
+    return usage_error(
+        fmt::format("{} is a fixture that computes wrongly on purpose: it is not "
+                    "exported",
+                    manifest.name));
+  }
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    if (!plan.stages[i].gemm) continue;
+    return usage_error(fmt::format(
+        "{} cannot be exported: its stage {} is a matrix product of cuBLAS, which has no machine "
+        "code of ours. Tune kernels without library stages: fatune sweep --kernel NAME",
+        manifest.name, i + 1));
+  }
+  return {};
+}
 
 /// A usage error, unless the machine code is verified or shall be marked.
 Status check_verified(const ExportRequest& request, const std::vector<std::string>& reasons) {
@@ -84,6 +141,27 @@ Result<std::string> source_of(const ExportRequest& request, const KernelFacts& f
 }
 
 }  // namespace
+
+Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& limits) {
+  FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits));
+  FATUNE_TRY_STATUS(check_own_code(candidate.kernel->manifest, plan));
+  KernelFacts facts;
+  facts.kernel = candidate.kernel->manifest.name;
+  facts.config = dump(to_json(candidate.config));
+  facts.problem = candidate.problem;
+  facts.arch = name(limits.arch);
+  facts.compute_major = limits.arch.number / 10;
+  facts.compute_minor = limits.arch.number % 10;
+  facts.exact_compute = limits.arch.suffix == 'a';
+  facts.scale = static_cast<double>(softmax_scale(candidate.problem));
+  facts.sm_count = limits.sm_count;
+  for (const StagePlan& stage : plan.stages) facts.stages.push_back(facts_of(stage));
+  for (const TensorMapPlan& map : plan.tensor_maps)
+    facts.tensor_maps.push_back(facts_of(map, candidate.problem));
+  for (const BufferPlan& buffer : plan.scratch)
+    facts.scratch.push_back({buffer.name, buffer.bytes});
+  return facts;
+}
 
 std::vector<std::string> changes_since(const ExportRequest& request,
                                        const std::string& compiler_version,

@@ -39,6 +39,7 @@ Result<Recording> recording_of(const JournalGroup& group, const Journal& journal
   recording.name = group.kernel;
   recording.device = journal.header.environment.device_name;
   recording.problem = describe(group.problem);
+  recording.own_problem = group.problem.problem;
   recording.objective = timed_objective(journal);
   recording.unit = "us";
   if (journal.cut) recording.remarks.emplace_back("cut last line: dropped");

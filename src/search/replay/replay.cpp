@@ -88,6 +88,7 @@ Replay describe_space(const Recording& recording, const std::string& file, const
   replay.kernel = recording.name;
   replay.device = recording.device;
   replay.problem = recording.problem;
+  replay.own_problem = recording.own_problem;
   replay.objective = recording.objective;
   replay.unit = recording.unit;
   replay.configs = bench.landscape().size();

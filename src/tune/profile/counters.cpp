@@ -1,19 +1,15 @@
 // counters.cpp - counters to JSON, and what follows from two of them.
 #include "tune/profile/counters.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "core/fields.hpp"
 #include "tune/profile/metrics.hpp"
 
 namespace fatune {
 
-Json to_json(const Counters& counters) {
-  Json object = {{"kernel", counters.kernel}};
-  for (const NcuMetric& metric : all_metrics()) {
-    const std::optional<double>& value = counters.*metric.field;
-    if (value) object[metric.name] = *value;
-  }
-  return object;
+void fields(Counters& x, FieldList& f) {
+  f.record("counters", "Of one launch; only those that were read");
+  f("kernel", x.kernel);
+  for (const NcuMetric& metric : all_metrics()) f(metric.name, x.*metric.field);
 }
 
 std::optional<double> bank_conflict_ratio(const Counters& counters) {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 
 namespace fatune {
 
@@ -34,8 +34,7 @@ struct Counters {
 
   friend bool operator==(const Counters&, const Counters&) = default;
 };
-/// Only the counters that were read.
-Json to_json(const Counters& counters);
+void fields(Counters& x, FieldList& f);
 
 /// Extra passes over all passes of shared memory, from 0 to 1; empty when nothing was counted.
 std::optional<double> bank_conflict_ratio(const Counters& counters);

@@ -1,11 +1,11 @@
-// bench.hpp - contestants of each problem to rows measured side by side: fatune.bench/1.
+// bench.hpp - contestants of each problem to rows measured side by side.
 #pragma once
 
 #include <functional>
 #include <vector>
 
 #include "core/result.hpp"
-#include "model/results/bench_result.hpp"
+#include "model/results/comparison.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
 namespace fatune {
@@ -21,8 +21,5 @@ struct BenchQuestion {
 Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& plan,
                  Evaluator& evaluator, BenchResult& result,
                  const std::function<Status()>& after_each);
-
-/// fatune.bench/1: every row as a journal's final record, with quantiles of its rounds.
-void fields(BenchResult& x, FieldList& f);
 
 }  // namespace fatune

@@ -76,8 +76,8 @@ std::optional<Confirmation> confirm(const SavedBest& saved, const SavedWinner& w
   }
   if (saved.recorded != here.recorded)
     differences.add(here.recorded ? "this is a recording" : "the saved time is of a recording");
-  return Confirmation{saved.file, *winner.hot, *row.hot, verdict(*winner.hot, *row.hot),
-                      differences.take()};
+  const std::string found = here.recorded ? "recorded" : verdict(*winner.hot, *row.hot);
+  return Confirmation{saved.file, *winner.hot, *row.hot, found, differences.take()};
 }
 
 }  // namespace fatune

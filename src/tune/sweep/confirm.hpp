@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "model/kernel/kernel.hpp"
-#include "model/results/bench_result.hpp"
-#include "tune/sweep/saved_best.hpp"
+#include "model/results/comparison.hpp"
+#include "tune/sweep/best.hpp"
 
 namespace fatune {
 

@@ -8,7 +8,7 @@
 
 #include "core/result.hpp"
 #include "gpu/driver.hpp"
-#include "model/results/outcome.hpp"
+#include "model/results/measurement.hpp"
 
 namespace fatune {
 
