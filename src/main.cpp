@@ -8,7 +8,6 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "core/interrupt.hpp"
-#include "core/log.hpp"
 #include "worker/protocol/mains.hpp"
 
 namespace {
@@ -31,7 +30,6 @@ int main(int argc, char** argv) {
     fatune::install_interrupt_handler();
     return fatune::cli::run_command(argc, argv);
   } catch (const std::exception& bug) {
-    fatune::log::error(std::string("bug: ") + bug.what());
-    return fatune::cli::kBug;
+    return fatune::cli::fail(fatune::cli::kBug, std::string("bug: ") + bug.what());
   }
 }

@@ -11,6 +11,7 @@ import math
 import sys
 import textwrap
 
+from documents import load as load_document
 from filled_page import ROOT, fill
 
 RESULTS = ROOT / "results" / "h200"
@@ -27,7 +28,7 @@ LAUNCHES = {
 
 
 def load(*parts):
-    return json.loads(RESULTS.joinpath(*parts).read_text())
+    return load_document(RESULTS.joinpath(*parts))
 
 
 def shell(command, width=118):

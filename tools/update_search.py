@@ -8,6 +8,7 @@ import json
 import re
 import sys
 
+from documents import load as load_document
 from filled_page import ROOT, fill
 
 RESULTS = ROOT / "results" / "replay"
@@ -20,7 +21,7 @@ def load(name):
     path = RESULTS / f"{name}.json"
     if not path.exists():
         sys.exit(f"results/replay/{path.name} is missing: run tools/replay_evidence.sh, see docs/search.md")
-    return json.loads(path.read_text())
+    return load_document(path)
 
 
 def measured(*names):
@@ -201,7 +202,7 @@ def sixty():
     """The winners of 60 evaluations a problem against the best of whole spaces, in the same rounds, by seed."""
     seeds = {path: re.search(r"--seed (\d+)", json.loads(path.read_text())["command"])[1] for path in H200.glob("suite-mission-60*.json")}
     suites = sorted(seeds, key=lambda path: int(seeds[path]))
-    first = json.loads(suites[0].read_text())
+    first = load_document(suites[0])
     rows, commands, within = [], [], 0
     for name in [row["name"] for row in first["rows"]]:
         if not (H200 / "optimum" / f"{name}.json").exists():
@@ -209,7 +210,7 @@ def sixty():
         cells, optima = [], []
         for path in suites:
             gate_path = H200 / "optimum" / f"{name}{path.stem.removeprefix('suite-mission-60')}.json"
-            gate = json.loads(gate_path.read_text())
+            gate = load_document(gate_path)
             commands.append(gate["command"])
             against = gate["problems"][0]["baselines"][0]
             optima.append(against["baseline"]["time"]["median_us"])

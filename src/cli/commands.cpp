@@ -160,11 +160,9 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   if (extra && !app.get_subcommands().empty() && !app.remaining(true).empty()) {
-    log::error(unexpected_argument(app) + " (see " + help_hint(app) + ")");
-    return kUsage;
+    return fail(kUsage, fmt::format("{} (see {})", unexpected_argument(app), help_hint(app)));
   }
-  log::error(std::string(error.what()) + " (see " + help_hint(app) + ")");
-  return kUsage;
+  return fail(kUsage, fmt::format("{} (see {})", error.what(), help_hint(app)));
 }
 
 }  // namespace
@@ -190,9 +188,9 @@ int run_command(int argc, const char* const* argv) {
     words.erase(words.begin());
     words.push_back("--help");
   }
+  keep_words(words);
   if (const auto wrong = unknown_word(words)) {
-    log::error(*wrong + " (see fatune --help)");
-    return kUsage;
+    return fail(kUsage, *wrong + " (see fatune --help)");
   }
   try {
     std::reverse(words.begin(), words.end());  // as the parser takes them

@@ -1,6 +1,14 @@
 // exit_code.cpp - the table of exit codes and the last word of a failed command.
 #include "cli/exit_code.hpp"
 
+#include <algorithm>
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/documents.hpp"
+#include "cli/output.hpp"
+#include "core/fields.hpp"
 #include "core/log.hpp"
 
 namespace fatune::cli {
@@ -36,9 +44,15 @@ int exit_code(ErrorKind kind) {
   return kBug;
 }
 
-int fail(const Error& error) {
-  log::error(error.message);
-  return exit_code(error.kind);
+int fail(const Error& error) { return fail(exit_code(error.kind), error.message); }
+
+int fail(int code, const std::string& message) {
+  log::error(message);
+  if (!wants_json()) return code;
+  const auto* found = std::find_if(std::begin(kCodes), std::end(kCodes),
+                                   [&](const ExitCode& each) { return each.code == code; });
+  print_json(to_json(ErrorDocument{document_head(), found->word, message, code}));
+  return code;
 }
 
 }  // namespace fatune::cli

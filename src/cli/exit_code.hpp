@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "core/result.hpp"
 
@@ -25,7 +26,9 @@ struct ExitCode {
 std::span<const ExitCode> exit_codes();
 
 int exit_code(ErrorKind kind);
-/// Logs the error and returns its exit code.
+/// Logs the error and returns its exit code; where --json was typed, prints fatune.error/1, too.
 int fail(const Error& error);
+/// The same of a message with an exit code of its own.
+int fail(int code, const std::string& message);
 
 }  // namespace fatune::cli

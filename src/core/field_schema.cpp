@@ -46,11 +46,12 @@ Json RecordType::object_schema(const FieldList& list, SchemaBook& book) {
     constant("schema", fmt::format("{}/{}", list.family_, list.version_));
   if (list.tag_ != nullptr) constant(list.tag_key_, list.tag_);
   for (const Field& each : list.fields_) {
+    if (each.until_ > 0) continue;
     FieldRules rules = each.rules_;
     rules.filled = rules.filled || each.omitted_;
     properties[each.key_] = described(each.about_, field_schema(each, rules, book));
-    const bool may_lack =
-        each.omitted_ || (each.type_->is_optional() && !rules.null && !each.required_);
+    const bool may_lack = each.omitted_ || each.may_lack_ ||
+                          (each.type_->is_optional() && !rules.null && !each.required_);
     if (!may_lack && !each.later_) required.push_back(each.key_);
   }
   Json schema = described(list.about_, {{"type", "object"}, {"properties", properties}});

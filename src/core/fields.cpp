@@ -131,7 +131,8 @@ Json RecordType::write_list(const FieldList& list) {
   for (const Field& each : list.fields_) {
     const bool left_out = each.omitted_ ? each.type_->empty(each.value_)
                                         : each.type_->absent(each.value_) && !each.rules_.null;
-    if (!left_out) object[each.key_] = each.type_->write(each.value_, each.rules_);
+    if (!left_out && !each.unknown_ && each.until_ == 0)
+      object[each.key_] = each.type_->write(each.value_, each.rules_);
   }
   return object;
 }
@@ -177,6 +178,8 @@ Status RecordType::check_tag(const FieldList& list, const Json& json, const Fiel
 }
 
 Status RecordType::read_field(const Field& field, const Json& json, const FieldPlace& place) {
+  const bool too_new = field.until_ > 0 && (place.version == 0 || place.version > field.until_);
+  if (too_new || (place.version > 0 && place.version < field.since_)) return {};
   auto found = json.find(field.key_);
   const bool may_be_old = place.version == 0 || place.version <= field.old_version_;
   if (found == json.end() && field.old_key_ != nullptr && may_be_old) {
@@ -277,7 +280,7 @@ struct DifferenceFinder {
     for (std::size_t i = 0; i < before.fields_.size() && i < now.fields_.size(); ++i) {
       const Field& old = before.fields_[i];
       const Field& fresh = now.fields_[i];
-      if (old.incidental_) continue;
+      if (old.incidental_ || old.until_ > 0) continue;
       const Json was = old.type_->write(old.value_, old.rules_);
       const Json is = fresh.type_->write(fresh.value_, fresh.rules_);
       if (was == is && std::string_view(old.key_) == fresh.key_) continue;

@@ -121,6 +121,12 @@ class Field {
   Field& same_as(const void* other) { return fallback_ = other, *this; }
   /// In files up to `version` it was spelled `key`.
   Field& was(int version, const char* key);
+  /// Only read, and only from files up to `version`: what a field with since() replaced.
+  Field& until(int version) { return until_ = version, *this; }
+  /// Not read from files before `version`.
+  Field& since(int version) { return since_ = version, *this; }
+  /// Not written now: what it holds was not measured or is unknown.
+  Field& absent_if(bool unknown) { return unknown_ = unknown, set(may_lack_); }
   /// In the words of a user: "--seed". For differences.
   Field& option(const char* option) { return option_ = option, *this; }
   /// One line for the schema.
@@ -140,9 +146,11 @@ class Field {
   const void* fallback_ = nullptr;
   const char* old_key_ = nullptr;
   int old_version_ = 0;
+  int since_ = 0, until_ = 0;  ///< 0: any version
   const char* about_ = nullptr;
   const char* option_ = nullptr;
   bool required_ = false, omitted_ = false, later_ = false, incidental_ = false;
+  bool may_lack_ = false, unknown_ = false;
 };
 
 template <typename T>

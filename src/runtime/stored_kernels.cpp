@@ -5,7 +5,7 @@
 
 #include "core/file.hpp"
 #include "core/hash.hpp"
-#include "model/wisdom/wisdom_index.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 
 namespace fatune::rt {
 namespace {

@@ -17,7 +17,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "gpu/device.hpp"
-#include "model/wisdom/wisdom_index.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 #include "runtime/fatune_rt.h"
 
 namespace fatune {

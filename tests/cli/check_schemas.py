@@ -31,7 +31,8 @@ SHAPE = "--shape 4,8,512,64"
 CONFIG = (pathlib.Path(__file__).resolve().parents[1] / "data" / "cli" / "fa_mma.json").read_text()
 SUITE = {"schema": "fatune.problems/1", "name": "two", "problems": [
     {"name": "held", "shape": "4,8,512,64"}, {"name": "not-held", "shape": "1,8,512,64"}]}
-# What is run in a fresh folder; a command's exit code may be 0 or 1, its stdout is one document.
+NO_DEVICE = ("devices", "doctor", "export", "inspect", "kernels", "replay", "report")
+# What is run in a fresh folder; stdout is one document whatever the exit code, an error as well.
 COMMANDS = [
     f"sweep {SHAPE} --kernel fa_mma --budget 20 --out run",
     f"bench --kernel fa_mma {SHAPE}",
@@ -42,6 +43,20 @@ COMMANDS = [
     f"gate --candidate config.json --baseline bench.json {SHAPE}",
     "gate --candidate config.json --baseline naive --suite suite.json",
     f"verify --config config.json {SHAPE}",
+    "verify --selftest",
+    f"sweep {SHAPE} --kernel fa_mma --budget 2 --compile-only",
+    f"sweep {SHAPE} --budget many",
+    "bench --no-such-option",
+    f"inspect --kernel fa_mma {SHAPE} --arch sm_90a",
+    f"inspect --kernel fa_wgmma {SHAPE} --arch sm_80",
+    f"inspect --config config.json {SHAPE} --arch sm_90a",
+    "inspect run --importance",
+    "kernels",
+    "kernels lint fa_rows --static-only",
+    f"kernels space {RECORDINGS}/convolution_t1.json",
+    "devices",
+    "report run",
+    "report nowhere",
     f"profile --config config.json {SHAPE}",
     f"export --config config.json {SHAPE} --arch sm_90a --unverified --to cubin,json --name attention",
     f"export --config config.json {SHAPE} --arch sm_90a --unverified --to wisdom -o wisdom",
@@ -87,6 +102,12 @@ class Checker:
             at = "/".join(str(step) for step in error.absolute_path) or "the document"
             self.failures.append(f"{where}: {at}: {error.message[:400]} ({schema})")
 
+    def check_head(self, document, where, code):
+        if list(document)[:4] != ["schema", "fatune", "command", "recorded"]:
+            self.failures.append(f"{where}: begins with {list(document)[:4]}")
+        if document["schema"].startswith("fatune.error/") and document["error"]["exit_code"] != code:
+            self.failures.append(f"{where}: exit {code} with a {document['schema']}")
+
     def check_file(self, path):
         if path.name.startswith("journal.jsonl") or path.name.endswith(".jsonl.gz"):
             text = gzip.open(path, "rt").read() if path.suffix == ".gz" else path.read_text()
@@ -103,12 +124,13 @@ def check_commands(checker, fatune):
         (here / "suite.json").write_text(json.dumps(SUITE))
         env = {"PATH": "/usr/bin:/bin", "HOME": folder, "XDG_CACHE_HOME": folder + "/cache", "LC_ALL": "C.UTF-8"}
         for command in COMMANDS:
-            device = [] if command.split()[0] in ("doctor", "export", "replay") else ["--device", "recorded"]
+            device = [] if command.split()[0] in NO_DEVICE or "--compile-only" in command else ["--device", "recorded"]
             line = [fatune, *command.split(), *device, "--json"]
             done = subprocess.run(line, cwd=here, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=240, check=False)
             try:
                 checker.check(json.loads(done.stdout), f"fatune {command}")
+                checker.check_head(json.loads(done.stdout), f"fatune {command}", done.returncode)
             except json.JSONDecodeError:
                 checker.failures.append(f"fatune {command}: exit {done.returncode}, no JSON on stdout: {done.stderr[-400:]}")
         for name in WRITTEN:

@@ -24,12 +24,13 @@ def main():
         checks.expect(code == 0 and best is not None, f"sweep ended with {code}: {stderr[-2000:]}")
         if best is None:
             checks.finish()
-        hot = best["best"]["hot"]
-        checks.expect(best["schema"] == "fatune.best/1", "schema")
+        problem = best["problems"][0]
+        hot = problem["best"]["hot"]
+        checks.expect(best["schema"] == "fatune.best/2", "schema")
         checks.expect(best["recorded"] is False, "recorded must be false on a GPU")
         checks.expect(hot["ci95_us"][0] <= hot["median_us"] <= hot["ci95_us"][1], f"interval around the median: {hot}")
-        checks.expect(best["best"]["verify"]["margin"] < 1, "margin below 1")
-        checks.expect(best["gate"]["ratio"] < 1, "faster than the naive reference")
+        checks.expect(problem["best"]["verify"]["margin"] < 1, "margin below 1")
+        checks.expect(problem["gate"]["ratio"] < 1, "faster than the naive reference")
         before = count_candidates(run)
         code, again, stderr = run_json(args.fatune, "sweep", "--resume", str(run))
         checks.expect(code == 0, f"resume ended with {code}: {stderr[-1000:]}")

@@ -16,7 +16,7 @@
 #include "model/kernel/kernel.hpp"
 #include "out/text/bench_output.hpp"
 #include "tune/sweep/bench.hpp"
-#include "tune/sweep/saved_best.hpp"
+#include "tune/sweep/best.hpp"
 #include "tune/sweep/suite_result.hpp"
 
 namespace fatune::cli {
@@ -42,9 +42,9 @@ OptionTable bench_table(BenchArgs& a) {
        "Implementations beside a config, or alone: cudnn,torch:flash [naive]", Repeat::kChanged});
   const OptionTable files = {
       {"Files",
-       {{"--out", &a.out, "FILE", "Write every row and round (fatune.bench/1)"},
+       {{"--out", &a.out, "FILE", "Write every row and round (fatune.bench/2)"},
         {"--suite-out", &a.suite_out, "FILE",
-         "Write a row a problem: best and baselines (fatune.suite/1)"}}}};
+         "Write a row a problem: best and baselines (fatune.suite/2)"}}}};
   return tables(
       {choice, rounds_table(a.rounds), files, device_table(a.device), common_table(a.common)});
 }
@@ -135,7 +135,7 @@ void add_confirmation(const SavedBest& saved, const Session& session, const Envi
 Status write_files(const BenchArgs& args, const BenchResult& result) {
   if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(to_json(result))));
   if (!args.suite_out.empty())
-    FATUNE_TRY_STATUS(replace_file(args.suite_out, dump_pretty(suite_json(result))));
+    FATUNE_TRY_STATUS(replace_file(args.suite_out, dump_pretty(to_json(suite_table(result)))));
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/documents.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
@@ -40,9 +41,7 @@ OptionTable devices_table(DevicesArgs& a) { return common_table(a.common); }
 Result<int> devices(const DevicesArgs&, const Settings& settings) {
   FATUNE_TRY(const auto devices, list_devices());
   if (settings.json) {
-    Json list = Json::array();
-    for (const Environment& device : devices) list.push_back(to_json(device));
-    print_json({{"schema", "fatune.devices/1"}, {"devices", list}});
+    print_json(to_json(DevicesDocument{document_head(), devices}));
     return kDone;
   }
   print(gpu_table(devices).text(settings.paint.columns()));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/documents.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/chosen.hpp"
 #include "cli/options/problems.hpp"
@@ -12,10 +13,9 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "out/export/export_kernel.hpp"
+#include "out/export/exported_kernel.hpp"
 #include "out/export/formats.hpp"
-#include "out/export/kernel_names.hpp"
-#include "out/export/provenance.hpp"
-#include "tune/sweep/saved_best.hpp"
+#include "tune/sweep/best.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -133,15 +133,15 @@ std::string summary(const ExportedKernel& kernel) {
   return text + "\n";
 }
 
-Json export_json(const std::vector<ExportedKernel>& kernels,
-                 const std::vector<std::filesystem::path>& files) {
-  Json json = {{"schema", "fatune.export/1"}, {"fatune", FATUNE_VERSION}};
-  json["files"] = Json::array();
-  for (const auto& file : files) json["files"].push_back(file.string());
-  json["kernels"] = Json::array();
-  for (const ExportedKernel& kernel : kernels)
-    json["kernels"].push_back({{"name", kernel.name}, {"launch", to_json(kernel.facts)}});
-  return json;
+ExportDocument document_of(const std::vector<ExportedKernel>& kernels,
+                           const std::vector<std::filesystem::path>& files) {
+  ExportDocument document{document_head(), {}, {}};
+  for (const auto& file : files) document.files.push_back(file.string());
+  for (const ExportedKernel& kernel : kernels) {
+    document.kernels.push_back({kernel.name, kernel.facts});
+    document.head.recorded = document.head.recorded || kernel.facts.recorded;
+  }
+  return document;
 }
 
 void show(const std::vector<ExportedKernel>& kernels,
@@ -182,7 +182,7 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
     files.insert(files.end(), written.begin(), written.end());
   }
   if (settings.json) {
-    print_json(export_json(kernels, files));
+    print_json(to_json(document_of(kernels, files)));
   } else {
     show(kernels, files);
   }

@@ -6,6 +6,7 @@
 #include "cli/options/gate_sides.hpp"
 #include "cli/options/problems.hpp"
 #include "cli/options/sweep_plan.hpp"
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -64,7 +65,7 @@ OptionTable gate_table(GateArgs& a) {
         {"--objective", &a.objective, "hot|cold", "What is compared: hot or cold latency",
          Repeat::kChanged},
         {"--format", &a.format, "text|md", "text, or md for a pull request's comment"},
-        {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/1)"}}}};
+        {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/2)"}}}};
   return tables({sides, problem_table(a.sides.problem), rules, rounds_table(a.rounds),
                  device_table(a.device), common_table(a.common)});
 }
@@ -77,7 +78,7 @@ Status check_format(const std::string& format) {
 void print_result(const GateResult& result, const GateArgs& args, const Settings& settings,
                   const Session& session) {
   if (settings.json) {
-    print_json(gate_json(result));
+    print_json(to_json(result));
   } else if (args.format == "md") {
     print(gate_markdown(result));
   } else {
@@ -100,7 +101,7 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
   FATUNE_TRY(const auto questions, gate_questions(args.sides, candidates, session, settings));
   FATUNE_TRY(GateResult result, run_gate(questions, rules, plan, *session.evaluator));
   result.command = "fatune gate" + repeat_options(gate_table, args);
-  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(gate_json(result))));
+  if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(to_json(result))));
   print_result(result, args, settings, session);
   if (result.passed) return kDone;
   if (has_answer(result)) return kAnswerIsNo;

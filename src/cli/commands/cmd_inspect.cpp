@@ -5,6 +5,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/cubin_census.hpp"
+#include "cli/commands/documents.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/chosen.hpp"
 #include "core/fields.hpp"
@@ -12,6 +13,7 @@
 #include "model/space/rules.hpp"
 #include "out/text/importance_text.hpp"
 #include "out/text/inspect_text.hpp"
+#include "search/replay/landscape.hpp"
 #include "tune/compile/inert.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
 #include "tune/evaluate/forecast.hpp"
@@ -58,33 +60,22 @@ Result<Subject> resolve_subject(const InspectArgs& args, const Settings& setting
   return subject;
 }
 
-Json space_json(const Space& space) {
-  Json rules = Json::array();
-  for (const RuledOut& rule : space.ruled_out()) {
-    rules.push_back({{"require", rule.rule}, {"why", rule.why}, {"points", rule.points}});
-  }
-  Json terms = Json::array();
-  for (const Term& term : space.kernel().manifest.terms) {
-    terms.push_back({{"name", term.name}, {"value", term.value}, {"meaning", term.meaning}});
-  }
-  Json result = {{"raw_points", space.raw_size()},
-                 {"valid_points", space.size()},
-                 {"terms", terms},
-                 {"ruled_out", rules}};
-  if (auto point = space.default_point()) result["default"] = to_json(space.config(*point));
-  return result;
+SpaceSummary summary_of(const Space& space) {
+  SpaceSummary summary{
+      space.raw_size(), space.size(), space.kernel().manifest.terms, space.ruled_out(), {}};
+  if (auto point = space.default_point()) summary.standard = to_json(space.config(*point));
+  return summary;
 }
 
-Json effects_json(const std::vector<ParameterEffect>& effects) {
-  Json rows = Json::array();
-  for (const ParameterEffect& effect : effects) {
-    rows.push_back({{"parameter", effect.parameter},
-                    {"neighbours", effect.neighbours},
-                    {"changed", effect.changed},
-                    {"inert", effect.inert()},
-                    {"same", effect.same}});
-  }
-  return rows;
+/// What every document about a kernel begins with.
+InspectDocument document_of(const Subject& subject) {
+  InspectDocument document;
+  document.head = document_head();
+  document.kernel = subject.kernel->manifest.name;
+  document.arch = name(subject.limits.arch);
+  document.problem = subject.problem;
+  if (subject.config) document.config = to_json(*subject.config);
+  return document;
 }
 
 Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
@@ -93,10 +84,10 @@ Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
              unsupported_reason(subject.kernel->manifest, subject.problem, subject.limits));
   if (!reason.empty()) {
     if (args.common.json) {
-      print_json({{"schema", "fatune.inspect/1"},
-                  {"kernel", subject.kernel->manifest.name},
-                  {"supported", false},
-                  {"reason", reason}});
+      InspectDocument document = document_of(subject);
+      document.supported = false;
+      document.reason = reason;
+      print_json(to_json(document));
     } else {
       print(settings.paint.fitted(subject.kernel->manifest.name + " cannot do " +
                                   describe(subject.problem) + ": " + reason));
@@ -110,14 +101,11 @@ Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
     FATUNE_TRY(effects, parameter_effects(space, subject.limits, pool, 3));
   }
   if (args.common.json) {
-    Json result = {{"schema", "fatune.inspect/1"},
-                   {"kernel", subject.kernel->manifest.name},
-                   {"supported", true},
-                   {"arch", name(subject.limits.arch)},
-                   {"problem", to_json(subject.problem)},
-                   {"space", space_json(space)}};
-    if (args.inert) result["parameters"] = effects_json(effects);
-    print_json(result);
+    InspectDocument document = document_of(subject);
+    document.supported = true;
+    document.space = summary_of(space);
+    document.parameters = effects;
+    print_json(to_json(document));
   } else {
     print(subject.kernel->manifest.name + " at " + describe(subject.problem) + " on " +
           name(subject.limits.arch) + ": " + space_text(space, settings.paint));
@@ -126,21 +114,28 @@ Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
   return space.size() > 0 ? kDone : kAnswerIsNo;
 }
 
-Json config_json(const Subject& subject, const LaunchPlan& plan, const Compiled& compiled) {
-  Json entries = Json::object();
-  for (const auto& [entry, resources] : compiled.entries) entries[entry] = to_json(resources);
-  return {{"schema", "fatune.inspect/1"},
-          {"kernel", subject.kernel->manifest.name},
-          {"arch", name(subject.limits.arch)},
-          {"problem", to_json(subject.problem)},
-          {"config", to_json(*subject.config)},
-          {"feasible", true},
-          {"launch", to_json(plan)},
-          {"forecast", to_json(forecast(subject.problem, plan, subject.limits, &compiled))},
-          {"compiled", compiled.ok},
-          {"compile_problem", compiled.problem},
-          {"cubin", compiled.cubin_hash},
-          {"entries", entries}};
+InspectDocument config_document(const Subject& subject, const LaunchPlan& plan,
+                                const Compiled& compiled) {
+  InspectDocument document = document_of(subject);
+  document.feasible = true;
+  document.launch = plan;
+  document.forecast = forecast(subject.problem, plan, subject.limits, &compiled);
+  document.compiled = compiled.ok;
+  document.compile_problem = compiled.problem;
+  document.cubin = compiled.cubin_hash;
+  for (const auto& [entry, resources] : compiled.entries)
+    document.entries.push_back({entry, resources});
+  for (EntryResources& each : document.entries) {
+    for (const StageForecast& stage : document.forecast->stages) {
+      if (stage.entry != each.entry) continue;
+      each.resources.threads = static_cast<int>(stage.threads);
+      each.resources.blocks_per_sm = static_cast<int>(stage.resident_blocks);
+    }
+    for (const StagePlan& stage : plan.stages) {
+      if (stage.entry == each.entry) each.resources.dynamic_shared_bytes = stage.shared_bytes;
+    }
+  }
+  return document;
 }
 
 Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
@@ -149,10 +144,10 @@ Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
   FATUNE_TRY(const std::string reason, infeasible_reason(candidate, subject.limits));
   if (!reason.empty()) {
     if (args.common.json) {
-      print_json({{"schema", "fatune.inspect/1"},
-                  {"config", to_json(*subject.config)},
-                  {"feasible", false},
-                  {"reason", reason}});
+      InspectDocument document = document_of(subject);
+      document.feasible = false;
+      document.reason = reason;
+      print_json(to_json(document));
     } else {
       print(settings.paint.fitted("infeasible on " + name(subject.limits.arch) + ": " + reason));
     }
@@ -164,9 +159,9 @@ Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
   CubinCensus census;
   if (args.census && compiled.ok) census = census_of(compiled.cubin_path, settings);
   if (args.common.json) {
-    Json result = config_json(subject, plan, compiled);
-    if (args.census && compiled.ok) result["census"] = to_json(census);
-    print_json(result);
+    InspectDocument document = config_document(subject, plan, compiled);
+    if (args.census && compiled.ok) document.census = census;
+    print_json(to_json(document));
   } else {
     const Paint& paint = settings.paint;
     print(paint.fitted(fmt::format("{} {}\nat {} on {}\n", subject.kernel->manifest.name,
@@ -183,6 +178,16 @@ Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
   return compiled.ok ? kDone : kAnswerIsNo;
 }
 
+Result<std::vector<ExplainedRecording>> explained(const std::filesystem::path& path) {
+  FATUNE_TRY(const std::vector<Recording> recordings, read_recordings(path));
+  std::vector<ExplainedRecording> explained;
+  for (const Recording& each : recordings) {
+    explained.push_back({each.name, each.problem, each.device, each.objective, each.own_problem,
+                         importance_of(each)});
+  }
+  return explained;
+}
+
 Result<int> inspect_run(const InspectArgs& args, const Settings& settings) {
   if (args.run.empty()) {
     return usage_error("--importance: name a run's folder, a journal or another tuner's results");
@@ -191,8 +196,10 @@ Result<int> inspect_run(const InspectArgs& args, const Settings& settings) {
     return usage_error("'" + args.run + "' is for --importance; a config is --config FILE");
   }
   if (args.common.json) {
-    FATUNE_TRY(const Json result, inspect_importance_json(args.run));
-    print_json(result);
+    InspectDocument document;
+    document.head = document_head();
+    FATUNE_TRY(document.recordings, explained(args.run));
+    print_json(to_json(document));
   } else {
     FATUNE_TRY(const std::string text, inspect_importance(args.run, settings.paint));
     print(text);

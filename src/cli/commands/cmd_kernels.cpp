@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/documents.hpp"
 #include "cli/options/catalog.hpp"
+#include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/space/lint.hpp"
 #include "out/text/table.hpp"
@@ -56,30 +58,29 @@ std::string_view role_name(const Manifest& manifest) {
 
 bool is_fault(const KernelRef& kernel) { return kernel->manifest.role == Role::kFault; }
 
-Json kernel_json(const Manifest& manifest) {
-  Json parameters = Json::array();
+ListedKernel listed(const Manifest& manifest) {
+  ListedKernel kernel{manifest.name,
+                      manifest.summary,
+                      std::string(role_name(manifest)),
+                      arch_text(manifest),
+                      split(join_names(manifest), ','),
+                      manifest.tuned_by_default,
+                      {}};
   for (const Parameter& parameter : manifest.parameters) {
-    Json values = Json::array();
-    for (const Value& value : parameter.values) values.push_back(to_json(value));
-    parameters.push_back({{"name", parameter.name},
-                          {"values", values},
-                          {"default", to_json(parameter.values[parameter.default_position])},
-                          {"meaning", parameter.meaning}});
+    ListedParameter& row = kernel.parameters.emplace_back();
+    row.name = parameter.name;
+    for (const Value& value : parameter.values) row.values.push_back(to_json(value));
+    row.standard = to_json(parameter.values[parameter.default_position]);
+    row.meaning = parameter.meaning;
   }
-  return {{"name", manifest.name},
-          {"summary", manifest.summary},
-          {"role", role_name(manifest)},
-          {"arch", arch_text(manifest)},
-          {"dtypes", split(join_names(manifest), ',')},
-          {"tuned_by_default", manifest.tuned_by_default},
-          {"parameters", parameters}};
+  return kernel;
 }
 
 int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels, const Paint& paint) {
   if (args.common.json) {
-    Json entries = Json::array();
-    for (const KernelRef& kernel : kernels) entries.push_back(kernel_json(kernel->manifest));
-    print_json({{"schema", "fatune.kernels/1"}, {"kernels", entries}});
+    KernelsDocument document{document_head(), {}};
+    for (const KernelRef& kernel : kernels) document.kernels.push_back(listed(kernel->manifest));
+    print_json(to_json(document));
     return kDone;
   }
   Table table({{"kernel"},
@@ -154,20 +155,13 @@ Result<std::vector<LintFinding>> lint_all(const KernelsArgs& args, const Setting
 int report_findings(const KernelsArgs& args, const std::vector<LintFinding>& findings,
                     std::size_t kernels) {
   std::size_t errors = 0;
-  Json rows = Json::array();
   for (const LintFinding& finding : findings) {
     errors += finding.severity == Severity::kError ? 1 : 0;
-    rows.push_back({{"severity", name(finding.severity)},
-                    {"where", finding.where},
-                    {"message", finding.message}});
     if (!args.common.json)
       print(std::string(name(finding.severity)) + ": " + finding.where + ": " + finding.message);
   }
   if (args.common.json) {
-    print_json({{"schema", "fatune.lint/1"},
-                {"kernels", kernels},
-                {"errors", errors},
-                {"findings", rows}});
+    print_json(to_json(LintDocument{document_head(), kernels, errors, findings}));
   } else {
     print(fmt::format("{} kernels, {} errors, {} warnings", kernels, errors,
                       findings.size() - errors));

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/documents.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/session.hpp"
 #include "core/fields.hpp"
@@ -19,7 +20,7 @@ struct ProfileArgs {
 
 /// A config that passed the gates or did not, with what is known of its launch.
 struct Profiled {
-  std::string problem_name;
+  NamedProblem problem;
   Candidate candidate;
   CandidateRecord record;
   LaunchFacts facts;
@@ -40,7 +41,7 @@ Result<std::vector<Profiled>> evaluate_all(const Session& session) {
     FATUNE_TRY(CandidateRecord record, session.evaluator->collect());
     FATUNE_TRY(const LaunchPlan plan, launch_plan(entry.candidate, limits));
     const LaunchFacts facts = launch_facts(plan, record.resources.value_or(Resources{}), limits);
-    results.push_back({label(entry.problem()), entry.candidate, std::move(record), facts, {}});
+    results.push_back({entry.problem(), entry.candidate, std::move(record), facts, {}});
   }
   return results;
 }
@@ -65,29 +66,26 @@ Status count_all(std::vector<Profiled>& results, const DeviceLimits& limits, int
   return {};
 }
 
-Json profiles_json(const std::vector<Profiled>& results, const Environment& environment) {
-  Json profiles = Json::array();
+ProfileDocument document_of(const std::vector<Profiled>& results, const Environment& environment) {
+  ProfileDocument document{document_head(environment.recorded), environment, {}};
   for (const Profiled& result : results) {
-    Json row = {{"name", result.problem_name},
-                {"problem", to_json(result.candidate.problem)},
-                {"kernel", result.candidate.kernel->manifest.name},
-                {"config", to_json(result.candidate.config)}};
-    if (result.record.hot) row["hot_us"] = result.record.hot->median_us;
-    row.update(profile_json(result.facts, result.outcome));
-    profiles.push_back(std::move(row));
+    const Candidate& candidate = result.candidate;
+    document.profiles.push_back({result.problem,
+                                 candidate.kernel->manifest.name,
+                                 to_json(candidate.config),
+                                 result.record.hot,
+                                 {result.facts, result.outcome}});
   }
-  return {{"schema", "fatune.profile/1"},
-          {"environment", to_json(environment)},
-          {"recorded", environment.recorded},
-          {"profiles", std::move(profiles)}};
+  return document;
 }
 
 std::string profiles_text(const std::vector<Profiled>& results, const Paint& paint) {
   std::string text;
   for (const Profiled& result : results) {
-    text += paint.fitted(result.problem_name + ": " + result.candidate.kernel->manifest.name + " " +
-                         describe(result.candidate.config) + "\n" + facts_text(result.facts)) +
-            "\n" + outcome_text(result.facts, result.outcome, paint) + "\n";
+    text +=
+        paint.fitted(label(result.problem) + ": " + result.candidate.kernel->manifest.name + " " +
+                     describe(result.candidate.config) + "\n" + facts_text(result.facts)) +
+        "\n" + outcome_text(result.facts, result.outcome, paint) + "\n";
   }
   return text;
 }
@@ -106,8 +104,8 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
     session.evaluator.reset();  // its worker's memory and context are not to stand beside ncu's
     FATUNE_TRY_STATUS(count_all(results, environment.limits, device.ordinal, settings));
   }
-  if (args.common.json) {
-    print_json(profiles_json(results, environment));
+  if (settings.json) {
+    print_json(to_json(document_of(results, environment)));
   } else {
     print_with_notice(session, profiles_text(results, settings.paint));
   }

@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/options/sweep_plan.hpp"
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -121,7 +122,7 @@ Result<int> replay_files(const ReplayArgs& args, const Settings& settings) {
     replays.push_back(std::move(scored));
   }
   if (args.common.json) {
-    print_json(to_json(replays, options));
+    print_json(to_json(ReplayDocument{document_head(), options, replays}));
   } else if (replays.size() > 1) {
     print("\n" + means_text(replays, settings.paint));
   }

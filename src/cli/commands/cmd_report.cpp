@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/options/problems.hpp"
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -136,12 +137,17 @@ Status write_or_print(const std::string& out, const std::string& text) {
   return {};
 }
 
-Result<int> show_pages(const ReportArgs& args, const std::string& format) {
+/// What the records of a run add up to: a page, pictures, a document.
+Result<int> show_pages(const ReportArgs& args, const std::string& format,
+                       const Settings& settings) {
   FATUNE_TRY(const std::vector<PageRun> runs, load_page_runs(args.runs, args.kernels));
-  if (format == "svg") {
+  if (settings.json) {
+    const Json document = to_json(report_document(runs.front(), document_head()));
+    FATUNE_TRY_STATUS(write_or_print(args.out, dump_pretty(document)));
+  } else if (format == "svg") {
     FATUNE_TRY_STATUS(write_plots(runs, args.out));
   } else {
-    FATUNE_TRY_STATUS(write_or_print(args.out, report_page(runs)));
+    FATUNE_TRY_STATUS(write_or_print(args.out, report_page(runs, document_head())));
   }
   return kDone;
 }
@@ -149,14 +155,12 @@ Result<int> show_pages(const ReportArgs& args, const std::string& format) {
 Result<int> report(const ReportArgs& args, const Settings& settings) {
   const std::string format = format_of(args);
   FATUNE_TRY_STATUS(check_format(args, format));
-  if (is_page(format)) return show_pages(args, format);
+  if (is_page(format) || settings.json) return show_pages(args, format, settings);
   FATUNE_TRY(const std::filesystem::path file, find_results(args.runs.front()));
   FATUNE_TRY(const Journal journal, load_journal(file));
   FATUNE_TRY(const std::vector<JournalGroup> groups, choose_groups(args, journal, file.string()));
   if (is_interchange(format)) return write_interchange(args, format, groups, journal);
-  const std::string text = settings.json ? dump_pretty(report_json(groups, journal))
-                                         : report_text(groups, journal, format, settings.paint);
-  FATUNE_TRY_STATUS(write_or_print(args.out, text));
+  FATUNE_TRY_STATUS(write_or_print(args.out, report_text(groups, journal, format, settings.paint)));
   return kDone;
 }
 

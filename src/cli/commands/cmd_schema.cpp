@@ -5,11 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/documents.hpp"
+#include "cli/doctor/doctor_check.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
-#include "model/wisdom/wisdom_index.hpp"
-#include "tune/sweep/bench.hpp"
+#include "model/wisdom/kernel_facts.hpp"
+#include "out/page/page_json.hpp"
+#include "out/text/report_text.hpp"
+#include "search/replay/replay.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/warm_start.hpp"
 
@@ -20,21 +24,48 @@ using JournalLine =
     std::variant<JournalHeader, StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
 
 struct WrittenFormat {
-  const char* name;  ///< "best.1": of fatune.best/1
+  const char* name;  ///< "best.2": of fatune.best/2
   const char* about;
   Json (*schema)(const char* name, const char* about);
 };
 
 constexpr WrittenFormat kWritten[] = {
-    {"bench.1", "What `fatune bench` measured side by side", schema_of<BenchResult>},
-    {"best.1", "RUN/best.json: the best config of a problem, or of each problem of a suite",
-     schema_of<BestFile>},
+    {"bench.2", "`fatune bench`: contestants measured side by side", schema_of<BenchResult>},
+    {"best.2", "RUN/best.json: the best config of each problem of a sweep", schema_of<BestFile>},
+    {"compile.2", "`fatune sweep --compile-only --json`", schema_of<CompileDocument>},
+    {"devices.2", "`fatune devices --json`: the GPUs that are here", schema_of<DevicesDocument>},
+    {"doctor.2", "`fatune doctor --json`: is this machine able and quiet enough",
+     schema_of<DoctorDocument>},
+    {"error.1", "Instead of the document that --json asked for: what went wrong",
+     schema_of<ErrorDocument>},
+    {"export.2", "`fatune export --json`: what was written", schema_of<ExportDocument>},
+    {"gate.2", "`fatune gate`: a candidate against its baselines, and the decision",
+     schema_of<GateResult>},
+    {"inspect.2", "`fatune inspect --json`: of a kernel's space, of one config, or of a run",
+     schema_of<InspectDocument>},
     {"journal.1", "One line of RUN/journal.jsonl: the header, which is the first, or a record",
      schema_of<JournalLine>},
+    {"kernels.2", "`fatune kernels --json`: what can be tuned", schema_of<KernelsDocument>},
     {"known.1", "Configs that were best, by problem and kernel, for searches to start from",
      schema_of<KnownFile>},
     {"launch.1", "All that a program must know to launch an exported kernel",
      schema_of<KernelFacts>},
+    {"lint.2", "`fatune kernels lint --json`: what is wrong with kernels", schema_of<LintDocument>},
+    {"page.2", "What the HTML report draws, embedded in it and served by `fatune sweep --serve`",
+     schema_of<PageDocument>},
+    {"profile.2", "`fatune profile --json`: hardware counters and what they mean",
+     schema_of<ProfileDocument>},
+    {"replay.2", "`fatune replay --json`: scores of search strategies on recorded data",
+     schema_of<ReplayDocument>},
+    {"report.2", "`fatune report --json`: all that a run found", schema_of<ReportDocument>},
+    {"selftest.2", "`fatune verify --selftest --json`: does each gate catch what it is for",
+     schema_of<SelftestDocument>},
+    {"space.2", "`fatune kernels space --json`: a space that a T1 file declares",
+     schema_of<SpaceDocument>},
+    {"suite.2", "suite.json: of each problem the best against its baselines",
+     schema_of<SuiteTable>},
+    {"verify.2", "`fatune verify --json`: configs on their way through the correctness gates",
+     schema_of<VerifyDocument>},
     {"wisdom.1", "index.json of a folder of wisdom: launch facts of its kernels",
      schema_of<WisdomFile>},
 };

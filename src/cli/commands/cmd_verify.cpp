@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/documents.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
@@ -24,55 +25,33 @@ struct VerifyArgs {
   bool sanitize = false;
 };
 
-struct Verified {
-  std::string problem_name;
-  FinalRecord record;
-};
-
-Result<std::vector<Verified>> verify_all(const Session& session) {
+Result<std::vector<VerifiedConfig>> verify_all(const Session& session) {
   FinalPlan gates_only;
   gates_only.rounds = 0;
-  std::vector<Verified> results;
+  std::vector<VerifiedConfig> results;
   for (const Implementation& entry : session.chosen) {
     FATUNE_TRY_STATUS(begin_candidate(entry.candidate, *session.evaluator));
     FATUNE_TRY(auto records, session.evaluator->finals({entry}, gates_only));
-    for (FinalRecord& record : records)
-      results.push_back({label(entry.problem()), std::move(record)});
+    for (FinalRecord& record : records) results.push_back({entry.problem(), std::move(record)});
   }
   return results;
 }
 
-bool passed(const FinalRecord& record) {
-  return record.outcome == Outcome::kMeasured && record.verification && record.verification->passed;
-}
-
 /// A config that every gate passed may still fail under compute-sanitizer.
-std::string result_word(const FinalRecord& record) {
-  if (passed(record)) return record.recorded ? "passed then" : "passed";
+std::string result_word(const VerifiedConfig& result) {
+  const FinalRecord& record = result.record;
+  if (result.passed()) return record.recorded ? "passed then" : "passed";
   return record.outcome == Outcome::kMeasured ? "failed" : std::string(name(record.outcome));
-}
-
-Json results_json(const std::vector<Verified>& results) {
-  Json rows = Json::array();
-  for (const Verified& result : results) {
-    Json row = {{"name", result.problem_name},     {"problem", to_json(result.record.problem)},
-                {"kernel", result.record.kernel},  {"config", result.record.config},
-                {"passed", passed(result.record)}, {"outcome", name(result.record.outcome)},
-                {"reason", result.record.reason},  {"recorded", result.record.recorded}};
-    if (result.record.verification) row["verify"] = to_json(*result.record.verification);
-    rows.push_back(std::move(row));
-  }
-  return {{"schema", "fatune.verify/1"}, {"rows", rows}};
 }
 
 /// Adds what compute-sanitizer says to every result that passed the gates.
 Status sanitize_all(const Session& session, const VerifyArgs& args, const Settings& settings,
-                    std::vector<Verified>& results) {
+                    std::vector<VerifiedConfig>& results) {
   FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
   const DeviceLimits& limits = session.evaluator->environment().limits;
   for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].passed()) continue;
     FinalRecord& record = results[i].record;
-    if (!passed(record)) continue;
     FATUNE_TRY(record.verification->sanitizer,
                sanitize(session.chosen[i].candidate, limits, device, settings));
     for (const ToolVerdict& verdict : record.verification->sanitizer) {
@@ -82,12 +61,12 @@ Status sanitize_all(const Session& session, const VerifyArgs& args, const Settin
   return {};
 }
 
-std::string sanitizer_text(const std::vector<Verified>& results) {
+std::string sanitizer_text(const std::vector<VerifiedConfig>& results) {
   std::string text;
-  for (const Verified& result : results) {
+  for (const VerifiedConfig& result : results) {
     if (!result.record.verification) continue;
     for (const ToolVerdict& verdict : result.record.verification->sanitizer) {
-      text += result.problem_name + " " + result.record.kernel + ": " + verdict.tool + " " +
+      text += label(result.problem) + " " + result.record.kernel + ": " + verdict.tool + " " +
               verdict.result + (verdict.reason.empty() ? "" : ": " + verdict.reason) + "\n";
     }
   }
@@ -95,12 +74,13 @@ std::string sanitizer_text(const std::vector<Verified>& results) {
 }
 
 /// With a column for the log-sum-exp when any result has one.
-std::string results_text(const std::vector<Verified>& results, const Paint& paint) {
-  const bool lse = std::any_of(results.begin(), results.end(), [](const Verified& result) {
+std::string results_text(const std::vector<VerifiedConfig>& results, const Paint& paint) {
+  const bool lse = std::any_of(results.begin(), results.end(), [](const VerifiedConfig& result) {
     return result.record.verification && result.record.verification->lse;
   });
-  const bool recorded = std::any_of(results.begin(), results.end(),
-                                    [](const Verified& result) { return result.record.recorded; });
+  const bool recorded =
+      std::any_of(results.begin(), results.end(),
+                  [](const VerifiedConfig& result) { return result.record.recorded; });
   std::vector<Column> columns = {{"problem"},
                                  {"kernel"},
                                  {"result"},
@@ -112,11 +92,11 @@ std::string results_text(const std::vector<Verified>& results, const Paint& pain
   if (lse) columns.push_back({"lse margin", Align::kRight});
   Table table(std::move(columns));
   std::string reasons;
-  for (const Verified& result : results) {
+  for (const VerifiedConfig& result : results) {
     const Verification v = result.record.verification.value_or(Verification{});
-    std::vector<std::string> cells = {result.problem_name,
+    std::vector<std::string> cells = {label(result.problem),
                                       result.record.kernel,
-                                      result_word(result.record),
+                                      result_word(result),
                                       fixed(v.margin, 2),
                                       v.worst_rule,
                                       fixed(v.max_abs_diff, 6),
@@ -124,9 +104,9 @@ std::string results_text(const std::vector<Verified>& results, const Paint& pain
                                       fmt::to_string(v.gates.size())};
     if (lse) cells.push_back(v.lse ? fixed(v.lse->margin, 4) : "-");
     table.add(std::move(cells));
-    if (!passed(result.record) && !result.record.reason.empty())
+    if (!result.passed() && !result.record.reason.empty())
       reasons +=
-          result.problem_name + " " + result.record.kernel + ": " + result.record.reason + "\n";
+          label(result.problem) + " " + result.record.kernel + ": " + result.record.reason + "\n";
   }
   reasons += sanitizer_text(results);
   return table.text(paint.columns()) + (reasons.empty() ? "" : paint.fitted(reasons)) +
@@ -151,13 +131,14 @@ Result<int> verify(const VerifyArgs& args, const Settings& settings) {
   FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
   FATUNE_TRY(auto results, verify_all(session));
   if (args.sanitize) FATUNE_TRY_STATUS(sanitize_all(session, args, settings, results));
-  if (args.common.json) {
-    print_json(results_json(results));
+  if (settings.json) {
+    const Environment& here = session.evaluator->environment();
+    print_json(to_json(VerifyDocument{document_head(here.recorded), here, results}));
   } else {
     print_with_notice(session, results_text(results, settings.paint));
   }
-  for (const Verified& result : results) {
-    if (!passed(result.record)) return kAnswerIsNo;
+  for (const VerifiedConfig& result : results) {
+    if (!result.passed()) return kAnswerIsNo;
   }
   return kDone;
 }

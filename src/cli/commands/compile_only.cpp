@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/documents.hpp"
 #include "cli/options/problems.hpp"
+#include "core/fields.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -15,26 +17,20 @@
 #include "out/text/table.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/compile/pool.hpp"
+#include "tune/evaluate/forecast.hpp"
 
 namespace fatune::cli {
 namespace {
 
-struct CompiledConfig {
-  std::string problem, kernel;
-  Config config;
-  Compiled compiled;
-};
-
-/// Largest register count and all spill and stack bytes over a program's entries.
-Resources worst_of(const Compiled& compiled) {
-  Resources worst;
-  for (const auto& [entry, r] : compiled.entries) {
-    worst.registers = std::max(worst.registers, r.registers);
-    worst.spill_store_bytes += r.spill_store_bytes;
-    worst.spill_load_bytes += r.spill_load_bytes;
-    worst.stack_bytes += r.stack_bytes;
-  }
-  return worst;
+/// What the compiler and the launch plan tell of a config, as a measurement has it.
+Result<Resources> resources_of(const Candidate& candidate, const DeviceLimits& limits,
+                               const Compiled& compiled) {
+  FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits));
+  Resources used = with_compiler_log(std::nullopt, compiled, plan).value_or(Resources{});
+  const Forecast expected = forecast(candidate.problem, plan, limits, &compiled);
+  if (!expected.stages.empty())
+    used.blocks_per_sm = static_cast<int>(expected.stages.front().resident_blocks);
+  return used;
 }
 
 /// Up to `budget` valid points in the random strategy's order, so that a small budget still sees
@@ -47,8 +43,7 @@ Result<std::vector<Point>> some_points(const Space& space, const RunPlan& plan) 
   return strategy->ask(static_cast<std::size_t>(std::min(limit, space.size())));
 }
 
-Result<std::vector<CompiledConfig>> compile_space(const Space& space,
-                                                  const std::string& problem_name,
+Result<std::vector<CompiledConfig>> compile_space(const Space& space, const std::string& name,
                                                   const DeviceLimits& limits, const RunPlan& plan,
                                                   CompilePool& pool) {
   FATUNE_TRY(const std::vector<Point> points, some_points(space, plan));
@@ -62,29 +57,16 @@ Result<std::vector<CompiledConfig>> compile_space(const Space& space,
         return Error{ErrorKind::kInterrupted, "interrupted; what was compiled is in the cache"};
       FATUNE_TRY_STATUS(pool.pump(std::chrono::milliseconds(200)));
     }
-    results.push_back({problem_name, space.kernel().manifest.name, space.config(points[i]),
-                       pool.take(tickets[i])});
+    const Candidate candidate = space.candidate(points[i]);
+    CompiledConfig& result = results.emplace_back();
+    result.problem = {name, candidate.problem};
+    result.kernel = candidate.kernel->manifest.name;
+    result.config = to_json(candidate.config);
+    result.compiled = pool.take(tickets[i]);
+    if (!result.compiled.ok) continue;
+    FATUNE_TRY(result.resources, resources_of(candidate, limits, result.compiled));
   }
   return results;
-}
-
-Json results_json(const std::vector<CompiledConfig>& results, const std::string& arch,
-                  const std::string& compiler) {
-  Json rows = Json::array();
-  for (const CompiledConfig& r : results) {
-    Json row = {{"problem", r.problem},
-                {"kernel", r.kernel},
-                {"config", to_json(r.config)},
-                {"ok", r.compiled.ok}};
-    if (r.compiled.ok) {
-      row["cubin"] = r.compiled.cubin_hash;
-      row["resources"] = to_json(worst_of(r.compiled));
-    } else {
-      row["reason"] = r.compiled.problem;
-    }
-    rows.push_back(std::move(row));
-  }
-  return {{"schema", "fatune.compile/1"}, {"arch", arch}, {"nvrtc", compiler}, {"rows", rows}};
 }
 
 /// What one kernel's configs for one problem came to.
@@ -96,11 +78,11 @@ struct Group {
 };
 
 void add_to(Group& group, const CompiledConfig& result) {
-  if (!result.compiled.ok) {
+  if (!result.resources) {
     ++group.failed;
     return;
   }
-  const Resources worst = worst_of(result.compiled);
+  const Resources& worst = *result.resources;
   ++group.compiled;
   group.spilled += worst.spill_store_bytes + worst.spill_load_bytes + worst.stack_bytes > 0 ? 1 : 0;
   group.low = group.low == 0 ? worst.registers : std::min(group.low, worst.registers);
@@ -111,11 +93,11 @@ void add_to(Group& group, const CompiledConfig& result) {
 std::vector<Group> group_results(const std::vector<CompiledConfig>& results) {
   std::vector<Group> groups;
   for (const CompiledConfig& result : results) {
-    const bool same = !groups.empty() && groups.back().problem == result.problem &&
+    const bool same = !groups.empty() && groups.back().problem == label(result.problem) &&
                       groups.back().kernel == result.kernel;
     if (!same) {
       groups.emplace_back();
-      groups.back().problem = result.problem;
+      groups.back().problem = label(result.problem);
       groups.back().kernel = result.kernel;
     }
     add_to(groups.back(), result);
@@ -139,8 +121,8 @@ std::string summary_text(const std::vector<CompiledConfig>& results, const Paint
   std::string text = table.text(paint.columns());
   for (const CompiledConfig& r : results) {
     if (!r.compiled.ok)
-      text += "compile_error: " + r.kernel + " " + describe(r.config) + ": " + r.compiled.problem +
-              "\n";
+      text += "compile_error: " + r.kernel + " " + describe_config(r.config) + ": " +
+              r.compiled.problem + "\n";
   }
   return text;
 }
@@ -162,7 +144,7 @@ Result<std::vector<CompiledConfig>> compile_problem(const NamedProblem& named,
       continue;
     }
     FATUNE_TRY(const Space space, Space::build(kernel, named.problem, limits));
-    FATUNE_TRY(auto compiled, compile_space(space, label(named), limits, plan, pool));
+    FATUNE_TRY(auto compiled, compile_space(space, named.name, limits, plan, pool));
     for (CompiledConfig& entry : compiled) results.push_back(std::move(entry));
   }
   if (left_out.size() == kernels.size()) return usage_error(join(left_out, "\n  "));
@@ -182,14 +164,15 @@ Result<int> compile_only(const std::string& wanted, std::size_t jobs, const RunP
     FATUNE_TRY(auto compiled, compile_problem(named, kernels, limits, plan, pool));
     for (CompiledConfig& entry : compiled) results.push_back(std::move(entry));
   }
+  const bool all = std::all_of(results.begin(), results.end(),
+                               [](const CompiledConfig& r) { return r.compiled.ok; });
   if (settings.json) {
-    print_json(results_json(results, name(arch), pool.compiler_version()));
+    print_json(to_json(
+        CompileDocument{document_head(), name(arch), pool.compiler_version(), std::move(results)}));
   } else {
     print("compiled for " + name(arch) + " with NVRTC " + pool.compiler_version() +
           ", nothing was run\n" + summary_text(results, settings.paint));
   }
-  const bool all = std::all_of(results.begin(), results.end(),
-                               [](const CompiledConfig& r) { return r.compiled.ok; });
   return all ? kDone : kAnswerIsNo;
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/tools.hpp"
 #include "core/text.hpp"
@@ -26,14 +25,6 @@ CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settin
   if (failures.empty())
     failures = "neither " + join(disassemblers(), " nor ") + " is on PATH or in a CUDA folder";
   return {{}, failures, disassembler_remedy()};
-}
-
-Json to_json(const CubinCensus& census) {
-  if (census.entries.empty())
-    return {{"status", "not_run"}, {"reason", census.reason}, {"remedy", census.remedy}};
-  Json entries = Json::array();
-  for (const Census& each : census.entries) entries.push_back(fatune::to_json(each));
-  return {{"status", "counted"}, {"entries", std::move(entries)}};
 }
 
 std::string census_text(const CubinCensus& census, const Paint& paint) {

@@ -1,4 +1,4 @@
-// cubin_census.hpp - a cubin's instructions counted, or why not, as text and JSON.
+// cubin_census.hpp - a cubin's instructions counted, or why not, as text.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cli/options/settings.hpp"
-#include "core/json.hpp"
 #include "tune/profile/census.hpp"
 
 namespace fatune::cli {
@@ -18,8 +17,6 @@ struct CubinCensus {
 };
 /// With the disassembler on PATH or in a CUDA folder; none there, or one that fails, is an outcome.
 CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settings);
-/// {"status":"counted","entries":[...]}, or "not_run" with reason and remedy.
-Json to_json(const CubinCensus& census);
 /// A row for each class of instructions that occurs, a column for each entry.
 std::string census_text(const CubinCensus& census, const Paint& paint);
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/documents.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/session.hpp"
 #include "core/fields.hpp"
@@ -22,37 +23,6 @@ Status need_gpu(const std::string& device) {
   }
   return usage_error("--selftest runs kernels that cheat, which needs a GPU; leave out --device " +
                      device);
-}
-
-Json row_json(const SelftestRow& row) {
-  return {{"kernel", row.kernel},   {"problem", to_json(row.problem)},
-          {"gate", row.gate},       {"expected_outcome", row.expected_outcome},
-          {"outcome", row.outcome}, {"caught", row.caught},
-          {"reason", row.reason}};
-}
-
-Json honest_json(const SelftestRow& row) {
-  return {{"kernel", row.kernel},
-          {"problem", to_json(row.problem)},
-          {"outcome", row.outcome},
-          {"passed", row.caught},
-          {"reason", row.reason}};
-}
-
-Json result_json(const SelftestResult& result, const Environment& environment) {
-  Json rows = Json::array(), honest = Json::array();
-  for (const SelftestRow& row : result.cheats) rows.push_back(row_json(row));
-  for (const SelftestRow& row : result.honest) honest.push_back(honest_json(row));
-  return {{"schema", "fatune.selftest/1"},
-          {"fatune", environment.fatune},
-          {"device",
-           {{"name", environment.device_name},
-            {"arch", name(environment.limits.arch)},
-            {"driver", environment.driver},
-            {"nvrtc", environment.nvrtc}}},
-          {"passed", result.passed()},
-          {"rows", std::move(rows)},
-          {"honest", std::move(honest)}};
 }
 
 std::string yes_or_no(const SelftestRow& row) {
@@ -81,7 +51,8 @@ Result<int> selftest(const std::string& device, const Settings& settings) {
              open_session(std::move(catalog), attention(), device, settings));
   FATUNE_TRY(const SelftestResult result, run_selftest(session.catalog, *session.evaluator));
   if (settings.json) {
-    print_json(result_json(result, session.evaluator->environment()));
+    print_json(
+        to_json(SelftestDocument{document_head(), session.evaluator->environment(), result}));
   } else {
     print(result_text(result, settings.paint));
   }

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/documents.hpp"
+#include "core/fields.hpp"
 #include "core/text.hpp"
 #include "out/text/table.hpp"
 #include "search/datasets/spaces.hpp"
@@ -10,23 +12,16 @@
 namespace fatune::cli {
 namespace {
 
-Json values_json(const Parameter& axis) {
-  Json values = Json::array();
-  for (const Value& value : axis.values) values.push_back(to_json(value));
-  return values;
-}
-
-Json space_json(const Space& space) {
-  Json parameters = Json::array();
-  for (const Parameter& axis : space.axes())
-    parameters.push_back({{"name", axis.name}, {"values", values_json(axis)}});
-  Json rules = Json::array();
-  for (const RuledOut& rule : space.ruled_out()) {
-    rules.push_back({{"condition", rule.why}, {"require", rule.rule}, {"points", rule.points}});
+SpaceDocument document_of(const Space& space) {
+  SpaceDocument document{
+      document_head(),  space.kernel().manifest.name, space.raw_size(), space.size(), {},
+      space.ruled_out()};
+  for (const Parameter& axis : space.axes()) {
+    ListedParameter& parameter = document.parameters.emplace_back();
+    parameter.name = axis.name;
+    for (const Value& value : axis.values) parameter.values.push_back(to_json(value));
   }
-  return {{"schema", "fatune.space/1"},     {"name", space.kernel().manifest.name},
-          {"raw_points", space.raw_size()}, {"valid_points", space.size()},
-          {"parameters", parameters},       {"ruled_out", rules}};
+  return document;
 }
 
 std::string space_text(const Space& space, std::size_t columns) {
@@ -48,7 +43,7 @@ std::string space_text(const Space& space, std::size_t columns) {
 Result<int> show_t1_space(const std::string& path, const Settings& settings) {
   FATUNE_TRY(const Space space, read_t1_space(path));
   if (settings.json) {
-    print_json(space_json(space));
+    print_json(to_json(document_of(space)));
   } else {
     print(space_text(space, settings.paint.columns()));
   }

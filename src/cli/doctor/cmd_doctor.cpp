@@ -5,6 +5,7 @@
 #include "cli/doctor/doctor_check.hpp"
 #include "cli/doctor/doctor_gpu.hpp"
 #include "cli/doctor/doctor_tools.hpp"
+#include "core/fields.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -37,7 +38,7 @@ OptionTable doctor_table(DoctorArgs& a) { return common_table(a.common); }
 Result<int> doctor(const DoctorArgs&, const Settings& settings) {
   const Checks checks = all_checks(settings);
   if (settings.json) {
-    print_json(checks_json(checks));
+    print_json(to_json(DoctorDocument{document_head(), checks}));
   } else {
     print(checks_text(checks, settings.paint));
   }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
+#include "core/fields.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -81,19 +81,20 @@ std::string checks_text(const Checks& checks, const Paint& paint) {
   return text + conclusion(checks, paint);
 }
 
-Json checks_json(const Checks& checks) {
-  Json rows = Json::array();
-  for (const Check& check : checks) {
-    rows.push_back({{"group", check.group},
-                    {"what", check.what},
-                    {"health", word(check.health)},
-                    {"found", check.found},
-                    {"remedy", check.remedy}});
-  }
-  return {{"schema", "fatune.doctor/1"},
-          {"able", is_able(checks)},
-          {"quiet", is_quiet(checks)},
-          {"checks", rows}};
+void fields(Check& x, FieldList& f) {
+  f("group", x.group);
+  f("what", x.what);
+  f.derived("health", std::string(word(x.health))).one_of("ok, note, noisy, missing");
+  f("found", x.found);
+  f("remedy", x.remedy).omitted();
+}
+
+void fields(DoctorDocument& x, FieldList& f) {
+  f.document("fatune.doctor", 2);
+  document::head_fields(x.head, f);
+  f.derived("able", is_able(x.checks)).about("To tune on a GPU");
+  f.derived("quiet", is_quiet(x.checks)).about("Small differences are seen");
+  f("checks", x.checks);
 }
 
 }  // namespace fatune::cli

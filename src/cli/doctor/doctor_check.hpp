@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
+#include "model/results/document.hpp"
 #include "out/text/paint.hpp"
 
 namespace fatune::cli {
@@ -31,7 +32,12 @@ bool is_able(const Checks& checks);
 bool is_quiet(const Checks& checks);
 /// A heading for each group, a line for each finding, its remedy below it, and the conclusion.
 std::string checks_text(const Checks& checks, const Paint& paint);
-/// fatune.doctor/1.
-Json checks_json(const Checks& checks);
+/// fatune.doctor/2
+struct DoctorDocument {
+  DocumentHead head;
+  Checks checks;
+};
+void fields(Check& x, FieldList& f);
+void fields(DoctorDocument& x, FieldList& f);
 
 }  // namespace fatune::cli

@@ -1,16 +1,44 @@
 // measurement.hpp - what was observed of a candidate: times, accuracy, resources, conditions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/fields_fwd.hpp"
+#include "core/result.hpp"
 #include "core/units.hpp"
-#include "model/results/outcome.hpp"
 
 namespace fatune {
+
+/// What became of a candidate; data, never an exception.
+enum class Outcome {
+  kInfeasible,
+  kCompileError,
+  kDuplicate,
+  kLaunchError,
+  kWrongResult,
+  kTimeout,
+  kCrashed,
+  kPruned,
+  kMeasured,
+  kUnavailable  ///< of an implementation from elsewhere: what it needs is not on this machine
+};
+inline constexpr std::array kAllOutcomes = {
+    Outcome::kInfeasible,  Outcome::kCompileError, Outcome::kDuplicate, Outcome::kLaunchError,
+    Outcome::kWrongResult, Outcome::kTimeout,      Outcome::kCrashed,   Outcome::kPruned,
+    Outcome::kMeasured,    Outcome::kUnavailable};
+
+std::string_view name(Outcome outcome);  ///< "measured", "compile_error", ...
+Result<Outcome> parse_outcome(std::string_view text);
+FieldWord<Outcome> word_of(const Outcome*);
+
+/// The gate behind an outcome: "constraints", "compilation", "launch", or the one that the reason
+/// of a wrong result begins with. Empty for the outcomes that no gate decides.
+std::string gate_of(Outcome outcome, std::string_view reason);
 
 /// Summary of a list of samples; microseconds per launch.
 struct Timing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/results/outcome.hpp"
+#include "model/results/measurement.hpp"
 
 namespace fatune {
 

@@ -1,14 +1,18 @@
-// kernel_facts.hpp - all that a program must know to launch an exported kernel: fatune.launch/1.
+// kernel_facts.hpp - all that a program must know to launch an exported kernel: fatune.launch/1,
+// and the sealed index of a folder of such facts, fatune.wisdom/1.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/fields_fwd.hpp"
+#include "core/result.hpp"
 #include "model/problem/problem.hpp"
 
 namespace fatune {
@@ -114,5 +118,29 @@ void fields(MeasuredFacts& x, FieldList& f);
 /// fatune.launch/1. Reading checks everything that a launch depends on: ranges, names of arguments,
 /// sizes of maps against the problem.
 void fields(KernelFacts& x, FieldList& f);
+
+/// Of a folder of wisdom: the index, and the folder of the cubins that it names.
+std::filesystem::path wisdom_index_path(const std::filesystem::path& folder);
+std::filesystem::path wisdom_cubin_path(const std::filesystem::path& folder,
+                                        const KernelFacts& facts);
+
+/// fatune.wisdom/1
+struct WisdomFile {
+  std::string fatune, sha256;
+  std::vector<KernelFacts> kernels;
+};
+void fields(WisdomFile& x, FieldList& f);
+
+/// The text of an index. Its `sha256` is that of `kernels` written on one line, hence of all facts,
+/// and through them of all cubins.
+std::string write_wisdom_index(std::span<const KernelFacts> kernels, const std::string& fatune);
+
+struct WisdomIndex {
+  bool intact = false;  ///< the facts are those that were exported; if not, they are not read
+  std::vector<KernelFacts> kernels;
+};
+/// Text that is no JSON, cut short, or of another schema, and facts that no launch could rely on,
+/// are errors that name `where`.
+Result<WisdomIndex> read_wisdom_index(std::string_view text, const std::string& where);
 
 }  // namespace fatune

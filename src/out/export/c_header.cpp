@@ -1,11 +1,9 @@
 // c_header.cpp - the header around the functions: what it is, constants, declarations, bytes.
-#include "out/export/c_header.hpp"
-
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "out/export/c_header_code.hpp"
-#include "out/export/provenance.hpp"
+#include "out/export/exported_kernel.hpp"
+#include "out/export/formats.hpp"
 
 namespace fatune {
 namespace {

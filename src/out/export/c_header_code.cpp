@@ -1,12 +1,11 @@
 // c_header_code.cpp - writes the C functions that load and launch one kernel.
-#include "out/export/c_header_code.hpp"
-
 #include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "out/export/formats.hpp"
 
 namespace fatune {
 namespace {

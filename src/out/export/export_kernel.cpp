@@ -1,4 +1,5 @@
-// export_kernel.cpp - compares what would be exported with what was verified, compiles, describes.
+// export_kernel.cpp - compares what would be exported with what was verified, compiles, describes:
+// what tensor maps leave implicit is written down.
 #include "out/export/export_kernel.hpp"
 
 #include <fmt/format.h>
@@ -8,14 +9,44 @@
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
+#include "model/kernel/vocabulary.hpp"
 #include "model/space/rules.hpp"
-#include "out/export/facts_of.hpp"
 #include "out/export/flatten.hpp"
-#include "out/export/provenance.hpp"
 #include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 namespace {
+
+/// The tensors are contiguous, so strides follow from shapes.
+TensorFacts facts_of(const TensorPlan& plan) {
+  TensorFacts tensor;
+  tensor.name = plan.name;
+  tensor.type = plan.type ? name(*plan.type) : "f32";
+  tensor.shape = plan.shape;
+  tensor.strides.assign(plan.shape.size(), 1);
+  for (std::size_t i = plan.shape.size() - 1; i-- > 0;)
+    tensor.strides[i] = tensor.strides[i + 1] * plan.shape[i + 1];
+  tensor.output = plan.output;
+  return tensor;
+}
+
+/// Only what fatune compiles can leave it.
+Status check_code(const Manifest& manifest, const LaunchPlan& plan) {
+  if (manifest.role == Role::kFault) {
+    return usage_error(
+        fmt::format("{} is a fixture that computes wrongly on purpose: it is not "
+                    "exported",
+                    manifest.name));
+  }
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    if (!plan.stages[i].gemm) continue;
+    return usage_error(fmt::format(
+        "{} cannot be exported: its stage {} is a matrix product of cuBLAS, which has no machine "
+        "code of ours. Tune kernels without library stages: fatune sweep --kernel NAME",
+        manifest.name, i + 1));
+  }
+  return {};
+}
 
 /// A usage error, unless the machine code is verified or shall be marked.
 Status check_verified(const ExportRequest& request, const std::vector<std::string>& reasons) {
@@ -85,6 +116,32 @@ Result<std::string> source_of(const ExportRequest& request, const KernelFacts& f
 }
 
 }  // namespace
+
+Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& limits) {
+  FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits));
+  FATUNE_TRY_STATUS(check_code(candidate.kernel->manifest, plan));
+  KernelFacts facts;
+  facts.kernel = candidate.kernel->manifest.name;
+  facts.config = dump(to_json(candidate.config));
+  facts.problem = candidate.problem;
+  facts.arch = name(limits.arch);
+  facts.compute_major = limits.arch.number / 10;
+  facts.compute_minor = limits.arch.number % 10;
+  facts.exact_compute = limits.arch.suffix == 'a';
+  if (candidate.problem.custom) {
+    const Operation& operation = *candidate.kernel->manifest.operation;
+    FATUNE_TRY(const OperationPlan tensors, operation.plan(candidate.problem));
+    for (const TensorPlan& tensor : tensors.tensors) facts.tensors.push_back(facts_of(tensor));
+  } else {
+    facts.scale = static_cast<double>(softmax_scale(candidate.problem));
+  }
+  facts.sm_count = limits.sm_count;
+  facts.stages.assign(plan.stages.begin(), plan.stages.end());
+  for (const TensorMapPlan& map : plan.tensor_maps)
+    facts.tensor_maps.push_back(facts_of(map, candidate.problem));
+  facts.scratch = plan.scratch;
+  return facts;
+}
 
 std::vector<std::string> changes_since(const ExportRequest& request,
                                        const std::string& compiler_version,

@@ -7,11 +7,17 @@
 
 #include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 #include "out/export/exported_kernel.hpp"
 #include "tune/compile/pool.hpp"
-#include "tune/sweep/saved_best.hpp"
+#include "tune/sweep/best.hpp"
 
 namespace fatune {
+
+/// Kernel, config, problem, architecture, tensors or scale, and launches; id, machine code and
+/// origin are left to the caller. A kernel with a library's product among its stages is a usage
+/// error.
+Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& limits);
 
 /// What becomes of a kernel whose machine code has passed no gate.
 enum class Unverified { kRefuse, kMark };

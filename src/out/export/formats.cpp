@@ -5,10 +5,6 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
-#include "out/export/write_files.hpp"
-#include "out/export/write_kernel_launcher.hpp"
-#include "out/export/write_torch.hpp"
-#include "out/export/write_wisdom.hpp"
 
 namespace fatune {
 namespace {

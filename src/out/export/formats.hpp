@@ -1,4 +1,4 @@
-// formats.hpp - what `fatune export --to` can write: one table of names and writers.
+// formats.hpp - what `fatune export --to` can write: one table of names, and the writers.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 #include "out/export/exported_kernel.hpp"
 
 namespace fatune {
@@ -30,5 +31,57 @@ Result<const ExportFormat*> find_format(std::string_view name);
 /// is a file. A usage error when the target is a file and they are more or other than its format.
 Status make_target(std::span<const ExportFormat* const> formats,
                    const std::filesystem::path& target);
+
+/// NAME.cubin and NAME.json (fatune.launch/1) of each kernel.
+Result<std::vector<std::filesystem::path>> write_cubin(std::span<const ExportedKernel> kernels,
+                                                       const std::filesystem::path& folder);
+/// NAME.cu of each kernel, which compiles by itself.
+Result<std::vector<std::filesystem::path>> write_source(std::span<const ExportedKernel> kernels,
+                                                        const std::filesystem::path& folder);
+/// NAME.h of each kernel: see c_header().
+Result<std::vector<std::filesystem::path>> write_header(std::span<const ExportedKernel> kernels,
+                                                        const std::filesystem::path& folder);
+/// NAME.config.json of each kernel, as --config takes it.
+Result<std::vector<std::filesystem::path>> write_config(std::span<const ExportedKernel> kernels,
+                                                        const std::filesystem::path& folder);
+
+/// One KEY.wisdom for each kernel and what its template is compiled for besides sizes:
+/// "fa_wgmma-d64-f16-causal-g4-lse" (g: query heads of a key head). A line is a config with its
+/// problem size, [seq_q, seq_kv, batch * heads], its time in milliseconds and its device. Kernels
+/// that were not measured have no line; the log says so. None at all is an error.
+/// docs/interchange.md has the limits.
+Result<std::vector<std::filesystem::path>> write_kernel_launcher(
+    std::span<const ExportedKernel> kernels, const std::filesystem::path& folder);
+
+/// The file's text: torch_problem.py, torch_launch.py, torch_operator.py and torch_check.py of this
+/// folder, one after the other, with the kernels' facts and machine code. A usage error when a
+/// kernel's element type is none that PyTorch's attention takes.
+Result<std::string> torch_module(std::span<const ExportedKernel> kernels);
+/// Writes `target` if it ends in .py, else sdpa.py in the folder `target`. Returns that file.
+Result<std::vector<std::filesystem::path>> write_torch(std::span<const ExportedKernel> kernels,
+                                                       const std::filesystem::path& target);
+
+/// index.json (fatune.wisdom/1) and cubins/. A folder that holds wisdom already gets the kernels
+/// added: of two for one problem, scale and architecture the verified one stays, then the faster as
+/// measured, then the new one; the log says which. Readers see the old index or the new one, never
+/// half; one export at a time may write. An index that was tampered with is an error.
+Result<std::vector<std::filesystem::path>> write_wisdom(std::span<const ExportedKernel> kernels,
+                                                        const std::filesystem::path& folder);
+
+/// Base64 of the zlib stream (RFC 1950) of the bytes, in lines of `columns` characters, each ended;
+/// the last may be shorter. `columns` is at least 4.
+std::string packed_text(std::string_view bytes, std::size_t columns);
+
+/// C99 and C++, needs <cuda.h> and -lcuda alone. Declarations everywhere; the file that defines
+/// NAME_IMPLEMENTATION before it includes the header gets the code.
+std::string c_header(const ExportedKernel& kernel);
+
+/// Helpers, load, unload and launch. `@name@` stands for the kernel's name.
+std::string c_functions(const KernelFacts& facts);
+/// Names of the launch's parameters: q, k, v, out, lse, or "d_" and a declared tensor's name, which
+/// may be a word of C.
+std::vector<std::string> tensor_parameters(const KernelFacts& facts);
+/// Of all scratch buffers of a launch in one piece, each on 256 bytes.
+std::int64_t scratch_bytes(const KernelFacts& facts);
 
 }  // namespace fatune

@@ -1,13 +1,11 @@
 // write_files.cpp - the formats that are one or two files a kernel.
-#include "out/export/write_files.hpp"
-
 #include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "out/export/c_header.hpp"
+#include "out/export/formats.hpp"
 
 namespace fatune {
 namespace {

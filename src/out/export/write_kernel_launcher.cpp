@@ -1,6 +1,4 @@
 // write_kernel_launcher.cpp - a header line with the parameters, then a line for each problem.
-#include "out/export/write_kernel_launcher.hpp"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -12,6 +10,7 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/units.hpp"
+#include "out/export/formats.hpp"
 
 namespace fatune {
 namespace {

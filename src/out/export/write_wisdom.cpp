@@ -1,7 +1,5 @@
 // write_wisdom.cpp - merges kernels into an index: cubins first, the index in one step, leavings
 // last.
-#include "out/export/write_wisdom.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -13,7 +11,8 @@
 
 #include "core/file.hpp"
 #include "core/log.hpp"
-#include "model/wisdom/wisdom_index.hpp"
+#include "model/wisdom/kernel_facts.hpp"
+#include "out/export/formats.hpp"
 
 namespace fatune {
 namespace {

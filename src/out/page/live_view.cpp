@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
-#include "out/page/page_json.hpp"
 
 namespace fatune {
 
@@ -39,7 +39,9 @@ void LiveView::read_journal(bool finished) {
     return;
   }
   const std::array runs = {std::move(*run)};
-  Json page = page_json(runs, finished ? Depth::kFull : Depth::kQuick);
+  const Json page = to_json(page_document(runs, finished ? Depth::kFull : Depth::kQuick, {}));
+  head_ = {runs.front().header.environment.fatune, runs.front().header.plan.command,
+           page["recorded"].get<bool>()};
   runs_ = dump(page["runs"]);
   size_ = size;
   read_at_ = std::chrono::steady_clock::now();
@@ -52,10 +54,9 @@ LiveView::State LiveView::state() {
     return std::pair(progress_, finished_);
   }();
   read_journal(finished);
-  Json live = live_json(progress);
-  live["finished"] = finished;
   State state;
-  state.json = R"({"schema":"fatune.page/1","live":)" + dump(live) + R"(,"runs":)" + runs_ + "}";
+  state.json = dump(to_json(PageDocument{head_, PageLive{progress, finished}, {}}));
+  state.json.replace(state.json.rfind("[]"), 2, runs_);  // the runs, which are costly to make
   state.tag = "\"" + sha256_hex(state.json).substr(0, 16) + "\"";
   state.final = finished;
   return state;

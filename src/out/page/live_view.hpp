@@ -8,6 +8,7 @@
 #include <string>
 
 #include "model/results/progress.hpp"
+#include "out/page/page_json.hpp"
 
 namespace fatune {
 
@@ -22,7 +23,7 @@ class LiveView {
   void finish();
 
   struct State {
-    std::string json;  ///< fatune.page/1 with "live"
+    std::string json;  ///< fatune.page/2 with "live"
     std::string tag;   ///< differs where json does
     bool final = false;
   };
@@ -38,6 +39,7 @@ class LiveView {
   std::mutex journal_mutex_;  ///< of the others
   std::uintmax_t size_ = 0;   ///< of the journal, when it was read
   std::chrono::steady_clock::time_point read_at_{};
+  DocumentHead head_;
   std::string runs_ = "[]";  ///< JSON
 };
 

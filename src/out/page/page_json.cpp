@@ -1,15 +1,142 @@
-// page_json.cpp - one object a run: what it set out to do, where, and its problems.
+// page_json.cpp - what runs set out to do and found, rounded for their page.
 #include "out/page/page_json.hpp"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <cmath>
+#include <map>
 
-#include "out/page/problem_json.hpp"
-#include "out/page/rounded.hpp"
+#include "core/fields.hpp"
+#include "model/problem/work.hpp"
+#include "model/results/physics.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr const char* kSchema = "fatune.page/1";
+constexpr std::size_t kReasonsShown = 12;  // of an outcome, the most frequent; chosen
+constexpr double kTeraPerSecond = 1e-6;    // of a rate a microsecond
+
+void round_time(std::optional<Timing>& time) {
+  if (!time) return;
+  Timing& t = *time;
+  for (double* value : {&t.median_us, &t.q1_us, &t.q3_us, &t.min_us, &t.sem_relative})
+    *value = rounded(*value);
+  for (auto* end : {&t.ci95_low_us, &t.ci95_high_us}) {
+    if (*end) *end = rounded(**end);
+  }
+}
+
+Ratio rounded_ratio(const Ratio& ratio) {
+  return {rounded(ratio.value), rounded(ratio.low), rounded(ratio.high)};
+}
+
+PageFinal final_of(const FinalRecord& record, const Standing& standing) {
+  PageFinal final{record, standing, {}};
+  round_time(final.hot);
+  round_time(final.cold);
+  for (auto* rounds : {&final.hot_rounds_us, &final.cold_rounds_us}) {
+    for (double& value : *rounds) value = rounded(value);
+  }
+  if (standing.to_baseline) final.standing.to_baseline = rounded_ratio(*standing.to_baseline);
+  return final;
+}
+
+/// With the best's time over that of each baseline: medians alone, the interval that counts is the
+/// gate's.
+std::vector<PageFinal> finals_of(const ProblemResult& result, const std::string& objective) {
+  std::vector<PageFinal> finals;
+  const FinalRecord* best = result.best();
+  for (std::size_t i = 0; i < result.finals.size(); ++i) {
+    const FinalRecord& record = result.finals[i];
+    PageFinal& final = finals.emplace_back(final_of(record, result.standings[i]));
+    const auto& timing = objective_timing(record, objective);
+    if (record.role != "baseline" || record.outcome != Outcome::kMeasured || !timing) continue;
+    if (best == nullptr || !objective_timing(*best, objective)) continue;
+    final.best_over_this =
+        rounded(objective_timing(*best, objective)->median_us / timing->median_us);
+  }
+  return finals;
+}
+
+/// Numbers differ from candidate to candidate where the reason is the same.
+std::string without_numbers(const std::string& reason) {
+  std::string text;
+  for (std::size_t i = 0; i < reason.size(); ++i) {
+    const auto digit = [&](std::size_t at) { return reason[at] >= '0' && reason[at] <= '9'; };
+    const bool inside_word =
+        i > 0 &&
+        (std::isalpha(static_cast<unsigned char>(reason[i - 1])) != 0 || reason[i - 1] == '_');
+    if (!digit(i) || inside_word) {
+      text += reason[i];
+      continue;
+    }
+    while (i + 1 < reason.size() && (digit(i + 1) || reason[i + 1] == '.')) ++i;
+    if (reason[i] == '.') --i;
+    text += "#";
+  }
+  return text;
+}
+
+std::vector<PageOutcome> outcomes_of(const PageProblem& problem) {
+  struct Counted {
+    std::size_t count = 0;
+    std::map<std::string, PageReason> by_kind;
+  };
+  std::map<Outcome, Counted> counted;
+  for (const JournalGroup& group : problem.groups) {
+    for (const ToldRecord& config : group.configs) {
+      Counted& outcome = counted[config.record.outcome];
+      ++outcome.count;
+      if (config.record.reason.empty()) continue;
+      PageReason& reason = outcome.by_kind[without_numbers(config.record.reason)];
+      if (++reason.count == 1) reason.example = config.record.reason;
+    }
+  }
+  std::vector<PageOutcome> outcomes;
+  for (const auto& [outcome, all] : counted) {
+    PageOutcome& row = outcomes.emplace_back(PageOutcome{outcome, all.count, {}});
+    for (const auto& [kind, reason] : all.by_kind) row.reasons.push_back(reason);
+    std::stable_sort(row.reasons.begin(), row.reasons.end(),
+                     [](const auto& a, const auto& b) { return a.count > b.count; });
+    if (row.reasons.size() > kReasonsShown) row.reasons.resize(kReasonsShown);
+  }
+  return outcomes;
+}
+
+PageHardware hardware_of(const Problem& problem, const Environment& environment) {
+  const PeakRates peak = peak_rates(problem, environment);
+  PageHardware hardware;
+  hardware.unknown = peak.unknown;
+  if (!peak.unknown.empty()) return hardware;
+  const PhysicsFloor floor = physics_floor(problem, environment);
+  hardware.tensor_tflops = rounded(peak.flops * kTeraPerSecond);
+  hardware.memory_tbs = rounded(peak.memory_bytes * kTeraPerSecond);
+  hardware.cache_tbs = rounded(peak.cache_bytes * kTeraPerSecond);
+  hardware.tensor_origin = peak.flops_origin;
+  hardware.memory_origin = peak.memory_origin;
+  hardware.cache_origin = peak.cache_origin;
+  hardware.hot_floor_us = rounded(floor.hot.time.value);
+  hardware.cold_floor_us = rounded(floor.cold.time.value);
+  hardware.hot_why = floor.hot.why;
+  hardware.cold_why = floor.cold.why;
+  return hardware;
+}
+
+PageProblemData data_of(const PageProblem& problem, const JournalHeader& header, Depth depth) {
+  const ProblemResult& result = problem.result;
+  const Problem& what = result.problem.problem;
+  PageProblemData data;
+  data.problem = result.problem;
+  data.flops = flops(what).value;
+  data.least_bytes = static_cast<double>(least_bytes(what).value);
+  data.has_best = result.best() != nullptr;
+  data.finals = finals_of(result, header.plan.objective == "cold" ? "cold" : "hot");
+  data.gate = result.gate;
+  if (data.gate) data.gate->ratio = rounded_ratio(data.gate->ratio);
+  data.outcomes = outcomes_of(problem);
+  data.hardware = hardware_of(what, header.environment);
+  add_candidates(problem, header, depth, data);
+  return data;
+}
 
 bool is_recorded(const PageRun& run) {
   if (run.header.environment.recorded) return true;
@@ -21,64 +148,168 @@ bool is_recorded(const PageRun& run) {
   return false;
 }
 
-Json environment_json(const Environment& environment) {
-  return {{"device", environment.device_name},
-          {"arch", name(environment.limits.arch)},
-          {"driver", environment.driver},
-          {"cuda", environment.cuda_driver},
-          {"nvrtc", environment.nvrtc},
-          {"fatune", environment.fatune},
-          {"host", environment.host},
-          {"cpu_cores", environment.cpu_cores},
-          {"multiprocessors", environment.limits.sm_count},
-          {"memory_bytes", environment.limits.memory_bytes},
-          {"l2_bytes", environment.l2_bytes},
-          {"max_sm_clock_mhz", environment.max_sm_clock_mhz},
-          {"memory_clock_mhz", environment.memory_clock_mhz}};
+PageRunData data_of(const PageRun& run, Depth depth) {
+  PageRunData data;
+  data.name = run.name;
+  data.source = run.source;
+  data.command = run.header.plan.command;
+  data.status = run.status;
+  data.recorded = is_recorded(run);
+  data.seconds = rounded(run.seconds);
+  data.plan = run.header.plan;
+  data.environment = run.header.environment;
+  for (const PageProblem& problem : run.problems)
+    data.problems.push_back(data_of(problem, run.header, depth));
+  return data;
 }
 
-Json run_json(const PageRun& run, Depth depth) {
-  const RunPlan& plan = run.header.plan;
-  Json problems = Json::array();
-  for (const PageProblem& problem : run.problems)
-    problems.push_back(problem_json(problem, run.header, depth));
-  Json budget = {{"evaluations", plan.budget_evaluations}};
-  if (plan.budget_seconds) budget["seconds"] = *plan.budget_seconds;
-  return {{"name", run.name},
-          {"source", run.source},
-          {"command", plan.command},
-          {"recorded", is_recorded(run)},
-          {"correctness_skipped", plan.skip_correctness},
-          {"status", run.status},
-          {"seconds", rounded(run.seconds)},
-          {"strategy", plan.strategy},
-          {"objective", plan.objective},
-          {"seed", plan.seed},
-          {"budget", budget},
-          {"environment", environment_json(run.header.environment)},
-          {"problems", std::move(problems)}};
+void floor_fields(const char* key, double& us, std::string& why, bool unknown, FieldList& f) {
+  f.group(key, [&](FieldList& floor) {
+     floor("time_us", us).finite();
+     floor("why", why);
+   }).absent_if(unknown);
 }
 
 }  // namespace
 
-Json page_json(std::span<const PageRun> runs, Depth depth) {
-  Json entries = Json::array();
-  for (const PageRun& run : runs) entries.push_back(run_json(run, depth));
-  return {{"schema", kSchema}, {"runs", std::move(entries)}};
+double rounded(double value, int digits) {
+  if (!std::isfinite(value) || value == 0) return 0;
+  const int places = digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value))));
+  // Powers of ten up to 22 are exact: dividing by one gives the double nearest to the decimal.
+  const double scale = std::pow(10.0, std::abs(places));
+  return places >= 0 ? std::round(value * scale) / scale : std::round(value / scale) * scale;
 }
 
-Json live_json(const SweepProgress& progress) {
-  Json live = {{"problem", progress.problem},
-               {"problem_number", progress.problem_number},
-               {"problems", progress.problems},
-               {"phase", progress.phase},
-               {"activity", progress.activity},
-               {"done", progress.done},
-               {"all", progress.all},
-               {"elapsed_s", rounded(progress.elapsed_s)},
-               {"left_s", nullptr}};
-  if (progress.left_s) live["left_s"] = rounded(*progress.left_s);
-  return live;
+void fields(PageFinal& x, FieldList& f) {
+  f.record("final", "A contestant of the final phase; the best comes first");
+  document::final_fields(x, f);
+  f("hot_rounds_us", x.hot_rounds_us).omitted();
+  f("cold_rounds_us", x.cold_rounds_us).omitted();
+  f("to_baseline", x.standing.to_baseline).about("Its time over the fastest baseline's");
+  f("ties_with_best", x.standing.ties_with_best).omitted();
+  f("verdict", x.standing.verdict).omitted();
+  f("best_over_this", x.best_over_this).finite().about("Of a baseline: the best's time over its");
+}
+
+void fields(PageReason& x, FieldList& f) {
+  f("count", x.count);
+  f("example", x.example);
+}
+
+void fields(PageOutcome& x, FieldList& f) {
+  f("outcome", x.outcome);
+  f("count", x.count);
+  f("reasons", x.reasons);
+}
+
+void fields(PageHardware& x, FieldList& f) {
+  const bool unknown = !x.unknown.empty();
+  f("unknown", x.unknown).omitted();
+  f("tensor_tflops", x.tensor_tflops).absent_if(unknown);
+  f("tensor_origin", x.tensor_origin).absent_if(unknown);
+  f("memory_tbs", x.memory_tbs).absent_if(unknown);
+  f("memory_origin", x.memory_origin).absent_if(unknown);
+  f("cache_tbs", x.cache_tbs).absent_if(unknown);
+  f("cache_origin", x.cache_origin).absent_if(unknown);
+  floor_fields("hot_floor", x.hot_floor_us, x.hot_why, unknown, f);
+  floor_fields("cold_floor", x.cold_floor_us, x.cold_why, unknown, f);
+}
+
+void fields(PageParameter& x, FieldList& f) {
+  f("name", x.name);
+  f("values", x.values);
+}
+
+void fields(PageKernel& x, FieldList& f) {
+  f("name", x.name);
+  f("parameters", x.parameters);
+  f("importance", x.importance).or_null();
+}
+
+void fields(PageCandidates& x, FieldList& f) {
+  f.record("candidates", "Columns of equal length, in the order tried");
+  f("kernel", x.kernel);
+  f("config", x.config).about("Positions in the kernel's values, -1 where it has none");
+  f("id", x.id);
+  f("outcome", x.outcome);
+  f("reason", x.reason).about("Position in the problem's reasons, -1: none");
+  f("at_s", x.at_s);
+  for (auto [key, column] :
+       {std::pair("hot_median_us", &x.hot_median_us),
+        std::pair("cold_median_us", &x.cold_median_us), std::pair("margin", &x.margin)})
+    f(key, *column).or_null();
+  for (auto [key, column] :
+       {std::pair("registers", &x.registers), std::pair("shared_bytes", &x.shared_bytes),
+        std::pair("spill_bytes", &x.spill_bytes)})
+    f(key, *column).or_null();
+}
+
+void fields(PageProblemData& x, FieldList& f) {
+  document::problem_fields(x.problem.name, x.problem.problem, f);
+  f("flops", x.flops);
+  f("least_bytes", x.least_bytes);
+  f("has_best", x.has_best);
+  f("finals", x.finals);
+  f("gate", x.gate).or_null();
+  f("outcomes", x.outcomes);
+  f("hardware", x.hardware);
+  f("kernels", x.kernels);
+  f("candidates", x.candidates);
+  f("reasons", x.reasons);
+}
+
+void fields(PageRunData& x, FieldList& f) {
+  f("name", x.name);
+  f("source", x.source);
+  f("command", x.command);
+  f("recorded", x.recorded);
+  f("correctness_skipped", x.plan.skip_correctness);
+  f("status", x.status).one_of("complete, interrupted, unfinished");
+  f("seconds", x.seconds).finite();
+  f("strategy", x.plan.strategy);
+  f("objective", x.plan.objective);
+  f("seed", x.plan.seed);
+  f.group("budget", [&x](FieldList& budget) {
+    budget("evaluations", x.plan.budget_evaluations);
+    budget("seconds", x.plan.budget_seconds);
+  });
+  f("fatune", x.environment.fatune);
+  f.as<&document::device_fields>("device", x.environment);
+  f("host", x.environment.host);
+  f("cpu_cores", x.environment.cpu_cores).omitted();
+  f("problems", x.problems);
+}
+
+void fields(PageLive& x, FieldList& f) {
+  SweepProgress& progress = x.progress;
+  f("problem", progress.problem);
+  f("problem_number", progress.problem_number);
+  f("problems", progress.problems);
+  f("phase", progress.phase);
+  f("activity", progress.activity);
+  f("done", progress.done);
+  f("all", progress.all);
+  f.derived("elapsed_s", rounded(progress.elapsed_s));
+  f.derived("left_s", progress.left_s ? std::optional(rounded(*progress.left_s)) : std::nullopt)
+      .or_null();
+  f("finished", x.finished);
+}
+
+void fields(PageDocument& x, FieldList& f) {
+  f.document("fatune.page", 2);
+  document::head_fields(x.head, f);
+  f("live", x.live).about("Of a page that follows a running sweep");
+  f("runs", x.runs);  // the last: a live page replaces what stands here
+}
+
+PageDocument page_document(std::span<const PageRun> runs, Depth depth, DocumentHead head) {
+  PageDocument document;
+  document.head = std::move(head);
+  for (const PageRun& run : runs) {
+    document.runs.push_back(data_of(run, depth));
+    document.head.recorded = document.head.recorded || document.runs.back().recorded;
+  }
+  return document;
 }
 
 }  // namespace fatune

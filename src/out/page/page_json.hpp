@@ -1,13 +1,16 @@
-// page_json.hpp - runs to the JSON that their page draws: fatune.page/1.
+// page_json.hpp - runs to the document that their page draws: fatune.page/2.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/json.hpp"
+#include "model/results/document.hpp"
 #include "model/results/progress.hpp"
 #include "out/page/page_run.hpp"
+#include "search/replay/landscape.hpp"
 
 namespace fatune {
 
@@ -16,12 +19,98 @@ enum class Depth {
   kQuick  ///< without what the parameters explain, which costs a second for thousands of candidates
 };
 
-/// Times are microseconds with at most five significant digits. Candidates are columns, in the
-/// order tried; a config is a row of positions in its kernel's lists of values, -1 where it lacks
-/// one.
-Json page_json(std::span<const PageRun> runs, Depth depth);
+inline constexpr int kPageDigits = 5;  ///< significant; times are known to three or four
+/// Rounded in decimal, so that it is short as JSON; 0 for what is no finite number.
+double rounded(double value, int digits = kPageDigits);
 
-/// The part of it that says how far a running sweep is.
-Json live_json(const SweepProgress& progress);
+/// A contestant of the final phase; the best comes first.
+struct PageFinal : FinalRecord {
+  Standing standing;
+  std::optional<double> best_over_this;  ///< of a baseline: the best's time over its own
+};
+struct PageReason {
+  std::size_t count = 0;
+  std::string example;
+};
+struct PageOutcome {
+  Outcome outcome = Outcome::kMeasured;
+  std::size_t count = 0;
+  std::vector<PageReason> reasons;  ///< the most frequent; they may differ in numbers
+};
+/// What the device allows, or why that is unknown.
+struct PageHardware {
+  std::string unknown;
+  double tensor_tflops = 0, memory_tbs = 0, cache_tbs = 0;
+  std::string tensor_origin, memory_origin, cache_origin;
+  double hot_floor_us = 0, cold_floor_us = 0;
+  std::string hot_why, cold_why;
+};
+struct PageParameter {
+  std::string name;
+  std::vector<Json> values;  ///< that candidates have
+};
+struct PageKernel {
+  std::string name;
+  std::vector<PageParameter> parameters;
+  std::optional<ParameterImportance> importance;
+};
+/// Columns of equal length, in the order tried.
+struct PageCandidates {
+  std::vector<std::size_t> kernel;
+  std::vector<std::vector<int>> config;  ///< positions in the kernel's values, -1 where it has none
+  std::vector<std::string> id;
+  std::vector<Outcome> outcome;
+  std::vector<int> reason;  ///< position in the problem's reasons, -1: none
+  std::vector<double> at_s;
+  std::vector<std::optional<double>> hot_median_us, cold_median_us, margin;
+  std::vector<std::optional<std::int64_t>> registers, shared_bytes, spill_bytes;
+};
+struct PageProblemData {
+  NamedProblem problem;
+  double flops = 0, least_bytes = 0;
+  bool has_best = false;
+  std::vector<PageFinal> finals;
+  std::optional<Gate> gate;
+  std::vector<PageOutcome> outcomes;
+  PageHardware hardware;
+  std::vector<PageKernel> kernels;
+  PageCandidates candidates;
+  std::vector<std::string> reasons;  ///< of candidates, each once
+};
+struct PageRunData {
+  std::string name, source, command, status;
+  bool recorded = false;
+  double seconds = 0;
+  RunPlan plan;
+  Environment environment;
+  std::vector<PageProblemData> problems;
+};
+/// How far a running sweep is.
+struct PageLive {
+  SweepProgress progress;
+  bool finished = false;
+};
+struct PageDocument {
+  DocumentHead head;
+  std::optional<PageLive> live;  ///< of a page that follows a running sweep
+  std::vector<PageRunData> runs;
+};
+void fields(PageFinal& x, FieldList& f);
+void fields(PageReason& x, FieldList& f);
+void fields(PageOutcome& x, FieldList& f);
+void fields(PageHardware& x, FieldList& f);
+void fields(PageParameter& x, FieldList& f);
+void fields(PageKernel& x, FieldList& f);
+void fields(PageCandidates& x, FieldList& f);
+void fields(PageProblemData& x, FieldList& f);
+void fields(PageRunData& x, FieldList& f);
+void fields(PageLive& x, FieldList& f);
+/// Times with at most five significant digits.
+void fields(PageDocument& x, FieldList& f);
+
+PageDocument page_document(std::span<const PageRun> runs, Depth depth, DocumentHead head);
+/// Fills in kernels, candidates and reasons.
+void add_candidates(const PageProblem& problem, const JournalHeader& header, Depth depth,
+                    PageProblemData& data);
 
 }  // namespace fatune

@@ -9,8 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "model/results/journal.hpp"
-#include "out/page/published.hpp"
+#include "model/results/statistics.hpp"
 #include "search/datasets/recording.hpp"
+#include "tune/sweep/best.hpp"
 #include "tune/sweep/standing.hpp"
 
 namespace fatune {
@@ -54,9 +55,54 @@ void read_end(const Journal& journal, PageRun& run) {
   }
 }
 
+/// Of the best.json beside the journal; empty where there is none that can be read.
+std::map<Problem, BestProblem> published_beside(const std::filesystem::path& journal) {
+  std::map<Problem, BestProblem> published;
+  const std::filesystem::path file = journal.parent_path() / "best.json";
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return published;
+  auto json = load_json(file);
+  if (!json) return published;
+  const auto best = best_file_from_json(*std::move(json), file.string());
+  if (!best) return published;
+  for (const BestProblem& each : best->problems) {
+    if (each.problem) published.emplace(*each.problem, each);
+  }
+  return published;
+}
+
+/// Puts the finals in the published order and takes over their standings and the gate: the page
+/// then shows the numbers that were published, and no interval is computed twice. False, with
+/// nothing changed, when other finals than these were published.
+bool settle_as_published(const BestProblem& published, ProblemResult& result) {
+  std::map<std::pair<std::string, std::string>, std::size_t> places;
+  for (std::size_t i = 0; i < result.finals.size(); ++i)
+    places[{result.finals[i].impl, result.finals[i].id}] = i;
+  std::vector<FinalRecord> finals;
+  std::vector<Standing> standings;
+  for (const auto* rows : {&published.finalists, &published.baselines}) {
+    for (const BestRow& row : *rows) {
+      const auto place = places.find({row.impl, row.id});
+      if (place == places.end()) return false;
+      finals.push_back(result.finals[place->second]);
+      Standing& standing = standings.emplace_back();
+      standing.to_baseline = row.to_baseline;
+      if (row.to_baseline) standing.verdict = verdict_word(row.to_baseline->value);
+      standing.ties_with_best = row.ties_with_best;
+      standing.score = row.score;
+      places.erase(place);
+    }
+  }
+  if (!places.empty()) return false;
+  result.finals = std::move(finals);
+  result.standings = std::move(standings);
+  result.gate = published.gate;
+  return true;
+}
+
 PageProblem page_problem(const NamedProblem& named, const Journal& journal,
                          std::vector<JournalGroup>& groups,
-                         const std::map<Problem, Json>& published) {
+                         const std::map<Problem, BestProblem>& published) {
   PageProblem problem;
   problem.result.problem = named;
   for (JournalGroup& group : groups) {
@@ -71,7 +117,7 @@ PageProblem page_problem(const NamedProblem& named, const Journal& journal,
   if (entry != published.end() && settle_as_published(entry->second, problem.result))
     return problem;
   Scoring scoring;
-  if (entry != published.end()) scoring.winner = published_winner(entry->second);
+  if (entry != published.end()) scoring.winner = entry->second.best ? entry->second.best->id : "";
   settle_finals(problem.result, timed_objective(journal), journal.header.plan.seed, scoring);
   return problem;
 }
@@ -102,7 +148,7 @@ Result<PageRun> load_page_run(const std::filesystem::path& path) {
   run.source = file.string();
   read_end(journal, run);
   std::vector<JournalGroup> groups = group_candidates(journal);
-  const std::map<Problem, Json> published = published_beside(file);
+  const std::map<Problem, BestProblem> published = published_beside(file);
   for (const NamedProblem& named : problems_of(journal, groups)) {
     PageProblem problem = page_problem(named, journal, groups, published);
     const bool any = !problem.groups.empty() || !problem.result.finals.empty();

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -75,8 +76,9 @@ Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& path
   return runs;
 }
 
-std::string report_page(const std::vector<PageRun>& runs) {
-  return page_html(page_json(runs, Depth::kFull), title_of(runs), PageMode::kFile);
+std::string report_page(const std::vector<PageRun>& runs, const DocumentHead& head) {
+  return page_html(to_json(page_document(runs, Depth::kFull, head)), title_of(runs),
+                   PageMode::kFile);
 }
 
 Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path& folder) {

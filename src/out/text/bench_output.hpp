@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/results/bench_result.hpp"
+#include "model/results/comparison.hpp"
 #include "out/text/paint.hpp"
 
 namespace fatune::cli {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
 #include "out/text/table.hpp"
@@ -81,19 +80,6 @@ Result<std::string> inspect_importance(const std::filesystem::path& path, const 
             importance_text(importance_of(recording), ImportanceFormat::kText, paint);
   }
   return text;
-}
-
-Result<Json> inspect_importance_json(const std::filesystem::path& path) {
-  FATUNE_TRY(const std::vector<Recording> recordings, read_recordings(path));
-  Json groups = Json::array();
-  for (const Recording& recording : recordings) {
-    groups.push_back({{"name", recording.name},
-                      {"problem", recording.problem},
-                      {"device", recording.device},
-                      {"objective", recording.objective},
-                      {"importance", to_json(importance_of(recording))}});
-  }
-  return Json{{"schema", "fatune.inspect/1"}, {"recordings", groups}};
 }
 
 }  // namespace fatune::cli

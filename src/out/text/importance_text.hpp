@@ -1,10 +1,9 @@
-// importance_text.hpp - what the parameters of recorded data explain, as tables and as JSON.
+// importance_text.hpp - what the parameters of recorded data explain, as tables.
 #pragma once
 
 #include <filesystem>
 #include <string>
 
-#include "core/json.hpp"
 #include "core/result.hpp"
 #include "out/text/paint.hpp"
 #include "search/strategies/importance.hpp"
@@ -19,7 +18,5 @@ std::string importance_text(const ParameterImportance& importance, ImportanceFor
 
 /// `fatune inspect FILE --importance`: of everything that the file or folder of a run holds.
 Result<std::string> inspect_importance(const std::filesystem::path& path, const Paint& paint);
-/// The same as fatune.inspect/1
-Result<Json> inspect_importance_json(const std::filesystem::path& path);
 
 }  // namespace fatune::cli

@@ -2,23 +2,19 @@
 #include "out/text/report_text.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "model/results/sweep_result.hpp"
 #include "out/text/candidates.hpp"
 #include "out/text/importance_text.hpp"
-#include "out/text/ranking.hpp"
 #include "search/replay/landscape.hpp"
 
 namespace fatune::cli {
 namespace {
 
-constexpr std::size_t kShown = 10;  // of the best, in the short form; chosen
+constexpr std::size_t kBestShown = 10;  // of the best, in the short form; chosen
 
 std::vector<CandidateRecord> records_of(const JournalGroup& group) {
   std::vector<CandidateRecord> records;
@@ -47,7 +43,7 @@ std::string headline(const JournalGroup& group) {
 Table best_table(const std::vector<CandidateRecord>& records, const std::string& objective) {
   Table table({{"place", Align::kRight}, {objective + " us", Align::kRight}, {"config"}});
   for (const Ranked& ranked : rank_candidates(records, objective)) {
-    if (ranked.place > kShown) break;
+    if (ranked.place > kBestShown) break;
     const auto& timing = objective_timing(*ranked.record, objective);
     table.add({fmt::to_string(ranked.place), fixed(timing->median_us, 3),
                describe_config(ranked.record->config)});
@@ -69,20 +65,34 @@ std::string explained(const JournalGroup& group, const Journal& journal, Importa
   return importance_text(importance_of(*recording), format, paint);
 }
 
-const ToldRecord* best_of(const JournalGroup& group) {
-  const ToldRecord* best = nullptr;
-  for (const ToldRecord& config : group.configs) {
-    if (config.us && (best == nullptr || *config.us < *best->us)) best = &config;
-  }
-  return best;
-}
-
 std::string run_text(const Journal& journal) {
   const Environment& environment = journal.header.environment;
   return environment.device_name + " (" + name(environment.limits.arch) +
          (environment.recorded ? ", recorded" : "") + "), strategy " +
          journal.header.plan.strategy + ", objective " + journal.header.plan.objective +
          (journal.header.plan.skip_correctness ? ", correctness not checked" : "") + "\n";
+}
+
+ReportedProblem reported(const PageProblem& problem, const JournalHeader& header) {
+  const ProblemResult& result = problem.result;
+  ReportedProblem reported{.problem = result.problem, .gate = result.gate};
+  for (const JournalGroup& group : problem.groups) {
+    ReportedKernel kernel{group.kernel, group.configs.size(), count_outcomes(group), {}};
+    if (const auto recording = recording_of(group, {header, {}, false}, "the journal"))
+      kernel.importance = importance_of(*recording);
+    reported.kernels.push_back(std::move(kernel));
+    for (CandidateRecord& record : records_of(group))
+      reported.candidates.push_back(std::move(record));
+  }
+  std::stable_sort(reported.candidates.begin(), reported.candidates.end(),
+                   [](const auto& a, const auto& b) { return a.at_s < b.at_s; });
+  for (std::size_t i = 0; i < result.finals.size(); ++i) {
+    const FinalRecord& record = result.finals[i];
+    const Standing& standing = result.standings[i];
+    auto& rows = record.role == "baseline" ? reported.baselines : reported.finalists;
+    rows.push_back({record, "", standing.to_baseline, standing.ties_with_best, standing.score});
+  }
+  return reported;
 }
 
 }  // namespace
@@ -96,7 +106,7 @@ std::string report_text(const std::vector<JournalGroup>& groups, const Journal& 
       const auto records = records_of(group);
       all.insert(all.end(), records.begin(), records.end());
     }
-    return candidates_table(all, objective).csv();
+    return candidates_csv(all, objective);
   }
   std::string text = format == "md" ? "# Run\n\n" + run_text(journal) : run_text(journal);
   for (const JournalGroup& group : groups) {
@@ -109,29 +119,48 @@ std::string report_text(const std::vector<JournalGroup>& groups, const Journal& 
   return text;
 }
 
-Json report_json(const std::vector<JournalGroup>& groups, const Journal& journal) {
-  Json entries = Json::array();
-  for (const JournalGroup& group : groups) {
-    Json outcomes = Json::object();
-    for (const auto& [outcome, count] : count_outcomes(group))
-      outcomes[std::string(name(outcome))] = count;
-    Json entry = {{"kernel", group.kernel},
-                  {"name", group.problem.name},
-                  {"problem", to_json(group.problem.problem)},
-                  {"configs", group.configs.size()},
-                  {"outcomes", outcomes},
-                  {"best", nullptr},
-                  {"importance", nullptr}};
-    if (const auto recording = recording_of(group, journal, "the journal"))
-      entry["importance"] = to_json(importance_of(*recording));
-    if (const ToldRecord* best = best_of(group))
-      entry["best"] = {{"config", best->record.config}, {"id", best->record.id}, {"us", *best->us}};
-    entries.push_back(std::move(entry));
-  }
-  return {{"schema", "fatune.report/1"},
-          {"device", journal.header.environment.device_name},
-          {"objective", timed_objective(journal)},
-          {"groups", entries}};
+void fields(ReportedKernel& x, FieldList& f) {
+  f("kernel", x.kernel);
+  f("configs", x.configs);
+  f("outcomes", x.outcomes);
+  f("importance", x.importance);
+}
+
+void fields(ReportedProblem& x, FieldList& f) {
+  document::problem_fields(x.problem.name, x.problem.problem, f);
+  f("kernels", x.kernels);
+  f.as<&document::candidate_fields>("candidates", x.candidates).about("In the order tried");
+  f("finalists", x.finalists);
+  f("baselines", x.baselines);
+  f("gate", x.gate);
+}
+
+void fields(ReportDocument& x, FieldList& f) {
+  f.document("fatune.report", 2);
+  document::head_fields(x.head, f);
+  f("sweep", x.sweep).omitted().about("The command that made the run");
+  f.as<&document::device_fields>("device", x.environment);
+  f("status", x.status).one_of("complete, interrupted, unfinished");
+  f("strategy", x.strategy);
+  f("objective", x.objective).one_of("hot, cold, score");
+  f("seed", x.seed);
+  f("problems", x.problems);
+}
+
+ReportDocument report_document(const PageRun& run, DocumentHead head) {
+  const RunPlan& plan = run.header.plan;
+  ReportDocument document{.head = std::move(head),
+                          .sweep = plan.command,
+                          .environment = run.header.environment,
+                          .status = run.status,
+                          .strategy = plan.strategy,
+                          .objective = plan.objective,
+                          .seed = plan.seed,
+                          .problems = {}};
+  document.head.recorded = run.header.environment.recorded;
+  for (const PageProblem& problem : run.problems)
+    document.problems.push_back(reported(problem, run.header));
+  return document;
 }
 
 }  // namespace fatune::cli

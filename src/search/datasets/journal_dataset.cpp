@@ -71,8 +71,8 @@ NamedProblem named(const Journal& journal, const Problem& problem) {
   return {"", problem};
 }
 
-Result<ListedConfig> read_config(const ToldRecord& journalled,
-                                 const std::vector<ListedAxis>& axes, const std::string& where) {
+Result<ListedConfig> read_config(const ToldRecord& journalled, const std::vector<ListedAxis>& axes,
+                                 const std::string& where) {
   ListedConfig config;
   config.place = "candidate " + journalled.record.id;
   const Fields fields(journalled.record.config, where + ": " + config.place);
@@ -135,6 +135,7 @@ Result<Recording> recording_of(const JournalGroup& group, const Journal& journal
   recording.name = group.kernel;
   recording.device = journal.header.environment.device_name;
   recording.problem = describe(group.problem);
+  recording.own_problem = group.problem.problem;
   recording.objective = timed_objective(journal);
   recording.unit = "us";
   if (journal.cut) recording.remarks.emplace_back("cut last line: dropped");

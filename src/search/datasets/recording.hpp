@@ -9,6 +9,7 @@
 
 #include "core/result.hpp"
 #include "model/kernel/config.hpp"
+#include "model/problem/problem.hpp"
 #include "model/space/lattice.hpp"
 
 namespace fatune {
@@ -39,11 +40,12 @@ enum class Turned {
 };
 
 struct Recording {
-  std::string where;    ///< the file; of several in one file also which
-  std::string format;   ///< "kernel-tuner", "t4", "ktt", "fatune"
-  std::string name;     ///< of the kernel
-  std::string device;   ///< empty when the file does not say
-  std::string problem;  ///< as the file words it; may be empty
+  std::string where;                     ///< the file; of several in one file also which
+  std::string format;                    ///< "kernel-tuner", "t4", "ktt", "fatune"
+  std::string name;                      ///< of the kernel
+  std::string device;                    ///< empty when the file does not say
+  std::string problem;                   ///< as the file words it; may be empty
+  std::optional<Problem> own_problem{};  ///< of a file that fatune wrote
   std::string objective;
   std::string unit;  ///< of the file's values: "ms", "us", "GFLOP/s"; empty when it does not say
   Turned turned = Turned::kNo;

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "model/results/statistics.hpp"
 
 namespace fatune {
@@ -78,20 +78,25 @@ ParameterImportance importance_of(const Recording& recording) {
   return parameter_importance(recording.lattice.axes(), points, costs);
 }
 
-Json to_json(const ParameterImportance& importance) {
-  Json parameters = Json::array(), pairs = Json::array();
-  for (const auto& single : importance.singles) {
-    parameters.push_back({{"name", single.name}, {"share", rounded(single.share)}});
-  }
-  for (const auto& pair : importance.pairs) {
-    pairs.push_back(
-        {{"first", pair.first}, {"second", pair.second}, {"share", rounded(pair.share)}});
-  }
-  return {{"measured", importance.measured},
-          {"failed", importance.failed},
-          {"parameters", parameters},
-          {"pairs", pairs},
-          {"rest", rounded(importance.rest)}};
+void fields(ParameterImportance::Single& x, FieldList& f) {
+  f("name", x.name);
+  f.derived("share", rounded(x.share)).finite();
+}
+
+void fields(ParameterImportance::Pair& x, FieldList& f) {
+  f("first", x.first);
+  f("second", x.second);
+  f.derived("share", rounded(x.share)).finite();
+}
+
+void fields(ParameterImportance& x, FieldList& f) {
+  const bool unknown = x.measured < kFewestForImportance;
+  f.record("importance", "Shares of the variance; absent where too few configs were measured");
+  f("measured", x.measured);
+  f("failed", x.failed);
+  f("parameters", x.singles).absent_if(unknown);
+  f("pairs", x.pairs).absent_if(unknown);
+  f.derived("rest", rounded(x.rest)).finite().absent_if(unknown);
 }
 
 }  // namespace fatune

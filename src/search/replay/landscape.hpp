@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "search/datasets/recording.hpp"
 #include "search/strategies/importance.hpp"
@@ -50,7 +50,8 @@ inline constexpr std::uint64_t kFewestForImportance = 20;
 /// Of the logarithm of the cost, so that factors become sums; of the cost itself where one is not
 /// positive.
 ParameterImportance importance_of(const Recording& recording);
-/// {measured, failed, parameters[{name, share}], pairs[{first, second, share}], rest}
-Json to_json(const ParameterImportance& importance);
+void fields(ParameterImportance::Single& x, FieldList& f);
+void fields(ParameterImportance::Pair& x, FieldList& f);
+void fields(ParameterImportance& x, FieldList& f);
 
 }  // namespace fatune

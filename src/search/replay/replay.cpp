@@ -2,9 +2,11 @@
 #include "search/replay/replay.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 
-#include <nlohmann/json.hpp>
+#include "core/fields.hpp"
 
 namespace fatune {
 namespace {
@@ -90,6 +92,7 @@ Replay describe_space(const Recording& recording, const std::string& file, const
   replay.kernel = recording.name;
   replay.device = recording.device;
   replay.problem = recording.problem;
+  replay.own_problem = recording.own_problem;
   replay.objective = recording.objective;
   replay.unit = recording.unit;
   replay.configs = bench.landscape().size();
@@ -119,65 +122,55 @@ void remark_range(Replay& replay, std::uint64_t budget) {
   }
 }
 
-Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
-Json value_of(const std::optional<Estimate>& estimate) {
-  return estimate ? Json(estimate->value) : Json();
+/// "25" for as long as the program runs.
+const char* count_key(std::uint64_t count) {
+  static const auto keys = [] {
+    std::map<std::uint64_t, std::string> made;
+    for (const std::uint64_t each : kFractionsAt) made[each] = std::to_string(each);
+    for (const std::uint64_t each : kWithinAt) made[each] = std::to_string(each);
+    return made;
+  }();
+  return keys.at(count).c_str();
 }
 
-Json interval_of(const std::optional<Estimate>& estimate) {
-  return estimate ? Json{estimate->low, estimate->high} : Json();
-}
-
-/// {"25": ..., "50": ...} through `pick`.
-template <typename Counts, typename Estimates>
-Json by_count(const Counts& counts, const Estimates& estimates,
-              Json (*pick)(const std::optional<Estimate>&)) {
-  Json object = Json::object();
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    object[std::to_string(counts[i])] = pick(estimates[i]);
+/// Value and interval; null where nothing can be said.
+void estimate_fields(const char* key, const char* interval_key,
+                     const std::optional<Estimate>& estimate, FieldList& f) {
+  std::optional<double> value;
+  std::optional<std::array<double, 2>> interval;
+  if (estimate) {
+    value = estimate->value;
+    interval = {estimate->low, estimate->high};
   }
-  return object;
+  f.derived(key, value).or_null().finite();
+  f.derived(interval_key, interval).or_null().finite();
 }
 
-Json row_json(const std::string& file, const ReplayRow& row) {
-  const Score& score = row.score;
-  return {{"file", file},
-          {"strategy", row.strategy},
-          {"repeats", score.repeats},
-          {"P", value_of(score.p)},
-          {"P_ci95", interval_of(score.p)},
-          {"at", by_count(kFractionsAt, score.at, value_of)},
-          {"at_ci95", by_count(kFractionsAt, score.at, interval_of)},
-          {"within5", by_count(kWithinAt, score.within, value_of)},
-          {"within5_ci95", by_count(kWithinAt, score.within, interval_of)},
-          {"within2_early", value_of(score.near)},
-          {"within2_early_ci95", interval_of(score.near)},
-          {"within2_end", value_of(score.near_at_end)},
-          {"within2_end_ci95", interval_of(score.near_at_end)},
-          {"methodology_score", number_or_null(row.published)},
-          {"evaluations", row.evaluations},
-          {"seconds", row.seconds}};
+/// {"25": ..., "50": ...}, and the same of intervals.
+template <typename Counts, typename Estimates>
+void count_fields(const char* key, const char* interval_key, const Counts& counts,
+                  const Estimates& estimates, FieldList& f) {
+  f.group(key, [&](FieldList& values) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const auto& each = estimates[i];
+      values.derived(count_key(counts[i]), each ? std::optional(each->value) : std::nullopt)
+          .or_null()
+          .finite();
+    }
+  });
+  f.group(interval_key, [&](FieldList& intervals) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      std::optional<std::array<double, 2>> interval;
+      if (estimates[i]) interval = {estimates[i]->low, estimates[i]->high};
+      intervals.derived(count_key(counts[i]), interval).or_null().finite();
+    }
+  });
 }
 
-Json space_json(const Replay& replay) {
-  Json space = {
-      {"file", replay.file},       {"format", replay.format},   {"kernel", replay.kernel},
-      {"device", replay.device},   {"problem", replay.problem}, {"objective", replay.objective},
-      {"unit", replay.unit},       {"configs", replay.configs}, {"failed", replay.failed},
-      {"optimum", replay.optimum}, {"median", replay.median},   {"worst", replay.worst}};
-  space["scored_to"] = replay.yardstick.scores() ? Json(replay.yardstick.last) : Json();
-  space["early"] = replay.near_at;
-  space["methodology_evaluations"] =
-      replay.published_evaluations ? Json(*replay.published_evaluations) : Json();
-  space["methodology_seconds"] = number_or_null(replay.published_seconds);
-  space["control"] = {{"repeats", replay.control.score.repeats},
-                      {"P", value_of(replay.control.score.p)},
-                      {"P_ci95", interval_of(replay.control.score.p)},
-                      {"methodology_score", number_or_null(replay.control.published)},
-                      {"holds", replay.control_holds()}};
-  space["remarks"] = replay.remarks;
-  return space;
+void control_fields(ReplayRow& x, FieldList& f) {
+  f("repeats", x.score.repeats);
+  estimate_fields("P", "P_ci95", x.score.p, f);
+  f("methodology_score", x.published).or_null().finite();
 }
 
 }  // namespace
@@ -230,27 +223,68 @@ std::vector<MeanScore> mean_scores(const std::vector<Replay>& replays) {
   return means;
 }
 
-Json to_json(const std::vector<Replay>& replays, const ReplayOptions& options) {
-  Json spaces = Json::array(), rows = Json::array(), means = Json::array();
-  for (const Replay& replay : replays) {
-    spaces.push_back(space_json(replay));
-    for (const ReplayRow& row : replay.rows) rows.push_back(row_json(replay.file, row));
+void fields(ReplayRow& x, FieldList& f) {
+  Score& score = x.score;
+  f("file", x.file);
+  f("strategy", x.strategy);
+  control_fields(x, f);
+  count_fields("at", "at_ci95", kFractionsAt, score.at, f);
+  count_fields("within5", "within5_ci95", kWithinAt, score.within, f);
+  estimate_fields("within2_early", "within2_early_ci95", score.near, f);
+  estimate_fields("within2_end", "within2_end_ci95", score.near_at_end, f);
+  f("evaluations", x.evaluations);
+  f("seconds", x.seconds).finite();
+}
+
+void fields(Replay& x, FieldList& f) {
+  f.record("space", "A recording");
+  f("file", x.file);
+  f("format", x.format);
+  f("kernel", x.kernel);
+  f.group("device", [&x](FieldList& device) { device("name", x.device); });
+  f("problem", x.own_problem).about("Of a recording by fatune");
+  f("label", x.problem).omitted().about("The problem, as the file words it");
+  f("objective", x.objective);
+  f("unit", x.unit);
+  f("configs", x.configs);
+  f("failed", x.failed);
+  f("optimum", x.optimum).finite();
+  f("median", x.median).finite();
+  f("worst", x.worst).finite();
+  f.derived("scored_to", x.yardstick.scores() ? std::optional(x.yardstick.last) : std::nullopt)
+      .or_null();
+  f("early", x.near_at).about("Evaluations after which within2_early looks");
+  f("methodology_evaluations", x.published_evaluations).or_null();
+  f("methodology_seconds", x.published_seconds).or_null().finite();
+  f.group("control", [&x](FieldList& control) {
+    control_fields(x.control, control);
+    control.derived("holds", x.control_holds());
+  });
+  f("remarks", x.remarks);
+}
+
+void fields(MeanScore& x, FieldList& f) {
+  f("strategy", x.strategy);
+  f("spaces", x.spaces);
+  f("P", x.p).finite();
+  f("lowest_P", x.lowest).finite();
+  f("lowest_file", x.lowest_file);
+}
+
+void fields(ReplayDocument& x, FieldList& f) {
+  std::vector<ReplayRow> rows;
+  for (const Replay& replay : x.replays) {
+    for (const ReplayRow& row : replay.rows) rows.emplace_back(row).file = replay.file;
   }
-  for (const MeanScore& mean : mean_scores(replays)) {
-    means.push_back({{"strategy", mean.strategy},
-                     {"spaces", mean.spaces},
-                     {"P", mean.p},
-                     {"lowest_P", mean.lowest},
-                     {"lowest_file", mean.lowest_file}});
-  }
-  return {{"schema", "fatune.replay/1"},
-          {"budget", options.budget},
-          {"batch", options.batch},
-          {"seed", options.seed},
-          {"one_lever", options.one_lever},
-          {"spaces", spaces},
-          {"rows", rows},
-          {"means", means}};
+  f.document("fatune.replay", 2);
+  document::head_fields(x.head, f);
+  f("budget", x.options.budget);
+  f("batch", x.options.batch);
+  f("seed", x.options.seed);
+  f("one_lever", x.options.one_lever);
+  f("spaces", x.replays);
+  f.derived("rows", std::move(rows));
+  f.derived("means", mean_scores(x.replays));
 }
 
 }  // namespace fatune

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "model/results/document.hpp"
 #include "search/replay/published_score.hpp"
 #include "search/replay/score.hpp"
 
@@ -32,6 +32,7 @@ struct ReplayOptions {
 };
 
 struct ReplayRow {
+  std::string file{};  ///< of the recording; in documents, where rows stand side by side
   std::string strategy;
   Score score;
   std::optional<double> published;
@@ -43,6 +44,7 @@ struct ReplayRow {
 struct Replay {
   std::string file;  ///< what the rows call it
   std::string format, kernel, device, problem, objective, unit;
+  std::optional<Problem> own_problem;  ///< of a recording by fatune
   std::uint64_t configs = 0, failed = 0;
   double optimum = 0, median = 0, worst = 0;  ///< in the file's own terms
   Yardstick yardstick;
@@ -72,8 +74,16 @@ struct MeanScore {
 };
 std::vector<MeanScore> mean_scores(const std::vector<Replay>& replays);
 
-/// `fatune.replay/1`, but for the version and the random search's curve.
-Json to_json(const std::vector<Replay>& replays, const ReplayOptions& options);
+/// fatune.replay/2
+struct ReplayDocument {
+  DocumentHead head;
+  ReplayOptions options;
+  std::vector<Replay> replays;
+};
+void fields(ReplayRow& x, FieldList& f);
+void fields(Replay& x, FieldList& f);
+void fields(MeanScore& x, FieldList& f);
+void fields(ReplayDocument& x, FieldList& f);
 
 /// An SVG of one panel a recording and one line a strategy, the control included; bands are 95 %
 /// intervals of the mean. Its colours follow the reader's light or dark scheme.

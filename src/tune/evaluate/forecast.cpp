@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
+#include "core/fields.hpp"
 #include "model/problem/work.hpp"
 
 namespace fatune {
@@ -123,21 +122,21 @@ Forecast forecast(const Problem& problem, const LaunchPlan& plan, const DeviceLi
   return result;
 }
 
-Json to_json(const Forecast& forecast) {
-  Json stages = Json::array();
-  for (const StageForecast& stage : forecast.stages) {
-    Json object = {{"entry", stage.entry},
-                   {"blocks", stage.blocks},
-                   {"threads", stage.threads},
-                   {"shared_bytes", stage.shared_bytes}};
-    if (stage.registers) object["registers"] = *stage.registers;
-    object["resident_blocks"] = stage.resident_blocks;
-    object["bound"] = stage.bound;
-    object["occupancy"] = stage.occupancy;
-    object["waves"] = stage.waves;
-    stages.push_back(std::move(object));
-  }
-  return {{"flops_per_byte", forecast.flops_per_byte}, {"stages", std::move(stages)}};
+void fields(StageForecast& x, FieldList& f) {
+  f("entry", x.entry);
+  f("blocks", x.blocks);
+  f("threads", x.threads);
+  f("shared_bytes", x.shared_bytes);
+  f("registers", x.registers);
+  f("resident_blocks", x.resident_blocks).about("That a multiprocessor holds");
+  f.derived("bound", std::string(x.bound));
+  f("occupancy", x.occupancy).finite();
+  f("waves", x.waves).finite();
+}
+
+void fields(Forecast& x, FieldList& f) {
+  f("flops_per_byte", x.flops_per_byte).finite();
+  f("stages", x.stages);
 }
 
 std::string hopeless_reason(const Compiled& compiled) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/results/measurement.hpp"
 #include "worker/protocol/compilation.hpp"
@@ -38,7 +38,8 @@ struct Forecast {
 
 Forecast forecast(const Problem& problem, const LaunchPlan& plan, const DeviceLimits& limits,
                   const Compiled* compiled = nullptr);
-Json to_json(const Forecast& forecast);
+void fields(StageForecast& x, FieldList& f);
+void fields(Forecast& x, FieldList& f);
 
 /// Why a compiled candidate is not worth a launch: spills or a stack frame over the limit, wgmma
 /// that the compiler made serial. Empty when it is.

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "model/results/outcome.hpp"
+#include "model/results/measurement.hpp"
 
 namespace fatune {
 namespace {

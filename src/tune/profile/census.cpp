@@ -8,9 +8,8 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "core/check.hpp"
+#include "core/fields.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
 
@@ -159,13 +158,13 @@ std::int64_t Census::count(std::string_view key) const {
   return counts[static_cast<std::size_t>(found - kClasses.begin())];
 }
 
-Json to_json(const Census& census) {
-  Json counts = Json::object();
-  for (std::size_t i = 0; i < kClasses.size(); ++i)
-    counts[std::string(kClasses[i].key)] = census.counts[i];
-  return {{"entry", census.entry},
-          {"instructions", census.instructions},
-          {"counts", std::move(counts)}};
+void fields(Census& x, FieldList& f) {
+  f("entry", x.entry);
+  f("instructions", x.instructions);
+  f.group("counts", [&x](FieldList& counts) {
+    for (std::size_t i = 0; i < kClasses.size(); ++i)
+      counts.derived(kClasses[i].key.data(), x.counts.empty() ? 0 : x.counts[i]);
+  });
 }
 
 std::vector<Census> parse_sass(std::string_view text) {

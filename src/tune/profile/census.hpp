@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 
 namespace fatune {
@@ -29,7 +29,7 @@ struct Census {
 
   friend bool operator==(const Census&, const Census&) = default;
 };
-Json to_json(const Census& census);
+void fields(Census& x, FieldList& f);
 
 /// Reads what `nvdisasm -c` or `cuobjdump -sass` prints.
 std::vector<Census> parse_sass(std::string_view text);

@@ -6,8 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -128,13 +127,10 @@ std::vector<std::string> absent_of(const std::vector<std::string>& asked,
 
 }  // namespace
 
-Json to_json(const Counters& counters) {
-  Json object = {{"kernel", counters.kernel}};
-  for (const NcuMetric& metric : all_metrics()) {
-    const std::optional<double>& value = counters.*metric.field;
-    if (value) object[metric.name] = *value;
-  }
-  return object;
+void fields(Counters& x, FieldList& f) {
+  f.record("counters", "Of one launch; only those that were read");
+  f("kernel", x.kernel);
+  for (const NcuMetric& metric : all_metrics()) f(metric.name, x.*metric.field);
 }
 
 std::optional<double> bank_conflict_ratio(const Counters& counters) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/kernel/limits.hpp"
 
@@ -39,8 +39,7 @@ struct Counters {
 
   friend bool operator==(const Counters&, const Counters&) = default;
 };
-/// Only the counters that were read.
-Json to_json(const Counters& counters);
+void fields(Counters& x, FieldList& f);
 
 /// Extra passes over all passes of shared memory, from 0 to 1; empty when nothing was counted.
 std::optional<double> bank_conflict_ratio(const Counters& counters);

@@ -5,9 +5,8 @@
 #include <array>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 #include "core/fields.hpp"
+#include "model/results/document.hpp"
 
 namespace fatune {
 namespace {
@@ -60,16 +59,16 @@ LaunchFacts launch_facts(const LaunchPlan& plan, const Resources& resources,
   return facts;
 }
 
-Json to_json(const LaunchFacts& facts) {
-  Json object = {{"entry", facts.entry},
-                 {"stages", facts.stages},
-                 {"blocks", facts.blocks},
-                 {"sm_count", facts.sm_count},
-                 {"resources", to_json(facts.resources)}};
-  if (const auto value = facts.occupancy()) object["occupancy"] = *value;
-  if (const auto value = facts.waves()) object["waves"] = *value;
-  if (const auto value = facts.wave_use()) object["wave_use"] = *value;
-  return object;
+void fields(LaunchFacts& x, FieldList& f) {
+  f.record("facts");
+  f("entry", x.entry).omitted();
+  f("stages", x.stages);
+  f("blocks", x.blocks).absent_if(x.blocks == 0);
+  f("sm_count", x.sm_count).absent_if(x.sm_count == 0);
+  f.as<&document::resource_fields>("resources", x.resources).absent_if(x.resources.threads == 0);
+  f.derived("occupancy", x.occupancy()).finite();
+  f.derived("waves", x.waves()).finite();
+  f.derived("wave_use", x.wave_use()).finite();
 }
 
 }  // namespace fatune

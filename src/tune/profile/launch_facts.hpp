@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/results/measurement.hpp"
 
@@ -31,6 +31,6 @@ struct LaunchFacts {
 /// is no library's.
 LaunchFacts launch_facts(const LaunchPlan& plan, const Resources& resources,
                          const DeviceLimits& limits);
-Json to_json(const LaunchFacts& facts);
+void fields(LaunchFacts& x, FieldList& f);
 
 }  // namespace fatune

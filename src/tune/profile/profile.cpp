@@ -1,9 +1,9 @@
-// profile.cpp - shares of time, and the JSON object of a profile.
+// profile.cpp - shares of time, and the fields of a profile.
 #include "tune/profile/profile.hpp"
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
+#include "core/fields.hpp"
 
 namespace fatune {
 
@@ -35,25 +35,27 @@ const Counters* longest(const std::vector<Counters>& launches) {
   return found == launches.end() ? nullptr : &*found;
 }
 
-Json profile_json(const LaunchFacts& facts, const NcuOutcome& outcome) {
-  Json object = {{"status", name(outcome.status)}};
-  if (!outcome.reason.empty()) object["reason"] = outcome.reason;
-  if (!outcome.remedies.empty()) object["remedies"] = outcome.remedies;
-  object["facts"] = to_json(facts);
-  if (outcome.status != ProfileStatus::kProfiled) return object;
-  object["dropped_metrics"] = outcome.dropped;
-  object["breakdown"] = Json::array();
-  for (const LaunchShare& share : breakdown(outcome.launches)) {
-    object["breakdown"].push_back({{"kernel", share.kernel},
-                                   {"launches", share.launches},
-                                   {"time_us", share.time_us},
-                                   {"share", share.share}});
-  }
-  object["launches"] = Json::array();
-  for (const Counters& launch : outcome.launches) object["launches"].push_back(to_json(launch));
-  if (const Counters* launch = longest(outcome.launches))
-    object["reading"] = to_json(read_counters(*launch, facts));
-  return object;
+void fields(LaunchShare& x, FieldList& f) {
+  f("kernel", x.kernel);
+  f("launches", x.launches);
+  f("time_us", x.time_us).finite().about("Under replay, with cold caches: never a result");
+  f("share", x.share).finite();
+}
+
+void fields(Profile& x, FieldList& f) {
+  NcuOutcome& outcome = x.outcome;
+  const bool counted = outcome.status == ProfileStatus::kProfiled;
+  const Counters* launch = longest(outcome.launches);
+  f.derived("status", std::string(name(outcome.status)))
+      .one_of("profiled, denied, failed, not_run");
+  f("reason", outcome.reason).omitted();
+  f("remedies", outcome.remedies).omitted();
+  f("facts", x.facts);
+  f("dropped_metrics", outcome.dropped).absent_if(!counted);
+  f.derived("breakdown", breakdown(outcome.launches)).absent_if(!counted);
+  f("launches", outcome.launches).absent_if(!counted);
+  f.derived("reading", counted && launch != nullptr ? std::optional(read_counters(*launch, x.facts))
+                                                    : std::nullopt);
 }
 
 }  // namespace fatune

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "tune/profile/launch_facts.hpp"
 #include "tune/profile/ncu_run.hpp"
 #include "tune/profile/reading.hpp"
@@ -23,7 +23,12 @@ std::vector<LaunchShare> breakdown(const std::vector<Counters>& launches);
 /// The launch that takes longest, or the first; null when there is none.
 const Counters* longest(const std::vector<Counters>& launches);
 
-/// The object of one candidate in fatune.profile/1: status, facts, and what was counted.
-Json profile_json(const LaunchFacts& facts, const NcuOutcome& outcome);
+/// Of one candidate.
+struct Profile {
+  LaunchFacts facts;
+  NcuOutcome outcome;
+};
+void fields(LaunchShare& x, FieldList& f);
+void fields(Profile& x, FieldList& f);
 
 }  // namespace fatune

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include <nlohmann/json.hpp>
-
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -310,20 +309,20 @@ Reading read_counters(const Counters& counters, const LaunchFacts& facts) {
   return reading;
 }
 
-Json to_json(const Reading& reading) {
-  Json findings = Json::array();
-  for (const Finding& finding : reading.findings) {
-    Json row = {{"what", finding.what}};
-    if (finding.value) row["value"] = *finding.value;
-    row["unit"] = finding.unit;
-    if (!finding.limit.empty()) row["limit"] = finding.limit;
-    row["mark"] = name(finding.mark);
-    row["sentence"] = finding.sentence;
-    findings.push_back(std::move(row));
-  }
-  return {{"bound_by", reading.bound_by},
-          {"sentence", reading.sentence},
-          {"findings", std::move(findings)}};
+void fields(Finding& x, FieldList& f) {
+  f("what", x.what);
+  f("value", x.value).finite();
+  f("unit", x.unit);
+  f("limit", x.limit).omitted();
+  f.derived("mark", std::string(name(x.mark))).one_of("good, bad, note, absent");
+  f("sentence", x.sentence);
+}
+
+void fields(Reading& x, FieldList& f) {
+  f.record("reading", "What binds the launch that takes longest");
+  f("bound_by", x.bound_by);
+  f("sentence", x.sentence);
+  f("findings", x.findings);
 }
 
 }  // namespace fatune

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "tune/profile/counters.hpp"
 #include "tune/profile/launch_facts.hpp"
 
@@ -35,6 +35,7 @@ struct Reading {
   std::vector<Finding> findings;
 };
 Reading read_counters(const Counters& counters, const LaunchFacts& facts);
-Json to_json(const Reading& reading);
+void fields(Finding& x, FieldList& f);
+void fields(Reading& x, FieldList& f);
 
 }  // namespace fatune

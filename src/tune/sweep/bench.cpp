@@ -4,56 +4,11 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "core/fields.hpp"
 #include "core/text.hpp"
-#include "model/results/statistics.hpp"
 
 namespace fatune {
 namespace {
-
-void quantile_fields(Quantiles& x, FieldList& f) {
-  f.record("quantiles");
-  f("p05", x.p05).finite();
-  f("p25", x.p25).finite();
-  f("p50", x.p50).finite();
-  f("p75", x.p75).finite();
-  f("p95", x.p95).finite();
-}
-
-/// As in a journal, with quantiles of the rounds.
-void row_fields(FinalRecord& x, FieldList& f) {
-  const auto of = [](const std::vector<double>& rounds_us) {
-    return rounds_us.empty() ? std::nullopt : std::optional(quantiles(rounds_us));
-  };
-  fields(x, f);
-  f.record("row");
-  f.derived_as<&quantile_fields>("hot_quantiles_us", of(x.hot_rounds_us));
-  f.derived_as<&quantile_fields>("cold_quantiles_us", of(x.cold_rounds_us));
-}
-
-void confirmed_time_fields(Timing& x, FieldList& f) {
-  f("median_us", x.median_us).finite();
-  f.pair("ci95_us", x.ci95_low_us, x.ci95_high_us);
-}
-
-void confirmation_fields(Confirmation& x, FieldList& f) {
-  f.record("confirmation", "What a best.json says of the config, beside what was measured now");
-  f("file", x.file);
-  f("verdict", x.verdict).one_of("confirmed, close, faster, slower");
-  f.as<&confirmed_time_fields>("then", x.then);
-  f.as<&confirmed_time_fields>("now", x.now);
-  f("differences", x.differences);
-}
-
-void problem_fields(BenchProblem& x, FieldList& f) {
-  f("name", x.problem.name).omitted();
-  f("problem", x.problem.problem);
-  f("reason", x.reason).omitted();
-  f.as<&row_fields>("rows", x.rows);
-  f.as<&confirmation_fields>("confirmation", x.confirmation);
-}
 
 struct Range {
   double low = 0, high = 0;
@@ -101,19 +56,6 @@ class Differences {
 
 }  // namespace
 
-void fields(BenchResult& x, FieldList& f) {
-  f.document("fatune.bench", 1);
-  f("fatune", x.environment.fatune);
-  f("command", x.command);
-  f("date", x.date);
-  f("recorded", x.environment.recorded);
-  f("suite", x.suite).omitted();
-  f("rounds", x.rounds);
-  f("seed", x.seed);
-  f("environment", x.environment).required();
-  f.as<&problem_fields>("problems", x.problems);
-}
-
 Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& plan,
                  Evaluator& evaluator, BenchResult& result,
                  const std::function<Status()>& after_each) {
@@ -157,8 +99,8 @@ std::optional<Confirmation> confirm(const SavedBest& saved, const SavedWinner& w
   }
   if (saved.recorded != here.recorded)
     differences.add(here.recorded ? "this is a recording" : "the saved time is of a recording");
-  return Confirmation{saved.file, *winner.hot, *row.hot, verdict(*winner.hot, *row.hot),
-                      differences.take()};
+  const std::string found = here.recorded ? "recorded" : verdict(*winner.hot, *row.hot);
+  return Confirmation{saved.file, *winner.hot, *row.hot, found, differences.take()};
 }
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// bench.hpp - implementations on each problem to rows measured side by side: fatune.bench/1.
+// bench.hpp - implementations on each problem to rows measured side by side.
 #pragma once
 
 #include <functional>
@@ -7,9 +7,9 @@
 
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
-#include "model/results/bench_result.hpp"
+#include "model/results/comparison.hpp"
 #include "tune/evaluate/evaluator.hpp"
-#include "tune/sweep/saved_best.hpp"
+#include "tune/sweep/best.hpp"
 
 namespace fatune {
 
@@ -24,9 +24,6 @@ struct BenchQuestion {
 Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& plan,
                  Evaluator& evaluator, BenchResult& result,
                  const std::function<Status()>& after_each);
-
-/// fatune.bench/1: every row as a journal's final record, with quantiles of its rounds.
-void fields(BenchResult& x, FieldList& f);
 
 /// By how much two runs in fresh processes differ when nothing else does: docs/measuring.md, "How
 /// far a number carries".

@@ -1,88 +1,83 @@
-// best.cpp - a sweep's result to best.json, and the fields of fatune.best/1.
+// best.cpp - a sweep's result to best.json and back: fields of fatune.best/2, bare configs.
 #include "tune/sweep/best.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "model/problem/work.hpp"
+#include "core/text.hpp"
+#include "model/problem/suite.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr const char* kFamily = "fatune.best";
-constexpr int kVersion = 1;
-
-void time_fields(Timing& x, FieldList& f) {
-  f.record("times", "In microseconds");
-  f("median_us", x.median_us).required().finite().positive();
-  f.pair("ci95_us", x.ci95_low_us, x.ci95_high_us).about("Bootstrap interval of the median");
-  f.pair("iqr_us", x.q1_us, x.q3_us);
-  f("samples", x.samples).at_least(1);
-}
-
-void contestant_fields(BestRow& x, FieldList& f) {
-  f("impl", x.impl);
-  f("kernel", x.kernel).omitted();
-  f("config", x.config).object().omitted().schema(kConfigSchema);
-  f("id", x.id).omitted().looks_like(kIdPattern);
-  f("detail", x.detail).omitted();
-  f("external", x.external).omitted();
-  f.as<&time_fields>("hot", x.hot);
-  f.as<&time_fields>("cold", x.cold);
-  std::optional<double> tflops, gbytes_per_s;
-  if (x.hot) {
-    const Seconds time = to_seconds(Micros(x.hot->median_us));
-    if (counts_flops(x.problem)) {
-      tflops = (flops(x.problem) / time).value;
-    } else {
-      gbytes_per_s = gigabytes_per_second(x.problem, time);
-    }
-  }
-  f.derived("tflops", tflops).finite().positive();
-  f.derived("gbytes_per_s", gbytes_per_s).finite().positive();
-}
+constexpr int kVersion = 2;
 
 void best_fields(BestRow& x, FieldList& f) {
   f.record("best");
-  contestant_fields(x, f);
+  document::contestant_fields(x, f);
   f("text_hash", x.text_hash)
       .omitted()
       .looks_like("[0-9a-f]{64}")
       .about("SHA-256 over the kernel's template and headers");
-  f("verify", x.verification);
-  f("resources", x.resources);
-  f("conditions", x.conditions);
+  f.as<&document::verification_fields>("verify", x.verification);
+  f.as<&document::resource_fields>("resources", x.resources);
+  f.as<&document::condition_fields>("conditions", x.conditions);
   f("score", x.score).finite();
 }
 
-/// A bare config: the members of a file, of its problem and of its best one in one object.
-struct BareConfig {
-  BestFile file;
-};
-
-void head_fields(BestFile& x, FieldList& f) {
-  f.document(kFamily, kVersion);
-  f("fatune", x.fatune);
-  f("command", x.command);
-  f("recorded", x.recorded);
+void file_fields(BestFile& x, FieldList& f) {
+  f.document(kFamily, kVersion, 1);
+  document::head_fields(x.head, f);
   f("correctness", x.correctness).omitted().one_of("skipped");
-  f("device", x.device);
+  f.as<&document::device_fields>("device", x.device);
 }
 
+BestFile one_problem() {
+  BestFile file;
+  file.problems.resize(1);
+  file.flat = true;
+  return file;
+}
+
+/// The members of a file and of its only problem in one object, as in fatune.best/1.
+struct FlatFile {
+  BestFile file = one_problem();
+};
+
+void fields(FlatFile& x, FieldList& f) {
+  file_fields(x.file, f);
+  fields(x.file.problems.front(), f);
+}
+
+/// The same of its best config, too.
+struct BareConfig {
+  BestFile file = one_problem();
+};
+
 void fields(BareConfig& x, FieldList& f) {
-  head_fields(x.file, f);
-  BestProblem& problem = *x.file.single;
+  file_fields(x.file, f);
+  BestProblem& problem = x.file.problems.front();
   if (!problem.best) problem.best.emplace();
   f("name", problem.name);
   f("problem", problem.problem);
   f("gate", problem.gate).or_null();
   best_fields(*problem.best, f);
   f("kernel", problem.best->kernel).required();
+}
+
+/// What a person writes by hand needs no schema; copied from a file, its gates tell the version.
+void assume_schema(bool flat, Json& object) {
+  if (object.contains("schema")) return;
+  const Json gates = object.value(Json::json_pointer("/verify/gates"), Json::array());
+  const bool old = flat || (!gates.empty() && gates.front().is_string());
+  object["schema"] = fmt::format("{}/{}", kFamily, old ? 1 : kVersion);
 }
 
 /// Of the kernel's template and headers in this run; empty when the plan does not tell.
@@ -149,33 +144,69 @@ std::optional<double> geomean_ratio(const SweepResult& result) {
 BestFile file_of(const SweepResult& result) {
   const Environment& environment = result.environment;
   BestFile file;
-  file.fatune = environment.fatune;
-  file.command = result.plan.command;
-  file.recorded = environment.recorded;
+  file.head = {environment.fatune, result.plan.command, environment.recorded};
   if (result.plan.skip_correctness) file.correctness = "skipped";
-  file.device = {environment.device_name, std::string(name(environment.limits.arch)),
-                 environment.driver, environment.nvrtc, environment.limits.sm_count};
-  file.single.reset();
-  if (result.plan.problems.size() == 1) {
-    for (const ProblemResult& problem : result.problems)
-      file.single = problem_of(problem, result.plan);
-    return file;
-  }
-  file.suite.emplace();
+  file.device = environment;
   for (const ProblemResult& problem : result.problems) {
-    if (has_finals(problem)) file.suite->problems.push_back(problem_of(problem, result.plan));
+    if (has_finals(problem) || result.plan.problems.size() == 1)
+      file.problems.push_back(problem_of(problem, result.plan));
   }
-  file.suite->geomean_ratio = geomean_ratio(result);
-  file.suite->seconds = result.seconds;
-  file.suite->choice = result.choice;
+  file.geomean_ratio = geomean_ratio(result);
+  file.seconds = result.seconds;
+  file.choice = result.choice;
   return file;
+}
+
+/// Why a result was not checked, as a clause; empty when it was.
+std::string why_unverified(const BestRow& best) {
+  if (!best.verification) return "it names no gates that the config passed";
+  if (best.verification->skipped) return "the sweep ran with --skip-correctness";
+  return best.verification->passed ? "" : "the config failed a gate";
+}
+
+Result<SavedWinner> winner_of(const BestProblem& problem, const std::string& where) {
+  const auto error = [&](const char* key, const std::string& fault) {
+    return file_error(field_place(where, key) + " " + fault);
+  };
+  if (!problem.best)
+    return error("best", "is missing or empty: this sweep found no correct candidate");
+  const BestRow& best = *problem.best;
+  // A library can be what a file calls best; there is nothing of it to compile.
+  if (best.kernel.empty() && !best.impl.empty()) {
+    return error("best.impl",
+                 "is " + best.impl + ", which is no kernel of fatune and has no config");
+  }
+  if (best.kernel.empty()) return error("best.kernel", "is missing");
+  SavedWinner winner;
+  winner.choice = {best.kernel, best.config, problem.problem, problem.name};
+  winner.id = best.id;
+  winner.text_hash = best.text_hash;
+  winner.unverified = why_unverified(best);
+  winner.hot = best.hot;
+  winner.conditions = best.conditions;
+  if (!problem.gate) return winner;
+  winner.baseline = problem.gate->baseline;
+  winner.ratio = problem.gate->ratio.value;
+  return winner;
+}
+
+/// The file itself, or best.json in a run's folder.
+Result<std::filesystem::path> best_in(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  const std::filesystem::path best = path / "best.json";
+  if (std::filesystem::exists(best, ignored)) return best;
+  return file_error(path.string() +
+                    ": has no best.json. A sweep writes it after its final phase: `fatune sweep "
+                    "--resume " +
+                    shell_word(path.string()) + "` ends one that was interrupted");
 }
 
 }  // namespace
 
 void fields(BestRow& x, FieldList& f) {
   f.record("row", "A contestant of the final phase");
-  contestant_fields(x, f);
+  document::contestant_fields(x, f);
   f("role", x.role).one_of("finalist, default, baseline");
   outcome_fields(x, f);
   f("to_baseline", x.to_baseline).about("Time over the baseline's");
@@ -199,8 +230,10 @@ void fields(BestSearch& x, FieldList& f) {
 }
 
 void fields(BestProblem& x, FieldList& f) {
+  f.record("problem", "What became of a problem");
   f("name", x.name).omitted();
   f("problem", x.problem);
+  f.derived("label", x.problem ? label({x.name, *x.problem}) : std::string()).omitted();
   f.as<&best_fields>("best", x.best).or_null();
   f("score_note", x.score_note).omitted();
   f("finalists", x.finalists);
@@ -209,51 +242,35 @@ void fields(BestProblem& x, FieldList& f) {
   f("search", x.search);
 }
 
-static void fields(BestSuite& x, FieldList& f) {
-  f("problems", x.problems);
-  f("geomean_ratio", x.geomean_ratio).or_null().finite().positive();
+void fields(BestFile& x, FieldList& f) {
+  file_fields(x, f);
+  f("problems", x.problems).required();
+  f("geomean_ratio", x.geomean_ratio).or_null().finite().positive().about("Of the gates");
   f("seconds", x.seconds).finite();
   f("choice", x.choice).about("The configs that all problems share");
 }
 
-void fields(BestDevice& x, FieldList& f) {
-  f.record("device");
-  f("name", x.name);
-  f("arch", x.arch).looks_like("sm_[0-9]+[af]?");
-  f("driver", x.driver);
-  f("nvrtc", x.nvrtc);
-  f("sm_count", x.sm_count).at_least(1).later();
-}
-
-void fields(BestFile& x, FieldList& f) {
-  head_fields(x, f);
-  if (f.chooses("problems", x.suite)) {
-    f.record("suite", "The best config of each problem of a suite");
-    fields(*x.suite, f);
-  } else if (x.single) {
-    f.record("single", "The best config of a problem");
-    fields(*x.single, f);
-  }
-}
-
 Result<BestFile> best_file_from_json(Json object, const std::string& where) {
   if (!object.is_object()) return file_error(where + ": is not a JSON object");
-  const bool bare =
-      !object.contains("problems") && object.contains("kernel") && object.contains("config");
-  // What a person writes by hand needs no schema.
-  if (!object.contains("schema")) object["schema"] = fmt::format("{}/{}", kFamily, kVersion);
-  if (!bare) return from_json<BestFile>(object, where);
-  FATUNE_TRY(BareConfig config, from_json<BareConfig>(object, where));
-  return std::move(config.file);
+  const bool listed = object.contains("problems");
+  const bool bare = !listed && object.contains("kernel") && object.contains("config");
+  assume_schema(!listed && !bare, object);
+  if (bare) {
+    FATUNE_TRY(BareConfig config, from_json<BareConfig>(object, where));
+    return std::move(config.file);
+  }
+  if (listed || object["schema"] != fmt::format("{}/1", kFamily))
+    return from_json<BestFile>(object, where);
+  FATUNE_TRY(FlatFile flat, from_json<FlatFile>(object, where));
+  return std::move(flat.file);
 }
 
 std::vector<std::pair<std::string, BestProblem>> problems_of(const BestFile& file,
                                                              const std::string& where) {
-  if (!file.suite) return {{where, *file.single}};
   std::vector<std::pair<std::string, BestProblem>> problems;
-  for (const BestProblem& problem : file.suite->problems) {
-    problems.emplace_back(field_place(where, fmt::format("problems[{}]", problems.size())),
-                          problem);
+  for (const BestProblem& problem : file.problems) {
+    const std::string place = fmt::format("problems[{}]", problems.size());
+    problems.emplace_back(file.flat ? where : field_place(where, place), problem);
   }
   return problems;
 }
@@ -266,6 +283,36 @@ Status save_best(const SweepResult& result) {
       return replace_file(result.folder / "best.json", dump_pretty(best_json(result)));
   }
   return {};
+}
+
+Result<SavedBest> load_saved_best(const std::filesystem::path& path) {
+  FATUNE_TRY(const std::filesystem::path found, best_in(path));
+  FATUNE_TRY(Json json, load_json(found));
+  FATUNE_TRY(const BestFile file, best_file_from_json(std::move(json), found.string()));
+  const Environment device = file.device.value_or(Environment{});
+  SavedBest saved{.file = found.string(),
+                  .fatune = file.head.fatune,
+                  .command = file.head.command,
+                  .device_name = device.device_name,
+                  .arch = file.device ? name(device.limits.arch) : "",
+                  .driver = device.driver,
+                  .nvrtc = device.nvrtc,
+                  .sm_count = device.limits.sm_count,
+                  .recorded = file.head.recorded,
+                  .winners = {}};
+  for (const auto& [where, problem] : problems_of(file, saved.file)) {
+    FATUNE_TRY(SavedWinner winner, winner_of(problem, where));
+    saved.winners.push_back(std::move(winner));
+  }
+  if (saved.winners.empty()) return file_error(field_place(saved.file, "problems") + " is empty");
+  return saved;
+}
+
+Result<std::vector<SavedConfig>> load_best(const std::filesystem::path& path) {
+  FATUNE_TRY(SavedBest saved, load_saved_best(path));
+  std::vector<SavedConfig> choices;
+  for (SavedWinner& winner : saved.winners) choices.push_back(std::move(winner.choice));
+  return choices;
 }
 
 }  // namespace fatune

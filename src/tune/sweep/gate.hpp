@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "model/results/gate_result.hpp"
+#include "model/results/comparison.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
 namespace fatune {
@@ -44,7 +44,5 @@ Result<GateResult> run_gate(const std::vector<GateQuestion>& questions, const Ga
 /// A ratio, or a candidate that is wrong or does not run, is an answer. False when there was
 /// nothing to compare with: then not even "no" is known.
 bool has_answer(const GateResult& result);
-/// fatune.gate/1
-Json gate_json(const GateResult& result);
 
 }  // namespace fatune

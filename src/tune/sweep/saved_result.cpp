@@ -33,6 +33,7 @@ Result<SavedResult> read_bench(const Json& json, const std::string& where) {
   SavedResult saved{where, std::move(bench.environment), {}};
   for (BenchProblem& problem : bench.problems) {
     keep_finalists(problem.rows);
+    for (FinalRecord& row : problem.rows) row.problem = problem.problem.problem;
     std::move(problem.rows.begin(), problem.rows.end(), std::back_inserter(saved.rows));
   }
   return saved;
@@ -112,7 +113,7 @@ Result<SavedResult> load_saved_result(const std::filesystem::path& path) {
   if (schema.starts_with(kBenchFamily)) return read_bench(json, path.string());
   if (schema.starts_with(kBestFamily)) return read_best(json, path);
   return file.error("schema",
-                    "is '" + schema + "'; a saved result is fatune.bench/1 or fatune.best/1");
+                    "is '" + schema + "'; a saved result is fatune.bench/2 or fatune.best/2");
 }
 
 Result<std::vector<FinalRecord>> saved_rows(const SavedResult& saved, const Problem& problem,

@@ -22,7 +22,7 @@ struct SavedResult {
 /// config has none. False when it cannot be read.
 bool holds_measurements(const std::filesystem::path& path);
 
-/// Of fatune.bench/1: the finalists, or all rows when there is none. Of fatune.best/1: the best of
+/// Of a bench: the finalists, or all rows when there is none. Of a best.json: the best of
 /// each problem, whose rounds come from the journal beside it (journal.jsonl or journal.jsonl.gz).
 Result<SavedResult> load_saved_result(const std::filesystem::path& path);
 

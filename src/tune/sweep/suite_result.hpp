@@ -1,21 +1,17 @@
-// suite_result.hpp - final records of many problems to a table of best and baselines:
-// fatune.suite/1.
+// suite_result.hpp - final records of many problems to a table of best and baselines.
 #pragma once
 
-#include <filesystem>
 #include <string>
 
-#include "core/json.hpp"
 #include "core/result.hpp"
-#include "model/results/bench_result.hpp"
-#include "model/results/sweep_result.hpp"
+#include "model/results/comparison.hpp"
 
 namespace fatune {
 
 /// One row a problem: its first correct candidate against the fastest correct baseline, externals
-/// included and marked. What is missing on either side is null, with the reason; the geometric mean
-/// is over the rows that have a ratio.
-Json suite_json(const BenchResult& result);
+/// included and marked. What is missing on either side is absent, with the reason; the geometric
+/// mean is over the rows that have a ratio.
+SuiteTable suite_table(const BenchResult& result);
 /// The same of a sweep over several problems, whose first finalist is its best.
 BenchResult suite_of(const SweepResult& sweep, const std::string& date);
 /// Writes suite.json into the run's folder when the plan has several problems.

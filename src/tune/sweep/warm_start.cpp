@@ -74,13 +74,11 @@ void add_finalists(const BestProblem& problem, const Arch& arch, const std::stri
 
 Result<std::vector<SavedConfig>> read_best(const Json& json, const std::string& where) {
   FATUNE_TRY(const BestFile file, best_file_from_json(json, where));
-  const auto arch = parse_arch(file.device.arch);
-  if (!arch)
-    return file_error(field_place(where, "device.arch") + " is wrong: " + arch.error().message);
+  if (!file.device) return file_error(field_place(where, "device") + " is missing");
   std::vector<SavedConfig> known;
   for (const auto& [place, problem] : problems_of(file, where)) {
     if (!problem.problem) return file_error(field_place(place, "problem") + " is missing");
-    add_finalists(problem, *arch, where, known);
+    add_finalists(problem, file.device->limits.arch, where, known);
   }
   return known;
 }
@@ -128,7 +126,7 @@ Result<std::vector<SavedConfig>> load_file(const std::filesystem::path& path) {
   if (schema.starts_with(kKnownFamily)) return read_known(json, where);
   if (!schema.starts_with(kBestSchemas)) {
     return file.error("schema", "is '" + schema +
-                                    "'; a warm start takes fatune.best/1, fatune.known/1 or a "
+                                    "'; a warm start takes fatune.best/2, fatune.known/1 or a "
                                     "journal");
   }
   return read_best(json, where);

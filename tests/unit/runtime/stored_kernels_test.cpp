@@ -5,7 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "core/file.hpp"
-#include "model/wisdom/wisdom_index.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 #include "support/temporary_folder.hpp"
 #include "wisdom_folder.hpp"
 

@@ -7,7 +7,7 @@
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
-#include "model/wisdom/wisdom_index.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 
 namespace fatune::test {
 namespace {

@@ -67,8 +67,8 @@ const originText = (h) => `Roofs are the highest that the device can do. Tensor 
 function floorTable(problem, run) {
   const best = bestOf(problem), h = problem.hardware;
   if (!best) return null;
-  const row = (which) => best[which] ? el('tr', {}, el('td', {}, which), el('td', {class: 'n'}, us(best[which].us) + ' µs'), el('td', {class: 'n'}, us3(h[which + '_floor'].us) + ' µs'),
-    el('td', {class: 'n'}, percent(h[which + '_floor'].us / best[which].us)), el('td', {}, h[which + '_floor'].why)) : null;
+  const row = (which) => best[which] ? el('tr', {}, el('td', {}, which), el('td', {class: 'n'}, us(best[which].us) + ' µs'), el('td', {class: 'n'}, us3(h[which + '_floor'].time_us) + ' µs'),
+    el('td', {class: 'n'}, percent(h[which + '_floor'].time_us / best[which].us)), el('td', {}, h[which + '_floor'].why)) : null;
   return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {}, 'the floor is'))),
     el('tbody', {}, ...['hot', 'cold'].map(row).filter(Boolean))));
 }

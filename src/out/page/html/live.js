@@ -24,7 +24,7 @@ const busy = () => byId('main').contains(document.activeElement) || String(getSe
 let waiting = null, lastRuns = '';
 function draw(next) {
   const runs = JSON.stringify(next.runs);
-  data = next;
+  data = unpacked(next);
   showLive(liveText(next.live), next.live.finished);
   if (runs === lastRuns) return;
   lastRuns = runs;

@@ -1,6 +1,21 @@
 // model.js - the page's JSON to what the charts ask for: names, times, candidates.
 const byId = (id) => document.getElementById(id);
-let data = JSON.parse(byId('data').textContent);
+
+/// The document as charts want it: short names for times, ratios and the parts of a contestant.
+function unpacked(page) {
+  const time = (t) => ({us: t.median_us, low: t.ci95_us?.[0] ?? null, high: t.ci95_us?.[1] ?? null,
+    q1: t.iqr_us?.[0], q3: t.iqr_us?.[1], samples: t.samples});
+  const ratio = (r) => ({value: r.ratio, low: r.ci95[0], high: r.ci95[1]});
+  const final = (f) => ({detail: '', reason: '', verdict: '', ...f,
+    ...(f.hot && {hot: time(f.hot)}), ...(f.cold && {cold: time(f.cold)}), hot_rounds: f.hot_rounds_us, cold_rounds: f.cold_rounds_us,
+    ratio: f.to_baseline && ratio(f.to_baseline), margin: f.verify?.margin, gates: f.verify?.gates ?? [],
+    registers: f.resources?.registers, shared_bytes: (f.resources?.static_shared_bytes ?? 0) + (f.resources?.dynamic_shared_bytes ?? 0),
+    sm_clock_mhz: f.conditions?.sm_clock_mhz_max && [f.conditions.sm_clock_mhz_min, f.conditions.sm_clock_mhz_max], temperature_c: f.conditions?.temperature_c,
+    throttled: f.conditions?.throttled ?? []});
+  const problem = (p) => ({name: '', ...p, shape: p.name ? p.label.slice(p.name.length + 1) : p.label, finals: p.finals.map(final)});
+  return {...page, runs: page.runs.map((run) => ({...run, problems: run.problems.map(problem)}))};
+}
+let data = unpacked(JSON.parse(byId('data').textContent));
 
 const NAMES = {
   'cudnn': 'cuDNN', 'cudnn:best': 'cuDNN, fastest plan', 'cublas': 'cuBLAS, softmax, cuBLAS',
@@ -46,9 +61,9 @@ function candidatesOf(problem, objective) {
   const c = problem.candidates;
   const list = c.kernel.map((k, i) => ({
     number: i + 1, kernel: problem.kernels[k].name, k, config: c.config[i], id: c.id[i], outcome: c.outcome[i],
-    reason: c.reason[i] < 0 ? '' : problem.reasons[c.reason[i]], at: c.at_s[i], hot: c.hot[i], cold: c.cold[i],
+    reason: c.reason[i] < 0 ? '' : problem.reasons[c.reason[i]], at: c.at_s[i], hot: c.hot_median_us[i], cold: c.cold_median_us[i],
     margin: c.margin[i], registers: c.registers[i], shared: c.shared_bytes[i], spills: c.spill_bytes[i],
-    us: c.outcome[i] === 'measured' ? c[objective][i] : null,
+    us: c.outcome[i] === 'measured' ? c[objective + '_median_us'][i] : null,
   }));
   cache.set(problem, list);
   return list;

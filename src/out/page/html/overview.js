@@ -160,7 +160,7 @@ function lengthFigure(entries) {
 /// All problems on one roofline, if they were measured on one device and share its peaks.
 function sharedRoofline(entries) {
   const known = entries.filter((e) => bestOf(e.problem) && e.problem.flops && !e.problem.hardware.unknown);
-  if (known.length < 2 || new Set(known.map((e) => e.run.environment.device + e.problem.hardware.tensor_tflops)).size > 1) return null;
+  if (known.length < 2 || new Set(known.map((e) => e.run.device.name + e.problem.hardware.tensor_tflops)).size > 1) return null;
   const points = known.flatMap((e) => {
     const all = rooflinePoints(e.problem, e.run), best = all.find((p) => p.final === bestOf(e.problem)), rival = all.find((p) => isBaseline(p.final));
     return [best, rival].filter(Boolean);
@@ -173,7 +173,7 @@ function sharedRoofline(entries) {
 }
 
 function overview(entries) {
-  const devices = [...new Set(entries.map((e) => e.run.environment.device))].join(', ');
+  const devices = [...new Set(entries.map((e) => e.run.device.name))].join(', ');
   const rows = entries.filter((e) => bestOf(e.problem)?.ratio), faster = rows.filter((e) => bestOf(e.problem).ratio.high < 1).length;
   const parts = [ratiosFigure(entries), lengthFigure(entries), sharedRoofline(entries)].filter(Boolean);
   return el('section', {id: 'overview', class: 'hero'},

@@ -5,7 +5,7 @@ function notices(runs) {
   const add = (text) => list.push(el('p', {class: 'notice'}, text[0].toUpperCase() + text.slice(1)));
   for (const run of runs) {
     const who = runs.length > 1 ? `${run.name}: ` : '';
-    if (run.recorded) add(`${who}recorded: these times were not measured in this run, a recording made on ${run.environment.device} stands in for the GPU.`);
+    if (run.recorded) add(`${who}recorded: these times were not measured in this run, a recording made on ${run.device.name} stands in for the GPU.`);
     if (run.correctness_skipped) add(`${who}correctness was not checked (--skip-correctness).`);
     if (run.status === 'interrupted') add(`${who}interrupted before its end; what it measured is here.`);
     if (run.status === 'unfinished' && !data.live) add(`${who}the journal has no end: the sweep still runs, or was killed.`);
@@ -59,24 +59,24 @@ function facts(problem, run) {
 }
 
 function hero(problem, run) {
-  const env = run.environment, best = bestOf(problem);
+  const gpu = run.device, best = bestOf(problem);
   return el('section', {class: 'hero', id: 'verdict'},
-    el('p', {class: 'eyebrow'}, `${problemTitle(problem)} on ${env.device} (${env.arch}${run.recorded ? ', recorded' : ''})`),
+    el('p', {class: 'eyebrow'}, `${problemTitle(problem)} on ${gpu.name} (${gpu.arch}${run.recorded ? ', recorded' : ''})`),
     headline(problem, run), verdictLine(problem, run), ...notices([run]),
     best ? el('ul', {class: 'chosen', 'aria-label': 'The best config'}, ...Object.entries(best.config).map(([k, v]) => el('li', {}, el('b', {}, k + '='), String(v)))) : null,
     facts(problem, run));
 }
 
 function reproduceSection(run, problem) {
-  const env = run.environment, pairs = el('dl', {class: 'pairs'});
+  const gpu = run.device, pairs = el('dl', {class: 'pairs'});
   const add = (term, value) => { if (value) pairs.append(el('dt', {}, term), el('dd', {}, String(value))); };
-  add('GPU', `${env.device} (${env.arch}), ${env.multiprocessors} multiprocessors, ${bytes(env.memory_bytes)}, L2 ${bytes(env.l2_bytes)}`);
-  add('Driver', env.cuda ? `${env.driver}, CUDA ${env.cuda}` : env.driver);
-  add('NVRTC', env.nvrtc);
+  add('GPU', [`${gpu.name} (${gpu.arch})`, gpu.sm_count && `${gpu.sm_count} multiprocessors`, gpu.memory_bytes && bytes(gpu.memory_bytes), gpu.l2_bytes && `L2 ${bytes(gpu.l2_bytes)}`].filter(Boolean).join(', '));
+  add('Driver', gpu.cuda_driver ? `${gpu.driver}, CUDA ${gpu.cuda_driver}` : gpu.driver);
+  add('NVRTC', gpu.nvrtc);
   const best = bestOf(problem);
   if (best?.sm_clock_mhz) add('During the final phase', `SM clock ${[...new Set(best.sm_clock_mhz)].join(' to ')} MHz, ${best.temperature_c} °C` + (best.throttled.length ? `, throttled: ${best.throttled.join(', ')}` : ', not throttled'));
-  add('fatune', env.fatune);
-  add('Host', env.host + (env.cpu_cores ? `, ${env.cpu_cores} cores` : ''));
+  add('fatune', run.fatune);
+  add('Host', run.host + (run.cpu_cores ? `, ${run.cpu_cores} cores` : ''));
   add('Search', `${run.strategy}, objective ${run.objective}, seed ${run.seed}`);
   add('Journal', run.source);
   const others = problem.finals.filter((f) => isBaseline(f) && f.detail).map((f) => f.detail);

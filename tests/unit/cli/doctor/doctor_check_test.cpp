@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/doctor/doctor_tools.hpp"
+#include "core/fields.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -42,8 +43,8 @@ TEST_CASE("colours change no column") {
 }
 
 TEST_CASE("the JSON has every finding and both answers") {
-  const Json json = checks_json(sample());
-  CHECK(json.at("schema") == "fatune.doctor/1");
+  const Json json = to_json(DoctorDocument{{"1.0", "fatune doctor", false}, sample()});
+  CHECK(json.at("schema") == "fatune.doctor/2");
   CHECK(json.at("able") == true);
   CHECK(json.at("quiet") == false);
   CHECK(json.at("checks").size() == 3);

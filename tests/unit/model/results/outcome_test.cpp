@@ -1,9 +1,9 @@
 // outcome_test.cpp - checks that every outcome has a name of its own, both ways.
-#include "model/results/outcome.hpp"
-
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include "model/results/measurement.hpp"
 
 using namespace fatune;
 

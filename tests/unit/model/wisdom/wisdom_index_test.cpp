@@ -1,5 +1,5 @@
 // wisdom_index_test.cpp - checks that an index says what was written, and which hash seals it.
-#include "model/wisdom/wisdom_index.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

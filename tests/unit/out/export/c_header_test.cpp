@@ -1,11 +1,10 @@
 // c_header_test.cpp - what a header says of its kernel; that it compiles and launches:
 // tests/export.
-#include "out/export/c_header.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "export_fixture.hpp"
-#include "out/export/facts_of.hpp"
+#include "out/export/export_kernel.hpp"
+#include "out/export/formats.hpp"
 #include "support/custom_operation.hpp"
 
 using namespace fatune;

@@ -1,11 +1,10 @@
 // facts_of_test.cpp - launch plans to launch facts; what has no machine code of ours is refused.
-#include "out/export/facts_of.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "export_fixture.hpp"
+#include "out/export/export_kernel.hpp"
 #include "support/custom_operation.hpp"
 
 using namespace fatune;

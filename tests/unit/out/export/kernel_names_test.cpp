@@ -1,7 +1,7 @@
 // kernel_names_test.cpp - names that are identifiers and differ.
-#include "out/export/kernel_names.hpp"
-
 #include <catch2/catch_test_macros.hpp>
+
+#include "out/export/exported_kernel.hpp"
 
 using namespace fatune;
 

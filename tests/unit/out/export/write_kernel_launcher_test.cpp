@@ -1,10 +1,9 @@
 // write_kernel_launcher_test.cpp - checks wisdom files of kernel_launcher, line by line.
-#include "out/export/write_kernel_launcher.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "core/file.hpp"
+#include "out/export/formats.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/temporary_folder.hpp"
 

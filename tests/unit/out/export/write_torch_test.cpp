@@ -1,6 +1,4 @@
 // write_torch_test.cpp - the Python file of exported kernels, and what it does on stand-ins.
-#include "out/export/write_torch.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -8,7 +6,6 @@
 #include "core/hash.hpp"
 #include "core/run_program.hpp"
 #include "out/export/formats.hpp"
-#include "out/export/packed_text.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;

@@ -1,12 +1,11 @@
 // write_wisdom_test.cpp - checks what a folder of wisdom holds after one export and after several.
-#include "out/export/write_wisdom.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "core/file.hpp"
 #include "core/hash.hpp"
-#include "model/wisdom/wisdom_index.hpp"
+#include "model/wisdom/kernel_facts.hpp"
+#include "out/export/formats.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/temporary_folder.hpp"
 

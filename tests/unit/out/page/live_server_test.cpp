@@ -46,7 +46,7 @@ TEST_CASE("the page and its data, with how far the sweep is") {
   REQUIRE(answer);
   const auto data = parse_json(answer->body, "data.json");
   REQUIRE(data);
-  CHECK((*data)["schema"] == "fatune.page/1");
+  CHECK((*data)["schema"] == "fatune.page/2");
   CHECK((*data)["live"]["done"] == 6);
   CHECK((*data)["live"]["finished"] == false);
   CHECK((*data)["runs"][0]["problems"][0]["candidates"]["id"].size() == 6);

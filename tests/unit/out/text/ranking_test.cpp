@@ -1,8 +1,7 @@
 // ranking_test.cpp - order and shared places.
-#include "out/text/ranking.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
+#include "out/text/candidates.hpp"
 #include "sample_candidates.hpp"
 
 namespace fatune {

@@ -5,6 +5,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
+
 using namespace fatune;
 
 namespace {
@@ -42,7 +44,7 @@ TEST_CASE("a profile that did not run still holds the facts") {
   LaunchFacts facts;
   facts.entry = "fa_mma";
   facts.blocks = 256;
-  const Json json = profile_json(facts, no_ncu());
+  const Json json = to_json(Profile{facts, no_ncu()});
   CHECK(json["status"] == "not_run");
   CHECK(json["facts"]["blocks"] == 256);
   CHECK(json.contains("remedies"));
@@ -55,7 +57,7 @@ TEST_CASE("a profile holds counters, shares and reading") {
   outcome.status = ProfileStatus::kProfiled;
   outcome.launches = {launch("fa_mma", 10)};
   outcome.launches.front().tensor_pct = 75;
-  const Json json = profile_json(LaunchFacts{}, outcome);
+  const Json json = to_json(Profile{LaunchFacts{}, outcome});
   CHECK(json["breakdown"][0]["share"] == 1.0);
   CHECK(json["launches"][0]["tensor_pct"] == 75.0);
   CHECK_FALSE(json["launches"][0].contains("dram_pct"));

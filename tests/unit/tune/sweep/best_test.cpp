@@ -59,10 +59,10 @@ TEST_CASE("a bare config is read too, with or without its problem") {
 
 TEST_CASE("what holds no config is refused with file and field") {
   const test::TemporaryFolder folder;
-  CHECK(error_of(folder, R"({"schema":"fatune.best/2"})").find("newer fatune") !=
+  CHECK(error_of(folder, R"({"schema":"fatune.best/3"})").find("newer fatune") !=
         std::string::npos);
   CHECK(error_of(folder, R"({"schema":"else/1"})")
-            .find("x.json: field 'schema' is 'else/1', not fatune.best/1") != std::string::npos);
+            .find("x.json: field 'schema' is 'else/1', not fatune.best/2") != std::string::npos);
   CHECK(error_of(folder, R"({"schema":"fatune.best/1","best":null})").find("'best'") !=
         std::string::npos);
   CHECK(error_of(folder, R"({"problems":[]})").find("'problems' is empty") != std::string::npos);

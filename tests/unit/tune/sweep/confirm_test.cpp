@@ -62,6 +62,12 @@ TEST_CASE("a time is confirmed when the intervals meet, close within a per cent"
   CHECK(fixture.verdict(9.2, 9.3, 9.4) == "faster");
 }
 
+TEST_CASE("a recording confirms nothing") {
+  Fixture fixture;
+  fixture.here.recorded = true;
+  CHECK(fixture.confirmed().verdict == "recorded");
+}
+
 TEST_CASE("equal circumstances have no differences") {
   const Fixture fixture;
   CHECK(fixture.confirmed().differences.empty());

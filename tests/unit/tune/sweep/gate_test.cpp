@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "sweep_fixture.hpp"
 
 namespace fatune {
@@ -185,7 +186,7 @@ TEST_CASE("a measured gate gives the same verdict again, and a tie for two copie
   const GateResult first = run(kBest, kPlain), again = run(kBest, kPlain);
   CHECK(first.passed);
   CHECK(has_answer(first));
-  CHECK(dump(gate_json(first)) == dump(gate_json(again)));
+  CHECK(dump(to_json(first)) == dump(to_json(again)));
   const GateResult copies = run(kBest, kBest);
   CHECK(copies.problems.front().rows.front().comparison == "tie");
   CHECK_FALSE(copies.passed);
@@ -237,7 +238,7 @@ TEST_CASE("a suite passes as a whole, with the geometric mean of each baseline")
       run_gate({question(kBest, kPlain), question(kBest, kBest)}, {}, plan, evaluator);
   REQUIRE(mixed);
   CHECK_FALSE(mixed->passed);
-  const Json json = gate_json(*mixed);
+  const Json json = to_json(*mixed);
   CHECK(json.at("problems").at(0).at("pass") == true);
   CHECK(json.at("problems").at(1).at("pass") == false);
   CHECK(json.at("pass") == false);

@@ -1,10 +1,9 @@
 // saved_best_test.cpp - best.json with everything that export and bench ask of it.
-#include "tune/sweep/saved_best.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
 #include "sweep_fixture.hpp"
+#include "tune/sweep/best.hpp"
 
 using namespace fatune;
 

@@ -66,6 +66,35 @@ TEST_CASE("best.json gives the rounds of its best from the journal beside it") {
   CHECK(alone.error().message.find("has no journal.jsonl beside it") != std::string::npos);
 }
 
+TEST_CASE("every committed bench is read") {
+  for (const char* name : {"bench-1.json", "bench-2.json"}) {
+    const auto path = std::filesystem::path(FATUNE_SOURCE_DIR) / "results/h200" / name;
+    INFO(path);
+    const auto saved = load_saved_result(path);
+    INFO((saved ? "" : saved.error().message));
+    REQUIRE(saved);
+    CHECK(saved->environment.device_name == "NVIDIA H200");
+    CHECK(saved->environment.driver == "580.159.04");
+    REQUIRE(saved->rows.size() == 1);
+    const FinalRecord& row = saved->rows.front();
+    CHECK(row.hot_rounds_us.size() >= 40);
+    CHECK(row.hot->ci95_low_us < row.hot->median_us);
+    CHECK(row.hot->q3_us > row.hot->q1_us);
+    CHECK(row.verification->gates.size() > 5);
+    CHECK(saved_rows(*saved, row.problem, saved->environment));
+  }
+}
+
+TEST_CASE("a bench that is written is read again") {
+  const test::TemporaryFolder folder;
+  const auto json = load_json(saved_bench(folder, "finalist"));
+  REQUIRE(json);
+  CHECK(json->at("schema") == "fatune.bench/2");
+  const auto again = from_json<BenchResult>(*json, "bench.json");
+  REQUIRE(again);
+  CHECK(dump(to_json(*again)) == dump(*json));
+}
+
 TEST_CASE("another device or problem is refused, both named") {
   const test::TemporaryFolder folder;
   FakeEvaluator evaluator(toy_device());
@@ -94,7 +123,7 @@ TEST_CASE("what is no saved result says why") {
     CHECK(loaded.error().message.find("x.json") != std::string::npos);
     return loaded.error().message;
   };
-  CHECK(error(R"({"schema":"fatune.bench/2"})").find("newer fatune") != std::string::npos);
+  CHECK(error(R"({"schema":"fatune.bench/3"})").find("newer fatune") != std::string::npos);
   CHECK(error(R"({"schema":"else/1"})").find("'else/1'") != std::string::npos);
   CHECK(error(R"({"schema":"fatune.best/1","best":null})").find("no correct candidate") !=
         std::string::npos);

@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "sweep_fixture.hpp"
 
 namespace fatune {
@@ -50,6 +51,8 @@ BenchResult bench(std::vector<BenchProblem> problems) {
   return result;
 }
 
+Json suite_document(const BenchResult& result) { return to_json(suite_table(result)); }
+
 TEST_CASE("the fastest correct baseline is the one to beat, externals included and marked") {
   FinalRecord external = row("external:fa3", "baseline", 20);
   external.external = true;
@@ -59,21 +62,25 @@ TEST_CASE("the fastest correct baseline is the one to beat, externals included a
   wrong.reason = "NaN";
   const NamedProblem problem{"mission", test::test_problem()};
   const Json json =
-      suite_json(bench({{problem,
-                         {row("fatune:toy", "finalist", 10), wrong, row("naive", "baseline", 400),
-                          external, unavailable("torch:flash")},
-                         ""}}));
-  CHECK(json.at("schema") == "fatune.suite/1");
+      suite_document(bench({{problem,
+                             {row("fatune:toy", "finalist", 10), wrong,
+                              row("naive", "baseline", 400), external, unavailable("torch:flash")},
+                             ""}}));
+  CHECK(json.at("schema") == "fatune.suite/2");
   CHECK(json.at("date") == "2026-01-31");
-  const Json& only = json.at("rows").at(0);
-  CHECK(only.at("problem").at("causal") == false);
-  CHECK_FALSE(only.at("problem").contains("mask"));
-  CHECK(only.at("best").at("hot_us") == 10.0);
+  const Json& only = json.at("problems").at(0);
+  CHECK(only.at("problem").at("mask") == "none");
+  CHECK(only.at("label") == "mission 4,8,512,64 f16");
+  CHECK(only.at("best").at("hot").at("median_us") == 10.0);
   CHECK(only.at("best_baseline") == "external:fa3");
-  CHECK(only.at("baselines").at("external:fa3").at("external") == true);
-  CHECK(only.at("baselines").at("torch:flash").at("outcome") == "unavailable");
-  CHECK(only.at("baselines").at("torch:flash").at("reason") == "install it");
-  CHECK_FALSE(only.at("baselines").at("torch:flash").contains("hot_us"));
+  const Json& fa3 = only.at("baselines").at(2);
+  CHECK(fa3.at("impl") == "external:fa3");
+  CHECK(fa3.at("external") == true);
+  const Json& flash = only.at("baselines").at(3);
+  CHECK(flash.at("impl") == "torch:flash");
+  CHECK(flash.at("outcome") == "unavailable");
+  CHECK(flash.at("reason") == "install it");
+  CHECK_FALSE(flash.contains("hot"));
   CHECK(only.at("ratio").get<double>() == Approx(0.5));
   CHECK(only.at("ci95").at(0).get<double>() < 0.5);
   CHECK(only.at("ci95").at(1).get<double>() > 0.5);
@@ -82,33 +89,33 @@ TEST_CASE("the fastest correct baseline is the one to beat, externals included a
   CHECK(json.at("geomean_ratio").get<double>() == Approx(0.5));
 }
 
-TEST_CASE("what cannot be compared is null, and the mean leaves it out") {
+TEST_CASE("what cannot be compared is absent, and the mean leaves it out") {
   const NamedProblem problem{"mission", test::test_problem()};
   FinalRecord broken = row("fatune:toy", "finalist", 10);
   broken.outcome = Outcome::kTimeout;
-  const Json json = suite_json(
+  const Json json = suite_document(
       bench({{problem, {row("fatune:toy", "finalist", 10), row("cudnn", "baseline", 12.5)}, ""},
              {problem, {row("fatune:toy", "finalist", 10), unavailable("cudnn")}, ""},
              {problem, {broken, row("cudnn", "baseline", 10)}, ""},
              {problem, {}, "the recording does not hold it"}}));
-  CHECK(json.at("rows").at(0).at("verdict") == "Good");
-  CHECK(json.at("rows").at(1).at("ratio").is_null());
-  CHECK(json.at("rows").at(1).at("best_baseline").is_null());
-  CHECK(json.at("rows").at(2).at("best").is_null());
-  CHECK(json.at("rows").at(3).at("reason") == "the recording does not hold it");
+  CHECK(json.at("problems").at(0).at("verdict") == "Good");
+  CHECK_FALSE(json.at("problems").at(1).contains("ratio"));
+  CHECK_FALSE(json.at("problems").at(1).contains("best_baseline"));
+  CHECK(json.at("problems").at(2).at("best").is_null());
+  CHECK(json.at("problems").at(3).at("reason") == "the recording does not hold it");
   CHECK(json.at("geomean_ratio").get<double>() == Approx(0.8));
-  CHECK(suite_json(bench({})).at("geomean_ratio").is_null());
+  CHECK(suite_document(bench({})).at("geomean_ratio").is_null());
 }
 
 TEST_CASE("an external with few values gives a ratio without interval") {
   FinalRecord external = row("external:fa3", "baseline", 20);
   external.external = true;
   external.hot_rounds_us.resize(5);
-  const Json json = suite_json(
+  const Json json = suite_document(
       bench({{{"m", test::test_problem()}, {row("fatune:toy", "finalist", 10), external}, ""}}));
-  CHECK(json.at("rows").at(0).at("ratio") == 0.5);
-  CHECK(json.at("rows").at(0).at("ci95").is_null());
-  CHECK(json.at("rows").at(0).at("comparison").is_null());
+  CHECK(json.at("problems").at(0).at("ratio") == 0.5);
+  CHECK_FALSE(json.at("problems").at(0).contains("ci95"));
+  CHECK_FALSE(json.at("problems").at(0).contains("comparison"));
 }
 
 TEST_CASE("a sweep over several problems writes suite.json, one over a single problem does not") {
@@ -124,9 +131,9 @@ TEST_CASE("a sweep over several problems writes suite.json, one over a single pr
   fixture.run_well(evaluator);
   const auto json = load_json(fixture.options.out / "suite.json");
   REQUIRE(json);
-  REQUIRE(json->at("rows").size() == 2);
-  CHECK(json->at("rows").at(1).at("name") == "again");
-  CHECK(json->at("rows").at(1).at("best_baseline") == "naive");
+  REQUIRE(json->at("problems").size() == 2);
+  CHECK(json->at("problems").at(1).at("name") == "again");
+  CHECK(json->at("problems").at(1).at("best_baseline") == "naive");
   CHECK(json->at("date") == "2026-01-31");
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("what is no result is refused with its name") {
   };
   CHECK(message("gate.json", R"({"schema":"fatune.gate/1"})").find("fatune.known/1") !=
         std::string::npos);
-  CHECK(message("best.json", R"({"schema":"fatune.best/2"})").find("newer fatune") !=
+  CHECK(message("best.json", R"({"schema":"fatune.best/3"})").find("newer fatune") !=
         std::string::npos);
   CHECK(message("list.json", "[]").find("not a JSON object") != std::string::npos);
   CHECK_FALSE(load_known(folder.path()));
@@ -121,7 +121,7 @@ TEST_CASE("a search starts from what was best for the nearest problem, and says 
   CHECK(result.problems.front().candidates[0].config == kBest);
   CHECK(describe_config(result.problems.front().candidates[1].config) ==
         "TILE=128 WARPS=4 STAGES=1");
-  const Json starts = best_json(result).at("search").at("warm_starts");
+  const Json starts = best_json(result).at("problems").at(0).at("search").at("warm_starts");
   REQUIRE(starts.size() == 2);
   CHECK(starts[0].at("source") == "near.json");
   CHECK(starts[1].at("source") == "far.json");

@@ -1,0 +1,238 @@
+// documents.cpp - fields of the documents that commands print.
+#include "cli/commands/documents.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "search/replay/landscape.hpp"
+
+namespace fatune::cli {
+namespace {
+
+void cheat_fields(SelftestRow& x, FieldList& f) {
+  f("kernel", x.kernel);
+  f("problem", x.problem);
+  f("gate", x.gate);
+  f("expected_outcome", x.expected_outcome);
+  f("outcome", x.outcome);
+  f("caught", x.caught);
+  f("reason", x.reason).omitted();
+}
+
+void honest_fields(SelftestRow& x, FieldList& f) {
+  f("kernel", x.kernel);
+  f("problem", x.problem);
+  f("outcome", x.outcome);
+  f("passed", x.caught);
+  f("reason", x.reason).omitted();
+}
+
+void term_fields(Term& x, FieldList& f) {
+  f("name", x.name);
+  f("value", x.value);
+  f("meaning", x.meaning);
+}
+
+void rule_fields(RuledOut& x, FieldList& f) {
+  f("require", x.rule);
+  f("why", x.why);
+  f("points", x.points).about("That no rule before it excluded");
+}
+
+void effect_fields(ParameterEffect& x, FieldList& f) {
+  f("parameter", x.parameter);
+  f("neighbours", x.neighbours).at_least(0);
+  f("changed", x.changed).at_least(0);
+  f.derived("inert", x.inert());
+  f("same", x.same);
+}
+
+void census_fields(CubinCensus& x, FieldList& f) {
+  f.derived("status", std::string(x.entries.empty() ? "not_run" : "counted"))
+      .one_of("not_run, counted");
+  f("reason", x.reason).omitted();
+  f("remedy", x.remedy).omitted();
+  f("entries", x.entries).omitted();
+}
+
+void recording_fields(ExplainedRecording& x, FieldList& f) {
+  f("name", x.name);
+  f("problem", x.problem);
+  f("label", x.label).omitted();
+  f.group("device", [&x](FieldList& device) { device("name", x.device); });
+  f("objective", x.objective);
+  f("importance", x.importance);
+}
+
+void finding_fields(LintFinding& x, FieldList& f) {
+  f.derived("severity", std::string(name(x.severity))).one_of("warning, error");
+  f("where", x.where);
+  f("message", x.message);
+}
+
+}  // namespace
+
+void fields(ErrorDocument& x, FieldList& f) {
+  f.document("fatune.error", 1);
+  document::head_fields(x.head, f);
+  f.group("error", [&x](FieldList& error) {
+    error("kind", x.kind).one_of("usage, environment, files, device, bug, interrupted");
+    error("message", x.message);
+    error("exit_code", x.exit_code);
+  });
+}
+
+bool VerifiedConfig::passed() const {
+  return record.outcome == Outcome::kMeasured && record.verification && record.verification->passed;
+}
+
+void fields(VerifiedConfig& x, FieldList& f) {
+  document::problem_fields(x.problem.name, x.problem.problem, f);
+  f("kernel", x.record.kernel);
+  f("config", x.record.config).object().schema(kConfigSchema);
+  f.derived("passed", x.passed());
+  outcome_fields(x.record, f);
+  f.as<&document::verification_fields>("verify", x.record.verification);
+}
+
+void fields(VerifyDocument& x, FieldList& f) {
+  f.document("fatune.verify", 2);
+  document::head_fields(x.head, f);
+  f.as<&document::device_fields>("device", x.environment);
+  f("configs", x.configs).about("Of a recorded device, verdicts that were recorded");
+}
+
+void fields(SelftestDocument& x, FieldList& f) {
+  f.document("fatune.selftest", 2);
+  document::head_fields(x.head, f);
+  f.as<&document::device_fields>("device", x.environment);
+  f.derived("passed", x.result.passed());
+  f.as<&cheat_fields>("rows", x.result.cheats);
+  f.as<&honest_fields>("honest", x.result.honest);
+}
+
+void fields(CompiledConfig& x, FieldList& f) {
+  document::problem_fields(x.problem.name, x.problem.problem, f);
+  f("kernel", x.kernel);
+  f("config", x.config).object().schema(kConfigSchema);
+  f("ok", x.compiled.ok);
+  f("reason", x.compiled.problem).omitted();
+  f("cubin", x.compiled.cubin_hash).omitted().about("SHA-256 of the machine code");
+  f.as<&document::resource_fields>("resources", x.resources);
+}
+
+void fields(CompileDocument& x, FieldList& f) {
+  f.document("fatune.compile", 2);
+  document::head_fields(x.head, f);
+  f("arch", x.arch);
+  f("nvrtc", x.nvrtc);
+  f("configs", x.configs);
+}
+
+void fields(SpaceSummary& x, FieldList& f) {
+  f("raw_points", x.raw_points);
+  f("valid_points", x.valid_points);
+  f.as<&term_fields>("terms", x.terms);
+  f.as<&rule_fields>("ruled_out", x.ruled_out);
+  f("default", x.standard);
+}
+
+void fields(EntryResources& x, FieldList& f) { document::resource_fields(x.resources, f); }
+
+void fields(InspectDocument& x, FieldList& f) {
+  f.document("fatune.inspect", 2);
+  document::head_fields(x.head, f);
+  f("kernel", x.kernel).omitted();
+  f("arch", x.arch).omitted();
+  f("problem", x.problem);
+  f("supported", x.supported).about("The kernel can do the problem");
+  f("space", x.space);
+  f.as<&effect_fields>("parameters", x.parameters).omitted();
+  f("config", x.config);
+  f("feasible", x.feasible).about("The config can run");
+  f("reason", x.reason).omitted();
+  f("launch", x.launch);
+  f("forecast", x.forecast);
+  f("compiled", x.compiled);
+  f("compile_problem", x.compile_problem).omitted();
+  f("cubin", x.cubin).omitted().about("SHA-256 of the machine code");
+  f.keyed<&EntryResources::entry>("entries", x.entries).omitted();
+  f.as<&census_fields>("census", x.census);
+  f.as<&recording_fields>("recordings", x.recordings).omitted();
+}
+
+void fields(ListedParameter& x, FieldList& f) {
+  f("name", x.name);
+  f("values", x.values);
+  f("default", x.standard);
+  f("meaning", x.meaning).omitted();
+}
+
+void fields(ListedKernel& x, FieldList& f) {
+  f("name", x.name);
+  f("summary", x.summary);
+  f("role", x.role);
+  f("arch", x.arch);
+  f("dtypes", x.dtypes);
+  f("tuned_by_default", x.tuned_by_default);
+  f("parameters", x.parameters);
+}
+
+void fields(KernelsDocument& x, FieldList& f) {
+  f.document("fatune.kernels", 2);
+  document::head_fields(x.head, f);
+  f("kernels", x.kernels);
+}
+
+void fields(LintDocument& x, FieldList& f) {
+  f.document("fatune.lint", 2);
+  document::head_fields(x.head, f);
+  f("kernels", x.kernels);
+  f("errors", x.errors);
+  f.as<&finding_fields>("findings", x.findings);
+}
+
+void fields(SpaceDocument& x, FieldList& f) {
+  f.document("fatune.space", 2);
+  document::head_fields(x.head, f);
+  f("name", x.name);
+  f("raw_points", x.raw_points);
+  f("valid_points", x.valid_points);
+  f("parameters", x.parameters);
+  f.as<&rule_fields>("ruled_out", x.ruled_out);
+}
+
+void fields(DevicesDocument& x, FieldList& f) {
+  f.document("fatune.devices", 2);
+  document::head_fields(x.head, f);
+  f.as<&document::device_fields>("devices", x.devices);
+}
+
+void fields(ProfiledConfig& x, FieldList& f) {
+  document::problem_fields(x.problem.name, x.problem.problem, f);
+  f("kernel", x.kernel);
+  f("config", x.config).object().schema(kConfigSchema);
+  f.as<&document::time_fields>("hot", x.hot);
+  fields(x.profile, f);
+}
+
+void fields(ProfileDocument& x, FieldList& f) {
+  f.document("fatune.profile", 2);
+  document::head_fields(x.head, f);
+  f.as<&document::device_fields>("device", x.environment);
+  f("profiles", x.profiles);
+}
+
+void fields(ListedExport& x, FieldList& f) {
+  f("name", x.name);
+  f("launch", x.launch);
+}
+
+void fields(ExportDocument& x, FieldList& f) {
+  f.document("fatune.export", 2);
+  document::head_fields(x.head, f);
+  f("files", x.files);
+  f("kernels", x.kernels);
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,186 @@
+// documents.hpp - what commands print with --json and no other wing writes: one record a document.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands/cubin_census.hpp"
+#include "model/kernel/candidate.hpp"
+#include "model/results/comparison.hpp"
+#include "model/space/lint.hpp"
+#include "model/space/space.hpp"
+#include "model/wisdom/kernel_facts.hpp"
+#include "search/strategies/importance.hpp"
+#include "tune/compile/inert.hpp"
+#include "tune/evaluate/forecast.hpp"
+#include "tune/evaluate/selftest.hpp"
+#include "tune/profile/profile.hpp"
+
+namespace fatune::cli {
+
+/// fatune.error/1: instead of the document that was asked for. stderr has the sentence, too.
+struct ErrorDocument {
+  DocumentHead head;
+  std::string kind;  ///< the word of the exit code: "usage", "files"
+  std::string message;
+  int exit_code = 0;
+};
+void fields(ErrorDocument& x, FieldList& f);
+
+struct VerifiedConfig {
+  NamedProblem problem;
+  FinalRecord record;
+  bool passed() const;
+};
+/// fatune.verify/2
+struct VerifyDocument {
+  DocumentHead head;
+  Environment environment;
+  std::vector<VerifiedConfig> configs;
+};
+void fields(VerifiedConfig& x, FieldList& f);
+void fields(VerifyDocument& x, FieldList& f);
+
+/// fatune.selftest/2
+struct SelftestDocument {
+  DocumentHead head;
+  Environment environment;
+  SelftestResult result;
+};
+void fields(SelftestDocument& x, FieldList& f);
+
+struct CompiledConfig {
+  NamedProblem problem;
+  std::string kernel;
+  Json config = Json::object();
+  Compiled compiled;
+  std::optional<Resources> resources{};
+};
+/// fatune.compile/2
+struct CompileDocument {
+  DocumentHead head;
+  std::string arch, nvrtc;
+  std::vector<CompiledConfig> configs;
+};
+void fields(CompiledConfig& x, FieldList& f);
+void fields(CompileDocument& x, FieldList& f);
+
+/// What a space holds, for inspect.
+struct SpaceSummary {
+  std::uint64_t raw_points = 0, valid_points = 0;
+  std::vector<Term> terms;
+  std::vector<RuledOut> ruled_out;
+  std::optional<Json> standard;  ///< the default config; empty: ruled out here
+};
+/// Of an entry of the machine code, with what the launch adds.
+struct EntryResources {
+  std::string entry;
+  Resources resources;
+};
+/// What the parameters of recorded data explain.
+struct ExplainedRecording {
+  std::string name, label, device, objective;
+  std::optional<Problem> problem;
+  ParameterImportance importance;
+};
+/// fatune.inspect/2: of a kernel's space, of one config, or of recorded data; the rest is empty.
+struct InspectDocument {
+  DocumentHead head;
+  std::string kernel;
+  std::string arch;
+  std::optional<Problem> problem;
+  std::optional<bool> supported;  ///< the kernel can do the problem
+  std::optional<SpaceSummary> space;
+  std::vector<ParameterEffect> parameters;
+  std::optional<Json> config;
+  std::optional<bool> feasible;  ///< the config can run
+  std::string reason;            ///< why not
+  std::optional<LaunchPlan> launch;
+  std::optional<Forecast> forecast;
+  std::optional<bool> compiled;
+  std::string compile_problem, cubin;
+  std::vector<EntryResources> entries;
+  std::optional<CubinCensus> census;
+  std::vector<ExplainedRecording> recordings;
+};
+void fields(SpaceSummary& x, FieldList& f);
+void fields(EntryResources& x, FieldList& f);
+void fields(InspectDocument& x, FieldList& f);
+
+struct ListedParameter {
+  std::string name;
+  std::vector<Json> values;
+  std::optional<Json> standard;  ///< the default
+  std::string meaning;
+};
+struct ListedKernel {
+  std::string name, summary, role, arch;
+  std::vector<std::string> dtypes;
+  bool tuned_by_default = false;
+  std::vector<ListedParameter> parameters;
+};
+/// fatune.kernels/2
+struct KernelsDocument {
+  DocumentHead head;
+  std::vector<ListedKernel> kernels;
+};
+void fields(ListedParameter& x, FieldList& f);
+void fields(ListedKernel& x, FieldList& f);
+void fields(KernelsDocument& x, FieldList& f);
+
+/// fatune.lint/2
+struct LintDocument {
+  DocumentHead head;
+  std::size_t kernels = 0, errors = 0;
+  std::vector<LintFinding> findings;
+};
+void fields(LintDocument& x, FieldList& f);
+
+/// fatune.space/2: a space that a T1 file declares.
+struct SpaceDocument {
+  DocumentHead head;
+  std::string name;
+  std::uint64_t raw_points = 0, valid_points = 0;
+  std::vector<ListedParameter> parameters;
+  std::vector<RuledOut> ruled_out;
+};
+void fields(SpaceDocument& x, FieldList& f);
+
+/// fatune.devices/2
+struct DevicesDocument {
+  DocumentHead head;
+  std::vector<Environment> devices;
+};
+void fields(DevicesDocument& x, FieldList& f);
+
+struct ProfiledConfig {
+  NamedProblem problem;
+  std::string kernel;
+  Json config = Json::object();
+  std::optional<Timing> hot;
+  Profile profile;
+};
+/// fatune.profile/2
+struct ProfileDocument {
+  DocumentHead head;
+  Environment environment;
+  std::vector<ProfiledConfig> profiles;
+};
+void fields(ProfiledConfig& x, FieldList& f);
+void fields(ProfileDocument& x, FieldList& f);
+
+struct ListedExport {
+  std::string name;
+  KernelFacts launch;
+};
+/// fatune.export/2
+struct ExportDocument {
+  DocumentHead head;
+  std::vector<std::string> files;
+  std::vector<ListedExport> kernels;
+};
+void fields(ListedExport& x, FieldList& f);
+void fields(ExportDocument& x, FieldList& f);
+
+}  // namespace fatune::cli

@@ -1,0 +1,156 @@
+// page_candidates.cpp - configs become positions in lists of values, reasons positions in a list.
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include <nlohmann/json.hpp>
+
+#include "out/page/page_json.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr int kShareDigits = 3;
+
+/// The parameters of a kernel and the values that its candidates have.
+class Parameters {
+ public:
+  explicit Parameters(const JournalGroup& group) {
+    for (const ToldRecord& config : group.configs) {
+      for (const auto& [name, value] : config.record.config.items()) add(name, value);
+    }
+    for (auto& [name, values] : values_) sort(values);
+  }
+
+  std::vector<PageParameter> list() const {
+    std::vector<PageParameter> list;
+    for (const std::string& name : names_) list.push_back({name, values_.at(name)});
+    return list;
+  }
+
+  std::vector<int> positions(const Json& config) const {
+    std::vector<int> row;
+    for (const std::string& name : names_) {
+      const auto value = config.find(name);
+      row.push_back(value == config.end() ? -1 : position(values_.at(name), *value));
+    }
+    return row;
+  }
+
+ private:
+  void add(const std::string& name, const Json& value) {
+    const auto [values, fresh] = values_.try_emplace(name);
+    if (fresh) names_.push_back(name);
+    if (position(values->second, value) < 0) values->second.push_back(value);
+  }
+  static int position(const std::vector<Json>& values, const Json& value) {
+    const auto found = std::find(values.begin(), values.end(), value);
+    return found == values.end() ? -1 : static_cast<int>(found - values.begin());
+  }
+  /// Numbers ascend, truth values too; words stay in the order of their appearance.
+  static void sort(std::vector<Json>& values) {
+    const bool words = std::any_of(values.begin(), values.end(),
+                                   [](const Json& value) { return value.is_string(); });
+    if (!words) std::sort(values.begin(), values.end());
+  }
+
+  std::vector<std::string> names_;
+  std::map<std::string, std::vector<Json>> values_;
+};
+
+std::optional<ParameterImportance> importance_in(const JournalGroup& group,
+                                                 const JournalHeader& header, Depth depth) {
+  if (depth == Depth::kQuick) return {};
+  const auto recording = recording_of(group, {header, {}, false}, "the journal");
+  if (!recording) return {};
+  const ParameterImportance importance = importance_of(*recording);
+  if (importance.measured < kFewestForImportance) return {};
+  return importance;
+}
+
+/// Each text once, by position.
+class Texts {
+ public:
+  int position(const std::string& text) {
+    const auto [place, fresh] = places_.try_emplace(text, static_cast<int>(list_.size()));
+    if (fresh) list_.push_back(text);
+    return place->second;
+  }
+  const std::vector<std::string>& list() const { return list_; }
+
+ private:
+  std::unordered_map<std::string, int> places_;
+  std::vector<std::string> list_;
+};
+
+struct Row {
+  std::size_t kernel;
+  const ToldRecord* config;
+};
+
+/// In the order tried, over all kernels.
+std::vector<Row> rows_of(const PageProblem& problem) {
+  std::vector<Row> rows;
+  for (std::size_t kernel = 0; kernel < problem.groups.size(); ++kernel) {
+    for (const ToldRecord& config : problem.groups[kernel].configs)
+      rows.push_back({kernel, &config});
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.config->record.at_s < b.config->record.at_s;
+  });
+  return rows;
+}
+
+std::optional<double> median_of(const std::optional<Timing>& timing) {
+  return timing ? std::optional(rounded(timing->median_us)) : std::nullopt;
+}
+
+void add(const CandidateRecord& record, double begun_s, PageCandidates& columns) {
+  columns.id.push_back(record.id);
+  columns.outcome.push_back(record.outcome);
+  columns.at_s.push_back(rounded(record.at_s - begun_s));
+  columns.hot_median_us.push_back(median_of(record.hot));
+  columns.cold_median_us.push_back(median_of(record.cold));
+  std::optional<double> margin;
+  if (record.verification) margin = rounded(record.verification->margin, kShareDigits);
+  columns.margin.push_back(margin);
+  std::optional<std::int64_t> registers, shared, spilled;
+  if (const auto& used = record.resources) {
+    registers = used->registers;
+    shared = used->static_shared_bytes + used->dynamic_shared_bytes;
+    spilled = used->spill_store_bytes + used->spill_load_bytes;
+  }
+  columns.registers.push_back(registers);
+  columns.shared_bytes.push_back(shared);
+  columns.spill_bytes.push_back(spilled);
+}
+
+}  // namespace
+
+void add_candidates(const PageProblem& problem, const JournalHeader& header, Depth depth,
+                    PageProblemData& data) {
+  std::vector<Parameters> parameters;
+  for (const JournalGroup& group : problem.groups) {
+    parameters.emplace_back(group);
+    data.kernels.push_back(
+        {group.kernel, parameters.back().list(), importance_in(group, header, depth)});
+  }
+  const std::vector<Row> rows = rows_of(problem);
+  // A problem of a suite begins when its first candidate does, the run's only problem at once.
+  double begun_s = 0;
+  if (!rows.empty() && header.plan.problems.size() > 1) {
+    const CandidateRecord& first = rows.front().config->record;
+    begun_s = std::max(0.0, first.at_s - seconds_spent(first));
+  }
+  Texts reasons;
+  for (const Row& row : rows) {
+    const CandidateRecord& record = row.config->record;
+    data.candidates.kernel.push_back(row.kernel);
+    data.candidates.config.push_back(parameters[row.kernel].positions(record.config));
+    data.candidates.reason.push_back(record.reason.empty() ? -1 : reasons.position(record.reason));
+    add(record, begun_s, data.candidates);
+  }
+  data.reasons = reasons.list();
+}
+
+}  // namespace fatune
