@@ -1,5 +1,5 @@
-// kernel_facts.hpp - all that a program must know to launch an exported kernel: fatune.launch/1, and
-// the sealed index of a folder of such facts, fatune.wisdom/1.
+// kernel_facts.hpp - all that a program must know to launch an exported kernel: fatune.launch/1,
+// and the sealed index of a folder of such facts, fatune.wisdom/1.
 #pragma once
 
 #include <array>
