@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Validates every JSON that fatune writes, and the committed ones, against configs/schemas.
 
-  check_schemas.py --fatune build/dev/fatune
+  check_schemas.py --fatune build/dev/fatune [--fakes FOLDER]
 
 Commands run on the recorded device, so this needs no GPU. A schema library that is missing is a failure, not a skip.
 """
@@ -140,6 +140,15 @@ def check_commands(checker, fatune):
                 checker.failures.append(f"{name} was not written")
 
 
+def check_devices(checker, fatune, fakes):
+    """On a GPU that a driver made for the tests has."""
+    env = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": fakes, "FAKE_GPU": "quiet", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run([fatune, "devices", "--json"], env=env, capture_output=True, text=True, timeout=120, check=False)
+    checker.check(json.loads(done.stdout), "fatune devices")
+    if "fatune.devices/" not in done.stdout:
+        checker.failures.append(f"fatune devices: exit {done.returncode}: {done.stdout[:400]}")
+
+
 def check_page(checker, fatune, journal):
     """The data inside an HTML report."""
     done = subprocess.run([fatune, "report", journal, "--format", "html"], capture_output=True, text=True, timeout=240, check=False)
@@ -164,10 +173,13 @@ def check_committed(checker):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fatune", required=True)
+    parser.add_argument("--fakes", help="folder of a driver for a GPU that is not there")
     args = parser.parse_args()
     checker = Checker()
     check_committed(checker)
     check_commands(checker, os.path.abspath(args.fatune))
+    if args.fakes:
+        check_devices(checker, os.path.abspath(args.fatune), args.fakes)
     for name in ("mission", "suite-decode"):
         check_page(checker, os.path.abspath(args.fatune), ROOT / "results" / "h200" / name / "journal.jsonl.gz")
     for failure in checker.failures:

@@ -220,6 +220,7 @@ void fields(ProfileDocument& x, FieldList& f) {
   f.document("fatune.profile", 2);
   document::head_fields(x.head, f);
   f.as<&document::device_fields>("device", x.environment);
+  document::host_fields(x.environment, f);
   f("profiles", x.profiles);
 }
 

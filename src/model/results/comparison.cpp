@@ -107,6 +107,7 @@ void fields(BenchResult& x, FieldList& f) {
   f("rounds", x.rounds);
   f("seed", x.seed);
   f.as<&document::device_fields>("device", x.environment).required().since(2);
+  document::host_fields(x.environment, f);
   f("environment", x.environment).required().until(1);
   f.as<&bench_problem_fields>("problems", x.problems);
 }

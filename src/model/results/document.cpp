@@ -106,9 +106,9 @@ void device_fields(Environment& x, FieldList& f) {
   f("name", x.device_name);
   f("uuid", x.device_uuid).omitted();
   f("arch", limits.arch);
-  f("driver", x.driver);
+  f("driver", x.driver).omitted();
   f("cuda_driver", x.cuda_driver).omitted();
-  f("nvrtc", x.nvrtc);
+  f("nvrtc", x.nvrtc).omitted();
   f("sm_count", limits.sm_count).at_least(1).omitted();
   f("memory_bytes", limits.memory_bytes).at_least(1).omitted();
   f("l2_bytes", x.l2_bytes).at_least(1).omitted();
@@ -117,6 +117,15 @@ void device_fields(Environment& x, FieldList& f) {
   f("max_sm_clock_mhz", x.max_sm_clock_mhz).at_least(1).omitted();
   f("max_shared_block", limits.max_shared_block).at_least(1).omitted().about("Bytes, opt-in");
   f("max_shared_sm", limits.max_shared_sm).at_least(1).omitted();
+  f("max_threads_block", limits.max_threads_block).at_least(1).omitted();
+  f("max_threads_sm", limits.max_threads_sm).at_least(1).omitted();
+  f("max_registers_sm", limits.max_registers_sm).at_least(1).omitted();
+  f("max_blocks_sm", limits.max_blocks_sm).at_least(1).omitted();
+}
+
+void host_fields(Environment& x, FieldList& f) {
+  f("host", x.host).omitted().about("Kernel and CPU model");
+  f("cpu_cores", x.cpu_cores).at_least(1).omitted();
 }
 
 void time_fields(Timing& x, FieldList& f) {

@@ -25,6 +25,8 @@ void head_fields(std::string& fatune, std::string& command, bool& recorded, Fiel
 void head_fields(DocumentHead& x, FieldList& f);
 /// Name, architecture, driver, compiler, and what is known of the hardware.
 void device_fields(Environment& x, FieldList& f);
+/// Of what was measured here: the machine around the device.
+void host_fields(Environment& x, FieldList& f);
 void time_fields(Timing& x, FieldList& f);
 void verification_fields(Verification& x, FieldList& f);
 void resource_fields(Resources& x, FieldList& f);

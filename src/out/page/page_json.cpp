@@ -275,8 +275,7 @@ void fields(PageRunData& x, FieldList& f) {
   });
   f("fatune", x.environment.fatune);
   f.as<&document::device_fields>("device", x.environment);
-  f("host", x.environment.host);
-  f("cpu_cores", x.environment.cpu_cores).omitted();
+  document::host_fields(x.environment, f);
   f("problems", x.problems);
 }
 

@@ -77,12 +77,14 @@ ReportedProblem reported(const PageProblem& problem, const JournalHeader& header
   const ProblemResult& result = problem.result;
   ReportedProblem reported{.problem = result.problem, .gate = result.gate};
   for (const JournalGroup& group : problem.groups) {
-    ReportedKernel kernel{group.kernel, group.configs.size(), count_outcomes(group), {}};
+    ReportedKernel kernel{group.kernel, group.configs.size(), count_outcomes(group), "", {}};
+    const std::vector<CandidateRecord> records = records_of(group);
+    const auto ranked = rank_candidates(records, header.plan.objective == "cold" ? "cold" : "hot");
+    if (!ranked.empty()) kernel.best = ranked.front().record->id;
     if (const auto recording = recording_of(group, {header, {}, false}, "the journal"))
       kernel.importance = importance_of(*recording);
     reported.kernels.push_back(std::move(kernel));
-    for (CandidateRecord& record : records_of(group))
-      reported.candidates.push_back(std::move(record));
+    reported.candidates.insert(reported.candidates.end(), records.begin(), records.end());
   }
   std::stable_sort(reported.candidates.begin(), reported.candidates.end(),
                    [](const auto& a, const auto& b) { return a.at_s < b.at_s; });
@@ -123,6 +125,7 @@ void fields(ReportedKernel& x, FieldList& f) {
   f("kernel", x.kernel);
   f("configs", x.configs);
   f("outcomes", x.outcomes);
+  f("best", x.best).omitted().looks_like(kIdPattern).about("Id of its fastest candidate");
   f("importance", x.importance);
 }
 

@@ -22,6 +22,7 @@ struct ReportedKernel {
   std::string kernel;
   std::size_t configs = 0;
   std::map<Outcome, std::size_t> outcomes;
+  std::string best;  ///< id of its fastest candidate; empty: none was measured
   std::optional<ParameterImportance> importance{};  ///< empty: configs of different parameters
 };
 struct ReportedProblem {

@@ -76,7 +76,7 @@ function reproduceSection(run, problem) {
   const best = bestOf(problem);
   if (best?.sm_clock_mhz) add('During the final phase', `SM clock ${[...new Set(best.sm_clock_mhz)].join(' to ')} MHz, ${best.temperature_c} °C` + (best.throttled.length ? `, throttled: ${best.throttled.join(', ')}` : ', not throttled'));
   add('fatune', run.fatune);
-  add('Host', run.host + (run.cpu_cores ? `, ${run.cpu_cores} cores` : ''));
+  add('Host', (run.host ?? '') + (run.cpu_cores ? `, ${run.cpu_cores} cores` : ''));
   add('Search', `${run.strategy}, objective ${run.objective}, seed ${run.seed}`);
   add('Journal', run.source);
   const others = problem.finals.filter((f) => isBaseline(f) && f.detail).map((f) => f.detail);

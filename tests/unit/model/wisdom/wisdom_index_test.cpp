@@ -1,12 +1,11 @@
 // wisdom_index_test.cpp - checks that an index says what was written, and which hash seals it.
-#include "model/wisdom/kernel_facts.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "core/hash.hpp"
+#include "model/wisdom/kernel_facts.hpp"
 
 using namespace fatune;
 using Catch::Matchers::ContainsSubstring;
