@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/options/problems.hpp"
+#include "core/fields.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"

@@ -12,6 +12,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "cli/commands/tools.hpp"
+#include "cli/doctor/doctor_gpu.hpp"
 #include "core/file.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
