@@ -144,7 +144,6 @@ class Linter {
   void check_spaces_of(const std::vector<Problem>& problems);
   void check_space(const Problem& problem, const DeviceLimits& limits);
   void count_at_edges();
-  void note(Lacks& lacks, const Problem& problem, const DeviceLimits& limits) const;
   void report(const Lacks& lacks, const std::string& path, std::string_view what);
   void report_idle_constraints();
 
@@ -335,20 +334,13 @@ void Linter::check_spaces() {
 
 /// A rule may be there for the edge problems alone.
 void Linter::count_at_edges() {
+  const DeviceLimits limits = *typical_limits(Arch{90, 'a'});
   for (const std::vector<NamedSize>& sizes : declared_->edges) {
-    const auto edge = declared_->problem(sizes, manifest_.dtypes.front());
-    const auto limits = typical_limits(Arch{90, 'a'});
-    if (!edge || !limits) continue;
-    const auto space = Space::build(kernel_, *edge, *limits);
+    const Problem edge = *declared_->problem(sizes, manifest_.dtypes.front());
+    const auto space = Space::build(kernel_, edge, limits);
     for (std::size_t i = 0; space && i < excluded_.size(); ++i)
       excluded_[i] += space->ruled_out()[i].points;
   }
-}
-
-void Linter::note(Lacks& lacks, const Problem& problem, const DeviceLimits& limits) const {
-  const auto broken = infeasible_reason({kernel_, default_config(manifest_), problem}, limits);
-  lacks[{describe(problem), broken ? *broken : broken.error().message}].push_back(
-      name(limits.arch));
 }
 
 void Linter::report(const Lacks& lacks, const std::string& path, std::string_view what) {
@@ -380,11 +372,11 @@ void Linter::check_space(const Problem& problem, const DeviceLimits& limits) {
     add(Severity::kError, fmt::format("constraints[{}].require", i),
         fmt::format("{} excludes every config for {}", rule.rule, place));
   }
-  if (space->size() == 0) {
-    note(empty_, problem, limits);
-  } else if (!space->default_point()) {
-    note(default_fails_, problem, limits);
-  }
+  if (space->default_point()) return;
+  const auto broken = infeasible_reason({kernel_, default_config(manifest_), problem}, limits);
+  const std::string reason = broken ? *broken : broken.error().message;
+  (space->size() == 0 ? empty_ : default_fails_)[{describe(problem), reason}].push_back(
+      name(limits.arch));
 }
 
 void Linter::report_idle_constraints() {

@@ -1,7 +1,7 @@
 // catalog_test.cpp - lists of implementations as typed, and the rows they make of a problem.
-#include <catch2/catch_test_macros.hpp>
-
 #include "cli/options/catalog.hpp"
+
+#include <catch2/catch_test_macros.hpp>
 
 namespace fatune::cli {
 namespace {

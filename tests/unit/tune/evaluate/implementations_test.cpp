@@ -1,11 +1,12 @@
 // implementations_test.cpp - names to rows of a final phase, and what unknown names cause.
+#include "tune/evaluate/implementations.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
 #include "core/file.hpp"
 #include "support/evaluate_fakes.hpp"
 #include "support/temporary_folder.hpp"
-#include "tune/evaluate/implementations.hpp"
 
 using namespace fatune;
 using namespace fatune::test;
