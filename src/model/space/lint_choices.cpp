@@ -57,10 +57,11 @@ std::vector<LintFinding> lint_choices(const Manifest& manifest, std::span<const 
   for (const Seen& seen : all) {
     if (seen.holds == seen.broken) continue;
     const Rule& rule = manifest.parameters[seen.parameter].when[seen.rule];
-    findings.push_back({Severity::kWarning, rule.where,
-                        fmt::format("{} is {} true, for any config of any {} problem", rule.require,
-                                    seen.holds ? "always" : "never",
-                                    manifest.operation->declared() != nullptr ? "typical" : "standard")});
+    findings.push_back(
+        {Severity::kWarning, rule.where,
+         fmt::format("{} is {} true, for any config of any {} problem", rule.require,
+                     seen.holds ? "always" : "never",
+                     manifest.operation->declared() != nullptr ? "typical" : "standard")});
   }
   return findings;
 }

@@ -53,11 +53,12 @@ Result<std::vector<std::filesystem::path>> write_config(std::span<const Exported
 Result<std::vector<std::filesystem::path>> write_kernel_launcher(
     std::span<const ExportedKernel> kernels, const std::filesystem::path& folder);
 
-/// The file's text: torch_problem.py, torch_launch.py, torch_operator.py and torch_check.py of this
-/// folder, one after the other, with the kernels' facts and machine code. A usage error when a
-/// kernel's element type is none that PyTorch's attention takes.
+/// The file's text: the torch_*.py of this folder that attention or custom operations need, one
+/// after the other, with the kernels' facts and machine code. A usage error when kernels are of
+/// both, or an element type is none that PyTorch's attention takes.
 Result<std::string> torch_module(std::span<const ExportedKernel> kernels);
-/// Writes `target` if it ends in .py, else sdpa.py in the folder `target`. Returns that file.
+/// Writes `target` if it ends in .py, else sdpa.py, of custom operations custom.py, in the
+/// folder `target`. Returns that file.
 Result<std::vector<std::filesystem::path>> write_torch(std::span<const ExportedKernel> kernels,
                                                        const std::filesystem::path& target);
 

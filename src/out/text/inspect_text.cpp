@@ -23,7 +23,9 @@ std::vector<bool> choices_of(const Space& space) {
   return choices;
 }
 
-std::string triple(const std::array<std::int64_t, 3>& v) { return fmt::format("{},{},{}", v[0], v[1], v[2]); }
+std::string triple(const std::array<std::int64_t, 3>& v) {
+  return fmt::format("{},{},{}", v[0], v[1], v[2]);
+}
 
 }  // namespace
 

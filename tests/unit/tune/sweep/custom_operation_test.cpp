@@ -46,7 +46,9 @@ TEST_CASE("a sweep finds the best and compares it with the operation's reference
   REQUIRE(best != nullptr);
   CHECK(best->config == Json{{"THREADS", 128}, {"UNROLL", 1}});
   CHECK(result.problems[0].gate->baseline == "scale_reference");
-  const Json saved = *parse_json(fixture.text("best.json"), "best.json");
+  const Json file = *parse_json(fixture.text("best.json"), "best.json");
+  REQUIRE(file["problems"].size() == 1);
+  const Json& saved = file["problems"][0];
   CHECK(saved["problem"]["operation"] == "scale");
   CHECK(saved["problem"]["sizes"]["COLUMNS"] == 1024);
   CHECK(saved["best"].contains("tflops"));
