@@ -28,7 +28,7 @@ def main():
                       f"{kernel}: {row['outcome']} ({row['reason']}), expected {manifest['expected_outcome']} from {manifest['expected_gate']}")
         print(f"{kernel:28} {row['gate']:14} {row['outcome']:14} {row['reason'][:90]}")
     for row in (document or {}).get("honest", []):
-        checks.expect(row["passed"] or row["outcome"] == "not_run", f"{row['kernel']}: {row['outcome']} ({row['reason']})")
+        checks.expect(row["passed"] or row["outcome"] == "not_run", f"{row['kernel']}: {row['outcome']} ({row.get('reason')})")
     if args.out and document:
         pathlib.Path(args.out).write_text(json.dumps(document, indent=2) + "\n")
     checks.finish()

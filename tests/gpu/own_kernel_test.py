@@ -19,7 +19,7 @@ BROKEN = {
     "outside": ("guard_bands", "WRITE(STORE_OF_Y, out, y + first", "if (row == ROWS - 1) WRITE(STORE_OF_Y, out, y + COLUMNS + first + step * kPitch);\n    WRITE(STORE_OF_Y, out, y + first", {}),
     "input": ("inputs", "WRITE(STORE_OF_Y, out, y + first", "WRITE(STORE_OF_Y, out, const_cast<elem*>(x) + first + step * kPitch);\n    WRITE(STORE_OF_Y, out, y + first", {}),
     "unwritten": ("poison", "const bool inside = row < ROWS;", "const bool inside = row < ROWS - 1;", {}),
-    "early": ("early_start", "  wait_for_work_in_front();\n  let_work_behind_begin();\n", "  // griddepcontrol.wait is missing\n", {"LAUNCH": "dependent"}),
+    "early": ("early_start", "  grid_dependency_wait();\n  launch_dependents();\n", "  // griddepcontrol.wait is missing\n", {"LAUNCH": "dependent"}),
 }
 USUAL = {"THREADS_PER_ROW": 128, "ROWS_PER_BLOCK": 1, "VECTOR": 16, "KEEP": "registers", "WEIGHT": "early", "LOAD": "plain", "STORE": "plain", "LAUNCH": "plain"}
 
@@ -64,7 +64,7 @@ def verify_variants(args, checks, folder):
         path = folder / "variant.json"
         path.write_text(json.dumps({"kernel": "rmsnorm", "config": {**USUAL, **change}}))
         code, result, stderr = run_json(args.fatune, "verify", "--kernel-dir", str(EXAMPLE), "--config", str(path), "--size", sizes, "--dtype", "bf16")
-        told = [row.get("reason") for row in (result or {}).get("rows", [])]
+        told = [row.get("reason") for row in (result or {}).get("configs", [])]
         checks.expect(code == 0, f"{change} at {sizes}: exit {code} {told} {stderr[-500:]}")
 
 

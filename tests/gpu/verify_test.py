@@ -64,7 +64,7 @@ class Verifier:
 
     def __call__(self, choice, problem, label):
         code, result, stderr = run_json(self.fatune, "verify", *choice, *problem)
-        rows = (result or {}).get("rows", [])
+        rows = (result or {}).get("configs", [])
         if (code == 2 and "cannot do" in stderr) or (rows and all(row.get("outcome") == "infeasible" for row in rows)):
             return False
         told = "; ".join(f"{row.get('outcome')}: {row.get('reason')}" for row in rows if not row.get("passed"))

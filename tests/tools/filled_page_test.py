@@ -45,7 +45,7 @@ class Limits(unittest.TestCase):
         for name in ("results", "docs"):
             (self.root / name).symlink_to(TOOLS.parent / name)
         (self.root / "tools").mkdir()
-        for name in ("update_readme.py", "filled_page.py"):
+        for name in ("update_readme.py", "filled_page.py", "documents.py"):
             (self.root / "tools" / name).write_text((TOOLS / name).read_text())
         self.readme = (TOOLS.parent / "README.md").read_text()
 

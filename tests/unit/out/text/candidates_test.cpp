@@ -27,7 +27,9 @@ TEST_CASE("CSV has a column for each parameter and each member of the problem") 
   CHECK(candidates_csv(candidates, "hot") ==
         "place,kernel,batch,heads,kv_heads,seq_q,seq_kv,head_dim,dtype,mask,TILE,REDUCE,STAGES,"
         "outcome,hot_median_us,cold_median_us,margin,registers,shared_bytes,spill_bytes,id,reason\n"
-        "X\n");
+        "1,fa_mma,1,1,1,1,1,64,f16,none,16,warp,,measured,12.000,,,,,,id16,\n"
+        ",fa_mma,1,1,1,1,1,64,f16,none,32,,2,compile_error,,,,,,,id32,\"too many registers, it "
+        "said\nmore\"\n");
 }
 
 }  // namespace

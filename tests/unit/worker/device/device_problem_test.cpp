@@ -46,8 +46,9 @@ TEST_CASE("a problem has inputs, limits and reference of every case") {
   CHECK(problem.sets()[1].which == InputCase{Distribution::kUniform, 43});
   for (const InputSet& set : problem.sets()) {
     CHECK(set.inputs.size() == 3);
-    CHECK(set.reference.largest > 0);
-    CHECK(set.limits.max_abs > 0);
+    REQUIRE(set.outputs.size() == 1);
+    CHECK(set.outputs[0].largest > 0);
+    CHECK(set.outputs[0].limits.max_abs > 0);
     CHECK(set.lse.values.size() == device.rows());
   }
   CHECK(problem.outputs().size() == 2);
@@ -90,7 +91,7 @@ TEST_CASE("no candidate can read the reference from memory that was freed") {
   FakeDevice device;
   device.driver.freed.emplace();
   REQUIRE(device.begin());
-  const std::vector<float>& reference = device.problem().sets()[0].reference.values;
+  const std::vector<float>& reference = device.problem().sets()[0].outputs[0].values;
   std::size_t blocks = 0;
   bool found = false;
   for (const std::vector<std::byte>& block : *device.driver.freed) {
