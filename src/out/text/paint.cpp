@@ -24,7 +24,7 @@ std::string_view begin(Tone tone) {
   return "";
 }
 
-constexpr std::string_view kEnd = "\x1b[0m";
+constexpr std::string_view kPlain = "\x1b[0m";
 
 }  // namespace
 
@@ -46,7 +46,7 @@ std::string Paint::fitted(std::string_view text) const {
 
 std::string Paint::operator()(Tone tone, std::string_view text) const {
   if (colour_ == Colour::kNone || text.empty()) return std::string(text);
-  return std::string(begin(tone)) + std::string(text) + std::string(kEnd);
+  return std::string(begin(tone)) + std::string(text) + std::string(kPlain);
 }
 
 }  // namespace fatune

@@ -53,7 +53,7 @@ SuiteProblem row_of(const BenchProblem& problem, std::uint64_t seed) {
   SuiteProblem row{.problem = problem.problem, .reason = problem.reason};
   if (const FinalRecord* best = first_candidate(problem.rows)) row.best = *best;
   std::copy_if(problem.rows.begin(), problem.rows.end(), std::back_inserter(row.baselines),
-               is_baseline);
+               [](const FinalRecord& each) { return is_baseline(each); });
   const FinalRecord* baseline = fastest_baseline(problem.rows);
   if (baseline == nullptr) return row;
   row.best_baseline = baseline->impl;
