@@ -51,10 +51,6 @@ void bench_problem_fields(BenchProblem& x, FieldList& f) {
   document::problem_fields(x.problem.name, x.problem.problem, f);
   f("reason", x.reason).omitted();
   f.as<&bench_row_fields>("rows", x.rows);
-  // Rows do not repeat their problem: those just read get it here.
-  for (FinalRecord& row : x.rows) {
-    if (row.problem != x.problem.problem) row.problem = x.problem.problem;
-  }
   f.as<&confirmation_fields>("confirmation", x.confirmation);
 }
 

@@ -33,6 +33,7 @@ Result<SavedResult> read_bench(const Json& json, const std::string& where) {
   SavedResult saved{where, std::move(bench.environment), {}};
   for (BenchProblem& problem : bench.problems) {
     keep_finalists(problem.rows);
+    for (FinalRecord& row : problem.rows) row.problem = problem.problem.problem;
     std::move(problem.rows.begin(), problem.rows.end(), std::back_inserter(saved.rows));
   }
   return saved;
