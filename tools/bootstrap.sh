@@ -2,8 +2,8 @@
 # bootstrap.sh - installs what building fatune needs; says nothing and does nothing when all is there.
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
-#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, Python's jsonschema,
-#                                 a Chromium, Kernel Tuner
+#   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, a Chromium,
+#                                 Kernel Tuner, Python's jsonschema and fastjsonschema
 #   tools/bootstrap.sh portable   the same as build, and the source of cpp-httplib
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
 #
@@ -222,7 +222,10 @@ if has_command apt-get; then
     want_command zsh zsh
     want_command fish fish
     want_command mandoc mandoc
-    python3 -c 'import jsonschema' 2>/dev/null || want_package python3-jsonschema
+    if ! python3 -c 'import fastjsonschema, jsonschema' 2>/dev/null; then
+      want_package python3-jsonschema
+      want_package python3-fastjsonschema
+    fi
     python3 -c 'import ensurepip' 2>/dev/null || want_package python3-venv
     want_browser
   fi

@@ -17,12 +17,12 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else THIS.parent.parent).re
 EXEMPT = {"tools/check_paths.py", "tests/tools/lints_test.py"}  # they spell out what they look for
 
 MACHINE_PATH = re.compile(
-    r"(?<![\w.$}~/-])/(home|root|Users|work|workspace|mnt|media|scratch|data|builds|private)/[\w.-]+")
+    r"/(?<![\w.$}~/-]/)(home|root|Users|work|workspace|mnt|media|scratch|data|builds|private)/[\w.-]+")
 # Also a trace of one machine where results are stored, while code may well speak of it.
-TEMPORARY_PATH = re.compile(r"(?<![\w.$}~/-])/(tmp|var/tmp|var/folders|opt|srv|usr/local)/[\w.-]+")
+TEMPORARY_PATH = re.compile(r"/(?<![\w.$}~/-]/)(tmp|var/tmp|var/folders|opt|srv|usr/local)/[\w.-]+")
 STORED = ("configs/", "results/")
 REGISTRY = re.compile(
-    r"\b(?:[\w-]+\.)*(pypi\.org|pythonhosted\.org|pypi\.nvidia\.com|anaconda\.org|deb\.debian\.org"
+    r"\b(pypi\.org|pythonhosted\.org|pypi\.nvidia\.com|anaconda\.org|deb\.debian\.org"
     r"|(?:archive|security|ports)\.ubuntu\.com|snapshot\.debian\.org|registry\.npmjs\.org|crates\.io"
     r"|docker\.io|nvcr\.io|ghcr\.io|quay\.io|proxy\.golang\.org|pkg\.dev|artifactory[\w.-]*)\b")
 
@@ -39,11 +39,11 @@ def project_files():
         return [p for p in ROOT.rglob("*") if not skipped & set(p.relative_to(ROOT).parts)]
 
 
-def lines_of(path):
+def text_of(path):
     data = path.read_bytes()
     if path.suffix == ".gz":
         data = gzip.decompress(data)
-    return [] if b"\0" in data[:1024] else data.decode("utf-8", "replace").splitlines()
+    return "" if b"\0" in data[:1024] else data.decode("utf-8", "replace")
 
 
 def main():
@@ -53,10 +53,11 @@ def main():
         if name in EXEMPT or path.is_symlink() or not path.is_file():
             continue
         patterns = [MACHINE_PATH, REGISTRY] + ([TEMPORARY_PATH] if name.startswith(STORED) else [])
-        for number, line in enumerate(lines_of(path), 1):
-            for pattern in patterns:
-                for match in pattern.finditer(line):
-                    problems.append(f"{name}:{number}: {match.group(0)} means something on one machine only")
+        text = text_of(path)
+        for pattern in patterns:
+            for match in pattern.finditer(text):
+                line = text.count("\n", 0, match.start()) + 1
+                problems.append(f"{name}:{line}: {match.group(0)} means something on one machine only")
     for problem in problems[:50]:
         print(problem)
     print(f"check_paths: {len(problems)} problem(s)")

@@ -146,7 +146,7 @@ class PathsTest(Project):
 
     def test_registry_host(self):
         self.write("docs/a.md", "pip install --index-url https://files.pythonhosted.org/simple\n")
-        self.assert_finds(self.TOOL, "docs/a.md:1: files.pythonhosted.org")
+        self.assert_finds(self.TOOL, "docs/a.md:1: pythonhosted.org")
 
 
 if __name__ == "__main__":
