@@ -20,3 +20,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+// Json's members are compiled in core/json.cpp alone.
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;

@@ -9,6 +9,9 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 
+// For cmake/precompiled.hpp.
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace fatune {
 namespace {
 
