@@ -162,29 +162,7 @@ class PairType final : public FieldType {
   const FieldType* item_;
 };
 
-class PackedType final : public FieldType {
-  Json write(const void* value, const FieldRules&) const override {
-    return Json::parse(field::as<std::string>(value), nullptr, /*allow_exceptions=*/false);
-  }
-  Status read(void* target, const Json& json, const FieldPlace& place,
-              const FieldRules& rules) const override {
-    if (rules.object && !json.is_object()) return place.error(wrong_type("an object", json));
-    field::as<std::string>(target) = dump(json);
-    return {};
-  }
-  Json schema(const FieldRules& rules, SchemaBook&) const override {
-    return rules.object ? Json{{"type", "object"}} : Json::object();
-  }
-  bool empty(const void* value) const override { return field::as<std::string>(value).empty(); }
-  std::string_view plural() const override { return "values"; }
-};
-
 }  // namespace
-
-Field& FieldList::packed(const char* key, std::string& json) {
-  static const PackedType type;
-  return add(key, &json, type);
-}
 
 const FieldType& make_pair_type(const FieldType& item) { return keep_type<PairType>(item); }
 const FieldType& make_optional_type(const FieldType& item, OptionalOps ops) {

@@ -76,10 +76,4 @@ const FieldType& keep_type(Args&&... args) {
   return *new Type(std::forward<Args>(args)...);
 }
 
-/// "must be a string, but is number"
-std::string wrong_type(std::string_view wanted, const Json& found);
-/// Anchored: literals and classes such as [a-z_] or [^/], each followed by nothing, ?, +, * or {n}.
-/// What a class takes it keeps, so "a*a" matches nothing.
-bool matches(std::string_view text, std::string_view pattern);
-
 }  // namespace fatune

@@ -200,15 +200,12 @@ Status RecordType::refuse_unknown(const FieldList& list, const Json& json,
   if (list.tag_ != nullptr) known.emplace_back(list.tag_key_);
   for (const Field& each : list.fields_) known.emplace_back(each.key_);
   for (const auto& item : json.items()) {
-    const auto is = [&](const char* key) { return key != nullptr && item.key() == key; };
-    const bool fine = std::find(known.begin(), known.end(), item.key()) != known.end() ||
-                      std::any_of(list.fields_.begin(), list.fields_.end(),
-                                  [&](const Field& each) { return is(each.old_key_); });
-    if (fine) continue;
-    const auto nearest = nearest_name(item.key(), known);
-    return FieldPlace(place, item.key())
-        .error(nearest ? fmt::format("is unknown; did you mean '{}'?", *nearest)
-                       : "is unknown; known are " + join(known, ", "));
+    const auto was = [&](const Field& each) {
+      return each.old_key_ != nullptr && item.key() == each.old_key_;
+    };
+    if (std::ranges::count(known, item.key()) > 0 || std::ranges::any_of(list.fields_, was))
+      continue;
+    return FieldPlace(place, item.key()).error(unknown_key(item.key(), known));
   }
   return {};
 }
@@ -275,23 +272,17 @@ std::string plain(const Json& value) {
 
 }  // namespace
 
-struct DifferenceFinder {
-  static std::optional<Difference> find(const FieldList& before, const FieldList& now) {
-    for (std::size_t i = 0; i < before.fields_.size() && i < now.fields_.size(); ++i) {
-      const Field& old = before.fields_[i];
-      const Field& fresh = now.fields_[i];
-      if (old.incidental_ || old.until_ > 0) continue;
-      const Json was = old.type_->write(old.value_, old.rules_);
-      const Json is = fresh.type_->write(fresh.value_, fresh.rules_);
-      if (was == is && std::string_view(old.key_) == fresh.key_) continue;
-      return Difference{old.key_, old.option_ == nullptr ? "" : old.option_, plain(was), plain(is)};
-    }
-    return std::nullopt;
+std::optional<Difference> first_difference(const FieldList& before, const FieldList& now) {
+  for (std::size_t i = 0; i < before.fields_.size() && i < now.fields_.size(); ++i) {
+    const Field& old = before.fields_[i];
+    const Field& fresh = now.fields_[i];
+    if (old.incidental_ || old.until_ > 0) continue;
+    const Json was = old.type_->write(old.value_, old.rules_);
+    const Json is = fresh.type_->write(fresh.value_, fresh.rules_);
+    if (was == is && std::string_view(old.key_) == fresh.key_) continue;
+    return Difference{old.key_, old.option_ == nullptr ? "" : old.option_, plain(was), plain(is)};
   }
-};
-
-std::optional<Difference> first_difference(FieldList& before, FieldList& now) {
-  return DifferenceFinder::find(before, now);
+  return std::nullopt;
 }
 
 }  // namespace fatune

@@ -48,6 +48,14 @@ class FieldPlace {
   std::size_t index_ = 0;
 };
 
+/// A field in which two records differ; both values as texts.
+struct Difference {
+  std::string key;
+  std::string option;  ///< what the field's list says; empty: nothing
+  std::string before, now;
+};
+std::optional<Difference> first_difference(const FieldList& before, const FieldList& now);
+
 /// What a value must be besides its type: checked on reading, and part of the schema.
 struct FieldRules {
   std::optional<std::int64_t> least{}, most{};  ///< of a number, or of each number of a list
@@ -136,7 +144,7 @@ class Field {
 
  private:
   friend class RecordType;
-  friend struct DifferenceFinder;
+  friend std::optional<Difference> first_difference(const FieldList&, const FieldList&);
   Field& set(bool& flag) { return flag = true, *this; }
 
   const char* key_;
@@ -230,7 +238,7 @@ class FieldList {
   friend class RecordType;
   friend class VariantType;
   friend class GroupType;
-  friend struct DifferenceFinder;
+  friend std::optional<Difference> first_difference(const FieldList&, const FieldList&);
   struct Rule {
     const char* key;
     std::function<std::string()> fault;
@@ -335,14 +343,6 @@ Json write_value(const FieldType& type, const void* value);
 Status read_value(const FieldType& type, void* target, const Json& json, const std::string& where,
                   const FieldRules& rules = {});
 Json schema_document(const FieldType& type, const char* name, const char* about);
-
-/// A field in which two records differ; both values as texts.
-struct Difference {
-  std::string key;
-  std::string option;  ///< what the field's list says; empty: nothing
-  std::string before, now;
-};
-std::optional<Difference> first_difference(FieldList& before, FieldList& now);
 
 }  // namespace fatune
 

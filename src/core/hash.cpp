@@ -19,8 +19,6 @@ std::string sha256_hex(std::string_view bytes) {
   return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + length, ""));
 }
 
-std::string short_hash(std::string_view bytes) { return sha256_hex(bytes).substr(0, 16); }
-
 Hasher& Hasher::add(std::string_view field) {
   collected_ += fmt::format("{}:{}", field.size(), field);
   return *this;
