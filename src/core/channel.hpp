@@ -51,9 +51,7 @@ class Channel {
 };
 
 /// Two connected ends; neither survives an exec.
-struct ChannelPair {
-  Channel first, second;
-};
+using ChannelPair = std::pair<Channel, Channel>;
 Result<ChannelPair> make_channel_pair();
 
 }  // namespace fatune

@@ -1,7 +1,6 @@
 // field_rules.hpp - the types of fields behind fields.hpp, and their rules; for fields*.cpp only.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +12,7 @@ namespace fatune {
 
 class RecordType final : public FieldType {
  public:
-  explicit RecordType(RecordOps ops);
+  explicit RecordType(RecordOps ops) : ops_(ops) {}
   Json write(const void* value, const FieldRules& rules) const override;
   Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules& rules) const override;

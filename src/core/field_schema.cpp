@@ -52,7 +52,7 @@ Json RecordType::object_schema(const FieldList& list, SchemaBook& book) {
     properties[each.key_] = described(each.about_, field_schema(each, rules, book));
     const bool may_lack = each.omitted_ || each.may_lack_ ||
                           (each.type_->is_optional() && !rules.null && !each.required_);
-    if (!may_lack && !each.later_) required.push_back(each.key_);
+    if (!may_lack) required.push_back(each.key_);
   }
   Json schema = described(list.about_, {{"type", "object"}, {"properties", properties}});
   if (!required.empty()) schema["required"] = std::move(required);

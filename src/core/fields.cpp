@@ -30,24 +30,6 @@ Error FieldPlace::error(const std::string& problem) const {
   return file_error(place + (place.ends_with('\'') ? " " : ": ") + problem);
 }
 
-Field& Field::range(std::int64_t least, std::int64_t most) {
-  rules_.least = least;
-  rules_.most = most;
-  return *this;
-}
-
-Field& Field::matching(const char* pattern, std::string_view noun) {
-  rules_.pattern = pattern;
-  rules_.pattern_noun = noun;
-  return *this;
-}
-
-Field& Field::was(int version, const char* key) {
-  old_version_ = version;
-  old_key_ = key;
-  return *this;
-}
-
 FieldList::FieldList() { fields_.reserve(24); }
 FieldList::~FieldList() = default;
 
@@ -55,28 +37,10 @@ Field& FieldList::add(const char* key, void* value, const FieldType& type) {
   return fields_.emplace_back(key, value, type);
 }
 
-void FieldList::tag(const char* key, const char* text) {
-  tag_key_ = key;
-  tag_ = text;
-}
-
 void FieldList::document(const char* family, int version, int oldest) {
   family_ = family;
   version_ = version;
   oldest_ = oldest;
-}
-
-void FieldList::record(const char* name, const char* about) {
-  name_ = name;
-  about_ = about;
-}
-
-void FieldList::rule(const char* key, std::function<std::string()> fault) {
-  rules_.push_back({key, std::move(fault), false});
-}
-
-void FieldList::rule_within(const char* key, std::function<std::string()> fault) {
-  rules_.push_back({key, std::move(fault), true});
 }
 
 Field& FieldList::group(const char* key, const std::function<void(FieldList&)>& list) {
@@ -115,8 +79,6 @@ Result<int> document_version(const Json& document, const std::string& where,
                   "fatune to read it",
                   where, schema, current));
 }
-
-RecordType::RecordType(RecordOps ops) : ops_(ops) {}
 
 Json RecordType::write(const void* value, const FieldRules&) const {
   FieldList list;
@@ -180,11 +142,7 @@ Status RecordType::check_tag(const FieldList& list, const Json& json, const Fiel
 Status RecordType::read_field(const Field& field, const Json& json, const FieldPlace& place) {
   const bool too_new = field.until_ > 0 && (place.version == 0 || place.version > field.until_);
   if (too_new || (place.version > 0 && place.version < field.since_)) return {};
-  auto found = json.find(field.key_);
-  const bool may_be_old = place.version == 0 || place.version <= field.old_version_;
-  if (found == json.end() && field.old_key_ != nullptr && may_be_old) {
-    found = json.find(field.old_key_);
-  }
+  const auto found = json.find(field.key_);
   const FieldRules& rules = field.rules_;
   const FieldPlace here(place, field.key_);
   if (found != json.end()) return field.type_->read(field.value_, *found, here, rules);
@@ -200,11 +158,7 @@ Status RecordType::refuse_unknown(const FieldList& list, const Json& json,
   if (list.tag_ != nullptr) known.emplace_back(list.tag_key_);
   for (const Field& each : list.fields_) known.emplace_back(each.key_);
   for (const auto& item : json.items()) {
-    const auto was = [&](const Field& each) {
-      return each.old_key_ != nullptr && item.key() == each.old_key_;
-    };
-    if (std::ranges::count(known, item.key()) > 0 || std::ranges::any_of(list.fields_, was))
-      continue;
+    if (std::ranges::count(known, item.key()) > 0) continue;
     return FieldPlace(place, item.key()).error(unknown_key(item.key(), known));
   }
   return {};
@@ -249,13 +203,6 @@ VariantType::VariantType(VariantOps ops) : ops_(std::move(ops)) {
     if (list.tag_ != nullptr) tag_key_ = list.tag_key_;
     kinds_.push_back({list.tag_ == nullptr ? "" : list.tag_, &make_record_type(each)});
   }
-}
-
-Json write_value(const FieldType& type, const void* value) { return type.write(value, {}); }
-
-Status read_value(const FieldType& type, void* target, const Json& json, const std::string& where,
-                  const FieldRules& rules) {
-  return type.read(target, json, FieldPlace(where), rules);
 }
 
 namespace {

@@ -13,25 +13,11 @@ namespace fatune {
 namespace {
 
 /// Accepts everything and keeps where and why the text stopped being JSON.
-class FaultFinder final : public nlohmann::json_sax<Json> {
- public:
+struct FaultFinder : nlohmann::detail::json_sax_acceptor<Json> {
   std::size_t position = 0;
   std::string reason;
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return true; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t at, const std::string&,
-                   const nlohmann::detail::exception& fault) override {
+  bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& fault) {
     position = at;
     reason = fault.what();  // "[json.exception.x.n] parse error at line 1, column 2: syntax error"
     for (const std::string_view mark : {"] ", ": "}) {
@@ -192,17 +178,11 @@ Result<std::vector<Fields>> Fields::objects_or_empty(std::string_view key) const
   return objects;
 }
 
-Status Fields::require(std::initializer_list<std::string_view> keys) const {
-  for (const std::string_view key : keys) FATUNE_TRY_STATUS(value(key));
-  return {};
-}
-
-Status Fields::only(std::initializer_list<std::string_view> keys) const {
+Status Fields::only(const std::vector<std::string>& keys) const {
   FATUNE_TRY_STATUS(require_object());
   for (const auto& item : object_->items()) {
-    if (std::find(keys.begin(), keys.end(), item.key()) != keys.end()) continue;
-    const std::vector<std::string> known(keys.begin(), keys.end());
-    return error(item.key(), unknown_key(item.key(), known));
+    if (std::ranges::count(keys, item.key()) > 0) continue;
+    return error(item.key(), unknown_key(item.key(), keys));
   }
   return {};
 }

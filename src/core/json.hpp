@@ -49,10 +49,8 @@ class Fields {
   Result<Fields> object(std::string_view key) const;  ///< required
   Result<std::vector<Fields>> objects_or_empty(std::string_view key) const;
   Result<const Json*> value(std::string_view key) const;  ///< any type, required
-  /// Fails when one of the keys is missing.
-  Status require(std::initializer_list<std::string_view> keys) const;
   /// Fails when the object has a key not in the list, with the nearest known one.
-  Status only(std::initializer_list<std::string_view> keys) const;
+  Status only(const std::vector<std::string>& keys) const;
   Error error(std::string_view key, const std::string& problem) const;
   const std::string& where() const { return where_; }
   const Json& json() const { return *object_; }
