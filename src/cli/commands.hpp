@@ -10,7 +10,7 @@
 #include "cli/output.hpp"
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
-#include "model/results/plan.hpp"
+#include "model/results/journal.hpp"
 
 namespace fatune::cli {
 

@@ -4,19 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "core/descriptor.hpp"
 
 namespace fatune {
 namespace {
@@ -29,11 +26,9 @@ struct Launch {
   const char* program = nullptr;
   std::vector<char*> arguments;    // ends with a null pointer, as execve wants it
   std::vector<char*> environment;  // the same
-  int channel = -1;
-  int input = -1;
-  int output = -1;
-  int errors = -1;
-  int failure = -1;  // pipe that takes errno when the program cannot be started
+  /// Each becomes the number of its place: stdin, stdout, stderr, the channel, and the pipe that
+  /// takes errno when the program cannot be started.
+  std::array<int, Child::kChannelDescriptor + 2> descriptors;
   pid_t parent = 0;
 };
 
@@ -50,9 +45,8 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& extr
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view text = *variable;
     const std::string_view with_equals = text.substr(0, text.find('=') + 1);
-    const bool replaced = std::any_of(extra.begin(), extra.end(), [&](const std::string& other) {
-      return other.starts_with(with_equals);
-    });
+    const bool replaced = std::ranges::any_of(
+        extra, [&](const std::string& other) { return other.starts_with(with_equals); });
     if (!replaced) merged.emplace_back(text);
   }
   return merged;
@@ -85,17 +79,14 @@ void close_from(int first) {
   sigemptyset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   // First out of the way of the numbers they are to have, then to these.
-  const int failure = ::fcntl(launch.failure, F_DUPFD, 16);
-  const int channel = ::fcntl(launch.channel, F_DUPFD, 16);
-  const int input = ::fcntl(launch.input, F_DUPFD, 16);
-  const int output = ::fcntl(launch.output, F_DUPFD, 16);
-  const int errors = ::fcntl(launch.errors, F_DUPFD, 16);
-  if (failure < 0 || channel < 0 || input < 0 || output < 0 || errors < 0) give_up(launch.failure);
-  const bool placed = ::dup2(input, STDIN_FILENO) >= 0 && ::dup2(output, STDOUT_FILENO) >= 0 &&
-                      ::dup2(errors, STDERR_FILENO) >= 0 &&
-                      ::dup2(channel, Child::kChannelDescriptor) >= 0 &&
-                      ::dup2(failure, kFailure) >= 0;
-  if (!placed) give_up(failure);
+  auto descriptors = launch.descriptors;
+  for (int& each : descriptors) {
+    each = ::fcntl(each, F_DUPFD, 16);
+    if (each < 0) give_up(launch.descriptors.back());
+  }
+  for (int place = 0; const int each : descriptors) {
+    if (::dup2(each, place++) < 0) give_up(descriptors.back());
+  }
   ::fcntl(kFailure, F_SETFD, FD_CLOEXEC);
   close_from(kFailure + 1);
   ::execve(launch.program, launch.arguments.data(), launch.environment.data());
@@ -126,10 +117,10 @@ int open_errors(const ChildCommand& command) {
 }  // namespace
 
 std::string describe(const ChildEnd& end) {
-  if (!end.signalled) return "exit status " + std::to_string(end.code);
+  if (!end.signalled) return fmt::format("exit status {}", end.code);
   const char* abbreviation = ::sigabbrev_np(end.code);
-  return abbreviation ? "signal SIG" + std::string(abbreviation)
-                      : "signal " + std::to_string(end.code);
+  return abbreviation ? fmt::format("signal SIG{}", abbreviation)
+                      : fmt::format("signal {}", end.code);
 }
 
 Result<Child> Child::start(const ChildCommand& command) {
@@ -153,11 +144,10 @@ Result<Child> Child::start(const ChildCommand& command) {
   const Launch launch{.program = arguments[0].c_str(),
                       .arguments = pointers_to(arguments),
                       .environment = pointers_to(environment),
-                      .channel = other_end,
-                      .input = talk == ChildTalk::kText ? other_end : input.raw(),
-                      .output = talk == ChildTalk::kMessages ? errors.raw() : other_end,
-                      .errors = talk == ChildTalk::kOutput ? other_end : errors.raw(),
-                      .failure = failure_write.raw(),
+                      .descriptors = {talk == ChildTalk::kText ? other_end : input.raw(),
+                                      talk == ChildTalk::kMessages ? errors.raw() : other_end,
+                                      talk == ChildTalk::kOutput ? other_end : errors.raw(),
+                                      other_end, failure_write.raw()},
                       .parent = ::getpid()};
   Child child;
   child.pid_ = ::fork();

@@ -13,29 +13,17 @@ struct EmbeddedFile {
   std::string_view sha256;  ///< of `text`, 64 lower-case hex digits
 };
 
-/// kernels/**: templates, shared headers and manifests, ordered by path.
-std::span<const EmbeddedFile> embedded_kernel_files();
-
-/// configs/problems/*.json, the suites that ship with the program, ordered by path.
-std::span<const EmbeddedFile> embedded_config_files();
-
-/// configs/external/*.json, descriptions of programs to measure beside our own, ordered by path.
-std::span<const EmbeddedFile> embedded_external_files();
-
-/// The scripts that helper processes run, src/worker/baselines/*.py.
-std::span<const EmbeddedFile> embedded_helper_files();
-
-/// The parts of files that export writes, src/out/export/*.py.
-std::span<const EmbeddedFile> embedded_export_files();
-
-/// configs/recorded/*.jsonl.gz, journals that stand in for a GPU, ordered by path.
-std::span<const EmbeddedFile> embedded_recorded_files();
-
-/// configs/known/*.json, configs that were best where they were measured, ordered by path.
-std::span<const EmbeddedFile> embedded_known_files();
-
+/// Files of one kind, ordered by path.
+using EmbeddedFiles = std::span<const EmbeddedFile>;
+EmbeddedFiles embedded_kernel_files();    ///< kernels/**: templates, shared headers, manifests
+EmbeddedFiles embedded_config_files();    ///< configs/problems/*.json: suites
+EmbeddedFiles embedded_external_files();  ///< configs/external/*.json: programs beside our own
+EmbeddedFiles embedded_helper_files();    ///< src/worker/baselines/*.py: scripts of child processes
+EmbeddedFiles embedded_export_files();  ///< src/out/export/*.py: parts of files that export writes
+EmbeddedFiles embedded_recorded_files();  ///< configs/recorded/*.jsonl.gz: they stand in for a GPU
+EmbeddedFiles embedded_known_files();     ///< configs/known/*.json: best where they were measured
 /// What the HTML report is made of: src/out/page/html/* and third_party/d3/*, named from the
 /// project's root.
-std::span<const EmbeddedFile> embedded_page_files();
+EmbeddedFiles embedded_page_files();
 
 }  // namespace fatune

@@ -1,48 +1,17 @@
-// field_types.cpp - texts, numbers, lists and maps to JSON and back, under the rules of their
-// field.
+// field_types.cpp - texts, numbers, optionals, lists, maps and pairs to JSON and back, under the
+// rules of their field.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/field_rules.hpp"
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
 namespace {
-
-/// The most of a quantifier behind a class, which is then removed from the pattern; {least, most}.
-std::pair<std::size_t, std::size_t> take_quantifier(std::string_view& pattern) {
-  constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
-  const char sign = pattern.empty() ? 0 : pattern.front();
-  if (sign == '?' || sign == '+' || sign == '*') pattern.remove_prefix(1);
-  if (sign == '?') return {0, 1};
-  if (sign == '+') return {1, kMany};
-  if (sign == '*') return {0, kMany};
-  if (sign != '{') return {1, 1};
-  const std::size_t end = pattern.find('}');
-  const auto count = static_cast<std::size_t>(*parse_integer(pattern.substr(1, end - 1)));
-  pattern.remove_prefix(end + 1);
-  return {count, count};
-}
-
-/// The inside of "[a-z_]".
-bool in_class(char c, std::string_view inside) {
-  const bool inverted = inside.starts_with('^');
-  if (inverted) inside.remove_prefix(1);
-  bool found = false;
-  for (std::size_t i = 0; i < inside.size(); ++i) {
-    if (i + 2 < inside.size() && inside[i + 1] == '-') {
-      found = found || (c >= inside[i] && c <= inside[i + 2]);
-      i += 2;
-    } else {
-      if (inside[i] == '\\') ++i;
-      found = found || c == inside[i];
-    }
-  }
-  return found != inverted;
-}
 
 /// Of whole numbers and others; NaN is within no limits.
 template <typename T>
@@ -64,8 +33,12 @@ void add_limits(Json& schema, const FieldRules& rules) {
   if (rules.most) schema["maximum"] = *rules.most;
 }
 
+/// T: a string or a path.
+template <typename T>
 class TextType final : public FieldType {
+  static constexpr bool kIsPath = std::is_same_v<T, std::filesystem::path>;
   Json write(const void* value, const FieldRules&) const override {
+    if constexpr (kIsPath) return field::as<T>(value).string();
     return field::as<std::string>(value);
   }
   Status read(void* target, const Json& json, const FieldPlace& place,
@@ -77,7 +50,7 @@ class TextType final : public FieldType {
       return place.error(fmt::format("is '{}', but must be one of {}", text, rules.words));
     if (!rules.pattern_noun.empty() && !matches(text, rules.pattern))
       return place.error(fmt::format("is '{}', not {}", text, rules.pattern_noun));
-    field::as<std::string>(target) = text;
+    field::as<T>(target) = text;
     return {};
   }
   Json schema(const FieldRules& rules, SchemaBook&) const override {
@@ -91,34 +64,13 @@ class TextType final : public FieldType {
     if (rules.pattern != nullptr) schema["pattern"] = fmt::format("^{}$", rules.pattern);
     return schema;
   }
-  bool empty(const void* value) const override { return field::as<std::string>(value).empty(); }
-  std::string_view plural() const override { return "strings"; }
+  bool empty(const void* value) const override { return field::as<T>(value).empty(); }
+  std::string_view plural() const override { return kIsPath ? "paths" : "strings"; }
 
   static bool is_one_of(std::string_view text, std::string_view words) {
-    for (const std::string& word : split(words, ',')) {
-      if (trim(word) == text) return true;
-    }
-    return false;
+    return std::ranges::any_of(split(words, ','),
+                               [&](const auto& each) { return trim(each) == text; });
   }
-};
-
-class PathType final : public FieldType {
-  using Path = std::filesystem::path;
-  Json write(const void* value, const FieldRules&) const override {
-    return field::as<Path>(value).string();
-  }
-  Status read(void* target, const Json& json, const FieldPlace& place,
-              const FieldRules& rules) const override {
-    std::string text;
-    FATUNE_TRY_STATUS(text_type().read(&text, json, place, rules));
-    field::as<Path>(target) = text;
-    return {};
-  }
-  Json schema(const FieldRules& rules, SchemaBook& book) const override {
-    return text_type().schema(rules, book);
-  }
-  bool empty(const void* value) const override { return field::as<Path>(value).empty(); }
-  std::string_view plural() const override { return "paths"; }
 };
 
 class BoolType final : public FieldType {
@@ -149,9 +101,7 @@ class IntegerType final : public FieldType {
     const auto value = huge ? INT64_MAX : json.get<std::int64_t>();
     if (std::is_unsigned_v<Int> && value < 0)
       return place.error("must be a whole number of at least 0");
-    const bool fits = sizeof(Int) == 8 || (value >= std::int64_t{std::numeric_limits<int>::min()} &&
-                                           value <= std::int64_t{std::numeric_limits<int>::max()});
-    if (!fits) return place.error("is out of range");
+    if (!std::in_range<Int>(value)) return place.error("is out of range");
     const std::string fault = limit_fault(value, rules);
     if (!fault.empty()) return place.error(fault);
     field::as<Int>(target) = json.get<Int>();
@@ -209,18 +159,29 @@ class DoubleType final : public FieldType {
   std::string_view plural() const override { return "numbers"; }
 };
 
+/// T: JSON, or a text that holds it.
+template <typename T>
 class JsonType final : public FieldType {
-  Json write(const void* value, const FieldRules&) const override { return field::as<Json>(value); }
+  static constexpr bool kIsText = std::is_same_v<T, std::string>;
+  Json write(const void* value, const FieldRules&) const override {
+    if constexpr (kIsText)
+      return Json::parse(field::as<T>(value), nullptr, /*allow_exceptions=*/false);
+    return field::as<Json>(value);
+  }
   Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules& rules) const override {
     if (rules.object && !json.is_object()) return place.error(wrong_type("an object", json));
-    field::as<Json>(target) = json;
+    if constexpr (kIsText) {
+      field::as<T>(target) = dump(json);
+    } else {
+      field::as<T>(target) = json;
+    }
     return {};
   }
   Json schema(const FieldRules& rules, SchemaBook&) const override {
     return rules.object ? Json{{"type", "object"}} : Json::object();
   }
-  bool empty(const void* value) const override { return field::as<Json>(value).empty(); }
+  bool empty(const void* value) const override { return field::as<T>(value).empty(); }
   std::string_view plural() const override { return "values"; }
 };
 
@@ -248,59 +209,192 @@ class WordType final : public FieldType {
   WordOps ops_;
 };
 
+class OptionalType final : public FieldType {
+ public:
+  OptionalType(const FieldType& item, OptionalOps ops) : item_(&item), ops_(ops) {}
+  Json write(const void* value, const FieldRules& rules) const override {
+    const void* item = ops_.get(value);
+    return item == nullptr ? Json() : item_->write(item, rules);
+  }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    if (!json.is_null() || !rules.null)
+      return item_->read(ops_.emplace(target), json, place, rules);
+    ops_.reset(target);
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    Json item = item_->schema(rules, book);
+    if (!rules.null) return item;
+    return {{"oneOf", {{{"type", "null"}}, std::move(item)}}};
+  }
+  bool empty(const void* value) const override { return absent(value); }
+  bool absent(const void* value) const override { return ops_.get(value) == nullptr; }
+  bool is_optional() const override { return true; }
+  std::string_view plural() const override { return item_->plural(); }
+
+ private:
+  const FieldType* item_;
+  OptionalOps ops_;
+};
+
+/// Rules of a field hold for each item, but for filled.
+FieldRules of_item(FieldRules rules) {
+  rules.filled = false;
+  return rules;
+}
+
+class ListType final : public FieldType {
+ public:
+  ListType(const FieldType& item, ListOps ops) : item_(&item), ops_(ops) {}
+  Json write(const void* value, const FieldRules& rules) const override {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < ops_.size(value); ++i)
+      list.push_back(item_->write(ops_.at(value, i), rules));
+    return list;
+  }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    if (ops_.resize == nullptr && (!json.is_array() || json.size() != ops_.size(target)))
+      return place.error(fmt::format("must be {} {}", counted(ops_.size(target)), item_->plural()));
+    if (!json.is_array())
+      return place.error(wrong_type(fmt::format("a list of {}", item_->plural()), json));
+    if (rules.filled && json.empty()) return place.error("must not be empty");
+    if (ops_.resize != nullptr) {
+      ops_.resize(target, 0);
+      ops_.resize(target, json.size());
+    }
+    for (std::size_t i = 0; i < json.size(); ++i) {
+      void* item = const_cast<void*>(ops_.at(target, i));  // of `target`, which is not const
+      FATUNE_TRY_STATUS(item_->read(item, json[i], FieldPlace(place, i), of_item(rules)));
+    }
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    Json schema = {{"type", "array"}, {"items", item_->schema(of_item(rules), book)}};
+    if (rules.filled) schema["minItems"] = 1;
+    if (ops_.resize != nullptr) return schema;
+    schema["minItems"] = schema["maxItems"] = ops_.size(nullptr);
+    return schema;
+  }
+  bool empty(const void* value) const override { return ops_.size(value) == 0; }
+  std::string_view plural() const override { return "lists"; }
+
+  static std::string counted(std::size_t count) {
+    constexpr std::string_view kWords[] = {"no", "one", "two", "three", "four"};
+    return count < std::size(kWords) ? std::string(kWords[count]) : fmt::format("{}", count);
+  }
+
+ private:
+  const FieldType* item_;
+  ListOps ops_;
+};
+
+class MapType final : public FieldType {
+ public:
+  MapType(const FieldType& item, MapOps ops) : item_(&item), ops_(ops) {}
+  Json write(const void* value, const FieldRules& rules) const override {
+    Json object = Json::object();
+    for (std::size_t i = 0; i < ops_.size(value); ++i) {
+      const auto [key, item] = ops_.at(value, i);
+      object[key] = item_->write(item, rules);
+    }
+    return object;
+  }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    if (!json.is_object()) return place.error(wrong_type("an object", json));
+    if (rules.filled && json.empty()) return place.error("must not be empty");
+    ops_.clear(target);
+    for (const auto& item : json.items()) {
+      const FieldPlace here(place, item.key());
+      const Result<void*> value = ops_.add(target, item.key());
+      if (!value) return here.error("is wrong: " + value.error().message);
+      FATUNE_TRY_STATUS(item_->read(*value, item.value(), here, of_item(rules)));
+    }
+    return {};
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    Json schema = {{"type", "object"},
+                   {"additionalProperties", item_->schema(of_item(rules), book)}};
+    if (rules.filled) schema["minProperties"] = 1;
+    return schema;
+  }
+  bool empty(const void* value) const override { return ops_.size(value) == 0; }
+  std::string_view plural() const override { return "objects"; }
+
+ private:
+  const FieldType* item_;
+  MapOps ops_;
+};
+
+/// Two members of a record as a list; optional ones are there together or not at all.
+class PairType final : public FieldType {
+ public:
+  using Ends = std::pair<void*, void*>;
+  explicit PairType(const FieldType& item) : item_(&item) {}
+  Json write(const void* value, const FieldRules& rules) const override {
+    const auto& [low, high] = field::as<Ends>(value);
+    Json list = Json::array();
+    list.push_back(item_->write(low, rules));
+    list.push_back(item_->write(high, rules));
+    return list;
+  }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    if (!json.is_array() || json.size() != 2)
+      return place.error(fmt::format("must be two {}", item_->plural()));
+    const auto& [low, high] = field::as<Ends>(target);
+    FATUNE_TRY_STATUS(item_->read(low, json[0], FieldPlace(place, 0), rules));
+    return item_->read(high, json[1], FieldPlace(place, 1), rules);
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    return {
+        {"type", "array"}, {"items", item_->schema(rules, book)}, {"minItems", 2}, {"maxItems", 2}};
+  }
+  bool empty(const void* value) const override { return absent(value); }
+  bool absent(const void* value) const override {
+    const auto& [low, high] = field::as<Ends>(value);
+    return item_->absent(low) || item_->absent(high);
+  }
+  bool is_optional() const override { return item_->is_optional(); }
+  std::string_view plural() const override { return "pairs"; }
+
+ private:
+  const FieldType* item_;
+};
+
+template <typename Type>
+const FieldType& the_type() {
+  static const Type type;
+  return type;
+}
+
 }  // namespace
 
-std::string wrong_type(std::string_view wanted, const Json& found) {
-  return fmt::format("must be {}, but is {}", wanted, found.type_name());
-}
-
-bool matches(std::string_view text, std::string_view pattern) {
-  while (!pattern.empty()) {
-    const bool is_class = pattern.front() == '[';
-    const std::size_t end = is_class ? pattern.find(']') : 0;
-    const std::string_view inside = is_class ? pattern.substr(1, end - 1) : pattern.substr(0, 1);
-    pattern.remove_prefix(end + 1);
-    const auto [least, most] = take_quantifier(pattern);
-    std::size_t taken = 0;
-    while (taken < text.size() && taken < most && in_class(text[taken], inside)) ++taken;
-    if (taken < least) return false;
-    text.remove_prefix(taken);
-  }
-  return text.empty();
-}
-
-const FieldType& text_type() {
-  static const TextType type;
-  return type;
-}
-const FieldType& path_type() {
-  static const PathType type;
-  return type;
-}
-const FieldType& bool_type() {
-  static const BoolType type;
-  return type;
-}
-const FieldType& double_type() {
-  static const DoubleType type;
-  return type;
-}
-const FieldType& json_type() {
-  static const JsonType type;
-  return type;
-}
+const FieldType& text_type() { return the_type<TextType<std::string>>(); }
+const FieldType& path_type() { return the_type<TextType<std::filesystem::path>>(); }
+const FieldType& bool_type() { return the_type<BoolType>(); }
+const FieldType& double_type() { return the_type<DoubleType>(); }
+const FieldType& json_type() { return the_type<JsonType<Json>>(); }
 const FieldType& integer_type(std::size_t bytes, bool is_signed) {
-  static const IntegerType<int> small;
-  static const IntegerType<std::int64_t> large;
-  static const IntegerType<std::uint64_t> natural;
   FATUNE_CHECK(bytes == 8 || (bytes == 4 && is_signed), "records have int, int64 and uint64");
-  if (bytes == 4) return small;
-  return is_signed ? static_cast<const FieldType&>(large) : natural;
+  if (bytes == 4) return the_type<IntegerType<int>>();
+  return is_signed ? the_type<IntegerType<std::int64_t>>() : the_type<IntegerType<std::uint64_t>>();
 }
-const FieldType& make_word_type(WordOps ops) { return keep_type<WordType>(ops); }
-const FieldType& make_record_type(RecordOps ops) { return keep_type<RecordType>(ops); }
-const FieldType& make_variant_type(VariantOps ops) {
-  return keep_type<VariantType>(std::move(ops));
+const FieldType& make_word_type(WordOps ops) { return *new WordType(ops); }
+Field& FieldList::packed(const char* key, std::string& json) {
+  return add(key, &json, the_type<JsonType<std::string>>());
+}
+const FieldType& make_pair_type(const FieldType& item) { return *new PairType(item); }
+const FieldType& make_optional_type(const FieldType& item, OptionalOps ops) {
+  return *new OptionalType(item, ops);
+}
+const FieldType& make_list_type(const FieldType& item, ListOps ops) {
+  return *new ListType(item, ops);
+}
+const FieldType& make_map_type(const FieldType& item, MapOps ops) {
+  return *new MapType(item, ops);
 }
 
 }  // namespace fatune

@@ -1,4 +1,5 @@
-// fields.cpp - lists of fields to JSON objects and back, and to their first difference.
+// fields.cpp - lists of fields to JSON objects and back, to their schema and to their first
+// difference.
 #include "core/fields.hpp"
 
 #include <algorithm>
@@ -6,10 +7,32 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/field_rules.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
+namespace {
+
+/// As a person writes it: lists without brackets, on and off.
+std::string plain(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
+  if (!value.is_array()) return value.is_null() ? "" : dump(value);
+  std::vector<std::string> items;
+  for (const Json& item : value) items.push_back(plain(item));
+  return join(items, ",");
+}
+
+/// What the field says of itself stands in front of what its type says.
+Json described(const char* about, Json schema) {
+  if (about == nullptr) return schema;
+  Json whole = {{"description", about}};
+  whole.update(schema);
+  return whole;
+}
+
+const FieldType& group_type();
+
+}  // namespace
 
 std::string FieldPlace::steps() const {
   if (parent_ == nullptr) return {};
@@ -30,24 +53,6 @@ Error FieldPlace::error(const std::string& problem) const {
   return file_error(place + (place.ends_with('\'') ? " " : ": ") + problem);
 }
 
-Field& Field::range(std::int64_t least, std::int64_t most) {
-  rules_.least = least;
-  rules_.most = most;
-  return *this;
-}
-
-Field& Field::matching(const char* pattern, std::string_view noun) {
-  rules_.pattern = pattern;
-  rules_.pattern_noun = noun;
-  return *this;
-}
-
-Field& Field::was(int version, const char* key) {
-  old_version_ = version;
-  old_key_ = key;
-  return *this;
-}
-
 FieldList::FieldList() { fields_.reserve(24); }
 FieldList::~FieldList() = default;
 
@@ -55,39 +60,10 @@ Field& FieldList::add(const char* key, void* value, const FieldType& type) {
   return fields_.emplace_back(key, value, type);
 }
 
-void FieldList::tag(const char* key, const char* text) {
-  tag_key_ = key;
-  tag_ = text;
-}
-
 void FieldList::document(const char* family, int version, int oldest) {
   family_ = family;
   version_ = version;
   oldest_ = oldest;
-}
-
-void FieldList::record(const char* name, const char* about) {
-  name_ = name;
-  about_ = about;
-}
-
-void FieldList::rule(const char* key, std::function<std::string()> fault) {
-  rules_.push_back({key, std::move(fault), false});
-}
-
-void FieldList::rule_within(const char* key, std::function<std::string()> fault) {
-  rules_.push_back({key, std::move(fault), true});
-}
-
-Field& FieldList::group(const char* key, const std::function<void(FieldList&)>& list) {
-  FieldList members;
-  list(members);
-  return add(key, &keep(std::move(members)), group_type());
-}
-
-const FieldType& group_type() {
-  static const GroupType type;
-  return type;
 }
 
 bool FieldList::choose(const char* key, bool now) {
@@ -116,182 +92,279 @@ Result<int> document_version(const Json& document, const std::string& where,
                   where, schema, current));
 }
 
-RecordType::RecordType(RecordOps ops) : ops_(ops) {}
-
-Json RecordType::write(const void* value, const FieldRules&) const {
-  FieldList list;
-  ops_.list(const_cast<void*>(value), list);  // lists are filled, not the record
-  return write_list(list);
-}
-
-Json RecordType::write_list(const FieldList& list) {
-  Json object = Json::object();
-  if (list.family_ != nullptr) object["schema"] = fmt::format("{}/{}", list.family_, list.version_);
-  if (list.tag_ != nullptr) object[list.tag_key_] = list.tag_;
-  for (const Field& each : list.fields_) {
-    const bool left_out = each.omitted_ ? each.type_->empty(each.value_)
-                                        : each.type_->absent(each.value_) && !each.rules_.null;
-    if (!left_out && !each.unknown_ && each.until_ == 0)
-      object[each.key_] = each.type_->write(each.value_, each.rules_);
-  }
-  return object;
-}
-
-Status RecordType::read(void* target, const Json& json, const FieldPlace& outer,
-                        const FieldRules&) const {
-  if (!json.is_object()) return outer.error(wrong_type("an object", json));
-  FieldList list;
-  list.input_ = &json;
-  ops_.list(target, list);
-  return read_list(list, json, outer);
-}
-
-Status RecordType::read_list(const FieldList& list, const Json& json, const FieldPlace& outer) {
-  FieldPlace place = outer;
-  if (list.family_ != nullptr) {
-    FATUNE_TRY(place.version,
-               document_version(json, outer.text(), list.family_, list.version_, list.oldest_));
-  }
-  if (list.tag_ != nullptr) FATUNE_TRY_STATUS(check_tag(list, json, place));
-  if (list.closed_) FATUNE_TRY_STATUS(refuse_unknown(list, json, place));
-  for (const Field& each : list.fields_) FATUNE_TRY_STATUS(read_field(each, json, place));
-  for (const FieldList::Rule& rule : list.rules_) {
-    const std::string fault = rule.fault();
-    if (fault.empty()) continue;
-    const std::size_t space = rule.within ? fault.find(' ') : 0;
-    if (rule.within) {
-      return file_error(field_place(place.text(), rule.key + fault.substr(0, space)) +
-                        fault.substr(space));
-    }
-    if (*rule.key != 0) return FieldPlace(place, rule.key).error(fault);
-    return file_error(place.text() + ": " + fault);
-  }
-  return {};
-}
-
-Status RecordType::check_tag(const FieldList& list, const Json& json, const FieldPlace& outer) {
-  const FieldPlace place(outer, list.tag_key_);
-  const auto found = json.find(list.tag_key_);
-  if (found == json.end()) return place.error("is missing");
-  if (*found == list.tag_) return {};
-  return place.error(fmt::format("is {}, not '{}'", dump(*found), list.tag_));
-}
-
-Status RecordType::read_field(const Field& field, const Json& json, const FieldPlace& place) {
-  const bool too_new = field.until_ > 0 && (place.version == 0 || place.version > field.until_);
-  if (too_new || (place.version > 0 && place.version < field.since_)) return {};
-  auto found = json.find(field.key_);
-  const bool may_be_old = place.version == 0 || place.version <= field.old_version_;
-  if (found == json.end() && field.old_key_ != nullptr && may_be_old) {
-    found = json.find(field.old_key_);
-  }
-  const FieldRules& rules = field.rules_;
-  const FieldPlace here(place, field.key_);
-  if (found != json.end()) return field.type_->read(field.value_, *found, here, rules);
-  if (field.required_) return here.error("is missing");
-  if (field.fallback_ == nullptr) return {};
-  return field.type_->read(field.value_, field.type_->write(field.fallback_, rules), here, rules);
-}
-
-Status RecordType::refuse_unknown(const FieldList& list, const Json& json,
-                                  const FieldPlace& place) {
-  std::vector<std::string> known;
-  if (list.family_ != nullptr) known.emplace_back("schema");
-  if (list.tag_ != nullptr) known.emplace_back(list.tag_key_);
-  for (const Field& each : list.fields_) known.emplace_back(each.key_);
-  for (const auto& item : json.items()) {
-    const auto is = [&](const char* key) { return key != nullptr && item.key() == key; };
-    const bool fine = std::find(known.begin(), known.end(), item.key()) != known.end() ||
-                      std::any_of(list.fields_.begin(), list.fields_.end(),
-                                  [&](const Field& each) { return is(each.old_key_); });
-    if (fine) continue;
-    const auto nearest = nearest_name(item.key(), known);
-    return FieldPlace(place, item.key())
-        .error(nearest ? fmt::format("is unknown; did you mean '{}'?", *nearest)
-                       : "is unknown; known are " + join(known, ", "));
-  }
-  return {};
-}
-
-bool RecordType::empty(const void* value) const { return write(value, {}).empty(); }
-
-Json GroupType::write(const void* value, const FieldRules&) const {
-  return RecordType::write_list(field::as<FieldList>(value));
-}
-
-Status GroupType::read(void* target, const Json& json, const FieldPlace& place,
-                       const FieldRules&) const {
-  if (!json.is_object()) return place.error(wrong_type("an object", json));
-  return RecordType::read_list(field::as<FieldList>(target), json, place);
-}
-
-Json VariantType::write(const void* value, const FieldRules& rules) const {
-  return kinds_[ops_.index(value)].type->write(ops_.get(value), rules);
-}
-
-Status VariantType::read(void* target, const Json& json, const FieldPlace& place,
-                         const FieldRules& rules) const {
-  if (!json.is_object()) return place.error(wrong_type("an object", json));
-  const auto found = json.find(tag_key_);
-  if (found == json.end()) return FieldPlace(place, tag_key_).error("is missing");
-  if (!found->is_string()) return FieldPlace(place, tag_key_).error(wrong_type("a string", *found));
-  const auto& tag = found->get_ref<const std::string&>();
-  for (std::size_t i = 0; i < kinds_.size(); ++i) {
-    if (kinds_[i].tag != tag) continue;
-    return kinds_[i].type->read(ops_.emplace(target, i), json, place, rules);
-  }
-  return FieldPlace(place, tag_key_)
-      .error(fmt::format("is '{}', a kind of record this version does not know", tag));
-}
-
-VariantType::VariantType(VariantOps ops) : ops_(std::move(ops)) {
-  for (const RecordOps& each : ops_.types) {
-    const std::shared_ptr<void> record = each.make();
+class RecordType final : public FieldType {
+ public:
+  explicit RecordType(RecordOps ops) : ops_(ops) {}
+  Json write(const void* value, const FieldRules&) const override {
     FieldList list;
-    each.list(record.get(), list);
-    if (list.tag_ != nullptr) tag_key_ = list.tag_key_;
-    kinds_.push_back({list.tag_ == nullptr ? "" : list.tag_, &make_record_type(each)});
+    ops_.list(const_cast<void*>(value), list);  // lists are filled, not the record
+    return write_list(list);
   }
-}
+  Status read(void* target, const Json& json, const FieldPlace& outer,
+              const FieldRules&) const override {
+    if (!json.is_object()) return outer.error(wrong_type("an object", json));
+    FieldList list;
+    list.input_ = &json;
+    ops_.list(target, list);
+    return read_list(list, json, outer);
+  }
+  Json schema(const FieldRules&, SchemaBook& book) const override {
+    const std::shared_ptr<void> record = ops_.make();
+    FieldList usual;
+    list_branch(record.get(), false, usual);
+    Json schema = named_schema(usual, book);
+    if (!usual.branches_) return schema;
+    FieldList chosen;
+    list_branch(record.get(), true, chosen);
+    return {{"oneOf", {std::move(schema), named_schema(chosen, book)}}};
+  }
+  bool empty(const void* value) const override { return write(value, {}).empty(); }
+  std::string_view plural() const override { return "objects"; }
 
-Json write_value(const FieldType& type, const void* value) { return type.write(value, {}); }
+  /// The record's own schema, where a name would stand for it.
+  Json whole_schema(SchemaBook& book) const {
+    const std::shared_ptr<void> record = ops_.make();
+    FieldList usual;
+    list_branch(record.get(), false, usual);
+    if (usual.branches_) return schema({}, book);
+    return object_schema(usual, book);
+  }
 
-Status read_value(const FieldType& type, void* target, const Json& json, const std::string& where,
-                  const FieldRules& rules) {
-  return type.read(target, json, FieldPlace(where), rules);
-}
+  /// The same of a list at hand.
+  static Json write_list(const FieldList& list) {
+    Json object = Json::object();
+    if (list.family_ != nullptr)
+      object["schema"] = fmt::format("{}/{}", list.family_, list.version_);
+    if (list.tag_ != nullptr) object[list.tag_key_] = list.tag_;
+    for (const Field& each : list.fields_) {
+      const bool left_out = each.omitted_ ? each.type_->empty(each.value_)
+                                          : each.type_->absent(each.value_) && !each.rules_.null;
+      if (!left_out && !each.unknown_ && each.until_ == 0)
+        object[each.key_] = each.type_->write(each.value_, each.rules_);
+    }
+    return object;
+  }
+
+  static Status read_list(const FieldList& list, const Json& json, const FieldPlace& outer) {
+    FieldPlace place = outer;
+    if (list.family_ != nullptr) {
+      FATUNE_TRY(place.version,
+                 document_version(json, outer.text(), list.family_, list.version_, list.oldest_));
+    }
+    if (list.tag_ != nullptr) FATUNE_TRY_STATUS(check_tag(list, json, place));
+    if (list.closed_) FATUNE_TRY_STATUS(refuse_unknown(list, json, place));
+    for (const Field& each : list.fields_) FATUNE_TRY_STATUS(read_field(each, json, place));
+    for (const FieldList::Rule& rule : list.rules_) {
+      const std::string fault = rule.fault();
+      if (fault.empty()) continue;
+      const std::size_t space = rule.within ? fault.find(' ') : 0;
+      if (rule.within) {
+        return file_error(field_place(place.text(), rule.key + fault.substr(0, space)) +
+                          fault.substr(space));
+      }
+      if (*rule.key != 0) return FieldPlace(place, rule.key).error(fault);
+      return file_error(place.text() + ": " + fault);
+    }
+    return {};
+  }
+
+  static Json object_schema(const FieldList& list, SchemaBook& book) {
+    Json properties = Json::object();
+    Json required = Json::array();
+    const auto constant = [&](const char* key, const std::string& text) {
+      properties[key] = {{"const", text}};
+      required.push_back(key);
+    };
+    if (list.family_ != nullptr)
+      constant("schema", fmt::format("{}/{}", list.family_, list.version_));
+    if (list.tag_ != nullptr) constant(list.tag_key_, list.tag_);
+    for (const Field& each : list.fields_) {
+      if (each.until_ > 0) continue;
+      FieldRules rules = each.rules_;
+      rules.filled = rules.filled || each.omitted_;
+      properties[each.key_] = described(each.about_, field_schema(each, rules, book));
+      const bool may_lack = each.omitted_ || each.may_lack_ ||
+                            (each.type_->is_optional() && !rules.null && !each.required_);
+      if (!may_lack) required.push_back(each.key_);
+    }
+    Json schema = described(list.about_, {{"type", "object"}, {"properties", properties}});
+    if (!required.empty()) schema["required"] = std::move(required);
+    schema["additionalProperties"] = false;
+    return schema;
+  }
+
+ private:
+  static Status check_tag(const FieldList& list, const Json& json, const FieldPlace& outer) {
+    const FieldPlace place(outer, list.tag_key_);
+    const auto found = json.find(list.tag_key_);
+    if (found == json.end()) return place.error("is missing");
+    if (*found == list.tag_) return {};
+    return place.error(fmt::format("is {}, not '{}'", dump(*found), list.tag_));
+  }
+
+  static Status read_field(const Field& field, const Json& json, const FieldPlace& place) {
+    const bool too_new = field.until_ > 0 && (place.version == 0 || place.version > field.until_);
+    if (too_new || (place.version > 0 && place.version < field.since_)) return {};
+    const auto found = json.find(field.key_);
+    const FieldRules& rules = field.rules_;
+    const FieldPlace here(place, field.key_);
+    if (found != json.end()) return field.type_->read(field.value_, *found, here, rules);
+    if (field.required_) return here.error("is missing");
+    if (field.fallback_ == nullptr) return {};
+    return field.type_->read(field.value_, field.type_->write(field.fallback_, rules), here, rules);
+  }
+
+  static Status refuse_unknown(const FieldList& list, const Json& json, const FieldPlace& place) {
+    std::vector<std::string> known;
+    if (list.family_ != nullptr) known.emplace_back("schema");
+    if (list.tag_ != nullptr) known.emplace_back(list.tag_key_);
+    for (const Field& each : list.fields_) known.emplace_back(each.key_);
+    for (const auto& item : json.items()) {
+      if (std::ranges::count(known, item.key()) > 0) continue;
+      return FieldPlace(place, item.key()).error(unknown_key(item.key(), known));
+    }
+    return {};
+  }
+
+  static Json field_schema(const Field& field, const FieldRules& rules, SchemaBook& book) {
+    if (rules.schema != nullptr) return *parse_json(rules.schema, field.key_);
+    if (field.type_ == &group_type())
+      return object_schema(field::as<FieldList>(field.value_), book);
+    return field.type_->schema(rules, book);
+  }
+
+  static Json named_schema(const FieldList& list, SchemaBook& book) {
+    if (list.name_ == nullptr) return object_schema(list, book);
+    return book.refer(list.name_, [&] { return object_schema(list, book); });
+  }
+
+  void list_branch(void* record, bool branch, FieldList& list) const {
+    list.branch_ = branch;
+    ops_.list(record, list);
+  }
+
+  RecordOps ops_;
+};
+
+/// Members of a record in an object of their own; the value is their list.
+class GroupType final : public FieldType {
+ public:
+  Json write(const void* value, const FieldRules&) const override {
+    return RecordType::write_list(field::as<FieldList>(value));
+  }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules&) const override {
+    if (!json.is_object()) return place.error(wrong_type("an object", json));
+    return RecordType::read_list(field::as<FieldList>(target), json, place);
+  }
+  Json schema(const FieldRules&, SchemaBook&) const override { return Json::object(); }
+  bool empty(const void*) const override { return false; }
+  std::string_view plural() const override { return "objects"; }
+};
 
 namespace {
 
-/// As a person writes it: lists without brackets, on and off.
-std::string plain(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
-  if (!value.is_array()) return value.is_null() ? "" : dump(value);
-  std::vector<std::string> items;
-  for (const Json& item : value) items.push_back(plain(item));
-  return join(items, ",");
+const FieldType& group_type() {
+  static const GroupType type;
+  return type;
 }
 
 }  // namespace
 
-struct DifferenceFinder {
-  static std::optional<Difference> find(const FieldList& before, const FieldList& now) {
-    for (std::size_t i = 0; i < before.fields_.size() && i < now.fields_.size(); ++i) {
-      const Field& old = before.fields_[i];
-      const Field& fresh = now.fields_[i];
-      if (old.incidental_ || old.until_ > 0) continue;
-      const Json was = old.type_->write(old.value_, old.rules_);
-      const Json is = fresh.type_->write(fresh.value_, fresh.rules_);
-      if (was == is && std::string_view(old.key_) == fresh.key_) continue;
-      return Difference{old.key_, old.option_ == nullptr ? "" : old.option_, plain(was), plain(is)};
+class VariantType final : public FieldType {
+ public:
+  explicit VariantType(VariantOps ops) : ops_(std::move(ops)) {
+    for (const RecordOps& each : ops_.types) {
+      const std::shared_ptr<void> record = each.make();
+      FieldList list;
+      each.list(record.get(), list);
+      if (list.tag_ != nullptr) tag_key_ = list.tag_key_;
+      kinds_.push_back({list.tag_ == nullptr ? "" : list.tag_, &make_record_type(each)});
     }
-    return std::nullopt;
   }
+  Json write(const void* value, const FieldRules& rules) const override {
+    return kinds_[ops_.index(value)].type->write(ops_.get(value), rules);
+  }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules& rules) const override {
+    if (!json.is_object()) return place.error(wrong_type("an object", json));
+    const auto found = json.find(tag_key_);
+    if (found == json.end()) return FieldPlace(place, tag_key_).error("is missing");
+    if (!found->is_string())
+      return FieldPlace(place, tag_key_).error(wrong_type("a string", *found));
+    const auto& tag = found->get_ref<const std::string&>();
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      if (kinds_[i].tag != tag) continue;
+      return kinds_[i].type->read(ops_.emplace(target, i), json, place, rules);
+    }
+    return FieldPlace(place, tag_key_)
+        .error(fmt::format("is '{}', a kind of record this version does not know", tag));
+  }
+  Json schema(const FieldRules& rules, SchemaBook& book) const override {
+    Json kinds = Json::array();
+    for (const Kind& kind : kinds_) kinds.push_back(kind.type->schema(rules, book));
+    return {{"oneOf", std::move(kinds)}};
+  }
+  bool empty(const void*) const override { return false; }
+  std::string_view plural() const override { return "objects"; }
+
+ private:
+  struct Kind {
+    std::string tag;
+    const FieldType* type;
+  };
+  VariantOps ops_;
+  std::string tag_key_;
+  std::vector<Kind> kinds_;
 };
 
-std::optional<Difference> first_difference(FieldList& before, FieldList& now) {
-  return DifferenceFinder::find(before, now);
+Field& FieldList::group(const char* key, const std::function<void(FieldList&)>& list) {
+  FieldList members;
+  list(members);
+  return add(key, &keep(std::move(members)), group_type());
+}
+
+const FieldType& make_record_type(RecordOps ops) { return *new RecordType(ops); }
+const FieldType& make_variant_type(VariantOps ops) { return *new VariantType(std::move(ops)); }
+
+SchemaBook::SchemaBook() : definitions_(std::make_unique<Json>(Json::object())) {}
+SchemaBook::~SchemaBook() = default;
+
+Json SchemaBook::refer(const std::string& name, const std::function<Json()>& make) {
+  if (!definitions_->contains(name)) {
+    (*definitions_)[name] = nullptr;  // takes its place in the order, before what it refers to
+    Json made = make();
+    (*definitions_)[name] = std::move(made);
+  }
+  return {{"$ref", "#/$defs/" + name}};
+}
+
+Json schema_document(const FieldType& type, const char* name, const char* about) {
+  SchemaBook book;
+  const auto* record = dynamic_cast<const RecordType*>(&type);
+  const Json whole = record == nullptr ? type.schema({}, book) : record->whole_schema(book);
+  const std::string file = fmt::format("{}.json", name);
+  std::string title = fmt::format("fatune.{}", name);
+  if (const auto dot = title.rfind('.'); dot != std::string::npos) title[dot] = '/';
+  Json document = {
+      {"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"$id", file}, {"title", title}};
+  if (about != nullptr) document["description"] = about;
+  document.update(whole);
+  if (!book.definitions().empty()) document["$defs"] = book.definitions();
+  return document;
+}
+
+std::optional<Difference> first_difference(const FieldList& before, const FieldList& now) {
+  for (std::size_t i = 0; i < before.fields_.size() && i < now.fields_.size(); ++i) {
+    const Field& old = before.fields_[i];
+    const Field& fresh = now.fields_[i];
+    if (old.incidental_ || old.until_ > 0) continue;
+    const Json was = old.type_->write(old.value_, old.rules_);
+    const Json is = fresh.type_->write(fresh.value_, fresh.rules_);
+    if (was == is && std::string_view(old.key_) == fresh.key_) continue;
+    return Difference{old.key_, old.option_ == nullptr ? "" : old.option_, plain(was), plain(is)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace fatune

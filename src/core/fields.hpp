@@ -27,19 +27,16 @@ class FieldPlace {
  public:
   /// `where` goes in front of errors; it may itself end in "field 'a'".
   explicit FieldPlace(const std::string& where) : where_(&where) {}
-  FieldPlace(const FieldPlace& parent, std::string_view key) : parent_(&parent), key_(key) {
-    inherit();
-  }
-  FieldPlace(const FieldPlace& parent, std::size_t index) : parent_(&parent), index_(index) {
-    inherit();
-  }
+  FieldPlace(const FieldPlace& parent, std::string_view key)
+      : version(parent.version), parent_(&parent), key_(key) {}
+  FieldPlace(const FieldPlace& parent, std::size_t index)
+      : version(parent.version), parent_(&parent), index_(index) {}
 
   std::string text() const;  ///< "x.json: field 'a.b[2]'"
   Error error(const std::string& problem) const;
   int version = 0;  ///< 0: not known
 
  private:
-  void inherit() { version = parent_->version; }
   std::string steps() const;
 
   const std::string* where_ = nullptr;
@@ -47,6 +44,14 @@ class FieldPlace {
   std::string_view key_;
   std::size_t index_ = 0;
 };
+
+/// A field in which two records differ; both values as texts.
+struct Difference {
+  std::string key;
+  std::string option;  ///< what the field's list says; empty: nothing
+  std::string before, now;
+};
+std::optional<Difference> first_difference(const FieldList& before, const FieldList& now);
 
 /// What a value must be besides its type: checked on reading, and part of the schema.
 struct FieldRules {
@@ -99,14 +104,14 @@ class Field {
   Field& required() { return set(required_); }
   /// Not written when empty, false or 0.
   Field& omitted() { return set(omitted_); }
-  /// Always written today; older files lack it.
-  Field& later() { return set(later_); }
   /// An empty optional is written as null.
   Field& or_null() { return set(rules_.null); }
   /// Not part of difference().
   Field& incidental() { return set(incidental_); }
   Field& at_least(std::int64_t least) { return rules_.least = least, *this; }
-  Field& range(std::int64_t least, std::int64_t most);
+  Field& range(std::int64_t least, std::int64_t most) {
+    return rules_.most = most, at_least(least);
+  }
   Field& positive() { return set(rules_.positive); }
   Field& finite() { return set(rules_.finite); }
   Field& filled() { return set(rules_.filled); }
@@ -114,13 +119,13 @@ class Field {
   /// "hot, cold, score".
   Field& one_of(std::string_view words) { return rules_.words = words, *this; }
   /// `noun` is for the error: "is 'x', not an identifier".
-  Field& matching(const char* pattern, std::string_view noun);
+  Field& matching(const char* pattern, std::string_view noun) {
+    return rules_.pattern_noun = noun, looks_like(pattern);
+  }
   /// What fatune writes looks so; readers take anything.
   Field& looks_like(const char* pattern) { return rules_.pattern = pattern, *this; }
   /// Missing, it is what `other`, a field before it, has been read as.
   Field& same_as(const void* other) { return fallback_ = other, *this; }
-  /// In files up to `version` it was spelled `key`.
-  Field& was(int version, const char* key);
   /// Only read, and only from files up to `version`: what a field with since() replaced.
   Field& until(int version) { return until_ = version, *this; }
   /// Not read from files before `version`.
@@ -136,7 +141,7 @@ class Field {
 
  private:
   friend class RecordType;
-  friend struct DifferenceFinder;
+  friend std::optional<Difference> first_difference(const FieldList&, const FieldList&);
   Field& set(bool& flag) { return flag = true, *this; }
 
   const char* key_;
@@ -144,12 +149,10 @@ class Field {
   const FieldType* type_;
   FieldRules rules_;
   const void* fallback_ = nullptr;
-  const char* old_key_ = nullptr;
-  int old_version_ = 0;
   int since_ = 0, until_ = 0;  ///< 0: any version
   const char* about_ = nullptr;
   const char* option_ = nullptr;
-  bool required_ = false, omitted_ = false, later_ = false, incidental_ = false;
+  bool required_ = false, omitted_ = false, incidental_ = false;
   bool may_lack_ = false, unknown_ = false;
 };
 
@@ -203,20 +206,30 @@ class FieldList {
     return as<kList>(key, keep(std::move(value)));
   }
   /// A member that always has this text, by which records of a variant are told apart.
-  void tag(const char* key, const char* text);
+  void tag(const char* key, const char* text) {
+    tag_key_ = key;
+    tag_ = text;
+  }
   /// Of a whole file: "schema": "fatune.best/1". Versions from `oldest` on are read.
   void document(const char* family, int version, int oldest);
   void document(const char* family, int version) { document(family, version, version); }
   /// `name` is that of the schema's definition.
-  void record(const char* name, const char* about = nullptr);
+  void record(const char* name, const char* about = nullptr) {
+    name_ = name;
+    about_ = about;
+  }
   /// Fields that are not listed are refused by name; else they are ignored.
   void closed() { closed_ = true; }
   /// After reading: `fault` returns what is wrong with the field, or nothing. An empty key stands
   /// for the record.
-  void rule(const char* key, std::function<std::string()> fault);
+  void rule(const char* key, std::function<std::string()> fault) {
+    rules_.push_back({key, std::move(fault), false});
+  }
   /// The same of a field deeper in the record: `fault` may name it first, "[2].element", then a
   /// space.
-  void rule_within(const char* key, std::function<std::string()> fault);
+  void rule_within(const char* key, std::function<std::string()> fault) {
+    rules_.push_back({key, std::move(fault), true});
+  }
   /// True when the record is one with `part`, which is so if it has the key: what `part` stands for
   /// is then listed, and else what it replaces.
   template <typename T>
@@ -230,7 +243,7 @@ class FieldList {
   friend class RecordType;
   friend class VariantType;
   friend class GroupType;
-  friend struct DifferenceFinder;
+  friend std::optional<Difference> first_difference(const FieldList&, const FieldList&);
   struct Rule {
     const char* key;
     std::function<std::string()> fault;
@@ -331,18 +344,7 @@ const FieldType& make_variant_type(VariantOps ops);
 Result<int> document_version(const Json& document, const std::string& where,
                              std::string_view family, int newest, int oldest);
 
-Json write_value(const FieldType& type, const void* value);
-Status read_value(const FieldType& type, void* target, const Json& json, const std::string& where,
-                  const FieldRules& rules = {});
 Json schema_document(const FieldType& type, const char* name, const char* about);
-
-/// A field in which two records differ; both values as texts.
-struct Difference {
-  std::string key;
-  std::string option;  ///< what the field's list says; empty: nothing
-  std::string before, now;
-};
-std::optional<Difference> first_difference(FieldList& before, FieldList& now);
 
 }  // namespace fatune
 
@@ -358,14 +360,14 @@ concept Written = ListsFields<T> || requires {
 /// J lets the caller alone need the whole of <nlohmann/json.hpp>.
 template <Written T, typename J = Json>
 J to_json(const T& x) {
-  return write_value(field_type<T>(), &x);
+  return field_type<T>().write(&x, {});
 }
 
 /// Errors read "where: field 'a.b[2]' is missing".
 template <Written T>
 Result<T> from_json(const Json& json, const std::string& where) {
   T x{};
-  FATUNE_TRY_STATUS(read_value(field_type<T>(), &x, json, where));
+  FATUNE_TRY_STATUS(field_type<T>().read(&x, json, FieldPlace(where), {}));
   return x;
 }
 

@@ -11,11 +11,9 @@
 #include <atomic>
 #include <cerrno>
 #include <system_error>
-#include <utility>
 
+#include <stdlib.h>
 #include <zlib.h>
-
-#include "core/descriptor.hpp"
 
 namespace fatune {
 namespace {
@@ -57,25 +55,35 @@ constexpr int kGzip = MAX_WBITS + 16;
 /// Some kilobytes of gzip can stand for gigabytes; no file of ours comes near this. Chosen.
 constexpr std::size_t kLargestUnpacked = std::size_t{1} << 30U;
 
+/// Hands zlib, which counts in 32 bits, the next of `bytes` once it has none left.
+void feed(z_stream& stream, std::string_view& bytes) {
+  if (stream.avail_in > 0) return;
+  const std::string_view part = bytes.substr(0, 1U << 30U);
+  stream.next_in = reinterpret_cast<const Bytef*>(part.data());
+  stream.avail_in = static_cast<uInt>(part.size());
+  bytes.remove_prefix(part.size());
+}
+
+/// Adds what zlib makes of it to `out`; its state.
+int step(z_stream& stream, std::string& out, int (*run)(z_stream*, int), int flush) {
+  std::array<unsigned char, 1 << 16> chunk;
+  stream.next_out = chunk.data();
+  stream.avail_out = static_cast<uInt>(chunk.size());
+  const int state = run(&stream, flush);
+  out.append(reinterpret_cast<const char*>(chunk.data()), chunk.size() - stream.avail_out);
+  return state;
+}
+
 std::string gzip(std::string_view bytes) {
   z_stream stream{};
   const int ready = deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzip, MAX_MEM_LEVEL,
                                  Z_DEFAULT_STRATEGY);
   FATUNE_CHECK(ready == Z_OK, "zlib accepts these constants");
   std::string out;
-  std::array<unsigned char, 1 << 16> chunk;
   int state = Z_OK;
   while (state != Z_STREAM_END) {
-    if (stream.avail_in == 0 && !bytes.empty()) {  // zlib counts in 32 bits
-      const std::string_view part = bytes.substr(0, 1U << 30U);
-      stream.next_in = reinterpret_cast<const Bytef*>(part.data());
-      stream.avail_in = static_cast<uInt>(part.size());
-      bytes.remove_prefix(part.size());
-    }
-    stream.next_out = chunk.data();
-    stream.avail_out = static_cast<uInt>(chunk.size());
-    state = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
-    out.append(reinterpret_cast<const char*>(chunk.data()), chunk.size() - stream.avail_out);
+    feed(stream, bytes);
+    state = step(stream, out, deflate, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
   }
   deflateEnd(&stream);
   return out;
@@ -114,19 +122,10 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& where) {
   z_stream stream{};
   FATUNE_CHECK(inflateInit2(&stream, kGzip) == Z_OK, "zlib accepts this constant");
   std::string out;
-  std::array<unsigned char, 1 << 16> chunk;
   int state = Z_OK;
   while (state == Z_OK && out.size() <= kLargestUnpacked) {
-    if (stream.avail_in == 0) {
-      const std::string_view part = bytes.substr(0, 1U << 30U);
-      stream.next_in = reinterpret_cast<const Bytef*>(part.data());
-      stream.avail_in = static_cast<uInt>(part.size());
-      bytes.remove_prefix(part.size());
-    }
-    stream.next_out = chunk.data();
-    stream.avail_out = static_cast<uInt>(chunk.size());
-    state = inflate(&stream, Z_NO_FLUSH);
-    out.append(reinterpret_cast<const char*>(chunk.data()), chunk.size() - stream.avail_out);
+    feed(stream, bytes);
+    state = step(stream, out, inflate, Z_NO_FLUSH);
     const bool another = state == Z_STREAM_END && stream.avail_in + bytes.size() > 0;
     if (another) state = inflateReset(&stream);  // a file may be several, one after the other
   }
@@ -164,48 +163,60 @@ Status make_directories(const fs::path& path) {
   return {};
 }
 
-AppendFile::AppendFile(AppendFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
-
-AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(path_, other.path_);
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  close();
+  raw_ = std::exchange(other.raw_, -1);
   return *this;
 }
 
-AppendFile::~AppendFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+int Descriptor::close() {
+  const int raw = std::exchange(raw_, -1);
+  return raw >= 0 && ::close(raw) != 0 ? errno : 0;
 }
 
 Result<AppendFile> AppendFile::open(const fs::path& path) {
   AppendFile file;
   file.path_ = path;
-  file.descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file.descriptor_ < 0) return system_failure(path, "open for appending", errno);
+  file.file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file.file_.open()) return system_failure(path, "open for appending", errno);
   return file;
 }
 
 Status AppendFile::append_line(std::string_view line) {
-  FATUNE_CHECK(descriptor_ >= 0, "append_line needs an opened file");
+  FATUNE_CHECK(file_.open(), "append_line needs an opened file");
   FATUNE_CHECK(line.find('\n') == std::string_view::npos, "a line has no line break in it");
   struct stat before {};
-  if (::fstat(descriptor_, &before) != 0) return system_failure(path_, "append", errno);
-  const int reason = write_all(descriptor_, std::string(line) + "\n");
+  if (::fstat(file_.raw(), &before) != 0) return system_failure(path_, "append", errno);
+  const int reason = write_all(file_.raw(), std::string(line) + "\n");
   if (reason == 0) return {};
   // Half a line would spoil the next one; where cutting fails too, readers drop the cut line.
-  const int cut = ::ftruncate(descriptor_, before.st_size);
+  const int cut = ::ftruncate(file_.raw(), before.st_size);
   static_cast<void>(cut);
   return system_failure(path_, "append", reason);
 }
 
 Status AppendFile::lock_exclusively() {
-  FATUNE_CHECK(descriptor_ >= 0, "lock_exclusively needs an opened file");
-  while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+  FATUNE_CHECK(file_.open(), "lock_exclusively needs an opened file");
+  while (::flock(file_.raw(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno == EWOULDBLOCK) return file_error(path_.string() + ": in use by another process");
     return system_failure(path_, "lock", errno);
   }
   return {};
+}
+
+Result<ScratchFolder> ScratchFolder::make() {
+  std::error_code problem;
+  std::string pattern = (fs::temp_directory_path(problem) / "fatune-XXXXXX").string();
+  if (problem || ::mkdtemp(pattern.data()) == nullptr)
+    return file_error("cannot make a folder for temporary files (" + pattern +
+                      "); set TMPDIR to one that can be written");
+  return ScratchFolder(pattern);
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
 fs::path executable_path() {

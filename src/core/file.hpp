@@ -1,11 +1,10 @@
 // file.hpp - reads, appends and replaces files; errors carry the path and the system's reason.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "core/result.hpp"
 
@@ -22,13 +21,27 @@ Status replace_file(const std::filesystem::path& path, std::string_view content)
 Status check_replaceable(const std::filesystem::path& path);
 Status make_directories(const std::filesystem::path& path);
 
+/// Closes itself.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int raw) : raw_(raw) {}
+  Descriptor(Descriptor&& other) noexcept : raw_(std::exchange(other.raw_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor() { close(); }
+
+  int raw() const { return raw_; }
+  bool open() const { return raw_ >= 0; }
+  /// 0, or the system's reason when it finds only now that it could not write.
+  int close();
+
+ private:
+  int raw_ = -1;
+};
+
 /// A file opened for appending, flushed to the kernel after every line.
 class AppendFile {
  public:
-  AppendFile() = default;
-  AppendFile(AppendFile&& other) noexcept;
-  AppendFile& operator=(AppendFile&& other) noexcept;
-  ~AppendFile();
   static Result<AppendFile> open(const std::filesystem::path& path);
   /// Adds one line; a full disk is an error that names the path.
   Status append_line(std::string_view line);
@@ -36,7 +49,21 @@ class AppendFile {
   Status lock_exclusively();
 
  private:
-  int descriptor_ = -1;
+  Descriptor file_;
+  std::filesystem::path path_;
+};
+
+/// A folder for the files of one run, gone with everything in it afterwards.
+class ScratchFolder {
+ public:
+  /// In the system's folder for temporary files; only this user can read it.
+  static Result<ScratchFolder> make();
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ~ScratchFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path path_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include "core/check.hpp"
@@ -15,22 +16,11 @@ std::string sha256_hex(std::string_view bytes) {
   const int done =
       EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
   FATUNE_CHECK(done == 1 && length == 32, "SHA-256 is part of every OpenSSL 3 default provider");
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(64);
-  for (std::size_t i = 0; i < length; ++i) {
-    hex += kDigits[digest[i] >> 4U];
-    hex += kDigits[digest[i] & 15U];
-  }
-  return hex;
+  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + length, ""));
 }
 
-std::string short_hash(std::string_view bytes) { return sha256_hex(bytes).substr(0, 16); }
-
 Hasher& Hasher::add(std::string_view field) {
-  collected_ += std::to_string(field.size());
-  collected_ += ':';
-  collected_ += field;
+  collected_ += fmt::format("{}:{}", field.size(), field);
   return *this;
 }
 

@@ -7,7 +7,6 @@
 namespace fatune {
 
 std::string sha256_hex(std::string_view bytes);  ///< 64 characters
-std::string short_hash(std::string_view bytes);  ///< the first 16 of them: ids of candidates
 
 /// Hashes several fields without ambiguity: each is preceded by its length.
 class Hasher {

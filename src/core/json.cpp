@@ -16,25 +16,11 @@ namespace fatune {
 namespace {
 
 /// Accepts everything and keeps where and why the text stopped being JSON.
-class FaultFinder final : public nlohmann::json_sax<Json> {
- public:
+struct FaultFinder : nlohmann::detail::json_sax_acceptor<Json> {
   std::size_t position = 0;
   std::string reason;
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return true; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t at, const std::string&,
-                   const nlohmann::detail::exception& fault) override {
+  bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& fault) {
     position = at;
     reason = fault.what();  // "[json.exception.x.n] parse error at line 1, column 2: syntax error"
     for (const std::string_view mark : {"] ", ": "}) {
@@ -54,12 +40,16 @@ std::string locate(std::string_view text, std::size_t position) {
   return fmt::format("line {}, column {}", line, column);
 }
 
-Error wrong_type(const Fields& fields, std::string_view key, std::string_view wanted,
-                 const Json& found) {
-  return fields.error(key, fmt::format("must be {}, but is {}", wanted, found.type_name()));
+}  // namespace
+
+std::string wrong_type(std::string_view wanted, const Json& found) {
+  return fmt::format("must be {}, but is {}", wanted, found.type_name());
 }
 
-}  // namespace
+std::string unknown_key(const std::string& key, const std::vector<std::string>& known) {
+  return nearest_hint(key, known, "is unknown; did you mean '{}'?",
+                      "is unknown; known are " + join(known, ", "));
+}
 
 Result<Json> parse_json(std::string_view text, const std::string& where) {
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -103,8 +93,8 @@ Error Fields::error(std::string_view key, const std::string& problem) const {
 
 Status Fields::require_object() const {
   if (object_->is_object()) return {};
-  return file_error(fmt::format("{}{}must be an object, but is {}", where_,
-                                where_.ends_with('\'') ? " " : ": ", object_->type_name()));
+  return file_error(where_ + (where_.ends_with('\'') ? " " : ": ") +
+                    wrong_type("an object", *object_));
 }
 
 Result<const Json*> Fields::value(std::string_view key) const {
@@ -116,7 +106,7 @@ Result<const Json*> Fields::value(std::string_view key) const {
 
 Result<std::string> Fields::text(std::string_view key) const {
   FATUNE_TRY(const Json* found, value(key));
-  if (!found->is_string()) return wrong_type(*this, key, "a string", *found);
+  if (!found->is_string()) return error(key, wrong_type("a string", *found));
   return found->get_ref<const std::string&>();
 }
 
@@ -127,7 +117,7 @@ Result<std::string> Fields::text_or(std::string_view key, std::string fallback) 
 
 Result<std::int64_t> Fields::integer(std::string_view key) const {
   FATUNE_TRY(const Json* found, value(key));
-  if (!found->is_number_integer()) return wrong_type(*this, key, "a whole number", *found);
+  if (!found->is_number_integer()) return error(key, wrong_type("a whole number", *found));
   if (found->is_number_unsigned() && found->get<std::uint64_t>() > INT64_MAX) {
     return error(key, "is larger than 9223372036854775807");
   }
@@ -139,15 +129,9 @@ Result<std::int64_t> Fields::integer_or(std::string_view key, std::int64_t fallb
   return integer(key);
 }
 
-Result<int> Fields::int_or(std::string_view key, int fallback, int least) const {
-  FATUNE_TRY(const std::int64_t value, integer_or(key, fallback));
-  if (value < least || value > INT_MAX) return error(key, "is out of range");
-  return static_cast<int>(value);
-}
-
 Result<double> Fields::number(std::string_view key) const {
   FATUNE_TRY(const Json* found, value(key));
-  if (!found->is_number()) return wrong_type(*this, key, "a number", *found);
+  if (!found->is_number()) return error(key, wrong_type("a number", *found));
   return found->get<double>();
 }
 
@@ -159,7 +143,7 @@ Result<double> Fields::number_or(std::string_view key, double fallback) const {
 Result<bool> Fields::boolean_or(std::string_view key, bool fallback) const {
   if (!has(key)) return fallback;
   FATUNE_TRY(const Json* found, value(key));
-  if (!found->is_boolean()) return wrong_type(*this, key, "true or false", *found);
+  if (!found->is_boolean()) return error(key, wrong_type("true or false", *found));
   return found->get<bool>();
 }
 
@@ -167,11 +151,11 @@ Result<std::vector<std::string>> Fields::texts_or(std::string_view key,
                                                   std::vector<std::string> fallback) const {
   if (!has(key)) return fallback;
   FATUNE_TRY(const Json* found, value(key));
-  if (!found->is_array()) return wrong_type(*this, key, "a list of strings", *found);
+  if (!found->is_array()) return error(key, wrong_type("a list of strings", *found));
   std::vector<std::string> texts;
   for (const Json& item : *found) {
     if (!item.is_string()) {
-      return wrong_type(*this, fmt::format("{}[{}]", key, texts.size()), "a string", item);
+      return error(fmt::format("{}[{}]", key, texts.size()), wrong_type("a string", item));
     }
     texts.push_back(item.get_ref<const std::string&>());
   }
@@ -180,7 +164,7 @@ Result<std::vector<std::string>> Fields::texts_or(std::string_view key,
 
 Result<Fields> Fields::object(std::string_view key) const {
   FATUNE_TRY(const Json* found, value(key));
-  if (!found->is_object()) return wrong_type(*this, key, "an object", *found);
+  if (!found->is_object()) return error(key, wrong_type("an object", *found));
   return Fields(*found, field_place(where_, key));
 }
 
@@ -188,28 +172,20 @@ Result<std::vector<Fields>> Fields::objects_or_empty(std::string_view key) const
   std::vector<Fields> objects;
   if (!has(key)) return objects;
   FATUNE_TRY(const Json* found, value(key));
-  if (!found->is_array()) return wrong_type(*this, key, "a list of objects", *found);
+  if (!found->is_array()) return error(key, wrong_type("a list of objects", *found));
   for (const Json& item : *found) {
     const std::string element = fmt::format("{}[{}]", key, objects.size());
-    if (!item.is_object()) return wrong_type(*this, element, "an object", item);
+    if (!item.is_object()) return error(element, wrong_type("an object", item));
     objects.emplace_back(item, field_place(where_, element));
   }
   return objects;
 }
 
-Status Fields::require(std::initializer_list<std::string_view> keys) const {
-  for (const std::string_view key : keys) FATUNE_TRY_STATUS(value(key));
-  return {};
-}
-
-Status Fields::only(std::initializer_list<std::string_view> keys) const {
+Status Fields::only(const std::vector<std::string>& keys) const {
   FATUNE_TRY_STATUS(require_object());
   for (const auto& item : object_->items()) {
-    if (std::find(keys.begin(), keys.end(), item.key()) != keys.end()) continue;
-    const std::vector<std::string> known(keys.begin(), keys.end());
-    const auto nearest = nearest_name(item.key(), known);
-    return error(item.key(), nearest ? fmt::format("is unknown; did you mean '{}'?", *nearest)
-                                     : "is unknown; known are " + join(known, ", "));
+    if (std::ranges::count(keys, item.key()) > 0) continue;
+    return error(item.key(), unknown_key(item.key(), keys));
   }
   return {};
 }

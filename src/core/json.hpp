@@ -1,7 +1,6 @@
 // json.hpp - text to JSON values and typed fields whose errors name file and path.
 #pragma once
 
-#include <climits>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -26,6 +25,11 @@ std::string dump_pretty(const Json& value);  ///< indented by 2, newline at the 
 /// "x.json" and "a" give "x.json: field 'a'"; that and "b[2]" give "x.json: field 'a.b[2]'".
 std::string field_place(const std::string& where, std::string_view key);
 
+/// "must be a string, but is number"
+std::string wrong_type(std::string_view wanted, const Json& found);
+/// What is wrong with a key that is none of the known ones, with the nearest of them.
+std::string unknown_key(const std::string& key, const std::vector<std::string>& known);
+
 /// A JSON object being read: typed fields, unknown keys found, errors as "where: field 'a.b[2]'
 /// ...". Does not own the value.
 class Fields {
@@ -37,8 +41,6 @@ class Fields {
   Result<std::string> text_or(std::string_view key, std::string fallback) const;
   Result<std::int64_t> integer(std::string_view key) const;
   Result<std::int64_t> integer_or(std::string_view key, std::int64_t fallback) const;
-  /// An error when it does not fit an int or is below `least`.
-  Result<int> int_or(std::string_view key, int fallback, int least = INT_MIN) const;
   Result<double> number(std::string_view key) const;
   Result<double> number_or(std::string_view key, double fallback) const;
   Result<bool> boolean_or(std::string_view key, bool fallback) const;
@@ -47,10 +49,8 @@ class Fields {
   Result<Fields> object(std::string_view key) const;  ///< required
   Result<std::vector<Fields>> objects_or_empty(std::string_view key) const;
   Result<const Json*> value(std::string_view key) const;  ///< any type, required
-  /// Fails when one of the keys is missing.
-  Status require(std::initializer_list<std::string_view> keys) const;
   /// Fails when the object has a key not in the list, with the nearest known one.
-  Status only(std::initializer_list<std::string_view> keys) const;
+  Status only(const std::vector<std::string>& keys) const;
   Error error(std::string_view key, const std::string& problem) const;
   const std::string& where() const { return where_; }
   const Json& json() const { return *object_; }

@@ -1,6 +1,7 @@
 // log.cpp - messages to lines on stderr, written by spdlog.
 #include "core/log.hpp"
 
+#include <array>
 #include <memory>
 #include <mutex>
 
@@ -52,16 +53,9 @@ void set_colour(Colour colour) {
 }
 
 void set_level(Level level) {
-  switch (level) {
-    case Level::kQuiet:
-      return state().apply(spdlog::level::err);
-    case Level::kWarn:
-      return state().apply(spdlog::level::warn);
-    case Level::kInfo:
-      return state().apply(spdlog::level::info);
-    case Level::kDebug:
-      return state().apply(spdlog::level::debug);
-  }
+  constexpr std::array kLevels = {spdlog::level::err, spdlog::level::warn, spdlog::level::info,
+                                  spdlog::level::debug};
+  state().apply(kLevels.at(static_cast<std::size_t>(level)));
 }
 
 void set_interlude(void (*before)(), void (*after)()) {

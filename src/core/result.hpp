@@ -19,7 +19,10 @@ struct Error {
 };
 
 /// Puts what the caller was doing in front of the message: "while X: ...".
-Error with_context(Error error, const std::string& doing);
+inline Error with_context(Error error, const std::string& doing) {
+  error.message = "while " + doing + ": " + error.message;
+  return error;
+}
 
 template <typename T>
 class [[nodiscard]] Result {

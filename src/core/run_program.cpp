@@ -1,14 +1,10 @@
-// run_program.cpp - starts a program, reads what it prints with an eye on clock and Ctrl-C.
+// run_program.cpp - a program's socket to text or lines, with an eye on clock and Ctrl-C.
 #include "core/run_program.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <system_error>
-#include <utility>
 
-#include <poll.h>
-#include <sys/socket.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "core/interrupt.hpp"
@@ -21,16 +17,16 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kGlance{200};        // how soon Ctrl-C is noticed
 constexpr std::size_t kMostText = std::size_t{1} << 26;  // chosen: a disassembly takes megabytes
 
+constexpr std::chrono::milliseconds kMoment{300};  // to end of its own accord
+/// Chosen: far above any line, so a longer one means that the program does not speak in lines.
+constexpr std::size_t kLongestLine = std::size_t{1} << 24;
+constexpr Peer kProgram{ErrorKind::kDevice, "it", "it closed its stdout"};
+
 /// Adds what has arrived within `patience` to `text`; false at the end of all output.
 bool read_some(int descriptor, std::chrono::milliseconds patience, std::string& text) {
-  pollfd wanted{descriptor, POLLIN, 0};
-  if (::poll(&wanted, 1, static_cast<int>(patience.count())) <= 0) return true;
-  std::array<char, 1 << 14> chunk;
-  const ssize_t count = ::recv(descriptor, chunk.data(), chunk.size(), 0);
-  if (count < 0) return errno == EINTR;
-  const std::size_t room = kMostText - text.size();
-  text.append(chunk.data(), std::min(static_cast<std::size_t>(count), room));
-  return count > 0;
+  const auto read = receive_some(descriptor, Clock::now() + patience, kProgram, text);
+  text.resize(std::min(text.size(), kMostText));
+  return static_cast<bool>(read);
 }
 
 }  // namespace
@@ -77,6 +73,39 @@ std::optional<std::filesystem::path> find_program(const std::string& name,
     if (usable(folder / name)) return absolute(folder / name);
   }
   return std::nullopt;
+}
+
+Result<LineProcess> LineProcess::start(ChildCommand command) {
+  command.talk = ChildTalk::kText;
+  LineProcess process;
+  FATUNE_TRY(process.child_, Child::start(command));
+  return process;
+}
+
+Status LineProcess::send(std::string_view line) {
+  return send_all(child_.channel().descriptor(), std::string(line) + "\n", kProgram);
+}
+
+Result<std::optional<std::string>> LineProcess::receive(std::chrono::milliseconds patience) {
+  const auto deadline = Clock::now() + patience;
+  for (;;) {
+    if (const std::size_t end = buffer_.find('\n'); end != std::string::npos) {
+      std::string line = buffer_.substr(0, end);
+      buffer_.erase(0, end + 1);
+      return std::optional(std::move(line));
+    }
+    if (buffer_.size() > kLongestLine) return device_error("it sends no ends of lines");
+    FATUNE_TRY(const bool arrived,
+               receive_some(child_.channel().descriptor(), deadline, kProgram, buffer_));
+    if (!arrived) return std::optional<std::string>();
+  }
+}
+
+ChildEnd LineProcess::stop() {
+  auto end = child_.wait(kMoment);
+  if (!end) end = child_.kill();
+  *this = LineProcess();
+  return end.value_or(ChildEnd{.signalled = true, .code = SIGKILL});
 }
 
 }  // namespace fatune

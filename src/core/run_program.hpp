@@ -1,4 +1,4 @@
-// run_program.hpp - runs a program to its end, or to a deadline, and returns what it printed.
+// run_program.hpp - other programs: run to their end, or spoken to line by line.
 #pragma once
 
 #include <chrono>
@@ -6,10 +6,9 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "core/child.hpp"
-#include "core/result.hpp"
 
 namespace fatune {
 
@@ -26,5 +25,25 @@ Result<ProgramRun> run_program(ChildCommand command, std::chrono::milliseconds p
 /// Empty when there is no such executable file.
 std::optional<std::filesystem::path> find_program(const std::string& name,
                                                   std::span<const std::filesystem::path> folders);
+
+/// A program spoken to over its stdin and stdout.
+class LineProcess {
+ public:
+  /// Its stderr goes where the command says.
+  static Result<LineProcess> start(ChildCommand command);
+
+  bool started() const { return child_.started(); }
+  /// Adds the end of the line. An error when the program reads no more.
+  Status send(std::string_view line);
+  /// The next line without its end. Empty when there is none within `patience`; an error when the
+  /// program has closed its stdout.
+  Result<std::optional<std::string>> receive(std::chrono::milliseconds patience);
+  /// How it ended; a program that has just closed its stdout is given a moment, then it is killed.
+  ChildEnd stop();
+
+ private:
+  Child child_;
+  std::string buffer_;
+};
 
 }  // namespace fatune

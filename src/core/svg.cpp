@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "core/text.hpp"
 
 namespace fatune::svg {
@@ -19,42 +21,38 @@ constexpr const char* kStyle =
     "  .grid { stroke: #30363d } .axis { stroke: #9198a1 }\n"
     "}\n";
 
-}  // namespace
-
-std::string number(double value) { return fixed(value, 1); }
-
+/// Text between tags or in a quoted attribute.
 std::string escape(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
-    if (c == '&') {
-      escaped += "&amp;";
-    } else if (c == '<') {
-      escaped += "&lt;";
-    } else if (c == '"') {
-      escaped += "&quot;";
-    } else {
-      escaped += c;
-    }
+    escaped += c == '&'   ? "&amp;"
+               : c == '<' ? "&lt;"
+               : c == '"' ? std::string("&quot;")
+                          : std::string(1, c);
   }
   return escaped;
 }
 
+}  // namespace
+
+std::string number(double value) { return fixed(value, 1); }
+
 std::string begin(double width, double height, const std::string& style) {
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(width) + " " +
-         number(height) + "\" width=\"" + number(width) + "\" height=\"" + number(height) +
-         "\" font-family=\"system-ui, DejaVu Sans, sans-serif\" font-size=\"12\">\n<style>\n" +
-         kStyle + style + "</style>\n" +
-         "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+      "height=\"{1}\" font-family=\"system-ui, DejaVu Sans, sans-serif\" font-size=\"12\">\n"
+      "<style>\n{2}{3}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n",
+      number(width), number(height), kStyle, style);
 }
 
 std::string text_at(double x, double y, const std::string& rest, const std::string& text) {
-  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" " + rest + ">" + escape(text) +
-         "</text>\n";
+  return fmt::format("<text x=\"{}\" y=\"{}\" {}>{}</text>\n", number(x), number(y), rest,
+                     escape(text));
 }
 
 std::string line_at(double x1, double y1, double x2, double y2, const std::string& css) {
-  return "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) +
-         "\" y2=\"" + number(y2) + "\" class=\"" + css + "\"/>\n";
+  return fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" class=\"{}\"/>\n", number(x1),
+                     number(y1), number(x2), number(y2), css);
 }
 
 const char* colour(std::size_t i) { return kColours[i % kColours.size()]; }

@@ -8,8 +8,6 @@ namespace fatune::svg {
 
 /// With one decimal: a tenth of a pixel.
 std::string number(double value);
-/// Text between tags or in a quoted attribute.
-std::string escape(const std::string& text);
 /// Opens a picture of this size in pixels, with its ground painted. Classes: text, faint (fill),
 /// grid, axis (stroke); `style` adds others.
 std::string begin(double width, double height, const std::string& style = "");

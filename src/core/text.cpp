@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,21 @@ std::optional<T> parse_whole(std::string_view text) {
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
   if (failure != std::errc() || stop != end || text.empty()) return std::nullopt;
   return value;
+}
+
+/// The most of a quantifier behind a class, which is then removed from the pattern; {least, most}.
+std::pair<std::size_t, std::size_t> take_quantifier(std::string_view& pattern) {
+  constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
+  const char sign = pattern.empty() ? 0 : pattern.front();
+  if (sign == '?' || sign == '+' || sign == '*') pattern.remove_prefix(1);
+  if (sign == '?') return {0, 1};
+  if (sign == '+') return {1, kMany};
+  if (sign == '*') return {0, kMany};
+  if (sign != '{') return {1, 1};
+  const std::size_t end = pattern.find('}');
+  const auto count = static_cast<std::size_t>(*parse_integer(pattern.substr(1, end - 1)));
+  pattern.remove_prefix(end + 1);
+  return {count, count};
 }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -133,18 +149,9 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 }
 
 std::string shell_word(std::string_view text) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("%+,-./:=@_").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  if (matches(text, "[a-zA-Z0-9%+,./:=@_-]+")) return std::string(text);
   std::string word = "'";
-  for (const char c : text) {
-    if (c == '\'')
-      word += R"('\'')";
-    else
-      word += c;
-  }
+  for (const char c : text) word += c == '\'' ? R"('\'')" : std::string(1, c);
   return word + "'";
 }
 
@@ -169,6 +176,43 @@ std::optional<std::string> nearest_name(std::string_view text, std::span<const s
     }
   }
   return nearest;
+}
+
+std::string nearest_hint(std::string_view text, std::span<const std::string> names,
+                         std::string_view hint, std::string_view otherwise) {
+  const auto nearest = nearest_name(text, names);
+  return nearest ? fmt::format(fmt::runtime(hint), *nearest) : std::string(otherwise);
+}
+
+bool in_class(char c, std::string_view inside) {
+  const bool inverted = inside.starts_with('^');
+  if (inverted) inside.remove_prefix(1);
+  bool found = false;
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    if (i + 2 < inside.size() && inside[i + 1] == '-') {
+      found = found || (c >= inside[i] && c <= inside[i + 2]);
+      i += 2;
+    } else {
+      if (inside[i] == '\\') ++i;
+      found = found || c == inside[i];
+    }
+  }
+  return found != inverted;
+}
+
+bool matches(std::string_view text, std::string_view pattern) {
+  while (!pattern.empty()) {
+    const bool is_class = pattern.front() == '[';
+    const std::size_t end = is_class ? pattern.find(']') : 0;
+    const std::string_view inside = is_class ? pattern.substr(1, end - 1) : pattern.substr(0, 1);
+    pattern.remove_prefix(end + 1);
+    const auto [least, most] = take_quantifier(pattern);
+    std::size_t taken = 0;
+    while (taken < text.size() && taken < most && in_class(text[taken], inside)) ++taken;
+    if (taken < least) return false;
+    text.remove_prefix(taken);
+  }
+  return text.empty();
 }
 
 std::size_t display_width(std::string_view utf8) {

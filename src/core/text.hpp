@@ -28,6 +28,14 @@ std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);
 /// The candidate nearest to a misspelt name (edit distance <= 3), for "did you mean".
 std::optional<std::string> nearest_name(std::string_view text, std::span<const std::string> names);
+/// `hint` with that name, "; did you mean '{}'?"; `otherwise` when none is near.
+std::string nearest_hint(std::string_view text, std::span<const std::string> names,
+                         std::string_view hint, std::string_view otherwise = "");
+/// `inside` is that of a class, "A-Za-z_" or "^/".
+bool in_class(char c, std::string_view inside);
+/// Anchored: literals and classes such as [a-z_] or [^/], each followed by nothing, ?, +, * or {n}.
+/// What a class takes it keeps, so "a*a" matches nothing.
+bool matches(std::string_view text, std::string_view pattern);
 std::size_t display_width(std::string_view utf8);  ///< columns on a terminal
 /// Lines of at most `columns`, broken at spaces and where the text is; a longer word is a line.
 std::vector<std::string> wrap(std::string_view text, std::size_t columns);

@@ -33,7 +33,6 @@ using Bytes = Quantity<struct BytesTag, std::uint64_t>;
 inline constexpr double kUsPerMs = 1e3, kMsPerSecond = 1e3;
 
 constexpr Seconds to_seconds(Micros t) { return Seconds(t.value * 1e-6); }
-constexpr Micros to_micros(Seconds t) { return Micros(t.value * 1e6); }
 constexpr TeraflopsPerSecond operator/(Flops work, Seconds time) {
   return TeraflopsPerSecond(work.value / time.value * 1e-12);
 }

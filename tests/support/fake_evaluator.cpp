@@ -142,7 +142,7 @@ CandidateRecord FakeEvaluator::evaluate(const Candidate& candidate) {
   record.problem = candidate.problem;
   const std::string text =
       device_.code ? device_.code(candidate.config) : describe(candidate.config);
-  record.cubin = short_hash(record.kernel + text);
+  record.cubin = sha256_hex(record.kernel + text).substr(0, 16);
   if (device_.fails) {
     if (const auto planned = device_.fails(candidate.config)) {
       record.outcome = *planned;

@@ -8,7 +8,7 @@
 
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
-#include "model/results/plan.hpp"
+#include "model/results/journal.hpp"
 #include "model/results/record.hpp"
 #include "search/datasets/recording.hpp"
 

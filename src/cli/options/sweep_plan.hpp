@@ -8,7 +8,7 @@
 #include "cli/options/args.hpp"
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
-#include "model/results/plan.hpp"
+#include "model/results/journal.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
 namespace fatune::cli {

@@ -68,9 +68,8 @@ std::string candidate_key(const Candidate& candidate) {
 Scope scope_of(const Manifest& manifest, const Config& config, const Problem& problem,
                const DeviceLimits& limits) {
   Scope scope = config_free_scope(manifest, problem, limits);
-  for (const Setting& setting : config.settings) {
-    scope.set(setting.name, static_cast<double>(setting.value.number));
-  }
+  for (const auto& [name, value] : config.settings)
+    scope.set(name, static_cast<double>(value.number));
   return scope;
 }
 
@@ -79,16 +78,9 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
   const auto define = [&macros](std::string_view name, std::int64_t value) {
     macros.push_back(macro(name, value));
   };
-  for (const Setting& setting : candidate.config.settings) {
-    define(setting.name, setting.value.number);
-  }
-  for (const Parameter& parameter : candidate.kernel->manifest.parameters) {
-    for (const Value& value : parameter.values) {
-      if (value.kind != Value::Kind::kWord) break;
-      define(word_constant(parameter.name, value.word), value.number);
-    }
-  }
-  for (const NamedSize& size : named_sizes(candidate.problem)) define(size.name, size.value);
+  for (const auto& [name, value] : candidate.config.settings) define(name, value.number);
+  for (const auto& [name, value] : word_constants(candidate.kernel->manifest)) define(name, value);
+  for (const auto& [name, value] : named_sizes(candidate.problem)) define(name, value);
   define("DTYPE", static_cast<std::int64_t>(candidate.problem.dtype));
   define("DTYPE_BYTES", size_of(candidate.problem.dtype));
   if (!candidate.problem.custom) add_scales(candidate.problem, macros);

@@ -6,26 +6,12 @@
 namespace fatune {
 
 std::string describe(const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::kWord:
-      return value.word;
-    case Value::Kind::kBoolean:
-      return value.number != 0 ? "true" : "false";
-    case Value::Kind::kNumber:
-      break;
-  }
-  return std::to_string(value.number);
+  return value.kind == Value::Kind::kWord ? value.word : dump(to_json(value));
 }
 
 Json to_json(const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::kWord:
-      return value.word;
-    case Value::Kind::kBoolean:
-      return value.number != 0;
-    case Value::Kind::kNumber:
-      break;
-  }
+  if (value.kind == Value::Kind::kWord) return value.word;
+  if (value.kind == Value::Kind::kBoolean) return value.number != 0;
   return value.number;
 }
 
@@ -36,14 +22,16 @@ const Value* Config::find(std::string_view name) const {
   return nullptr;
 }
 
-std::string describe(const Config& config) {
+std::string describe_config(const Json& config) {
   std::string text;
-  for (const Setting& setting : config.settings) {
+  for (const auto& [name, value] : config.items()) {
     if (!text.empty()) text += ' ';
-    text += setting.name + '=' + describe(setting.value);
+    text += name + '=' + (value.is_string() ? value.get<std::string>() : value.dump());
   }
   return text;
 }
+
+std::string describe(const Config& config) { return describe_config(to_json(config)); }
 
 Json to_json(const Config& config) {
   Json object = Json::object();

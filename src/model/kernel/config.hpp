@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "core/result.hpp"
 
 namespace fatune {
 
@@ -40,7 +39,8 @@ inline constexpr const char* kConfigSchema =
     R"({"type":"object","additionalProperties":{"type":["integer","boolean","string"]}})";
 inline constexpr const char* kIdPattern = "[0-9a-f]{16}";
 
-std::string describe(const Config& config);  ///< "BLOCK_M=128 BLOCK_N=64 REDUCE=warp"
-Json to_json(const Config& config);          ///< {"BLOCK_M":128,"REDUCE":"warp"}
+std::string describe(const Config& config);       ///< "BLOCK_M=128 BLOCK_N=64 REDUCE=warp"
+std::string describe_config(const Json& config);  ///< the same of a journalled one
+Json to_json(const Config& config);               ///< {"BLOCK_M":128,"REDUCE":"warp"}
 
 }  // namespace fatune

@@ -122,9 +122,9 @@ Status Expression::bind(const Scope& scope) const {
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     const double* value = scope.find(variables_[i]);
     if (value == nullptr) {
-      const auto near = nearest_name(variables_[i], scope.names());
-      return error(fmt::format("uses the unknown name '{}'{}", variables_[i],
-                               near ? fmt::format(" (did you mean '{}'?)", *near) : ""));
+      return error(
+          fmt::format("uses the unknown name '{}'{}", variables_[i],
+                      nearest_hint(variables_[i], scope.names(), " (did you mean '{}'?)")));
     }
     values_[i] = *value;
   }

@@ -42,8 +42,6 @@ class Expression {
   static Result<Expression> parse(std::string_view text, std::string where,
                                   Syntax syntax = Syntax::kManifest);
 
-  const std::string& text() const { return text_; }
-  const std::string& where() const { return where_; }
   /// Those the expression uses, ascending.
   const std::vector<std::string>& variables() const { return variables_; }
   /// An unknown variable (with the nearest known name) and a result that is not finite are errors.

@@ -316,10 +316,9 @@ class ExpressionParser {
     } else if (called) {
       std::vector<std::string> known;
       for (const NamedFunction& each : kFunctions) known.emplace_back(each.manifest);
-      const auto near = nearest_name(token, known);
       return out_.error(fmt::format("unknown function '{}'{}", token,
-                                    near ? fmt::format(" (did you mean '{}'?)", *near)
-                                         : fmt::format(" (known: {})", join(known, ", "))));
+                                    nearest_hint(token, known, " (did you mean '{}'?)",
+                                                 fmt::format(" (known: {})", join(known, ", ")))));
     }
     if (token.find('.') != std::string_view::npos) return wrong();
     ++at_;

@@ -2,16 +2,13 @@
 #include "model/kernel/gemm.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/manifest_parse.hpp"
-#include "model/kernel/terms.hpp"
 #include "model/kernel/vocabulary.hpp"
 
 namespace fatune {
@@ -19,6 +16,8 @@ namespace {
 
 constexpr std::array kLibraries = {GemmLibrary::kCublas};
 constexpr std::array kTypes = {GemmType::kF16, GemmType::kBf16, GemmType::kF32};
+constexpr std::string_view kSameAsProblem = "io";
+const std::array<std::string, 4> kTypeWords = {"io", "f16", "bf16", "f32"};
 
 template <typename E>
 Result<E> parse_among(std::string_view text, std::string_view what, const auto& all) {
@@ -39,72 +38,29 @@ Result<GemmType> parse_type(std::string_view text) {
   return parse_among<GemmType>(text, "type", kTypes);
 }
 
-class GemmPlanner {
- public:
-  GemmPlanner(const std::string& path, const Candidate& candidate, const Scope& scope)
-      : path_(path), candidate_(candidate), scope_(scope) {}
-
-  std::string place(const std::string& field) const {
-    return fmt::format("{}: field '{}.gemm.{}'", candidate_.kernel->manifest.where, path_, field);
+/// A whole number of at least `least`; `fallback` when the text is empty.
+Result<std::int64_t> count(const Evaluation& evaluation, const std::string& text,
+                           const std::string& path, std::int64_t least, std::int64_t fallback = 1) {
+  std::int64_t value = fallback;
+  if (!text.empty()) {
+    FATUNE_TRY(value, evaluation.count(text, path));
   }
-  Result<Expression> parse(const std::string& text, const std::string& field) const {
-    return Expression::parse(expand_terms(candidate_.kernel->manifest, text), place(field));
-  }
-  /// A whole number of at least `least`; `fallback` when the text is empty.
-  Result<std::int64_t> count(const std::string& text, const std::string& field,
-                             std::int64_t fallback, std::int64_t least) const {
-    std::int64_t value = fallback;
-    if (!text.empty()) {
-      FATUNE_TRY(const Expression expression, parse(text, field));
-      FATUNE_TRY(value, expression.count(scope_));
-    }
-    if (value >= least) return value;
-    return file_error(fmt::format("{} is {}, but must be at least {}", place(field), value, least));
-  }
-  Result<double> number(const std::string& text, const std::string& field) const {
-    FATUNE_TRY(const Expression expression, parse(text, field));
-    return expression.evaluate(scope_);
-  }
-
-  GemmType type(const std::string& text) const {
-    const Value* chosen = candidate_.config.find(text);
-    const std::string& word = chosen != nullptr ? chosen->word : text;
-    if (word == "f32") return GemmType::kF32;
-    if (word == "f16") return GemmType::kF16;
-    if (word == "bf16") return GemmType::kBf16;
-    FATUNE_CHECK(word == "io", "the manifest's reader accepts no other type");
-    return candidate_.problem.dtype == Dtype::kF16 ? GemmType::kF16 : GemmType::kBf16;
-  }
-
-  /// Fills all but rows and columns, which depend on the product's sizes.
-  Status fill(GemmOperand& operand, const GemmOperandSpec& spec, std::string_view key) const {
-    operand.buffer = spec.buffer;
-    operand.type = type(spec.type);
-    operand.transpose = spec.transpose;
-    if (spec.transpose) std::swap(operand.rows, operand.columns);
-    FATUNE_TRY(operand.pitch,
-               count(spec.pitch, fmt::format("pitch_{}", key), operand.columns, operand.columns));
-    FATUNE_TRY(operand.stride,
-               count(spec.stride, fmt::format("stride_{}", key), operand.rows * operand.pitch, 0));
-    return {};
-  }
-
- private:
-  const std::string& path_;
-  const Candidate& candidate_;
-  const Scope& scope_;
-};
-
-constexpr std::string_view kSameAsProblem = "io";
-const std::array<std::string, 4> kTypeWords = {"io", "f16", "bf16", "f32"};
-
-bool is_type(const std::string& text) {
-  return std::find(kTypeWords.begin(), kTypeWords.end(), text) != kTypeWords.end();
+  if (value >= least) return value;
+  return file_error(
+      fmt::format("{} is {}, but must be at least {}", evaluation.place(path), value, least));
 }
+
+GemmType type_of(const std::string& text, const Candidate& candidate) {
+  const Value* chosen = candidate.config.find(text);
+  if (const auto type = parse_type(chosen != nullptr ? chosen->word : text)) return *type;
+  return candidate.problem.dtype == Dtype::kF16 ? GemmType::kF16 : GemmType::kBf16;
+}
+
+bool is_type(const std::string& text) { return std::ranges::count(kTypeWords, text) > 0; }
 
 /// Whether every value of the parameter is a type's word, so that it can choose one.
 bool chooses_type(const Parameter& parameter) {
-  return std::all_of(parameter.values.begin(), parameter.values.end(), [](const Value& value) {
+  return std::ranges::all_of(parameter.values, [](const Value& value) {
     return value.kind == Value::Kind::kWord && is_type(value.word);
   });
 }
@@ -120,8 +76,8 @@ Status check_type(const Fields& fields, const std::string& key, const std::strin
     return fields.error(key, fmt::format("is '{}', a parameter whose values are not all of {}",
                                          text, join(kTypeWords, ", ")));
   }
-  const auto wide = std::find_if(manifest.dtypes.begin(), manifest.dtypes.end(),
-                                 [](Dtype dtype) { return size_of(dtype) != 2; });
+  const auto wide =
+      std::ranges::find_if(manifest.dtypes, [](Dtype dtype) { return size_of(dtype) != 2; });
   const bool follows_problem = parameter != nullptr || text == kSameAsProblem;
   if (!follows_problem || wide == manifest.dtypes.end()) return {};
   return fields.error(key, fmt::format("is '{}', but 'supports.dtypes' has {}: products are of "
@@ -153,26 +109,8 @@ Result<GemmOperandSpec> parse_operand(const Fields& fields, const std::string& o
 
 }  // namespace
 
-std::string_view name(GemmLibrary library) {
-  switch (library) {
-    case GemmLibrary::kCublas:
-      return "cublas";
-  }
-  fail_check("library", "a GemmLibrary is one of the two", __FILE__, __LINE__);
-}
-
-std::string_view name(GemmType type) {
-  switch (type) {
-    case GemmType::kF16:
-      return "f16";
-    case GemmType::kBf16:
-      return "bf16";
-    case GemmType::kF32:
-      return "f32";
-  }
-  fail_check("type", "a GemmType is one of the three", __FILE__, __LINE__);
-}
-
+std::string_view name(GemmLibrary) { return "cublas"; }
+std::string_view name(GemmType type) { return kTypeWords.at(static_cast<std::size_t>(type) + 1); }
 std::int64_t size_of(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
 
 std::string describe(const GemmPlan& plan) {
@@ -207,21 +145,29 @@ void fields(GemmPlan& x, FieldList& f) {
 }
 
 Result<GemmPlan> plan_gemm(const GemmSpec& spec, const std::string& path,
-                           const Candidate& candidate, const Scope& scope) {
-  const GemmPlanner planner(path, candidate, scope);
+                           const Candidate& candidate, const Evaluation& evaluation) {
+  const std::string gemm = path + ".gemm.";
   GemmPlan plan;
   plan.library = spec.library;
-  FATUNE_TRY(plan.m, planner.count(spec.m, "m", 1, 1));
-  FATUNE_TRY(plan.n, planner.count(spec.n, "n", 1, 1));
-  FATUNE_TRY(plan.k, planner.count(spec.k, "k", 1, 1));
-  FATUNE_TRY(plan.batch, planner.count(spec.batch, "batch", 1, 1));
-  FATUNE_TRY(plan.alpha, planner.number(spec.alpha, "alpha"));
-  FATUNE_TRY(plan.algorithm, planner.count(spec.algorithm, "algorithm", 0, 0));
+  FATUNE_TRY(plan.m, count(evaluation, spec.m, gemm + "m", 1));
+  FATUNE_TRY(plan.n, count(evaluation, spec.n, gemm + "n", 1));
+  FATUNE_TRY(plan.k, count(evaluation, spec.k, gemm + "k", 1));
+  FATUNE_TRY(plan.batch, count(evaluation, spec.batch, gemm + "batch", 1));
+  FATUNE_TRY(plan.alpha, evaluation.number(spec.alpha, gemm + "alpha"));
+  FATUNE_TRY(plan.algorithm, count(evaluation, spec.algorithm, gemm + "algorithm", 0));
   const std::int64_t sizes[][2] = {{plan.m, plan.k}, {plan.k, plan.n}, {plan.m, plan.n}};
   for (std::size_t i = 0; i < kGemmOperands.size(); ++i) {
-    plan.operands[i].rows = sizes[i][0];
-    plan.operands[i].columns = sizes[i][1];
-    FATUNE_TRY_STATUS(planner.fill(plan.operands[i], spec.operands[i], kGemmOperands[i]));
+    const GemmOperandSpec& from = spec.operands[i];
+    GemmOperand& to = plan.operands[i];
+    to = {from.buffer, type_of(from.type, candidate), sizes[i][0], sizes[i][1]};
+    to.transpose = from.transpose;
+    if (to.transpose) std::swap(to.rows, to.columns);
+    FATUNE_TRY(to.pitch,
+               count(evaluation, from.pitch, fmt::format("{}pitch_{}", gemm, kGemmOperands[i]),
+                     to.columns, to.columns));
+    FATUNE_TRY(to.stride,
+               count(evaluation, from.stride, fmt::format("{}stride_{}", gemm, kGemmOperands[i]), 0,
+                     to.rows * to.pitch));
   }
   return plan;
 }
@@ -234,15 +180,13 @@ Result<GemmSpec> parse_gemm(const Fields& fields, const Manifest& manifest,
        "pitch_a",     "pitch_b", "pitch_c", "stride_a", "stride_b", "stride_c", "transpose_a",
        "transpose_b", "m",       "n",       "k",        "batch",    "alpha",    "algorithm"}));
   GemmSpec spec;
-  const std::string known_library(name(GemmLibrary::kCublas));
-  FATUNE_TRY(const std::string library,
-             parse_one_of(fields, "library", nullptr, {&known_library, 1}));
-  FATUNE_TRY(spec.library, parse_library(library));
+  const std::string library(name(spec.library));  // the one that there is
+  FATUNE_TRY_STATUS(parse_one_of(fields, "library", nullptr, {&library, 1}));
   for (std::size_t i = 0; i < kGemmOperands.size(); ++i) {
     FATUNE_TRY(spec.operands[i],
                parse_operand(fields, std::string(kGemmOperands[i]), buffers, manifest, known));
   }
-  FATUNE_TRY_STATUS(fields.require({"m", "n", "k"}));
+  for (const char* key : {"m", "n", "k"}) FATUNE_TRY_STATUS(fields.value(key));
   const std::pair<const char*, std::string*> sizes[] = {
       {"m", &spec.m},         {"n", &spec.n},         {"k", &spec.k},
       {"batch", &spec.batch}, {"alpha", &spec.alpha}, {"algorithm", &spec.algorithm}};

@@ -12,7 +12,7 @@
 namespace fatune {
 
 struct Candidate;
-class Scope;
+class Evaluation;
 
 /// Which library multiplies; opened at run time.
 enum class GemmLibrary { kCublas };
@@ -61,7 +61,7 @@ struct GemmPlan {
 
 /// Of one candidate. `path` is the stage's, "stages[0]"; errors name file and field.
 Result<GemmPlan> plan_gemm(const GemmSpec& spec, const std::string& path,
-                           const Candidate& candidate, const Scope& scope);
+                           const Candidate& candidate, const Evaluation& evaluation);
 std::string describe(const GemmPlan& plan);  ///< "cublas 512 x 512 x 64, 32 times"
 
 void fields(GemmOperand& x, FieldList& f);

@@ -34,10 +34,8 @@ std::optional<std::string> quoted_include(std::string_view line) {
 namespace fs = std::filesystem;
 
 const SourceFile* find_file(const SourceTree& tree, const std::string& path) {
-  for (const SourceFile& file : tree) {
-    if (file.path == path) return &file;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(tree, path, &SourceFile::path);
+  return found == tree.end() ? nullptr : &*found;
 }
 
 std::string beside(const std::string& path, const std::string& name) {
@@ -135,10 +133,6 @@ Result<std::vector<OperationRef>> find_operations(const SourceTree& tree) {
   return operations;
 }
 
-bool in_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 bool belongs_to_tree(const fs::path& path) {
   const fs::path extension = path.extension();
   return extension == ".cu" || extension == ".cuh" || extension == ".json";
@@ -148,13 +142,10 @@ bool belongs_to_tree(const fs::path& path) {
 Result<SourceTree> tree_with_shared_headers(const std::filesystem::path& folder) {
   FATUNE_TRY(SourceTree tree, load_source_tree(folder));
   for (SourceFile& shared : embedded_source_tree()) {
-    const bool header = shared.path.starts_with("common/");
-    const bool present = std::any_of(
-        tree.begin(), tree.end(), [&](const SourceFile& file) { return file.path == shared.path; });
-    if (header && !present) tree.push_back(std::move(shared));
+    if (shared.path.starts_with("common/") && find_file(tree, shared.path) == nullptr)
+      tree.push_back(std::move(shared));
   }
-  std::sort(tree.begin(), tree.end(),
-            [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  std::ranges::sort(tree, {}, &SourceFile::path);
   return tree;
 }
 
@@ -184,7 +175,8 @@ bool mentions(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos;
        at = text.find(name, at + 1)) {
     const std::size_t end = at + name.size();
-    if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) {
+    if ((at == 0 || !in_class(text[at - 1], "A-Za-z0-9_")) &&
+        (end == text.size() || !in_class(text[end], "A-Za-z0-9_"))) {
       return true;
     }
   }
@@ -193,8 +185,8 @@ bool mentions(std::string_view text, std::string_view name) {
 
 bool mentions(const Kernel& kernel, std::string_view name) {
   return mentions(kernel.source.text, name) ||
-         std::any_of(kernel.headers.begin(), kernel.headers.end(),
-                     [&](const SourceFile& header) { return mentions(header.text, name); });
+         std::ranges::any_of(kernel.headers,
+                             [&](const SourceFile& header) { return mentions(header.text, name); });
 }
 
 Result<SourceTree> load_source_tree(const fs::path& folder) {
@@ -213,8 +205,7 @@ Result<SourceTree> load_source_tree(const fs::path& folder) {
   if (failure) {
     return file_error(fmt::format("{}: cannot be listed: {}", folder.string(), failure.message()));
   }
-  std::sort(tree.begin(), tree.end(),
-            [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  std::ranges::sort(tree, {}, &SourceFile::path);
   return tree;
 }
 
@@ -232,9 +223,7 @@ Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree) {
     }
     kernels.push_back(std::move(kernel));
   }
-  std::sort(kernels.begin(), kernels.end(), [](const KernelRef& a, const KernelRef& b) {
-    return a->manifest.name < b->manifest.name;
-  });
+  std::ranges::sort(kernels, {}, [](const KernelRef& each) { return each->manifest.name; });
   return kernels;
 }
 

@@ -2,54 +2,32 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "core/json.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/limits.hpp"
-#include "model/kernel/terms.hpp"
+#include "model/kernel/vocabulary.hpp"
 
 namespace fatune {
 namespace {
 
-/// Evaluates the expressions of one candidate.
-class Evaluation {
- public:
-  Evaluation(const Manifest& manifest, Scope scope)
-      : manifest_(manifest), scope_(std::move(scope)) {}
-
-  Result<std::int64_t> count(const std::string& text, const std::string& path) const {
-    FATUNE_TRY(const Expression expression,
-               Expression::parse(expand_terms(manifest_, text), place_of(path)));
-    return expression.count(scope_);
+template <std::size_t kCount>
+Status counts(const Evaluation& evaluation, const std::vector<std::string>& texts,
+              const std::string& path, std::array<std::int64_t, kCount>& values) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    FATUNE_TRY(values[i], evaluation.count(texts[i], fmt::format("{}[{}]", path, i)));
   }
-  template <std::size_t kCount>
-  Status counts(const std::vector<std::string>& texts, const std::string& path,
-                std::array<std::int64_t, kCount>& values) const {
-    for (std::size_t i = 0; i < kCount; ++i) {
-      FATUNE_TRY(values[i], count(texts[i], fmt::format("{}[{}]", path, i)));
-    }
-    return {};
-  }
-  const Scope& scope() const { return scope_; }
-  std::string place_of(const std::string& path) const {
-    return fmt::format("{}: field '{}'", manifest_.where, path);
-  }
-
- private:
-  const Manifest& manifest_;
-  Scope scope_;
-};
+  return {};
+}
 
 Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
                              const Evaluation& evaluation, const DeviceLimits& limits) {
   StagePlan stage;
   stage.entry = spec.entry;
   stage.arguments = spec.arguments;
-  FATUNE_TRY_STATUS(evaluation.counts(spec.grid, path + ".grid", stage.grid));
-  FATUNE_TRY_STATUS(evaluation.counts(spec.block, path + ".block", stage.block));
-  FATUNE_TRY_STATUS(evaluation.counts(spec.cluster, path + ".cluster", stage.cluster));
+  FATUNE_TRY_STATUS(counts(evaluation, spec.grid, path + ".grid", stage.grid));
+  FATUNE_TRY_STATUS(counts(evaluation, spec.block, path + ".block", stage.block));
+  FATUNE_TRY_STATUS(counts(evaluation, spec.cluster, path + ".cluster", stage.cluster));
   FATUNE_TRY(stage.shared_bytes, evaluation.count(spec.shared_bytes, path + ".shared_bytes"));
   FATUNE_TRY(stage.static_shared_bytes,
              evaluation.count(spec.static_shared_bytes, path + ".static_shared_bytes"));
@@ -60,12 +38,12 @@ Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
     return device_error(
         fmt::format("{}: {} begins before the work in front of it has ended, which "
                     "needs sm_90",
-                    evaluation.place_of(path + ".dependent"), spec.entry));
+                    evaluation.place(path + ".dependent"), spec.entry));
   }
   if (!shared_fits(stage.shared_bytes, stage.static_shared_bytes, limits, &why) ||
       !block_fits(stage.block, limits, &why) ||
       !grid_fits(stage.grid, stage.cluster, limits, &why)) {
-    return device_error(fmt::format("{}: {} {}", evaluation.place_of(path), spec.entry, why));
+    return device_error(fmt::format("{}: {} {}", evaluation.place(path), spec.entry, why));
   }
   return stage;
 }
@@ -94,9 +72,9 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
     const TensorMapSpec& spec = manifest.tensor_maps[i];
     TensorMapPlan map{spec.name, spec.tensor, {}, spec.swizzle};
     const std::string path = fmt::format("tensor_maps[{}].box", i);
-    FATUNE_TRY_STATUS(evaluation.counts(spec.box, path, map.box));
+    FATUNE_TRY_STATUS(counts(evaluation, spec.box, path, map.box));
     if (!box_fits(map.box, map.swizzle, candidate.problem.dtype, &why)) {
-      return device_error(fmt::format("{}: {} {}", evaluation.place_of(path), spec.name, why));
+      return device_error(fmt::format("{}: {} {}", evaluation.place(path), spec.name, why));
     }
     plan.tensor_maps.push_back(std::move(map));
   }
@@ -104,7 +82,7 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
     const std::string path = fmt::format("stages[{}]", i);
     StagePlan stage;
     if (const auto& gemm = manifest.stages[i].gemm) {
-      FATUNE_TRY(stage.gemm, plan_gemm(*gemm, path, candidate, evaluation.scope()));
+      FATUNE_TRY(stage.gemm, plan_gemm(*gemm, path, candidate, evaluation));
     } else {
       FATUNE_TRY(stage, plan_stage(manifest.stages[i], path, evaluation, limits));
     }

@@ -1,7 +1,6 @@
 // limits.cpp - architecture names, typical devices' limits, and what exceeds limits.
 #include "model/kernel/limits.hpp"
 
-#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -10,36 +9,35 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/problem/problem.hpp"
-#include "model/problem/work.hpp"
 
 namespace fatune {
 namespace {
 
-struct Typical {
-  int number;
-  std::int64_t max_shared_block;
-  std::int64_t max_shared_sm;
-  std::int64_t max_threads_sm;
-  std::int64_t max_blocks_sm;
-  std::int64_t sm_count;
-};
-
-constexpr std::int64_t kKiB = 1024;
+/// Shared memory in KiB, of a block and of a multiprocessor.
+constexpr DeviceLimits typical(int number, std::int64_t block_kib, std::int64_t sm_kib,
+                               std::int64_t threads, std::int64_t blocks, std::int64_t sms) {
+  return {.arch = {number, 0},
+          .max_shared_block = 1024 * block_kib,
+          .max_shared_sm = 1024 * sm_kib,
+          .max_threads_sm = threads,
+          .max_blocks_sm = blocks,
+          .sm_count = sms};
+}
 
 // Per multiprocessor: CUDA Programming Guide, "Technical Specifications per Compute Capability".
 // The number of multiprocessors is that of the device named.
-constexpr std::array<Typical, 10> kTypical = {{
-    {75, 64 * kKiB, 64 * kKiB, 1024, 16, 68},      // RTX 2080 Ti
-    {80, 163 * kKiB, 164 * kKiB, 2048, 32, 108},   // A100
-    {86, 99 * kKiB, 100 * kKiB, 1536, 16, 82},     // RTX 3090
-    {87, 163 * kKiB, 164 * kKiB, 1536, 16, 16},    // Jetson AGX Orin 64 GB
-    {89, 99 * kKiB, 100 * kKiB, 1536, 24, 128},    // RTX 4090
-    {90, 227 * kKiB, 228 * kKiB, 2048, 32, 132},   // H100 SXM, H200
-    {100, 227 * kKiB, 228 * kKiB, 2048, 32, 148},  // B200
-    {103, 227 * kKiB, 228 * kKiB, 2048, 32, 148},  // B300
-    {120, 99 * kKiB, 100 * kKiB, 1536, 24, 170},   // RTX 5090
-    {121, 99 * kKiB, 100 * kKiB, 1536, 24, 48},    // GB10
-}};
+constexpr DeviceLimits kTypical[] = {
+    typical(75, 64, 64, 1024, 16, 68),      // RTX 2080 Ti
+    typical(80, 163, 164, 2048, 32, 108),   // A100
+    typical(86, 99, 100, 1536, 16, 82),     // RTX 3090
+    typical(87, 163, 164, 1536, 16, 16),    // Jetson AGX Orin 64 GB
+    typical(89, 99, 100, 1536, 24, 128),    // RTX 4090
+    typical(90, 227, 228, 2048, 32, 132),   // H100 SXM, H200
+    typical(100, 227, 228, 2048, 32, 148),  // B200
+    typical(103, 227, 228, 2048, 32, 148),  // B300
+    typical(120, 99, 100, 1536, 24, 170),   // RTX 5090
+    typical(121, 99, 100, 1536, 24, 48),    // GB10
+};
 
 // CUDA Programming Guide, "Technical Specifications per Compute Capability" and "Tensor Map".
 constexpr std::int64_t kMaxStaticShared = 48 * 1024;
@@ -75,14 +73,11 @@ Result<Arch> parse_arch(std::string_view text) {
     arch.suffix = rest.back();
     rest.remove_suffix(1);
   }
-  const bool digits = !rest.empty() && std::all_of(rest.begin(), rest.end(),
-                                                   [](char c) { return c >= '0' && c <= '9'; });
-  const auto number = digits ? parse_integer(rest) : std::nullopt;
-  if (!number || *number < 10 || *number > 999 || rest.front() == '0') {
+  if (!matches(rest, "[1-9][0-9][0-9]?")) {
     return usage_error(
         fmt::format("'{}' is not an architecture such as sm_80, sm_90a or sm_120", text));
   }
-  arch.number = static_cast<int>(*number);
+  arch.number = static_cast<int>(*parse_integer(rest));
   return arch;
 }
 
@@ -106,22 +101,15 @@ Arch best_arch(int major, int minor) {
 }
 
 Result<DeviceLimits> typical_limits(const Arch& arch) {
-  const auto* found = std::find_if(kTypical.begin(), kTypical.end(),
-                                   [&](const Typical& t) { return t.number == arch.number; });
-  if (found == kTypical.end()) {
-    std::vector<std::string> known;
-    for (const Typical& t : kTypical) known.push_back(name(Arch{t.number, 0}));
-    return usage_error(fmt::format("no device limits are known for {}; known are {}", name(arch),
-                                   join(known, ", ")));
+  std::vector<std::string> known;
+  for (DeviceLimits limits : kTypical) {
+    known.push_back(name(limits.arch));
+    if (limits.arch.number != arch.number) continue;
+    limits.arch = arch;
+    return limits;
   }
-  DeviceLimits limits;
-  limits.arch = arch;
-  limits.max_shared_block = found->max_shared_block;
-  limits.max_shared_sm = found->max_shared_sm;
-  limits.max_threads_sm = found->max_threads_sm;
-  limits.max_blocks_sm = found->max_blocks_sm;
-  limits.sm_count = found->sm_count;
-  return limits;
+  return usage_error(fmt::format("no device limits are known for {}; known are {}", name(arch),
+                                 join(known, ", ")));
 }
 
 bool shared_fits(std::int64_t dynamic_bytes, std::int64_t static_bytes, const DeviceLimits& limits,

@@ -8,9 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "model/kernel/expression.hpp"
 #include "model/kernel/manifest_parse.hpp"
-#include "model/kernel/terms.hpp"
 #include "model/kernel/vocabulary.hpp"
 
 namespace fatune {
@@ -30,14 +28,10 @@ const std::array<std::string, 13> kGates = {
     "timed_output", "persisting_l2", "edge_problems"};
 const std::array<std::string, 3> kInputs = {"q", "k", "v"};
 
-constexpr std::string_view kInIdentifiers = "abcdefghijklmnopqrstuvwxyz_0123456789";
-constexpr std::string_view kInMacros = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-
-/// Begins with a letter; `allowed` has the letters first.
-bool is_name_of(std::string_view allowed, std::string_view text) {
-  return text.find_first_of(allowed.substr(0, 26)) == 0 &&
-         text.find_first_not_of(allowed) == std::string_view::npos;
-}
+constexpr std::string_view kKeys =
+    "$schema schema name summary source role tuned_by_default needs_toolkit_headers operation arch "
+    "supports parameters former_parameters split_from terms constraints scratch tensor_maps stages "
+    "expected_outcome expected_gate selftest_shape persisting_window";
 
 /// What only fixtures that misbehave have.
 Status parse_fault(const Fields& root, Manifest& manifest) {
@@ -61,34 +55,12 @@ Status parse_identity(const Fields& root, Manifest& manifest) {
     return root.error("schema",
                       fmt::format("is '{}', but this program reads '{}'", schema, kManifestSchema));
   }
-  FATUNE_TRY_STATUS(root.only({"$schema",
-                               "schema",
-                               "name",
-                               "summary",
-                               "source",
-                               "role",
-                               "tuned_by_default",
-                               "needs_toolkit_headers",
-                               "operation",
-                               "arch",
-                               "supports",
-                               "parameters",
-                               "former_parameters",
-                               "split_from",
-                               "terms",
-                               "constraints",
-                               "scratch",
-                               "tensor_maps",
-                               "stages",
-                               "expected_outcome",
-                               "expected_gate",
-                               "selftest_shape",
-                               "persisting_window"}));
+  FATUNE_TRY_STATUS(root.only(split(kKeys, ' ')));
   FATUNE_TRY(manifest.name, parse_identifier(root, "name"));
   FATUNE_TRY(manifest.summary, parse_words(root, "summary"));
   FATUNE_TRY(manifest.source, parse_words(root, "source"));
   FATUNE_TRY(const std::string role, parse_one_of(root, "role", kRoles[0].c_str(), kRoles));
-  manifest.role = static_cast<Role>(std::find(kRoles.begin(), kRoles.end(), role) - kRoles.begin());
+  manifest.role = static_cast<Role>(std::ranges::find(kRoles, role) - kRoles.begin());
   FATUNE_TRY(manifest.tuned_by_default, root.boolean_or("tuned_by_default", false));
   if (manifest.tuned_by_default && manifest.role == Role::kBaseline) {
     return root.error("tuned_by_default", "is true, but a baseline is no candidate of sweeps");
@@ -131,9 +103,8 @@ Result<std::vector<T>> parse_list(const Fields& fields, std::string_view key, Pa
     const std::string element = fmt::format("{}[{}]", key, i);
     const Result<T> value = parse(texts[i]);
     if (!value) return fields.error(element, "is wrong: " + value.error().message);
-    if (std::find(values.begin(), values.end(), *value) != values.end()) {
+    if (std::ranges::count(values, *value) > 0)
       return fields.error(element, fmt::format("repeats {}", texts[i]));
-    }
     values.push_back(*value);
   }
   return values;
@@ -157,10 +128,10 @@ Status parse_supports(const Fields& root, Manifest& manifest) {
 }
 
 template <typename T>
-std::string names_of(const std::vector<T>& values) {
-  std::vector<std::string> names;
-  for (const T& value : values) names.emplace_back(name(value));
-  return join(names, ", ");
+std::string words_of(const std::vector<T>& values) {
+  std::vector<std::string> words;
+  for (const T& value : values) words.emplace_back(name(value));
+  return join(words, ", ");
 }
 
 }  // namespace
@@ -179,20 +150,20 @@ Result<std::string> parse_one_of(const Fields& fields, std::string_view key, con
                                  std::span<const std::string> names) {
   if (fallback != nullptr && !fields.has(key)) return std::string(fallback);
   FATUNE_TRY(std::string text, fields.text(key));
-  if (std::find(names.begin(), names.end(), text) != names.end()) return text;
+  if (std::ranges::count(names, text) > 0) return text;
   return fields.error(key, fmt::format("is '{}', which is not one of {}", text, join(names, ", ")));
 }
 
 Result<std::string> parse_identifier(const Fields& fields, std::string_view key) {
   FATUNE_TRY(std::string text, fields.text(key));
-  if (is_name_of(kInIdentifiers, text)) return text;
+  if (matches(text, "[a-z][a-z0-9_]*")) return text;
   return fields.error(
       key, fmt::format("is '{}'; a name has lower-case letters, digits and _ only", text));
 }
 
 Result<std::string> parse_macro_name(const Fields& fields, const Operation& operation) {
   FATUNE_TRY(std::string name, fields.text("name"));
-  if (!is_name_of(kInMacros, name)) {
+  if (!matches(name, "[A-Z][A-Z0-9_]*")) {
     return fields.error("name",
                         fmt::format("is '{}', which is not a macro's name such as BLOCK_M", name));
   }
@@ -209,10 +180,9 @@ Status check_expression(const std::string& text, const std::string& where,
                         std::span<const std::string> known) {
   FATUNE_TRY(const Expression expression, Expression::parse(text, where));
   for (const std::string& variable : expression.variables()) {
-    if (std::find(known.begin(), known.end(), variable) != known.end()) continue;
-    const auto near = nearest_name(variable, known);
+    if (std::ranges::count(known, variable) > 0) continue;
     return file_error(fmt::format("{}: '{}' uses the unknown name '{}'{}", where, text, variable,
-                                  near ? fmt::format(" (did you mean '{}'?)", *near) : ""));
+                                  nearest_hint(variable, known, " (did you mean '{}'?)")));
   }
   return {};
 }
@@ -222,20 +192,18 @@ Result<std::vector<Rule>> parse_rules(const Fields& fields, std::string_view key
   std::vector<Rule> rules;
   for (const Fields& item : list) {
     FATUNE_TRY_STATUS(item.only({"require", "why", "prunes"}));
-    Rule rule;
+    Rule& rule = rules.emplace_back();
     FATUNE_TRY(rule.require, item.text("require"));
     FATUNE_TRY(rule.why, parse_words(item, "why"));
     FATUNE_TRY(rule.prunes, item.boolean_or("prunes", false));
     rule.where = place(item, "require");
-    rules.push_back(std::move(rule));
   }
   return rules;
 }
 
 Status check_rules(const std::vector<Rule>& rules, std::span<const std::string> known) {
-  for (const Rule& rule : rules) {
+  for (const Rule& rule : rules)
     FATUNE_TRY_STATUS(check_expression(rule.require, rule.where, known));
-  }
   return {};
 }
 
@@ -263,12 +231,25 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
   return manifest;
 }
 
-Config default_config(const Manifest& manifest) {
+Config config_at(const Manifest& manifest, std::span<const std::uint16_t> positions) {
+  FATUNE_CHECK(positions.size() == manifest.parameters.size(), "one position for each parameter");
   Config config;
-  for (const Parameter& parameter : manifest.parameters) {
-    config.settings.push_back({parameter.name, parameter.values[parameter.default_position]});
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const Parameter& parameter = manifest.parameters[i];
+    config.settings.push_back({parameter.name, parameter.values.at(positions[i])});
   }
   return config;
+}
+
+std::vector<std::uint16_t> default_positions(const Manifest& manifest) {
+  std::vector<std::uint16_t> positions;
+  for (const Parameter& parameter : manifest.parameters)
+    positions.push_back(static_cast<std::uint16_t>(parameter.default_position));
+  return positions;
+}
+
+Config default_config(const Manifest& manifest) {
+  return config_at(manifest, default_positions(manifest));
 }
 
 Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem,
@@ -276,21 +257,17 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
   if (manifest.operation->name != operation_name(problem)) {
     return fmt::format("computes {}, not {}", manifest.operation->name, operation_name(problem));
   }
-  const auto& dtypes = manifest.dtypes;
-  if (std::find(dtypes.begin(), dtypes.end(), problem.dtype) == dtypes.end()) {
-    return fmt::format("handles {}, not {}", names_of(dtypes), name(problem.dtype));
-  }
-  const auto& masks = manifest.masks;
-  if (!problem.custom && std::find(masks.begin(), masks.end(), problem.mask) == masks.end()) {
-    return fmt::format("handles mask {}, not {}", names_of(masks), name(problem.mask));
-  }
+  if (std::ranges::count(manifest.dtypes, problem.dtype) == 0)
+    return fmt::format("handles {}, not {}", words_of(manifest.dtypes), name(problem.dtype));
+  if (!problem.custom && std::ranges::count(manifest.masks, problem.mask) == 0)
+    return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(problem.mask));
   if (problem.lse && !manifest.lse) return std::string("does not write the log-sum-exp (--lse)");
   if (limits.arch.number < manifest.min_arch) {
     return fmt::format("needs sm_{} or newer, not {}", manifest.min_arch, name(limits.arch));
   }
   const auto& only = manifest.only_archs;
-  if (!only.empty() && std::find(only.begin(), only.end(), limits.arch) == only.end()) {
-    return fmt::format("compiles for {} only, not for {}", names_of(only), name(limits.arch));
+  if (!only.empty() && std::ranges::count(only, limits.arch) == 0) {
+    return fmt::format("compiles for {} only, not for {}", words_of(only), name(limits.arch));
   }
   const Scope scope = fixed_scope(problem, limits);
   for (const Rule& rule : manifest.problem_rules) {

@@ -30,6 +30,13 @@ const Named* find_named(const std::vector<Named>& list, std::string_view name) {
   return nullptr;
 }
 
+template <typename Named>
+std::vector<std::string> names_of(const std::vector<Named>& list) {
+  std::vector<std::string> names;
+  for (const Named& each : list) names.push_back(each.name);
+  return names;
+}
+
 /// A rule in words of the manifest: what must hold and why.
 struct Rule {
   std::string require;
@@ -71,7 +78,7 @@ struct Term {
   std::string name;
   std::string value;  ///< expression over parameters, fixed names and earlier terms
   std::string meaning;
-  std::string expanded;  ///< in parentheses, without terms; see space/terms.hpp
+  std::string expanded;  ///< in parentheses, without terms; see vocabulary.hpp
 };
 
 struct ScratchSpec {
@@ -90,7 +97,8 @@ struct TensorMapSpec {
 struct StageSpec {
   std::optional<GemmSpec> gemm;  ///< then all below is empty
   std::string entry;
-  std::vector<std::string> grid, block, cluster;  ///< three expressions each
+  std::vector<std::string> grid, block;  ///< three expressions each
+  std::vector<std::string> cluster = {"1", "1", "1"};
   std::string shared_bytes, static_shared_bytes;  ///< expressions
   std::string dependent = "0";                    ///< expression; 1: programmatic dependent launch
   /// q, k, v, out, lse, or the operation's tensors; scratch and tensor-map names.
@@ -138,6 +146,9 @@ struct Manifest {
 Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
                                 std::span<const OperationRef> operations = {});
 
+/// `positions`: of the value of each parameter in its list.
+Config config_at(const Manifest& manifest, std::span<const std::uint16_t> positions);
+std::vector<std::uint16_t> default_positions(const Manifest& manifest);
 /// The config with every parameter at its default.
 Config default_config(const Manifest& manifest);
 /// Reads {"BLOCK_M":128,...}: every parameter present, every value one of the list; errors name

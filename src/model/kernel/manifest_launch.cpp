@@ -17,16 +17,7 @@ constexpr std::size_t kRank = 4;
 constexpr std::size_t kDimensions = 3;
 
 bool contains(std::span<const std::string> names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool is_c_identifier(std::string_view text) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !text.empty() && letter(text.front()) &&
-         std::all_of(text.begin(), text.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+  return std::ranges::count(names, name) > 0;
 }
 
 Result<std::string> parse_new_argument(const Fields& fields, std::vector<std::string>& arguments) {
@@ -83,13 +74,12 @@ Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::
                                  "static_shared_bytes", "dependent", "arguments"}));
   StageSpec stage;
   FATUNE_TRY(stage.entry, fields.text("entry"));
-  if (!is_c_identifier(stage.entry)) {
+  if (!matches(stage.entry, "[A-Za-z_][A-Za-z0-9_]*")) {
     return fields.error("entry",
                         fmt::format("is '{}', which is not a function's name", stage.entry));
   }
   FATUNE_TRY(stage.grid, parse_expressions(fields, "grid", kDimensions, known));
   FATUNE_TRY(stage.block, parse_expressions(fields, "block", kDimensions, known));
-  stage.cluster = {"1", "1", "1"};
   if (fields.has("cluster")) {
     FATUNE_TRY(stage.cluster, parse_expressions(fields, "cluster", kDimensions, known));
   }
@@ -101,12 +91,11 @@ Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::
   if (stage.arguments.empty()) return fields.error("arguments", "must name at least one argument");
   for (std::size_t i = 0; i < stage.arguments.size(); ++i) {
     if (contains(arguments, stage.arguments[i])) continue;
-    const auto near = nearest_name(stage.arguments[i], arguments);
     return fields.error(
         fmt::format("arguments[{}]", i),
-        fmt::format("is '{}', {}", stage.arguments[i],
-                    near ? fmt::format("which is unknown; did you mean '{}'?", *near)
-                         : fmt::format("which is not one of {}", join(arguments, ", "))));
+        fmt::format("is '{}', which is {}", stage.arguments[i],
+                    nearest_hint(stage.arguments[i], arguments, "unknown; did you mean '{}'?",
+                                 "not one of " + join(arguments, ", "))));
   }
   return stage;
 }
@@ -118,9 +107,8 @@ Status check_declared(const Fields& root, const DeclaredOperation& operation,
     return root.error("tensor_maps",
                       "describe attention's tensors; a kernel of another operation has none");
   }
-  const std::vector<TensorSpec>& tensors = operation.tensors;
-  const auto inputs = static_cast<std::size_t>(std::count_if(
-      tensors.begin(), tensors.end(), [](const TensorSpec& tensor) { return !tensor.output; }));
+  const auto inputs =
+      static_cast<std::size_t>(std::ranges::count(operation.tensors, false, &TensorSpec::output));
   for (std::size_t i = 0; i < manifest.stages.size(); ++i) {
     const std::string stage = fmt::format("stages[{}]", i);
     if (manifest.stages[i].gemm)
@@ -136,9 +124,9 @@ Status check_declared(const Fields& root, const DeclaredOperation& operation,
 
 /// What the manifest says it can write is passed to a stage, and the other way round.
 Status check_lse(const Fields& root, const Manifest& manifest) {
-  const bool passed = std::any_of(
-      manifest.stages.begin(), manifest.stages.end(),
-      [](const StageSpec& stage) { return !stage.gemm && contains(stage.arguments, kLse); });
+  const bool passed = std::ranges::any_of(manifest.stages, [](const StageSpec& stage) {
+    return !stage.gemm && contains(stage.arguments, kLse);
+  });
   if (passed == manifest.lse) return {};
   return root.error(manifest.lse ? "supports.lse" : "stages",
                     manifest.lse ? "is true, but no stage has lse among its arguments"
@@ -153,23 +141,21 @@ Status parse_launch(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const std::vector<Fields> scratch, root.objects_or_empty("scratch"));
   for (const Fields& fields : scratch) {
     FATUNE_TRY_STATUS(fields.only({"name", "bytes"}));
-    ScratchSpec spec;
+    ScratchSpec& spec = manifest.scratch.emplace_back();
     FATUNE_TRY(spec.name, parse_new_argument(fields, arguments));
     FATUNE_TRY(spec.bytes, fields.text("bytes"));
     FATUNE_TRY_STATUS(check_expression(spec.bytes, place(fields, "bytes"), known));
-    manifest.scratch.push_back(std::move(spec));
   }
   std::vector<std::string> buffers = arguments;
   std::erase(buffers, kLse);
   FATUNE_TRY(const std::vector<Fields> maps, root.objects_or_empty("tensor_maps"));
   for (const Fields& fields : maps) {
-    FATUNE_TRY(TensorMapSpec map, parse_tensor_map(fields, arguments, known));
-    manifest.tensor_maps.push_back(std::move(map));
+    FATUNE_TRY(manifest.tensor_maps.emplace_back(), parse_tensor_map(fields, arguments, known));
   }
   FATUNE_TRY(const std::vector<Fields> stages, root.objects_or_empty("stages"));
   if (stages.empty()) return root.error("stages", "must have at least one stage");
   for (const Fields& fields : stages) {
-    StageSpec stage;
+    StageSpec& stage = manifest.stages.emplace_back();
     if (fields.has("gemm")) {
       FATUNE_TRY_STATUS(fields.only({"gemm"}));
       FATUNE_TRY(const Fields gemm, fields.object("gemm"));
@@ -177,7 +163,6 @@ Status parse_launch(const Fields& root, Manifest& manifest) {
     } else {
       FATUNE_TRY(stage, parse_kernel_stage(fields, arguments, known));
     }
-    manifest.stages.push_back(std::move(stage));
   }
   const DeclaredOperation* declared = manifest.operation->declared();
   return declared != nullptr ? check_declared(root, *declared, manifest)

@@ -8,7 +8,6 @@
 #include "core/text.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/kernel/manifest_parse.hpp"
-#include "model/kernel/terms.hpp"
 #include "model/kernel/vocabulary.hpp"
 
 namespace fatune {
@@ -16,14 +15,6 @@ namespace {
 
 constexpr std::int64_t kLargestNumber = std::int64_t{1} << 53;  // what expressions hold exactly
 constexpr std::size_t kMostValues = 4096;                       // chosen: a list, not a range
-
-bool is_word(std::string_view text) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  };
-  return !text.empty() && std::all_of(text.begin(), text.end(), allowed);
-}
 
 /// A JSON scalar as a value; `position` is what a word becomes. No value: not of an allowed type.
 std::optional<Value> value_from(const Json& json, std::size_t position) {
@@ -35,7 +26,7 @@ std::optional<Value> value_from(const Json& json, std::size_t position) {
     value.kind = Value::Kind::kWord;
     value.word = json.get<std::string>();
     value.number = static_cast<std::int64_t>(position);
-    if (!is_word(value.word)) return std::nullopt;
+    if (!matches(value.word, "[A-Za-z0-9_-]+")) return std::nullopt;
   } else if (json.is_number_integer()) {
     if (json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX) return std::nullopt;
     value.number = json.get<std::int64_t>();
@@ -70,10 +61,9 @@ Result<std::vector<Value>> parse_values(const Fields& fields) {
       return fields.error(element, fmt::format("is {}, which is not of the kind of {}", dump(item),
                                                describe(values.front())));
     }
-    const bool repeated = std::any_of(values.begin(), values.end(), [&](const Value& other) {
-      return describe(other) == describe(*value);
-    });
-    if (repeated) return fields.error(element, fmt::format("repeats {}", describe(*value)));
+    const auto same = [&](const Value& other) { return describe(other) == describe(*value); };
+    if (std::ranges::any_of(values, same))
+      return fields.error(element, fmt::format("repeats {}", describe(*value)));
     values.push_back(*value);
   }
   return values;
@@ -98,8 +88,7 @@ Status parse_aliases(const Fields& fields, Parameter& parameter) {
   for (const auto& item : list.json().items()) {
     FATUNE_TRY(const std::string word, list.text(item.key()));
     const auto has = [&](const std::string& text) {
-      return std::any_of(parameter.values.begin(), parameter.values.end(),
-                         [&](const Value& value) { return value.word == text; });
+      return std::ranges::count(parameter.values, text, &Value::word) > 0;
     };
     if (!has(word)) return list.error(item.key(), fmt::format("is '{}', which is no value", word));
     if (has(item.key())) return list.error(item.key(), "is a value that the parameter still has");
@@ -131,9 +120,8 @@ Result<Parameter> parse_parameter(const Fields& fields, const Operation& operati
 Status check_macros_differ(const Fields& fields, const Parameter& parameter,
                            std::vector<std::string>& taken) {
   const auto take = [&](std::string_view key, const std::string& macro) -> Status {
-    if (std::find(taken.begin(), taken.end(), macro) != taken.end()) {
+    if (std::ranges::count(taken, macro) > 0)
       return fields.error(key, fmt::format("defines {} a second time", macro));
-    }
     taken.push_back(macro);
     return {};
   };
@@ -150,8 +138,7 @@ Status check_macros_differ(const Fields& fields, const Parameter& parameter,
 const Parameter* find_any(const Manifest& manifest, const std::string& name) {
   if (const Parameter* parameter = manifest.find(name)) return parameter;
   for (const Parameter& parameter : manifest.parameters) {
-    const auto& aliases = parameter.aliases;
-    if (std::find(aliases.begin(), aliases.end(), name) != aliases.end()) return &parameter;
+    if (std::ranges::count(parameter.aliases, name) > 0) return &parameter;
   }
   return nullptr;
 }
@@ -165,8 +152,7 @@ Json current_value(const Parameter& parameter, const Json& value) {
 
 bool came_from(const Manifest& manifest, const std::string& kernel, const Json& config) {
   if (manifest.split_from.kernel != kernel) return false;
-  const auto& settings = manifest.split_from.settings;
-  return std::all_of(settings.begin(), settings.end(), [&](const auto& setting) {
+  return std::ranges::all_of(manifest.split_from.settings, [&](const auto& setting) {
     const auto found = config.find(setting.first);
     return found != config.end() && dump(*found) == setting.second;
   });
@@ -179,9 +165,8 @@ Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operat
   std::vector<Parameter> parameters;
   std::vector<std::string> macros;
   for (const Fields& fields : list) {
-    FATUNE_TRY(Parameter parameter, parse_parameter(fields, operation));
-    FATUNE_TRY_STATUS(check_macros_differ(fields, parameter, macros));
-    parameters.push_back(std::move(parameter));
+    FATUNE_TRY(parameters.emplace_back(), parse_parameter(fields, operation));
+    FATUNE_TRY_STATUS(check_macros_differ(fields, parameters.back(), macros));
   }
   return parameters;
 }
@@ -194,14 +179,12 @@ Result<Config> config_from_json(const Manifest& manifest, const Json& object,
   }
   const Json current = with_current_names(manifest, object);
   const Fields fields(current, where);
-  std::vector<std::string> names;
-  for (const Parameter& parameter : manifest.parameters) names.push_back(parameter.name);
+  const std::vector<std::string> names = names_of(manifest.parameters);
   for (const auto& item : current.items()) {
     if (manifest.find(item.key()) != nullptr) continue;
-    const auto near = nearest_name(item.key(), names);
     return fields.error(item.key(),
                         fmt::format("is not a parameter of {}{}", manifest.name,
-                                    near ? fmt::format("; did you mean '{}'?", *near) : ""));
+                                    nearest_hint(item.key(), names, "; did you mean '{}'?")));
   }
   Config config;
   for (const Parameter& parameter : manifest.parameters) {
@@ -248,8 +231,7 @@ Json with_current_names(const Manifest& manifest, const Json& config) {
       continue;
     }
     const FormerParameter* former = find_named(manifest.former_parameters, name);
-    const bool gone = former != nullptr && std::find(former->values.begin(), former->values.end(),
-                                                     dump(value)) != former->values.end();
+    const bool gone = former != nullptr && std::ranges::count(former->values, dump(value)) > 0;
     if (!gone) renamed[name] = value;
   }
   Json ordered = Json::object();

@@ -1,7 +1,6 @@
 // operation.cpp - an operation and sizes to a problem, its tensors and its work.
 #include "model/kernel/operation.hpp"
 
-#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -21,35 +20,24 @@ std::string place_in(const DeclaredOperation& operation, const std::string& path
   return fmt::format("{}.{}'", operation.where.substr(0, operation.where.size() - 1), path);
 }
 
-std::string names_of(const DeclaredOperation& operation) {
-  std::vector<std::string> names;
-  for (const SizeSpec& size : operation.sizes) names.push_back(size.name);
-  return join(names, ", ");
-}
-
-const NamedSize* find_size(const std::vector<NamedSize>& sizes, const std::string& name) {
-  const auto found = std::find_if(sizes.begin(), sizes.end(),
-                                  [&](const NamedSize& size) { return size.name == name; });
-  return found == sizes.end() ? nullptr : &*found;
-}
-
 /// The sizes in the declaration's order.
 Result<std::vector<NamedSize>> in_order(const DeclaredOperation& operation,
                                         const std::vector<NamedSize>& given) {
   std::vector<NamedSize> sizes;
   for (const SizeSpec& spec : operation.sizes) {
-    const NamedSize* size = find_size(given, spec.name);
+    const NamedSize* size = find_named(given, spec.name);
     if (size == nullptr) {
-      return usage_error(fmt::format(
-          "{} is missing: {} has the sizes {}{}", spec.name, operation.name, names_of(operation),
-          operation.typical.empty() ? "" : "; for example " + operation.example()));
+      return usage_error(
+          fmt::format("{} is missing: {} has the sizes {}{}", spec.name, operation.name,
+                      join(names_of(operation.sizes), ", "),
+                      operation.typical.empty() ? "" : "; for example " + operation.example()));
     }
     sizes.push_back(*size);
   }
   for (const NamedSize& size : given) {
-    if (find_size(sizes, size.name) != nullptr) continue;
+    if (find_named(sizes, size.name) != nullptr) continue;
     return usage_error(fmt::format("{} is no size of {}, which has {}", size.name, operation.name,
-                                   names_of(operation)));
+                                   join(names_of(operation.sizes), ", ")));
   }
   return sizes;
 }
@@ -90,8 +78,7 @@ Result<std::vector<TensorPlan>> plan_tensors(const DeclaredOperation& operation,
   const Scope scope = fixed_scope(problem, DeviceLimits{});
   std::vector<TensorPlan> tensors;
   for (std::size_t i = 0; i < operation.tensors.size(); ++i) {
-    FATUNE_TRY(TensorPlan tensor, plan_tensor(operation, i, scope, problem.dtype));
-    tensors.push_back(std::move(tensor));
+    FATUNE_TRY(tensors.emplace_back(), plan_tensor(operation, i, scope, problem.dtype));
   }
   return tensors;
 }
@@ -172,11 +159,7 @@ Result<OperationPlan> DeclaredOperation::plan(const Problem& problem) const {
   return made;
 }
 
-std::vector<std::string> DeclaredOperation::tensor_names() const {
-  std::vector<std::string> names;
-  for (const TensorSpec& tensor : tensors) names.push_back(tensor.name);
-  return names;
-}
+std::vector<std::string> DeclaredOperation::tensor_names() const { return names_of(tensors); }
 
 std::string DeclaredOperation::example() const { return "--size " + describe(typical.front()); }
 

@@ -19,19 +19,13 @@ const std::array<std::string, 4> kFills = {"normal", "uniform", "zeros", "consta
 const std::array<std::string, 3> kHardInputs = {"uniform", "outliers", "zeros"};
 constexpr std::size_t kMostDimensions = 8;  // chosen: beyond any kernel's
 
-template <typename Names>
-Error not_among(const Fields& fields, std::string_view key, const std::string& text,
-                const Names& names) {
-  return fields.error(key, fmt::format("is '{}', which is not one of {}", text, join(names, ", ")));
-}
-
 Status parse_size_specs(const Fields& fields, DeclaredOperation& operation) {
   FATUNE_TRY(const auto list, fields.objects_or_empty("sizes"));
   if (list.empty()) return fields.error("sizes", "must name at least one size");
   for (const Fields& item : list) {
     FATUNE_TRY_STATUS(item.only({"name", "meaning"}));
-    SizeSpec size;
-    FATUNE_TRY(size.name, parse_macro_name(item, operation));  // those before it are taken
+    SizeSpec size;  // its name is none of those before it
+    FATUNE_TRY(size.name, parse_macro_name(item, operation));
     FATUNE_TRY(size.meaning, parse_words(item, "meaning"));
     operation.sizes.push_back(std::move(size));
   }
@@ -40,9 +34,7 @@ Status parse_size_specs(const Fields& fields, DeclaredOperation& operation) {
 
 Result<Fill> parse_fill(const Fields& fields) {
   Fill fill;
-  FATUNE_TRY(const std::string word, fields.text("fill"));
-  if (std::find(kFills.begin(), kFills.end(), word) == kFills.end())
-    return not_among(fields, "fill", word, kFills);
+  FATUNE_TRY(const std::string word, parse_one_of(fields, "fill", nullptr, kFills));
   const bool drawn = word == kFills[0] || word == kFills[1];
   for (const char* key : {"scale", "offset"}) {
     if (fields.has(key) && !drawn)
@@ -69,10 +61,8 @@ Result<TensorSpec> parse_tensor(const Fields& fields, const DeclaredOperation& o
       fields.only({"name", "type", "shape", "output", "fill", "scale", "offset", "value"}));
   TensorSpec tensor;
   FATUNE_TRY(tensor.name, parse_identifier(fields, "name"));
-  for (const TensorSpec& other : operation.tensors) {
-    if (other.name == tensor.name)
-      return fields.error("name", fmt::format("is '{}', which names another tensor", tensor.name));
-  }
+  if (find_named(operation.tensors, tensor.name) != nullptr)
+    return fields.error("name", fmt::format("is '{}', which names another tensor", tensor.name));
   FATUNE_TRY(tensor.type, fields.text_or("type", "io"));
   if (tensor.type != "io" && tensor.type != "f32" && !parse_dtype(tensor.type)) {
     return fields.error("type",
@@ -104,11 +94,9 @@ Result<TensorSpec> parse_tensor(const Fields& fields, const DeclaredOperation& o
 Status parse_tensors(const Fields& fields, DeclaredOperation& operation) {
   FATUNE_TRY(const auto list, fields.objects_or_empty("tensors"));
   for (const Fields& item : list) {
-    FATUNE_TRY(TensorSpec tensor, parse_tensor(item, operation));
-    operation.tensors.push_back(std::move(tensor));
+    FATUNE_TRY(operation.tensors.emplace_back(), parse_tensor(item, operation));
   }
-  const auto outputs = std::count_if(operation.tensors.begin(), operation.tensors.end(),
-                                     [](const TensorSpec& tensor) { return tensor.output; });
+  const auto outputs = std::ranges::count(operation.tensors, true, &TensorSpec::output);
   if (outputs == 0)
     return fields.error("tensors",
                         "must have at least one with \"output\": true, or nothing is computed");
@@ -172,8 +160,10 @@ Status parse_hard_inputs(const Fields& fields, DeclaredOperation& operation) {
   FATUNE_TRY(operation.hard_inputs, fields.texts_or("hard_inputs", {}));
   for (std::size_t i = 0; i < operation.hard_inputs.size(); ++i) {
     const std::string& word = operation.hard_inputs[i];
-    if (std::find(kHardInputs.begin(), kHardInputs.end(), word) == kHardInputs.end())
-      return not_among(fields, fmt::format("hard_inputs[{}]", i), word, kHardInputs);
+    if (std::ranges::count(kHardInputs, word) > 0) continue;
+    return fields.error(
+        fmt::format("hard_inputs[{}]", i),
+        fmt::format("is '{}', which is not one of {}", word, join(kHardInputs, ", ")));
   }
   return {};
 }
@@ -203,11 +193,10 @@ Result<OperationRef> find_operation(const Fields& root, const std::string& name,
     if (each->name == name) return each;
     known.push_back(each->name);
   }
-  const auto near = nearest_name(name, known);
   return root.error("operation",
                     fmt::format("is '{}', which no manifest of role 'reference' in this folder "
                                 "declares{}",
-                                name, near ? fmt::format("; did you mean '{}'?", *near) : ""));
+                                name, nearest_hint(name, known, "; did you mean '{}'?")));
 }
 
 }  // namespace

@@ -1,17 +1,21 @@
-// vocabulary.cpp - names of manifests and templates to their values.
+// vocabulary.cpp - names of manifests and templates to their values, terms to what they stand for.
 #include "model/kernel/vocabulary.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+#include "model/kernel/manifest_parse.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr std::array kDtypes = {Dtype::kF16, Dtype::kBf16, Dtype::kE4m3, Dtype::kE5m2};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 
 void set_sizes(const Problem& problem, Scope& scope) {
   for (const NamedSize& size : named_sizes(problem))
@@ -26,13 +30,45 @@ void set_types(const Problem& problem, Scope& scope) {
     scope.set(word_constant("DTYPE", name(dtype)), static_cast<double>(dtype));
 }
 
+Result<Term> parse_term(const Fields& fields, const Manifest& manifest) {
+  FATUNE_TRY_STATUS(fields.only({"name", "value", "meaning"}));
+  Term term;
+  FATUNE_TRY(term.name, parse_macro_name(fields, *manifest.operation));
+  const std::vector<std::string> known = expression_names(manifest);
+  if (std::ranges::count(known, term.name) > 0) {
+    return fields.error("name", fmt::format("defines {} a second time", term.name));
+  }
+  FATUNE_TRY(term.value, fields.text("value"));
+  FATUNE_TRY_STATUS(check_expression(term.value, place(fields, "value"), known));
+  FATUNE_TRY(term.meaning, parse_words(fields, "meaning"));
+  term.expanded = fmt::format("({})", expand_terms(manifest, term.value));
+  if (term.expanded.size() > kLongestExpression) {
+    return fields.error("value", fmt::format("is longer than {} characters with the terms that it "
+                                             "uses written out",
+                                             kLongestExpression));
+  }
+  return term;
+}
+
 }  // namespace
 
 std::string word_constant(std::string_view parameter, std::string_view word) {
   std::string text(parameter);
   text += '_';
-  for (const char c : word) text += is_letter(c) || (c >= '0' && c <= '9') ? upper(c) : '_';
+  for (const char c : word)
+    text += in_class(c, "a-zA-Z0-9") ? static_cast<char>(std::toupper(c)) : '_';
   return text;
+}
+
+std::vector<NamedSize> word_constants(const Manifest& manifest) {
+  std::vector<NamedSize> constants;
+  for (const Parameter& parameter : manifest.parameters) {
+    for (const Value& value : parameter.values) {
+      if (value.kind != Value::Kind::kWord) break;
+      constants.push_back({word_constant(parameter.name, value.word), value.number});
+    }
+  }
+  return constants;
 }
 
 float softmax_scale(const Problem& problem) {
@@ -56,12 +92,8 @@ Scope fixed_scope(const Problem& problem, const DeviceLimits& limits) {
 Scope config_free_scope(const Manifest& manifest, const Problem& problem,
                         const DeviceLimits& limits) {
   Scope scope = fixed_scope(problem, limits);
-  for (const Parameter& parameter : manifest.parameters) {
-    for (const Value& value : parameter.values) {
-      if (value.kind != Value::Kind::kWord) break;
-      scope.set(word_constant(parameter.name, value.word), static_cast<double>(value.number));
-    }
-  }
+  for (const auto& [name, value] : word_constants(manifest))
+    scope.set(name, static_cast<double>(value));
   return scope;
 }
 
@@ -82,8 +114,7 @@ bool is_reserved_name(std::string_view name, const Operation& operation) {
   // What makes a template the reference or its twin.
   const bool of_reference = name == "OUT_F32" || name == "ROUND_INTERMEDIATES";
   if (of_reference && operation.declared() != nullptr) return true;
-  const std::vector<std::string> fixed = fixed_names(operation);
-  return std::find(fixed.begin(), fixed.end(), name) != fixed.end();
+  return std::ranges::count(fixed_names(operation), name) > 0;
 }
 
 std::vector<std::string> expression_names(const Manifest& manifest) {
@@ -92,6 +123,87 @@ std::vector<std::string> expression_names(const Manifest& manifest) {
   for (const Parameter& parameter : manifest.parameters) names.push_back(parameter.name);
   for (const Term& term : manifest.terms) names.push_back(term.name);
   return names;
+}
+
+Status parse_terms(const Fields& root, Manifest& manifest) {
+  FATUNE_TRY(const std::vector<Fields> list, root.objects_or_empty("terms"));
+  for (const Fields& fields : list) {
+    FATUNE_TRY(manifest.terms.emplace_back(), parse_term(fields, manifest));
+  }
+  return {};
+}
+
+std::string expand_terms(const Manifest& manifest, std::string_view text) {
+  if (manifest.terms.empty()) return std::string(text);
+  std::string expanded;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;  // of a name, or with '.' of a number, whose exponent is no name
+    while (end < text.size() && in_class(text[end], "A-Za-z0-9_.")) ++end;
+    const std::string_view name = text.substr(at, end - at);
+    const Term* term = find_named(manifest.terms, name);
+    expanded += term != nullptr ? std::string_view(term->expanded) : name;
+    if (end < text.size()) expanded += text[end];
+    at = end + 1;
+  }
+  return expanded;
+}
+
+Result<std::vector<Rule>> parse_when(const Fields& parameter) {
+  if (!parameter.has("when") || !parameter.json().at("when").is_string()) {
+    return parse_rules(parameter, "when");
+  }
+  Rule rule;
+  FATUNE_TRY(rule.require, parameter.text("when"));
+  rule.why = "elsewhere the parameter is no choice";
+  rule.where = place(parameter, "when");
+  rule.prunes = true;
+  return std::vector<Rule>{std::move(rule)};
+}
+
+Status check_choices(const Manifest& manifest) {
+  Manifest before;  // what a 'when' may name
+  before.operation = manifest.operation;
+  before.parameters = manifest.parameters;
+  std::vector<std::string> known = expression_names(before);
+  std::erase_if(known, [&](const std::string& name) { return manifest.find(name) != nullptr; });
+  for (const Parameter& parameter : manifest.parameters) {
+    for (const Rule& rule : parameter.when) {
+      FATUNE_TRY_STATUS(check_expression(rule.require, rule.where, expression_names(manifest)));
+      const Status known_before =
+          check_expression(expand_terms(manifest, rule.require), rule.where, known);
+      if (!known_before) {
+        return file_error(
+            fmt::format("{}: '{}' depends on a parameter that is not listed before {}", rule.where,
+                        rule.require, parameter.name));
+      }
+    }
+    known.push_back(parameter.name);
+  }
+  return {};
+}
+
+std::string choice_text(const Parameter& parameter, const Rule& rule) {
+  const Value& value = parameter.values[parameter.otherwise_position];
+  const std::string otherwise = value.kind == Value::Kind::kWord
+                                    ? word_constant(parameter.name, value.word)
+                                    : fmt::format("{}", value.number);
+  return fmt::format("{} == {} || ({})", parameter.name, otherwise, rule.require);
+}
+
+std::string Evaluation::place(const std::string& path) const {
+  return fmt::format("{}: field '{}'", manifest_.where, path);
+}
+
+Result<std::int64_t> Evaluation::count(const std::string& text, const std::string& path) const {
+  FATUNE_TRY(const Expression expression,
+             Expression::parse(expand_terms(manifest_, text), place(path)));
+  return expression.count(scope_);
+}
+
+Result<double> Evaluation::number(const std::string& text, const std::string& path) const {
+  FATUNE_TRY(const Expression expression,
+             Expression::parse(expand_terms(manifest_, text), place(path)));
+  return expression.evaluate(scope_);
 }
 
 }  // namespace fatune

@@ -93,10 +93,9 @@ Result<Dtype> parse_dtype(std::string_view text) {
     if (kFormats[i].name == text) return static_cast<Dtype>(i + 1);
     known.emplace_back(kFormats[i].name);
   }
-  const auto nearest = nearest_name(text, known);
   return usage_error(fmt::format(
       "dtype '{}' is unknown; {}", text,
-      nearest ? fmt::format("did you mean '{}'?", *nearest) : "known are " + join(known, ", ")));
+      nearest_hint(text, known, "did you mean '{}'?", "known are " + join(known, ", "))));
 }
 
 FieldWord<Dtype> word_of(const Dtype*) {

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"

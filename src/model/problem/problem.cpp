@@ -56,20 +56,7 @@ bool fits(std::array<std::int64_t, 4> sizes, std::int64_t bytes) {
   return true;
 }
 
-bool is_size_name(std::string_view text) {
-  const auto allowed = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !text.empty() && text.front() >= 'A' && text.front() <= 'Z' &&
-         std::all_of(text.begin(), text.end(), allowed);
-}
-
-Status check_new(const std::vector<NamedSize>& sizes, const std::string& name) {
-  for (const NamedSize& size : sizes) {
-    if (size.name == name) return usage_error(fmt::format("gives {} twice", name));
-  }
-  return {};
-}
+bool is_size_name(std::string_view text) { return matches(text, "[A-Z][A-Z0-9_]*"); }
 
 std::string name_fault(const std::vector<NamedSize>& sizes) {
   for (const NamedSize& size : sizes) {
@@ -97,6 +84,10 @@ Result<NamedSize> parse_size(std::string_view part) {
   }
   size.value = *value;
   return size;
+}
+
+Bytes bytes_of(std::int64_t elements, Dtype dtype) {
+  return Bytes(static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(size_of(dtype)));
 }
 
 }  // namespace
@@ -174,8 +165,8 @@ Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_vi
   for (const std::string& part : split(text, ',')) {
     const Result<NamedSize> size = parse_size(part);
     if (!size) return usage_error(fmt::format("{} {}: {}", where, text, size.error().message));
-    if (const Status fresh = check_new(sizes, size->name); !fresh)
-      return usage_error(fmt::format("{} {}: {}", where, text, fresh.error().message));
+    if (std::ranges::count(sizes, size->name, &NamedSize::name) > 0)
+      return usage_error(fmt::format("{} {}: gives {} twice", where, text, size->name));
     sizes.push_back(*size);
   }
   return sizes;
@@ -204,7 +195,7 @@ Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::stri
   std::vector<NamedSize> sizes;
   const FieldType& type = keyed_type<&NamedSize::name, &NamedSize::value>(&sizes);
   FATUNE_TRY_STATUS(
-      read_value(type, &sizes, json, where, FieldRules{.least = 1, .most = kLargestSize}));
+      type.read(&sizes, json, FieldPlace(where), FieldRules{.least = 1, .most = kLargestSize}));
   const std::string fault = name_fault(sizes);
   if (fault.empty()) return sizes;
   return file_error(where + " " + fault);
@@ -266,6 +257,38 @@ void fields(Problem& x, FieldList& f) {
     const Status valid = validate(x);
     return valid ? std::string() : valid.error().message;
   });
+}
+
+Flops flops(const Problem& problem) {
+  if (problem.custom) return Flops(static_cast<double>(problem.custom->flops));
+  // In floating point: the product of valid sizes need not fit 64 bits.
+  const double full =
+      4.0 * static_cast<double>(problem.query_elements()) * static_cast<double>(problem.seq_kv);
+  return Flops(problem.mask == Mask::kCausal ? full / 2 : full);
+}
+
+bool counts_flops(const Problem& problem) { return !problem.custom || problem.custom->flops > 0; }
+
+double gigabytes_per_second(const Problem& problem, Seconds time) {
+  return static_cast<double>(least_bytes(problem).value) / time.value * 1e-9;
+}
+
+Bytes query_bytes(const Problem& problem) {
+  return bytes_of(problem.query_elements(), problem.dtype);
+}
+
+Bytes key_bytes(const Problem& problem) { return bytes_of(problem.key_elements(), problem.dtype); }
+
+Bytes lse_bytes(const Problem& problem) {
+  return Bytes(problem.lse ? static_cast<std::uint64_t>(problem.rows()) * sizeof(float) : 0);
+}
+
+Bytes least_bytes(const Problem& problem) {
+  if (problem.custom) {
+    return Bytes(static_cast<std::uint64_t>(problem.custom->bytes_read) +
+                 static_cast<std::uint64_t>(problem.custom->bytes_written));
+  }
+  return query_bytes(problem) * 2 + key_bytes(problem) * 2 + lse_bytes(problem);
 }
 
 }  // namespace fatune

@@ -1,5 +1,5 @@
 // problem.hpp - what is to be computed: attention sizes, element type, mask and outputs, or the
-// sizes of a custom operation.
+// sizes of a custom operation; its operations and least bytes.
 #pragma once
 
 #include <compare>
@@ -12,6 +12,7 @@
 #include "core/fields_fwd.hpp"
 #include "core/json.hpp"
 #include "core/result.hpp"
+#include "core/units.hpp"
 #include "model/problem/dtype.hpp"
 
 namespace fatune {
@@ -91,5 +92,18 @@ Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::stri
 /// The members of Problem; lse if wanted. Of a custom operation: those of CustomProblem and dtype.
 /// Reading checks it as validate() does; kv_heads, seq_kv, dtype, mask and lse may be left out.
 void fields(Problem& x, FieldList& f);
+
+/// 4·B·H·Sq·Skv·D, half of it for causal; for a custom operation what it declares.
+Flops flops(const Problem& problem);
+/// Inputs read once and outputs written once: q, k, v, out, and lse if wanted.
+Bytes least_bytes(const Problem& problem);
+/// Whether the flops are known: attention, and operations that declare them.
+bool counts_flops(const Problem& problem);
+/// Rate of the least bytes.
+double gigabytes_per_second(const Problem& problem, Seconds time);
+/// These three are for attention only.
+Bytes query_bytes(const Problem& problem);  ///< of q, and of out
+Bytes key_bytes(const Problem& problem);    ///< of k, and of v
+Bytes lse_bytes(const Problem& problem);    ///< fp32; 0 when it is not wanted
 
 }  // namespace fatune

@@ -1,8 +1,6 @@
 // suite.cpp - the text of a file of problems to a checked list.
 #include "model/problem/suite.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

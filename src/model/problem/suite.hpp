@@ -1,7 +1,6 @@
 // suite.hpp - a named list of problems, from configs/problems/NAME.json or a file.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 

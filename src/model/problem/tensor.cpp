@@ -1,9 +1,7 @@
 // tensor.cpp - tensors of a problem to sizes, places and fields.
 #include "model/problem/tensor.hpp"
 
-#include <algorithm>
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,10 +11,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::array<std::pair<Fill::Kind, std::string_view>, 3> kKinds = {
-    {{Fill::Kind::kNormal, "normal"},
-     {Fill::Kind::kUniform, "uniform"},
-     {Fill::Kind::kConstant, "constant"}}};
+constexpr std::array<std::string_view, 3> kKinds = {"normal", "uniform", "constant"};
 
 std::vector<TensorPlan> select(const std::vector<TensorPlan>& tensors, bool outputs) {
   std::vector<TensorPlan> chosen;
@@ -61,15 +56,11 @@ std::string describe_elements(const TensorPlan& tensor) {
 std::vector<TensorPlan> OperationPlan::inputs() const { return select(tensors, false); }
 std::vector<TensorPlan> OperationPlan::outputs() const { return select(tensors, true); }
 
-std::string_view name(Fill::Kind kind) {
-  return std::find_if(kKinds.begin(), kKinds.end(),
-                      [&](const auto& each) { return each.first == kind; })
-      ->second;
-}
+std::string_view name(Fill::Kind kind) { return kKinds.at(static_cast<std::size_t>(kind)); }
 
 static Result<Fill::Kind> parse_fill_kind(std::string_view text) {
-  for (const auto& [kind, word] : kKinds) {
-    if (word == text) return kind;
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    if (kKinds[i] == text) return static_cast<Fill::Kind>(i);
   }
   return usage_error(fmt::format("a fill of kind '{}' is unknown", text));
 }

@@ -2,7 +2,6 @@
 #include "model/results/comparison.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "core/fields.hpp"
 #include "model/results/statistics.hpp"

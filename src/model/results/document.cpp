@@ -4,12 +4,11 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "model/problem/problem.hpp"
 #include "model/problem/suite.hpp"
-#include "model/problem/work.hpp"
 
 namespace fatune::document {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/fields_fwd.hpp"
-#include "model/results/environment.hpp"
+#include "model/results/measurement.hpp"
 #include "model/results/record.hpp"
 
 namespace fatune {

@@ -1,17 +1,43 @@
-// journal.hpp - the append-only record of a run: writer, tolerant reader.
+// journal.hpp - the append-only record of a run: what it set out to do, writer, tolerant reader.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/file.hpp"
 #include "core/result.hpp"
-#include "model/results/environment.hpp"
-#include "model/results/plan.hpp"
+#include "model/problem/suite.hpp"
 #include "model/results/record.hpp"
 
 namespace fatune {
+
+/// What a run set out to do.
+struct RunPlan {
+  std::vector<NamedProblem> problems;
+  std::vector<std::string> kernels;
+  std::vector<std::string> kernel_hashes;  ///< text_hash of each, filled by run_sweep
+  std::string strategy = "evo";
+  bool one_lever = false;         ///< each move changes exactly one parameter
+  std::string objective = "hot";  ///< hot, cold
+  std::uint64_t seed = 42;
+  std::uint64_t budget_evaluations = 150;  ///< a problem; 0: no limit
+  std::optional<double> budget_seconds;    ///< a problem; either may end it
+  std::uint64_t configs = 0;               ///< that all problems share; 0: each problem has its own
+  bool skip_correctness = false;
+  bool record_cold = false;  ///< cold timing of every candidate, not only of finalists
+  /// Names of implementations measured beside the winners; empty: the reference alone.
+  std::vector<std::string> baselines;
+  /// Where the searches may start, nearest first for some problem of the plan; a resumed run keeps
+  /// those of its journal.
+  std::vector<SavedConfig> warm_starts;
+  std::string command;  ///< as typed, to reproduce
+};
+void fields(RunPlan& x, FieldList& f);
+/// Empty when `resumed` continues `recorded`; else the field that differs, with both values.
+std::string difference(const RunPlan& recorded, const RunPlan& resumed);
 
 struct JournalHeader {
   RunPlan plan;

@@ -1,39 +1,17 @@
 // measurement.cpp - fields of observations, and names for what they hold.
 #include "model/results/measurement.hpp"
 
-#include <array>
-
 #include <fmt/format.h>
 
-#include "core/check.hpp"
 #include "core/fields.hpp"
 
 namespace fatune {
 
 std::string_view name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kInfeasible:
-      return "infeasible";
-    case Outcome::kCompileError:
-      return "compile_error";
-    case Outcome::kDuplicate:
-      return "duplicate";
-    case Outcome::kLaunchError:
-      return "launch_error";
-    case Outcome::kWrongResult:
-      return "wrong_result";
-    case Outcome::kTimeout:
-      return "timeout";
-    case Outcome::kCrashed:
-      return "crashed";
-    case Outcome::kPruned:
-      return "pruned";
-    case Outcome::kMeasured:
-      return "measured";
-    case Outcome::kUnavailable:
-      return "unavailable";
-  }
-  fail_check("outcome", "an Outcome is one of the ten", __FILE__, __LINE__);
+  constexpr std::array<std::string_view, kAllOutcomes.size()> kNames = {
+      "infeasible", "compile_error", "duplicate", "launch_error", "wrong_result",
+      "timeout",    "crashed",       "pruned",    "measured",     "unavailable"};
+  return kNames.at(static_cast<std::size_t>(outcome));
 }
 
 Result<Outcome> parse_outcome(std::string_view text) {
@@ -166,6 +144,24 @@ std::vector<std::string> throttle_names(std::uint64_t reasons) {
                                         : fmt::format("bit {:#x}", std::uint64_t{1} << bit));
   }
   return names;
+}
+
+void fields(Environment& x, FieldList& f) {
+  f.record("environment");
+  f("device_name", x.device_name).required();
+  f("device_uuid", x.device_uuid);
+  f("driver", x.driver);
+  f("cuda_driver", x.cuda_driver);
+  f("nvrtc", x.nvrtc);
+  f("fatune", x.fatune);
+  f("host", x.host);
+  f("cpu_cores", x.cpu_cores).at_least(0);
+  f("limits", x.limits).required();
+  f("l2_bytes", x.l2_bytes).at_least(0);
+  f("memory_bus_bits", x.memory_bus_bits).at_least(0);
+  f("memory_clock_mhz", x.memory_clock_mhz).at_least(0);
+  f("max_sm_clock_mhz", x.max_sm_clock_mhz).at_least(0);
+  f("recorded", x.recorded).omitted().about("A recording stood in for the device");
 }
 
 }  // namespace fatune

@@ -1,4 +1,5 @@
-// measurement.hpp - what was observed of a candidate: times, accuracy, resources, conditions.
+// measurement.hpp - what was observed of a candidate: times, accuracy, resources, conditions, and
+// which device, driver and compiler stand behind it.
 #pragma once
 
 #include <array>
@@ -10,7 +11,7 @@
 
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
-#include "core/units.hpp"
+#include "model/kernel/limits.hpp"
 
 namespace fatune {
 
@@ -119,6 +120,23 @@ struct Conditions {
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
 
+struct Environment {
+  std::string device_name;  ///< "NVIDIA H200"
+  std::string device_uuid;
+  std::string driver;       ///< "580.159.04"
+  std::string cuda_driver;  ///< "13.0"
+  std::string nvrtc;        ///< "13.0.88" or "13.0"
+  std::string fatune;       ///< version
+  std::string host;         ///< kernel and CPU model, no host name
+  int cpu_cores = 0;
+  DeviceLimits limits;
+  std::int64_t l2_bytes = 0;
+  int memory_bus_bits = 0, memory_clock_mhz = 0, max_sm_clock_mhz = 0;
+  bool recorded = false;  ///< a committed journal stands in for the device
+
+  friend bool operator==(const Environment&, const Environment&) = default;
+};
+
 /// What became of a kernel on the device, and all that was seen of it there.
 struct Observation {
   Outcome outcome = Outcome::kMeasured;
@@ -137,6 +155,7 @@ void fields(LseErrors& x, FieldList& f);
 void fields(Verification& x, FieldList& f);
 void fields(Resources& x, FieldList& f);
 void fields(Conditions& x, FieldList& f);
+void fields(Environment& x, FieldList& f);
 /// Observations stand in their records without a name of their own: outcome and reason, the rest.
 void outcome_fields(Observation& x, FieldList& f);
 void measured_fields(Observation& x, FieldList& f);

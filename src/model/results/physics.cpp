@@ -2,12 +2,10 @@
 #include "model/results/physics.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "model/problem/work.hpp"
 
 namespace fatune {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/units.hpp"
 #include "model/problem/problem.hpp"
-#include "model/results/environment.hpp"
+#include "model/results/measurement.hpp"
 
 namespace fatune {
 

@@ -1,7 +1,6 @@
 // record.hpp - one line of the journal, both ways.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>

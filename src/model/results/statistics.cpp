@@ -2,6 +2,7 @@
 #include "model/results/statistics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -32,21 +33,17 @@ double median_in_place(std::vector<double>& values) {
   return 0.5 * (*middle + *std::max_element(values.begin(), middle));
 }
 
-Interval central_95(std::vector<double>& draws) {
+/// The central 95 % of `resamples` values of `draw`.
+Interval bootstrap(int resamples, const auto& draw) {
+  FATUNE_CHECK(resamples > 0, "a bootstrap needs resamples");
+  std::vector<double> draws(static_cast<std::size_t>(resamples));
+  std::generate(draws.begin(), draws.end(), draw);
   std::sort(draws.begin(), draws.end());
   return {quantile(draws, 0.025), quantile(draws, 0.975)};
 }
 
-/// Which rounds a resample takes. The modulo keeps the sequence the same on every platform.
-class RoundPicker {
- public:
-  RoundPicker(std::size_t rounds, std::uint64_t seed) : rounds_(rounds), engine_(seed) {}
-  std::size_t next() { return static_cast<std::size_t>(engine_() % rounds_); }
-
- private:
-  std::size_t rounds_;
-  std::mt19937_64 engine_;
-};
+/// A round that a resample takes. The modulo keeps the sequence the same on every platform.
+std::size_t pick(std::mt19937_64& engine, std::size_t rounds) { return engine() % rounds; }
 
 }  // namespace
 
@@ -98,62 +95,54 @@ Status check_samples(std::span<const double> samples_us, const std::string& row)
 
 Timing summarize(std::span<const double> samples_us, std::int64_t launches_per_sample) {
   FATUNE_CHECK(!samples_us.empty(), "a timing needs at least one sample");
-  const std::vector<double> sorted = sorted_copy(samples_us);
+  const Quantiles spread = quantiles(samples_us);
   Timing timing;
-  timing.median_us = quantile(sorted, 0.5);
-  timing.q1_us = quantile(sorted, 0.25);
-  timing.q3_us = quantile(sorted, 0.75);
-  timing.min_us = sorted.front();
+  timing.median_us = spread.p50;
+  timing.q1_us = spread.p25;
+  timing.q3_us = spread.p75;
+  timing.min_us = std::ranges::min(samples_us);
   const double error = relative_standard_error(samples_us);
   timing.sem_relative = std::isfinite(error) ? error : 1.0;
-  timing.samples = static_cast<std::int64_t>(sorted.size());
+  timing.samples = static_cast<std::int64_t>(samples_us.size());
   timing.launches_per_sample = launches_per_sample;
   return timing;
 }
 
 Interval bootstrap_median(std::span<const double> rounds, int resamples, std::uint64_t seed) {
-  FATUNE_CHECK(!rounds.empty() && resamples > 0, "a bootstrap needs rounds and resamples");
-  RoundPicker picker(rounds.size(), seed);
+  FATUNE_CHECK(!rounds.empty(), "a bootstrap needs rounds");
+  std::mt19937_64 engine(seed);
   std::vector<double> drawn(rounds.size());
-  std::vector<double> medians(static_cast<std::size_t>(resamples));
-  for (double& result : medians) {
-    for (double& value : drawn) value = rounds[picker.next()];
-    result = median_in_place(drawn);
-  }
-  return central_95(medians);
+  return bootstrap(resamples, [&] {
+    for (double& value : drawn) value = rounds[pick(engine, rounds.size())];
+    return median_in_place(drawn);
+  });
 }
 
 Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, int resamples,
                          std::uint64_t seed) {
   FATUNE_CHECK(!a.empty() && a.size() == b.size(), "paired rounds: as many of one as of the other");
-  FATUNE_CHECK(resamples > 0, "a bootstrap needs resamples");
-  RoundPicker picker(a.size(), seed);
+  std::mt19937_64 engine(seed);
   std::vector<double> drawn_a(a.size()), drawn_b(b.size());
-  std::vector<double> ratios(static_cast<std::size_t>(resamples));
-  for (double& result : ratios) {
+  return bootstrap(resamples, [&] {
     for (std::size_t i = 0; i < a.size(); ++i) {
-      const std::size_t round = picker.next();
+      const std::size_t round = pick(engine, a.size());
       drawn_a[i] = a[round];
       drawn_b[i] = b[round];
     }
-    result = median_in_place(drawn_a) / median_in_place(drawn_b);
-  }
-  return central_95(ratios);
+    return median_in_place(drawn_a) / median_in_place(drawn_b);
+  });
 }
 
 Interval bootstrap_ratio_unpaired(std::span<const double> a, std::span<const double> b,
                                   int resamples, std::uint64_t seed) {
   FATUNE_CHECK(!a.empty() && !b.empty(), "a ratio needs samples of both");
-  FATUNE_CHECK(resamples > 0, "a bootstrap needs resamples");
-  RoundPicker picker_a(a.size(), seed), picker_b(b.size(), seed + 1);
+  std::mt19937_64 engine_a(seed), engine_b(seed + 1);
   std::vector<double> drawn_a(a.size()), drawn_b(b.size());
-  std::vector<double> ratios(static_cast<std::size_t>(resamples));
-  for (double& result : ratios) {
-    for (double& value : drawn_a) value = a[picker_a.next()];
-    for (double& value : drawn_b) value = b[picker_b.next()];
-    result = median_in_place(drawn_a) / median_in_place(drawn_b);
-  }
-  return central_95(ratios);
+  return bootstrap(resamples, [&] {
+    for (double& value : drawn_a) value = a[pick(engine_a, a.size())];
+    for (double& value : drawn_b) value = b[pick(engine_b, b.size())];
+    return median_in_place(drawn_a) / median_in_place(drawn_b);
+  });
 }
 
 Verdict compare_interval(const Interval& ratio, double same) {
@@ -163,15 +152,8 @@ Verdict compare_interval(const Interval& ratio, double same) {
 }
 
 std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kFaster:
-      return "faster";
-    case Verdict::kSlower:
-      return "slower";
-    case Verdict::kTie:
-      return "tie";
-  }
-  fail_check("verdict", "a Verdict is one of the three", __FILE__, __LINE__);
+  constexpr std::array kNames = {"faster", "slower", "tie"};
+  return kNames.at(static_cast<std::size_t>(verdict));
 }
 
 std::string_view verdict_word(double ratio) {

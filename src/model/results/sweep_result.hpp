@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "model/results/environment.hpp"
-#include "model/results/plan.hpp"
+#include "model/results/journal.hpp"
+#include "model/results/measurement.hpp"
 #include "model/results/record.hpp"
 #include "model/space/space.hpp"
 
@@ -93,13 +93,24 @@ struct SweepResult {
   double seconds = 0;
 };
 
-/// The timing that the objective ("hot", "cold") is about; empty when it was not measured.
-const std::optional<Timing>& objective_timing(const CandidateRecord& record,
-                                              const std::string& objective);
-const std::optional<Timing>& objective_timing(const FinalRecord& record,
-                                              const std::string& objective);
+/// The state of a running sweep, for a progress display.
+struct SweepProgress {
+  std::string problem;  ///< "mission 4,8,512,64 f16"
+  std::size_t problem_number = 1, problems = 1;
+  std::string phase;                ///< "search", "final"
+  std::uint64_t done = 0, all = 0;  ///< candidates
+  std::map<Outcome, std::uint64_t> outcomes;
+  std::optional<double> best_us;
+  std::string best_config;  ///< kernel and config
+  /// Best time so far after each candidate, from the first success on.
+  std::vector<double> best_history_us;
+  double elapsed_s = 0;
+  std::optional<double> left_s;
+  std::string activity;  ///< of the evaluator: "compiling", ...
+};
 
-/// A journalled config as people read it: "BLOCK_M=128 REDUCE=warp".
-std::string describe_config(const Json& config);
+/// The timing that the objective ("hot", "cold") is about; empty when it was not measured.
+const std::optional<Timing>& objective_timing(const Observation& record,
+                                              const std::string& objective);
 
 }  // namespace fatune

@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "model/kernel/terms.hpp"
+#include "model/kernel/vocabulary.hpp"
 #include "model/space/rules.hpp"
 #include "model/space/space.hpp"
 
@@ -58,8 +57,7 @@ bool declares_static_shared(std::string_view text) {
 }
 
 bool is_operand(const GemmSpec& gemm, const std::string& buffer) {
-  return std::any_of(gemm.operands.begin(), gemm.operands.end(),
-                     [&](const GemmOperandSpec& operand) { return operand.buffer == buffer; });
+  return std::ranges::count(gemm.operands, buffer, &GemmOperandSpec::buffer) > 0;
 }
 
 /// What decides the shape of launches and of the boxes of tensor maps, as written.
@@ -124,8 +122,7 @@ class Linter {
   bool text_mentions(std::string_view name) const { return mentions(*kernel_, name); }
   /// By itself or through a term, which is a macro of it.
   bool text_depends_on(std::string_view parameter) const {
-    return text_mentions(parameter) ||
-           std::any_of(manifest_.terms.begin(), manifest_.terms.end(), [&](const Term& term) {
+    return text_mentions(parameter) || std::ranges::any_of(manifest_.terms, [&](const Term& term) {
              return mentions(term.expanded, parameter) && text_mentions(term.name);
            });
   }
@@ -135,7 +132,6 @@ class Linter {
   void check_choices();
   void check_terms();
   void check_buffers();
-  void check_tensors(const std::function<bool(const std::string&)>& passed);
   void check_entries();
   void check_static_shared();
   void check_early_starts();
@@ -158,7 +154,7 @@ class Linter {
 };
 
 bool Linter::any_mentions(const std::vector<std::string>& texts, std::string_view name) const {
-  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+  return std::ranges::any_of(texts, [&](const std::string& text) {
     return mentions(expand_terms(manifest_, text), name);
   });
 }
@@ -175,8 +171,8 @@ void Linter::check_terms() {
   for (const Term& term : manifest_.terms) texts.push_back(term.value);
   for (std::size_t i = 0; i < manifest_.terms.size(); ++i) {
     const std::string& term = manifest_.terms[i].name;
-    const bool used = std::any_of(texts.begin(), texts.end(),
-                                  [&](const std::string& text) { return mentions(text, term); });
+    const bool used =
+        std::ranges::any_of(texts, [&](const std::string& text) { return mentions(text, term); });
     if (used || text_mentions(term)) continue;
     add(Severity::kWarning, fmt::format("terms[{}].name", i),
         fmt::format("no expression uses {}, nor does the template", term));
@@ -226,12 +222,10 @@ void Linter::check_choices() {
 
 void Linter::check_buffers() {
   const auto passed = [&](const std::string& name) {
-    return std::any_of(manifest_.stages.begin(), manifest_.stages.end(),
-                       [&](const StageSpec& stage) {
-                         if (stage.gemm) return is_operand(*stage.gemm, name);
-                         return std::find(stage.arguments.begin(), stage.arguments.end(), name) !=
-                                stage.arguments.end();
-                       });
+    return std::ranges::any_of(manifest_.stages, [&](const StageSpec& stage) {
+      return stage.gemm ? is_operand(*stage.gemm, name)
+                        : std::ranges::count(stage.arguments, name) > 0;
+    });
   };
   const auto check = [&](std::string_view field, const auto& buffers) {
     for (std::size_t i = 0; i < buffers.size(); ++i) {
@@ -242,14 +236,9 @@ void Linter::check_buffers() {
   };
   check("scratch", manifest_.scratch);
   check("tensor_maps", manifest_.tensor_maps);
-  if (declared_ != nullptr) {
-    check_tensors(passed);
-  } else if (!passed("out") && manifest_.role != Role::kFault) {
+  if (declared_ == nullptr && !passed("out") && manifest_.role != Role::kFault)
     add(Severity::kError, "stages", "no stage has out among its arguments, so nothing is computed");
-  }
-}
-
-void Linter::check_tensors(const std::function<bool(const std::string&)>& passed) {
+  if (declared_ == nullptr) return;
   for (const TensorSpec& tensor : declared_->tensors) {
     if (passed(tensor.name)) continue;
     add(tensor.output ? Severity::kError : Severity::kWarning, "stages",
@@ -268,9 +257,9 @@ void Linter::check_entries() {
 }
 
 void Linter::check_static_shared() {
-  const bool counted = std::any_of(
-      manifest_.stages.begin(), manifest_.stages.end(),
-      [](const StageSpec& stage) { return !stage.gemm && stage.static_shared_bytes != "0"; });
+  const bool counted = std::ranges::any_of(manifest_.stages, [](const StageSpec& stage) {
+    return !stage.gemm && stage.static_shared_bytes != "0";
+  });
   if (counted || !declares_static_shared(kernel_->source.text)) return;
   add(Severity::kWarning, "stages",
       fmt::format("{} declares __shared__ arrays of fixed size, but every static_shared_bytes is 0",

@@ -3,17 +3,14 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "model/kernel/limits.hpp"
-#include "model/kernel/terms.hpp"
 #include "model/kernel/vocabulary.hpp"
 
 namespace fatune {
 
-Result<bool> CompiledRule::check(std::span<const std::uint16_t> positions, std::string* why) {
+Result<bool> CompiledRule::holds(std::span<const std::uint16_t> positions, std::string* why) {
   for (const Binding& binding : bindings_) {
     const Parameter& parameter = manifest_->parameters[binding.axis];
     const std::int64_t number = parameter.values[positions[binding.axis]].number;
@@ -46,16 +43,6 @@ Result<bool> CompiledRule::check(std::span<const std::uint16_t> positions, std::
   return memory_fits(amounts, *problem_, *limits_, why);
 }
 
-Result<bool> CompiledRule::holds(std::span<const std::uint16_t> positions) {
-  return check(positions, nullptr);
-}
-
-Result<std::string> CompiledRule::broken_reason(std::span<const std::uint16_t> positions) {
-  std::string why;
-  FATUNE_TRY(const bool holds, check(positions, &why));
-  return holds ? std::string() : why;
-}
-
 /// Collects the rules of one manifest.
 class RuleCompiler {
  public:
@@ -77,28 +64,27 @@ class RuleCompiler {
     }
     for (std::size_t i = 0; i < manifest_.stages.size(); ++i) {
       if (manifest_.stages[i].gemm) continue;
-      FATUNE_TRY_STATUS(compile_stage(manifest_.stages[i], field(fmt::format("stages[{}]", i))));
+      FATUNE_TRY_STATUS(compile_stage(manifest_.stages[i], fmt::format("stages[{}]", i)));
     }
     for (std::size_t i = 0; i < manifest_.tensor_maps.size(); ++i) {
       const TensorMapSpec& map = manifest_.tensor_maps[i];
       CompiledRule& box = begin(CompiledRule::Kind::kBox, "box of tensor map " + map.name,
                                 "what a tensor map can describe");
       box.swizzle_ = map.swizzle;
-      FATUNE_TRY_STATUS(add_all(box, map.box, field(fmt::format("tensor_maps[{}].box", i))));
+      FATUNE_TRY_STATUS(add_all(box, map.box, fmt::format("tensor_maps[{}].box", i)));
     }
     CompiledRule& memory =
         begin(CompiledRule::Kind::kMemory, "device memory", "tensors and scratch must fit");
     for (std::size_t i = 0; i < manifest_.scratch.size(); ++i) {
       FATUNE_TRY_STATUS(
-          add(memory, manifest_.scratch[i].bytes, field(fmt::format("scratch[{}].bytes'", i))));
+          add(memory, manifest_.scratch[i].bytes, field(fmt::format("scratch[{}].bytes", i))));
     }
     return std::move(rules_);
   }
 
  private:
-  /// The opening of a field's place; add() closes the quote.
   std::string field(const std::string& path) const {
-    return fmt::format("{}: field '{}", manifest_.where, path);
+    return fmt::format("{}: field '{}'", manifest_.where, path);
   }
 
   Status add_constraint(const Rule& rule, const std::string& text) {
@@ -107,20 +93,20 @@ class RuleCompiler {
     return add(compiled, text, rule.where, rule.syntax);
   }
 
-  Status compile_stage(const StageSpec& stage, const std::string& where) {
+  Status compile_stage(const StageSpec& stage, const std::string& path) {
     CompiledRule& shared =
         begin(CompiledRule::Kind::kShared, "shared memory of " + stage.entry,
               fmt::format("the device allows {} bytes a block", limits_.max_shared_block));
-    FATUNE_TRY_STATUS(add(shared, stage.shared_bytes, where + ".shared_bytes'"));
-    FATUNE_TRY_STATUS(add(shared, stage.static_shared_bytes, where + ".static_shared_bytes'"));
+    FATUNE_TRY_STATUS(add(shared, stage.shared_bytes, field(path + ".shared_bytes")));
+    FATUNE_TRY_STATUS(add(shared, stage.static_shared_bytes, field(path + ".static_shared_bytes")));
     CompiledRule& block =
         begin(CompiledRule::Kind::kBlock, "threads of " + stage.entry,
               fmt::format("the device allows {} threads a block", limits_.max_threads_block));
-    FATUNE_TRY_STATUS(add_all(block, stage.block, where + ".block"));
+    FATUNE_TRY_STATUS(add_all(block, stage.block, path + ".block"));
     CompiledRule& grid = begin(CompiledRule::Kind::kGrid, "grid of " + stage.entry,
                                "the device limits grids and clusters");
-    FATUNE_TRY_STATUS(add_all(grid, stage.grid, where + ".grid"));
-    return add_all(grid, stage.cluster, where + ".cluster");
+    FATUNE_TRY_STATUS(add_all(grid, stage.grid, path + ".grid"));
+    return add_all(grid, stage.cluster, path + ".cluster");
   }
 
   CompiledRule& begin(CompiledRule::Kind kind, std::string text, std::string why) {
@@ -135,9 +121,9 @@ class RuleCompiler {
   }
 
   Status add_all(CompiledRule& rule, const std::vector<std::string>& texts,
-                 const std::string& where) {
+                 const std::string& path) {
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      FATUNE_TRY_STATUS(add(rule, texts[i], fmt::format("{}[{}]'", where, i)));
+      FATUNE_TRY_STATUS(add(rule, texts[i], field(fmt::format("{}[{}]", path, i))));
     }
     return {};
   }
@@ -153,7 +139,7 @@ class RuleCompiler {
       if (const Parameter* parameter = manifest_.find(variables[i])) {
         const auto axis = static_cast<std::size_t>(parameter - manifest_.parameters.data());
         rule.bindings_.push_back({rule.expressions_.size(), i, axis});
-        const auto at = std::lower_bound(rule.axes_.begin(), rule.axes_.end(), axis);
+        const auto at = std::ranges::lower_bound(rule.axes_, axis);
         if (at == rule.axes_.end() || *at != axis) rule.axes_.insert(at, axis);
         continue;
       }
@@ -191,7 +177,7 @@ Result<std::vector<std::uint16_t>> positions_of(const Manifest& manifest, const 
     if (value == nullptr) {
       return usage_error(fmt::format("the config of {} has no {}", manifest.name, parameter.name));
     }
-    const auto found = std::find(parameter.values.begin(), parameter.values.end(), *value);
+    const auto found = std::ranges::find(parameter.values, *value);
     if (found == parameter.values.end()) {
       return usage_error(fmt::format("{}={} is not among the values of {}", parameter.name,
                                      describe(*value), manifest.name));
@@ -201,24 +187,13 @@ Result<std::vector<std::uint16_t>> positions_of(const Manifest& manifest, const 
   return positions;
 }
 
-/// The rules refer to the other three.
-struct Feasibility::Rules {
-  KernelRef kernel;
-  Problem problem;
-  DeviceLimits limits;
-  std::vector<CompiledRule> all;
-};
-
-Feasibility::Feasibility(std::unique_ptr<Rules> rules) : rules_(std::move(rules)) {}
-Feasibility::Feasibility(Feasibility&&) noexcept = default;
-Feasibility& Feasibility::operator=(Feasibility&&) noexcept = default;
-Feasibility::~Feasibility() = default;
-
 Result<Feasibility> Feasibility::make(KernelRef kernel, const Problem& problem,
                                       const DeviceLimits& limits) {
-  auto rules = std::make_unique<Rules>(Rules{std::move(kernel), problem, limits, /*all=*/{}});
-  FATUNE_TRY(rules->all, compile_rules(rules->kernel->manifest, rules->problem, rules->limits));
-  return Feasibility(std::move(rules));
+  Feasibility made;
+  made.rules_ = std::make_unique<Rules>(Rules{std::move(kernel), problem, limits});
+  Rules& rules = *made.rules_;
+  FATUNE_TRY(rules.all, compile_rules(rules.kernel->manifest, rules.problem, rules.limits));
+  return made;
 }
 
 Result<std::string> Feasibility::broken(const Config& config, Strictness strictness) {
@@ -226,8 +201,9 @@ Result<std::string> Feasibility::broken(const Config& config, Strictness strictn
   FATUNE_TRY(const std::vector<std::uint16_t> positions, positions_of(manifest, config));
   for (CompiledRule& rule : rules_->all) {
     if (rule.prunes() && strictness == Strictness::kNecessary) continue;
-    FATUNE_TRY(std::string reason, rule.broken_reason(positions));
-    if (!reason.empty()) return reason;
+    std::string reason;
+    FATUNE_TRY(const bool holds, rule.holds(positions, &reason));
+    if (!holds) return reason;
   }
   return std::string();
 }

@@ -28,10 +28,9 @@ class CompiledRule {
   bool is_choice() const { return is_choice_; }
   /// Positions, in the manifest's parameter list and ascending, of the parameters it depends on.
   const std::vector<std::size_t>& axes() const { return axes_; }
-  /// `positions` has one entry for each parameter: which of its values.
-  Result<bool> holds(std::span<const std::uint16_t> positions);
-  /// Why it does not hold, in words; empty when it does.
-  Result<std::string> broken_reason(std::span<const std::uint16_t> positions);
+  /// `positions` has one entry for each parameter: which of its values. Why it does not hold is
+  /// written to `why` unless that is null.
+  Result<bool> holds(std::span<const std::uint16_t> positions, std::string* why = nullptr);
 
  private:
   friend class RuleCompiler;
@@ -39,8 +38,6 @@ class CompiledRule {
   struct Binding {
     std::size_t expression, variable, axis;
   };
-
-  Result<bool> check(std::span<const std::uint16_t> positions, std::string* why);
 
   Kind kind_ = Kind::kConstraint;
   std::string text_, why_;
@@ -72,17 +69,19 @@ class Feasibility {
  public:
   static Result<Feasibility> make(KernelRef kernel, const Problem& problem,
                                   const DeviceLimits& limits);
-  Feasibility(Feasibility&&) noexcept;
-  Feasibility& operator=(Feasibility&&) noexcept;
-  ~Feasibility();
 
   /// Why a config of the kernel cannot run: first broken constraint with its reason, or the device
   /// limit exceeded; empty when it can.
   Result<std::string> broken(const Config& config, Strictness strictness = Strictness::kAll);
 
  private:
-  struct Rules;
-  explicit Feasibility(std::unique_ptr<Rules> rules);
+  /// The rules refer to the other three.
+  struct Rules {
+    KernelRef kernel;
+    Problem problem;
+    DeviceLimits limits;
+    std::vector<CompiledRule> all{};
+  };
   std::unique_ptr<Rules> rules_;
 };
 

@@ -26,19 +26,9 @@ Status check_product(const Manifest& manifest) {
   return {};
 }
 
-std::string describe_positions(const Manifest& manifest, std::span<const std::uint16_t> positions) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    const Parameter& parameter = manifest.parameters[i];
-    parts.push_back(fmt::format("{}={}", parameter.name, describe(parameter.values[positions[i]])));
-  }
-  return join(parts, " ");
-}
-
 Error too_large(const Manifest& manifest, const Problem& problem) {
-  const auto longest = std::max_element(
-      manifest.parameters.begin(), manifest.parameters.end(),
-      [](const Parameter& a, const Parameter& b) { return a.values.size() < b.values.size(); });
+  const auto longest = std::ranges::max_element(
+      manifest.parameters, {}, [](const Parameter& each) { return each.values.size(); });
   return usage_error(
       fmt::format("kernel {} has more than {} valid configs for {}; fix a parameter or shorten a "
                   "list of values "
@@ -68,7 +58,7 @@ Result<Space> Space::build(KernelRef kernel, const Problem& problem, const Devic
   FATUNE_TRY(std::vector<CompiledRule> rules, compile_rules(manifest, problem, limits));
   FATUNE_TRY(Enumeration found,
              enumerate(sizes, rules, kMaxEnumerated, [&](std::span<const std::uint16_t> positions) {
-               return describe_positions(manifest, positions);
+               return describe(config_at(manifest, positions));
              }));
   if (found.too_large) return too_large(manifest, problem);
   space.raw_size_ = found.raw_size;
@@ -83,14 +73,7 @@ Result<Space> Space::build(KernelRef kernel, const Problem& problem, const Devic
   return space;
 }
 
-Config Space::config(const Point& point) const {
-  FATUNE_CHECK(point.size() == axes().size(), "a point has one position for each parameter");
-  Config config;
-  for (std::size_t i = 0; i < point.size(); ++i) {
-    config.settings.push_back({axes()[i].name, axes()[i].values.at(point[i])});
-  }
-  return config;
-}
+Config Space::config(const Point& point) const { return config_at(kernel_->manifest, point); }
 
 Result<Point> Space::point_of(const Config& config) const {
   return positions_of(kernel_->manifest, config);
@@ -99,10 +82,7 @@ Result<Point> Space::point_of(const Config& config) const {
 Candidate Space::candidate(const Point& point) const { return {kernel_, config(point), problem_}; }
 
 std::optional<Point> Space::default_point() const {
-  Point point;
-  for (const Parameter& parameter : axes()) {
-    point.push_back(static_cast<std::uint16_t>(parameter.default_position));
-  }
+  const Point point = default_positions(kernel_->manifest);
   if (!contains(point)) return std::nullopt;
   return point;
 }

@@ -2,10 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <random>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -59,46 +59,30 @@ std::string maps_fault(const KernelFacts& facts) {
   return {};
 }
 
-/// What names mean for arguments: tensors, scratch, tensor maps.
-class Names {
- public:
-  explicit Names(const KernelFacts& facts) {
-    if (!facts.problem.custom) known_ = {"q", "k", "v", "out", "lse"};
-  }
-  bool add(const std::string& name) {
-    const bool fresh = !has(name);
-    known_.push_back(name);
-    return fresh;
-  }
-  bool has(const std::string& name) const {
-    return std::find(known_.begin(), known_.end(), name) != known_.end();
-  }
-
- private:
-  std::vector<std::string> known_;
-};
-
 /// Every argument is a tensor, a scratch or a map, and no name means two things. Where it is wrong
 /// stands first.
 std::string names_fault(const KernelFacts& facts) {
-  Names names(facts);
-  for (const TensorFacts& tensor : facts.tensors) {
-    if (!names.add(tensor.name)) return fmt::format("tensors {} is named twice", tensor.name);
-  }
-  for (const ScratchFacts& scratch : facts.scratch) {
-    if (!names.add(scratch.name)) return fmt::format("scratch {} is named twice", scratch.name);
-  }
-  for (const TensorMapFacts& map : facts.tensor_maps) {
-    if (!names.add(map.name)) return fmt::format("tensor_maps {} is named twice", map.name);
-  }
+  std::vector<std::string> known;
+  if (!facts.problem.custom) known = {"q", "k", "v", "out", "lse"};
+  std::string fault;
+  const auto add = [&](std::string_view field, const auto& list) {
+    for (const auto& each : list) {
+      const bool twice = std::ranges::count(known, each.name) > 0;
+      if (twice && fault.empty()) fault = fmt::format("{} {} is named twice", field, each.name);
+      known.push_back(each.name);
+    }
+  };
+  add("tensors", facts.tensors);
+  add("scratch", facts.scratch);
+  add("tensor_maps", facts.tensor_maps);
   for (const StageFacts& stage : facts.stages) {
     for (const std::string& argument : stage.arguments) {
-      if (names.has(argument)) continue;
-      return fmt::format("stages argument '{}' of {} is no tensor, scratch or tensor map", argument,
-                         stage.entry);
+      if (!fault.empty() || std::ranges::count(known, argument) > 0) continue;
+      fault = fmt::format("stages argument '{}' of {} is no tensor, scratch or tensor map",
+                          argument, stage.entry);
     }
   }
-  return {};
+  return fault;
 }
 
 bool is_plain_file_name(const std::string& text) {
@@ -107,19 +91,12 @@ bool is_plain_file_name(const std::string& text) {
 
 }  // namespace
 
-std::string_view name(MapElement element) {
-  switch (element) {
-    case MapElement::kF16:
-      return "f16";
-    case MapElement::kBf16:
-      return "bf16";
-    case MapElement::kByte:
-      break;
-  }
-  return "byte";
-}
-
 static constexpr std::array kMapElements = {MapElement::kF16, MapElement::kBf16, MapElement::kByte};
+
+std::string_view name(MapElement element) {
+  constexpr std::array kNames = {"f16", "bf16", "byte"};
+  return kNames.at(static_cast<std::size_t>(element));
+}
 
 TensorMapFacts contiguous_map(const std::string& tensor, const Problem& problem) {
   const bool query_like = tensor == "q" || tensor == "out";

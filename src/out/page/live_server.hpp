@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/result.hpp"
-#include "model/results/progress.hpp"
+#include "model/results/sweep_result.hpp"
 
 namespace fatune {
 

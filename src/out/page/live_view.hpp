@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "model/results/progress.hpp"
+#include "model/results/sweep_result.hpp"
 #include "out/page/page_json.hpp"
 
 namespace fatune {

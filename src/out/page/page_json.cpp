@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/fields.hpp"
-#include "model/problem/work.hpp"
+#include "model/problem/problem.hpp"
 #include "model/results/physics.hpp"
 
 namespace fatune {

@@ -8,7 +8,7 @@
 
 #include "core/json.hpp"
 #include "model/results/document.hpp"
-#include "model/results/progress.hpp"
+#include "model/results/sweep_result.hpp"
 #include "out/page/page_run.hpp"
 #include "search/replay/landscape.hpp"
 

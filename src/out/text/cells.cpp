@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/text.hpp"
-#include "model/problem/work.hpp"
+#include "model/problem/problem.hpp"
 
 namespace fatune {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/results/progress.hpp"
+#include "model/results/sweep_result.hpp"
 #include "out/text/paint.hpp"
 
 namespace fatune {

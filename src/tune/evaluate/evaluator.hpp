@@ -12,8 +12,8 @@
 #include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/problem/suite.hpp"
-#include "model/results/environment.hpp"
-#include "model/results/plan.hpp"
+#include "model/results/journal.hpp"
+#include "model/results/measurement.hpp"
 #include "model/results/record.hpp"
 #include "worker/protocol/implementation.hpp"
 

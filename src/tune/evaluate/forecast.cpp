@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/fields.hpp"
-#include "model/problem/work.hpp"
+#include "model/problem/problem.hpp"
 
 namespace fatune {
 namespace {

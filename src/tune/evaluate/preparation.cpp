@@ -8,7 +8,7 @@
 #include "core/check.hpp"
 #include "core/embedded.hpp"
 #include "core/text.hpp"
-#include "model/problem/work.hpp"
+#include "model/problem/problem.hpp"
 
 namespace fatune {
 namespace {

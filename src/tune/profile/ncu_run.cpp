@@ -6,7 +6,6 @@
 
 #include "core/file.hpp"
 #include "core/run_program.hpp"
-#include "core/scratch_folder.hpp"
 #include "core/text.hpp"
 #include "tune/profile/counters.hpp"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "model/results/plan.hpp"
+#include "model/results/journal.hpp"
 
 namespace fatune {
 

@@ -12,8 +12,8 @@
 
 #include "model/kernel/candidate.hpp"
 #include "model/results/journal.hpp"
-#include "model/results/progress.hpp"
 #include "model/results/record.hpp"
+#include "model/results/sweep_result.hpp"
 #include "tune/evaluate/evaluator.hpp"
 #include "tune/sweep/sweep.hpp"
 

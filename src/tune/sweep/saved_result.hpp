@@ -7,7 +7,7 @@
 
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
-#include "model/results/environment.hpp"
+#include "model/results/measurement.hpp"
 #include "model/results/record.hpp"
 
 namespace fatune {

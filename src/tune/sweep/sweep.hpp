@@ -7,7 +7,6 @@
 
 #include "core/result.hpp"
 #include "model/results/journal.hpp"
-#include "model/results/progress.hpp"
 #include "model/results/sweep_result.hpp"
 #include "tune/evaluate/evaluator.hpp"
 #include "tune/sweep/best.hpp"

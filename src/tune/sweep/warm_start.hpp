@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "model/results/plan.hpp"
+#include "model/results/journal.hpp"
 
 namespace fatune {
 

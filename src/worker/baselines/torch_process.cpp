@@ -18,7 +18,7 @@
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "model/problem/work.hpp"
+#include "model/problem/problem.hpp"
 #include "worker/verify/tolerance.hpp"
 
 namespace fatune {

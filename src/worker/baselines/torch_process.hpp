@@ -11,8 +11,8 @@
 #include <string>
 
 #include "core/json.hpp"
-#include "core/line_process.hpp"
 #include "core/result.hpp"
+#include "core/run_program.hpp"
 #include "model/problem/problem.hpp"
 #include "worker/baselines/executable.hpp"
 

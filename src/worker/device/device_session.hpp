@@ -8,7 +8,7 @@
 #include "gpu/device.hpp"
 #include "gpu/objects.hpp"
 #include "gpu/telemetry.hpp"
-#include "model/results/environment.hpp"
+#include "model/results/measurement.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/timing/sampler.hpp"
 

@@ -7,7 +7,7 @@
 #include "core/check.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
-#include "model/problem/work.hpp"
+#include "model/problem/problem.hpp"
 #include "worker/device/device_problem.hpp"
 
 namespace fatune {

@@ -12,7 +12,7 @@
 #include "gpu/device.hpp"
 #include "gpu/driver.hpp"
 #include "gpu/objects.hpp"
-#include "model/problem/work.hpp"
+#include "model/problem/problem.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/device/loaded_program.hpp"
 #include "worker/protocol/mains.hpp"

@@ -11,7 +11,6 @@
 #include "model/kernel/candidate.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/tensor.hpp"
-#include "model/results/environment.hpp"
 #include "model/results/measurement.hpp"
 #include "worker/protocol/implementation.hpp"
 #include "worker/protocol/input_case.hpp"

@@ -1,7 +1,7 @@
 // line_process_test.cpp - checks lines to and from a program, deadlines, and its end.
-#include "core/line_process.hpp"
-
 #include <catch2/catch_test_macros.hpp>
+
+#include "core/run_program.hpp"
 
 using namespace fatune;
 using namespace std::chrono_literals;

@@ -15,6 +15,5 @@ TEST_CASE("quantities add, compare and scale within their unit") {
 
 TEST_CASE("flops over time give a rate") {
   CHECK(to_seconds(Micros(2e6)) == Seconds(2));
-  CHECK(to_micros(Seconds(3)) == Micros(3e6));
   CHECK((Flops(4e12) / Seconds(2)).value == 2);
 }

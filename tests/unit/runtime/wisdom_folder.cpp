@@ -125,7 +125,7 @@ KernelFacts elaborate_facts(const Problem& p) {
 
 rt::StoredKernel stored(KernelFacts facts) {
   std::string cubin = cubin_of(facts);
-  facts.cubin = {short_hash(cubin) + ".cubin", sha256_hex(cubin),
+  facts.cubin = {sha256_hex(cubin).substr(0, 16) + ".cubin", sha256_hex(cubin),
                  static_cast<std::int64_t>(cubin.size())};
   return {std::move(facts), std::move(cubin)};
 }

@@ -1,6 +1,4 @@
 // terms_test.cpp - named terms of a manifest: read, written out, used in every expression.
-#include "model/kernel/terms.hpp"
-
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "model/kernel/vocabulary.hpp"
 #include "model/space/lint.hpp"
 #include "model/space/rules.hpp"
 #include "model/space/space.hpp"

@@ -4,7 +4,6 @@
 
 #include "core/fields.hpp"
 #include "model/problem/problem.hpp"
-#include "model/problem/work.hpp"
 
 using namespace fatune;
 

@@ -1,7 +1,7 @@
 // work_test.cpp - checks operations and bytes of problems against numbers worked out by hand.
-#include "model/problem/work.hpp"
-
 #include <catch2/catch_test_macros.hpp>
+
+#include "model/problem/problem.hpp"
 
 using namespace fatune;
 

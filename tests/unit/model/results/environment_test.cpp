@@ -1,10 +1,9 @@
 // environment_test.cpp - checks that device, driver and compiler survive JSON.
-#include "model/results/environment.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "model/results/measurement.hpp"
 
 using namespace fatune;
 

@@ -1,11 +1,10 @@
 // plan_test.cpp - plans as JSON, and what differs between two.
-#include "model/results/plan.hpp"
-
 #include <functional>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/fields.hpp"
+#include "model/results/journal.hpp"
 #include "sample_journal.hpp"
 
 namespace fatune {
