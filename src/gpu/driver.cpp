@@ -2,14 +2,13 @@
 #include "gpu/driver.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/check.hpp"
+#include "core/file.hpp"
 #include "core/text.hpp"
 #include "gpu/library.hpp"
 
@@ -54,29 +53,21 @@ Status load_once(Loaded& state) {
                     "driver for CUDA {} or newer (520 or newer)",
                     missing, cuda_version_text(kOldestVersion)));
   }
-  if (const CUresult code = table.init(0); code != CUDA_SUCCESS) {
-    const char* name = nullptr;
-    table.error_name(code, &name);
-    const std::string reason = name == nullptr ? std::to_string(code) : name;
-    if (code == CUDA_ERROR_NO_DEVICE) {
-      return device_error(
-          fmt::format("the NVIDIA driver finds no GPU ({}); `nvidia-smi` and "
-                      "CUDA_VISIBLE_DEVICES tell more",
-                      reason));
-    }
-    return environment_error(
-        fmt::format("the NVIDIA driver does not start (cuInit: {}); "
-                    "`nvidia-smi` and the system's log tell more",
-                    reason));
+  const CUresult code = table.init(0);
+  if (code == CUDA_SUCCESS)
+    return check(table.driver_version(&state.version), "cannot ask the driver for its version");
+  const char* name = nullptr;
+  table.error_name(code, &name);
+  const std::string reason = name == nullptr ? std::to_string(code) : name;
+  if (code == CUDA_ERROR_NO_DEVICE) {
+    return device_error(fmt::format(
+        "the NVIDIA driver finds no GPU ({}); `nvidia-smi` and CUDA_VISIBLE_DEVICES tell more",
+        reason));
   }
-  return check(table.driver_version(&state.version), "cannot ask the driver for its version");
-}
-
-std::string read_small_file(const char* path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return environment_error(
+      fmt::format("the NVIDIA driver does not start (cuInit: {}); `nvidia-smi` and the system's "
+                  "log tell more",
+                  reason));
 }
 
 /// Either call that bounds a profiler's range; an old driver may lack them.
@@ -117,9 +108,8 @@ std::string parse_kernel_module_version(std::string_view text) {
     if (!line.starts_with("NVRM version:")) continue;
     for (const auto& word : split(line, ' ')) {
       const auto parts = split(word, '.');
-      const bool numbers = std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
-        return parse_integer(part).has_value();
-      });
+      const bool numbers = std::ranges::all_of(
+          parts, [](const std::string& part) { return parse_integer(part).has_value(); });
       if (parts.size() >= 2 && numbers) return word;
     }
   }
@@ -127,10 +117,11 @@ std::string parse_kernel_module_version(std::string_view text) {
 }
 
 std::string kernel_module_version() {
-  const std::string version =
-      parse_kernel_module_version(read_small_file("/proc/driver/nvidia/version"));
+  const auto text = read_file("/proc/driver/nvidia/version");
+  std::string version = text ? parse_kernel_module_version(*text) : "";
   if (!version.empty()) return version;
-  return std::string(trim(read_small_file("/sys/module/nvidia/version")));
+  const auto line = read_file("/sys/module/nvidia/version");
+  return line ? std::string(trim(*line)) : "";
 }
 
 Error call_error(CUresult code, std::string_view doing) {
@@ -143,23 +134,19 @@ Status check(CUresult code, std::string_view doing) {
 }
 
 bool is_sticky(CUresult code) {
-  switch (code) {
-    case CUDA_ERROR_ECC_UNCORRECTABLE:
-    case CUDA_ERROR_ILLEGAL_ADDRESS:
-    case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-    case CUDA_ERROR_ASSERT:
-    case CUDA_ERROR_HARDWARE_STACK_ERROR:
-    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-    case CUDA_ERROR_MISALIGNED_ADDRESS:
-    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-    case CUDA_ERROR_INVALID_PC:
-    case CUDA_ERROR_LAUNCH_FAILED:
-    case CUDA_ERROR_UNKNOWN:
-      return true;
-    default:
-      return false;
-  }
+  constexpr CUresult kSticky[] = {CUDA_ERROR_ECC_UNCORRECTABLE,
+                                  CUDA_ERROR_ILLEGAL_ADDRESS,
+                                  CUDA_ERROR_LAUNCH_TIMEOUT,
+                                  CUDA_ERROR_CONTEXT_IS_DESTROYED,
+                                  CUDA_ERROR_ASSERT,
+                                  CUDA_ERROR_HARDWARE_STACK_ERROR,
+                                  CUDA_ERROR_ILLEGAL_INSTRUCTION,
+                                  CUDA_ERROR_MISALIGNED_ADDRESS,
+                                  CUDA_ERROR_INVALID_ADDRESS_SPACE,
+                                  CUDA_ERROR_INVALID_PC,
+                                  CUDA_ERROR_LAUNCH_FAILED,
+                                  CUDA_ERROR_UNKNOWN};
+  return std::ranges::find(kSticky, code) != std::end(kSticky);
 }
 
 bool context_broken(CUstream stream) {

@@ -1,25 +1,32 @@
-// library.cpp - opens shared libraries by name or path; lists the folders that may hold CUDA.
+// library.cpp - opens shared libraries; folders that may hold CUDA to the files a compilation
+// needs.
 #include "gpu/library.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
+#include "core/file.hpp"
+#include "core/hash.hpp"
 #include "core/text.hpp"
+
+namespace fs = std::filesystem;
 
 namespace fatune::gpu {
 namespace {
 
-namespace fs = std::filesystem;
-
 void add_folder(std::vector<fs::path>& folders, const fs::path& folder) {
   std::error_code ignored;
   if (folder.empty() || !fs::is_directory(folder, ignored)) return;
-  if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
+  if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(folder);
 }
 
 /// Numbers of "cuda-12.9", so that 12.10 comes after 12.9.
@@ -40,9 +47,7 @@ void add_system_toolkits(std::vector<fs::path>& roots) {
   for (const auto& entry : fs::directory_iterator("/usr/local", error)) {
     if (entry.path().filename().string().starts_with("cuda-")) versioned.push_back(entry.path());
   }
-  std::sort(versioned.begin(), versioned.end(), [](const fs::path& a, const fs::path& b) {
-    return toolkit_version(a) > toolkit_version(b);
-  });
+  std::ranges::sort(versioned, std::greater<>(), toolkit_version);
   for (const auto& folder : versioned) add_folder(roots, folder);
   add_folder(roots, "/opt/cuda");
 }
@@ -93,10 +98,10 @@ SearchPaths default_search_paths(const std::string& cuda_home, const std::vector
 
 std::string describe(const std::vector<TriedPlace>& tried) {
   std::string text;
-  for (const auto& place : tried) {
-    text += "  " + place.path + ": " + (place.problem.empty() ? "opened" : place.problem) + "\n";
+  for (const auto& [path, problem] : tried) {
+    text += fmt::format("{}  {}: {}", text.empty() ? "" : "\n", path,
+                        problem.empty() ? "opened" : problem);
   }
-  if (!text.empty()) text.pop_back();
   return text;
 }
 
@@ -106,18 +111,14 @@ Result<Library> Library::open(const std::vector<std::string>& names,
   Library library;
   for (const auto& name : names) {
     library.handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    library.path_ = name;
     const char* problem = library.handle_ == nullptr ? dlerror() : nullptr;
     places.push_back({name, problem == nullptr ? "" : problem});
-    if (library.handle_ != nullptr) {
-      library.path_ = name;
-      break;
-    }
+    if (library.handle_ != nullptr) break;
   }
   if (tried != nullptr) tried->insert(tried->end(), places.begin(), places.end());
-  if (library.handle_ == nullptr) {
-    return environment_error("no library could be opened; tried:\n" + describe(places));
-  }
-  return library;
+  if (library.handle_ != nullptr) return library;
+  return environment_error("no library could be opened; tried:\n" + describe(places));
 }
 
 std::string file_of(const void* function) {
@@ -131,3 +132,191 @@ void* Library::symbol(const char* name) const {
 }
 
 }  // namespace fatune::gpu
+
+namespace fatune {
+namespace {
+
+constexpr const char* kIncludeFolders[] = {"include", "targets/x86_64-linux/include",
+                                           "targets/sbsa-linux/include"};
+/// Each header that kernels with toolkit headers start from.
+constexpr const char* kHeaders[] = {"cuda_fp16.h", "mma.h", "crt/mma.h"};
+/// Their contents decide machine code; the ones above mostly include these.
+constexpr const char* kIdentityHeaders[] = {"cuda_fp16.h",   "cuda_fp16.hpp", "cuda_bf16.h",
+                                            "cuda_bf16.hpp", "cuda_fp8.h",    "cuda_fp8.hpp",
+                                            "mma.h",         "crt/mma.h",     "crt/mma.hpp"};
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// The numbers after "libnvrtc.so": {13, 0, 88}; no value for another file.
+std::optional<std::vector<std::int64_t>> version_of(const fs::path& file) {
+  constexpr std::string_view kName = "libnvrtc.so";
+  const std::string name = file.filename().string();
+  if (!name.starts_with(kName)) return std::nullopt;
+  std::vector<std::int64_t> numbers;
+  if (name.size() == kName.size()) return numbers;
+  if (name[kName.size()] != '.') return std::nullopt;
+  for (const auto& part : split(name.substr(kName.size() + 1), '.')) {
+    const auto number = parse_integer(part);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+void add(std::vector<fs::path>& list, const fs::path& path) {
+  if (std::ranges::find(list, path) == list.end()) list.push_back(path);
+}
+
+void add_nvrtc_of_root(std::vector<fs::path>& list, const fs::path& root) {
+  for (const char* folder : gpu::kLibraryFolders) {
+    const auto files = nvrtc_files(root / folder);
+    if (!files.empty()) add(list, files.front());
+  }
+}
+
+std::vector<fs::path> roots_of_python() {
+  std::vector<fs::path> roots;
+  for (const auto& folder : gpu::python_site_packages()) {
+    for (const auto& root : gpu::wheel_roots(folder)) add(roots, root);
+  }
+  return roots;
+}
+
+/// The first include folder of the roots that has the header.
+fs::path folder_with(const std::vector<fs::path>& roots, const char* header) {
+  for (const auto& root : roots) {
+    for (const char* folder : kIncludeFolders) {
+      if (is_there(root / folder / header)) return root / folder;
+    }
+  }
+  return {};
+}
+
+/// Collects include folders; what is missing stays listed.
+std::vector<std::string> find_headers(const std::vector<fs::path>& roots,
+                                      std::vector<fs::path>& folders) {
+  std::vector<std::string> missing;
+  for (const char* header : kHeaders) {
+    const fs::path folder = folder_with(roots, header);
+    if (folder.empty()) {
+      missing.emplace_back(header);
+    } else {
+      add(folders, folder);
+    }
+  }
+  // Headers of the C++ library for CUDA moved into a folder of their own with CUDA 13.
+  for (const char* header : {"cccl/cuda/std/cstdint", "cuda/std/cstdint"}) {
+    const fs::path folder = folder_with(roots, header);
+    if (folder.empty()) continue;
+    add(folders, std::string_view(header).starts_with("cccl") ? folder / "cccl" : folder);
+    break;
+  }
+  return missing;
+}
+
+/// The folder above lib, lib64 or targets/.../lib; empty for a bare name.
+fs::path root_of_library(const fs::path& library) {
+  if (!library.has_parent_path()) return {};
+  fs::path folder = library.parent_path().parent_path();
+  if (folder.parent_path().filename() == "targets") folder = folder.parent_path().parent_path();
+  return folder;
+}
+
+std::vector<fs::path> explicit_nvrtc(const fs::path& given) {
+  std::error_code ignored;
+  if (!fs::is_directory(given, ignored)) return {given};
+  std::vector<fs::path> found;
+  const auto files = nvrtc_files(given);
+  if (!files.empty()) add(found, files.front());
+  add_nvrtc_of_root(found, given);
+  for (const auto& root : gpu::wheel_roots(given)) add_nvrtc_of_root(found, root);
+  if (found.empty()) found.push_back(given / "libnvrtc.so");  // its absence is the message
+  return found;
+}
+
+}  // namespace
+
+std::vector<fs::path> nvrtc_files(const fs::path& folder) {
+  std::vector<std::pair<std::vector<std::int64_t>, fs::path>> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (auto version = version_of(entry.path())) found.emplace_back(*version, entry.path());
+  }
+  std::ranges::sort(found, std::greater<>());
+  std::vector<fs::path> files;
+  for (auto& [version, file] : found) files.push_back(std::move(file));
+  return files;
+}
+
+fs::path builtins_beside(const fs::path& nvrtc) {
+  std::error_code error;
+  fs::path best;
+  for (const auto& entry : fs::directory_iterator(nvrtc.parent_path(), error)) {
+    if (entry.path().filename().string().starts_with("libnvrtc-builtins.so")) {
+      best = std::max(best, entry.path());
+    }
+  }
+  return best;
+}
+
+Toolchain find_toolchain(const gpu::SearchPaths& search) {
+  Toolchain toolchain;
+  std::vector<fs::path> roots = search.cuda_roots;
+  bool asked_python = false;
+  const auto ask_python = [&] {
+    if (std::exchange(asked_python, true)) return std::vector<fs::path>();
+    return roots_of_python();
+  };
+  if (!search.nvrtc.empty()) {
+    toolchain.nvrtc = explicit_nvrtc(search.nvrtc);
+  } else {
+    for (const auto& root : roots) add_nvrtc_of_root(toolchain.nvrtc, root);
+    if (toolchain.nvrtc.empty()) {
+      for (const auto& root : ask_python()) {
+        add(roots, root);
+        add_nvrtc_of_root(toolchain.nvrtc, root);
+      }
+    }
+    for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}) {
+      toolchain.nvrtc.emplace_back(name);
+    }
+  }
+  // Headers of the same toolkit as the library come first, so that versions match if they can.
+  if (const fs::path own = root_of_library(toolchain.nvrtc.front()); !own.empty()) {
+    std::erase(roots, own);
+    roots.insert(roots.begin(), own);
+  }
+  add(roots, "/usr");  // distributions' packages
+  auto missing = find_headers(roots, toolchain.include_folders);
+  if (!missing.empty()) {
+    for (const auto& root : ask_python()) add(roots, root);
+    toolchain.include_folders.clear();
+    missing = find_headers(roots, toolchain.include_folders);
+  }
+  if (!missing.empty()) {
+    toolchain.include_folders.clear();
+    toolchain.headers_problem =
+        "the CUDA headers " + join(missing, ", ") +
+        " were not found. Set CUDA_HOME to a CUDA toolkit, or install them: pip install "
+        "nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl";
+  }
+  return toolchain;
+}
+
+std::string headers_identity(const Toolchain& toolchain) {
+  Hasher hasher;
+  for (const char* header : kIdentityHeaders) {
+    for (const auto& folder : toolchain.include_folders) {
+      if (!is_there(folder / header)) continue;
+      const auto text = read_file(folder / header);
+      hasher.add(header).add(text ? *text : "");
+      break;
+    }
+  }
+  return hasher.hex();
+}
+
+}  // namespace fatune

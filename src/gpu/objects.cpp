@@ -1,7 +1,9 @@
-// objects.cpp - creation, use and destruction of the driver's objects.
+// objects.cpp - creation, use and destruction of the driver's objects; launches and tensor maps are
+// checked, as the driver refuses them without reasons.
 #include "gpu/objects.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <thread>
 
 #include <fmt/format.h>
@@ -30,6 +32,10 @@ bool unsupported(CUresult code) {
          code == CUDA_ERROR_INVALID_VALUE;
 }
 
+Status check_if_supported(CUresult code, std::string_view doing) {
+  return unsupported(code) ? Status() : check(code, doing);
+}
+
 CUresult set_window(CUstream stream, CUdeviceptr address, std::size_t bytes) {
   CUstreamAttrValue value{};
   value.accessPolicyWindow.base_ptr = reinterpret_cast<void*>(address);
@@ -41,21 +47,69 @@ CUresult set_window(CUstream stream, CUdeviceptr address, std::size_t bytes) {
   return driver().stream_set_attribute(stream, CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value);
 }
 
+std::string text(const Extent& extent) {
+  return fmt::format("{},{},{}", extent[0], extent[1], extent[2]);
+}
+
+/// The driver's fields are 32 bits wide; a larger number must not wrap round to a valid one.
+Status check_range(const LaunchShape& shape) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  for (const auto& [what, extent] : {std::pair("grid", shape.grid), std::pair("block", shape.block),
+                                     std::pair("cluster", shape.cluster)}) {
+    if (std::ranges::all_of(extent, [](std::int64_t n) { return n >= 1 && n <= kMost; })) continue;
+    return device_error(fmt::format("cannot launch: {} {} is out of range", what, text(extent)));
+  }
+  if (shape.shared_bytes >= 0 && shape.shared_bytes <= kMost) return {};
+  return device_error(
+      fmt::format("cannot launch: {} bytes of shared memory are out of range", shape.shared_bytes));
+}
+
+Result<int> function_attribute(CUfunction function, CUfunction_attribute attribute) {
+  int value = 0;
+  FATUNE_TRY_STATUS(check(driver().function_attribute(&value, attribute, function),
+                          "cannot ask the function for its attributes"));
+  return value;
+}
+
+/// The rules of cuTensorMapEncodeTiled that a kernel's manifest can break; it only says "invalid
+/// value".
+Status check_map(const TensorMapFacts& facts) {
+  const auto broken = [](const std::string& why) {
+    return device_error("cannot make a tensor map: " + why);
+  };
+  const std::int64_t element_bytes = facts.element == MapElement::kByte ? 1 : 2;
+  const int swizzle = facts.swizzle_bytes;
+  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+    return broken(fmt::format("swizzle {} is not 0, 32, 64 or 128", swizzle));
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (facts.sizes[i] < 1 || facts.sizes[i] > (std::int64_t{1} << 32))
+      return broken(fmt::format("size {} is not within 1 and 2^32", facts.sizes[i]));
+    if (facts.box[i] < 1 || facts.box[i] > 256)
+      return broken(fmt::format("box edge {} is not within 1 and 256", facts.box[i]));
+  }
+  const std::int64_t row = facts.sizes[0] * element_bytes;
+  if (row % 16 != 0) return broken(fmt::format("rows of {} bytes are no multiple of 16", row));
+  const std::int64_t inner = facts.box[0] * element_bytes;
+  if (inner % 16 != 0)
+    return broken(fmt::format("box rows of {} bytes are no multiple of 16", inner));
+  if (swizzle == 0 || inner <= swizzle) return {};
+  return broken(
+      fmt::format("box rows of {} bytes are wider than the swizzle of {}", inner, swizzle));
+}
+
 }  // namespace
 
-void ContextTraits::destroy(Raw raw) noexcept {
-  note(driver().context_release(raw.device), "a context");
+void destroy(PrimaryContext context) noexcept {
+  note(driver().context_release(context.device), "a context");
 }
-void StreamTraits::destroy(Raw raw) noexcept { note(driver().stream_destroy(raw), "a stream"); }
-void EventTraits::destroy(Raw raw) noexcept { note(driver().event_destroy(raw), "an event"); }
-void ModuleTraits::destroy(Raw raw) noexcept { note(driver().module_unload(raw), "a module"); }
-void DeviceMemoryTraits::destroy(Raw raw) noexcept {
-  note(driver().memory_free(raw), "device memory");
-}
-void HostMemoryTraits::destroy(Raw raw) noexcept { note(driver().host_free(raw), "host memory"); }
-void GraphTraits::destroy(Raw raw) noexcept { note(driver().graph_destroy(raw), "a graph"); }
-void GraphExecTraits::destroy(Raw raw) noexcept {
-  note(driver().graph_exec_destroy(raw), "a launchable graph");
+void destroy(CUstream stream) noexcept { note(driver().stream_destroy(stream), "a stream"); }
+void destroy(CUevent event) noexcept { note(driver().event_destroy(event), "an event"); }
+void destroy(CUmodule module) noexcept { note(driver().module_unload(module), "a module"); }
+void destroy(CUdeviceptr memory) noexcept { note(driver().memory_free(memory), "device memory"); }
+void destroy(void* memory) noexcept { note(driver().host_free(memory), "host memory"); }
+void destroy(CUgraph graph) noexcept { note(driver().graph_destroy(graph), "a graph"); }
+void destroy(CUgraphExec graph) noexcept {
+  note(driver().graph_exec_destroy(graph), "a launchable graph");
 }
 
 Result<Context> make_context(int ordinal) {
@@ -92,21 +146,15 @@ Status record(CUevent event, CUstream stream) {
   return check(driver().event_record(event, stream), "cannot record an event");
 }
 
-Result<bool> is_done(CUevent event) {
-  const CUresult code = driver().event_query(event);
-  if (code == CUDA_ERROR_NOT_READY) return false;
-  FATUNE_TRY_STATUS(check(code, "the queued work failed"));
-  return true;
-}
-
 Result<bool> wait(CUevent event, std::chrono::microseconds limit) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kSpin{200};  // chosen: longer than most kernels take
   constexpr std::chrono::microseconds kNap{100};
   const auto start = Clock::now();
   while (true) {
-    FATUNE_TRY(const bool done, is_done(event));
-    if (done) return true;
+    const CUresult code = driver().event_query(event);
+    if (code == CUDA_SUCCESS) return true;
+    if (code != CUDA_ERROR_NOT_READY) return call_error(code, "the queued work failed");
     const auto waited = Clock::now() - start;
     if (waited >= limit) return false;
     if (waited >= kSpin) std::this_thread::sleep_for(kNap);
@@ -138,15 +186,15 @@ Result<CUfunction> find_function(const Module& module, const std::string& entry)
   return function;
 }
 
-Result<Buffer> make_buffer(const Context& context, std::size_t bytes) {
+Result<Buffer> make_buffer(const Context&, std::size_t bytes) {
   if (bytes == 0) return Buffer();
   CUdeviceptr address = 0;
   const CUresult code = driver().memory_allocate(&address, bytes);
   if (code == CUDA_SUCCESS) return Buffer(address, bytes);
-  std::string doing = "cannot allocate " + describe(Bytes(bytes)) + " of device memory";
-  if (auto info = memory_info(context); info) {
-    doing += " (" + describe(info->free) + " of " + describe(info->total) + " are free)";
-  }
+  std::string doing = fmt::format("cannot allocate {} of device memory", describe(Bytes(bytes)));
+  std::size_t free = 0, total = 0;
+  if (driver().memory_info(&free, &total) == CUDA_SUCCESS)
+    doing += fmt::format(" ({} of {} are free)", describe(Bytes(free)), describe(Bytes(total)));
   return call_error(code, doing);
 }
 
@@ -173,27 +221,9 @@ Status copy_to_host(std::span<std::byte> to, CUdeviceptr from, CUstream stream) 
   return synchronize(stream);
 }
 
-Status copy_on_device(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  if (bytes == 0) return {};
-  return check(driver().copy_on_device(to, from, bytes, stream), "cannot copy on the device");
-}
-
 Status fill_bytes(CUdeviceptr to, std::uint8_t value, std::size_t bytes, CUstream stream) {
   if (bytes == 0) return {};
   return check(driver().set_bytes(to, value, bytes, stream), "cannot fill device memory");
-}
-
-Status fill_words(CUdeviceptr to, std::uint32_t value, std::size_t words, CUstream stream) {
-  if (words == 0) return {};
-  return check(driver().set_words(to, value, words, stream), "cannot fill device memory");
-}
-
-Result<MemoryInfo> memory_info(const Context&) {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  FATUNE_TRY_STATUS(
-      check(driver().memory_info(&free, &total), "cannot ask for the free device memory"));
-  return MemoryInfo{.free = Bytes(free), .total = Bytes(total)};
 }
 
 Result<Graph> capture(CUstream stream, const std::function<Status()>& work) {
@@ -239,17 +269,14 @@ Status forbid_persisting_lines(CUstream stream) {
   if (unsupported(code)) return {};
   FATUNE_TRY_STATUS(check(code, "cannot forbid persisting lines of the L2 cache"));
   if (driver().stream_set_attribute == nullptr) return {};
-  const CUresult cleared = set_window(stream, 0, 0);
-  if (unsupported(cleared)) return {};
-  return check(cleared, "cannot clear the stream's window of persisting lines");
+  return check_if_supported(set_window(stream, 0, 0),
+                            "cannot clear the stream's window of persisting lines");
 }
 
 Status reset_persisting_lines() {
   const auto reset = driver().reset_persisting_l2;
   if (reset == nullptr) return {};
-  const CUresult code = reset();
-  if (unsupported(code)) return {};
-  return check(code, "cannot reset the persisting lines of the L2 cache");
+  return check_if_supported(reset(), "cannot reset the persisting lines of the L2 cache");
 }
 
 Status keep_window(CUstream stream, CUdeviceptr address, std::size_t bytes) {
@@ -259,6 +286,64 @@ Status keep_window(CUstream stream, CUdeviceptr address, std::size_t bytes) {
                           "cannot set aside room for persisting lines"));
   return check(set_window(stream, address, std::min(bytes, kMostWindowBytes)),
                "cannot keep a window of lines in the L2 cache");
+}
+
+Status prepare(CUfunction function, const LaunchShape& shape) {
+  FATUNE_TRY_STATUS(check_range(shape));
+  for (const FunctionSetting& setting : settings_of(shape)) {
+    FATUNE_TRY_STATUS(
+        check(driver().set_function_attribute(function, setting.attribute, setting.value),
+              "cannot allow " + setting.what));
+  }
+  return {};
+}
+
+Status launch(CUfunction function, const LaunchShape& shape, std::span<void*> arguments,
+              CUstream stream) {
+  FATUNE_TRY_STATUS(check_range(shape));
+  const LaunchConfig made(shape);
+  const CUlaunchConfig config = made.on(stream);
+  const CUresult code = driver().launch(&config, function, arguments.data(), nullptr);
+  if (code == CUDA_SUCCESS) return {};
+  return call_error(
+      code,
+      fmt::format("cannot launch grid {}, block {}, cluster {}, {} bytes of shared memory",
+                  text(shape.grid), text(shape.block), text(shape.cluster), shape.shared_bytes));
+}
+
+Result<int> blocks_per_sm(CUfunction function, const LaunchShape& shape) {
+  FATUNE_TRY_STATUS(check_range(shape));
+  int count = 0;
+  const std::int64_t threads = shape.block[0] * shape.block[1] * shape.block[2];
+  FATUNE_TRY_STATUS(check(driver().occupancy(&count, function, static_cast<int>(threads),
+                                             static_cast<std::size_t>(shape.shared_bytes)),
+                          "cannot ask for the occupancy"));
+  return count;
+}
+
+Result<FunctionFacts> function_facts(CUfunction function) {
+  FunctionFacts facts;
+  FATUNE_TRY(facts.registers, function_attribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS));
+  FATUNE_TRY(facts.local_bytes, function_attribute(function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
+  FATUNE_TRY(facts.static_shared_bytes,
+             function_attribute(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
+  FATUNE_TRY(facts.max_threads_block,
+             function_attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+  return facts;
+}
+
+Result<TensorMap> make_tensor_map(CUdeviceptr tensor, const TensorMapFacts& facts) {
+  FATUNE_TRY_STATUS(check_map(facts));
+  FATUNE_TRY_STATUS(load_driver());
+  if (driver().encode_tensor_map == nullptr) {
+    return environment_error(
+        "the NVIDIA driver is too old for tensor maps: it lacks cuTensorMapEncodeTiled, which came "
+        "with CUDA 12.0 (525)");
+  }
+  auto map = std::make_unique<CUtensorMap>();
+  FATUNE_TRY_STATUS(
+      check(encode_tensor_map(driver(), facts, tensor, map.get()), "cannot make a tensor map"));
+  return map;
 }
 
 }  // namespace fatune::gpu

@@ -1,31 +1,28 @@
-// objects.hpp - contexts, streams, events, modules, memory and graphs as owned values.
+// objects.hpp - contexts, streams, events, modules, memory and graphs as owned values; launches.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <cuda.h>
-
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "gpu/driver/launch_config.hpp"
 
 namespace fatune::gpu {
 
-/// The one RAII template: owns a CUDA object. Traits has `using Raw` (comparable; a
-/// value-initialised Raw means "none") and `static void destroy(Raw) noexcept`. Destroying after
-/// the driver shut down or the context broke is silent.
-template <typename Traits>
+/// The one RAII template: owns a CUDA object. Raw is comparable, and means "none" when it is
+/// value-initialised.
+template <typename Raw, void (*destroy)(Raw) noexcept>
 class Handle {
  public:
-  using Raw = typename Traits::Raw;
-
   Handle() = default;
   explicit Handle(Raw raw) noexcept : raw_(raw) {}
   Handle(Handle&& other) noexcept : raw_(std::exchange(other.raw_, Raw{})) {}
@@ -41,7 +38,7 @@ class Handle {
   Raw raw() const noexcept { return raw_; }
   explicit operator bool() const noexcept { return !(raw_ == Raw{}); }
   void reset() noexcept {
-    if (*this) Traits::destroy(raw_);
+    if (*this) destroy(raw_);
     raw_ = Raw{};
   }
 
@@ -55,56 +52,41 @@ struct PrimaryContext {
   CUdevice device = 0;
   friend bool operator==(const PrimaryContext&, const PrimaryContext&) = default;
 };
-struct ContextTraits {
-  using Raw = PrimaryContext;
-  static void destroy(Raw raw) noexcept;
-};
-using Context = Handle<ContextTraits>;
+
+/// Destroying after the driver shut down or the context broke is silent.
+void destroy(PrimaryContext context) noexcept;
+void destroy(CUstream stream) noexcept;
+void destroy(CUevent event) noexcept;
+void destroy(CUmodule module) noexcept;
+void destroy(CUdeviceptr device_memory) noexcept;
+void destroy(void* host_memory) noexcept;
+void destroy(CUgraph graph) noexcept;
+void destroy(CUgraphExec graph) noexcept;
+
+using Context = Handle<PrimaryContext, destroy>;
 /// Loads the driver, retains the device's primary context and makes it current in this thread. What
 /// is made below belongs to the current context and must go before it.
 Result<Context> make_context(int ordinal);
 
-struct StreamTraits {
-  using Raw = CUstream;
-  static void destroy(Raw raw) noexcept;
-};
-using Stream = Handle<StreamTraits>;
+using Stream = Handle<CUstream, destroy>;
 /// Independent of the default stream; every copy and launch here names its stream.
 Result<Stream> make_stream(const Context& context);
 /// Waits without limit; an error of an earlier launch comes out here.
 Status synchronize(CUstream stream);
 
-struct EventTraits {
-  using Raw = CUevent;
-  static void destroy(Raw raw) noexcept;
-};
-using Event = Handle<EventTraits>;
+using Event = Handle<CUevent, destroy>;
 Result<Event> make_event(const Context& context);  ///< with a time stamp
 Status record(CUevent event, CUstream stream);
-/// True once the work before the event is done; an error of that work comes out here.
-Result<bool> is_done(CUevent event);
-/// Polls, so that a hung kernel is noticed: false when the event was not reached within `limit`.
+/// Polls, so that a hung kernel is noticed: false when the event was not reached within `limit`. An
+/// error of the work before the event comes out here.
 Result<bool> wait(CUevent event, std::chrono::microseconds limit);
 /// Both events must be done. Resolution is about half a microsecond.
 Result<Micros> elapsed(CUevent start, CUevent stop);
 
-struct ModuleTraits {
-  using Raw = CUmodule;
-  static void destroy(Raw raw) noexcept;
-};
-using Module = Handle<ModuleTraits>;
+using Module = Handle<CUmodule, destroy>;
 Result<Module> load_module(const Context& context, std::string_view cubin);
 /// Valid as long as the module; a missing entry is an error that names it.
 Result<CUfunction> find_function(const Module& module, const std::string& entry);
-
-struct DeviceMemoryTraits {
-  using Raw = CUdeviceptr;
-  static void destroy(Raw raw) noexcept;
-};
-struct HostMemoryTraits {
-  using Raw = void*;
-  static void destroy(Raw raw) noexcept;
-};
 
 /// Device memory, aligned to 256 bytes at least. Zero bytes make an empty buffer with address 0.
 class Buffer {
@@ -115,7 +97,7 @@ class Buffer {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  Handle<DeviceMemoryTraits> memory_;
+  Handle<CUdeviceptr, destroy> memory_;
   std::size_t bytes_ = 0;
 };
 /// Out of memory is an error that says how much was asked for and how much is free.
@@ -130,7 +112,7 @@ class HostBuffer {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  Handle<HostMemoryTraits> memory_;
+  Handle<void*, destroy> memory_;
   std::size_t bytes_ = 0;
 };
 Result<HostBuffer> make_host_buffer(const Context& context, std::size_t bytes);
@@ -138,27 +120,11 @@ Result<HostBuffer> make_host_buffer(const Context& context, std::size_t bytes);
 /// Both host copies wait until the stream has finished with everything up to and including them.
 Status copy_to_device(CUdeviceptr to, std::span<const std::byte> from, CUstream stream);
 Status copy_to_host(std::span<std::byte> to, CUdeviceptr from, CUstream stream);
-/// These three only queue the work.
-Status copy_on_device(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream);
+/// Only queues the work.
 Status fill_bytes(CUdeviceptr to, std::uint8_t value, std::size_t bytes, CUstream stream);
-/// `to` is a multiple of 4; `words` counts 32-bit words.
-Status fill_words(CUdeviceptr to, std::uint32_t value, std::size_t words, CUstream stream);
 
-struct MemoryInfo {
-  Bytes free, total;
-};
-Result<MemoryInfo> memory_info(const Context& context);
-
-struct GraphTraits {
-  using Raw = CUgraph;
-  static void destroy(Raw raw) noexcept;
-};
-struct GraphExecTraits {
-  using Raw = CUgraphExec;
-  static void destroy(Raw raw) noexcept;
-};
-using Graph = Handle<GraphTraits>;
-using GraphExec = Handle<GraphExecTraits>;
+using Graph = Handle<CUgraph, destroy>;
+using GraphExec = Handle<CUgraphExec, destroy>;
 /// Records what `work` queues on the stream instead of running it. Neither waits nor host copies
 /// are allowed in `work`.
 Result<Graph> capture(CUstream stream, const std::function<Status()>& work);
@@ -180,5 +146,30 @@ Status reset_persisting_lines();
 /// Sets cache aside and lets launches on the stream keep the window's lines, as a cheating host
 /// would. For fixtures that the gates must catch.
 Status keep_window(CUstream stream, CUdeviceptr address, std::size_t bytes);
+
+/// Once per function before its first launch or occupancy query, see settings_of().
+Status prepare(CUfunction function, const LaunchShape& shape);
+
+/// `arguments` are pointers to the argument values, in the entry's order; copied before the return.
+/// Queues only. Inside capture() the launch becomes a node of the graph.
+Status launch(CUfunction function, const LaunchShape& shape, std::span<void*> arguments,
+              CUstream stream);
+
+/// Resident blocks per multiprocessor; 0 when none fits.
+Result<int> blocks_per_sm(CUfunction function, const LaunchShape& shape);
+
+struct FunctionFacts {
+  int registers = 0;             ///< per thread
+  std::int64_t local_bytes = 0;  ///< per thread: stack frame and spills
+  std::int64_t static_shared_bytes = 0;
+  int max_threads_block = 0;
+};
+Result<FunctionFacts> function_facts(CUfunction function);
+
+/// On the heap, where it keeps the alignment that the driver asks for. The pointer is the launch
+/// argument of a `const __grid_constant__ CUtensorMap`.
+using TensorMap = std::unique_ptr<CUtensorMap>;
+/// Facts that TMA cannot take, and a driver or device without it, are errors that say so.
+Result<TensorMap> make_tensor_map(CUdeviceptr tensor, const TensorMapFacts& facts);
 
 }  // namespace fatune::gpu

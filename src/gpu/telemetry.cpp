@@ -1,4 +1,5 @@
-// telemetry.cpp - readings through NVML, whose functions are declared here: wheels have no nvml.h.
+// telemetry.cpp - questions to the driver and to NVML, whose functions are declared here: wheels
+// have no nvml.h.
 #include "gpu/telemetry.hpp"
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
+#include "gpu/driver.hpp"
 #include "gpu/library.hpp"
 
 namespace fatune::gpu {
@@ -53,7 +56,6 @@ constexpr unsigned kComputeModeProhibited = 2;
   X(max_clock, NvmlResult, (NvmlDevice, int, unsigned*), "nvmlDeviceGetMaxClockInfo")         \
   X(temperature, NvmlResult, (NvmlDevice, int, unsigned*), "nvmlDeviceGetTemperature")        \
   X(power, NvmlResult, (NvmlDevice, unsigned*), "nvmlDeviceGetPowerUsage")                    \
-  X(power_limit, NvmlResult, (NvmlDevice, unsigned*), "nvmlDeviceGetEnforcedPowerLimit")      \
   X(reasons, NvmlResult, (NvmlDevice, unsigned long long*),                                   \
     "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")    \
   X(processes, NvmlResult, (NvmlDevice, unsigned*, NvmlProcess*),                             \
@@ -99,13 +101,81 @@ std::optional<int> ask_int(Arguments... arguments) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
-/// NVML counts milliwatts.
-std::optional<double> ask_watts(NvmlResult (*function)(NvmlDevice, unsigned*), NvmlDevice device) {
-  const auto value = ask<unsigned>(function, device);
-  return value ? std::optional(*value / 1000.0) : std::nullopt;
+/// The first failure, so that a list of questions reads as a list.
+CUresult read_attributes(CUdevice device, DeviceFacts& facts) {
+  CUresult first_failure = CUDA_SUCCESS;
+  const auto ask = [&](CUdevice_attribute attribute) {
+    int value = 0;
+    const CUresult code = driver().device_attribute(&value, attribute, device);
+    if (first_failure == CUDA_SUCCESS) first_failure = code;
+    return value;
+  };
+  facts.major = ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  facts.minor = ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  facts.sm_count = ask(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  facts.max_shared_block = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  facts.max_shared_sm = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  facts.max_threads_block = ask(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  facts.max_threads_sm = ask(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  facts.max_blocks_sm = ask(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+  facts.max_registers_sm = ask(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+  facts.l2_bytes = ask(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  facts.memory_bus_bits = ask(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+  facts.memory_clock_mhz = ask(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) / 1000;
+  facts.max_sm_clock_mhz = ask(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
+  facts.display_watchdog = ask(CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT) != 0;
+  return first_failure;
 }
 
 }  // namespace
+
+std::string uuid_text(const char (&bytes)[16]) {
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < 16; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(bytes[i]));
+  }
+  return text;
+}
+
+Result<int> device_count() {
+  FATUNE_TRY_STATUS(load_driver());
+  int count = 0;
+  FATUNE_TRY_STATUS(check(driver().device_count(&count), "cannot count the devices"));
+  if (count == 0) return device_error("the NVIDIA driver finds no GPU");
+  return count;
+}
+
+Result<DeviceFacts> device_facts(int ordinal) {
+  FATUNE_TRY(const int count, device_count());
+  if (ordinal < 0 || ordinal >= count) {
+    return device_error(
+        fmt::format("there is no device {}; this machine has {}, numbered from 0", ordinal, count));
+  }
+  DeviceFacts facts;
+  facts.ordinal = ordinal;
+  const std::string doing = fmt::format("cannot ask device {} for its properties", ordinal);
+  CUdevice device = 0;
+  FATUNE_TRY_STATUS(check(driver().device(&device, ordinal), doing));
+  std::array<char, 256> name{};
+  FATUNE_TRY_STATUS(
+      check(driver().device_name(name.data(), static_cast<int>(name.size()), device), doing));
+  facts.name = name.data();
+  CUuuid uuid{};
+  FATUNE_TRY_STATUS(check(driver().device_uuid(&uuid, device), doing));
+  facts.uuid = uuid_text(uuid.bytes);
+  std::array<char, 32> bus{};
+  FATUNE_TRY_STATUS(
+      check(driver().device_pci_bus_id(bus.data(), static_cast<int>(bus.size()), device), doing));
+  facts.pci_bus_id = lower(bus.data());  // in small letters as the system's tools write it
+  std::size_t memory = 0;
+  FATUNE_TRY_STATUS(check(driver().device_memory(&memory, device), doing));
+  facts.memory_bytes = static_cast<std::int64_t>(memory);
+  FATUNE_TRY_STATUS(check(read_attributes(device, facts), doing));
+  facts.cuda_driver = cuda_version_text(driver_version());
+  facts.driver = kernel_module_version();
+  return facts;
+}
 
 struct Telemetry::State {
   Nvml nvml{};
@@ -117,6 +187,25 @@ struct Telemetry::State {
   ~State() {
     if (nvml.shutdown != nullptr) nvml.shutdown();
   }
+
+  /// Returns what is in the way; empty when nothing is.
+  std::string open(const std::string& pci_bus_id) {
+    const auto library = Library::open({"libnvidia-ml.so.1"});
+    if (!library) return "libnvidia-ml.so.1, which comes with the driver, cannot be opened";
+    const Nvml found = load_functions(*library);
+    if (found.init == nullptr || found.shutdown == nullptr || found.by_bus_id == nullptr)
+      return "libnvidia-ml.so.1 lacks functions that fatune needs";
+    const auto problem = [&](const std::string& doing, NvmlResult code) {
+      if (code == kNvmlSuccess) return std::string();
+      return fmt::format(
+          "{}: {}", doing,
+          found.error_text == nullptr ? std::to_string(code) : found.error_text(code));
+    };
+    if (const NvmlResult code = found.init(); code != kNvmlSuccess)
+      return problem("nvmlInit", code);
+    nvml = found;
+    return problem("no device at " + pci_bus_id, nvml.by_bus_id(pci_bus_id.c_str(), &device));
+  }
 };
 
 /// Without functions every question is declined.
@@ -126,33 +215,9 @@ bool Telemetry::available() const { return state_->device != nullptr; }
 
 Telemetry Telemetry::open(const std::string& pci_bus_id) {
   Telemetry telemetry;
-  auto library = Library::open({"libnvidia-ml.so.1"});
-  if (!library) {
-    telemetry.problem_ = "libnvidia-ml.so.1, which comes with the driver, cannot be opened";
-    return telemetry;
-  }
-  const Nvml nvml = load_functions(*library);
-  if (nvml.init == nullptr || nvml.shutdown == nullptr || nvml.by_bus_id == nullptr) {
-    telemetry.problem_ = "libnvidia-ml.so.1 lacks functions that fatune needs";
-    return telemetry;
-  }
-  const auto problem = [&nvml](const std::string& doing, NvmlResult code) {
-    return fmt::format("{}: {}", doing,
-                       nvml.error_text == nullptr ? std::to_string(code) : nvml.error_text(code));
-  };
-  if (const NvmlResult code = nvml.init(); code != kNvmlSuccess) {
-    telemetry.problem_ = problem("nvmlInit", code);
-    return telemetry;
-  }
   auto state = std::make_shared<State>();
-  state->nvml = nvml;
-  if (const NvmlResult code = nvml.by_bus_id(pci_bus_id.c_str(), &state->device);
-      code != kNvmlSuccess) {
-    telemetry.problem_ = problem("no device at " + pci_bus_id, code);
-    return telemetry;
-  }
-  telemetry.state_ = std::move(state);
-  telemetry.problem_.clear();
+  telemetry.problem_ = state->open(pci_bus_id);
+  if (telemetry.problem_.empty()) telemetry.state_ = std::move(state);
   return telemetry;
 }
 
@@ -162,7 +227,8 @@ Reading Telemetry::read() const {
   reading.sm_clock_mhz = ask_int(nvml.clock, device, kClockSm);
   reading.memory_clock_mhz = ask_int(nvml.clock, device, kClockMemory);
   reading.temperature_c = ask_int(nvml.temperature, device, kTemperatureGpu);
-  reading.power_w = ask_watts(nvml.power, device);
+  if (const auto milliwatts = ask<unsigned>(nvml.power, device))
+    reading.power_w = *milliwatts / 1000.0;
   reading.throttle_reasons = ask<unsigned long long>(nvml.reasons, device);
   if (const auto rates = ask<NvmlUtilization>(nvml.utilization, device))
     reading.busy_percent = static_cast<int>(rates->gpu);
@@ -171,10 +237,6 @@ Reading Telemetry::read() const {
 
 std::optional<int> Telemetry::max_sm_clock_mhz() const {
   return ask_int(state_->nvml.max_clock, state_->device, kClockSm);
-}
-
-std::optional<double> Telemetry::power_limit_w() const {
-  return ask_watts(state_->nvml.power_limit, state_->device);
 }
 
 std::optional<std::string> Telemetry::driver_version() const {

@@ -1,5 +1,5 @@
-// telemetry.hpp - clocks, heat, power and throttle reasons of a GPU, through NVML if it is there,
-// and what they say about samples.
+// telemetry.hpp - what a GPU is, asked from the driver; clocks, heat, power and throttle reasons
+// through NVML, if it is there, and what they say about samples.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,34 @@
 #include <string>
 #include <vector>
 
+#include "core/result.hpp"
 #include "model/results/measurement.hpp"
 
 namespace fatune::gpu {
+
+struct DeviceFacts {
+  int ordinal = 0;
+  std::string name;          ///< "NVIDIA H200"
+  std::string uuid;          ///< "GPU-5a1c..."
+  std::string pci_bus_id;    ///< "0000:1b:00.0"
+  int major = 0, minor = 0;  ///< compute capability
+  int sm_count = 0;
+  std::int64_t max_shared_block = 0;  ///< opt-in bytes a block may ask for
+  std::int64_t max_shared_sm = 0;
+  int max_threads_block = 0, max_threads_sm = 0, max_blocks_sm = 0, max_registers_sm = 0;
+  std::int64_t l2_bytes = 0, memory_bytes = 0;
+  int memory_bus_bits = 0, memory_clock_mhz = 0, max_sm_clock_mhz = 0;
+  bool display_watchdog = false;  ///< the system ends long kernels by itself
+  std::string cuda_driver;        ///< "13.0": newest CUDA the driver serves
+  std::string driver;             ///< "580.159.04"; empty when the system does not tell
+};
+
+/// Both load the driver and need no context. No device is a device error.
+Result<int> device_count();
+Result<DeviceFacts> device_facts(int ordinal);
+
+/// 16 raw bytes as "GPU-xxxxxxxx-xxxx-...".
+std::string uuid_text(const char (&bytes)[16]);
 
 /// A value that the device or its driver does not tell stays empty.
 struct Reading {
@@ -42,7 +67,6 @@ class Telemetry {
 
   Reading read() const;  ///< some microseconds to a millisecond
   std::optional<int> max_sm_clock_mhz() const;
-  std::optional<double> power_limit_w() const;
   std::optional<std::string> driver_version() const;  ///< "580.159.04"
   std::optional<bool> mig_enabled() const;
   std::optional<bool> persistence() const;  ///< the driver stays loaded between programs

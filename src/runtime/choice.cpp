@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -11,28 +10,14 @@
 namespace fatune::rt {
 namespace {
 
-/// All that decides what is computed, apart from the number of key heads; see fit().
-struct Work {
-  Mask mask = Mask::kNone;
-  std::int64_t group = 1;  ///< query heads of a key head; 1 without a mask
-  std::int64_t rows = 1;   ///< of each of them
-  std::int64_t seq_kv = 1;
-  std::int64_t head_dim = 1;
-  Dtype dtype = Dtype::kF16;
-  bool lse = false;
-  friend bool operator==(const Work&, const Work&) = default;
-};
-
-Work work_of(const Problem& problem) {
+/// All that decides what is computed, apart from the number of key heads: see fit(). Mask, query
+/// heads of a key head (1 without a mask), rows of each of them, and what never changes.
+auto work_of(const Problem& problem) {
   const std::int64_t group = problem.heads / problem.kv_heads;
   const bool masked = problem.mask == Mask::kCausal && problem.seq_q > 1;
-  return {.mask = masked ? Mask::kCausal : Mask::kNone,
-          .group = masked ? group : 1,
-          .rows = masked ? problem.seq_q : group * problem.seq_q,
-          .seq_kv = problem.seq_kv,
-          .head_dim = problem.head_dim,
-          .dtype = problem.dtype,
-          .lse = problem.lse};
+  return std::tuple(masked ? Mask::kCausal : Mask::kNone, masked ? group : 1,
+                    masked ? problem.seq_q : group * problem.seq_q, problem.seq_kv,
+                    problem.head_dim, problem.dtype, problem.lse);
 }
 
 std::int64_t key_heads(const Problem& problem) { return problem.batch * problem.kv_heads; }
@@ -62,54 +47,6 @@ std::int64_t shared_bytes(const KernelFacts& facts) {
   for (const StageFacts& stage : facts.stages)
     most = std::max(most, stage.shared_bytes + stage.static_shared_bytes);
   return most;
-}
-
-/// The kernel of the wisdom that came nearest to being chosen, and what was in its way.
-struct NearMiss {
-  const KernelFacts* launches = nullptr;
-  const KernelFacts* scale = nullptr;
-  const KernelFacts* unverified = nullptr;
-  const KernelFacts* shared = nullptr;
-  const KernelFacts* device = nullptr;
-};
-
-Failure no_kernel(const Wish& wish, const DeviceFacts& device, const NearMiss& miss,
-                  std::size_t count) {
-  const std::string problem = describe(wish.problem);
-  if (miss.shared != nullptr) {
-    return {
-        FATUNE_RT_OTHER_DEVICE,
-        fmt::format("the kernel for {} takes {} bytes of shared memory a block, and {} has {}: "
-                    "run `fatune sweep` there and export its result to this folder",
-                    problem, shared_bytes(*miss.shared), device.name, device.most_shared_bytes)};
-  }
-  if (miss.device != nullptr) {
-    return {FATUNE_RT_OTHER_DEVICE,
-            fmt::format("the kernel for {} is for {} and cannot run on {} (compute capability "
-                        "{}.{}): run `fatune sweep` there and export its result to this folder",
-                        problem, miss.device->arch, device.name, device.major, device.minor)};
-  }
-  if (miss.unverified != nullptr) {
-    return {FATUNE_RT_NO_KERNEL,
-            fmt::format("the kernel for {} was exported with --unverified: export a verified one, "
-                        "or set allow_unverified",
-                        problem)};
-  }
-  if (miss.scale != nullptr) {
-    return {FATUNE_RT_NO_KERNEL, fmt::format("the kernel for {} has the scale {} compiled in, not "
-                                             "{}: scale q by their ratio, or fall back",
-                                             problem, miss.scale->scale, wish.scale)};
-  }
-  if (miss.launches != nullptr) {
-    return {FATUNE_RT_NO_KERNEL,
-            fmt::format("the kernel for {} would be that for {}, launched more than {} times: tune "
-                        "this problem, or raise max_launches",
-                        problem, describe(miss.launches->problem), wish.max_launches)};
-  }
-  return {FATUNE_RT_NO_KERNEL,
-          fmt::format("none of the {} kernels computes {}: tune it (`fatune sweep`) and export it "
-                      "to this folder",
-                      count, problem)};
 }
 
 double log_ratio(std::int64_t a, std::int64_t b) {
@@ -149,33 +86,56 @@ PartBytes part_bytes(const Problem& tuned) {
 
 Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
                        const DeviceFacts& device) {
+  const std::string problem = describe(wish.problem);
   std::optional<Choice> best;
-  NearMiss miss;
   const auto rank = [&](const Choice& choice) {
     return std::tuple(choice.fit.launches, choice.fit.kind,
                       measured_us(kernels[choice.kernel].facts));
   };
+  // What was in the way of the kernel that came nearest to being chosen.
+  int nearest = 0;
+  Failure failure{FATUNE_RT_NO_KERNEL,
+                  fmt::format("none of the {} kernels computes {}: tune it (`fatune sweep`) and "
+                              "export it to this folder",
+                              kernels.size(), problem)};
+  const auto miss = [&](int nearness, fatune_rt_status status, const std::string& why) {
+    if (nearness < nearest) return;
+    nearest = nearness;
+    failure = {status, fmt::format("the kernel for {} {}", problem, why)};
+  };
+  constexpr const char* kTuneThere =
+      "run `fatune sweep` there and export its result to this folder";
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const KernelFacts& facts = kernels[i].facts;
     const std::optional<Fit> found = fit(facts.problem, wish.problem);
     if (!found) continue;
     const Choice choice{i, *found};
     if (found->launches > wish.max_launches) {
-      miss.launches = &facts;
+      miss(1, FATUNE_RT_NO_KERNEL,
+           fmt::format("would be that for {}, launched more than {} times: tune this problem, or "
+                       "raise max_launches",
+                       describe(facts.problem), wish.max_launches));
     } else if (!same_scale(facts.scale, wish.scale)) {
-      miss.scale = &facts;
+      miss(2, FATUNE_RT_NO_KERNEL,
+           fmt::format("has the scale {} compiled in, not {}: scale q by their ratio, or fall back",
+                       facts.scale, wish.scale));
     } else if (!facts.verified && !wish.unverified) {
-      miss.unverified = &facts;
+      miss(3, FATUNE_RT_NO_KERNEL,
+           "was exported with --unverified: export a verified one, or set allow_unverified");
     } else if (!runs_on(facts, device.major, device.minor)) {
-      miss.device = &facts;
+      miss(4, FATUNE_RT_OTHER_DEVICE,
+           fmt::format("is for {} and cannot run on {} (compute capability {}.{}): {}", facts.arch,
+                       device.name, device.major, device.minor, kTuneThere));
     } else if (shared_bytes(facts) > device.most_shared_bytes) {
-      miss.shared = &facts;
+      miss(5, FATUNE_RT_OTHER_DEVICE,
+           fmt::format("takes {} bytes of shared memory a block, and {} has {}: {}",
+                       shared_bytes(facts), device.name, device.most_shared_bytes, kTuneThere));
     } else if (!best || rank(choice) < rank(*best)) {
       best = choice;
     }
   }
   if (best) return *best;
-  return no_kernel(wish, device, miss, kernels.size());
+  return failure;
 }
 
 std::optional<std::size_t> nearest(std::span<const StoredKernel> kernels, const Problem& problem) {

@@ -9,7 +9,8 @@
 #include <string>
 
 #include "model/problem/problem.hpp"
-#include "runtime/stored_kernels.hpp"
+#include "model/wisdom/kernel_facts.hpp"
+#include "runtime/outcome.hpp"
 
 namespace fatune::rt {
 
@@ -59,6 +60,11 @@ struct Wish {
   double scale = 0;
   std::int64_t max_launches = 1;
   bool unverified = false;  ///< kernels that passed no gates may be chosen, too
+};
+
+struct StoredKernel {
+  KernelFacts facts;
+  std::string cubin;
 };
 
 struct Choice {

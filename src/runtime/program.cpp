@@ -1,8 +1,9 @@
-// program.cpp - loads a cubin, prepares its entries as the facts say, and queues them.
+// program.cpp - opens the driver, loads a cubin, prepares its entries and queues them on tensors.
 #include "runtime/program.hpp"
 
 #include <algorithm>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "core/check.hpp"
@@ -15,7 +16,7 @@ constexpr std::size_t kMostScratch = 16;    ///< buffers of a kernel; chosen, ou
 
 /// Index in kTensorNames; kTensors when there is no such tensor.
 std::size_t tensor_named(const std::string& name) {
-  const auto found = std::find(kTensorNames.begin(), kTensorNames.end(), name);
+  const auto found = std::ranges::find(kTensorNames, name);
   return static_cast<std::size_t>(found - kTensorNames.begin());
 }
 
@@ -54,14 +55,114 @@ Outcome<Done> check_sizes(const KernelFacts& facts) {
 }
 
 /// Index of the item with that name; its size when there is none.
-template <typename Items>
-std::size_t index_of(const Items& items, const std::string& name) {
-  std::size_t i = 0;
-  while (i < items.size() && items[i].name != name) ++i;
-  return i;
+template <typename Item>
+std::size_t index_of(const std::vector<Item>& items, const std::string& name) {
+  return static_cast<std::size_t>(std::ranges::find(items, name, &Item::name) - items.begin());
+}
+
+Failure bad(std::string message) { return {FATUNE_RT_BAD_ARGUMENT, std::move(message)}; }
+
+CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+Outcome<Addresses> addresses_of(const fatune_rt_plan& plan, const fatune_rt_tensors& tensors) {
+  const Addresses addresses = {address(tensors.q), address(tensors.k), address(tensors.v),
+                               address(tensors.out), address(tensors.lse)};
+  for (std::size_t i = 0; i < kTensors; ++i) {
+    if (addresses[i] % kTensorAlignment != 0) {
+      return bad(fmt::format("tensors.{}: {:#x} is no multiple of {} bytes, as kernels need it",
+                             kTensorNames[i], addresses[i], kTensorAlignment));
+    }
+    if (i != kLse && addresses[i] == 0)
+      return bad(fmt::format("tensors.{} is null", kTensorNames[i]));
+  }
+  if (plan.lse != (addresses[kLse] != 0)) {
+    return bad(plan.lse ? "tensors.lse is null, but the problem has lse"
+                        : "tensors.lse is not null, but the problem has no lse");
+  }
+  return addresses;
+}
+
+Outcome<Done> check_scratch(const fatune_rt_plan& plan, const fatune_rt_tensors& tensors) {
+  const std::size_t wanted = plan.program->scratch_bytes();
+  if (tensors.scratch_bytes < wanted) {
+    return bad(fmt::format("tensors.scratch_bytes is {}, but the plan needs {}",
+                           tensors.scratch_bytes, wanted));
+  }
+  if (address(tensors.scratch) % kScratchAlignment == 0) return Done{};
+  return bad(fmt::format("tensors.scratch is no multiple of {} bytes", kScratchAlignment));
+}
+
+Outcome<Done> queue_all(const fatune_rt_plan& plan, Addresses addresses, CUdeviceptr scratch,
+                        CUstream stream) {
+  for (std::int64_t i = 0; i < plan.fit.launches; ++i) {
+    FATUNE_TRY_STATUS(plan.program->queue(addresses, scratch, stream));
+    addresses[kQ] += static_cast<CUdeviceptr>(plan.parts.query);
+    addresses[kK] += static_cast<CUdeviceptr>(plan.parts.key);
+    addresses[kV] += static_cast<CUdeviceptr>(plan.parts.key);
+    addresses[kOut] += static_cast<CUdeviceptr>(plan.parts.query);
+    if (plan.lse) addresses[kLse] += static_cast<CUdeviceptr>(plan.parts.lse);
+  }
+  return Done{};
+}
+
+Outcome<Done> check_device(const fatune_rt_plan& plan) {
+  FATUNE_TRY(const CUdevice device, current_device(*plan.driver));
+  if (device == plan.device) return Done{};
+  return bad(
+      fmt::format("the plan is for device {}, but the current context is on device {}: "
+                  "find a plan there, too",
+                  plan.device, device));
 }
 
 }  // namespace
+
+Outcome<SymbolSource> system_driver() {
+  void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return Failure{FATUNE_RT_NO_DRIVER,
+                   "no NVIDIA driver was found (libcuda.so.1 cannot be opened). Install the "
+                   "driver, or, in a container, start it with access to the GPU (--gpus all)"};
+  }
+  return SymbolSource([library](const char* symbol) { return ::dlsym(library, symbol); });
+}
+
+Outcome<Driver> load_driver(const SymbolSource& symbols) {
+  Driver driver;
+  const std::string missing = gpu::fill(driver, symbols, gpu::NeededBy::kRuntime);
+  if (!missing.empty()) {
+    return Failure{FATUNE_RT_NO_DRIVER,
+                   fmt::format("the NVIDIA driver is too old: it lacks {}; libfatune_rt needs a "
+                               "driver for CUDA 12.0 or newer (525 or newer)",
+                               missing)};
+  }
+  const CUresult code = driver.init(0);
+  if (code == CUDA_SUCCESS) return driver;
+  return Failure{FATUNE_RT_NO_DRIVER,
+                 fmt::format("the NVIDIA driver does not start, or finds no GPU: cuInit says {}; "
+                             "`nvidia-smi` and CUDA_VISIBLE_DEVICES tell more",
+                             gpu::describe(driver, code)),
+                 static_cast<std::int32_t>(code)};
+}
+
+Outcome<Done> check(const Driver& driver, CUresult code, std::string_view doing) {
+  if (code == CUDA_SUCCESS) return Done{};
+  return Failure{FATUNE_RT_DRIVER_FAILED, fmt::format("{}: {}", doing, gpu::describe(driver, code)),
+                 static_cast<std::int32_t>(code)};
+}
+
+Outcome<CUdevice> current_device(const Driver& driver) {
+  CUdevice device = 0;
+  const CUresult code = driver.context_device(&device);
+  if (code == CUDA_SUCCESS) return device;
+  if (code == CUDA_ERROR_INVALID_CONTEXT) {
+    return Failure{FATUNE_RT_BAD_ARGUMENT,
+                   "no CUDA context is current on this thread: call cudaSetDevice, or "
+                   "cuCtxSetCurrent, before",
+                   static_cast<std::int32_t>(code)};
+  }
+  FATUNE_TRY_STATUS(check(driver, code, "cannot ask for the current device"));
+  return device;
+}
 
 MapCache::MapCache(const Driver& driver, std::vector<TensorMapFacts> maps)
     : driver_(driver), maps_(std::move(maps)) {
@@ -185,6 +286,28 @@ Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,
     if (code != CUDA_SUCCESS) return check(driver_, code, "cannot launch " + stage.entry);
   }
   return Done{};
+}
+
+Outcome<Done> launch(const fatune_rt_plan& plan, const fatune_rt_tensors& tensors,
+                     CUstream stream) {
+  FATUNE_TRY_STATUS(check_device(plan));
+  FATUNE_TRY(const Addresses addresses, addresses_of(plan, tensors));
+  if (plan.program->scratch_bytes() == 0) return queue_all(plan, addresses, 0, stream);
+  if (tensors.scratch != nullptr) {
+    FATUNE_TRY_STATUS(check_scratch(plan, tensors));
+    return queue_all(plan, addresses, address(tensors.scratch), stream);
+  }
+  CUdeviceptr scratch = 0;
+  const std::size_t bytes = plan.program->scratch_bytes();
+  if (const CUresult code = plan.driver->allocate_async(&scratch, bytes, stream);
+      code != CUDA_SUCCESS) {
+    return check(*plan.driver, code,
+                 fmt::format("cannot allocate {} bytes of scratch memory", bytes));
+  }
+  Outcome<Done> queued = queue_all(plan, addresses, scratch, stream);
+  const CUresult freed = plan.driver->free_async(scratch, stream);
+  if (!queued) return queued;
+  return check(*plan.driver, freed, "cannot free the scratch memory");
 }
 
 }  // namespace fatune::rt

@@ -1,4 +1,4 @@
-// program.hpp - a stored kernel to machine code on a device that can be queued on a stream.
+// program.hpp - the driver, a stored kernel as machine code on a device, a plan that queues it.
 #pragma once
 
 #include <array>
@@ -6,13 +6,28 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu/driver/launch_config.hpp"
-#include "runtime/driver.hpp"
-#include "runtime/stored_kernels.hpp"
+#include "runtime/choice.hpp"
 
 namespace fatune::rt {
+
+using gpu::Driver;
+using gpu::SymbolSource;
+
+/// Of libcuda.so.1, which stays open; a failure is NO_DRIVER.
+Outcome<SymbolSource> system_driver();
+/// Fills the table and starts the driver (cuInit). Too old a driver, or one that finds no device,
+/// is NO_DRIVER.
+Outcome<Driver> load_driver(const SymbolSource& symbols);
+
+/// Done for success, else DRIVER_FAILED: "cannot launch fa_mma: CUDA_ERROR_... (701): ...".
+Outcome<Done> check(const Driver& driver, CUresult code, std::string_view doing);
+
+/// Of the context that is current on this thread; without one BAD_ARGUMENT.
+Outcome<CUdevice> current_device(const Driver& driver);
 
 /// Where a launch reads and writes; the order is that of kTensorNames.
 enum Tensor : std::uint8_t { kQ, kK, kV, kOut, kLse, kTensors };
@@ -90,5 +105,24 @@ class Program {
   std::size_t scratch_bytes_ = 0;
   std::unique_ptr<MapCache> maps_;
 };
+
+}  // namespace fatune::rt
+
+/// A chosen kernel, loaded. The wisdom that made it owns it; never changes.
+struct fatune_rt_plan {
+  const fatune::rt::Driver* driver = nullptr;
+  const fatune::rt::Program* program = nullptr;
+  std::size_t kernel = 0;  ///< index in the wisdom
+  CUdevice device = 0;
+  fatune::rt::Fit fit;
+  fatune::rt::PartBytes parts;
+  bool lse = false;
+};
+
+namespace fatune::rt {
+
+/// All launches of the plan. Memory that the plan needs and the tensors lack is allocated and freed
+/// in stream order.
+Outcome<Done> launch(const fatune_rt_plan& plan, const fatune_rt_tensors& tensors, CUstream stream);
 
 }  // namespace fatune::rt

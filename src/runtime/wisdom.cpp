@@ -8,30 +8,39 @@
 
 #include <fmt/format.h>
 
-using fatune::rt::check;
-using fatune::rt::Choice;
-using fatune::rt::DeviceFacts;
-using fatune::rt::Done;
-using fatune::rt::Driver;
-using fatune::rt::Failure;
-using fatune::rt::Outcome;
-using fatune::rt::Program;
-using fatune::rt::Wish;
+#include "core/file.hpp"
+#include "core/hash.hpp"
 
+namespace fatune::rt {
 namespace {
+
+Failure tampered(const std::filesystem::path& file, const std::string& why) {
+  return {FATUNE_RT_TAMPERED,
+          fmt::format("{}: {}; export the folder again, or restore the file", file.string(), why)};
+}
+
+Outcome<std::string> load_cubin(const std::filesystem::path& path, const CubinFacts& wanted) {
+  FATUNE_TRY(std::string cubin, read_file(path));
+  if (cubin.size() != static_cast<std::size_t>(wanted.bytes)) {
+    return tampered(path, fmt::format("has {} bytes instead of {}: it was cut or changed",
+                                      cubin.size(), wanted.bytes));
+  }
+  if (sha256_hex(cubin) != wanted.sha256) {
+    return tampered(path, "its SHA-256 is not the index's: it was changed after the export");
+  }
+  return cubin;
+}
 
 constexpr std::int32_t kUsualMostLaunches = 16;  ///< see fatune_rt.h
 
-}  // namespace
-
-namespace fatune::rt {
-
+/// The problem's scale, or the usual one when it is 0.
 double scale_of(const fatune_rt_problem& problem) {
   if (problem.scale != 0) return static_cast<double>(problem.scale);
   return static_cast<double>(
       static_cast<float>(1.0 / std::sqrt(static_cast<double>(problem.head_dim))));
 }
 
+/// In our types, checked; errors name the field.
 Outcome<Problem> problem_of(const fatune_rt_problem& given) {
   const auto bad = [](std::string message) -> Failure {
     return {FATUNE_RT_BAD_ARGUMENT, "problem." + std::move(message)};
@@ -56,15 +65,33 @@ Outcome<Problem> problem_of(const fatune_rt_problem& given) {
   return problem;
 }
 
-}  // namespace fatune::rt
+}  // namespace
 
-bool fatune_rt::Query::operator==(const Query& other) const {
+Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& folder) {
+  const std::filesystem::path path = wisdom_index_path(folder);
+  FATUNE_TRY(const std::string text, read_file(path));
+  FATUNE_TRY(WisdomIndex index, read_wisdom_index(text, path.string()));
+  if (!index.intact) {
+    return tampered(path,
+                    "its SHA-256 is not that of its kernels: they were changed after the "
+                    "export");
+  }
+  std::vector<StoredKernel> kernels;
+  kernels.reserve(index.kernels.size());
+  for (KernelFacts& each : index.kernels) {
+    FATUNE_TRY(std::string cubin, load_cubin(wisdom_cubin_path(folder, each), each.cubin));
+    kernels.push_back({std::move(each), std::move(cubin)});
+  }
+  return kernels;
+}
+
+bool Wisdom::Query::operator==(const Query& other) const {
   static_assert(sizeof(problem) == 64 && sizeof(options) == 8, "no padding: bytes decide");
   return std::memcmp(&problem, &other.problem, sizeof(problem)) == 0 &&
          std::memcmp(&options, &other.options, sizeof(options)) == 0 && device == other.device;
 }
 
-std::size_t fatune_rt::QueryHash::operator()(const Query& query) const {
+std::size_t Wisdom::QueryHash::operator()(const Query& query) const {
   static_assert(sizeof(Query) == 80, "problem, options and device, and 4 bytes of padding");
   std::array<char, sizeof(query.problem) + sizeof(query.options) + sizeof(query.device)> bytes;
   char* end = bytes.data();
@@ -78,26 +105,26 @@ std::size_t fatune_rt::QueryHash::operator()(const Query& query) const {
   return std::hash<std::string_view>()({bytes.data(), bytes.size()});
 }
 
-Outcome<std::unique_ptr<fatune_rt>> fatune_rt::open(const std::filesystem::path& folder,
-                                                    std::function<Outcome<SymbolSource>()> driver) {
+Outcome<std::unique_ptr<fatune_rt>> Wisdom::open(const std::filesystem::path& folder,
+                                                 std::function<Outcome<SymbolSource>()> driver) {
   auto wisdom = std::make_unique<fatune_rt>();
-  FATUNE_TRY(wisdom->kernels_, fatune::rt::load_wisdom(folder));
+  FATUNE_TRY(wisdom->kernels_, load_wisdom(folder));
   wisdom->open_driver_ = std::move(driver);
   return wisdom;
 }
 
-Outcome<const Driver*> fatune_rt::driver() {
+Outcome<const Driver*> Wisdom::driver() {
   if (driver_ready_.load(std::memory_order_acquire)) return &driver_;
   const std::lock_guard guard(driver_lock_);
   if (!driver_ready_.load(std::memory_order_relaxed)) {
     FATUNE_TRY(const SymbolSource symbols, open_driver_());
-    FATUNE_TRY(driver_, fatune::rt::load_driver(symbols));
+    FATUNE_TRY(driver_, load_driver(symbols));
     driver_ready_.store(true, std::memory_order_release);
   }
   return &driver_;
 }
 
-Outcome<DeviceFacts> fatune_rt::device_facts(CUdevice device) const {
+Outcome<DeviceFacts> Wisdom::device_facts(CUdevice device) const {
   DeviceFacts facts;
   std::array<char, 256> name{};
   FATUNE_TRY_STATUS(check(driver_,
@@ -115,7 +142,7 @@ Outcome<DeviceFacts> fatune_rt::device_facts(CUdevice device) const {
   return facts;
 }
 
-Outcome<const Program*> fatune_rt::program(const KernelOnDevice& place) {
+Outcome<const Program*> Wisdom::program(const KernelOnDevice& place) {
   if (const auto found = programs_.find(place); found != programs_.end()) {
     return found->second.get();
   }
@@ -124,10 +151,10 @@ Outcome<const Program*> fatune_rt::program(const KernelOnDevice& place) {
   return programs_.emplace(place, std::move(loaded)).first->second.get();
 }
 
-Outcome<std::unique_ptr<fatune_rt_plan>> fatune_rt::make_plan(const Query& query) {
+Outcome<std::unique_ptr<fatune_rt_plan>> Wisdom::make_plan(const Query& query) {
   Wish wish;
-  FATUNE_TRY(wish.problem, fatune::rt::problem_of(query.problem));
-  wish.scale = fatune::rt::scale_of(query.problem);
+  FATUNE_TRY(wish.problem, problem_of(query.problem));
+  wish.scale = scale_of(query.problem);
   wish.max_launches =
       query.options.max_launches == 0 ? kUsualMostLaunches : query.options.max_launches;
   wish.unverified = query.options.allow_unverified != 0;
@@ -137,23 +164,23 @@ Outcome<std::unique_ptr<fatune_rt_plan>> fatune_rt::make_plan(const Query& query
                                                        wish.max_launches, kUsualMostLaunches)};
   }
   FATUNE_TRY(const DeviceFacts device, device_facts(query.device));
-  FATUNE_TRY(const Choice choice, fatune::rt::choose(kernels_, wish, device));
+  FATUNE_TRY(const Choice choice, choose(kernels_, wish, device));
   auto plan = std::make_unique<fatune_rt_plan>();
   FATUNE_TRY(plan->program, program({choice.kernel, query.device}));
   plan->driver = &driver_;
   plan->kernel = choice.kernel;
   plan->device = query.device;
   plan->fit = choice.fit;
-  plan->parts = fatune::rt::part_bytes(kernels_[choice.kernel].facts.problem);
+  plan->parts = part_bytes(kernels_[choice.kernel].facts.problem);
   plan->lse = wish.problem.lse;
   return plan;
 }
 
-Outcome<const fatune_rt_plan*> fatune_rt::find(const fatune_rt_problem& problem,
-                                               const fatune_rt_options& options) {
+Outcome<const fatune_rt_plan*> Wisdom::find(const fatune_rt_problem& problem,
+                                            const fatune_rt_options& options) {
   Query query{problem, options, 0};
   FATUNE_TRY(const Driver* driver_table, driver());
-  FATUNE_TRY(query.device, fatune::rt::current_device(*driver_table));
+  FATUNE_TRY(query.device, current_device(*driver_table));
   {
     const std::shared_lock reading(plans_lock_);
     if (const auto found = plans_.find(query); found != plans_.end()) return found->second.get();
@@ -164,9 +191,11 @@ Outcome<const fatune_rt_plan*> fatune_rt::find(const fatune_rt_problem& problem,
   return plans_.emplace(query, std::move(plan)).first->second.get();
 }
 
-Outcome<std::size_t> fatune_rt::nearest(const fatune_rt_problem& given) const {
-  FATUNE_TRY(const fatune::Problem problem, fatune::rt::problem_of(given));
-  if (const auto found = fatune::rt::nearest(kernels_, problem)) return *found;
+Outcome<std::size_t> Wisdom::nearest(const fatune_rt_problem& given) const {
+  FATUNE_TRY(const Problem problem, problem_of(given));
+  if (const auto found = rt::nearest(kernels_, problem)) return *found;
   return Failure{FATUNE_RT_NO_KERNEL, fmt::format("none of the {} kernels is for {}",
-                                                  kernels_.size(), fatune::name(problem.dtype))};
+                                                  kernels_.size(), name(problem.dtype))};
 }
+
+}  // namespace fatune::rt

@@ -11,23 +11,23 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/choice.hpp"
-#include "runtime/driver.hpp"
-#include "runtime/plan.hpp"
+#include "runtime/program.hpp"
+
+namespace fatune::rt {
+
+/// Kernels whose every byte was checked, in the index's order. Files that are missing or make no
+/// sense are BAD_FILE; those that are not what was exported TAMPERED. The message names the file.
+Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& folder);
 
 /// Any number of threads may use it at once.
-struct fatune_rt {
+class Wisdom {
  public:
-  using SymbolSource = fatune::rt::SymbolSource;
-  template <typename T>
-  using Outcome = fatune::rt::Outcome<T>;
-
   /// `driver` is asked for the driver's symbols when the first plan is looked for.
   static Outcome<std::unique_ptr<fatune_rt>> open(
       const std::filesystem::path& folder,
-      std::function<Outcome<SymbolSource>()> driver = fatune::rt::system_driver);
+      std::function<Outcome<SymbolSource>()> driver = system_driver);
 
-  std::span<const fatune::rt::StoredKernel> kernels() const { return kernels_; }
+  std::span<const StoredKernel> kernels() const { return kernels_; }
   Outcome<const fatune_rt_plan*> find(const fatune_rt_problem& problem,
                                       const fatune_rt_options& options);
   Outcome<std::size_t> nearest(const fatune_rt_problem& problem) const;
@@ -45,28 +45,23 @@ struct fatune_rt {
   };
   using KernelOnDevice = std::pair<std::size_t, CUdevice>;
 
-  Outcome<const fatune::rt::Driver*> driver();
-  Outcome<fatune::rt::DeviceFacts> device_facts(CUdevice device) const;
+  Outcome<const Driver*> driver();
+  Outcome<DeviceFacts> device_facts(CUdevice device) const;
   Outcome<std::unique_ptr<fatune_rt_plan>> make_plan(const Query& query);
-  Outcome<const fatune::rt::Program*> program(const KernelOnDevice& place);
+  Outcome<const Program*> program(const KernelOnDevice& place);
 
-  std::vector<fatune::rt::StoredKernel> kernels_;
+  std::vector<StoredKernel> kernels_;
   std::function<Outcome<SymbolSource>()> open_driver_;
 
   std::mutex driver_lock_;
-  fatune::rt::Driver driver_;  ///< written once, before driver_ready_
+  Driver driver_;  ///< written once, before driver_ready_
   std::atomic<bool> driver_ready_ = false;
 
   std::shared_mutex plans_lock_;
-  std::map<KernelOnDevice, std::unique_ptr<fatune::rt::Program>> programs_;
+  std::map<KernelOnDevice, std::unique_ptr<Program>> programs_;
   std::unordered_map<Query, std::unique_ptr<fatune_rt_plan>, QueryHash> plans_;
 };
 
-namespace fatune::rt {
-
-/// The problem in our types, checked; errors name the field.
-Outcome<Problem> problem_of(const fatune_rt_problem& problem);
-/// Its scale, or the usual one when it is 0.
-double scale_of(const fatune_rt_problem& problem);
-
 }  // namespace fatune::rt
+
+struct fatune_rt : fatune::rt::Wisdom {};

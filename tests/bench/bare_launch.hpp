@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "gpu/launch.hpp"
 #include "gpu/objects.hpp"
 #include "model/wisdom/kernel_facts.hpp"
 

@@ -16,7 +16,7 @@
 #include "bare_launch.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
-#include "gpu/device.hpp"
+#include "gpu/telemetry.hpp"
 #include "model/wisdom/kernel_facts.hpp"
 #include "runtime/fatune_rt.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/check.hpp"
 #include "core/file.hpp"
-#include "gpu/device.hpp"
+#include "gpu/telemetry.hpp"
 
 namespace fatune::test {
 namespace {

@@ -249,16 +249,10 @@ CUresult copy_to_device(CUdeviceptr to, const void* from, std::size_t bytes, CUs
 CUresult copy_to_host(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
   return copy("cuMemcpyDtoHAsync", to, host(from), bytes);
 }
-CUresult copy_on_device(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
-  return copy("cuMemcpyDtoDAsync", host(to), host(from), bytes);
-}
 CUresult set_bytes(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream) {
   const CUresult result = note("cuMemsetD8Async");
   if (result != CUDA_SUCCESS) return result;
   return queue_small([=] { std::memset(host(to), value, bytes); });
-}
-CUresult set_words(CUdeviceptr to, unsigned value, std::size_t words, CUstream) {
-  return queue_small([=] { std::fill_n(static_cast<unsigned*>(host(to)), words, value); });
 }
 
 // ---- machine code

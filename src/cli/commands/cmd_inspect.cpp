@@ -13,7 +13,7 @@
 #include "model/space/rules.hpp"
 #include "out/text/importance_text.hpp"
 #include "out/text/inspect_text.hpp"
-#include "search/replay/landscape.hpp"
+#include "search/strategies/importance.hpp"
 #include "tune/compile/inert.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
 #include "tune/evaluate/forecast.hpp"

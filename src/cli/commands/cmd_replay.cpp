@@ -66,12 +66,12 @@ void drop_repeats(std::vector<std::string>& names) {
 Result<ReplayOptions> options_of(const ReplayArgs& args) {
   ReplayOptions options;
   options.strategies = args.strategies.empty() ? default_strategies() : args.strategies;
-  FATUNE_TRY(options.repeats, parse_count("--repeats", args.repeats, kMostRepeats));
-  FATUNE_TRY(options.budget, parse_count("--budget", args.budget, kMostBudget));
-  FATUNE_TRY(options.batch, parse_count("--batch", args.batch, kMostBatch));
-  FATUNE_TRY(options.seed, parse_seed(args.seed));
-  FATUNE_TRY(options.jobs, parse_jobs(args.jobs));
-  options.one_lever = args.one_lever;
+  FATUNE_TRY(options.run.repeats, parse_count("--repeats", args.repeats, kMostRepeats));
+  FATUNE_TRY(options.run.budget, parse_count("--budget", args.budget, kMostBudget));
+  FATUNE_TRY(options.run.batch, parse_count("--batch", args.batch, kMostBatch));
+  FATUNE_TRY(options.run.seed, parse_seed(args.seed));
+  FATUNE_TRY(options.run.jobs, parse_jobs(args.jobs));
+  options.run.one_lever = args.one_lever;
   options.published_everywhere = args.published;
   for (const std::string& name : options.strategies) {
     const auto all = strategies();
@@ -127,7 +127,7 @@ Result<int> replay_files(const ReplayArgs& args, const Settings& settings) {
     print("\n" + means_text(replays, settings.paint));
   }
   if (!args.plot.empty()) {
-    FATUNE_TRY_STATUS(replace_file(args.plot, curves_svg(replays, options.budget)));
+    FATUNE_TRY_STATUS(replace_file(args.plot, curves_svg(replays, options.run.budget)));
   }
   int code = kDone;
   for (const Replay& each : replays) {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "search/replay/landscape.hpp"
+#include "search/strategies/importance.hpp"
 
 namespace fatune::cli {
 namespace {

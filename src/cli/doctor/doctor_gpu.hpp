@@ -8,7 +8,6 @@
 #include "cli/doctor/doctor_check.hpp"
 #include "cli/doctor/doctor_tools.hpp"
 #include "core/result.hpp"
-#include "gpu/device.hpp"
 #include "gpu/telemetry.hpp"
 
 namespace fatune::cli {

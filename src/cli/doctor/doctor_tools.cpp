@@ -17,7 +17,7 @@
 #include "core/file.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
-#include "gpu/toolchain.hpp"
+#include "gpu/library.hpp"
 #include "tune/compile/pool.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
 

@@ -10,7 +10,7 @@
 #include "model/results/document.hpp"
 #include "model/results/sweep_result.hpp"
 #include "out/page/page_run.hpp"
-#include "search/replay/landscape.hpp"
+#include "search/strategies/importance.hpp"
 
 namespace fatune {
 

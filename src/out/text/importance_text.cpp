@@ -8,7 +8,7 @@
 #include "core/text.hpp"
 #include "out/text/table.hpp"
 #include "search/datasets/recording.hpp"
-#include "search/replay/landscape.hpp"
+#include "search/strategies/importance.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/text.hpp"
 #include "out/text/candidates.hpp"
 #include "out/text/importance_text.hpp"
-#include "search/replay/landscape.hpp"
+#include "search/strategies/importance.hpp"
 
 namespace fatune::cli {
 namespace {

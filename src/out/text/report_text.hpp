@@ -9,7 +9,7 @@
 #include "core/fields_fwd.hpp"
 #include "out/page/page_run.hpp"
 #include "out/text/paint.hpp"
-#include "search/replay/landscape.hpp"
+#include "search/strategies/importance.hpp"
 #include "tune/sweep/best.hpp"
 
 namespace fatune::cli {

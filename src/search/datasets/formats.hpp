@@ -24,7 +24,7 @@ Result<std::vector<Recording>> read_journal(std::string_view text, const std::st
 
 struct ListedConfig {
   std::vector<Value> values;  ///< one for each axis
-  RecordedEntry entry;        ///< cost: the value as the file has it
+  RecordedEntry entry;        ///< cost: the value as the file has it; none and no failure: unusable
   std::string place;          ///< for messages: "key '16,2'", "results[3]"
 };
 
@@ -39,6 +39,9 @@ Value value_from_json(const Json& json);
 /// The same of Python's text of it: "16", "0.5", "True", "warp".
 Value value_from_python(std::string_view text);
 std::string python_text(const Value& value);
+/// Of a number, or of a word that reads as one.
+std::optional<double> numeric(const Value& value);
+inline bool is_numeric(const Value& value) { return numeric(value).has_value(); }
 
 /// The member, where it is a number.
 std::optional<double> number_at(const Json& object, const std::string& name);
@@ -46,10 +49,10 @@ std::optional<double> number_at(const Json& object, const std::string& name);
 std::optional<double> mean_at(const Json& object, const std::string& name);
 
 /// Fills axes, lattice and entries, and turns objectives of which more is better. `recording` has
-/// where, objective and unit. Of a config listed twice the later counts; a value outside those
-/// declared is an error, and so is a file without any config.
-Status assemble(std::vector<ListedAxis> axes, std::vector<ListedConfig> configs,
-                Recording& recording);
+/// all else. Of a config listed twice the later counts; a value outside those declared is an error,
+/// and so is a file without any config.
+Result<Recording> assemble(Recording recording, std::vector<ListedAxis> axes,
+                           std::vector<ListedConfig> configs);
 
 /// "ms" of "milliseconds", "Microseconds", "miliseconds" (as some files spell it) and so on; an
 /// unknown word as it is.

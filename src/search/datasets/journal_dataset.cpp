@@ -147,8 +147,7 @@ Result<Recording> recording_of(const JournalGroup& group, const Journal& journal
     FATUNE_TRY(ListedConfig config, read_config(journalled, axes, where));
     configs.push_back(std::move(config));
   }
-  FATUNE_TRY_STATUS(assemble(std::move(axes), std::move(configs), recording));
-  return recording;
+  return assemble(std::move(recording), std::move(axes), std::move(configs));
 }
 
 Result<std::vector<Recording>> read_journal(std::string_view text, const std::string& where) {

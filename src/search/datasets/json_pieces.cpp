@@ -24,9 +24,8 @@ std::string without_infinities(std::string_view text) {
       continue;
     }
     quoted = quoted != (text[i] == '"');
-    const auto word = std::find_if(kWords.begin(), kWords.end(), [&](std::string_view each) {
-      return text.substr(i).starts_with(each);
-    });
+    const auto* word = std::ranges::find_if(
+        kWords, [&](std::string_view each) { return text.substr(i).starts_with(each); });
     if (quoted || word == kWords.end()) {
       clean += text[i];
     } else {
@@ -35,11 +34,6 @@ std::string without_infinities(std::string_view text) {
     }
   }
   return clean;
-}
-
-bool has_infinities(std::string_view text) {
-  return text.find("NaN") != std::string_view::npos ||
-         text.find("Infinity") != std::string_view::npos;
 }
 
 }  // namespace
@@ -65,9 +59,7 @@ Status JsonPieces::expect(char wanted) {
 }
 
 Result<std::string> JsonPieces::name() {
-  if (next() != '"') {
-    FATUNE_TRY_STATUS(expect('"'));
-  }
+  if (next() != '"') FATUNE_TRY_STATUS(expect('"'));
   FATUNE_TRY(const Json text, json());
   FATUNE_TRY_STATUS(expect(':'));
   return text.get<std::string>();
@@ -96,12 +88,8 @@ Result<Json> JsonPieces::json() {
   next();
   const std::size_t begin = at_;
   FATUNE_TRY(const std::string_view piece, value());
-  auto parsed = parse_json(piece, where_);
-  if (parsed) return parsed;
-  if (has_infinities(piece)) {
-    parsed = parse_json(without_infinities(piece), where_);
-    if (parsed) return parsed;
-  }
+  if (auto parsed = parse_json(piece, where_)) return parsed;
+  if (auto parsed = parse_json(without_infinities(piece), where_)) return parsed;
   return parse_json(piece, place(begin));
 }
 
@@ -151,14 +139,34 @@ Result<std::string_view> find_member(std::string_view text, std::string_view nam
                                      const std::string& where) {
   JsonPieces pieces(text, where);
   FATUNE_TRY_STATUS(pieces.expect('{'));
-  if (pieces.skip('}')) return std::string_view();
-  for (bool more = true; more;) {
+  for (bool more = !pieces.skip('}'); more;) {
     FATUNE_TRY(const std::string found, pieces.name());
     FATUNE_TRY(const std::string_view value, pieces.value());
     if (found == name) return value;
     FATUNE_TRY(more, pieces.another('}'));
   }
   return std::string_view();
+}
+
+Result<Json> find_object(std::string_view text, std::string_view name, const std::string& where) {
+  FATUNE_TRY(const std::string_view piece, find_member(text, name, where));
+  if (piece.empty()) return Json::object();
+  return JsonPieces(piece, fmt::format("{}: {}", where, name)).json();
+}
+
+Status for_each_in(
+    std::string_view text, std::string_view name, const std::string& where,
+    const std::function<Status(const Json& element, const std::string& place)>& take) {
+  FATUNE_TRY(const std::string_view list, find_member(text, name, where));
+  JsonPieces pieces(list, fmt::format("{}: {}", where, name));
+  FATUNE_TRY_STATUS(pieces.expect('['));
+  bool more = !pieces.skip(']');
+  for (std::size_t number = 0; more; ++number) {
+    FATUNE_TRY(const Json element, pieces.json());
+    FATUNE_TRY_STATUS(take(element, fmt::format("{}[{}]", name, number)));
+    FATUNE_TRY(more, pieces.another(']'));
+  }
+  return {};
 }
 
 }  // namespace fatune

@@ -1,6 +1,7 @@
 // json_pieces.hpp - JSON text cut into its members and elements, without building it whole.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -47,5 +48,11 @@ class JsonPieces {
 /// member may be missing.
 Result<std::string_view> find_member(std::string_view text, std::string_view name,
                                      const std::string& where);
+/// That value whole; an empty object when there is none.
+Result<Json> find_object(std::string_view text, std::string_view name, const std::string& where);
+/// Hands over each element of a member that is a list, and its place: "results[3]".
+Status for_each_in(
+    std::string_view text, std::string_view name, const std::string& where,
+    const std::function<Status(const Json& element, const std::string& place)>& take);
 
 }  // namespace fatune

@@ -1,5 +1,4 @@
 // kernel_tuner.cpp - Kernel Tuner's cache files to recordings, and journals to such files.
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -35,7 +34,7 @@ constexpr std::array<const char*, 5> kSpentOn = {
 constexpr double kDisagreement = 0.02;  // of `time` and the mean of `times`; chosen
 
 struct Header {
-  std::string kernel, device, problem, objective = "time";
+  Recording recording;
   std::vector<ListedAxis> axes;
 };
 
@@ -82,10 +81,16 @@ Result<std::string> problem_text(const Fields& header) {
 Result<Header> read_header(const Json& json, const std::string& where) {
   const Fields fields(json, where);
   Header header;
-  FATUNE_TRY(header.kernel, fields.text_or("kernel_name", ""));
-  FATUNE_TRY(header.device, fields.text_or("device_name", ""));
-  FATUNE_TRY(header.objective, fields.text_or("objective", "time"));
-  FATUNE_TRY(header.problem, problem_text(fields));
+  Recording& recording = header.recording;
+  recording.where = where;
+  recording.format = "kernel-tuner";
+  FATUNE_TRY(recording.name, fields.text_or("kernel_name", ""));
+  FATUNE_TRY(recording.device, fields.text_or("device_name", ""));
+  FATUNE_TRY(recording.objective, fields.text_or("objective", "time"));
+  const bool rate = recording.objective.find('/') != std::string::npos;
+  if (rate) recording.unit = recording.objective;
+  if (recording.objective.starts_with("time")) recording.unit = "ms";
+  FATUNE_TRY(recording.problem, problem_text(fields));
   FATUNE_TRY(header.axes, read_axes(fields));
   if (header.axes.empty())
     return file_error(where +
@@ -123,17 +128,13 @@ Result<std::vector<Value>> values_of(const Json& entry, const std::string& key,
   return values;
 }
 
-bool is_parameter(const Header& header, const std::string& name) {
-  return std::any_of(header.axes.begin(), header.axes.end(),
-                     [&](const ListedAxis& axis) { return axis.name == name; });
-}
-
 /// Empty when the entry was measured.
 std::string failure_of(const Json& entry, const Header& header) {
   const auto ours = entry.find(kOurFailure);
   if (ours != entry.end() && ours->is_string()) return ours->get<std::string>();
   for (const auto& [name, value] : entry.items()) {
-    if (!value.is_string() || is_parameter(header, name)) continue;
+    if (!value.is_string()) continue;
+    if (std::ranges::find(header.axes, name, &ListedAxis::name) != header.axes.end()) continue;
     const std::string& text = value.get_ref<const std::string&>();
     for (const auto& [error, failure] : kErrors) {
       if (error == text) return std::string(failure);
@@ -174,11 +175,8 @@ Result<ListedConfig> read_entry(const std::string& key, const Json& entry, const
   config.entry.failure = failure_of(entry, header);
   config.entry.seconds = seconds_of(entry);
   if (!config.entry.failure.empty()) return config;
-  config.entry.cost = value_of(entry, header.objective, odd);
-  if (!config.entry.cost) {
-    ++odd.without_value;
-    config.entry.failure = "unusable";
-  }
+  config.entry.cost = value_of(entry, header.recording.objective, odd);
+  if (!config.entry.cost) ++odd.without_value;
   return config;
 }
 
@@ -202,7 +200,7 @@ Result<std::vector<ListedConfig>> read_entries(JsonPieces& pieces, const Header&
   return configs;
 }
 
-void add_remarks(const Header& header, const Oddities& odd, Recording& recording) {
+void add_remarks(const Oddities& odd, Recording& recording) {
   const auto remark = [&](std::size_t count, const std::string& text) {
     if (count > 0) recording.remarks.push_back(fmt::format("{} {}", count, text));
   };
@@ -210,7 +208,8 @@ void add_remarks(const Header& header, const Oddities& odd, Recording& recording
   remark(odd.from_key, "configs have their parameters only in the key");
   remark(odd.from_times, "configs have no time: the mean of their times counts");
   remark(odd.disagreeing, "configs have times that disagree with their time: the time counts");
-  remark(odd.without_value, "configs have no number as " + header.objective + ": taken as failed");
+  remark(odd.without_value,
+         "configs have no number as " + recording.objective + ": taken as failed");
 }
 
 std::string error_name(const std::string& failure) {
@@ -225,13 +224,11 @@ Json tune_params(const JournalGroup& group) {
     for (const auto& [name, value] : config.record.config.items()) {
       Json& values = params[name];
       if (values.is_null()) values = Json::array();
-      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+      if (std::ranges::find(values, value) == values.end()) values.push_back(value);
     }
   }
   for (Json& values : params) {
-    const bool numbers = std::all_of(values.begin(), values.end(),
-                                     [](const Json& value) { return value.is_number(); });
-    if (numbers) std::sort(values.begin(), values.end());
+    if (std::ranges::all_of(values, &Json::is_number)) std::sort(values.begin(), values.end());
   }
   return params;
 }
@@ -310,18 +307,8 @@ Result<Recording> read_kernel_tuner(std::string_view text, const std::string& wh
   FATUNE_TRY(Header header, read_header(members, where));
   if (!cache) return file_error(where + ": has no cache");
   FATUNE_TRY(std::vector<ListedConfig> configs, read_entries(*cache, header, where, odd));
-  const bool rate = header.objective.find('/') != std::string::npos;
-  Recording recording;
-  recording.where = where;
-  recording.format = "kernel-tuner";
-  recording.name = header.kernel;
-  recording.device = header.device;
-  recording.problem = header.problem;
-  recording.objective = header.objective;
-  recording.unit = header.objective.starts_with("time") ? "ms" : rate ? header.objective : "";
-  add_remarks(header, odd, recording);
-  FATUNE_TRY_STATUS(assemble(std::move(header.axes), std::move(configs), recording));
-  return recording;
+  add_remarks(odd, header.recording);
+  return assemble(std::move(header.recording), std::move(header.axes), std::move(configs));
 }
 
 Result<std::string> kernel_tuner_cache(const JournalGroup& group, const Journal& journal) {

@@ -1,7 +1,6 @@
 // ktt.cpp - results of the Kernel Tuning Toolkit to recordings.
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,35 +19,30 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kStatuses
      {"CompilationFailed", "compile"},
      {"DeviceLimitsExceeded", "constraints"}}};
 
-struct KttMetadata {
-  std::string device, unit;
-};
-
 struct KttKernel {
   std::string name;
   std::vector<ListedAxis> axes;
   std::vector<ListedConfig> configs;
 };
 
-Result<KttMetadata> read_ktt_metadata(std::string_view text, const std::string& where) {
-  FATUNE_TRY(const std::string_view piece, find_member(text, "Metadata", where));
-  if (piece.empty()) return KttMetadata{"", "us"};
-  JsonPieces pieces(piece, where + ": Metadata");
-  FATUNE_TRY(const Json json, pieces.json());
+/// What all kernels share.
+Result<Recording> read_ktt_metadata(std::string_view text, const std::string& where) {
+  FATUNE_TRY(const Json json, find_object(text, "Metadata", where));
   const Fields fields(json, where + ": Metadata");
-  KttMetadata metadata;
-  FATUNE_TRY(metadata.device, fields.text_or("Device", ""));
+  Recording recording;
+  recording.format = "ktt";
+  recording.objective = "time";
+  FATUNE_TRY(recording.device, fields.text_or("Device", ""));
   FATUNE_TRY(const std::string unit, fields.text_or("TimeUnit", "Microseconds"));
-  metadata.unit = short_unit(unit);
-  if (seconds_per(metadata.unit) <= 0)
-    return fields.error("TimeUnit", "is '" + unit + "', which is no unit of time");
-  return metadata;
+  recording.unit = short_unit(unit);
+  if (seconds_per(recording.unit) > 0) return recording;
+  return fields.error("TimeUnit", "is '" + unit + "', which is no unit of time");
 }
 
 Result<std::string> failure_by_status(const Fields& result) {
   FATUNE_TRY(const std::string status, result.text_or("Status", "Ok"));
-  const auto* found = std::find_if(kStatuses.begin(), kStatuses.end(),
-                                   [&](const auto& each) { return each.first == status; });
+  const auto* found =
+      std::ranges::find_if(kStatuses, [&](const auto& each) { return each.first == status; });
   if (found != kStatuses.end()) return std::string(found->second);
   return result.error("Status", "is '" + status +
                                     "', not one of Ok, ComputationFailed, ValidationFailed, "
@@ -73,8 +67,7 @@ Result<std::vector<Value>> read_configuration(const Fields& result, KttKernel& k
   for (const Fields& pair : pairs) {
     FATUNE_TRY(const std::string name, pair.text("Name"));
     FATUNE_TRY(const Json* value, pair.value("Value"));
-    const auto axis = std::find_if(kernel.axes.begin(), kernel.axes.end(),
-                                   [&](const ListedAxis& each) { return each.name == name; });
+    const auto axis = std::ranges::find(kernel.axes, name, &ListedAxis::name);
     const auto position = static_cast<std::size_t>(axis - kernel.axes.begin());
     if (axis == kernel.axes.end() || known[position])
       return pair.error("Name", "is '" + name + "', which is no parameter here or repeated");
@@ -85,29 +78,25 @@ Result<std::vector<Value>> read_configuration(const Fields& result, KttKernel& k
 }
 
 KttKernel& find_or_add(std::vector<KttKernel>& kernels, const std::string& name) {
-  const auto found = std::find_if(kernels.begin(), kernels.end(),
-                                  [&](const KttKernel& kernel) { return kernel.name == name; });
+  const auto found = std::ranges::find(kernels, name, &KttKernel::name);
   if (found != kernels.end()) return *found;
   kernels.push_back({name, {}, {}});
   return kernels.back();
 }
 
-Status read_result(const Json& json, const std::string& unit, const Fields& result,
-                   std::size_t number, std::vector<KttKernel>& kernels) {
+Status read_result(const Fields& result, const std::string& unit, const std::string& place,
+                   std::vector<KttKernel>& kernels) {
   FATUNE_TRY(const std::string name, result.text_or("KernelName", ""));
   KttKernel& kernel = find_or_add(kernels, name);
   ListedConfig config;
-  config.place = fmt::format("Results[{}]", number);
+  config.place = place;
   FATUNE_TRY(config.values, read_configuration(result, kernel));
   FATUNE_TRY(config.entry.failure, failure_by_status(result));
-  const auto duration = number_at(json, "TotalDuration");
-  const auto overhead = number_at(json, "TotalOverhead");
+  const auto duration = number_at(result.json(), "TotalDuration");
+  const auto overhead = number_at(result.json(), "TotalOverhead");
   if (duration || overhead)
     config.entry.seconds = (duration.value_or(0) + overhead.value_or(0)) * seconds_per(unit);
-  if (config.entry.failure.empty()) {
-    config.entry.cost = duration;
-    if (!duration) config.entry.failure = "unusable";
-  }
+  if (config.entry.failure.empty()) config.entry.cost = duration;
   kernel.configs.push_back(std::move(config));
   return {};
 }
@@ -115,29 +104,20 @@ Status read_result(const Json& json, const std::string& unit, const Fields& resu
 }  // namespace
 
 Result<std::vector<Recording>> read_ktt(std::string_view text, const std::string& where) {
-  FATUNE_TRY(const KttMetadata metadata, read_ktt_metadata(text, where));
-  FATUNE_TRY(const std::string_view results, find_member(text, "Results", where));
-  JsonPieces pieces(results, where + ": Results");
-  FATUNE_TRY_STATUS(pieces.expect('['));
+  FATUNE_TRY(const Recording metadata, read_ktt_metadata(text, where));
   std::vector<KttKernel> kernels;
-  std::size_t number = 0;
-  for (bool more = !pieces.skip(']'); more; ++number) {
-    FATUNE_TRY(const Json json, pieces.json());
-    const Fields result(json, fmt::format("{}: Results[{}]", where, number));
-    FATUNE_TRY_STATUS(read_result(json, metadata.unit, result, number, kernels));
-    FATUNE_TRY(more, pieces.another(']'));
-  }
+  const auto take = [&](const Json& json, const std::string& place) {
+    return read_result(Fields(json, where + ": " + place), metadata.unit, place, kernels);
+  };
+  FATUNE_TRY_STATUS(for_each_in(text, "Results", where, take));
   if (kernels.empty()) return file_error(where + ": holds no config");
   std::vector<Recording> recordings;
   for (KttKernel& kernel : kernels) {
-    Recording recording;
+    Recording recording = metadata;
     recording.where = kernels.size() > 1 ? where + ": " + kernel.name : where;
-    recording.format = "ktt";
     recording.name = kernel.name;
-    recording.device = metadata.device;
-    recording.objective = "time";
-    recording.unit = metadata.unit;
-    FATUNE_TRY_STATUS(assemble(std::move(kernel.axes), std::move(kernel.configs), recording));
+    FATUNE_TRY(recording,
+               assemble(std::move(recording), std::move(kernel.axes), std::move(kernel.configs)));
     recordings.push_back(std::move(recording));
   }
   return recordings;

@@ -1,19 +1,242 @@
-// recording.cpp - finds out what a file is, and has the reader of its format read it.
+// recording.cpp - finds out what a file is; configs as a file lists them to axes, lattice and costs
+// of which less is better.
 #include "search/datasets/recording.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include "core/file.hpp"
+#include "core/text.hpp"
 #include "search/datasets/formats.hpp"
 #include "search/datasets/json_pieces.hpp"
 
 namespace fatune {
 namespace {
 
+constexpr double kLargestExact = 9007199254740992.0;  // 2^53: above, not every integer is a double
+
+Value number_value(std::int64_t number) { return {Value::Kind::kNumber, number, {}}; }
+Value word_value(std::string word) { return {Value::Kind::kWord, 0, std::move(word)}; }
+Value boolean_value(bool value) { return {Value::Kind::kBoolean, value ? 1 : 0, {}}; }
+
+/// Different for different values.
+std::string identity(const Value& value) {
+  return (value.kind == Value::Kind::kWord ? "w" : "n") + describe(value);
+}
+
+/// Python counts True as 1: an axis that has both is one of numbers.
+void unify_booleans(std::size_t axis, std::vector<Value>& declared,
+                    std::vector<ListedConfig>& configs) {
+  std::vector<Value*> values;
+  for (Value& value : declared) values.push_back(&value);
+  for (ListedConfig& config : configs) values.push_back(&config.values[axis]);
+  const auto has = [&](Value::Kind kind) {
+    return std::ranges::any_of(values, [&](const Value* value) { return value->kind == kind; });
+  };
+  if (!has(Value::Kind::kBoolean) || !has(Value::Kind::kNumber)) return;
+  for (Value* value : values) {
+    if (value->kind == Value::Kind::kBoolean) *value = number_value(value->number);
+  }
+}
+
+std::string choices(const std::vector<Value>& values) {
+  std::vector<std::string> texts;
+  for (const Value& value : values) texts.push_back(describe(value));
+  return join(texts, ", ");
+}
+
+/// The values of an axis, each once, in the order of RecordedAxis.
+Result<RecordedAxis> make_axis(const ListedAxis& listed, std::size_t position,
+                               const std::vector<ListedConfig>& configs, const std::string& where) {
+  RecordedAxis axis;
+  axis.name = listed.name;
+  std::unordered_map<std::string, bool> seen;
+  const auto add = [&](const Value& value) {
+    if (seen.emplace(identity(value), true).second) axis.values.push_back(value);
+  };
+  for (const Value& value : listed.declared) add(value);
+  if (listed.declared.empty()) {
+    for (const ListedConfig& config : configs) add(config.values[position]);
+  }
+  if (axis.values.size() > std::numeric_limits<std::uint16_t>::max()) {
+    return file_error(fmt::format("{}: parameter {} has {} values; at most 65535 can be searched",
+                                  where, listed.name, axis.values.size()));
+  }
+  axis.ordinal = std::ranges::all_of(axis.values, is_numeric);
+  const auto is_boolean = [](const Value& value) { return value.kind == Value::Kind::kBoolean; };
+  if (axis.ordinal) {
+    std::ranges::stable_sort(axis.values, {}, numeric);
+  } else if (std::ranges::all_of(axis.values, is_boolean)) {
+    std::ranges::sort(axis.values, {}, &Value::number);
+  }
+  return axis;
+}
+
+/// The mixed-radix code of each config, in the order of the list.
+Result<std::vector<std::uint64_t>> encode(const std::vector<RecordedAxis>& axes,
+                                          const std::vector<ListedConfig>& configs,
+                                          const std::string& where) {
+  std::vector<std::uint64_t> codes(configs.size(), 0);
+  std::uint64_t product = 1;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const RecordedAxis& axis = axes[i];
+    if (product > std::numeric_limits<std::uint64_t>::max() / axis.values.size())
+      return file_error(where + ": its parameters span more than 2^64 configs");
+    product *= axis.values.size();
+    std::unordered_map<std::string, std::uint64_t> positions;
+    for (const Value& value : axis.values) positions.emplace(identity(value), positions.size());
+    for (std::size_t row = 0; row < configs.size(); ++row) {
+      const Value& value = configs[row].values[i];
+      const auto found = positions.find(identity(value));
+      if (found == positions.end()) {
+        return file_error(fmt::format("{}: {}: {}={} is not one of the declared values {}", where,
+                                      configs[row].place, axis.name, describe(value),
+                                      choices(axis.values)));
+      }
+      codes[row] = codes[row] * axis.values.size() + found->second;
+    }
+  }
+  return codes;
+}
+
+void fill_lattice(std::vector<std::uint64_t> codes, std::vector<ListedConfig>& configs,
+                  Recording& recording) {
+  std::vector<std::size_t> order(codes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return codes[row]; });
+  std::vector<std::uint64_t> distinct;
+  std::size_t repeated = 0;
+  for (const std::size_t row : order) {
+    RecordedEntry& entry = configs[row].entry;
+    if (!entry.cost && entry.failure.empty()) entry.failure = "unusable";
+    if (!distinct.empty() && distinct.back() == codes[row]) {
+      ++repeated;
+      recording.entries.back() = std::move(entry);
+      continue;
+    }
+    distinct.push_back(codes[row]);
+    recording.entries.push_back(std::move(entry));
+  }
+  if (repeated > 0) {
+    recording.remarks.push_back(
+        fmt::format("{} configs repeated: the last of each counts", repeated));
+  }
+  std::vector<Axis> axes;
+  for (const RecordedAxis& axis : recording.axes)
+    axes.push_back({axis.name, axis.values.size(), axis.ordinal});
+  recording.lattice = Lattice(std::move(axes), std::move(distinct));
+}
+
+constexpr std::array<std::string_view, 8> kMaximised = {"score",      "fitness",   "accuracy",
+                                                        "throughput", "bandwidth", "performance",
+                                                        "speedup",    "speed-up"};
+constexpr std::array<std::string_view, 4> kPerWhat = {"/s", "/W", "/J", "/ms"};
+constexpr std::array<std::string_view, 6> kMinimised = {"time",     "energy", "cost",
+                                                        "duration", "hot",    "cold"};
+struct Unit {
+  std::string_view name, short_name;
+  double seconds;
+};
+/// "miliseconds" is how files of the benchmark hub spell it.
+constexpr Unit kUnits[] = {{"nanoseconds", "ns", 1e-9},
+                           {"microseconds", "us", 1e-6},
+                           {"milliseconds", "ms", 1e-3},
+                           {"miliseconds", "ms", 1e-3},
+                           {"seconds", "s", 1}};
+
+/// By its long or short name; null when it is none of time.
+const Unit* find_unit(std::string_view unit) {
+  const auto* found = std::ranges::find_if(kUnits, [&](const Unit& each) {
+    return each.name == lower(unit) || each.short_name == unit;
+  });
+  return found == std::end(kUnits) ? nullptr : found;
+}
+
+bool known_to_be_minimised(std::string_view objective) {
+  return std::ranges::any_of(kMinimised, [&](std::string_view word) {
+    return lower(objective).find(word) != std::string::npos;
+  });
+}
+
+/// Failures in place of values that no search can use.
+void drop_unusable(Recording& recording) {
+  const bool times = seconds_per(recording.unit) > 0;
+  std::size_t infinite = 0, negative = 0;
+  for (RecordedEntry& entry : recording.entries) {
+    if (!entry.cost) continue;
+    const bool finite = std::isfinite(*entry.cost);
+    if (finite && (!times || *entry.cost > 0)) continue;
+    ++(finite ? negative : infinite);
+    entry.cost.reset();
+    entry.failure = "unusable";
+  }
+  if (infinite > 0) {
+    recording.remarks.push_back(
+        fmt::format("{} values are not numbers: taken as failed", infinite));
+  }
+  if (negative > 0) {
+    recording.remarks.push_back(
+        fmt::format("{} times are not above zero: taken as failed", negative));
+  }
+}
+
+double turned(double value, Turned how) {
+  if (how == Turned::kNo) return value;
+  return how == Turned::kInverse ? 1 / value : -value;
+}
+
+/// Rates ("GFLOP/s", "GB/s", "GFLOPS/W"), "score", "fitness" and their like.
+bool more_is_better(std::string_view objective) {
+  if (std::ranges::find(kMaximised, lower(objective)) != kMaximised.end()) return true;
+  return std::ranges::any_of(kPerWhat,
+                             [&](std::string_view end) { return objective.ends_with(end); });
+}
+
+/// Entries hold the file's values; afterwards costs. What is not finite, and times that are not
+/// above zero, become failures, and the remarks say how many.
+void settle_costs(Recording& recording) {
+  drop_unusable(recording);
+  if (!more_is_better(recording.objective)) {
+    if (seconds_per(recording.unit) <= 0 && !known_to_be_minimised(recording.objective)) {
+      recording.remarks.push_back(
+          fmt::format("objective '{}' is taken as one of which less is "
+                      "better",
+                      recording.objective));
+    }
+    return;
+  }
+  const bool positive = all_positive(recording);
+  recording.turned = positive ? Turned::kInverse : Turned::kNegative;
+  for (RecordedEntry& entry : recording.entries) {
+    if (entry.cost) entry.cost = turned(*entry.cost, recording.turned);
+  }
+  recording.remarks.push_back(fmt::format("of objective '{}' more is better: costs are {}",
+                                          recording.objective, positive ? "1 / value" : "-value"));
+}
+
 namespace fs = std::filesystem;
 
-enum class Format { kKernelTuner, kT4, kKtt, kJournal };
+struct Reader {
+  Result<std::vector<Recording>> (*read)(std::string_view text, const std::string& where);
+};
+
+/// Of a format that has one recording in a file.
+template <Result<Recording> (*read)(std::string_view, const std::string&)>
+Result<std::vector<Recording>> one(std::string_view text, const std::string& where) {
+  std::vector<Recording> recordings(1);
+  FATUNE_TRY(recordings[0], read(text, where));
+  return recordings;
+}
 
 Error unknown(const std::string& where, const std::string& what) {
   return file_error(where + ": is " + what +
@@ -22,19 +245,19 @@ Error unknown(const std::string& where, const std::string& what) {
 }
 
 /// By the members' names, as far as they have to be read.
-Result<Format> recognise(std::string_view text, const std::string& where) {
+Result<Reader> recognise(std::string_view text, const std::string& where) {
   JsonPieces pieces(text, where);
   if (pieces.at_end()) return file_error(where + ": is empty");
   if (!pieces.skip('{')) return unknown(where, "no JSON object");
   for (bool more = !pieces.skip('}'); more;) {
     FATUNE_TRY(const std::string name, pieces.name());
-    if (name == "cache" || name == "tune_params_keys") return Format::kKernelTuner;
-    if (name == "results") return Format::kT4;
-    if (name == "Results") return Format::kKtt;
+    if (name == "cache" || name == "tune_params_keys") return Reader{one<read_kernel_tuner>};
+    if (name == "results") return Reader{one<read_t4>};
+    if (name == "Results") return Reader{read_ktt};
     if (name == "ConfigurationSpace") return unknown(where, "a T1 space, which has no results");
     FATUNE_TRY(const std::string_view value, pieces.value());
     if (name == "schema") {
-      if (value.starts_with("\"fatune.journal/")) return Format::kJournal;
+      if (value.starts_with("\"fatune.journal/")) return Reader{read_journal};
       return unknown(where, "of schema " + std::string(value));
     }
     FATUNE_TRY(more, pieces.another('}'));
@@ -42,14 +265,89 @@ Result<Format> recognise(std::string_view text, const std::string& where) {
   return unknown(where, "JSON of another kind");
 }
 
-Result<std::vector<Recording>> one(Result<Recording> recording) {
-  if (!recording) return std::move(recording).error();
-  std::vector<Recording> recordings;
-  recordings.push_back(*std::move(recording));
-  return recordings;
+}  // namespace
+
+Value value_from_json(const Json& json) {
+  if (json.is_boolean()) return boolean_value(json.get<bool>());
+  if (json.is_string()) return word_value(json.get<std::string>());
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX)
+    return word_value(dump(json));
+  if (json.is_number_integer()) return number_value(json.get<std::int64_t>());
+  if (json.is_number_float()) {
+    const double number = json.get<double>();
+    if (number == std::floor(number) && std::abs(number) < kLargestExact)
+      return number_value(static_cast<std::int64_t>(number));
+  }
+  return word_value(dump(json));
 }
 
-}  // namespace
+Value value_from_python(std::string_view text) {
+  if (text == "True" || text == "False") return boolean_value(text == "True");
+  if (const auto integer = parse_integer(text)) return number_value(*integer);
+  const auto number = parse_number(text);
+  return number ? value_from_json(Json(*number)) : word_value(std::string(text));
+}
+
+std::string python_text(const Value& value) {
+  if (value.kind == Value::Kind::kBoolean) return value.number != 0 ? "True" : "False";
+  return describe(value);
+}
+
+std::optional<double> numeric(const Value& value) {
+  if (value.kind == Value::Kind::kNumber) return static_cast<double>(value.number);
+  return value.kind == Value::Kind::kWord ? parse_number(value.word) : std::nullopt;
+}
+
+std::optional<double> number_at(const Json& object, const std::string& name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+std::optional<double> mean_at(const Json& object, const std::string& name) {
+  const auto list = object.find(name);
+  if (list == object.end() || !list->is_array() || list->empty()) return std::nullopt;
+  double sum = 0;
+  for (const Json& item : *list) {
+    const Json& value = item.is_array() && !item.empty() ? item.back() : item;
+    if (!value.is_number()) return std::nullopt;
+    sum += value.get<double>();
+  }
+  return sum / static_cast<double>(list->size());
+}
+
+Result<Recording> assemble(Recording recording, std::vector<ListedAxis> axes,
+                           std::vector<ListedConfig> configs) {
+  if (configs.empty()) return file_error(recording.where + ": holds no config");
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    unify_booleans(i, axes[i].declared, configs);
+    FATUNE_TRY(RecordedAxis axis, make_axis(axes[i], i, configs, recording.where));
+    recording.axes.push_back(std::move(axis));
+  }
+  FATUNE_TRY(auto codes, encode(recording.axes, configs, recording.where));
+  fill_lattice(std::move(codes), configs, recording);
+  settle_costs(recording);
+  return recording;
+}
+
+bool all_positive(const Recording& recording) {
+  return std::ranges::all_of(
+      recording.entries, [](const RecordedEntry& entry) { return !entry.cost || *entry.cost > 0; });
+}
+
+double recorded_value(const Recording& recording, double cost) {
+  return turned(cost, recording.turned);  // each way of turning undoes itself
+}
+
+std::string_view short_unit(std::string_view unit) {
+  const Unit* known = find_unit(unit);
+  return known == nullptr ? unit : known->short_name;
+}
+
+double seconds_per(std::string_view unit) {
+  const Unit* known = find_unit(unit);
+  return known == nullptr ? 0 : known->seconds;
+}
 
 Result<fs::path> find_results(const fs::path& path) {
   std::error_code ignored;
@@ -67,18 +365,8 @@ Result<std::vector<Recording>> read_recordings(const fs::path& path) {
   const std::string where = file.string();
   FATUNE_TRY(std::string text, read_file(file));
   FATUNE_TRY(text, gunzip(text, where));  // gzip under a plain name
-  FATUNE_TRY(const Format format, recognise(text, where));
-  switch (format) {
-    case Format::kKernelTuner:
-      return one(read_kernel_tuner(text, where));
-    case Format::kT4:
-      return one(read_t4(text, where));
-    case Format::kKtt:
-      return read_ktt(text, where);
-    case Format::kJournal:
-      break;
-  }
-  return read_journal(text, where);
+  FATUNE_TRY(const Reader reader, recognise(text, where));
+  return reader.read(text, where);
 }
 
 }  // namespace fatune

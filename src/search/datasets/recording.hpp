@@ -63,6 +63,9 @@ Result<std::vector<Recording>> read_recordings(const std::filesystem::path& path
 /// The file itself, or the journal in the folder of a run.
 Result<std::filesystem::path> find_results(const std::filesystem::path& path);
 
+/// No cost is zero or below: logarithms and inverses exist.
+bool all_positive(const Recording& recording);
+
 /// A cost in the file's own terms.
 double recorded_value(const Recording& recording, double cost);
 

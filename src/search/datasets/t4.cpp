@@ -1,5 +1,4 @@
 // t4.cpp - T4 results to a recording, and a journal's candidates to T4 results.
-
 #include <array>
 #include <filesystem>
 #include <optional>
@@ -30,41 +29,37 @@ constexpr std::size_t kBenchmark = 1;  // its place among them
 constexpr std::array<std::string_view, 6> kInvalidities = {"timeout",     "compile",     "runtime",
                                                            "correctness", "constraints", "correct"};
 
-/// What the first result says and all share.
+/// What all results share.
 struct Common {
-  std::string objective, unit;
+  Recording recording;
   double seconds_per_time = 1e-3;  ///< of the unit of `times`
   std::vector<ListedAxis> axes;
 };
-
-/// What T4 files may say about themselves; kernel, device and problem only those that we write.
-struct Metadata {
-  std::string unit = "ms", kernel, device, problem;
-};
-
-Result<Metadata> read_metadata(std::string_view text, const std::string& where) {
-  Metadata metadata;
-  FATUNE_TRY(const std::string_view piece, find_member(text, "metadata", where));
-  if (piece.empty()) return metadata;
-  JsonPieces pieces(piece, where + ": metadata");
-  FATUNE_TRY(const Json json, pieces.json());
-  const Fields fields(json, where + ": metadata");
-  FATUNE_TRY(const std::string unit, fields.text_or("timeunit", "milliseconds"));
-  metadata.unit = short_unit(unit);
-  FATUNE_TRY(metadata.kernel, fields.text_or("kernel", ""));
-  FATUNE_TRY(metadata.device, fields.text_or("device", ""));
-  if (fields.has("problem")) {
-    FATUNE_TRY(const Problem problem, from_json<Problem>(json.at("problem"), fields.where()));
-    metadata.problem = describe(problem);
-  }
-  return metadata;
-}
 
 /// "gemm" of "data/gemm.json.gz": T4 does not name the kernel.
 std::string stem(const std::string& where) {
   std::filesystem::path path = std::filesystem::path(where).filename();
   while (path.has_extension()) path = path.stem();
   return path.string();
+}
+
+/// What T4 files may say about themselves; kernel, device and problem only those that we write.
+Result<Recording> read_metadata(std::string_view text, const std::string& where) {
+  FATUNE_TRY(const Json json, find_object(text, "metadata", where));
+  const Fields fields(json, where + ": metadata");
+  Recording recording;
+  recording.where = where;
+  recording.format = "t4";
+  FATUNE_TRY(const std::string unit, fields.text_or("timeunit", "milliseconds"));
+  recording.unit = short_unit(unit);
+  FATUNE_TRY(recording.name, fields.text_or("kernel", ""));
+  if (recording.name.empty()) recording.name = stem(where);
+  FATUNE_TRY(recording.device, fields.text_or("device", ""));
+  if (fields.has("problem")) {
+    FATUNE_TRY(const Problem problem, from_json<Problem>(json.at("problem"), fields.where()));
+    recording.problem = describe(problem);
+  }
+  return recording;
 }
 
 Result<std::string> objective_of(const Fields& result) {
@@ -81,19 +76,19 @@ const Json* find_measurement(const Json& result, const std::string& name) {
   return nullptr;
 }
 
-Result<Common> read_common(const Json& first, const std::string& unit, const std::string& where) {
-  const Fields fields(first, where);
-  Common common;
-  FATUNE_TRY(common.objective, objective_of(fields));
-  FATUNE_TRY(const Fields configuration, fields.object("configuration"));
+/// Adds what the first result says. The recording has the unit of times.
+Status read_first(const Fields& result, Common& common) {
+  Recording& recording = common.recording;
+  FATUNE_TRY(recording.objective, objective_of(result));
+  FATUNE_TRY(const Fields configuration, result.object("configuration"));
   for (const auto& item : configuration.json().items()) common.axes.push_back({item.key(), {}});
-  common.unit = common.objective.starts_with("time") ? unit : "";
-  common.seconds_per_time = seconds_per(unit);
-  if (const Json* measurement = find_measurement(first, common.objective)) {
-    FATUNE_TRY(const std::string own, Fields(*measurement, where).text_or("unit", ""));
-    if (!own.empty()) common.unit = short_unit(own);
+  common.seconds_per_time = seconds_per(recording.unit);
+  if (!recording.objective.starts_with("time")) recording.unit.clear();
+  if (const Json* measurement = find_measurement(result.json(), recording.objective)) {
+    FATUNE_TRY(const std::string own, Fields(*measurement, result.where()).text_or("unit", ""));
+    if (!own.empty()) recording.unit = short_unit(own);
   }
-  return common;
+  return {};
 }
 
 std::optional<double> seconds_of(const Json& times, double seconds_per_time) {
@@ -122,8 +117,9 @@ Result<std::vector<Value>> values_of(const Fields& configuration, const Common& 
     values.push_back(value_from_json(*value));
   }
   if (configuration.json().size() == common.axes.size()) return values;
-  return file_error(configuration.where() + " has " + std::to_string(configuration.json().size()) +
-                    " parameters, the first result has " + std::to_string(common.axes.size()));
+  return file_error(fmt::format("{} has {} parameters, the first result has {}",
+                                configuration.where(), configuration.json().size(),
+                                common.axes.size()));
 }
 
 Result<std::string> failure_of(const Fields& result) {
@@ -137,32 +133,29 @@ Result<std::string> failure_of(const Fields& result) {
 }
 
 /// The objective's value; a measured time may also be the mean of the runtimes.
-std::optional<double> value_of(const Json& result, const Common& common) {
-  const Json* measurement = find_measurement(result, common.objective);
+std::optional<double> value_of(const Json& result, const std::string& objective) {
+  const Json* measurement = find_measurement(result, objective);
   if (measurement != nullptr) return number_at(*measurement, "value");
   const auto times = result.find("times");
-  if (common.objective != "time" || times == result.end()) return std::nullopt;
+  if (objective != "time" || times == result.end()) return std::nullopt;
   return mean_at(*times, "runtimes");
 }
 
-Result<ListedConfig> read_result(const Json& json, const Common& common, const std::string& where,
-                                 std::size_t number) {
+Result<ListedConfig> read_result(const Fields& result, const Common& common,
+                                 const std::string& place) {
   ListedConfig config;
-  config.place = fmt::format("results[{}]", number);
-  const Fields result(json, where + ": " + config.place);
+  config.place = place;
   FATUNE_TRY(const Fields configuration, result.object("configuration"));
   FATUNE_TRY(config.values, values_of(configuration, common));
   FATUNE_TRY(const std::string objective, objective_of(result));
-  if (objective != common.objective) {
-    return result.error("objectives", "begins with '" + objective + "', that of the first with '" +
-                                          common.objective + "'");
+  if (objective != common.recording.objective) {
+    return result.error("objectives", fmt::format("begins with '{}', that of the first with '{}'",
+                                                  objective, common.recording.objective));
   }
   FATUNE_TRY(config.entry.failure, failure_of(result));
   if (result.has("times"))
-    config.entry.seconds = seconds_of(json.at("times"), common.seconds_per_time);
-  if (!config.entry.failure.empty()) return config;
-  config.entry.cost = value_of(json, common);
-  if (!config.entry.cost) config.entry.failure = "unusable";
+    config.entry.seconds = seconds_of(result.json().at("times"), common.seconds_per_time);
+  if (config.entry.failure.empty()) config.entry.cost = value_of(result.json(), objective);
   return config;
 }
 
@@ -218,37 +211,24 @@ bool shown_correct(const CandidateRecord& record) {
 }  // namespace
 
 Result<Recording> read_t4(std::string_view text, const std::string& where) {
-  FATUNE_TRY(const Metadata metadata, read_metadata(text, where));
-  FATUNE_TRY(const std::string_view results, find_member(text, "results", where));
-  JsonPieces pieces(results, where + ": results");
-  FATUNE_TRY_STATUS(pieces.expect('['));
   Common common;
+  FATUNE_TRY(common.recording, read_metadata(text, where));
   std::vector<ListedConfig> configs;
   std::size_t unusable = 0;
-  for (bool more = !pieces.skip(']'); more;) {
-    FATUNE_TRY(const Json result, pieces.json());
-    if (configs.empty()) {
-      FATUNE_TRY(common, read_common(result, metadata.unit, where + ": results[0]"));
-    }
-    FATUNE_TRY(ListedConfig config, read_result(result, common, where, configs.size()));
-    unusable += config.entry.failure == "unusable" ? 1 : 0;
+  const auto take = [&](const Json& json, const std::string& place) -> Status {
+    const Fields result(json, where + ": " + place);
+    if (configs.empty()) FATUNE_TRY_STATUS(read_first(result, common));
+    FATUNE_TRY(ListedConfig config, read_result(result, common, place));
+    unusable += !config.entry.cost && config.entry.failure.empty() ? 1 : 0;
     configs.push_back(std::move(config));
-    FATUNE_TRY(more, pieces.another(']'));
-  }
-  Recording recording;
-  recording.where = where;
-  recording.format = "t4";
-  recording.name = metadata.kernel.empty() ? stem(where) : metadata.kernel;
-  recording.device = metadata.device;
-  recording.problem = metadata.problem;
-  recording.objective = common.objective;
-  recording.unit = common.unit;
+    return {};
+  };
+  FATUNE_TRY_STATUS(for_each_in(text, "results", where, take));
   if (unusable > 0) {
-    recording.remarks.push_back(fmt::format("{} configs have no number as {}: taken as failed",
-                                            unusable, common.objective));
+    common.recording.remarks.push_back(fmt::format(
+        "{} configs have no number as {}: taken as failed", unusable, common.recording.objective));
   }
-  FATUNE_TRY_STATUS(assemble(std::move(common.axes), std::move(configs), recording));
-  return recording;
+  return assemble(std::move(common.recording), std::move(common.axes), std::move(configs));
 }
 
 Json t4_results(const JournalGroup& group, const Journal& journal) {

@@ -1,7 +1,7 @@
 // curves_svg.cpp - writes panels, axes, bands, lines and a legend as SVG.
 #include <algorithm>
-#include <array>
-#include <cmath>
+
+#include <fmt/format.h>
 
 #include "core/svg.hpp"
 #include "core/text.hpp"
@@ -43,9 +43,10 @@ class Panel {
 
   std::string svg(const std::vector<std::string>& strategies) const {
     std::string text = axes();
-    text += "<clipPath id=\"" + id_ + "\"><rect x=\"" + number(left()) + "\" y=\"" + number(top()) +
-            "\" width=\"" + number(width()) + "\" height=\"" + number(height()) +
-            "\"/></clipPath>\n<g clip-path=\"url(#" + id_ + ")\">\n";
+    text += fmt::format(
+        R"(<clipPath id="{0}"><rect x="{1}" y="{2}" width="{3}" height="{4}"/></clipPath>)"
+        "\n<g clip-path=\"url(#{0})\">\n",
+        id_, number(left()), number(top()), number(width()), number(height()));
     text += curve(replay_.control, "control", "");
     for (std::size_t i = 0; i < strategies.size(); ++i) {
       for (const ReplayRow& row : replay_.rows) {
@@ -85,9 +86,8 @@ class Panel {
   }
 
   std::string subtitle() const {
-    std::string text = replay_.device.empty() ? "" : replay_.device + ", ";
-    return text + std::to_string(replay_.configs) + " configs, " + std::to_string(replay_.failed) +
-           " of them fail";
+    return fmt::format("{}{}{} configs, {} of them fail", replay_.device,
+                       replay_.device.empty() ? "" : ", ", replay_.configs, replay_.failed);
   }
 
   std::string points(const ReplayRow& row, double Estimate::*member, bool backwards) const {
@@ -98,8 +98,8 @@ class Panel {
     for (const std::uint64_t t : counts) {
       // Far above the frame a point only needs to be outside.
       const double excess = std::min(row.score.excess[t - 1].*member, 3 * highest_);
-      text += (text.empty() ? "" : " ") + number(across(static_cast<double>(t))) + "," +
-              number(up(excess));
+      text += fmt::format("{}{},{}", text.empty() ? "" : " ",
+                          number(across(static_cast<double>(t))), number(up(excess)));
     }
     return text;
   }
@@ -128,7 +128,7 @@ std::vector<std::string> drawn_strategies(const std::vector<Replay>& replays) {
   std::vector<std::string> names;
   for (const Replay& replay : replays) {
     for (const ReplayRow& row : replay.rows) {
-      const bool known = std::find(names.begin(), names.end(), row.strategy) != names.end();
+      const bool known = std::ranges::find(names, row.strategy) != names.end();
       if (!known && row.strategy != replay.control.strategy) names.push_back(row.strategy);
     }
   }

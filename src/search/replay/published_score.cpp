@@ -22,8 +22,8 @@ struct Pool {
 
 /// The index of the knot at or before x, such that there is one after it.
 std::size_t interval_of(const std::vector<Sample>& knots, double x) {
-  const auto after = std::upper_bound(knots.begin() + 1, knots.end() - 1, x,
-                                      [](double value, const Sample& k) { return value < k.x; });
+  const auto after =
+      std::ranges::upper_bound(knots.begin() + 1, knots.end() - 1, x, {}, &Sample::x);
   return static_cast<std::size_t>(after - knots.begin()) - 1;
 }
 
@@ -47,8 +47,8 @@ std::uint64_t evaluations_to(double cutoff, const Landscape& landscape,
                              const std::vector<double>& worst_first) {
   const double target =
       landscape.optimum() + (landscape.median() - landscape.optimum()) * (1 - cutoff);
-  const auto reached = std::find_if(worst_first.begin(), worst_first.end(),
-                                    [&](double cost) { return cost <= target; });
+  const auto reached =
+      std::ranges::find_if(worst_first, [&](double cost) { return cost <= target; });
   const auto index = static_cast<double>(reached - worst_first.begin());
   const auto all = static_cast<double>(worst_first.size());
   return static_cast<std::uint64_t>(std::ceil(index / (all + 1 - index)));
@@ -58,8 +58,7 @@ std::uint64_t evaluations_to(double cutoff, const Landscape& landscape,
 
 IsotonicCurve::IsotonicCurve(std::vector<Sample> samples) {
   FATUNE_CHECK(!samples.empty(), "a curve needs at least one sample");
-  std::sort(samples.begin(), samples.end(),
-            [](const Sample& a, const Sample& b) { return a.x < b.x; });
+  std::ranges::sort(samples, {}, &Sample::x);
   std::vector<Pool> pools;
   for (const Sample& sample : samples) {
     if (!pools.empty() && pools.back().last == sample.x) {

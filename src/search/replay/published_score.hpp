@@ -3,11 +3,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "search/replay/landscape.hpp"
-#include "search/replay/runs.hpp"
+#include "search/replay/score.hpp"
 
 namespace fatune {
 

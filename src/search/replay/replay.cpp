@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "core/fields.hpp"
 
 namespace fatune {
@@ -19,19 +21,41 @@ class Bench {
  public:
   Bench(const Recording& recording, Landscape landscape, const ReplayOptions& options)
       : recording_(recording), landscape_(std::move(landscape)), options_(options) {
-    scored_ = std::min(options.budget, std::max(landscape_.size(), kFractionsAt.back()));
+    scored_ = std::min(options.run.budget, std::max(landscape_.size(), kFractionsAt.back()));
     yardstick_ = make_yardstick(landscape_, scored_);
     method_ = PublishedMethod::of(recording, landscape_);
-    publishes_ = method_ &&
-                 (options.published_everywhere || method_->budget_evaluations() <= options.budget);
+    publishes_ = method_ && (options.published_everywhere ||
+                             method_->budget_evaluations() <= options.run.budget);
   }
 
-  const Landscape& landscape() const { return landscape_; }
-  const Yardstick& yardstick() const { return yardstick_; }
-  const std::optional<PublishedMethod>& method() const { return method_; }
+  Replay describe(const std::string& file) const {
+    Replay replay;
+    replay.file = file;
+    replay.format = recording_.format;
+    replay.kernel = recording_.name;
+    replay.device = recording_.device;
+    replay.problem = recording_.problem;
+    replay.own_problem = recording_.own_problem;
+    replay.objective = recording_.objective;
+    replay.unit = recording_.unit;
+    replay.configs = landscape_.size();
+    replay.failed = landscape_.failures();
+    replay.optimum = recorded_value(recording_, landscape_.optimum());
+    replay.median = recorded_value(recording_, landscape_.median());
+    replay.worst = recorded_value(recording_, landscape_.worst());
+    replay.yardstick = yardstick_;
+    replay.near_at = near_at(landscape_);
+    if (method_) {
+      replay.published_evaluations = method_->budget_evaluations();
+      replay.published_seconds = method_->budget_seconds();
+    }
+    replay.remarks = recording_.remarks;
+    return replay;
+  }
 
   Result<ReplayRow> row(const std::string& strategy) const {
-    const RunOptions run = run_options(strategy, options_.repeats);
+    RunOptions run = options_.run;
+    run.strategy = strategy;
     FATUNE_TRY(const Runs runs, run_repeats(recording_, {}, run));
     return scored(runs, run);
   }
@@ -39,7 +63,9 @@ class Bench {
   /// Repeated until its own scatter cannot fail the check. On a small space a run that misses the
   /// optimum when random search is almost sure to have it weighs much, so that takes more.
   Result<ReplayRow> control() const {
-    RunOptions run = run_options("random", std::max(kControlRepeats, options_.repeats));
+    RunOptions run = options_.run;
+    run.strategy = "random";
+    run.repeats = std::max(kControlRepeats, run.repeats);
     for (;; run.repeats *= 2) {
       FATUNE_TRY(const Runs runs, run_repeats(recording_, {}, run));
       if (!yardstick_.scores() || run.repeats * 2 > kMostControlRepeats) return scored(runs, run);
@@ -52,9 +78,7 @@ class Bench {
   Result<ReplayRow> scored(const Runs& runs, RunOptions run) const {
     ReplayRow row{.strategy = run.strategy,
                   .score = score_runs(runs.traces, recording_, landscape_, yardstick_, scored_),
-                  .published = std::nullopt,
-                  .seconds = runs.seconds,
-                  .evaluations = 0};
+                  .seconds = runs.seconds};
     for (const Trace& trace : runs.traces) row.evaluations += trace.size();
     if (!publishes_) return row;
     run.repeats = std::min(run.repeats, kControlRepeats);
@@ -63,17 +87,6 @@ class Bench {
     FATUNE_TRY(const Runs timed, run_repeats(recording_, method_->seconds(), run));
     row.published = method_->score(timed.traces, recording_);
     return row;
-  }
-
-  RunOptions run_options(const std::string& strategy, std::size_t repeats) const {
-    return {.strategy = strategy,
-            .repeats = repeats,
-            .budget = options_.budget,
-            .most_seconds = std::nullopt,
-            .batch = options_.batch,
-            .seed = options_.seed,
-            .one_lever = options_.one_lever,
-            .jobs = options_.jobs};
   }
 
   const Recording& recording_;
@@ -85,40 +98,16 @@ class Bench {
   bool publishes_ = false;  ///< there is a method, and its runs are not too long
 };
 
-Replay describe_space(const Recording& recording, const std::string& file, const Bench& bench) {
-  Replay replay;
-  replay.file = file;
-  replay.format = recording.format;
-  replay.kernel = recording.name;
-  replay.device = recording.device;
-  replay.problem = recording.problem;
-  replay.own_problem = recording.own_problem;
-  replay.objective = recording.objective;
-  replay.unit = recording.unit;
-  replay.configs = bench.landscape().size();
-  replay.failed = bench.landscape().failures();
-  replay.optimum = recorded_value(recording, bench.landscape().optimum());
-  replay.median = recorded_value(recording, bench.landscape().median());
-  replay.worst = recorded_value(recording, bench.landscape().worst());
-  replay.yardstick = bench.yardstick();
-  replay.near_at = near_at(bench.landscape());
-  if (bench.method()) {
-    replay.published_evaluations = bench.method()->budget_evaluations();
-    replay.published_seconds = bench.method()->budget_seconds();
-  }
-  replay.remarks = recording.remarks;
-  return replay;
-}
-
 void remark_range(Replay& replay, std::uint64_t budget) {
   if (!replay.yardstick.scores()) {
-    replay.remarks.push_back("no P: it begins at " + std::to_string(kFirstScored) +
-                             " evaluations, and random search has the optimum by then or the "
-                             "budget is spent");
+    replay.remarks.push_back(
+        fmt::format("no P: it begins at {} evaluations, and random search has the optimum by then "
+                    "or the budget is spent",
+                    kFirstScored));
   } else if (replay.yardstick.last < budget) {
-    replay.remarks.push_back("P is over t = " + std::to_string(kFirstScored) + " to " +
-                             std::to_string(replay.yardstick.last) +
-                             ": then random search has the optimum, too");
+    replay.remarks.push_back(
+        fmt::format("P is over t = {} to {}: then random search has the optimum, too", kFirstScored,
+                    replay.yardstick.last));
   }
 }
 
@@ -133,17 +122,20 @@ const char* count_key(std::uint64_t count) {
   return keys.at(count).c_str();
 }
 
-/// Value and interval; null where nothing can be said.
+// Null where nothing can be said.
+void value_field(const char* key, const std::optional<Estimate>& estimate, FieldList& f) {
+  f.derived(key, estimate ? std::optional(estimate->value) : std::nullopt).or_null().finite();
+}
+void interval_field(const char* key, const std::optional<Estimate>& estimate, FieldList& f) {
+  std::optional<std::array<double, 2>> interval;
+  if (estimate) interval = {estimate->low, estimate->high};
+  f.derived(key, interval).or_null().finite();
+}
+
 void estimate_fields(const char* key, const char* interval_key,
                      const std::optional<Estimate>& estimate, FieldList& f) {
-  std::optional<double> value;
-  std::optional<std::array<double, 2>> interval;
-  if (estimate) {
-    value = estimate->value;
-    interval = {estimate->low, estimate->high};
-  }
-  f.derived(key, value).or_null().finite();
-  f.derived(interval_key, interval).or_null().finite();
+  value_field(key, estimate, f);
+  interval_field(interval_key, estimate, f);
 }
 
 /// {"25": ..., "50": ...}, and the same of intervals.
@@ -151,19 +143,12 @@ template <typename Counts, typename Estimates>
 void count_fields(const char* key, const char* interval_key, const Counts& counts,
                   const Estimates& estimates, FieldList& f) {
   f.group(key, [&](FieldList& values) {
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      const auto& each = estimates[i];
-      values.derived(count_key(counts[i]), each ? std::optional(each->value) : std::nullopt)
-          .or_null()
-          .finite();
-    }
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      value_field(count_key(counts[i]), estimates[i], values);
   });
   f.group(interval_key, [&](FieldList& intervals) {
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      std::optional<std::array<double, 2>> interval;
-      if (estimates[i]) interval = {estimates[i]->low, estimates[i]->high};
-      intervals.derived(count_key(counts[i]), interval).or_null().finite();
-    }
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      interval_field(count_key(counts[i]), estimates[i], intervals);
   });
 }
 
@@ -185,8 +170,8 @@ Result<Replay> replay(const Recording& recording, const std::string& file,
   for (const RecordedEntry& entry : recording.entries) costs.push_back(entry.cost);
   FATUNE_TRY(Landscape landscape, Landscape::build(costs, recording.where));
   const Bench bench(recording, std::move(landscape), options);
-  Replay replay = describe_space(recording, file, bench);
-  remark_range(replay, options.budget);
+  Replay replay = bench.describe(file);
+  remark_range(replay, options.run.budget);
   if (options.started) options.started("random, as control");
   FATUNE_TRY(replay.control, bench.control());
   for (const std::string& strategy : options.strategies) {
@@ -206,9 +191,7 @@ std::vector<MeanScore> mean_scores(const std::vector<Replay>& replays) {
   for (const Replay& replay : replays) {
     for (const ReplayRow& row : replay.rows) {
       if (!row.score.p) continue;
-      auto mean = std::find_if(means.begin(), means.end(), [&](const MeanScore& each) {
-        return each.strategy == row.strategy;
-      });
+      auto mean = std::ranges::find(means, row.strategy, &MeanScore::strategy);
       const double p = row.score.p->value;
       if (mean == means.end()) mean = means.insert(mean, {row.strategy, 0, 0, p, replay.file});
       mean->spaces += 1;
@@ -278,10 +261,10 @@ void fields(ReplayDocument& x, FieldList& f) {
   }
   f.document("fatune.replay", 2);
   document::head_fields(x.head, f);
-  f("budget", x.options.budget);
-  f("batch", x.options.batch);
-  f("seed", x.options.seed);
-  f("one_lever", x.options.one_lever);
+  f("budget", x.options.run.budget);
+  f("batch", x.options.run.batch);
+  f("seed", x.options.run.seed);
+  f("one_lever", x.options.run.one_lever);
   f("spaces", x.replays);
   f.derived("rows", std::move(rows));
   f.derived("means", mean_scores(x.replays));

@@ -20,14 +20,9 @@ inline constexpr double kControlTolerance = 0.05;
 
 struct ReplayOptions {
   std::vector<std::string> strategies;
-  std::size_t repeats = 100;
-  std::uint64_t budget = 220;
-  std::size_t batch = 1;
-  std::uint64_t seed = 42;
-  bool one_lever = false;
+  RunOptions run = {};  ///< of each of them
   /// The published score also where its runs are longer than the budget; else where they are not.
   bool published_everywhere = false;
-  std::size_t jobs = 0;
   std::function<void(const std::string& strategy)> started = {};  ///< may be empty
 };
 
@@ -35,7 +30,7 @@ struct ReplayRow {
   std::string file{};  ///< of the recording; in documents, where rows stand side by side
   std::string strategy;
   Score score;
-  std::optional<double> published;
+  std::optional<double> published = {};
   double seconds = 0;             ///< spent in the strategy itself, in the runs of `score`
   std::uint64_t evaluations = 0;  ///< of those runs
 };

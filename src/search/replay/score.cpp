@@ -1,13 +1,23 @@
-// score.cpp - compares best-so-far curves with what random search is expected to find.
+// score.cpp - asks a strategy, looks the answer up in the recording, tells it, on several threads;
+// compares best-so-far curves with what random search is expected to find.
 #include "search/replay/score.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <vector>
+#include <deque>
+#include <functional>
+#include <system_error>
+#include <thread>
+
+#include <fmt/format.h>
+#include <time.h>
 
 #include "core/check.hpp"
+#include "core/interrupt.hpp"
 #include "model/results/statistics.hpp"
 #include "search/strategies/rng.hpp"
+#include "search/strategies/strategy.hpp"
 
 namespace fatune {
 namespace {
@@ -23,14 +33,12 @@ using Curves = std::vector<std::vector<double>>;  ///< [repeat][evaluations]
 
 std::vector<double> column(const Curves& curves, std::uint64_t t) {
   std::vector<double> values;
-  values.reserve(curves.size());
   for (const auto& curve : curves) values.push_back(curve[t]);
   return values;
 }
 
 Estimate excess_estimate(const std::vector<double>& costs, const Landscape& landscape) {
   std::vector<double> excess;
-  excess.reserve(costs.size());
   for (const double cost : costs) excess.push_back(landscape.excess(cost));
   const double middle = mean(excess);
   const double half = kZ95 * standard_error(excess);
@@ -38,12 +46,143 @@ Estimate excess_estimate(const std::vector<double>& costs, const Landscape& land
 }
 
 Estimate share_within(double share, const std::vector<double>& costs, const Landscape& landscape) {
-  std::uint64_t hits = 0;
-  for (const double cost : costs) hits += landscape.excess(cost) <= share ? 1 : 0;
-  return share_estimate(hits, costs.size());
+  const auto hits =
+      std::ranges::count_if(costs, [&](double cost) { return landscape.excess(cost) <= share; });
+  return share_estimate(static_cast<std::uint64_t>(hits), costs.size());
+}
+
+/// Processor time of this thread: what else the machine does is not the strategy's.
+double thread_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Neighbouring numbers give seeds that have nothing in common.
+std::uint64_t seed_of(std::uint64_t seed, std::size_t repeat) {
+  Rng outer(seed);
+  return Rng(outer.next() + repeat).next();
+}
+
+/// Asks ahead: up to `batch` points wait for their turn to be told, fewer where the strategy wants
+/// fewer. Adds to `thinking` what the strategy takes.
+Trace run_once(const Recording& recording, const std::vector<double>& seconds,
+               const RunOptions& options, Strategy& strategy, double& thinking) {
+  const Lattice& lattice = recording.lattice;
+  const std::uint64_t most = options.most_seconds ? lattice.size() : options.budget;
+  Trace trace;
+  std::deque<std::uint64_t> in_flight;
+  double spent = 0;
+  while (!interrupted() && (!options.most_seconds || spent < *options.most_seconds)) {
+    const std::uint64_t may = most - std::min(most, trace.size() + in_flight.size());
+    const std::size_t room = std::min(options.batch, strategy.most_in_flight());
+    const std::size_t want = std::min<std::uint64_t>(room - std::min(room, in_flight.size()), may);
+    double start = thread_seconds();
+    const std::vector<Point> asked = want > 0 ? strategy.ask(want) : std::vector<Point>();
+    thinking += thread_seconds() - start;
+    for (const Point& point : asked) {
+      const auto index = lattice.index_of(point);
+      FATUNE_CHECK(index.has_value(), "a strategy asks for valid points only");
+      in_flight.push_back(*index);
+    }
+    if (in_flight.empty()) break;
+    const std::uint64_t index = in_flight.front();
+    in_flight.pop_front();
+    trace.push_back(static_cast<std::uint32_t>(index));
+    if (options.most_seconds) spent += seconds[index];
+    start = thread_seconds();
+    strategy.tell({.point = lattice.point(index), .cost = recording.entries[index].cost});
+    thinking += thread_seconds() - start;
+  }
+  return trace;
+}
+
+/// Calls `work` for each number below `count`, on `jobs` threads, each taking the next one.
+void for_each_number(std::size_t count, std::size_t jobs,
+                     const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next = 0;
+  const auto take = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::jthread> threads;
+  try {
+    while (threads.size() + 1 < std::min(jobs, count)) threads.emplace_back(take);
+  } catch (const std::system_error&) {
+    // No more threads: those that run take all numbers.
+  }
+  take();
 }
 
 }  // namespace
+
+Result<Landscape> Landscape::build(std::span<const std::optional<double>> costs,
+                                   const std::string& where) {
+  Landscape landscape;
+  landscape.size_ = costs.size();
+  for (const auto& cost : costs) {
+    if (cost) landscape.sorted_.push_back(*cost);
+  }
+  if (landscape.sorted_.empty()) {
+    return file_error(
+        fmt::format("{}: none of the {} configs was measured, so there is nothing to score", where,
+                    costs.size()));
+  }
+  std::sort(landscape.sorted_.begin(), landscape.sorted_.end());
+  return landscape;
+}
+
+double Landscape::median() const { return fatune::median(sorted_); }
+
+std::vector<double> Landscape::expected_best(std::uint64_t most) const {
+  std::vector<double> expected{worst()};
+  const auto all = static_cast<double>(size_);
+  for (std::uint64_t t = 1; t <= std::min(most, size_); ++t) {
+    const auto drawn = static_cast<double>(t);
+    double sum = optimum();
+    double missed = 1;  // chance that all t draws miss the `rank` best configs
+    for (std::size_t rank = 1; rank < sorted_.size() && missed > 0; ++rank) {
+      const double left = all - static_cast<double>(rank) + 1;  // configs not among rank - 1 best
+      missed *= std::max(0.0, (left - drawn) / left);
+      sum += missed * (sorted_[rank] - sorted_[rank - 1]);
+    }
+    expected.push_back(sum);
+  }
+  return expected;
+}
+
+double Landscape::fraction_of_optimum(double cost) const {
+  if (cost == optimum()) return 1;
+  return optimum() > 0 ? optimum() / cost : optimum() < 0 ? cost / optimum() : 0;
+}
+
+double Landscape::excess(double cost) const {
+  const double scale = std::abs(optimum());
+  return (cost - optimum()) / (scale > 0 ? scale : 1);
+}
+
+Result<Runs> run_repeats(const Recording& recording, const std::vector<double>& seconds,
+                         const RunOptions& options) {
+  FATUNE_CHECK(options.batch > 0, "at least one is in flight");
+  const auto make = [&](std::size_t repeat) {
+    return make_strategy(options.strategy, recording.lattice,
+                         {.seed = seed_of(options.seed, repeat),
+                          .budget = options.budget,
+                          .one_lever = options.one_lever});
+  };
+  if (const auto first = make(0); !first) return first.error();
+  Runs runs;
+  runs.traces.resize(options.repeats);
+  std::vector<double> thinking(options.repeats);
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  for_each_number(options.repeats, options.jobs > 0 ? options.jobs : cores, [&](std::size_t i) {
+    const auto strategy = make(i);
+    FATUNE_CHECK(bool(strategy), "what could be made once can be made again");
+    runs.traces[i] = run_once(recording, seconds, options, **strategy, thinking[i]);
+  });
+  if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted: nothing was scored"};
+  for (const double each : thinking) runs.seconds += each;
+  return runs;
+}
 
 Estimate mean_estimate(std::span<const double> samples, std::uint64_t seed) {
   FATUNE_CHECK(!samples.empty(), "a mean needs at least one sample");

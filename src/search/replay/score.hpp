@@ -1,16 +1,75 @@
-// score.hpp - the runs of a strategy to how much better than random search it is, with intervals.
+// score.hpp - a strategy on recorded data, many times over; how much better than random it is.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "search/replay/landscape.hpp"
-#include "search/replay/runs.hpp"
+#include "core/result.hpp"
+#include "search/datasets/recording.hpp"
 
 namespace fatune {
+
+/// Costs of a whole space, less is better. A config without one failed. As long as a search has
+/// seen nothing but failures, its best is the worst cost there is.
+class Landscape {
+ public:
+  /// Fails when no config has a cost; `where` begins the message.
+  static Result<Landscape> build(std::span<const std::optional<double>> costs,
+                                 const std::string& where);
+
+  const std::vector<double>& sorted() const { return sorted_; }  ///< ascending, failures left out
+  std::uint64_t size() const { return size_; }                   ///< failures included
+  std::uint64_t failures() const { return size_ - sorted_.size(); }
+  double optimum() const { return sorted_.front(); }
+  double worst() const { return sorted_.back(); }
+  double median() const;
+
+  /// Exactly what the best of t distinct random configs is on average, for t = 0 to `most` (at
+  /// most the whole space): the sum over ranks of the chance that a hypergeometric draw misses all
+  /// better ones, times the step in cost to that rank.
+  std::vector<double> expected_best(std::uint64_t most) const;
+
+  /// How much of the optimum is reached: 1 there, optimum / cost for times. Costs below zero are
+  /// rates or scores with their sign turned, for which it is cost / optimum.
+  double fraction_of_optimum(double cost) const;
+  /// (cost - optimum) / |optimum|; the plain difference when the optimum is zero.
+  double excess(double cost) const;
+
+ private:
+  std::vector<double> sorted_;
+  std::uint64_t size_ = 0;
+};
+
+/// How often, how long, and how a strategy is run.
+struct RunOptions {
+  std::string strategy = {};
+  std::size_t repeats = 100;
+  std::uint64_t budget = 220;  ///< evaluations of a run, failures included; the strategy knows it
+  /// A run then ends when what it evaluated took that long, and not by the budget.
+  std::optional<double> most_seconds = {};
+  std::size_t batch = 1;  ///< so many are in flight: asked for and not told yet
+  std::uint64_t seed = 42;
+  bool one_lever = false;
+  std::size_t jobs = 0;  ///< threads; 0: as many as the machine has cores
+};
+
+/// One run: indices into the lattice in the order in which they were told.
+using Trace = std::vector<std::uint32_t>;
+
+struct Runs {
+  std::vector<Trace> traces;  ///< one a repeat
+  double seconds = 0;         ///< of processor time in the strategy itself, over all repeats
+};
+
+/// The same for any number of threads: each repeat's seed comes from its number. `seconds` holds
+/// what evaluating each config of the lattice takes; it may be empty without a limit of time. Fails
+/// for an unknown strategy, and when it is interrupted.
+Result<Runs> run_repeats(const Recording& recording, const std::vector<double>& seconds,
+                         const RunOptions& options);
 
 /// A number of a table with the interval it lies in.
 struct Estimate {

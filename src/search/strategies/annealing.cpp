@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "search/strategies/neighbourhood.hpp"
 #include "search/strategies/rounds.hpp"
-#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -14,16 +12,17 @@ constexpr double kHottest = 0.1, kColdest = 0.0001, kAlpha = 0.9975;
 constexpr double kHammingChance = 0.2;
 constexpr int kStuck = 100;  // steps to known points
 
-class Annealing final : public Method {
+class Annealing final : public Rounds {
  public:
-  explicit Annealing(const MethodInput& input)
-      : memory_(input.memory), near_(input.memory.space()), rng_(input.seed) {
-    if (!input.start.empty()) landing_ = input.start.front();
-    const std::uint64_t length = std::min(input.budget, memory_.space().size());
+  Annealing(const Lattice& space, const StrategyOptions& options)
+      : Rounds("annealing", space, options) {
+    if (!start_.empty()) landing_ = start_.front();
+    const std::uint64_t length = std::min(options.budget, space_.size());
     const double steps = std::ceil(std::log(kColdest) / std::log(kAlpha));
     cooling_ = std::pow(kAlpha, steps / static_cast<double>(std::max<std::uint64_t>(length, 1)));
   }
 
+ private:
   std::vector<std::uint64_t> begin_round() override {
     if (at_ && !landing_ && (stuck_ > kStuck || temperature() <= kColdest)) land(fresh());
     if (!at_ && !landing_) land(fresh());
@@ -31,8 +30,8 @@ class Annealing final : public Method {
   }
 
   Round hear(std::uint64_t index, double cost) override {
-    stuck_ = memory_.told() == told_ ? stuck_ + 1 : 0;
-    told_ = memory_.told();
+    stuck_ = told() == told_before_ ? stuck_ + 1 : 0;
+    told_before_ = told();
     if (landing_ != index && !takes(cost)) return Round::kGoesOn;
     landing_.reset();
     at_ = index;
@@ -48,18 +47,14 @@ class Annealing final : public Method {
 
   void restart() override { land(fresh()); }
 
- private:
-  std::uint64_t fresh() { return memory_.fresh(rng_); }
-
   void land(std::uint64_t index) {
-    if (temperature() <= kColdest) told_at_start_ = memory_.told();
+    if (temperature() <= kColdest) told_at_start_ = told();
     landing_ = index;
     stuck_ = 0;
   }
 
   double temperature() const {
-    const auto told = static_cast<double>(memory_.told() - told_at_start_);
-    return kHottest * std::pow(cooling_, told);
+    return kHottest * std::pow(cooling_, static_cast<double>(told() - told_at_start_));
   }
 
   bool takes(double cost) {
@@ -71,22 +66,19 @@ class Annealing final : public Method {
 
   std::uint64_t step() {
     std::uint64_t there = *at_;
-    const std::size_t axes = memory_.space().axes().size();
+    const std::size_t axes = space_.axes().size();
     for (std::size_t i = 0; i < axes; ++i) {
       if (!rng_.chance(kHammingChance)) continue;
-      there = near_.hamming(memory_.space().point(there), rng_).value_or(there);
+      there = near_.hamming(space_.point(there), rng_).value_or(there);
     }
-    return near_.adjacent(memory_.space().point(there), rng_).value_or(there);
+    return near_.adjacent(space_.point(there), rng_).value_or(there);
   }
 
-  const Memory& memory_;
-  Neighbourhood near_;
-  Rng rng_;
   double cooling_ = 1;                    ///< of the temperature, by each point told
   std::optional<std::uint64_t> landing_;  ///< a random point to go on from, before it is heard
   std::optional<std::uint64_t> at_;
   double cost_ = kFailedCost;  ///< of `at_`
-  std::uint64_t told_ = 0;
+  std::uint64_t told_before_ = 0;
   std::uint64_t told_at_start_ = 0;  ///< of the present schedule
   int stuck_ = 0;
 };
@@ -94,7 +86,7 @@ class Annealing final : public Method {
 }  // namespace
 
 std::unique_ptr<Strategy> make_annealing(const Lattice& space, const StrategyOptions& options) {
-  return make_rounds("annealing", space, options, make_method<Annealing>);
+  return std::make_unique<Annealing>(space, options);
 }
 
 }  // namespace fatune

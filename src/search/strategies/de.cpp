@@ -1,11 +1,8 @@
 // de.cpp - trials from differences between members.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
-#include "search/strategies/neighbourhood.hpp"
 #include "search/strategies/rounds.hpp"
-#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -16,20 +13,16 @@ constexpr double kWeight = 0.7, kCrossover = 0.6;
 constexpr int kStable = 2;       // generations without change, more than which end the evolution
 constexpr int kTrialTries = 20;  // until a trial is new among those of its generation
 
-class De final : public Method {
+class De final : public Rounds {
  public:
-  explicit De(const MethodInput& input)
-      : memory_(input.memory),
-        space_(input.memory.space()),
-        near_(space_),
-        rng_(input.seed),
-        start_(input.start) {
-    std::size_t movable = 0;
-    for (const Axis& axis : space_.axes()) movable += axis.size > 1 ? 1 : 0;
-    const std::size_t half = static_cast<std::size_t>((space_.size() + 1) / 2);
+  De(const Lattice& space, const StrategyOptions& options) : Rounds("de", space, options) {
+    const auto movable = static_cast<std::size_t>(
+        std::ranges::count_if(space.axes(), [](const Axis& axis) { return axis.size > 1; }));
+    const std::size_t half = static_cast<std::size_t>((space.size() + 1) / 2);
     population_ = std::max(std::min(kPerAxis * movable, half), std::size_t{1});
   }
 
+ private:
   std::vector<std::uint64_t> begin_round() override {
     select();
     trials_.clear();
@@ -59,7 +52,6 @@ class De final : public Method {
     fresh_ = true;
   }
 
- private:
   struct Member {
     std::uint64_t index;
     double cost;
@@ -81,26 +73,22 @@ class De final : public Method {
   }
 
   bool is_member(std::uint64_t index) const {
-    return std::any_of(members_.begin(), members_.end(),
-                       [&](const Member& member) { return member.index == index; });
-  }
-  bool is_trial(std::uint64_t index) const {
-    return std::find(trials_.begin(), trials_.end(), index) != trials_.end();
+    return std::ranges::find(members_, index, &Member::index) != members_.end();
   }
 
   std::uint64_t new_trial(std::size_t target) {
     for (int i = 0; i < kTrialTries; ++i) {
       const std::uint64_t bred = trial(target);
-      if (!is_trial(bred)) return bred;
+      if (std::ranges::find(trials_, bred) == trials_.end()) return bred;
     }
-    return memory_.fresh(rng_);
+    return fresh();
   }
 
   std::uint64_t trial(std::size_t target) {
     const std::size_t first = other_than(target, target);
     const Point plus = space_.point(members_[first].index);
     const Point minus = space_.point(members_[other_than(target, first)].index);
-    const Point best = space_.point(best_member());
+    const Point best = space_.point(std::ranges::min_element(members_, {}, &Member::cost)->index);
     Point bred = space_.point(members_[target].index);
     const std::size_t sure = static_cast<std::size_t>(rng_.below(bred.size()));
     bool crossed = false;
@@ -122,12 +110,6 @@ class De final : public Method {
     }
   }
 
-  std::uint64_t best_member() const {
-    return std::min_element(members_.begin(), members_.end(),
-                            [](const Member& a, const Member& b) { return a.cost < b.cost; })
-        ->index;
-  }
-
   std::uint64_t nearest_valid(const Point& point) {
     const auto index = space_.index_of(point);
     return index ? *index : near_.closest(point, rng_);
@@ -138,13 +120,11 @@ class De final : public Method {
   std::vector<std::uint64_t> hypercube() {
     if (fresh_) {
       fresh_ = false;
-      return memory_.sample(population_, rng_);
+      return sample(population_);
     }
     std::vector<Point> drawn(population_, Point(space_.axes().size()));
     for (std::size_t axis = 0; axis < space_.axes().size(); ++axis) {
-      std::vector<std::size_t> layers(population_);
-      std::iota(layers.begin(), layers.end(), std::size_t{0});
-      rng_.shuffle(layers);
+      const std::vector<std::size_t> layers = rng_.order(population_);
       for (std::size_t i = 0; i < population_; ++i) {
         const double share =
             (static_cast<double>(layers[i]) + rng_.unit()) / static_cast<double>(population_);
@@ -155,18 +135,13 @@ class De final : public Method {
     std::vector<std::uint64_t> found;
     for (const Point& point : drawn) {
       std::uint64_t index = nearest_valid(point);
-      if (std::find(found.begin(), found.end(), index) != found.end()) index = memory_.fresh(rng_);
+      if (std::ranges::find(found, index) != found.end()) index = fresh();
       found.push_back(index);
     }
     return found;
   }
 
-  const Memory& memory_;
-  const Lattice& space_;
-  Neighbourhood near_;
-  Rng rng_;
   std::size_t population_ = 1;
-  std::vector<std::uint64_t> start_;
   std::vector<Member> members_;
   std::vector<std::uint64_t> trials_;
   std::vector<double> costs_;  ///< of the trials, as far as heard
@@ -177,7 +152,7 @@ class De final : public Method {
 }  // namespace
 
 std::unique_ptr<Strategy> make_de(const Lattice& space, const StrategyOptions& options) {
-  return make_rounds("de", space, options, make_method<De>);
+  return std::make_unique<De>(space, options);
 }
 
 }  // namespace fatune

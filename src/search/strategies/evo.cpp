@@ -2,11 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "search/strategies/deck.hpp"
 #include "search/strategies/points.hpp"
-#include "search/strategies/population.hpp"
-#include "search/strategies/rng.hpp"
-#include "search/strategies/strategies.hpp"
 #include "search/strategies/surrogate.hpp"
 
 namespace fatune {
@@ -29,29 +25,15 @@ constexpr std::size_t kRanked = 32;  // kept of a ranking, for likely(); chosen
 // docs/decisions/0017-few-in-flight-while-little-is-known.md.
 constexpr std::size_t kLeastInFlight = 2, kAnswersForOneMore = 8;
 
-class Evo final : public Strategy {
+class Evo final : public DeckStrategy {
  public:
   Evo(const Lattice& space, const StrategyOptions& options)
-      : space_(space),
-        deck_(space.size()),
-        rng_(options.seed),
+      : DeckStrategy("evo", space, options),
         population_(space, options),
         spread_(space, options, {kStarts, kSpreadTries}),
         surrogate_(space),
         one_lever_(options.one_lever),
         tries_all_(space.size() <= options.budget) {}
-
-  std::string_view name() const override { return "evo"; }
-
-  std::vector<Point> ask(std::size_t count) override {
-    std::vector<Point> asked;
-    while (asked.size() < count && deck_.left() > 0) {
-      asked.push_back(space_.point(next_index()));
-      spread_.keep_from(asked.back());
-      pending_.push_back(asked.back());
-    }
-    return asked;
-  }
 
   std::size_t most_in_flight() const override {
     if (tries_all_) return Strategy::most_in_flight();
@@ -97,8 +79,12 @@ class Evo final : public Strategy {
     return rest;
   }
 
-  /// Takes the next point from the deck, which must not be empty.
-  std::uint64_t next_index() {
+  void note_asked(const Point& point) override {
+    spread_.keep_from(point);
+    pending_.push_back(point);
+  }
+
+  std::uint64_t next_index() override {
     if (const auto index = spread_.start(deck_)) return *index;
     const bool blind = population_.size() == 0 || !surrogate_.ready();
     if (spread_.wanted() || blind) return spread_.next(deck_, rng_);
@@ -153,18 +139,12 @@ class Evo final : public Strategy {
     const std::size_t bases =
         one_lever_ ? population_.size() : std::min(kWithNeighbours, population_.size());
     for (std::size_t rank = 0; rank < bases; ++rank) {
-      for (const std::uint64_t index :
-           untried_neighbours(space_, deck_, population_.member(rank))) {
-        add(index);
-      }
+      std::ranges::for_each(untried_neighbours(space_, deck_, population_.member(rank)), add);
     }
-    for (const std::uint64_t index : pool_) add(index);
+    std::ranges::for_each(pool_, add);
     return candidates;
   }
 
-  const Lattice& space_;
-  Deck deck_;
-  Rng rng_;
   Population population_;
   Spread spread_;
   Surrogate surrogate_;

@@ -1,11 +1,9 @@
 // ga.cpp - breeds points from the best told so far.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
-#include "search/strategies/deck.hpp"
 #include "search/strategies/points.hpp"
-#include "search/strategies/population.hpp"
-#include "search/strategies/rng.hpp"
-#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -14,40 +12,37 @@ namespace {
 constexpr std::uint64_t kFewestStarts = 8, kMostStarts = 16, kBudgetPerStart = 8;
 constexpr int kStartTries = 30;        // chosen
 constexpr std::size_t kSurvivors = 4;  // of a restart
+constexpr int kPatience = 40;          // evaluations without progress; chosen
+constexpr double kProgress = 0.005;    // a gain below this share is none; chosen
 
-class Ga final : public Strategy {
+class Ga final : public DeckStrategy {
  public:
   Ga(const Lattice& space, const StrategyOptions& options)
-      : space_(space),
-        deck_(space.size()),
-        rng_(options.seed),
+      : DeckStrategy("ga", space, options),
         population_(space, options),
         spread_(space, options,
                 {std::clamp(options.budget / kBudgetPerStart, kFewestStarts, kMostStarts),
                  kStartTries}),
         whole_space_(space.size() <= options.budget && !options.one_lever) {}
 
-  std::string_view name() const override { return "ga"; }
-
-  std::vector<Point> ask(std::size_t count) override {
-    std::vector<Point> asked;
-    while (asked.size() < count && deck_.left() > 0) {
-      asked.push_back(space_.point(next_index()));
-      if (!whole_space_) spread_.keep_from(asked.back());
-    }
-    return asked;
-  }
-
   void tell(const Told& told) override {
     // A duplicate is the same kernel again: it would only crowd out others.
     if (told.cost && !told.duplicate) population_.join(told.point, *told.cost);
-    stagnation_.tell(told.cost);
-    if (stagnation_.reached() && !spread_.wanted()) restart();
+    ++since_progress_;
+    if (told.cost) {
+      const double least_gain = kProgress * std::abs(best_);
+      if (!std::isfinite(best_) || *told.cost < best_ - least_gain) since_progress_ = 0;
+      best_ = std::fmin(best_, *told.cost);
+    }
+    if (since_progress_ >= kPatience && !spread_.wanted()) restart();
   }
 
  private:
-  /// Takes the next point from the deck, which must not be empty.
-  std::uint64_t next_index() {
+  void note_asked(const Point& point) override {
+    if (!whole_space_) spread_.keep_from(point);
+  }
+
+  std::uint64_t next_index() override {
     if (const auto index = spread_.start(deck_)) return *index;
     if (whole_space_) return deck_.draw(rng_);
     if (spread_.wanted() || population_.size() == 0) return spread_.next(deck_, rng_);
@@ -58,15 +53,13 @@ class Ga final : public Strategy {
   void restart() {
     population_.shrink(kSurvivors);
     spread_.want(Population::kSize - kSurvivors);
-    stagnation_.restart();
+    since_progress_ = 0;
   }
 
-  const Lattice& space_;
-  Deck deck_;
-  Rng rng_;
   Population population_;
   Spread spread_;
-  Stagnation stagnation_;
+  double best_ = std::numeric_limits<double>::infinity();
+  int since_progress_ = 0;
   bool whole_space_;
 };
 

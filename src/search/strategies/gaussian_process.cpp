@@ -1,16 +1,19 @@
-// gaussian_process.cpp - a climb to the likeliest hyper-parameters.
+// gaussian_process.cpp - a Cholesky factor that grows, the columns solved with it, and a climb to
+// the likeliest hyper-parameters.
 #include "search/strategies/gaussian_process.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numbers>
+#include <unordered_map>
+#include <utility>
 
 #include <Eigen/Dense>
 
 #include "core/check.hpp"
 #include "search/strategies/metric.hpp"
-#include "search/strategies/posterior.hpp"
 
 namespace fatune {
 namespace {
@@ -19,6 +22,8 @@ using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 using Index = Eigen::Index;
 
+constexpr double kLeastVariance = 1e-6;  // of values, and of beliefs, against rounding
+
 // The prior of the hyper-parameters and the climb's steps; chosen, on logarithms.
 constexpr double kUsualNoise = 1e-3, kLeastNoise = 1e-5, kMostNoise = 0.3;
 constexpr double kWeightSpread = 2, kNoiseSpread = 2, kFarthest = 6;
@@ -26,6 +31,26 @@ constexpr int kClimbSteps = 4;
 constexpr double kFirstStride = 0.4, kLongestStride = 1, kLonger = 1.4, kShorter = 0.5;
 
 double square(double x) { return x * x; }
+
+Index signed_size(std::size_t size) { return static_cast<Index>(size); }
+
+/// Matern-5/2, of squared distances.
+template <typename Distances>
+auto correlation(const Eigen::ArrayBase<Distances>& squared) {
+  using Scalar = typename Distances::Scalar;
+  const auto z = (squared.derived() * Scalar(5)).sqrt().eval();
+  return ((Scalar(1) + z + z.square() / Scalar(3)) * (-z).exp()).eval();
+}
+
+/// One column for each of `columns`, one row for each of `rows`.
+Eigen::ArrayXXf squared_distances(const Metric& metric, std::span<const Point> rows,
+                                  std::span<const Point> columns) {
+  Eigen::ArrayXXf distances(signed_size(rows.size()), signed_size(columns.size()));
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    metric.squared_distances(columns[i], rows, {distances.col(signed_size(i)).data(), rows.size()});
+  }
+  return distances;
+}
 
 /// The derivative of correlation() by the squared distance.
 Eigen::ArrayXXd correlation_slope(const Eigen::ArrayXXd& squared) {
@@ -36,6 +61,167 @@ Eigen::ArrayXXd correlation_slope(const Eigen::ArrayXXd& squared) {
 Vector to_vector(std::span<const double> values) {
   return Eigen::Map<const Vector>(values.data(), signed_size(values.size()));
 }
+
+/// Keeps what it worked out as long as it is asked about the same points after seeing more of the
+/// same: a search asks about hundreds of candidates, learns of one, and asks again about nearly the
+/// same. `space` need not outlive it.
+class Posterior {
+ public:
+  Posterior(const Lattice& space, double noise)
+      : metric_(space), axes_(space.axes()), noise_(noise) {}
+
+  /// Begins anew: the metric has changed, or the noise, a share of the values' variance.
+  void reset(double noise) {
+    noise_ = noise;
+    points_.clear();
+    solved_ = 0;
+  }
+
+  /// Costs the square of the number of points for each that is not as it was in the last call, and
+  /// for each after it.
+  void observe(std::span<const Point> points, std::span<const double> values) {
+    FATUNE_CHECK(!values.empty() && points.size() >= values.size(), "every value has a point");
+    const auto same = std::mismatch(points_.begin(), points_.end(), points.begin(), points.end());
+    points_.erase(same.first, points_.end());
+    solved_ = std::min(solved_, signed_size(points_.size()));
+    if (points_.empty()) {
+      const Eigen::ArrayXXf distances = squared_distances(metric_, points, points);
+      Eigen::MatrixXd matrix = correlation(distances.cast<double>()).matrix();
+      matrix.diagonal().array() += noise_;
+      factor_ = Eigen::LLT<Eigen::MatrixXd>(matrix).matrixL();
+      points_.assign(points.begin(), points.end());
+    }
+    for (const Point& point : points.subspan(points_.size())) append(point);
+
+    const Index count = signed_size(values.size());
+    surprises_ = Eigen::Map<const Eigen::VectorXd>(values.data(), count);
+    mean_ = surprises_.mean();
+    surprises_.array() -= mean_;
+    const auto lower = factor_.topLeftCorner(count, count).triangularView<Eigen::Lower>();
+    lower.solveInPlace(surprises_);
+    variance_ = std::max(kLeastVariance, surprises_.squaredNorm() / static_cast<double>(count));
+  }
+
+  /// Costs, for each point that the last call was not asked about, the square of the number of
+  /// points observed; for the others that number, times those observed since.
+  std::vector<Belief> predict(std::span<const Point> points) {
+    FATUNE_CHECK(!points_.empty(), "something must have been observed");
+    const std::vector<std::size_t> order = arrange(points);
+    make_room(signed_size(order.size()));
+    std::vector<Point> arranged;
+    for (const std::size_t number : order) arranged.push_back(points[number]);
+    const auto kept = static_cast<std::size_t>(kept_);
+    solve(std::span(arranged).first(kept), 0, solved_);
+    solve(std::span(arranged).subspan(kept), kept_, 0);
+    solved_ = signed_size(points_.size());
+
+    const auto shares = shares_.topLeftCorner(solved_, signed_size(order.size()));
+    const Eigen::VectorXf surprises = surprises_.cast<float>();
+    const Eigen::VectorXf means = shares.topRows(surprises.size()).transpose() * surprises;
+    const Eigen::VectorXf explained = shares.colwise().squaredNorm();
+    std::vector<Belief> beliefs(points.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Index column = signed_size(i);
+      const double left = 1 - static_cast<double>(explained(column));
+      beliefs[order[i]] = {mean_ + static_cast<double>(means(column)),
+                           std::sqrt(variance_ * std::max(left, kLeastVariance))};
+    }
+    return beliefs;
+  }
+
+ protected:
+  Metric metric_;
+
+ private:
+  void append(const Point& point) {
+    const Index count = signed_size(points_.size());
+    if (factor_.rows() <= count) {
+      const Index room = std::max<Index>(64, 2 * count);
+      Eigen::MatrixXd larger = Eigen::MatrixXd::Zero(room, room);
+      larger.topLeftCorner(count, count) = factor_.topLeftCorner(count, count);
+      factor_ = std::move(larger);
+    }
+    const Eigen::ArrayXXf distances = squared_distances(metric_, points_, {&point, 1});
+    Eigen::VectorXd row = correlation(distances).matrix().col(0).cast<double>();
+    factor_.topLeftCorner(count, count).triangularView<Eigen::Lower>().solveInPlace(row);
+    factor_.row(count).head(count) = row.transpose();
+    const double left = 1 + noise_ - row.squaredNorm();
+    factor_(count, count) = std::sqrt(std::max(left, kLeastVariance));
+    points_.push_back(point);
+  }
+
+  std::uint64_t code_of(const Point& point) const {
+    std::uint64_t code = 0;
+    for (std::size_t i = 0; i < point.size(); ++i) code = code * axes_[i].size + point[i];
+    return code;
+  }
+
+  /// Which of the points each column is of, the columns that are kept first: they move together.
+  std::vector<std::size_t> arrange(std::span<const Point> points) {
+    std::unordered_map<std::uint64_t, std::size_t> wanted;
+    for (std::size_t i = 0; i < points.size(); ++i) wanted.emplace(code_of(points[i]), i);
+    FATUNE_CHECK(wanted.size() == points.size(), "no point is asked about twice");
+    std::vector<std::uint64_t> codes;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; solved_ > 0 && i < codes_.size(); ++i) {
+      const auto found = wanted.extract(codes_[i]);
+      if (found.empty()) continue;
+      const Index from = signed_size(i), to = signed_size(order.size());
+      if (to < from) shares_.col(to).head(solved_) = shares_.col(from).head(solved_);
+      codes.push_back(codes_[i]);
+      order.push_back(found.mapped());
+    }
+    kept_ = signed_size(order.size());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const std::uint64_t code = code_of(points[i]);
+      if (!wanted.contains(code)) continue;
+      codes.push_back(code);
+      order.push_back(i);
+    }
+    codes_ = std::move(codes);
+    return order;
+  }
+
+  void make_room(Index columns) {
+    if (shares_.rows() >= factor_.rows() && shares_.cols() >= columns) return;
+    Eigen::MatrixXf larger(std::max(shares_.rows(), factor_.rows()),
+                           std::max(shares_.cols(), 2 * columns));
+    larger.topLeftCorner(solved_, kept_) = shares_.topLeftCorner(solved_, kept_);
+    shares_ = std::move(larger);
+  }
+
+  /// The rows from `first_row` on of these points' columns, which lie side by side. Single
+  /// precision: half the time, and exact enough to rank candidates.
+  void solve(std::span<const Point> points, Index first_column, Index first_row) {
+    const Index rows = signed_size(points_.size()) - first_row;
+    const Index columns = signed_size(points.size());
+    if (rows == 0 || columns == 0) return;
+    const auto observed =
+        std::span<const Point>(points_).subspan(static_cast<std::size_t>(first_row));
+    Eigen::MatrixXf block = correlation(squared_distances(metric_, observed, points)).matrix();
+    if (first_row > 0) {
+      const Eigen::MatrixXf before = factor_.block(first_row, 0, rows, first_row).cast<float>();
+      block.noalias() -= before * shares_.block(0, first_column, first_row, columns);
+    }
+    const Eigen::MatrixXf factor = factor_.block(first_row, first_row, rows, rows).cast<float>();
+    factor.triangularView<Eigen::Lower>().solveInPlace(block);
+    shares_.block(first_row, first_column, rows, columns) = block;
+  }
+
+  std::vector<Axis> axes_;
+  double noise_;
+  std::vector<Point> points_;
+  Eigen::MatrixXd factor_;     ///< lower Cholesky factor of correlations and noise; may be larger
+  Eigen::VectorXd surprises_;  ///< the factor's inverse, times the values less their mean
+  double mean_ = 0, variance_ = 1;
+
+  // The factor's inverse, times the correlations of the points observed with those asked about; a
+  // belief is a column's product with the surprises, and its length.
+  Eigen::MatrixXf shares_;
+  std::vector<std::uint64_t> codes_;  ///< whose columns they are
+  Index kept_ = 0;                    ///< columns whose first solved_ rows are known
+  Index solved_ = 0;
+};
 
 }  // namespace
 
@@ -48,134 +234,120 @@ double log_expected_improvement(const Belief& belief, double best) {
   return std::log(belief.deviation) + std::log(z * mass + std::exp(log_density));
 }
 
-class GaussianProcess::Algebra {
+class GaussianProcess::Algebra : public Posterior {
  public:
   explicit Algebra(const Lattice& space)
-      : metric_(space), log_noise_(std::log(kUsualNoise)), posterior_(space, metric_) {
-    posterior_.reset(kUsualNoise);
-  }
+      : Posterior(space, kUsualNoise), log_noise_(std::log(kUsualNoise)) {}
 
   Hyperparameters hyperparameters() const { return {metric_.weights(), log_noise_}; }
-  void set(const Hyperparameters& chosen);
-  void learn(std::span<const Point> points, std::span<const double> values);
-  Posterior& posterior() { return posterior_; }
+  void set(const Hyperparameters& chosen) {
+    metric_.set_weights(chosen.weights);
+    log_noise_ = chosen.noise;
+    reset(std::exp(log_noise_));
+  }
+
+  /// Steps whose length depends on whether a slope keeps its sign (Rprop: Riedmiller, Braun 1993).
+  void learn(std::span<const Point> points, std::span<const double> values) {
+    Vector centred = to_vector(values);
+    centred.array() -= centred.mean();
+    const double spread = std::sqrt(centred.squaredNorm() / static_cast<double>(values.size()));
+    if (!(spread > 0)) return;
+    centred /= spread;
+    Vector at = position(), best = at, slopes;
+    Vector before = Vector::Zero(at.size()), stride = Vector::Constant(at.size(), kFirstStride);
+    double least = std::numeric_limits<double>::infinity();
+    for (int step = 0;; ++step) {
+      const double found = objective(points, centred, slopes);
+      if (found < least) {
+        least = found;
+        best = at;
+      }
+      if (step == kClimbSteps) break;
+      for (Index i = 0; i < at.size(); ++i) {
+        const double agreement = slopes(i) * before(i);
+        if (agreement > 0) stride(i) = std::min(kLongestStride, stride(i) * kLonger);
+        if (agreement < 0) stride(i) *= kShorter;
+        if (slopes(i) != 0) at(i) -= slopes(i) > 0 ? stride(i) : -stride(i);
+      }
+      before = slopes;
+      move_to(at);
+      at = position();
+    }
+    move_to(best);
+  }
 
  private:
   /// The objective of learn(), to be made small, at the present hyper-parameters; `slopes` are its
   /// derivatives by the weights and, last, by the noise.
-  double objective(std::span<const Point> points, const Vector& values, Vector& slopes) const;
-  void add_prior(double& objective, Vector& slopes) const;
-  Vector position() const;
-  void move_to(const Vector& position);
-
-  Metric metric_;
-  double log_noise_;
-  Posterior posterior_;
-};
-
-void GaussianProcess::Algebra::set(const Hyperparameters& chosen) {
-  metric_.set_weights(chosen.weights);
-  log_noise_ = chosen.noise;
-  posterior_.reset(std::exp(log_noise_));
-}
-
-Vector GaussianProcess::Algebra::position() const {
-  Vector position(signed_size(metric_.weights().size()) + 1);
-  position << to_vector(metric_.weights()), log_noise_;
-  return position;
-}
-
-void GaussianProcess::Algebra::move_to(const Vector& position) {
-  std::vector<double> weights(position.data(), position.data() + position.size() - 1);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const double usual = metric_.usual_weights()[i];
-    weights[i] = std::clamp(weights[i], usual - kFarthest, usual + kFarthest);
-  }
-  const double noise = position(position.size() - 1);
-  set({std::move(weights), std::clamp(noise, std::log(kLeastNoise), std::log(kMostNoise))});
-}
-
-void GaussianProcess::Algebra::add_prior(double& objective, Vector& slopes) const {
-  const auto add = [&](Index i, double offset, double spread) {
-    objective += 0.5 * square(offset / spread);
-    slopes(i) += offset / square(spread);
-  };
-  for (std::size_t i = 0; i < metric_.weights().size(); ++i) {
-    add(signed_size(i), metric_.weights()[i] - metric_.usual_weights()[i], kWeightSpread);
-  }
-  add(slopes.size() - 1, log_noise_ - std::log(kUsualNoise), kNoiseSpread);
-}
-
-double GaussianProcess::Algebra::objective(std::span<const Point> points, const Vector& values,
-                                           Vector& slopes) const {
-  const Index count = signed_size(points.size());
-  const double noise = std::exp(log_noise_);
-  const Eigen::ArrayXXd distances = squared_distances(metric_, points, points).cast<double>();
-  Matrix matrix = correlation(distances).matrix();
-  matrix.diagonal().array() += noise;
-  const Eigen::LLT<Matrix> factored(matrix);
-  const Vector pull = factored.solve(values);
-  const double variance = std::max(kLeastVariance, values.dot(pull) / static_cast<double>(count));
-  double result = 0.5 * static_cast<double>(count) * std::log(variance) +
-                  factored.matrixLLT().diagonal().array().log().sum();
-  // The derivative by each entry of the matrix; a weight moves the entries of the pairs it acts on.
-  Matrix by_entry = factored.solve(Matrix::Identity(count, count));
-  by_entry.noalias() -= pull * pull.transpose() / variance;
-  slopes = Vector::Zero(signed_size(metric_.weights().size()) + 1);
-  slopes(slopes.size() - 1) = 0.5 * noise * by_entry.trace();
-  const Eigen::ArrayXXd by_distance = by_entry.array() * correlation_slope(distances);
-  for (const Lever& lever : metric_.levers()) {
-    std::vector<double> by_steps(lever.size, 0);
-    for (Index j = 0; j < count; ++j) {
-      const int place = points[static_cast<std::size_t>(j)][lever.axis];
-      for (Index i = 0; i < j; ++i) {
-        const int steps = std::abs(points[static_cast<std::size_t>(i)][lever.axis] - place);
-        by_steps[static_cast<std::size_t>(steps)] += by_distance(i, j);
+  double objective(std::span<const Point> points, const Vector& values, Vector& slopes) const {
+    const Index count = signed_size(points.size());
+    const double noise = std::exp(log_noise_);
+    const Eigen::ArrayXXd distances = squared_distances(metric_, points, points).cast<double>();
+    Matrix matrix = correlation(distances).matrix();
+    matrix.diagonal().array() += noise;
+    const Eigen::LLT<Matrix> factored(matrix);
+    const Vector pull = factored.solve(values);
+    const double variance = std::max(kLeastVariance, values.dot(pull) / static_cast<double>(count));
+    double result = 0.5 * static_cast<double>(count) * std::log(variance) +
+                    factored.matrixLLT().diagonal().array().log().sum();
+    // The derivative by each entry of the matrix; a weight moves the entries of the pairs it acts
+    // on.
+    Matrix by_entry = factored.solve(Matrix::Identity(count, count));
+    by_entry.noalias() -= pull * pull.transpose() / variance;
+    slopes = Vector::Zero(signed_size(metric_.weights().size()) + 1);
+    slopes(slopes.size() - 1) = 0.5 * noise * by_entry.trace();
+    const Eigen::ArrayXXd by_distance = by_entry.array() * correlation_slope(distances);
+    for (const Lever& lever : metric_.levers()) {
+      std::vector<double> by_steps(lever.size, 0);
+      for (Index j = 0; j < count; ++j) {
+        const int place = points[static_cast<std::size_t>(j)][lever.axis];
+        for (Index i = 0; i < j; ++i) {
+          const int steps = std::abs(points[static_cast<std::size_t>(i)][lever.axis] - place);
+          by_steps[static_cast<std::size_t>(steps)] += by_distance(i, j);
+        }
+      }
+      for (std::size_t steps = 1; steps < lever.size; ++steps) {
+        slopes(signed_size(lever.step)) += by_steps[steps];
+        if (lever.slope == Lever::kNone) continue;
+        slopes(signed_size(lever.slope)) += by_steps[steps] * lever.squared_share(steps);
       }
     }
-    for (std::size_t steps = 1; steps < lever.size; ++steps) {
-      slopes(signed_size(lever.step)) += by_steps[steps];
-      if (lever.slope == Lever::kNone) continue;
-      slopes(signed_size(lever.slope)) += by_steps[steps] * lever.squared_share(steps);
+    for (std::size_t i = 0; i < metric_.weights().size(); ++i) {
+      slopes(signed_size(i)) *= std::exp(metric_.weights()[i]);
     }
+    add_prior(result, slopes);
+    return result;
   }
-  for (std::size_t i = 0; i < metric_.weights().size(); ++i) {
-    slopes(signed_size(i)) *= std::exp(metric_.weights()[i]);
-  }
-  add_prior(result, slopes);
-  return result;
-}
 
-/// Steps whose length depends on whether a slope keeps its sign (Rprop: Riedmiller, Braun 1993).
-void GaussianProcess::Algebra::learn(std::span<const Point> points,
-                                     std::span<const double> values) {
-  Vector centred = to_vector(values);
-  centred.array() -= centred.mean();
-  const double spread = std::sqrt(centred.squaredNorm() / static_cast<double>(values.size()));
-  if (!(spread > 0)) return;
-  centred /= spread;
-  Vector at = position(), best = at, slopes;
-  Vector before = Vector::Zero(at.size()), stride = Vector::Constant(at.size(), kFirstStride);
-  double least = std::numeric_limits<double>::infinity();
-  for (int step = 0;; ++step) {
-    const double found = objective(points, centred, slopes);
-    if (found < least) {
-      least = found;
-      best = at;
+  void add_prior(double& objective, Vector& slopes) const {
+    const auto add = [&](Index i, double offset, double spread) {
+      objective += 0.5 * square(offset / spread);
+      slopes(i) += offset / square(spread);
+    };
+    for (std::size_t i = 0; i < metric_.weights().size(); ++i) {
+      add(signed_size(i), metric_.weights()[i] - metric_.usual_weights()[i], kWeightSpread);
     }
-    if (step == kClimbSteps) break;
-    for (Index i = 0; i < at.size(); ++i) {
-      const double agreement = slopes(i) * before(i);
-      if (agreement > 0) stride(i) = std::min(kLongestStride, stride(i) * kLonger);
-      if (agreement < 0) stride(i) *= kShorter;
-      if (slopes(i) != 0) at(i) -= slopes(i) > 0 ? stride(i) : -stride(i);
-    }
-    before = slopes;
-    move_to(at);
-    at = position();
+    add(slopes.size() - 1, log_noise_ - std::log(kUsualNoise), kNoiseSpread);
   }
-  move_to(best);
-}
+
+  Vector position() const {
+    Vector position(signed_size(metric_.weights().size()) + 1);
+    position << to_vector(metric_.weights()), log_noise_;
+    return position;
+  }
+
+  void move_to(const Vector& position) {
+    std::vector<double> weights(position.data(), position.data() + position.size() - 1);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const double usual = metric_.usual_weights()[i];
+      weights[i] = std::clamp(weights[i], usual - kFarthest, usual + kFarthest);
+    }
+    const double noise = position(position.size() - 1);
+    set({std::move(weights), std::clamp(noise, std::log(kLeastNoise), std::log(kMostNoise))});
+  }
+
+  double log_noise_;
+};
 
 GaussianProcess::GaussianProcess(const Lattice& space)
     : algebra_(std::make_unique<Algebra>(space)) {}
@@ -187,10 +359,10 @@ void GaussianProcess::learn(std::span<const Point> points, std::span<const doubl
   algebra_->learn(points, values);
 }
 void GaussianProcess::observe(std::span<const Point> points, std::span<const double> values) {
-  algebra_->posterior().observe(points, values);
+  algebra_->observe(points, values);
 }
 std::vector<Belief> GaussianProcess::predict(std::span<const Point> points) {
-  return algebra_->posterior().predict(points);
+  return algebra_->predict(points);
 }
 
 }  // namespace fatune

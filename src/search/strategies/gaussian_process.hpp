@@ -19,7 +19,7 @@ struct Belief {
 /// because the hopeless ones of many candidates are still to be ranked.
 double log_expected_improvement(const Belief& belief, double best);
 
-/// What the likelihood leaves to be chosen, as logarithms: a metric's weights (search/metric.hpp)
+/// What the likelihood leaves to be chosen, as logarithms: a metric's weights (metric.hpp)
 /// and the share of noise in the values' variance.
 struct Hyperparameters {
   std::vector<double> weights;
@@ -42,7 +42,7 @@ class GaussianProcess {
   void learn(std::span<const Point> points, std::span<const double> values);
   /// What is known from now on. Points beyond the values are in flight: believed to come out as the
   /// model expects. Cheap where they continue the points of the last call and nothing was learnt in
-  /// between (search/posterior.hpp).
+  /// between.
   void observe(std::span<const Point> points, std::span<const double> values);
   /// Something must have been observed, and the points must differ. Cheap for those that the last
   /// call was asked about, too.

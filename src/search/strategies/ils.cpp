@@ -1,10 +1,7 @@
 // ils.cpp - climbs to a local optimum, perturbs, climbs again.
 #include <algorithm>
-#include <numeric>
 
-#include "search/strategies/neighbourhood.hpp"
 #include "search/strategies/rounds.hpp"
-#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -13,13 +10,13 @@ namespace {
 constexpr double kWalkShare = 0.3;  // of the axes, at least one
 constexpr int kNoImprovement = 50;  // climbs
 
-class Ils final : public Method {
+class Ils final : public Rounds {
  public:
-  explicit Ils(const MethodInput& input)
-      : memory_(input.memory), near_(input.memory.space()), rng_(input.seed) {
-    if (!input.start.empty()) landing_ = input.start.front();
+  Ils(const Lattice& space, const StrategyOptions& options) : Rounds("ils", space, options) {
+    if (!start_.empty()) landing_ = start_.front();
   }
 
+ private:
   std::vector<std::uint64_t> begin_round() override {
     if (at_ && !landing_) {
       std::vector<std::uint64_t> around = neighbours();
@@ -29,7 +26,7 @@ class Ils final : public Method {
       }
       landing_ = jump();
     }
-    if (!landing_) landing_ = memory_.fresh(rng_);
+    if (!landing_) landing_ = fresh();
     return {*landing_};
   }
 
@@ -50,27 +47,19 @@ class Ils final : public Method {
     fruitless_ = 0;
   }
 
- private:
   /// All Hamming neighbours of the present point, axis by axis, both in random order.
   std::vector<std::uint64_t> neighbours() {
-    const Point here = memory_.space().point(*at_);
+    const Point here = space_.point(*at_);
     std::vector<std::uint64_t> found;
-    for (const std::size_t axis : shuffled(here.size())) {
+    for (const std::size_t axis : rng_.order(here.size())) {
       Point other = here;
-      for (const std::size_t value : shuffled(memory_.space().axes()[axis].size)) {
+      for (const std::size_t value : rng_.order(space_.axes()[axis].size)) {
         other[axis] = static_cast<std::uint16_t>(value);
-        const auto index = memory_.space().index_of(other);
+        const auto index = space_.index_of(other);
         if (index && *index != *at_) found.push_back(*index);
       }
     }
     return found;
-  }
-
-  std::vector<std::size_t> shuffled(std::size_t count) {
-    std::vector<std::size_t> order(count);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    rng_.shuffle(order);
-    return order;
   }
 
   /// Where the next climb begins, the present one having ended.
@@ -79,21 +68,18 @@ class Ils final : public Method {
     best_ = std::min(best_, cost_);
     if (fruitless_ >= kNoImprovement) {
       fruitless_ = 0;
-      return memory_.fresh(rng_);
+      return fresh();
     }
     std::uint64_t there = *at_;
-    const auto axes = static_cast<double>(memory_.space().axes().size());
+    const auto axes = static_cast<double>(space_.axes().size());
     for (int i = 0; i < std::max(1, static_cast<int>(kWalkShare * axes)); ++i) {
-      const auto next = near_.hamming(memory_.space().point(there), rng_);
-      if (!next) return memory_.fresh(rng_);
+      const auto next = near_.hamming(space_.point(there), rng_);
+      if (!next) return fresh();
       there = *next;
     }
     return there;
   }
 
-  const Memory& memory_;
-  Neighbourhood near_;
-  Rng rng_;
   std::optional<std::uint64_t> landing_;  ///< where a climb begins, before its cost is heard
   std::optional<std::uint64_t> at_;
   double cost_ = kFailedCost;  ///< of `at_`
@@ -105,7 +91,7 @@ class Ils final : public Method {
 }  // namespace
 
 std::unique_ptr<Strategy> make_ils(const Lattice& space, const StrategyOptions& options) {
-  return make_rounds("ils", space, options, make_method<Ils>);
+  return std::make_unique<Ils>(space, options);
 }
 
 }  // namespace fatune

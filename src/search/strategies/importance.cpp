@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
-#include <optional>
 
+#include "core/fields.hpp"
 #include "model/results/statistics.hpp"
 #include "search/strategies/rng.hpp"
 
@@ -85,16 +86,12 @@ class Grower {
   }
 
   std::optional<Split> best_split(std::span<const std::size_t> samples, const Tally& all) {
-    std::vector<std::size_t> order(axes_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = order.size(); i-- > 1;) std::swap(order[i], order[rng_.below(i + 1)]);
     const auto wanted =
-        static_cast<std::size_t>(std::ceil(kAxisShare * static_cast<double>(order.size())));
+        static_cast<std::size_t>(std::ceil(kAxisShare * static_cast<double>(axes_.size())));
     std::optional<Split> best;
     std::size_t looked_at = 0;
-    for (const std::size_t axis : order) {
-      if (looked_at >= wanted && best) break;
-      ++looked_at;
+    for (const std::size_t axis : rng_.order(axes_.size())) {
+      if (looked_at++ >= wanted && best) break;
       auto split = split_axis(samples, all, axis);
       if (split && (!best || split->gain > best->gain)) best = std::move(split);
     }
@@ -114,9 +111,8 @@ class Grower {
       if (tallies[value].count > 0) present.push_back(value);
     }
     if (!axes_[axis].ordinal) {
-      std::stable_sort(present.begin(), present.end(), [&](std::size_t a, std::size_t b) {
-        return tallies[a].mean() < tallies[b].mean();
-      });
+      std::ranges::stable_sort(present, {},
+                               [&](std::size_t value) { return tallies[value].mean(); });
     }
     std::optional<std::size_t> cut;
     double most = 1e-12 * (1 + all.explained());  // less is rounding
@@ -130,8 +126,7 @@ class Grower {
       cut = i;
     }
     if (!cut) return std::nullopt;
-    Split split{axis, side_of_cut(axis, present, *cut), most};
-    return split;
+    return Split{axis, side_of_cut(axis, present, *cut), most};
   }
 
   /// Which values go left. Those without a sample here go with their nearest neighbour; of words,
@@ -156,9 +151,8 @@ class Grower {
   std::vector<Box> leaves_;
 };
 
-constexpr std::size_t kTrees = 16;  // chosen: shares settle to about a percent
-constexpr std::uint64_t kForestSeed =
-    20140621;  // any; fixed, so that the same data give the same shares
+constexpr std::size_t kTrees = 16;               // chosen: shares settle to about a percent
+constexpr std::uint64_t kForestSeed = 20140621;  // any; fixed: the same data give the same shares
 
 struct Measured {
   std::vector<Point> points;
@@ -197,13 +191,19 @@ class Effects {
     const std::size_t count = axes.size();
     singles.assign(count, 0);
     pairs.assign(count * count, 0);
-    alone_.resize(count);
     together_.resize(count * count);
+    for (std::size_t i = 0; i < count; ++i) {
+      alone_.emplace_back(used_[i].size());
+      for (std::size_t j = i + 1; j < count; ++j)
+        together_[i * count + j].resize(used_[i].size() * used_[j].size());
+    }
   }
 
   /// Takes one tree apart: fills total, singles and pairs.
   void take_apart(const std::vector<Box>& boxes) {
-    clear();
+    total = 0;
+    for (std::vector<double>& means : alone_) std::ranges::fill(means, 0);
+    for (std::vector<double>& means : together_) std::ranges::fill(means, 0);
     for (const Box& box : boxes) add(box);
     const double middle = mean(alone_[0]);
     total -= middle * middle;
@@ -224,17 +224,6 @@ class Effects {
   std::vector<double> pairs;    ///< at first * axes + second, first < second
 
  private:
-  void clear() {
-    total = 0;
-    const std::size_t count = used_.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      alone_[i].assign(used_[i].size(), 0);
-      for (std::size_t j = i + 1; j < count; ++j) {
-        together_[i * count + j].assign(used_[i].size() * used_[j].size(), 0);
-      }
-    }
-  }
-
   /// Adds a box to the marginal means that it is part of.
   void add(const Box& box) {
     const std::size_t count = used_.size();
@@ -267,6 +256,10 @@ class Effects {
   std::vector<std::vector<double>> alone_;      ///< mean prediction for each value of an axis
   std::vector<std::vector<double>> together_;   ///< for each two values of two axes
 };
+
+constexpr double kJsonDigits = 1e4;
+
+double rounded(double share) { return std::round(share * kJsonDigits) / kJsonDigits; }
 
 }  // namespace
 
@@ -303,10 +296,43 @@ ParameterImportance parameter_importance(const std::vector<Axis>& axes,
     result.rest -= result.singles.back().share;
   }
   result.rest = std::max(0.0, result.rest);
-  const auto larger = [](const auto& a, const auto& b) { return a.share > b.share; };
-  std::stable_sort(result.singles.begin(), result.singles.end(), larger);
-  std::stable_sort(result.pairs.begin(), result.pairs.end(), larger);
+  std::ranges::stable_sort(result.singles, std::greater<>(), &ParameterImportance::Single::share);
+  std::ranges::stable_sort(result.pairs, std::greater<>(), &ParameterImportance::Pair::share);
   return result;
+}
+
+ParameterImportance importance_of(const Recording& recording) {
+  const bool positive = all_positive(recording);
+  std::vector<Point> points;
+  std::vector<std::optional<double>> costs;
+  for (std::uint64_t i = 0; i < recording.lattice.size(); ++i) {
+    points.push_back(recording.lattice.point(i));
+    std::optional<double> cost = recording.entries[i].cost;
+    if (cost && positive) cost = std::log(*cost);
+    costs.push_back(cost);
+  }
+  return parameter_importance(recording.lattice.axes(), points, costs);
+}
+
+void fields(ParameterImportance::Single& x, FieldList& f) {
+  f("name", x.name);
+  f.derived("share", rounded(x.share)).finite();
+}
+
+void fields(ParameterImportance::Pair& x, FieldList& f) {
+  f("first", x.first);
+  f("second", x.second);
+  f.derived("share", rounded(x.share)).finite();
+}
+
+void fields(ParameterImportance& x, FieldList& f) {
+  const bool unknown = x.measured < kFewestForImportance;
+  f.record("importance", "Shares of the variance; absent where too few configs were measured");
+  f("measured", x.measured);
+  f("failed", x.failed);
+  f("parameters", x.singles).absent_if(unknown);
+  f("pairs", x.pairs).absent_if(unknown);
+  f.derived("rest", rounded(x.rest)).finite().absent_if(unknown);
 }
 
 }  // namespace fatune

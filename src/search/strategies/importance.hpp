@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model/space/lattice.hpp"
+#include "core/fields_fwd.hpp"
+#include "search/datasets/recording.hpp"
 
 namespace fatune {
 
@@ -39,5 +40,15 @@ struct ParameterImportance {
 ParameterImportance parameter_importance(const std::vector<Axis>& axes,
                                          std::span<const Point> points,
                                          std::span<const std::optional<double>> costs);
+
+/// Measured configs below which shares are chance; chosen.
+inline constexpr std::uint64_t kFewestForImportance = 20;
+
+/// Of the logarithm of the cost, so that factors become sums; of the cost itself where one is not
+/// positive.
+ParameterImportance importance_of(const Recording& recording);
+void fields(ParameterImportance::Single& x, FieldList& f);
+void fields(ParameterImportance::Pair& x, FieldList& f);
+void fields(ParameterImportance& x, FieldList& f);
 
 }  // namespace fatune

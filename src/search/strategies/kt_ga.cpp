@@ -3,9 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "search/strategies/neighbourhood.hpp"
 #include "search/strategies/rounds.hpp"
-#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -25,15 +23,12 @@ std::size_t population_for(std::uint64_t space_size) {
   return std::min(std::max(static_cast<std::size_t>(scaled), std::size_t{2}), kPopulation);
 }
 
-class KtGa final : public Method {
+class KtGa final : public Rounds {
  public:
-  explicit KtGa(const MethodInput& input)
-      : memory_(input.memory),
-        near_(input.memory.space()),
-        rng_(input.seed),
-        population_(population_for(input.memory.space().size())),
-        start_(input.start) {}
+  KtGa(const Lattice& space, const StrategyOptions& options)
+      : Rounds("kt-ga", space, options), population_(population_for(space.size())) {}
 
+ private:
   std::vector<std::uint64_t> begin_round() override {
     if (scored_.size() < 2 || ++generation_ >= kGenerations) return first_generation();
     const std::vector<std::uint64_t> generation = next_generation();
@@ -48,7 +43,6 @@ class KtGa final : public Method {
 
   void restart() override { scored_.clear(); }
 
- private:
   struct Scored {
     std::uint64_t index;
     double cost;
@@ -57,19 +51,18 @@ class KtGa final : public Method {
   std::vector<std::uint64_t> first_generation() {
     scored_.clear();
     generation_ = 0;
-    return memory_.sample(population_, rng_, std::exchange(start_, {}));
+    return sample(population_, std::exchange(start_, {}));
   }
 
   std::vector<std::uint64_t> next_generation() {
-    std::stable_sort(scored_.begin(), scored_.end(),
-                     [](const Scored& a, const Scored& b) { return a.cost < b.cost; });
+    std::ranges::stable_sort(scored_, {}, &Scored::cost);
     std::vector<std::uint64_t> generation;
     for (int tries = 0; generation.size() < population_;) {
       const std::size_t before = generation.size();
       if (tries < kChildTries) {
         breed(generation);
       } else {
-        generation.push_back(memory_.fresh(rng_));
+        generation.push_back(fresh());
       }
       tries = generation.size() > before ? 0 : tries + 1;
     }
@@ -81,8 +74,8 @@ class KtGa final : public Method {
     const std::size_t first = rank();
     std::size_t second = rank();
     while (second == first) second = rank();
-    const Point mother = memory_.space().point(scored_[first].index);
-    const Point father = memory_.space().point(scored_[second].index);
+    const Point mother = space_.point(scored_[first].index);
+    const Point father = space_.point(scored_[second].index);
     const auto cut = static_cast<std::ptrdiff_t>(rng_.below(mother.size()));
     Point daughter = mother, son = father;
     std::copy(father.begin() + cut, father.end(), daughter.begin() + cut);
@@ -90,9 +83,7 @@ class KtGa final : public Method {
     for (const Point& bred : {daughter, son}) {
       const auto child = mutated(repaired(bred));
       if (generation.size() == population_ || !child) continue;
-      if (std::find(generation.begin(), generation.end(), *child) == generation.end()) {
-        generation.push_back(*child);
-      }
+      if (std::ranges::find(generation, *child) == generation.end()) generation.push_back(*child);
     }
   }
 
@@ -104,7 +95,7 @@ class KtGa final : public Method {
   }
 
   std::optional<std::uint64_t> repaired(const Point& child) {
-    if (const auto index = memory_.space().index_of(child)) return index;
+    if (const auto index = space_.index_of(child)) return index;
     if (const auto index = near_.strictly_adjacent(child, rng_)) return index;
     if (const auto index = near_.adjacent(child, rng_)) return index;
     return near_.hamming(child, rng_);
@@ -112,15 +103,11 @@ class KtGa final : public Method {
 
   std::optional<std::uint64_t> mutated(std::optional<std::uint64_t> child) {
     if (!child || !rng_.chance(kMutationChance)) return child;
-    const auto mutant = near_.hamming(memory_.space().point(*child), rng_);
+    const auto mutant = near_.hamming(space_.point(*child), rng_);
     return mutant ? mutant : child;
   }
 
-  const Memory& memory_;
-  Neighbourhood near_;
-  Rng rng_;
   std::size_t population_;
-  std::vector<std::uint64_t> start_;
   std::vector<Scored> scored_;  ///< the present generation, as far as heard
   std::uint64_t generation_ = 0;
 };
@@ -128,7 +115,7 @@ class KtGa final : public Method {
 }  // namespace
 
 std::unique_ptr<Strategy> make_kt_ga(const Lattice& space, const StrategyOptions& options) {
-  return make_rounds("kt-ga", space, options, make_method<KtGa>);
+  return std::make_unique<KtGa>(space, options);
 }
 
 }  // namespace fatune

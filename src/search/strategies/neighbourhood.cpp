@@ -2,7 +2,6 @@
 #include "search/strategies/neighbourhood.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace fatune {
 namespace {
@@ -28,26 +27,18 @@ std::optional<std::uint64_t> Neighbourhood::hamming(const Point& point, Rng& rng
   return space_.index_of(near[rng.below(near.size())]);
 }
 
-std::optional<std::uint64_t> Neighbourhood::strictly_adjacent(const Point& point, Rng& rng) const {
-  Bounds box{point, point, std::nullopt};
-  for (std::size_t axis = 0; axis < point.size(); ++axis) {
-    if (point[axis] > 0) --box.lower[axis];
-    if (point[axis] + 1U < space_.axes()[axis].size) ++box.upper[axis];
-  }
-  return in_box(point, box, rng);
-}
-
-std::optional<std::uint64_t> Neighbourhood::adjacent(const Point& point, Rng& rng) {
-  if (used_.empty()) find_used();
+/// Values that are not in use are passed over.
+std::optional<std::uint64_t> Neighbourhood::one_step_away(const Point& point, const Used* used,
+                                                          Rng& rng) const {
   Bounds box{point, point, std::nullopt};
   for (std::size_t axis = 0; axis < point.size(); ++axis) {
     std::uint16_t& lower = box.lower[axis];
     std::uint16_t& upper = box.upper[axis];
     const auto last = static_cast<std::uint16_t>(space_.axes()[axis].size - 1);
     if (lower > 0) --lower;
-    while (lower > 0 && !used_[axis][lower]) --lower;
+    while (used != nullptr && lower > 0 && !(*used)[axis][lower]) --lower;
     if (upper < last) ++upper;
-    while (upper < last && !used_[axis][upper]) ++upper;
+    while (used != nullptr && upper < last && !(*used)[axis][upper]) ++upper;
   }
   return in_box(point, box, rng);
 }
@@ -77,8 +68,8 @@ std::uint64_t Neighbourhood::closest(const Point& point, Rng& rng) const {
   }
   // Too sparse a space for a walk in time: the neighbour in its order shares the first axes.
   const auto& codes = space_.codes();
-  const auto after = std::upper_bound(codes.begin(), codes.end(), space_.encode(point));
-  return static_cast<std::uint64_t>((after == codes.end() ? 0 : after - codes.begin()));
+  const auto after = std::ranges::upper_bound(codes, space_.encode(point));
+  return static_cast<std::uint64_t>(after == codes.end() ? 0 : after - codes.begin());
 }
 
 std::optional<std::uint64_t> Neighbourhood::in_box(const Point& point, const Bounds& box,
@@ -106,11 +97,8 @@ void Neighbourhood::descend(Walk& walk, std::size_t axis, std::uint64_t code,
   const auto& codes = space_.codes();
   if (axis == weights_.size()) {
     if (walk.bounds.radius ? left > 0 : code == space_.encode(walk.point)) return;
-    const auto at = std::lower_bound(codes.begin(), codes.end(), code);
-    ++walk.found;
-    if (walk.rng.below(walk.found) == 0) {
-      walk.chosen = static_cast<std::uint64_t>(at - codes.begin());
-    }
+    const auto at = std::ranges::lower_bound(codes, code) - codes.begin();
+    if (walk.rng.below(++walk.found) == 0) walk.chosen = static_cast<std::uint64_t>(at);
     return;
   }
   std::vector<std::uint16_t> values;
@@ -122,7 +110,7 @@ void Neighbourhood::descend(Walk& walk, std::size_t axis, std::uint64_t code,
   for (const std::uint16_t value : values) {
     if (++walk.visits > kMaxVisits) return;
     const std::uint64_t first = code + value * weights_[axis];
-    const auto at = std::lower_bound(codes.begin(), codes.end(), first);
+    const auto at = std::ranges::lower_bound(codes, first);
     if (at == codes.end() || *at >= first + weights_[axis]) continue;
     const std::uint64_t spent = walk.bounds.radius ? gap(value, walk.point[axis]) : 0;
     descend(walk, axis + 1, first, left - spent);
@@ -130,23 +118,18 @@ void Neighbourhood::descend(Walk& walk, std::size_t axis, std::uint64_t code,
 }
 
 void Neighbourhood::find_used() {
-  const std::vector<Axis>& axes = space_.axes();
-  std::vector<std::size_t> missing;
-  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-    used_.emplace_back(axes[axis].size, false);
-    missing.push_back(axes[axis].size);
-  }
-  const auto note = [&](std::uint64_t code, std::size_t axis) {
-    const std::uint64_t value = code / weights_[axis] % axes[axis].size;
-    if (used_[axis][value]) return;
-    used_[axis][value] = true;
-    --missing[axis];
-  };
   const std::vector<std::uint64_t>& codes = space_.codes();
   const std::uint64_t stride = std::max<std::uint64_t>(1, codes.size() / kSampled);
-  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-    for (std::uint64_t i = 0; i < codes.size(); i += stride) note(codes[i], axis);
-    for (std::uint64_t i = 0; i < codes.size() && missing[axis] > 0; ++i) note(codes[i], axis);
+  for (std::size_t axis = 0; axis < weights_.size(); ++axis) {
+    std::size_t missing = space_.axes()[axis].size;
+    std::vector<bool>& used = used_.emplace_back(missing, false);
+    const auto note = [&, weight = weights_[axis], size = missing](std::uint64_t code) {
+      const std::uint64_t value = code / weight % size;
+      if (!used[value]) --missing;
+      used[value] = true;
+    };
+    for (std::uint64_t i = 0; i < codes.size(); i += stride) note(codes[i]);
+    for (std::uint64_t i = 0; i < codes.size() && missing > 0; ++i) note(codes[i]);
   }
 }
 

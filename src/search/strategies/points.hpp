@@ -1,4 +1,4 @@
-// points.hpp - distances of points, and new ones: mutation, crossover, spread.
+// points.hpp - distances of points, and new ones: mutants, children, neighbours, a spread.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,6 @@ std::vector<Point> nearest_by_value(const Lattice& space, const Point& from,
 /// 10 cases, else to any other value. The result may be invalid: the caller looks it up in the
 /// space.
 Point mutate(const Lattice& space, const Point& point, Rng& rng);
-
-/// Changes one axis, in the same way.
-Point move_one_axis(const Lattice& space, const Point& point, Rng& rng);
 
 /// Takes each axis from one parent or the other. The result may be invalid.
 Point crossover(const Point& mother, const Point& father, Rng& rng);
@@ -78,6 +75,41 @@ class Spread {
   std::vector<Point> asked_;
   /// In one-lever searches: points asked that may have untried neighbours.
   std::vector<Point> edge_;
+};
+
+/// The best points so far, and their children. `space` must outlive it.
+class Population {
+ public:
+  Population(const Lattice& space, const StrategyOptions& options)
+      : space_(space), one_lever_(options.one_lever) {}
+
+  static constexpr std::size_t kSize = 12;
+
+  std::size_t size() const { return members_.size(); }
+  /// By rank, the best first.
+  const Point& member(std::size_t rank) const { return members_[rank].point; }
+  /// Keeps it while it is among the best.
+  void join(const Point& point, double cost);
+  /// Only the best remain.
+  void shrink(std::size_t size);
+
+  /// A child of members won in tournaments: crossed over, mutated or both; with one lever,
+  /// one of them with one axis changed. It may be invalid or known. There must be a member.
+  Point breed(Rng& rng) const;
+  /// An untried neighbour of one of the three best, mostly of the best, or else a valid and untried
+  /// child; it leaves the deck. Empty when none is found. There must be a member.
+  std::optional<std::uint64_t> child(Deck& deck, Rng& rng) const;
+
+ private:
+  struct Member {
+    Point point;
+    double cost;
+  };
+  const Point& win_tournament(Rng& rng) const;
+
+  const Lattice& space_;
+  bool one_lever_;
+  std::vector<Member> members_;  ///< ascending cost
 };
 
 }  // namespace fatune

@@ -16,18 +16,15 @@ constexpr double kGain = 1e-12;  // of the mean log ratio: below it two portfoli
 /// log(cost / least cost of the problem) for each config and problem; kNone where it failed.
 std::vector<std::vector<double>> log_ratios(std::span<const SuiteEntry> configs) {
   const std::size_t problems = configs.empty() ? 0 : configs.front().costs.size();
-  std::vector<double> least(problems, kNone);
-  for (const SuiteEntry& config : configs) {
-    FATUNE_CHECK(config.costs.size() == problems, "every config has a place for each problem");
-    for (std::size_t p = 0; p < problems; ++p) {
-      if (config.costs[p]) least[p] = std::min(least[p], *config.costs[p]);
+  std::vector<std::vector<double>> ratios(configs.size(), std::vector<double>(problems, kNone));
+  for (std::size_t p = 0; p < problems; ++p) {
+    double least = kNone;
+    for (const SuiteEntry& config : configs) {
+      FATUNE_CHECK(config.costs.size() == problems, "every config has a place for each problem");
+      least = std::min(least, config.costs[p].value_or(kNone));
     }
-  }
-  std::vector<std::vector<double>> ratios;
-  for (const SuiteEntry& config : configs) {
-    std::vector<double>& row = ratios.emplace_back(problems, kNone);
-    for (std::size_t p = 0; p < problems; ++p) {
-      if (config.costs[p]) row[p] = std::log(*config.costs[p] / least[p]);
+    for (std::size_t c = 0; c < configs.size(); ++c) {
+      if (const auto& cost = configs[c].costs[p]) ratios[c][p] = std::log(*cost / least);
     }
   }
   return ratios;

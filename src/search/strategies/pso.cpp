@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "search/strategies/rounds.hpp"
-#include "search/strategies/strategies.hpp"
 
 namespace fatune {
 namespace {
@@ -13,15 +12,15 @@ constexpr std::size_t kParticles = 50;
 constexpr int kMoves = 190;
 constexpr double kInertia = 0.5, kCognitive = 3.5, kSocial = 1.0;
 
-class Pso final : public Method {
+class Pso final : public Rounds {
  public:
-  explicit Pso(const MethodInput& input)
-      : memory_(input.memory), space_(input.memory.space()), rng_(input.seed), start_(input.start) {
+  Pso(const Lattice& space, const StrategyOptions& options) : Rounds("pso", space, options) {
     std::size_t longest = 1;
-    for (const Axis& axis : space_.axes()) longest = std::max(longest, axis.size);
+    for (const Axis& axis : space.axes()) longest = std::max(longest, axis.size);
     step_ = 1.0 / static_cast<double>(longest);
   }
 
+ private:
   std::vector<std::uint64_t> begin_round() override {
     while (!swarm_.empty() && moves_ < kMoves) {
       ++moves_;
@@ -49,7 +48,6 @@ class Pso final : public Method {
 
   void restart() override { swarm_.clear(); }
 
- private:
   using Coordinates = std::vector<double>;
   struct Particle {
     Coordinates position, velocity, best;
@@ -61,7 +59,7 @@ class Pso final : public Method {
   void settle() {
     const std::size_t half = static_cast<std::size_t>((space_.size() + 1) / 2);
     const std::vector<std::uint64_t> places =
-        memory_.sample(std::min(kParticles, half), rng_, std::exchange(start_, {}));
+        sample(std::min(kParticles, half), std::exchange(start_, {}));
     swarm_.clear();
     moves_ = 0;
     best_cost_ = kFailedCost;
@@ -98,17 +96,12 @@ class Pso final : public Method {
     std::vector<std::uint64_t> places;
     for (const Particle& particle : swarm_) {
       if (!particle.place) continue;
-      if (std::find(places.begin(), places.end(), *particle.place) == places.end()) {
+      if (std::ranges::find(places, *particle.place) == places.end())
         places.push_back(*particle.place);
-      }
     }
     return places;
   }
 
-  const Memory& memory_;
-  const Lattice& space_;
-  Rng rng_;
-  std::vector<std::uint64_t> start_;
   double step_ = 1;  ///< one position of any axis; the longest axis has length 1
   std::vector<Particle> swarm_;
   Coordinates best_;
@@ -119,7 +112,7 @@ class Pso final : public Method {
 }  // namespace
 
 std::unique_ptr<Strategy> make_pso(const Lattice& space, const StrategyOptions& options) {
-  return make_rounds("pso", space, options, make_method<Pso>);
+  return std::make_unique<Pso>(space, options);
 }
 
 }  // namespace fatune

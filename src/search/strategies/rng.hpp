@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,13 @@ class Rng {
   template <typename Of>
   void shuffle(std::vector<Of>& list) {
     for (std::size_t i = list.size(); i-- > 1;) std::swap(list[i], list[below(i + 1)]);
+  }
+  /// 0 to count - 1 in random order.
+  std::vector<std::size_t> order(std::size_t count) {
+    std::vector<std::size_t> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+    shuffle(numbers);
+    return numbers;
   }
 
  private:

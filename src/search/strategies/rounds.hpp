@@ -3,60 +3,33 @@
 
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "model/space/lattice.hpp"
 #include "search/strategies/deck.hpp"
-#include "search/strategies/rng.hpp"
+#include "search/strategies/neighbourhood.hpp"
 #include "search/strategies/strategy.hpp"
 
 namespace fatune {
 
 inline constexpr double kFailedCost = std::numeric_limits<double>::infinity();
 
-/// A search that returns to an observed point reads its cost here and spends no evaluation. `space`
-/// must outlive it.
-class Memory {
- public:
-  explicit Memory(const Lattice& space) : space_(space), deck_(space.size()) {}
-
-  const Lattice& space() const { return space_; }
-  /// The points not asked yet.
-  Deck& deck() { return deck_; }
-
-  void tell(std::uint64_t index, std::optional<double> cost);
-  /// kFailedCost for a failure; empty before it is told.
-  std::optional<double> cost(std::uint64_t index) const;
-  std::uint64_t told() const { return costs_.size(); }
-  /// The point of least cost; empty before the first success.
-  std::optional<std::uint64_t> best() const { return best_; }
-
-  /// Up to `count` different points, at least one, at random: points not asked yet as long as there
-  /// are any; `first` in the place of the first. The space must not be empty.
-  std::vector<std::uint64_t> sample(std::size_t count, Rng& rng,
-                                    std::vector<std::uint64_t> first = {}) const;
-  std::uint64_t fresh(Rng& rng) const;  ///< one of them
-
- private:
-  const Lattice& space_;
-  Deck deck_;
-  std::unordered_map<std::uint64_t, double> costs_;
-  std::optional<std::uint64_t> best_;
-  double best_cost_ = kFailedCost;
-};
-
 /// A textbook search in rounds: names points, is told their costs, names the next. It may repeat
-/// points. A generational method names a whole generation; a local search names the moves it would
-/// try, and ends the round at the one it takes.
-class Method {
+/// points: the cost of a repeated one comes from memory, and spends no evaluation. A generational
+/// method names a whole generation; a local search names the moves it would try, and ends the round
+/// at the one it takes. While a round waits for results, further asks are answered by look_ahead(),
+/// else with untried neighbours of the best point so far, else at random; so the search ends only
+/// with the space. `space` must outlive it.
+class Rounds : public DeckStrategy {
  public:
+  void tell(const Told& told) final;
+
+ protected:
   enum class Round { kGoesOn, kIsOver };
 
-  virtual ~Method() = default;
+  Rounds(std::string_view name, const Lattice& space, const StrategyOptions& options);
+
   /// The points whose costs it needs next, as indices, in the order in which hear() gives them. At
   /// least one.
   virtual std::vector<std::uint64_t> begin_round() = 0;
@@ -67,25 +40,29 @@ class Method {
   virtual std::optional<std::uint64_t> look_ahead() { return std::nullopt; }
   /// The method repeats itself: the next round must name an untried point.
   virtual void restart() = 0;
-};
 
-/// What every method is made from. `start`: valid points to begin with, as indices.
-struct MethodInput {
-  const Memory& memory;
-  std::vector<std::uint64_t> start;
-  std::uint64_t seed;
-  std::uint64_t budget;
-};
-using MakeMethod = std::unique_ptr<Method> (*)(const MethodInput&);
-template <typename Of>
-std::unique_ptr<Method> make_method(const MethodInput& input) {
-  return std::make_unique<Of>(input);
-}
+  /// Up to `count` different points, at least one, at random: points not asked yet as long as there
+  /// are any; `first` in the place of the first.
+  std::vector<std::uint64_t> sample(std::size_t count, std::vector<std::uint64_t> first = {});
+  std::uint64_t fresh();                                ///< one of them
+  std::uint64_t told() const { return known_.size(); }  ///< different points
 
-/// Asks for each point once: the cost of a repeated point comes from memory. While a round waits
-/// for results, further asks are answered by look_ahead(), else with untried neighbours of the best
-/// point so far, else at random; so the search ends only with the space. `space` must outlive it.
-std::unique_ptr<Strategy> make_rounds(std::string_view name, const Lattice& space,
-                                      const StrategyOptions& options, MakeMethod make);
+  Neighbourhood near_;
+  std::vector<std::uint64_t> start_;  ///< valid points to begin with, each once
+
+ private:
+  std::uint64_t next_index() final;
+  void hear_what_is_told();
+  void next_round();
+  std::uint64_t beside_the_best();
+
+  StartPoints given_;
+  Rng beside_rng_;
+  std::vector<std::uint64_t> round_;
+  std::size_t heard_ = 0;  ///< of the round's points
+  std::unordered_map<std::uint64_t, double> known_;
+  std::optional<std::uint64_t> best_index_;
+  double least_ = kFailedCost;
+};
 
 }  // namespace fatune

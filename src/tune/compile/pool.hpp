@@ -9,7 +9,6 @@
 
 #include "core/result.hpp"
 #include "gpu/library.hpp"
-#include "gpu/toolchain.hpp"
 #include "tune/compile/service.hpp"
 
 namespace fatune {

@@ -10,7 +10,6 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "gpu/library.hpp"
-#include "gpu/toolchain.hpp"
 
 namespace fatune {
 namespace {

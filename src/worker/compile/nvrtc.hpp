@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "gpu/toolchain.hpp"
+#include "gpu/library.hpp"
 #include "worker/protocol/compilation.hpp"
 
 namespace fatune {

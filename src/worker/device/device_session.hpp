@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "core/result.hpp"
-#include "gpu/device.hpp"
 #include "gpu/objects.hpp"
 #include "gpu/telemetry.hpp"
 #include "model/results/measurement.hpp"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "gpu/launch.hpp"
 #include "gpu/objects.hpp"
 #include "model/problem/problem.hpp"
 #include "model/results/measurement.hpp"

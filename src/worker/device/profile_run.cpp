@@ -9,9 +9,9 @@
 
 #include "core/fields.hpp"
 #include "core/log.hpp"
-#include "gpu/device.hpp"
 #include "gpu/driver.hpp"
 #include "gpu/objects.hpp"
+#include "gpu/telemetry.hpp"
 #include "model/problem/problem.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/device/loaded_program.hpp"

@@ -9,7 +9,7 @@
 
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
-#include "gpu/toolchain.hpp"
+#include "gpu/library.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/results/measurement.hpp"
 

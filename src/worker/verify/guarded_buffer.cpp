@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "core/check.hpp"
-#include "gpu/launch.hpp"
 
 namespace fatune {
 namespace {

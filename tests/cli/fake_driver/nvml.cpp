@@ -46,9 +46,6 @@ int nvmlDeviceGetTemperature(void*, int, unsigned* celsius) {
   return answer(celsius, is("hot") ? 88 : 31);
 }
 int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) { return answer(milliwatts, 75000); }
-int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) {
-  return answer(milliwatts, 700000);
-}
 int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* reasons) {
   *reasons = is("throttled") ? 0x40 : is("working") || is("slow") ? 0 : 0x1;
   return kSuccess;

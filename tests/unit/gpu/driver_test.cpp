@@ -5,9 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "gpu/device.hpp"
 #include "gpu/library.hpp"
 #include "gpu/objects.hpp"
+#include "gpu/telemetry.hpp"
 
 using namespace fatune;
 

@@ -1,9 +1,9 @@
 // launch_test.cpp - checks that shapes the copy engine cannot take are refused with the reason.
-#include "gpu/launch.hpp"
-
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include "gpu/objects.hpp"
 
 using namespace fatune;
 

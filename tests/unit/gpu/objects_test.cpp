@@ -12,11 +12,8 @@ namespace {
 
 std::vector<int> destroyed;  // in order
 
-struct NumberTraits {
-  using Raw = int;
-  static void destroy(Raw raw) noexcept { destroyed.push_back(raw); }
-};
-using Number = gpu::Handle<NumberTraits>;
+void destroy(int raw) noexcept { destroyed.push_back(raw); }
+using Number = gpu::Handle<int, destroy>;
 
 static_assert(!std::is_copy_constructible_v<Number> && !std::is_copy_assignable_v<Number>);
 static_assert(std::is_nothrow_move_constructible_v<Number>);

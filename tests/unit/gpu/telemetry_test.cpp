@@ -17,7 +17,6 @@ TEST_CASE("telemetry that is not available answers nothing and says why") {
   CHECK_FALSE(reading.power_w);
   CHECK_FALSE(reading.throttle_reasons);
   CHECK_FALSE(telemetry.max_sm_clock_mhz());
-  CHECK_FALSE(telemetry.power_limit_w());
   CHECK_FALSE(telemetry.driver_version());
   CHECK_FALSE(telemetry.mig_enabled());
   CHECK(telemetry.compute_processes().empty());

@@ -1,9 +1,8 @@
 // toolchain_test.cpp - checks which NVRTC and which headers are chosen from folders made here.
-#include "gpu/toolchain.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/file.hpp"
+#include "gpu/library.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;

@@ -1,9 +1,8 @@
 // plan_test.cpp - checks what a plan's launch hands to the driver, and which tensors it refuses.
-#include "runtime/plan.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "runtime/program.hpp"
 #include "runtime/wisdom.hpp"
 #include "support/fake_driver.hpp"
 #include "support/temporary_folder.hpp"

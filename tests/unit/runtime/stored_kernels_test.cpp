@@ -1,11 +1,10 @@
 // stored_kernels_test.cpp - checks that a folder loads only when every byte is what was exported.
-#include "runtime/stored_kernels.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "core/file.hpp"
 #include "model/wisdom/kernel_facts.hpp"
+#include "runtime/wisdom.hpp"
 #include "support/temporary_folder.hpp"
 #include "wisdom_folder.hpp"
 

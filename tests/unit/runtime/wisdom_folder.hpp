@@ -7,7 +7,6 @@
 
 #include "model/wisdom/kernel_facts.hpp"
 #include "runtime/fatune_rt.h"
-#include "runtime/stored_kernels.hpp"
 #include "runtime/wisdom.hpp"
 #include "support/fake_driver.hpp"
 

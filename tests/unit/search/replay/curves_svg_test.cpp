@@ -19,7 +19,7 @@ TEST_CASE("panels, lines, bands and a legend") {
   for (const std::string file : {"one & only.json", "two.json"}) {
     auto scored =
         replay(test::make_rugged_recording(300, 5), file,
-               {.strategies = {"ga", "random", "exhaustive"}, .repeats = 4, .budget = 30});
+               {.strategies = {"ga", "random", "exhaustive"}, .run = {.repeats = 4, .budget = 30}});
     REQUIRE(scored);
     replays.push_back(*std::move(scored));
   }

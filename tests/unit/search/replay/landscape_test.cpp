@@ -1,5 +1,5 @@
 // landscape_test.cpp - what random search is expected to find, against counting every draw.
-#include "search/replay/landscape.hpp"
+#include "search/replay/score.hpp"
 
 #include <algorithm>
 #include <cmath>

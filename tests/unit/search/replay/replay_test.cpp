@@ -22,8 +22,8 @@ Replay replayed(const Recording& recording, const ReplayOptions& options) {
 }
 
 TEST_CASE("the control is random search, with many repeats, and holds") {
-  const Replay result =
-      replayed(make_rugged_recording(600, 10), {.strategies = {"random", "ga"}, .repeats = 5});
+  const Replay result = replayed(make_rugged_recording(600, 10),
+                                 {.strategies = {"random", "ga"}, .run = {.repeats = 5}});
   CHECK(result.control.strategy == "random");
   CHECK(result.control.score.repeats >= kControlRepeats);
   CHECK(result.control_holds());
@@ -49,9 +49,9 @@ TEST_CASE("a search that uses structure beats random search, and asking ahead co
     const double a = p[0] - 11.0, b = p[1] - 5.0, c = p[2] - 8.0;
     return 1 + 0.05 * (a * a + b * b + c * c);
   });
-  ReplayOptions options{.strategies = {"ga"}, .repeats = 20};
+  ReplayOptions options{.strategies = {"ga"}, .run = {.repeats = 20}};
   const double alone = replayed(bowl, options).rows[0].score.p->value;
-  options.batch = 4;
+  options.run.batch = 4;
   const double ahead = replayed(bowl, options).rows[0].score.p->value;
   CHECK(alone > 0.5);
   CHECK(ahead > 0.3);
@@ -71,7 +71,7 @@ TEST_CASE("a small space says where P ends, a tiny one that there is none") {
 
 TEST_CASE("the published score is there where its runs fit the budget, or when asked for") {
   const Recording recording = make_rugged_recording(600, 0);
-  ReplayOptions options{.strategies = {"ga"}, .repeats = 3, .budget = 20};
+  ReplayOptions options{.strategies = {"ga"}, .run = {.repeats = 3, .budget = 20}};
   const Replay without = replayed(recording, options);
   REQUIRE(without.published_evaluations);
   CHECK(*without.published_evaluations > 20);
@@ -110,7 +110,7 @@ TEST_CASE("means are over the spaces that have a P") {
 }
 
 TEST_CASE("rows of fatune.replay/2") {
-  const ReplayOptions options{.strategies = {"exhaustive"}, .repeats = 2, .budget = 60};
+  const ReplayOptions options{.strategies = {"exhaustive"}, .run = {.repeats = 2, .budget = 60}};
   const Json json = to_json(ReplayDocument{{"1.0", "fatune replay", false},
                                            options,
                                            {replayed(make_rugged_recording(200, 3), options)}});

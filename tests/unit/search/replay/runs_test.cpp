@@ -1,11 +1,10 @@
 // runs_test.cpp - budgets, failures, batches and threads of replayed runs.
-#include "search/replay/runs.hpp"
-
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "recordings.hpp"
+#include "search/replay/score.hpp"
 #include "search/strategies/strategy.hpp"
 
 namespace fatune {

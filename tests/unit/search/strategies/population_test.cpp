@@ -1,6 +1,4 @@
 // population_test.cpp - who stays in a population, and what its children look like.
-#include "search/strategies/population.hpp"
-
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>

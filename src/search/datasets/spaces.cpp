@@ -1,8 +1,12 @@
-// t1.cpp - T1's parameters and conditions as a manifest without a kernel, enumerated as any other.
+// spaces.cpp - T1's parameters and conditions as a manifest without a kernel, enumerated as any
+// other; configs of a recording in that space, or mapped to a kernel's parameters and values.
+#include "search/datasets/spaces.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -10,8 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "model/kernel/kernel.hpp"
 #include "search/datasets/formats.hpp"
-#include "search/datasets/spaces.hpp"
 
 namespace fatune {
 namespace {
@@ -77,9 +81,8 @@ class ListReader {
   Result<std::vector<Value>> numbers_of_range() {
     ++at_;
     FATUNE_TRY(const std::vector<Value> bounds, items("(", ")"));
-    const bool whole = std::all_of(bounds.begin(), bounds.end(), [](const Value& bound) {
-      return bound.kind == Value::Kind::kNumber;
-    });
+    const bool whole = std::ranges::all_of(
+        bounds, [](Value::Kind kind) { return kind == Value::Kind::kNumber; }, &Value::kind);
     if (bounds.empty() || bounds.size() > 3 || !whole) return wrong();
     const std::int64_t begin = bounds.size() > 1 ? bounds[0].number : 0;
     const std::int64_t end = bounds.size() > 1 ? bounds[1].number : bounds[0].number;
@@ -102,7 +105,7 @@ class ListReader {
   std::size_t at_ = 0;
 };
 
-bool is_whole(const Value& value) { return value.kind != Value::Kind::kWord; }
+bool is_word(const Value& value) { return value.kind == Value::Kind::kWord; }
 
 /// A list, or the text of a Python list.
 Result<std::vector<Value>> read_values(const Fields& parameter) {
@@ -117,15 +120,19 @@ Result<std::vector<Value>> read_values(const Fields& parameter) {
   return values;
 }
 
+/// The value that is written like this one.
+auto find_alike(const std::vector<Value>& values, const Value& wanted) {
+  return std::ranges::find_if(
+      values, [&](const Value& value) { return describe(value) == describe(wanted); });
+}
+
 /// Where the default is among the values; the first where the file names none of them.
 std::size_t default_position(const Fields& fields, const std::vector<Value>& values) {
   const auto found = fields.json().find("Default");
   if (found == fields.json().end()) return 0;
   const Value wanted =
       value_from_json(found->is_array() && found->size() == 1 ? found->front() : *found);
-  const auto at = std::find_if(values.begin(), values.end(), [&](const Value& value) {
-    return describe(value) == describe(wanted);
-  });
+  const auto at = find_alike(values, wanted);
   return at == values.end() ? 0 : static_cast<std::size_t>(at - values.begin());
 }
 
@@ -148,14 +155,11 @@ Result<Parameter> read_parameter(const Fields& fields) {
                                               parameter.values.size()));
   }
   const auto& values = parameter.values;
-  parameter.ordinal = std::all_of(values.begin(), values.end(), [](const Value& value) {
-    return value.kind == Value::Kind::kNumber ||
-           (value.kind == Value::Kind::kWord && parse_number(value.word).has_value());
-  });
+  parameter.ordinal = std::ranges::all_of(values, is_numeric);
   parameter.default_position = default_position(fields, values);
   for (std::size_t i = 0; i < parameter.values.size(); ++i) {
     Value& value = parameter.values[i];
-    if (value.kind == Value::Kind::kWord) value.number = static_cast<std::int64_t>(i);
+    if (is_word(value)) value.number = static_cast<std::int64_t>(i);
   }
   return parameter;
 }
@@ -174,7 +178,7 @@ Result<Rule> read_condition(const Fields& condition, const Manifest& manifest) {
       return condition.error(
           "Expression", fmt::format("uses '{}', which is no parameter: {}", name, rule.require));
     }
-    if (std::all_of(parameter->values.begin(), parameter->values.end(), is_whole)) continue;
+    if (std::ranges::none_of(parameter->values, is_word)) continue;
     return condition.error(
         "Expression",
         fmt::format("uses {}, whose values are not whole numbers, so it does not map: {}", name,
@@ -211,38 +215,82 @@ Result<Manifest> read_manifest(const Json& json, const std::string& where) {
   return manifest;
 }
 
-/// For each of the space's parameters where it is in the recording.
-Result<std::vector<std::size_t>> match_axes(const Recording& recording, const Space& space) {
-  std::vector<std::size_t> places;
+/// Where a parameter of the space is in the recording, and of each of the recording's values its
+/// position in the parameter; -1 for none.
+struct AxisMatch {
+  std::size_t place = 0;
+  std::vector<int> positions;
+};
+
+Result<std::vector<AxisMatch>> match_axes(const Recording& recording, const Space& space) {
+  std::vector<AxisMatch> matches;
   for (const Parameter& parameter : space.axes()) {
-    const auto found =
-        std::find_if(recording.axes.begin(), recording.axes.end(),
-                     [&](const RecordedAxis& axis) { return axis.name == parameter.name; });
+    const auto found = std::ranges::find(recording.axes, parameter.name, &RecordedAxis::name);
     if (found == recording.axes.end())
       return usage_error(recording.where + ": has no parameter " + parameter.name +
                          " of the space");
-    places.push_back(static_cast<std::size_t>(found - recording.axes.begin()));
-  }
-  if (places.size() == recording.axes.size()) return places;
-  return usage_error(fmt::format("{}: has {} parameters, the space has {}", recording.where,
-                                 recording.axes.size(), places.size()));
-}
-
-/// Of each of the recording's values its position in the space's parameter; -1 for none.
-std::vector<std::vector<int>> match_values(const Recording& recording, const Space& space,
-                                           const std::vector<std::size_t>& places) {
-  std::vector<std::vector<int>> positions;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const std::vector<Value>& ours = space.axes()[i].values;
-    positions.emplace_back();
-    for (const Value& theirs : recording.axes[places[i]].values) {
-      const auto found = std::find_if(ours.begin(), ours.end(), [&](const Value& value) {
-        return describe(value) == describe(theirs);
-      });
-      positions.back().push_back(found == ours.end() ? -1 : static_cast<int>(found - ours.begin()));
+    AxisMatch& match = matches.emplace_back();
+    match.place = static_cast<std::size_t>(found - recording.axes.begin());
+    for (const Value& theirs : found->values) {
+      const auto ours = find_alike(parameter.values, theirs);
+      match.positions.push_back(
+          ours == parameter.values.end() ? -1 : static_cast<int>(ours - parameter.values.begin()));
     }
   }
-  return positions;
+  if (matches.size() == recording.axes.size()) return matches;
+  return usage_error(fmt::format("{}: has {} parameters, the space has {}", recording.where,
+                                 recording.axes.size(), matches.size()));
+}
+
+/// 1 stands for true in files that know no booleans.
+bool same(const Value& theirs, const Value& ours) {
+  const bool word = theirs.kind == Value::Kind::kWord || ours.kind == Value::Kind::kWord;
+  return word ? describe(theirs) == describe(ours) : theirs.number == ours.number;
+}
+
+/// Whether the kernel has or had the parameter, with one of the axis' values.
+bool knows(const Manifest& manifest, const RecordedAxis& axis) {
+  return std::ranges::any_of(axis.values, [&](const Value& value) {
+    const Json current = with_current_names(manifest, Json{{axis.name, to_json(value)}});
+    return current.empty() || manifest.find(current.begin().key()) != nullptr;
+  });
+}
+
+std::vector<std::size_t> best_first(const Recording& recording) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < recording.entries.size(); ++i) {
+    if (recording.entries[i].cost) order.push_back(i);
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return *recording.entries[i].cost; });
+  return order;
+}
+
+/// Empty, with the parameter and value in `foreign`, when a value is not one of the kernel's.
+std::optional<Json> map_config(const Recording& recording, std::size_t index,
+                               const Manifest& manifest, std::string& foreign) {
+  const Point point = recording.lattice.point(index);
+  Json theirs = Json::object();
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    const RecordedAxis& axis = recording.axes[i];
+    if (axis.values.size() > 1 || knows(manifest, axis))
+      theirs[axis.name] = to_json(axis.values[point[i]]);
+  }
+  const Json current = with_current_names(manifest, theirs);
+  Json config = to_json(default_config(manifest));
+  for (const auto& [name, value] : current.items()) {
+    const Value wanted = value_from_json(value);
+    const Parameter* parameter = manifest.find(name);
+    const std::vector<Value> known =
+        parameter == nullptr ? std::vector<Value>() : parameter->values;
+    const auto ours =
+        std::ranges::find_if(known, [&](const Value& each) { return same(wanted, each); });
+    if (ours == known.end()) {
+      foreign = name + "=" + describe(wanted);
+      return std::nullopt;
+    }
+    config[name] = to_json(*ours);
+  }
+  return config;
 }
 
 }  // namespace
@@ -262,20 +310,19 @@ Result<Space> read_t1_space(const std::filesystem::path& path) {
 }
 
 Result<Recording> restrict_to(const Recording& recording, const Space& space) {
-  FATUNE_TRY(const std::vector<std::size_t> places, match_axes(recording, space));
-  const auto positions = match_values(recording, space, places);
+  FATUNE_TRY(const std::vector<AxisMatch> matches, match_axes(recording, space));
   Recording kept = recording;
   kept.entries.clear();
   std::vector<std::uint64_t> codes;
   for (std::uint64_t i = 0; i < recording.lattice.size(); ++i) {
     const Point point = recording.lattice.point(i);
     Point ours;
-    for (std::size_t axis = 0; axis < places.size(); ++axis) {
-      const int position = positions[axis][point[places[axis]]];
+    for (const AxisMatch& match : matches) {
+      const int position = match.positions[point[match.place]];
       if (position < 0) break;
       ours.push_back(static_cast<std::uint16_t>(position));
     }
-    if (ours.size() < places.size() || !space.contains(ours)) continue;
+    if (ours.size() < matches.size() || !space.contains(ours)) continue;
     codes.push_back(recording.lattice.encode(point));
     kept.entries.push_back(recording.entries[i]);
   }
@@ -287,6 +334,44 @@ Result<Recording> restrict_to(const Recording& recording, const Space& space) {
                                      codes.size(), recording.lattice.size(), space.size()));
   kept.lattice = Lattice(recording.lattice.axes(), std::move(codes));
   return kept;
+}
+
+ImportedConfigs import_configs(const Recording& recording, const Manifest& manifest,
+                               std::size_t most) {
+  ImportedConfigs imported;
+  std::vector<std::string> unknown;
+  for (const RecordedAxis& axis : recording.axes) {
+    if (axis.values.size() > 1 && !knows(manifest, axis)) unknown.push_back(axis.name);
+  }
+  if (!unknown.empty()) {
+    imported.note = "none: it has no parameter " + join(unknown, ", ");
+    return imported;
+  }
+  if (std::ranges::none_of(recording.axes,
+                           [&](const RecordedAxis& axis) { return knows(manifest, axis); })) {
+    imported.note = "none: they share no parameter";
+    return imported;
+  }
+  std::size_t skipped = 0;
+  std::string example;
+  for (const std::size_t index : best_first(recording)) {
+    if (imported.configs.size() == most) break;
+    std::string foreign;
+    const auto config = map_config(recording, index, manifest, foreign);
+    if (!config) {
+      if (skipped++ == 0) example = foreign;
+      continue;
+    }
+    auto& known = imported.configs;
+    if (std::ranges::find(known, *config) == known.end()) known.push_back(*config);
+  }
+  imported.note =
+      fmt::format("{} of {} configs", imported.configs.size(), recording.entries.size());
+  if (skipped > 0) {
+    imported.note +=
+        fmt::format("; {} better ones have values that it has not, as {}", skipped, example);
+  }
+  return imported;
 }
 
 }  // namespace fatune
