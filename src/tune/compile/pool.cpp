@@ -18,7 +18,6 @@
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
-#include "worker/protocol/cache.hpp"
 #include "worker/protocol/compilation.hpp"
 
 namespace fatune {
@@ -52,11 +51,6 @@ struct Worker {
   Clock::time_point deadline;  ///< of the greeting, then of the compilation
 };
 
-struct Job {
-  CompileRequest request;
-  std::string key;
-};
-
 Compiled failure(std::string problem) {
   Compiled compiled;
   compiled.problem = std::move(problem);
@@ -71,7 +65,7 @@ struct CompilePool::State {
   Greeting compiler;
   std::string headers;  ///< identity of the toolkit's headers; computed when first needed
   std::vector<Worker> workers;
-  std::map<Ticket, Job> jobs;
+  std::map<Ticket, CompileOrder> jobs;
   std::deque<Ticket> queue;
   std::map<Ticket, Compiled> done;
   Ticket last_ticket = 0;
@@ -89,8 +83,8 @@ struct CompilePool::State {
   Status give(Worker& worker, Ticket ticket);
   Status wait_and_handle(milliseconds patience);
   Status handle(Worker& worker);
-  Status handle_greeting(Worker& worker);
-  Status handle_reply(Worker& worker);
+  Status take_greeting(Worker& worker, const Json& message);
+  Status take_reply(Worker& worker, const Json& message);
   Status lost(Worker& worker, const std::string& how);
   Status kill_late();
   void finish(Ticket ticket, Compiled compiled);
@@ -119,8 +113,7 @@ std::string CompilePool::State::key_of(const CompileRequest& request) {
 Status CompilePool::State::start_worker() {
   ChildCommand command;
   command.program = executable_path();
-  command.arguments = to_arguments(worker_options);
-  command.arguments.insert(command.arguments.begin(), "compile-worker");
+  command.arguments = {"compile-worker", dump(to_json(worker_options))};
   auto child = Child::start(command);
   if (!child) return with_context(std::move(child).error(), "starting a compile worker");
   workers.push_back({.child = *std::move(child),
@@ -151,9 +144,7 @@ Status CompilePool::State::hand_out() {
 }
 
 Status CompilePool::State::give(Worker& worker, Ticket ticket) {
-  const Job& job = jobs.at(ticket);
-  const Json message = {{"key", job.key}, {"request", to_json(job.request)}};
-  FATUNE_TRY_STATUS(worker.child.channel().send(message));
+  FATUNE_TRY_STATUS(worker.child.channel().send(to_json(jobs.at(ticket))));
   worker.ticket = ticket;
   worker.deadline = Clock::now() + options.deadline;
   return {};
@@ -179,23 +170,21 @@ Status CompilePool::State::wait_and_handle(milliseconds patience) {
 }
 
 Status CompilePool::State::handle(Worker& worker) {
-  return worker.greeted ? handle_reply(worker) : handle_greeting(worker);
-}
-
-Status CompilePool::State::handle_greeting(Worker& worker) {
   const auto message = worker.child.channel().receive(std::chrono::seconds(5));
   if (!message || !*message) return lost(worker, "");
-  FATUNE_TRY(Greeting greeting, from_json<Greeting>(**message, "compile worker"));
+  return worker.greeted ? take_reply(worker, **message) : take_greeting(worker, **message);
+}
+
+Status CompilePool::State::take_greeting(Worker& worker, const Json& message) {
+  FATUNE_TRY(Greeting greeting, from_json<Greeting>(message, "compile worker"));
   if (!greeting.problem.empty()) return environment_error(greeting.problem);
   worker.greeted = true;
   compiler = std::move(greeting);
   return {};
 }
 
-Status CompilePool::State::handle_reply(Worker& worker) {
-  const auto message = worker.child.channel().receive(std::chrono::seconds(5));
-  if (!message || !*message) return lost(worker, "");
-  FATUNE_TRY(Reply reply, from_json<Reply>(**message, "compile worker"));
+Status CompilePool::State::take_reply(Worker& worker, const Json& message) {
+  FATUNE_TRY(Reply reply, from_json<Reply>(message, "compile worker"));
   if (!reply.failure.empty()) {
     return file_error("the machine code cannot be stored: " + reply.failure);
   }
@@ -285,7 +274,7 @@ Ticket CompilePool::submit(const CompileRequest& request) {
     state_->done[ticket] = *std::move(found);
     return ticket;
   }
-  state_->jobs[ticket] = {request, key};
+  state_->jobs[ticket] = {key, request};
   state_->queue.push_back(ticket);
   return ticket;
 }

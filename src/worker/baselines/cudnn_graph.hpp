@@ -7,7 +7,7 @@
 
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
-#include "worker/baselines/cudnn_descriptor.hpp"
+#include "worker/baselines/cudnn_library.hpp"
 
 namespace fatune {
 

@@ -1,11 +1,17 @@
 // cudnn_library.hpp - finds and opens libcudnn.so.9, from wheels or the system: its functions,
-// numbers and errors.
+// numbers, errors and descriptors.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/result.hpp"
@@ -39,6 +45,9 @@ struct CudnnFunctions {
   FATUNE_CUDNN_FUNCTIONS(FATUNE_DECLARE)
 #undef FATUNE_DECLARE
 };
+
+/// A descriptor or handle, and the function that destroys it.
+using CudnnOwned = std::unique_ptr<void, int (*)(void*)>;
 
 /// In order: the folders given (each as it is, as a site-packages folder, or with lib below it),
 /// the wheels of the python3 on PATH, the loader's own path.
@@ -161,5 +170,61 @@ enum class CudnnPointwise : int {
 enum class CudnnReduction : int { kAdd = 0, kMax = 3 };
 
 enum class CudnnHeuristic : int { kB = 1, kFallback = 2, kA = 3 };
+
+/// An attribute and its value, or a view of its values. An empty optional and a null descriptor set
+/// nothing.
+struct CudnnSetting {
+  template <typename Value>
+  requires std::is_scalar_v<Value> CudnnSetting(CudnnName name, Value value)
+      : attribute(name), count(1) {
+    std::memcpy(&single, &value, sizeof(value));
+    if constexpr (std::is_pointer_v<Value>) count = value == nullptr ? 0 : 1;
+  }
+  template <typename Value>
+  CudnnSetting(CudnnName name, std::optional<Value> value)
+      : CudnnSetting(name, value.value_or(Value{})) {
+    if (!value) count = 0;
+  }
+  CudnnSetting(CudnnName name, std::span<const std::int64_t> values)
+      : attribute(name), count(static_cast<std::int64_t>(values.size())), several(values.data()) {}
+  CudnnSetting(CudnnName name, std::span<void* const> values)
+      : attribute(name), count(static_cast<std::int64_t>(values.size())), several(values.data()) {}
+
+  CudnnName attribute;
+  std::int64_t count = 0;  ///< 0: not set
+  std::int64_t single = 0;
+  const void* several = nullptr;
+};
+
+/// Made of settings, then read. The functions must outlive it. Every failure names descriptor and
+/// attribute.
+class CudnnDescriptor {
+ public:
+  /// Finalized.
+  static Result<CudnnDescriptor> make(const CudnnFunctions& functions, CudnnName kind,
+                                      std::initializer_list<CudnnSetting> settings);
+
+  void* raw() const { return raw_.get(); }
+
+  template <typename Value>
+  Result<Value> value(CudnnName attribute) const {
+    Value value{};
+    FATUNE_TRY_STATUS(read(attribute, 1, &value));
+    return value;
+  }
+  /// How many descriptors() would fill.
+  Result<std::int64_t> count(CudnnName attribute) const { return read(attribute, 0, nullptr); }
+  /// Up to `room`, each of `kind` and filled by cuDNN.
+  Result<std::vector<CudnnDescriptor>> descriptors(CudnnName attribute, CudnnName kind,
+                                                   std::int64_t room) const;
+
+ private:
+  static Result<CudnnDescriptor> create(const CudnnFunctions& functions, CudnnName kind);
+  Result<std::int64_t> read(CudnnName attribute, std::int64_t room, void* values) const;
+
+  const CudnnFunctions* functions_ = nullptr;
+  CudnnName kind_;
+  CudnnOwned raw_{nullptr, nullptr};
+};
 
 }  // namespace fatune

@@ -83,7 +83,7 @@ Availability look_for_external(const std::string& name, const OutsideOptions& op
   const ExternalPlaces places{options.external_folders, options.program_folders};
   if (const auto program = find_external(*description, places))
     return {impl, true, program->string(), ""};
-  return missing(impl, no_external(description->program, description->install).message);
+  return missing(impl, no_external(*description).message);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // candidate_run.cpp - loads, verifies and times one candidate.
-#include "worker/device/candidate_run.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "worker/device/device_problem.hpp"
 #include "worker/device/gates.hpp"
 #include "worker/device/loaded_program.hpp"
 

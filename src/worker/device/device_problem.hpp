@@ -1,10 +1,13 @@
-// device_problem.hpp - inputs in guarded device memory, and their reference on the host.
+// device_problem.hpp - inputs in guarded device memory, and their reference on the host; orders to
+// run candidates on them, to answers.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
@@ -71,5 +74,18 @@ class DeviceProblem {
   std::vector<InputSet> sets_, extra_sets_;
   Micros reference_time_{0};
 };
+
+/// Reports the present phase to the parent.
+using PhaseNote = std::function<void(std::string_view phase)>;
+
+/// Never an error: whatever a candidate does is an outcome. Memory that it overwrote is restored.
+RunReply run_candidate(DeviceSession& session, DeviceProblem& problem, const RunOrder& order,
+                       const PhaseNote& note);
+
+/// Graph replays and cold launches of all contestants, round by round, each round in another order.
+/// A template that fails here, after it passed every gate, is an error; an implementation from
+/// elsewhere is a failed row.
+Result<RoundsReply> run_rounds(DeviceSession& session, DeviceProblem& problem,
+                               const RoundsOrder& order, const PhaseNote& note);
 
 }  // namespace fatune

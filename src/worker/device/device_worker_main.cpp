@@ -15,9 +15,8 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "gpu/driver.hpp"
-#include "worker/device/candidate_run.hpp"
+#include "worker/device/device_problem.hpp"
 #include "worker/device/gates.hpp"
-#include "worker/protocol/mains.hpp"
 #include "worker/protocol/messages.hpp"
 
 namespace fatune {

@@ -12,7 +12,6 @@
 #include "model/results/physics.hpp"
 #include "worker/baselines/executable.hpp"
 #include "worker/device/device_problem.hpp"
-#include "worker/device/failure.hpp"
 #include "worker/device/judged.hpp"
 #include "worker/timing/sampler.hpp"
 

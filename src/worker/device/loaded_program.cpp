@@ -62,7 +62,7 @@ Status LoadedProgram::add_kernel(const StagePlan& plan) {
 Status LoadedProgram::add_gemm(const GemmPlan& plan) {
   Stage stage;
   for (const GemmOperand& operand : plan.operands) stage.arguments.push_back(operand.buffer);
-  FATUNE_TRY(stage.gemm, open_gemm(plan));
+  FATUNE_TRY(stage.gemm, BatchedGemm::open(plan));
   stages_.push_back(std::move(stage));
   return {};
 }

@@ -11,8 +11,8 @@
 #include "gpu/objects.hpp"
 #include "model/problem/problem.hpp"
 #include "model/results/measurement.hpp"
+#include "worker/baselines/cublas_lt.hpp"
 #include "worker/baselines/executable.hpp"
-#include "worker/baselines/gemm.hpp"
 #include "worker/protocol/messages.hpp"
 #include "worker/verify/guarded_buffer.hpp"
 

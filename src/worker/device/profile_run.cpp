@@ -15,7 +15,6 @@
 #include "model/problem/work.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/device/loaded_program.hpp"
-#include "worker/protocol/mains.hpp"
 #include "worker/protocol/messages.hpp"
 #include "worker/verify/guarded_buffer.hpp"
 #include "worker/verify/inputs.hpp"

@@ -11,8 +11,8 @@
 #include "core/units.hpp"
 #include "worker/device/device_session.hpp"
 #include "worker/protocol/messages.hpp"
+#include "worker/verify/host_reference.hpp"
 #include "worker/verify/inputs.hpp"
-#include "worker/verify/lse.hpp"
 #include "worker/verify/tolerance.hpp"
 
 namespace fatune {

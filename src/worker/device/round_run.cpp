@@ -9,7 +9,6 @@
 
 #include "gpu/telemetry.hpp"
 #include "model/results/statistics.hpp"
-#include "worker/device/candidate_run.hpp"
 #include "worker/device/gates.hpp"
 #include "worker/device/loaded_program.hpp"
 #include "worker/timing/sampler.hpp"

@@ -1,12 +1,14 @@
 // external_output.cpp - the line that a program prints to microseconds.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <regex>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/text.hpp"
 #include "worker/protocol/external_description.hpp"
 
@@ -16,34 +18,27 @@ namespace {
 constexpr std::size_t kLongestLine = 4096;  // the regular expressions' recursion is bounded by it
 
 /// The library's exception becomes an error here.
-Result<std::regex> compile_pattern(const std::string& pattern, const std::string& where) {
+Result<std::regex> compile_pattern(const std::string& pattern) {
   try {
     return std::regex(pattern, std::regex::ECMAScript);
   } catch (const std::regex_error& problem) {
-    return file_error(where + ": '" + pattern + "' is no regular expression: " + problem.what());
+    return file_error(fmt::format("'{}' is no regular expression: {}", pattern, problem.what()));
   }
 }
 
-Result<std::size_t> group(const Fields& fields, std::string_view key, std::int64_t fallback,
-                          std::size_t groups) {
-  FATUNE_TRY(const std::int64_t number, fields.integer_or(key, fallback));
-  if (number < 0 || static_cast<std::size_t>(number) > groups)
-    return fields.error(key, fmt::format("is group {}; the pattern has {}", number, groups));
-  return static_cast<std::size_t>(number);
-}
+constexpr std::array<std::pair<std::string_view, double>, 3> kUnits = {
+    {{"us", 1.0}, {"ms", 1e3}, {"s", 1e6}}};
 
-Result<double> unit_in_us(const Fields& fields) {
-  FATUNE_TRY(const std::string unit, fields.text_or("unit", "us"));
-  if (unit == "us") return 1.0;
-  if (unit == "ms") return 1e3;
-  if (unit == "s") return 1e6;
-  return fields.error("unit", "is '" + unit + "'; there are us, ms, s");
+const double* find_unit(std::string_view unit) {
+  const auto found = std::ranges::find(kUnits, unit, [](const auto& each) { return each.first; });
+  return found == kUnits.end() ? nullptr : &found->second;
 }
 
 /// Empty for no such group, or one that took no part in the match.
-std::optional<double> number_in(const std::smatch& match, std::size_t which) {
-  if (which == 0 || !match[which].matched) return std::nullopt;
-  return parse_number(match[which].str()).value_or(std::nan(""));
+std::optional<double> number_in(const std::smatch& match, std::int64_t which) {
+  const auto group = static_cast<std::size_t>(which);
+  if (group == 0 || !match[group].matched) return std::nullopt;
+  return parse_number(match[group].str()).value_or(std::nan(""));
 }
 
 bool is_time(const std::optional<double>& value) {
@@ -57,8 +52,9 @@ Result<ExternalTimes> times_of(const std::smatch& match, const ExternalOutput& h
   const auto hot = number_in(match, how.hot), cold = number_in(match, how.cold);
   if (!is_time(hot) || (cold && !is_time(cold))) return complain("there is a time that is none");
   ExternalTimes times;
-  times.hot_us = *hot * how.unit_us;
-  if (cold) times.cold_us = *cold * how.unit_us;
+  const double unit_us = how.unit_us ? *how.unit_us : *find_unit(how.unit);
+  times.hot_us = *hot * unit_us;
+  if (cold) times.cold_us = *cold * unit_us;
   times.tflops = number_in(match, how.tflops);
   times.error = number_in(match, how.error);
   // Written so that NaN is above every limit.
@@ -71,35 +67,34 @@ Result<ExternalTimes> times_of(const std::smatch& match, const ExternalOutput& h
 
 }  // namespace
 
-Json to_json(const ExternalOutput& output) {
-  Json object = {{"pattern", output.pattern}, {"unit_us", output.unit_us}, {"hot_us", output.hot},
-                 {"cold_us", output.cold},    {"tflops", output.tflops},   {"error", output.error}};
-  if (output.error_limit) object["error_limit"] = *output.error_limit;
-  return object;
-}
-
-Result<ExternalOutput> external_output_from_json(const Fields& fields) {
-  FATUNE_TRY_STATUS(fields.only(
-      {"pattern", "unit", "unit_us", "hot_us", "cold_us", "tflops", "error", "error_limit"}));
-  ExternalOutput output;
-  FATUNE_TRY(output.pattern, fields.text("pattern"));
-  FATUNE_TRY(const std::regex pattern, compile_pattern(output.pattern, fields.where()));
-  const std::size_t groups = pattern.mark_count();
-  FATUNE_TRY(output.hot, group(fields, "hot_us", 1, groups));
-  if (output.hot == 0) return fields.error("hot_us", "must name a group of the pattern");
-  FATUNE_TRY(output.cold, group(fields, "cold_us", 0, groups));
-  FATUNE_TRY(output.tflops, group(fields, "tflops", 0, groups));
-  FATUNE_TRY(output.error, group(fields, "error", 0, groups));
-  FATUNE_TRY(const double unit, unit_in_us(fields));
-  FATUNE_TRY(output.unit_us, fields.number_or("unit_us", unit));
-  if (fields.has("error_limit")) {
-    FATUNE_TRY(output.error_limit, fields.number("error_limit"));
+void fields(ExternalOutput& x, FieldList& f) {
+  f.closed();
+  f("pattern", x.pattern).required();
+  f("unit", x.unit);
+  f("unit_us", x.unit_us).finite();
+  const std::pair<const char*, std::int64_t*> groups[] = {
+      {"hot_us", &x.hot}, {"cold_us", &x.cold}, {"tflops", &x.tflops}, {"error", &x.error}};
+  for (const auto& [key, number] : groups) f(key, *number);
+  f("error_limit", x.error_limit).finite();
+  f.rule("", [&x] {
+    const auto pattern = compile_pattern(x.pattern);
+    return pattern ? "" : pattern.error().message;
+  });
+  for (const auto& [key, number] : groups) {
+    f.rule(key, [&x, number = number] {
+      const auto most = static_cast<std::int64_t>(compile_pattern(x.pattern)->mark_count());
+      if (*number >= 0 && *number <= most) return std::string();
+      return fmt::format("is group {}; the pattern has {}", *number, most);
+    });
   }
-  return output;
+  f.rule("hot_us", [&x] { return x.hot == 0 ? "must name a group of the pattern" : ""; });
+  f.rule("unit", [&x] {
+    return find_unit(x.unit) ? "" : fmt::format("is '{}'; there are us, ms, s", x.unit);
+  });
 }
 
 Result<ExternalTimes> read_external_output(std::string_view text, const ExternalOutput& how) {
-  FATUNE_TRY(const std::regex pattern, compile_pattern(how.pattern, "the pattern of times"));
+  FATUNE_TRY(const std::regex pattern, compile_pattern(how.pattern));
   for (const std::string& line : split(text, '\n')) {
     std::smatch match;
     if (line.size() > kLongestLine || !std::regex_search(line, match, pattern)) continue;
