@@ -31,10 +31,6 @@ constexpr std::size_t kMostJobs = 16;
 /// Chosen: a cold disk takes seconds to read NVRTC.
 constexpr std::chrono::seconds kGreetingTime{60};
 
-std::size_t default_jobs() {
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostJobs);
-}
-
 /// A new folder that only this user can read; empty when there is no room for one.
 std::filesystem::path make_private_folder() {
   std::error_code error;
@@ -76,7 +72,7 @@ struct CompilePool::State {
   State& operator=(const State&) = delete;
   ~State();
 
-  bool busy() const;
+  std::size_t compiling() const;
   std::string key_of(const CompileRequest& request);
   Status start_worker();
   Status hand_out();
@@ -98,10 +94,9 @@ CompilePool::State::~State() {
   }
 }
 
-bool CompilePool::State::busy() const {
-  return !queue.empty() || std::any_of(workers.begin(), workers.end(), [](const Worker& worker) {
-    return worker.ticket.has_value();
-  });
+std::size_t CompilePool::State::compiling() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      workers, [](const Worker& worker) { return worker.ticket.has_value(); }));
 }
 
 std::string CompilePool::State::key_of(const CompileRequest& request) {
@@ -231,7 +226,9 @@ void CompilePool::State::finish(Ticket ticket, Compiled compiled) {
 Result<CompilePool> CompilePool::start(const PoolOptions& options) {
   auto state = std::make_unique<State>();
   state->options = options;
-  if (state->options.jobs == 0) state->options.jobs = default_jobs();
+  if (state->options.jobs == 0)
+    state->options.jobs =
+        std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostJobs);
   state->worker_options.toolchain = find_toolchain(options.search);
   state->worker_options.fallback = make_private_folder();
   state->worker_options.cache =
@@ -281,16 +278,13 @@ Ticket CompilePool::submit(const CompileRequest& request) {
 
 Status CompilePool::pump(milliseconds patience) {
   FATUNE_TRY_STATUS(state_->hand_out());
-  if (!state_->busy()) return {};
+  if (state_->queue.empty() && state_->compiling() == 0) return {};
   FATUNE_TRY_STATUS(state_->wait_and_handle(patience));
   return state_->hand_out();
 }
 
 std::size_t CompilePool::idle() const {
-  const auto compiling = static_cast<std::size_t>(
-      std::count_if(state_->workers.begin(), state_->workers.end(),
-                    [](const Worker& worker) { return worker.ticket.has_value(); }));
-  return jobs() - std::min(jobs(), compiling + state_->queue.size());
+  return jobs() - std::min(jobs(), state_->compiling() + state_->queue.size());
 }
 
 void CompilePool::cancel(Ticket ticket) {
