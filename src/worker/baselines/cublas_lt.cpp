@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -20,16 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const GemmLibraryNames& names() {
-  static const GemmLibraryNames value = {
-      .title = "cuBLAS",
-      .files = {"libcublasLt.so.13", "libcublasLt.so.12"},
-      .wheels = {"nvidia/cu13/lib", "nvidia/cublas/lib"},
-      .remedy =
-          "install it with 'pip install nvidia-cublas' (PyTorch's CUDA wheels and the CUDA "
-          "toolkit bring it), or name its folder in LD_LIBRARY_PATH"};
-  return value;
-}
+const GemmLibraryNames kNames = {
+    .title = "cuBLAS",
+    .files = {"libcublasLt.so.13", "libcublasLt.so.12"},
+    .wheels = {"nvidia/cu13/lib", "nvidia/cublas/lib"},
+    .remedy =
+        "install it with 'pip install nvidia-cublas' (PyTorch's CUDA wheels and the CUDA toolkit "
+        "bring it), or name its folder in LD_LIBRARY_PATH"};
 
 Result<CublasLtFunctions> load_cublas_lt(const gpu::Library& library) {
   CublasLtFunctions functions;
@@ -39,7 +35,7 @@ Result<CublasLtFunctions> load_cublas_lt(const gpu::Library& library) {
 #undef FATUNE_LOAD
   if (symbols.missing().empty()) return functions;
   return environment_error(
-      fmt::format("{} lacks {}; {}", library.path(), symbols.missing(), names().remedy));
+      fmt::format("{} lacks {}; {}", library.path(), symbols.missing(), kNames.remedy));
 }
 
 std::string status_text(const CublasLtFunctions& functions, int status) {
@@ -53,13 +49,13 @@ std::string version_text(std::size_t version) {
 }
 
 Result<CublasLt> open_cublas_lt() {
-  FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
+  FATUNE_TRY(const gpu::Library library, open_gemm_library(kNames));
   CublasLt opened;
   FATUNE_TRY(opened.functions, load_cublas_lt(library));
   const int status = opened.functions.create(&opened.handle);
   if (status == kCublasSuccess) return opened;
   return environment_error(fmt::format("{} does not start: {}; {}", library.path(),
-                                       status_text(opened.functions, status), names().remedy));
+                                       status_text(opened.functions, status), kNames.remedy));
 }
 
 int type_of(GemmType type) {
@@ -115,7 +111,7 @@ Result<gpu::Library> open_gemm_library(const GemmLibraryNames& names) {
 }
 
 Result<std::string> find_cublas_lt() {
-  FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
+  FATUNE_TRY(const gpu::Library library, open_gemm_library(kNames));
   FATUNE_TRY(const CublasLtFunctions functions, load_cublas_lt(library));
   const auto file = gpu::file_of(reinterpret_cast<const void*>(functions.version));
   return fmt::format("{} ({})", version_text(functions.version()), file);
@@ -181,10 +177,9 @@ Status BatchedGemm::choose() {
   if (plan_.or_last && offered_ > 0)
     plan_.algorithm = std::min<std::int64_t>(plan_.algorithm, offered_ - 1);
   if (plan_.algorithm >= offered_) {
-    return device_error(
-        fmt::format("cuBLASLt offers {} algorithms for {}, counted from 0: there "
-                    "is no algorithm {}",
-                    offered_, describe(plan_), plan_.algorithm));
+    return device_error(fmt::format(
+        "cuBLASLt offers {} algorithms for {}, counted from 0: there is no algorithm {}", offered_,
+        describe(plan_), plan_.algorithm));
   }
   chosen_ = results[plan_.algorithm];
   return check(chosen_.state, "use the algorithm");

@@ -2,7 +2,6 @@
 // Executable.
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,7 +11,7 @@
 
 #include "core/check.hpp"
 #include "core/text.hpp"
-#include "worker/baselines/cudnn_graph.hpp"
+#include "worker/baselines/cudnn_library.hpp"
 #include "worker/baselines/outside.hpp"
 
 namespace fatune {
@@ -24,10 +23,6 @@ struct PlanEntry {
   std::string engine;  ///< "engine 1 (knobs 24=3)"; tells plans apart
   std::int64_t workspace_bytes = 0;
 };
-
-/// Is asked for each plan that cuDNN can finalize, best first; says whether to go on.
-enum class Search { kGoOn, kStop };
-using PlanVisitor = std::function<Search(PlanEntry)>;
 
 Result<std::vector<CudnnDescriptor>> engine_configs(const CudnnFunctions& functions,
                                                     const CudnnGraph& graph, CudnnHeuristic mode) {
@@ -72,40 +67,6 @@ Result<PlanEntry> finalize_plan(const CudnnFunctions& functions, void* handle,
   return entry;
 }
 
-/// Heuristic A, then B, then the fallback; a plan that an earlier one named is not visited twice.
-/// What cuDNN refuses is appended to `refusals`, once each.
-void visit_plans(const CudnnFunctions& functions, void* handle, const CudnnGraph& graph,
-                 const PlanVisitor& visitor, std::vector<std::string>& refusals) {
-  std::set<std::string> seen;
-  const auto refuse = [&](const std::string& text) {
-    if (std::ranges::find(refusals, text) == refusals.end()) refusals.push_back(text);
-  };
-  for (const CudnnHeuristic mode :
-       {CudnnHeuristic::kA, CudnnHeuristic::kB, CudnnHeuristic::kFallback}) {
-    auto configs = engine_configs(functions, graph, mode);
-    if (!configs) {
-      refuse(configs.error().message);
-      continue;
-    }
-    // Engines that cannot do the problem are left out of the list without an error.
-    if (configs->empty()) refuse("no engine: " + cudnn_last_error(functions));
-    for (const CudnnDescriptor& config : *configs) {
-      auto engine = engine_text(config);
-      if (!engine) {
-        refuse(engine.error().message);
-        continue;
-      }
-      if (!seen.insert(*engine).second) continue;
-      auto entry = finalize_plan(functions, handle, config, *engine);
-      if (!entry) {
-        refuse(*engine + ": " + entry.error().message);
-      } else if (visitor(*std::move(entry)) == Search::kStop) {
-        return;
-      }
-    }
-  }
-}
-
 /// Belongs to the context current at its creation.
 Result<CudnnOwned> make_handle(const CudnnFunctions& functions, CUstream stream) {
   void* raw = nullptr;
@@ -135,7 +96,7 @@ class CudnnAttention : public Executable {
   std::string detail() const override;
 
  private:
-  Search consider(PlanEntry entry, std::vector<std::string>& refusals);
+  Status take_plan(const CudnnDescriptor& config, const std::string& engine);
   Status select(std::size_t candidate);
   Status make_workspace(std::int64_t bytes);
   Status make_pack();
@@ -154,11 +115,37 @@ class CudnnAttention : public Executable {
   CudnnDescriptor pack_;
 };
 
+/// Heuristic A, then B, then the fallback; a plan that an earlier one named is not taken twice.
+/// What cuDNN refuses is told, once each, when there is no plan.
 Status CudnnAttention::find_plans(const Problem& problem) {
   FATUNE_TRY(graph_, build_cudnn_graph(functions_, handle_.get(), problem));
   std::vector<std::string> refusals;
-  const PlanVisitor visitor = [&](PlanEntry entry) { return consider(std::move(entry), refusals); };
-  visit_plans(functions_, handle_.get(), graph_, visitor, refusals);
+  std::set<std::string> seen;
+  const auto refuse = [&](const std::string& text) {
+    if (std::ranges::find(refusals, text) == refusals.end()) refusals.push_back(text);
+  };
+  for (const CudnnHeuristic mode :
+       {CudnnHeuristic::kA, CudnnHeuristic::kB, CudnnHeuristic::kFallback}) {
+    auto configs = engine_configs(functions_, graph_, mode);
+    if (!configs) {
+      refuse(configs.error().message);
+      continue;
+    }
+    // Engines that cannot do the problem are left out of the list without an error.
+    if (configs->empty()) refuse("no engine: " + cudnn_last_error(functions_));
+    for (const CudnnDescriptor& config : *configs) {
+      const auto engine = engine_text(config);
+      if (!engine) {
+        refuse(engine.error().message);
+        continue;
+      }
+      if (!seen.insert(*engine).second) continue;
+      if (const Status taken = take_plan(config, *engine); !taken)
+        refuse(*engine + ": " + taken.error().message);
+      else if (plan_ == CudnnPlan::kHeuristic)
+        return {};
+    }
+  }
   if (!candidates_.empty()) return {};
   return device_error(fmt::format("cuDNN {} has no plan for {}{}{}",
                                   cudnn_version_text(functions_.version()), describe(problem),
@@ -166,15 +153,11 @@ Status CudnnAttention::find_plans(const Problem& problem) {
 }
 
 /// The first plan whose workspace fits is ready to be queued.
-Search CudnnAttention::consider(PlanEntry entry, std::vector<std::string>& refusals) {
-  if (candidates_.empty()) {
-    if (auto room = make_workspace(entry.workspace_bytes); !room) {
-      refusals.push_back(entry.engine + ": " + room.error().message);
-      return Search::kGoOn;
-    }
-  }
+Status CudnnAttention::take_plan(const CudnnDescriptor& config, const std::string& engine) {
+  FATUNE_TRY(PlanEntry entry, finalize_plan(functions_, handle_.get(), config, engine));
+  if (candidates_.empty()) FATUNE_TRY_STATUS(make_workspace(entry.workspace_bytes));
   candidates_.push_back(std::move(entry));
-  return plan_ == CudnnPlan::kHeuristic ? Search::kStop : Search::kGoOn;
+  return {};
 }
 
 Status CudnnAttention::make_workspace(std::int64_t bytes) {
@@ -191,8 +174,8 @@ Status CudnnAttention::make_workspace(std::int64_t bytes) {
 Status CudnnAttention::make_pack() {
   std::vector<std::int64_t> ids = {cudnn_id::kQ, cudnn_id::kK, cudnn_id::kV, cudnn_id::kOut};
   std::vector<void*> pointers;
-  for (const CUdeviceptr address : {tensors_->q, tensors_->k, tensors_->v, tensors_->out})
-    pointers.push_back(std::bit_cast<void*>(address));
+  for (const char* tensor : {"q", "k", "v", "out"})
+    pointers.push_back(std::bit_cast<void*>(tensors_->at(tensor)));
   for (const CudnnScalar& scalar : graph_.scalars) {
     const void* value =
         std::visit([](const auto& number) -> const void* { return &number; }, scalar.value);

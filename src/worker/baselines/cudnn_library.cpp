@@ -129,7 +129,8 @@ std::string cudnn_last_error(const CudnnFunctions& functions) {
   return join(lines, "; ");
 }
 
-Error cudnn_error(const CudnnFunctions& functions, int status, const std::string& doing) {
+Status cudnn_check(const CudnnFunctions& functions, int status, const std::string& doing) {
+  if (status == 0) return {};
   const char* name = functions.status_text(status);
   std::string text =
       fmt::format("cannot {}: {} ({})", doing, name == nullptr ? "cuDNN status" : name, status);
@@ -137,11 +138,6 @@ Error cudnn_error(const CudnnFunctions& functions, int status, const std::string
     text += ": " + detail;
   log::debug(text);
   return device_error(text);
-}
-
-Status cudnn_check(const CudnnFunctions& functions, int status, const std::string& doing) {
-  if (status == 0) return {};
-  return cudnn_error(functions, status, doing);
 }
 
 Result<CudnnDescriptor> CudnnDescriptor::create(const CudnnFunctions& functions, CudnnName kind) {
@@ -176,8 +172,9 @@ Result<std::int64_t> CudnnDescriptor::read(CudnnName attribute, std::int64_t roo
   std::int64_t count = 0;
   const int status = functions_->get_attribute(
       raw(), attribute.value, static_cast<int>(attribute.type), room, &count, values);
-  if (status == 0) return count;
-  return cudnn_error(*functions_, status, fmt::format("read {} of {}", attribute.text, kind_.text));
+  FATUNE_TRY_STATUS(
+      cudnn_check(*functions_, status, fmt::format("read {} of {}", attribute.text, kind_.text)));
+  return count;
 }
 
 Result<std::vector<CudnnDescriptor>> CudnnDescriptor::descriptors(CudnnName attribute,

@@ -1,5 +1,6 @@
 // cudnn_library.hpp - finds and opens libcudnn.so.9, from wheels or the system: its functions,
-// numbers, errors and descriptors.
+// numbers, errors and descriptors; an attention problem to the operation graph that its fused
+// engines know.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +13,12 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "core/result.hpp"
 #include "gpu/driver.hpp"
+#include "model/problem/problem.hpp"
 
 namespace fatune {
 
@@ -63,10 +66,9 @@ std::string cudnn_version_text(std::size_t version);
 /// What cuDNN says about its last error, or about engines that it passed over, on one line; may be
 /// empty.
 std::string cudnn_last_error(const CudnnFunctions& functions);
-/// "cannot ...: CUDNN_STATUS_BAD_PARAM (2000): " and what cuDNN says about its last error. A device
-/// error; also goes to the debug log, as many of these are met on the way to a plan that works.
-Error cudnn_error(const CudnnFunctions& functions, int status, const std::string& doing);
-/// Nothing for CUDNN_STATUS_SUCCESS, else cudnn_error().
+/// Nothing for CUDNN_STATUS_SUCCESS, else "cannot ...: CUDNN_STATUS_BAD_PARAM (2000): " and what
+/// cuDNN says about its last error. A device error; also goes to the debug log, as many of these
+/// are met on the way to a plan that works.
 Status cudnn_check(const CudnnFunctions& functions, int status, const std::string& doing);
 
 /// cudnnBackendAttributeType_t.
@@ -185,9 +187,8 @@ struct CudnnSetting {
       : CudnnSetting(name, value.value_or(Value{})) {
     if (!value) count = 0;
   }
-  CudnnSetting(CudnnName name, std::span<const std::int64_t> values)
-      : attribute(name), count(static_cast<std::int64_t>(values.size())), several(values.data()) {}
-  CudnnSetting(CudnnName name, std::span<void* const> values)
+  template <typename Value, std::size_t kExtent>
+  CudnnSetting(CudnnName name, std::span<Value, kExtent> values)
       : attribute(name), count(static_cast<std::int64_t>(values.size())), several(values.data()) {}
 
   CudnnName attribute;
@@ -226,5 +227,33 @@ class CudnnDescriptor {
   CudnnName kind_;
   CudnnOwned raw_{nullptr, nullptr};
 };
+
+/// Why cuDNN of that version is not asked for the problem: fp8 (needs scale tensors), rows that see
+/// no key (its result is undefined, ours is zero), and what NVIDIA's own frontend refuses.
+Status check_cudnn_problem(const Problem& problem, std::size_t version);
+
+/// Names of tensors in a graph and in the pointers bound to it.
+namespace cudnn_id {
+inline constexpr std::int64_t kQ = 1, kK = 2, kV = 3, kOut = 4;
+inline constexpr std::int64_t kScale = 5, kMasked = 6, kSeqKv = 7, kSeqQ = 8;
+inline constexpr std::int64_t kFirstVirtual = 100;  ///< results inside the graph count up from here
+}  // namespace cudnn_id
+
+/// A number on the host that the graph reads at each execution.
+struct CudnnScalar {
+  std::int64_t id = 0;
+  std::variant<float, std::int32_t> value;
+};
+
+struct CudnnGraph {
+  std::vector<CudnnScalar> scalars;
+  std::vector<CudnnDescriptor> parts;  ///< what `graph` refers to
+  CudnnDescriptor graph;
+};
+
+/// Matmul, scale, mask, softmax and matmul as operations of their own. The problem must have passed
+/// check_cudnn_problem().
+Result<CudnnGraph> build_cudnn_graph(const CudnnFunctions& functions, void* handle,
+                                     const Problem& problem);
 
 }  // namespace fatune

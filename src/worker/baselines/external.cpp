@@ -16,11 +16,6 @@
 namespace fatune {
 namespace {
 
-std::string last_line(std::string_view text) {
-  const std::string_view trimmed = trim(text);
-  return std::string(trimmed.substr(trimmed.rfind('\n') + 1));
-}
-
 class ExternalProgram : public Executable, public SelfTimed {
  public:
   ExternalProgram(ExternalCommand command, const std::string& device_uuid)
@@ -61,9 +56,10 @@ class ExternalProgram : public Executable, public SelfTimed {
                       fatune::describe(Seconds(static_cast<double>(timeout_.count())))));
     }
     if (!run.succeeded()) {
-      const std::string words = last_line(run.text);
+      const std::string_view words = trim(run.text);
       return device_error(fmt::format("{} ended with {}{}{}", name, fatune::describe(*run.end),
-                                      words.empty() ? "" : ": ", words));
+                                      words.empty() ? "" : ": ",
+                                      words.substr(words.rfind('\n') + 1)));
     }
     auto times = read_external_output(run.text, how().output);
     if (!times) return with_context(std::move(times).error(), "reading " + name);

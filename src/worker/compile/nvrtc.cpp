@@ -1,12 +1,19 @@
-// nvrtc.cpp - NVRTC's entry points, opened at run time, and one compilation through them.
+// nvrtc.cpp - NVRTC's entry points, opened at run time, and one compilation through them; the
+// compile worker process: orders on its channel to files in the cache.
 #include "worker/compile/nvrtc.hpp"
 
 #include <chrono>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <nvrtc.h>
+#include <unistd.h>
 
+#include "core/channel.hpp"
+#include "core/child.hpp"
+#include "core/fields.hpp"
 #include "core/hash.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "gpu/library.hpp"
 
@@ -111,6 +118,46 @@ Result<gpu::Library> open_place(const fs::path& place, std::vector<gpu::TriedPla
   return gpu::Library::open({place.string()}, &tried);
 }
 
+constexpr int kNiceness = 5;  ///< chosen: the parent and the device worker come first
+
+Reply answer(const Nvrtc& nvrtc, const CompileOrder& order, const WorkerOptions& options) {
+  Reply reply;
+  std::string cubin;
+  reply.compiled = nvrtc.compile(order.request, cubin);
+  // A failure without a log is about this machine, not about the request: not to be remembered.
+  if (!reply.compiled.ok && reply.compiled.log.empty()) return reply;
+  auto stored = CubinCache(options.cache).store(order.key, reply.compiled, cubin);
+  if (!stored) {
+    reply.cache_problem = stored.error().message;
+    if (!reply.compiled.ok) return reply;
+    stored = options.fallback.empty()
+                 ? file_error("there is no temporary folder either")
+                 : CubinCache(options.fallback).store(order.key, reply.compiled, cubin);
+  }
+  if (stored) {
+    reply.compiled = *std::move(stored);
+  } else {
+    reply.failure = reply.cache_problem + "; " + stored.error().message;
+  }
+  return reply;
+}
+
+/// Until the parent closes the channel.
+Status serve(Channel& channel, const Nvrtc& nvrtc, const WorkerOptions& options) {
+  while (true) {
+    const auto message = channel.receive();
+    if (!message) return {};
+    FATUNE_TRY(const CompileOrder order, from_json<CompileOrder>(*message, "order of the pool"));
+    FATUNE_TRY_STATUS(channel.send(to_json(answer(nvrtc, order, options))));
+  }
+}
+
+Result<WorkerOptions> parse_options(std::span<const std::string> args) {
+  if (args.size() != 1) return usage_error("compile-worker is started by fatune itself");
+  FATUNE_TRY(const Json options, parse_json(args.front(), "compile-worker"));
+  return from_json<WorkerOptions>(options, "compile-worker");
+}
+
 }  // namespace
 
 struct Nvrtc::State {
@@ -170,8 +217,7 @@ Result<Nvrtc> Nvrtc::open(const Toolchain& toolchain) {
   }
   return environment_error(
       "the CUDA runtime compiler (NVRTC) was not found. Install it (pip install "
-      "nvidia-cuda-nvrtc), or "
-      "name it with --nvrtc PATH or CUDA_HOME. Tried:\n" +
+      "nvidia-cuda-nvrtc), or name it with --nvrtc PATH or CUDA_HOME. Tried:\n" +
       gpu::describe(tried));
 }
 
@@ -225,6 +271,25 @@ std::string first_error(std::string_view log) {
     }
   }
   return "";
+}
+
+int compile_worker_main(std::span<const std::string> args) {
+  const auto options = parse_options(args);
+  if (!options) {
+    log::error(options.error().message);
+    return 2;
+  }
+  // A refusal only costs a little quiet: the worker then runs as the others do.
+  [[maybe_unused]] const int niceness = nice(kNiceness);
+  Channel channel(Child::kChannelDescriptor);
+  const auto nvrtc = Nvrtc::open(options->toolchain);
+  const Greeting greeting = nvrtc ? nvrtc->facts() : Greeting{.problem = nvrtc.error().message};
+  if (!channel.send(to_json(greeting))) return 0;
+  if (!nvrtc) return 3;
+  const Status served = serve(channel, *nvrtc, *options);
+  if (served) return 0;
+  log::error("compile worker: " + served.error().message);
+  return 70;
 }
 
 }  // namespace fatune

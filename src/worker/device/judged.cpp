@@ -18,7 +18,7 @@ std::size_t first_difference(std::span<const std::byte> a, std::span<const std::
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin());
 }
 
-void merge(const Comparison& output, ErrorFigures& all) {
+void merge(const Comparison& output, Comparison& all) {
   all.max_abs = std::max(all.max_abs, output.max_abs);
   all.mean_abs = std::max(all.mean_abs, output.mean_abs);
   all.relative_l2 = std::max(all.relative_l2, output.relative_l2);
@@ -93,7 +93,7 @@ void account(const Judged& judged, const InputCase& which, Verification& verific
   }
   ++verification.seeds;
   if (which.distribution != Distribution::kNormal) return;
-  const ErrorFigures& figures = judged.figures;
+  const Comparison& figures = judged.figures;
   const bool first = verification.max_abs_diff == 0 && verification.seeds == 1;
   verification.max_abs_diff = std::max(verification.max_abs_diff, figures.max_abs);
   verification.mean_abs_diff = std::max(verification.mean_abs_diff, figures.mean_abs);
@@ -107,6 +107,11 @@ Failure failure_of(const Error& error, CUstream stream) {
   if (error.kind == ErrorKind::kUsage) return {Outcome::kInfeasible, error.message, false};
   const bool broken = gpu::context_broken(stream);
   return {broken ? Outcome::kCrashed : Outcome::kLaunchError, error.message, broken};
+}
+
+void record_failure(const Failure& failure, Observation& seen) {
+  seen.outcome = failure.outcome;
+  seen.reason = failure.reason;
 }
 
 Failure hang_failure(std::chrono::microseconds limit) {

@@ -18,15 +18,11 @@
 
 namespace fatune {
 
-/// Errors as records have them.
-struct ErrorFigures {
-  double max_abs = 0, mean_abs = 0, relative_l2 = 0;
-  bool allclose_1e3 = true;
-};
-
 struct Judged {
-  ErrorFigures figures;  ///< the largest over the outputs, lse aside
-  Judgement verdict;     ///< likewise
+  /// The largest over the outputs, lse aside: max_abs, mean_abs, relative_l2 and allclose_1e3
+  /// alone.
+  Comparison figures;
+  Judgement verdict;  ///< likewise
   std::optional<LseJudgement> lse;
   const Judgement& worst() const;  ///< the first that failed, else the larger margin
 };
@@ -57,6 +53,8 @@ struct Failure {
   bool fatal = false;
 };
 using MaybeFailure = std::optional<Failure>;
+/// As the outcome and reason of what was seen.
+void record_failure(const Failure& failure, Observation& seen);
 
 /// An error of a call made for a candidate: crashed when it broke the context, unavailable when
 /// something is missing on this machine, infeasible when an implementation cannot do the problem,

@@ -50,7 +50,6 @@ class LoadedProgram : public Executable {
   Status add_kernel(const StagePlan& plan);
   Status add_gemm(const GemmPlan& plan);
   Status add_scratch(const gpu::Context& context, const std::string& name, std::size_t bytes);
-  Status queue_gemm(const Stage& stage);
   void* value_of(const std::string& argument);
 
   gpu::Module module_;

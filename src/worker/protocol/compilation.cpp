@@ -224,8 +224,7 @@ std::string unsupported_arch(const Arch& arch, const std::string& version,
   if (std::find(archs.begin(), archs.end(), arch.number) != archs.end()) return "";
   return fmt::format(
       "NVRTC {} cannot compile for {} (it knows {}); name another with --nvrtc PATH, or pip "
-      "install "
-      "nvidia-cuda-nvrtc",
+      "install nvidia-cuda-nvrtc",
       version, name(arch), fmt::join(archs, ", "));
 }
 

@@ -1,8 +1,11 @@
 // external_description.cpp - finds and parses descriptions, fills in problems, applies what they
-// support.
+// support; the line that a program prints to microseconds.
 #include "worker/protocol/external_description.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <regex>
 #include <set>
 #include <utility>
 
@@ -49,10 +52,9 @@ Result<std::string> value_of(std::string_view placeholder, const Problem& proble
   }
   if (placeholder == "dtype") return std::string(name(problem.dtype));
   if (problem.custom) {
-    return file_error(
-        fmt::format("{}: there is no placeholder {{{}}}; there are dtype and those "
-                    "that 'sizes' names",
-                    where, placeholder));
+    return file_error(fmt::format(
+        "{}: there is no placeholder {{{}}}; there are dtype and those that 'sizes' names", where,
+        placeholder));
   }
   if (placeholder == "mask") return std::string(name(problem.mask));
   if (placeholder == "causal") return std::string(causal ? "1" : "0");
@@ -62,10 +64,10 @@ Result<std::string> value_of(std::string_view placeholder, const Problem& proble
     return std::string(causal ? placeholder.substr(bar + 1)
                               : placeholder.substr(kChoice.size(), bar - kChoice.size()));
   }
-  return file_error(fmt::format(
-      "{}: there is no placeholder {{{}}}; there are batch, heads, kv_heads, seq_q, seq_kv, "
-      "head_dim, dtype, mask, causal, causal:A|B",
-      where, placeholder));
+  return file_error(
+      fmt::format("{}: there is no placeholder {{{}}}; there are batch, heads, kv_heads, seq_q, "
+                  "seq_kv, head_dim, dtype, mask, causal, causal:A|B",
+                  where, placeholder));
 }
 
 /// A small problem of what the program computes, to try placeholders and rules on.
@@ -108,8 +110,59 @@ void count(FieldList& f, const char* key, std::int64_t& number, std::int64_t mos
 }
 
 /// Empty lists allow everything.
-bool allowed(const std::vector<std::string>& list, std::string_view value) {
-  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+template <typename List, typename Value>
+bool allowed(const List& list, const Value& value) {
+  return list.empty() || std::ranges::find(list, value) != list.end();
+}
+
+constexpr std::size_t kLongestLine = 4096;  // the regular expressions' recursion is bounded by it
+
+/// The library's exception becomes an error here.
+Result<std::regex> compile_pattern(const std::string& pattern) {
+  try {
+    return std::regex(pattern, std::regex::ECMAScript);
+  } catch (const std::regex_error& problem) {
+    return file_error(fmt::format("'{}' is no regular expression: {}", pattern, problem.what()));
+  }
+}
+
+constexpr std::array<std::pair<std::string_view, double>, 3> kUnits = {
+    {{"us", 1.0}, {"ms", 1e3}, {"s", 1e6}}};
+
+const double* find_unit(std::string_view unit) {
+  const auto found = std::ranges::find(kUnits, unit, [](const auto& each) { return each.first; });
+  return found == kUnits.end() ? nullptr : &found->second;
+}
+
+/// Empty for no such group, or one that took no part in the match.
+std::optional<double> number_in(const std::smatch& match, std::int64_t which) {
+  const auto group = static_cast<std::size_t>(which);
+  if (group == 0 || !match[group].matched) return std::nullopt;
+  return parse_number(match[group].str()).value_or(std::nan(""));
+}
+
+bool is_time(const std::optional<double>& value) {
+  return value && std::isfinite(*value) && *value > 0;
+}
+
+Result<ExternalTimes> times_of(const std::smatch& match, const ExternalOutput& how) {
+  const auto complain = [&](const std::string& problem) {
+    return device_error(problem + " in '" + std::string(trim(match.str())) + "'");
+  };
+  const auto hot = number_in(match, how.hot), cold = number_in(match, how.cold);
+  if (!is_time(hot) || (cold && !is_time(cold))) return complain("there is a time that is none");
+  ExternalTimes times;
+  const double unit_us = how.unit_us ? *how.unit_us : *find_unit(how.unit);
+  times.hot_us = *hot * unit_us;
+  if (cold) times.cold_us = *cold * unit_us;
+  times.tflops = number_in(match, how.tflops);
+  times.error = number_in(match, how.error);
+  // Written so that NaN is above every limit.
+  if (times.error && how.error_limit && !(*times.error <= *how.error_limit)) {
+    return complain(fmt::format("its own check found an error of {:.3g}, above {:.3g},",
+                                *times.error, *how.error_limit));
+  }
+  return times;
 }
 
 }  // namespace
@@ -196,16 +249,14 @@ Result<std::string> refusal(const ExternalDescription& description, const Proble
   if (description.operation != wanted)
     return "it computes " + description.operation + ", not " + wanted;
   if (!allowed(description.dtypes, name(problem.dtype))) {
-    return "it does " + join(description.dtypes, ", ") + ", not " +
-           std::string(name(problem.dtype));
+    return fmt::format("it does {}, not {}", join(description.dtypes, ", "), name(problem.dtype));
   }
   if (!problem.custom && !allowed(description.masks, name(problem.mask))) {
-    return "it does the masks " + join(description.masks, ", ") + ", not " +
-           std::string(name(problem.mask));
+    return fmt::format("it does the masks {}, not {}", join(description.masks, ", "),
+                       name(problem.mask));
   }
-  const auto& sizes = description.head_dims;
-  if (!sizes.empty() && std::find(sizes.begin(), sizes.end(), problem.head_dim) == sizes.end()) {
-    return fmt::format("it does the head dims {}, not {}", fmt::join(sizes, ", "),
+  if (!allowed(description.head_dims, problem.head_dim)) {
+    return fmt::format("it does the head dims {}, not {}", fmt::join(description.head_dims, ", "),
                        problem.head_dim);
   }
   const Scope scope = scope_of(problem);
@@ -281,6 +332,46 @@ std::vector<std::string> external_names(const std::vector<std::filesystem::path>
     }
   }
   return {names.begin(), names.end()};
+}
+
+void fields(ExternalOutput& x, FieldList& f) {
+  f.closed();
+  f("pattern", x.pattern).required();
+  f("unit", x.unit);
+  f("unit_us", x.unit_us).finite();
+  const std::pair<const char*, std::int64_t*> groups[] = {
+      {"hot_us", &x.hot}, {"cold_us", &x.cold}, {"tflops", &x.tflops}, {"error", &x.error}};
+  for (const auto& [key, number] : groups) f(key, *number);
+  f("error_limit", x.error_limit).finite();
+  f.rule("", [&x] {
+    const auto pattern = compile_pattern(x.pattern);
+    return pattern ? "" : pattern.error().message;
+  });
+  for (const auto& [key, number] : groups) {
+    f.rule(key, [&x, number = number] {
+      const auto most = static_cast<std::int64_t>(compile_pattern(x.pattern)->mark_count());
+      if (*number >= 0 && *number <= most) return std::string();
+      return fmt::format("is group {}; the pattern has {}", *number, most);
+    });
+  }
+  f.rule("hot_us", [&x] { return x.hot == 0 ? "must name a group of the pattern" : ""; });
+  f.rule("unit", [&x] {
+    return find_unit(x.unit) ? "" : fmt::format("is '{}'; there are us, ms, s", x.unit);
+  });
+}
+
+Result<ExternalTimes> read_external_output(std::string_view text, const ExternalOutput& how) {
+  FATUNE_TRY(const std::regex pattern, compile_pattern(how.pattern));
+  for (const std::string& line : split(text, '\n')) {
+    std::smatch match;
+    if (line.size() > kLongestLine || !std::regex_search(line, match, pattern)) continue;
+    return times_of(match, how);
+  }
+  const std::string_view trimmed = trim(text);
+  return device_error(trimmed.empty()
+                          ? std::string("it printed nothing")
+                          : "no line matches its description's pattern; it printed '" +
+                                std::string(trimmed.substr(0, trimmed.find('\n'))) + "'");
 }
 
 }  // namespace fatune

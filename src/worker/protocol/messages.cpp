@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/fields.hpp"
-
 namespace fatune {
 
 /// In the order of the kinds.

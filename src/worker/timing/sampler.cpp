@@ -6,7 +6,6 @@
 #include <numeric>
 #include <random>
 #include <thread>
-#include <utility>
 
 #include "model/results/statistics.hpp"
 

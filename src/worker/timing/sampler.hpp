@@ -131,8 +131,7 @@ class Sampler {
 };
 
 /// A random order of the contestants for every round, the same for a seed: `rounds` permutations of
-/// 0..contestants-1: drift of clocks and heat then affects all contestants
-/// alike.
+/// 0..contestants-1: drift of clocks and heat then affects all contestants alike.
 std::vector<std::vector<std::size_t>> shuffled_rounds(std::size_t contestants, int rounds,
                                                       std::uint64_t seed);
 

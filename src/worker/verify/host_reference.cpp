@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <string>
 #include <tuple>
@@ -89,45 +90,19 @@ constexpr double kScoreStep = 0x1p-22;
 constexpr double kScoreRoundings = 8;  ///< besides the products': scale, exponent, peak, logarithm
 constexpr double kKeyStep = 0x1p-24;   ///< rounding of a sum of positive fp32 numbers
 
-/// The rounding of the element type that weights go through before they meet the values.
-double weight_rounding(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kF16:
-      return 0x1p-11;
-    case Dtype::kBf16:
-      return 0x1p-8;
-    case Dtype::kE4m3:
-      return 0x1p-4;
-    case Dtype::kE5m2:
-      return 0x1p-3;
-  }
-  return 0;
-}
-
-template <typename Element>
-std::vector<double> norms_of(Dtype dtype, std::span<const std::byte> tensor, std::int64_t columns) {
-  const auto table = decode_table(dtype);
-  const auto width = static_cast<std::size_t>(columns);
-  const Element* elements = reinterpret_cast<const Element*>(tensor.data());
-  std::vector<double> norms(tensor.size() / sizeof(Element) / width);
+/// The length of each vector of head_dim elements.
+std::vector<double> norms_of(const Problem& problem, std::span<const std::byte> tensor) {
+  const auto columns = static_cast<std::size_t>(problem.head_dim);
+  std::vector<double> norms(tensor.size() / static_cast<std::size_t>(size_of(problem.dtype)) /
+                            columns);
   parallel_for(norms.size(), kRowsOfAThread, [&](std::size_t begin, std::size_t end) {
+    std::vector<double> line(columns);
     for (std::size_t row = begin; row < end; ++row) {
-      double squares = 0;
-      for (std::size_t i = row * width; i < (row + 1) * width; ++i) {
-        const double value = table[elements[i]];
-        squares += value * value;
-      }
-      norms[row] = std::sqrt(squares);
+      decode_line(tensor, problem.dtype, static_cast<std::int64_t>(row * columns), line);
+      norms[row] = std::sqrt(std::inner_product(line.begin(), line.end(), line.begin(), 0.0));
     }
   });
   return norms;
-}
-
-/// The length of each vector of head_dim elements.
-std::vector<double> norms_of(const Problem& problem, std::span<const std::byte> tensor) {
-  return size_of(problem.dtype) == 1
-             ? norms_of<std::uint8_t>(problem.dtype, tensor, problem.head_dim)
-             : norms_of<std::uint16_t>(problem.dtype, tensor, problem.head_dim);
 }
 
 /// Rows that break a rule without a number: how many, and the first.
@@ -238,6 +213,8 @@ LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs
   const std::int64_t group = problem.heads / problem.kv_heads;
   const auto dim = static_cast<double>(problem.head_dim);
   const double step = kScoreStep * (dim + kScoreRoundings) / std::sqrt(dim);
+  // Of the element type that weights go through before they meet the values.
+  const double weight_rounding = step_at_one(problem.dtype) / 2;
   reference.limits.reserve(queries.size());
   for (std::int64_t head = 0; head < problem.batch * problem.heads; ++head) {
     const auto first_key = keys.begin() + head / group * problem.seq_kv;
@@ -245,8 +222,7 @@ LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs
     for (std::int64_t row = 0; row < problem.seq_q; ++row) {
       const double query = queries[static_cast<std::size_t>(head * problem.seq_q + row)];
       const auto seen = static_cast<double>(visible_keys(problem, row));
-      const double limit =
-          step * query * longest_key + kKeyStep * seen + weight_rounding(problem.dtype);
+      const double limit = step * query * longest_key + kKeyStep * seen + weight_rounding;
       reference.limits.push_back(static_cast<float>(limit));
     }
   }

@@ -56,7 +56,7 @@ TEST_CASE("the helper runs, prepares and takes turns") {
   const auto q = fake.process.tensors()[SharedTensors::kQ];
   REQUIRE(q.size() == 2 * 16 * 8 * 2);
   std::fill(q.begin(), q.end(), std::byte{0x3c});
-  const TensorAddresses source{1, 2, 3, 4};
+  const TensorAddresses source{{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}};
   CHECK_FALSE(fake.process.has_inputs_of(source));
   fake.process.inputs_are_of(source);
   CHECK(fake.process.has_inputs_of(source));
