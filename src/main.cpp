@@ -8,7 +8,8 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "core/interrupt.hpp"
-#include "worker/protocol/mains.hpp"
+#include "worker/protocol/compilation.hpp"
+#include "worker/protocol/messages.hpp"
 
 namespace {
 

@@ -9,21 +9,19 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/kernel/limits.hpp"
 #include "model/results/measurement.hpp"
 
 namespace fatune::gpu {
 
-struct DeviceFacts {
+/// The limits without their architecture.
+struct DeviceFacts : DeviceLimits {
   int ordinal = 0;
   std::string name;          ///< "NVIDIA H200"
   std::string uuid;          ///< "GPU-5a1c..."
   std::string pci_bus_id;    ///< "0000:1b:00.0"
   int major = 0, minor = 0;  ///< compute capability
-  int sm_count = 0;
-  std::int64_t max_shared_block = 0;  ///< opt-in bytes a block may ask for
-  std::int64_t max_shared_sm = 0;
-  int max_threads_block = 0, max_threads_sm = 0, max_blocks_sm = 0, max_registers_sm = 0;
-  std::int64_t l2_bytes = 0, memory_bytes = 0;
+  std::int64_t l2_bytes = 0;
   int memory_bus_bits = 0, memory_clock_mhz = 0, max_sm_clock_mhz = 0;
   bool display_watchdog = false;  ///< the system ends long kernels by itself
   std::string cuda_driver;        ///< "13.0": newest CUDA the driver serves

@@ -10,7 +10,7 @@
 
 #include "support/fake_driver.hpp"
 #include "support/temporary_folder.hpp"
-#include "worker/device/candidate_run.hpp"
+#include "worker/device/device_problem.hpp"
 #include "worker/device/gates.hpp"
 #include "worker/device/loaded_program.hpp"
 

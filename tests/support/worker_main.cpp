@@ -1,5 +1,4 @@
 // worker_main.cpp - runs the tests, or is the compile worker that a pool of the tests starts.
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "core/child.hpp"
 #include "core/fields.hpp"
 #include "worker/protocol/compilation.hpp"
-#include "worker/protocol/mains.hpp"
 
 using namespace fatune;
 
@@ -46,6 +44,6 @@ int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (args.empty() || args[0] != "compile-worker") return Catch::Session().run(argc, argv);
   const std::vector<std::string> rest(args.begin() + 1, args.end());
-  const bool faulty = std::find(rest.begin(), rest.end(), "faulty-compiler") != rest.end();
+  const bool faulty = rest.front().find("faulty-compiler") != std::string::npos;
   return faulty ? run_faulty_worker() : compile_worker_main(rest);
 }

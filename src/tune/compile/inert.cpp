@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
@@ -30,63 +31,21 @@ std::vector<Point> base_points(const Space& space, int bases) {
   return points;
 }
 
-std::vector<Neighbour> neighbours_of(const Space& space, const Point& base) {
-  std::vector<Neighbour> found;
-  for (const Point& point : space.neighbours(base)) {
-    for (std::size_t axis = 0; axis < point.size(); ++axis) {
-      if (point[axis] != base[axis]) found.push_back({axis, base, point});
-    }
-  }
-  return found;
-}
-
-/// Compiles each point once; what identifies the program, or nothing when it does not compile.
-class Programs {
- public:
-  Programs(const Space& space, const DeviceLimits& limits, CompilePool& pool)
-      : space_(space), limits_(limits), pool_(pool) {}
-
-  void submit(const Point& point) {
-    if (tickets_.contains(point)) return;
-    tickets_[point] = pool_.submit(compile_request(space_.candidate(point), limits_));
-  }
-
-  Status wait() {
-    for (const auto& [point, ticket] : tickets_) {
-      FATUNE_TRY(const Compiled compiled, wait_for(pool_, ticket));
-      if (!compiled.ok) continue;
-      FATUNE_TRY(const LaunchPlan plan, launch_plan(space_.candidate(point), limits_));
-      identity_[point] = compiled.cubin_hash + dump(to_json(plan));
-    }
-    return {};
-  }
-
-  const std::string* find(const Point& point) const {
-    const auto found = identity_.find(point);
-    return found == identity_.end() ? nullptr : &found->second;
-  }
-
- private:
-  const Space& space_;
-  const DeviceLimits& limits_;
-  CompilePool& pool_;
-  std::map<Point, Ticket> tickets_;
-  std::map<Point, std::string> identity_;
-};
+/// What identifies the program of each point that compiles.
+using Programs = std::map<Point, std::string>;
 
 void count(const Space& space, const Neighbour& pair, const Programs& programs,
            ParameterEffect& effect) {
-  const std::string* base = programs.find(pair.base);
-  const std::string* other = programs.find(pair.point);
-  if (base == nullptr || other == nullptr) return;
+  const auto base = programs.find(pair.base), other = programs.find(pair.point);
+  if (base == programs.end() || other == programs.end()) return;
   ++effect.neighbours;
-  if (*base != *other) {
+  if (base->second != other->second) {
     ++effect.changed;
   } else if (effect.same.size() < kExamplesKept) {
     const auto& values = space.axes()[pair.axis].values;
-    effect.same.push_back(describe(values[pair.base[pair.axis]]) + " = " +
-                          describe(values[pair.point[pair.axis]]) + " at " +
-                          describe(space.config(pair.base)));
+    effect.same.push_back(fmt::format("{} = {} at {}", describe(values[pair.base[pair.axis]]),
+                                      describe(values[pair.point[pair.axis]]),
+                                      describe(space.config(pair.base))));
   }
 }
 
@@ -96,15 +55,27 @@ Result<std::vector<ParameterEffect>> parameter_effects(const Space& space,
                                                        const DeviceLimits& limits,
                                                        CompilePool& pool, int bases) {
   std::vector<Neighbour> pairs;
-  Programs programs(space, limits, pool);
+  std::map<Point, Ticket> tickets;
+  const auto submit = [&](const Point& point) {
+    if (tickets.contains(point)) return;
+    tickets[point] = pool.submit(compile_request(space.candidate(point), limits));
+  };
   for (const Point& base : base_points(space, bases)) {
-    programs.submit(base);
-    for (Neighbour& pair : neighbours_of(space, base)) {
-      programs.submit(pair.point);
-      pairs.push_back(std::move(pair));
+    submit(base);
+    for (const Point& point : space.neighbours(base)) {
+      submit(point);
+      for (std::size_t axis = 0; axis < point.size(); ++axis) {
+        if (point[axis] != base[axis]) pairs.push_back({axis, base, point});
+      }
     }
   }
-  FATUNE_TRY_STATUS(programs.wait());
+  Programs programs;
+  for (const auto& [point, ticket] : tickets) {
+    FATUNE_TRY(const Compiled compiled, wait_for(pool, ticket));
+    if (!compiled.ok) continue;
+    FATUNE_TRY(const LaunchPlan plan, launch_plan(space.candidate(point), limits));
+    programs[point] = compiled.cubin_hash + dump(to_json(plan));
+  }
   std::vector<ParameterEffect> effects;
   for (const Parameter& axis : space.axes()) effects.push_back({axis.name, 0, 0, {}});
   for (const Neighbour& pair : pairs) count(space, pair, programs, effects[pair.axis]);

@@ -18,7 +18,6 @@
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
-#include "worker/protocol/cache.hpp"
 #include "worker/protocol/compilation.hpp"
 
 namespace fatune {
@@ -31,10 +30,6 @@ using std::chrono::milliseconds;
 constexpr std::size_t kMostJobs = 16;
 /// Chosen: a cold disk takes seconds to read NVRTC.
 constexpr std::chrono::seconds kGreetingTime{60};
-
-std::size_t default_jobs() {
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostJobs);
-}
 
 /// A new folder that only this user can read; empty when there is no room for one.
 std::filesystem::path make_private_folder() {
@@ -52,11 +47,6 @@ struct Worker {
   Clock::time_point deadline;  ///< of the greeting, then of the compilation
 };
 
-struct Job {
-  CompileRequest request;
-  std::string key;
-};
-
 Compiled failure(std::string problem) {
   Compiled compiled;
   compiled.problem = std::move(problem);
@@ -71,7 +61,7 @@ struct CompilePool::State {
   Greeting compiler;
   std::string headers;  ///< identity of the toolkit's headers; computed when first needed
   std::vector<Worker> workers;
-  std::map<Ticket, Job> jobs;
+  std::map<Ticket, CompileOrder> jobs;
   std::deque<Ticket> queue;
   std::map<Ticket, Compiled> done;
   Ticket last_ticket = 0;
@@ -82,15 +72,15 @@ struct CompilePool::State {
   State& operator=(const State&) = delete;
   ~State();
 
-  bool busy() const;
+  std::size_t compiling() const;
   std::string key_of(const CompileRequest& request);
   Status start_worker();
   Status hand_out();
   Status give(Worker& worker, Ticket ticket);
   Status wait_and_handle(milliseconds patience);
   Status handle(Worker& worker);
-  Status handle_greeting(Worker& worker);
-  Status handle_reply(Worker& worker);
+  Status take_greeting(Worker& worker, const Json& message);
+  Status take_reply(Worker& worker, const Json& message);
   Status lost(Worker& worker, const std::string& how);
   Status kill_late();
   void finish(Ticket ticket, Compiled compiled);
@@ -104,10 +94,9 @@ CompilePool::State::~State() {
   }
 }
 
-bool CompilePool::State::busy() const {
-  return !queue.empty() || std::any_of(workers.begin(), workers.end(), [](const Worker& worker) {
-    return worker.ticket.has_value();
-  });
+std::size_t CompilePool::State::compiling() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      workers, [](const Worker& worker) { return worker.ticket.has_value(); }));
 }
 
 std::string CompilePool::State::key_of(const CompileRequest& request) {
@@ -119,8 +108,7 @@ std::string CompilePool::State::key_of(const CompileRequest& request) {
 Status CompilePool::State::start_worker() {
   ChildCommand command;
   command.program = executable_path();
-  command.arguments = to_arguments(worker_options);
-  command.arguments.insert(command.arguments.begin(), "compile-worker");
+  command.arguments = {"compile-worker", dump(to_json(worker_options))};
   auto child = Child::start(command);
   if (!child) return with_context(std::move(child).error(), "starting a compile worker");
   workers.push_back({.child = *std::move(child),
@@ -151,9 +139,7 @@ Status CompilePool::State::hand_out() {
 }
 
 Status CompilePool::State::give(Worker& worker, Ticket ticket) {
-  const Job& job = jobs.at(ticket);
-  const Json message = {{"key", job.key}, {"request", to_json(job.request)}};
-  FATUNE_TRY_STATUS(worker.child.channel().send(message));
+  FATUNE_TRY_STATUS(worker.child.channel().send(to_json(jobs.at(ticket))));
   worker.ticket = ticket;
   worker.deadline = Clock::now() + options.deadline;
   return {};
@@ -179,23 +165,21 @@ Status CompilePool::State::wait_and_handle(milliseconds patience) {
 }
 
 Status CompilePool::State::handle(Worker& worker) {
-  return worker.greeted ? handle_reply(worker) : handle_greeting(worker);
-}
-
-Status CompilePool::State::handle_greeting(Worker& worker) {
   const auto message = worker.child.channel().receive(std::chrono::seconds(5));
   if (!message || !*message) return lost(worker, "");
-  FATUNE_TRY(Greeting greeting, from_json<Greeting>(**message, "compile worker"));
+  return worker.greeted ? take_reply(worker, **message) : take_greeting(worker, **message);
+}
+
+Status CompilePool::State::take_greeting(Worker& worker, const Json& message) {
+  FATUNE_TRY(Greeting greeting, from_json<Greeting>(message, "compile worker"));
   if (!greeting.problem.empty()) return environment_error(greeting.problem);
   worker.greeted = true;
   compiler = std::move(greeting);
   return {};
 }
 
-Status CompilePool::State::handle_reply(Worker& worker) {
-  const auto message = worker.child.channel().receive(std::chrono::seconds(5));
-  if (!message || !*message) return lost(worker, "");
-  FATUNE_TRY(Reply reply, from_json<Reply>(**message, "compile worker"));
+Status CompilePool::State::take_reply(Worker& worker, const Json& message) {
+  FATUNE_TRY(Reply reply, from_json<Reply>(message, "compile worker"));
   if (!reply.failure.empty()) {
     return file_error("the machine code cannot be stored: " + reply.failure);
   }
@@ -242,7 +226,9 @@ void CompilePool::State::finish(Ticket ticket, Compiled compiled) {
 Result<CompilePool> CompilePool::start(const PoolOptions& options) {
   auto state = std::make_unique<State>();
   state->options = options;
-  if (state->options.jobs == 0) state->options.jobs = default_jobs();
+  if (state->options.jobs == 0)
+    state->options.jobs =
+        std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostJobs);
   state->worker_options.toolchain = find_toolchain(options.search);
   state->worker_options.fallback = make_private_folder();
   state->worker_options.cache =
@@ -285,23 +271,20 @@ Ticket CompilePool::submit(const CompileRequest& request) {
     state_->done[ticket] = *std::move(found);
     return ticket;
   }
-  state_->jobs[ticket] = {request, key};
+  state_->jobs[ticket] = {key, request};
   state_->queue.push_back(ticket);
   return ticket;
 }
 
 Status CompilePool::pump(milliseconds patience) {
   FATUNE_TRY_STATUS(state_->hand_out());
-  if (!state_->busy()) return {};
+  if (state_->queue.empty() && state_->compiling() == 0) return {};
   FATUNE_TRY_STATUS(state_->wait_and_handle(patience));
   return state_->hand_out();
 }
 
 std::size_t CompilePool::idle() const {
-  const auto compiling = static_cast<std::size_t>(
-      std::count_if(state_->workers.begin(), state_->workers.end(),
-                    [](const Worker& worker) { return worker.ticket.has_value(); }));
-  return jobs() - std::min(jobs(), compiling + state_->queue.size());
+  return jobs() - std::min(jobs(), state_->compiling() + state_->queue.size());
 }
 
 void CompilePool::cancel(Ticket ticket) {

@@ -118,8 +118,7 @@ template <typename Reply>
 Result<Reply> ask_once(const Json& order) {
   const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
   FATUNE_TRY_STATUS(link->start());
-  FATUNE_TRY(const Json answer, ask(*link, order, kListPatience, nullptr));
-  return read_message<Reply>(answer);
+  return ask_for<Reply>(*link, order, kListPatience, nullptr);
 }
 
 }  // namespace

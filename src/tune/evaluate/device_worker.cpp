@@ -3,13 +3,13 @@
 
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
-#include "worker/protocol/messages.hpp"
 
 namespace fatune {
 namespace {
@@ -69,6 +69,19 @@ constexpr int kLaunchesWaitedFor = 2;
 // SIGKILL follows the worker's own deadline by this much.
 constexpr seconds kGrace{2};
 
+/// False for a progress note, which is passed on; an "error" is the error.
+Result<bool> take_note(const Json& message, const Note& note) {
+  const std::string type = message_type(message);
+  if (type == "error") {
+    FATUNE_TRY(ErrorReply reply, read_message<ErrorReply>(message));
+    return std::move(reply.error);
+  }
+  if (type != "progress") return true;
+  FATUNE_TRY(const ProgressNote progress, read_message<ProgressNote>(message));
+  if (note) note(progress.phase);
+  return false;
+}
+
 }  // namespace
 
 std::unique_ptr<WorkerLink> make_process_link(int ordinal,
@@ -77,37 +90,32 @@ std::unique_ptr<WorkerLink> make_process_link(int ordinal,
 }
 
 Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patience,
-                 const std::function<void(std::string_view)>& note) {
+                 const Note& note) {
   FATUNE_TRY_STATUS(link.send(order));
   auto deadline = Clock::now() + patience;
   while (Clock::now() < deadline) {
     auto message = link.receive(kTick);
     if (!message) {
-      return device_error("the device worker died (" + link.stop() + ") at '" +
-                          message_type(order) + "'; its last words are in device-worker.log");
+      return device_error(fmt::format(
+          "the device worker died ({}) at '{}'; its last words are in device-worker.log",
+          link.stop(), message_type(order)));
     }
     if (!*message) {
       if (note) note("");
       continue;
     }
-    const std::string type = message_type(**message);
-    if (type == "error") {
-      FATUNE_TRY(ErrorReply reply, read_message<ErrorReply>(**message));
-      return std::move(reply.error);
-    }
-    if (type != "progress") return *std::move(*message);
-    FATUNE_TRY(const ProgressNote progress, read_message<ProgressNote>(**message));
-    if (note) note(progress.phase);
+    FATUNE_TRY(const bool is_answer, take_note(**message, note));
+    if (is_answer) return *std::move(*message);
     deadline = Clock::now() + patience;
   }
   link.stop();
-  return device_error("the device worker has not answered '" + message_type(order) + "' for " +
-                      std::to_string(patience.count()) + " s");
+  return device_error(fmt::format("the device worker has not answered '{}' for {} s",
+                                  message_type(order), patience.count()));
 }
 
 Result<Environment> DeviceWorker::hello(const Note& note) {
-  FATUNE_TRY(const Json answer, ask(*link_, to_json(HelloOrder{}), kHelloPatience, note));
-  FATUNE_TRY(DeviceReply reply, read_message<DeviceReply>(answer));
+  FATUNE_TRY(DeviceReply reply,
+             ask_for<DeviceReply>(*link_, to_json(HelloOrder{}), kHelloPatience, note));
   greeted_ = true;
   return std::move(reply.environment);
 }
@@ -116,20 +124,18 @@ Status DeviceWorker::ensure_ready(const Note& note) {
   if (!link_->running()) {
     greeted_ = ready_ = false;
     if (deaths_ >= kMostDeaths) {
-      return device_error("the device worker ended " + std::to_string(deaths_) +
-                          " times in a row: the GPU is out of order or every candidate breaks it "
-                          "(see device-worker.log, nvidia-smi and Xid messages in dmesg)");
+      return device_error(fmt::format(
+          "the device worker ended {} times in a row: the GPU is out of order or every candidate "
+          "breaks it (see device-worker.log, nvidia-smi and Xid messages in dmesg)",
+          deaths_));
     }
     FATUNE_TRY_STATUS(link_->start());
   }
-  if (!greeted_) {
-    FATUNE_TRY(const Environment environment, hello(note));
-    static_cast<void>(environment);
-  }
+  if (!greeted_) FATUNE_TRY_STATUS(hello(note));
   if (ready_ || !problem_) return {};
-  FATUNE_TRY(const Json answer, ask(*link_, to_json(*problem_), kBeginPatience, note));
-  FATUNE_TRY(const ReadyReply reply, read_message<ReadyReply>(answer));
-  log::debug("the reference takes " + std::to_string(reply.reference_us) + " us");
+  FATUNE_TRY(const ReadyReply reply,
+             ask_for<ReadyReply>(*link_, to_json(*problem_), kBeginPatience, note));
+  log::debug(fmt::format("the reference takes {:f} us", reply.reference_us));
   ready_ = true;
   return {};
 }
@@ -161,48 +167,32 @@ Status DeviceWorker::start_run(const RunOrder& order, const Note& note) {
 }
 
 RunReply DeviceWorker::died(Outcome outcome, const std::string& how) {
-  run_deadline_.reset();
-  ready_ = greeted_ = false;
-  ++deaths_;
   RunReply reply;
   reply.outcome = outcome;
   reply.fatal = true;
-  reply.reason = how;
+  reply.reason = how + link_->stop();
+  end();
+  ++deaths_;
   return reply;
 }
 
 Result<std::optional<RunReply>> DeviceWorker::finish(const Note& note) {
   auto message = link_->receive(std::chrono::milliseconds(0));
-  if (!message) {
-    const std::string how = link_->stop();
-    return std::optional(died(Outcome::kCrashed, "the device worker died: " + how));
-  }
+  if (!message) return std::optional(died(Outcome::kCrashed, "the device worker died: "));
   if (!*message) {
     if (Clock::now() < *run_deadline_) return std::optional<RunReply>();
-    const std::string how = link_->stop();
-    return std::optional(died(
-        Outcome::kTimeout, "no answer before the deadline; the device worker was ended: " + how));
+    return std::optional(
+        died(Outcome::kTimeout, "no answer before the deadline; the device worker was ended: "));
   }
-  const std::string type = message_type(**message);
-  if (type == "progress") {
-    FATUNE_TRY(const ProgressNote progress, read_message<ProgressNote>(**message));
-    if (note) note(progress.phase);
+  FATUNE_TRY(const bool is_answer, take_note(**message, note));
+  if (!is_answer) {
     run_deadline_ = next_deadline();
     return std::optional<RunReply>();
   }
-  if (type == "error") {
-    FATUNE_TRY(ErrorReply reply, read_message<ErrorReply>(**message));
-    return std::move(reply.error);
-  }
   FATUNE_TRY(RunReply reply, read_message<RunReply>(**message));
   run_deadline_.reset();
-  if (reply.fatal) {
-    link_->stop();
-    greeted_ = ready_ = false;
-    ++deaths_;
-  } else {
-    deaths_ = 0;
-  }
+  deaths_ = reply.fatal ? deaths_ + 1 : 0;
+  if (reply.fatal) end();
   return std::optional(std::move(reply));
 }
 
@@ -219,8 +209,7 @@ Result<RunReply> DeviceWorker::run(const RunOrder& order, const Note& note) {
 
 Result<RoundsReply> DeviceWorker::rounds(const RoundsOrder& order, const Note& note) {
   FATUNE_TRY_STATUS(ensure_ready(note));
-  FATUNE_TRY(const Json answer, ask(*link_, to_json(order), kRoundsPatience, note));
-  return read_message<RoundsReply>(answer);
+  return ask_for<RoundsReply>(*link_, to_json(order), kRoundsPatience, note);
 }
 
 }  // namespace fatune

@@ -32,13 +32,19 @@ class WorkerLink {
 /// `fatune device-worker ORDINAL`, its stderr into a file of the log folder.
 std::unique_ptr<WorkerLink> make_process_link(int ordinal, const std::filesystem::path& log_folder);
 
+using Note = std::function<void(std::string_view phase)>;
+
 /// Sends an order and waits for the answer. Progress goes to `note`; an "error" answer comes back
 /// as the error. A worker that dies or is silent for longer than `patience` is stopped and is a
 /// device error.
 Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patience,
-                 const std::function<void(std::string_view)>& note);
-
-using Note = std::function<void(std::string_view phase)>;
+                 const Note& note);
+template <typename Reply>
+Result<Reply> ask_for(WorkerLink& link, const Json& order, std::chrono::seconds patience,
+                      const Note& note) {
+  FATUNE_TRY(const Json answer, ask(link, order, patience, note));
+  return read_message<Reply>(answer);
+}
 
 /// Replaces the process after a fatal answer, a crash or a missed deadline; counts how often in a
 /// row.

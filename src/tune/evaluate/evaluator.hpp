@@ -3,9 +3,7 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,26 +13,9 @@
 #include "model/results/journal.hpp"
 #include "model/results/measurement.hpp"
 #include "model/results/record.hpp"
-#include "worker/protocol/implementation.hpp"
+#include "tune/evaluate/implementations.hpp"
 
 namespace fatune {
-
-/// What is timed: a candidate, or a library or program by its name.
-struct Implementation {
-  std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
-  std::string role;     ///< "finalist", "default", "baseline"
-  Candidate candidate;  ///< from elsewhere: without kernel and config
-  std::optional<OutsideProgram> outside = {};
-  std::string problem_name = {};  ///< in its suite or file; may be empty
-
-  NamedProblem problem() const { return {problem_name, candidate.problem}; }
-};
-/// "fatune:" and the kernel's name.
-Implementation implementation_of(Candidate candidate, std::string role);
-/// A record of which only what is known before the evaluation is filled in.
-CandidateRecord new_record(const Candidate& candidate, std::string id);
-/// The kernel of a name, which "fatune:" may precede; null when there is none.
-KernelRef kernel_named(std::span<const KernelRef> kernels, std::string_view name);
 
 struct FinalPlan {
   int rounds = 40;  ///< 0: the gates alone

@@ -1,7 +1,6 @@
 // final_phase.cpp - verifies contestants where it is hard, then lets them run against each other.
 #include "tune/evaluate/final_phase.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -12,7 +11,6 @@
 #include "model/results/statistics.hpp"
 #include "model/space/rules.hpp"
 #include "tune/evaluate/forecast.hpp"
-#include "tune/evaluate/preparation.hpp"
 
 namespace fatune {
 namespace {
@@ -36,10 +34,6 @@ void add_gates(const RoundsRow& row, Verification& verification) {
 }
 
 bool is_baseline(const Implementation& contestant) { return contestant.role == "baseline"; }
-
-bool is_external(const Implementation& contestant) {
-  return contestant.outside && contestant.impl.starts_with(kExternalPrefix);
-}
 
 /// Marks configs whose margin is far above that of their kernel's default config: they may compute
 /// with less precision.
@@ -198,7 +192,7 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
     record.impl = contestant.impl;
     record.role = contestant.role;
     record.problem = problem_;
-    record.external = is_external(contestant);
+    record.external = contestant.outside && contestant.impl.starts_with(kExternalPrefix);
     if (contestant.candidate.kernel) {
       record.id = candidate_id(contestant.candidate, setting_.id_options);
       record.kernel = contestant.candidate.kernel->manifest.name;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "core/fields.hpp"
 #include "model/problem/problem.hpp"
 
@@ -28,29 +30,6 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-/// The least of the limits decides; of equals the one named first.
-class ResidentBlocks {
- public:
-  explicit ResidentBlocks(std::int64_t most) : count_(most) {}
-  void limit(std::int64_t available, std::int64_t wanted, std::string_view by) {
-    if (wanted <= 0 || available / wanted >= count_) return;
-    count_ = available / wanted;
-    bound_ = by;
-  }
-  std::int64_t count() const { return count_; }
-  std::string_view bound() const { return bound_; }
-
- private:
-  std::int64_t count_;
-  std::string_view bound_ = "blocks";
-};
-
-const Resources* resources_of(const std::string& entry, const Compiled* compiled) {
-  if (compiled == nullptr) return nullptr;
-  const auto found = compiled->entries.find(entry);
-  return found == compiled->entries.end() ? nullptr : &found->second;
-}
-
 StageForecast forecast_stage(const StagePlan& stage, const DeviceLimits& limits,
                              const Compiled* compiled) {
   StageForecast result;
@@ -58,24 +37,30 @@ StageForecast forecast_stage(const StagePlan& stage, const DeviceLimits& limits,
   result.blocks = stage.grid[0] * stage.grid[1] * stage.grid[2];
   result.threads = stage.block[0] * stage.block[1] * stage.block[2];
   result.shared_bytes = stage.shared_bytes + stage.static_shared_bytes;
-  ResidentBlocks resident(limits.max_blocks_sm);
+  result.resident_blocks = limits.max_blocks_sm;
+  result.bound = "blocks";
+  // The least of the limits decides; of equals the one named first.
+  const auto limit = [&](std::int64_t available, std::int64_t wanted, std::string_view by) {
+    if (wanted <= 0 || available / wanted >= result.resident_blocks) return;
+    result.resident_blocks = available / wanted;
+    result.bound = by;
+  };
   const std::int64_t warps = round_up(result.threads, kWarp) / kWarp;
-  resident.limit(limits.max_threads_sm, warps * kWarp, "threads");
-  resident.limit(limits.max_shared_sm, round_up(result.shared_bytes + kReservedShared, kSharedUnit),
-                 "shared memory");
-  if (const Resources* used = resources_of(stage.entry, compiled)) {
-    result.registers = used->registers;
-    const std::int64_t of_warp = round_up(used->registers * kWarp, kRegisterUnit);
+  limit(limits.max_threads_sm, warps * kWarp, "threads");
+  limit(limits.max_shared_sm, round_up(result.shared_bytes + kReservedShared, kSharedUnit),
+        "shared memory");
+  if (compiled != nullptr && compiled->entries.contains(stage.entry)) {
+    const int registers = compiled->entries.at(stage.entry).registers;
+    result.registers = registers;
+    const std::int64_t of_warp = round_up(registers * kWarp, kRegisterUnit);
     if (of_warp > 0) {
       const std::int64_t in_partition = limits.max_registers_sm / kPartitions / of_warp;
-      resident.limit(kPartitions * in_partition, warps, "registers");
+      limit(kPartitions * in_partition, warps, "registers");
     }
   }
-  result.resident_blocks = resident.count();
-  result.bound = resident.bound();
-  result.occupancy = static_cast<double>(resident.count() * warps * kWarp) /
+  result.occupancy = static_cast<double>(result.resident_blocks * warps * kWarp) /
                      static_cast<double>(limits.max_threads_sm);
-  const std::int64_t at_once = resident.count() * limits.sm_count;
+  const std::int64_t at_once = result.resident_blocks * limits.sm_count;
   if (at_once > 0) result.waves = static_cast<double>(result.blocks) / static_cast<double>(at_once);
   return result;
 }
@@ -143,12 +128,12 @@ std::string hopeless_reason(const Compiled& compiled) {
   for (const auto& [entry, used] : compiled.entries) {
     const std::int64_t spilled = used.spill_store_bytes + used.spill_load_bytes;
     if (spilled > kMostSpillBytes) {
-      return entry + " spills " + std::to_string(spilled) + " bytes a thread, more than " +
-             std::to_string(kMostSpillBytes) + ": not launched";
+      return fmt::format("{} spills {} bytes a thread, more than {}: not launched", entry, spilled,
+                         kMostSpillBytes);
     }
     if (used.stack_bytes > kMostStackBytes) {
-      return entry + " has a stack frame of " + std::to_string(used.stack_bytes) +
-             " bytes a thread, more than " + std::to_string(kMostStackBytes) + ": not launched";
+      return fmt::format("{} has a stack frame of {} bytes a thread, more than {}: not launched",
+                         entry, used.stack_bytes, kMostStackBytes);
     }
     const auto serial = std::find_if(used.warnings.begin(), used.warnings.end(), is_serial_wgmma);
     if (serial != used.warnings.end()) return entry + ": " + *serial + ": not launched";

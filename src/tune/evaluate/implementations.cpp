@@ -1,15 +1,22 @@
-// implementations.cpp - finds the kernel or the implementation from elsewhere that a name means.
+// implementations.cpp - finds the kernel or the implementation from elsewhere that a name means;
+// candidates to what is timed and to records.
 #include "tune/evaluate/implementations.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
 #include "worker/protocol/external_description.hpp"
 
 namespace fatune {
 namespace {
+
+constexpr std::string_view kPrefix = "fatune:";
 
 Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernels,
                    const OutsideOptions& options) {
@@ -27,28 +34,35 @@ Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernel
       (nearest ? "; did you mean " + *nearest + "?" : "; there are " + join(known, ", ")));
 }
 
+/// A kernel, or an implementation from elsewhere.
+struct Meaning {
+  std::optional<OutsideName> outside;
+  KernelRef kernel;
+};
+
 /// Libraries know attention alone; an external program's description says what it computes.
-Status check_computes(const std::string& impl, const std::optional<OutsideName>& outside,
-                      const KernelRef& kernel, std::string_view operation) {
-  if (outside && outside->origin == Origin::kExternal) return {};
+Result<Meaning> find_meaning(const std::string& impl, const std::vector<KernelRef>& kernels,
+                             const OutsideOptions& options, std::string_view operation) {
+  FATUNE_TRY(const auto outside, parse_outside_name(impl));
+  const KernelRef kernel = outside ? nullptr : kernel_named(kernels, impl);
+  if (!outside && !kernel) return unknown_name(impl, kernels, options);
   const std::string_view computes =
       kernel ? std::string_view(kernel->manifest.operation->name) : "attention";
-  if (computes == operation) return {};
-  return usage_error(impl + " computes " + std::string(computes) + ", not " +
-                     std::string(operation) + "; compare with kernels of " +
-                     std::string(operation) + (operation == "attention" ? "" : ", its reference") +
-                     " or external: programs");
+  if (computes == operation || (outside && outside->origin == Origin::kExternal))
+    return Meaning{outside, kernel};
+  return usage_error(fmt::format(
+      "{} computes {}, not {}; compare with kernels of {}{} or external: programs", impl, computes,
+      operation, operation, operation == "attention" ? "" : ", its reference"));
 }
 
 /// What its origin needs to know on the worker's side.
-Result<OutsideProgram> outside_program(const OutsideName& name, const Problem& problem,
-                                       const OutsideOptions& options) {
-  OutsideProgram program;
-  program.impl = name.impl();
+Result<OutsideProgram> outside_program(const std::string& impl, const OutsideName& name,
+                                       const Problem& problem, const OutsideOptions& options) {
+  OutsideProgram program{impl};
   if (name.origin == Origin::kExternal) {
-    FATUNE_TRY(program.settings,
-               external_settings(name.variant, problem,
-                                 {options.external_folders, options.program_folders}));
+    const ExternalPlaces places{options.external_folders, options.program_folders};
+    FATUNE_TRY(ExternalCommand command, external_command(name.variant, problem, places));
+    program.settings = to_json(command);
     return program;
   }
   if (name.origin == Origin::kTorch) {
@@ -64,9 +78,31 @@ Result<OutsideProgram> outside_program(const OutsideName& name, const Problem& p
 
 }  // namespace
 
+Implementation implementation_of(Candidate candidate, std::string role) {
+  std::string impl = std::string(kPrefix) + candidate.kernel->manifest.name;
+  return {std::move(impl), std::move(role), std::move(candidate)};
+}
+
+CandidateRecord new_record(const Candidate& candidate, std::string id) {
+  CandidateRecord record;
+  record.id = std::move(id);
+  record.key = candidate_key(candidate);
+  record.kernel = candidate.kernel->manifest.name;
+  record.config = to_json(candidate.config);
+  record.problem = candidate.problem;
+  return record;
+}
+
+KernelRef kernel_named(std::span<const KernelRef> kernels, std::string_view name) {
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelRef& kernel) {
+    return kernel->manifest.name == name;
+  });
+  return found == kernels.end() ? nullptr : *found;
+}
+
 std::vector<std::string> implementation_names(const OutsideOptions& options) {
-  std::vector<std::string> names = {"cudnn",           "cudnn:best", "torch:flash", "torch:cudnn",
-                                    "torch:efficient", "torch:math", "torch:auto"};
+  std::vector<std::string> names = library_names();
   for (const std::string& name : external_names(options.external_folders))
     names.push_back(std::string(kExternalPrefix) + name);
   return names;
@@ -76,12 +112,9 @@ Status check_implementations(const std::vector<std::string>& impls,
                              const std::vector<KernelRef>& kernels, const OutsideOptions& options,
                              std::string_view operation) {
   for (const std::string& impl : impls) {
-    FATUNE_TRY(const auto outside, parse_outside_name(impl));
-    const KernelRef kernel = outside ? nullptr : kernel_named(kernels, impl);
-    if (!outside && !kernel) return unknown_name(impl, kernels, options);
-    FATUNE_TRY_STATUS(check_computes(impl, outside, kernel, operation));
-    if (outside && outside->origin == Origin::kExternal)
-      FATUNE_TRY_STATUS(load_external(outside->variant, options.external_folders));
+    FATUNE_TRY(const Meaning meaning, find_meaning(impl, kernels, options, operation));
+    if (meaning.outside && meaning.outside->origin == Origin::kExternal)
+      FATUNE_TRY_STATUS(load_external(meaning.outside->variant, options.external_folders));
   }
   return {};
 }
@@ -92,17 +125,13 @@ Result<std::vector<Implementation>> baseline_implementations(const std::vector<s
                                                              const OutsideOptions& options) {
   std::vector<Implementation> rows;
   for (const std::string& impl : impls) {
-    FATUNE_TRY(const auto outside, parse_outside_name(impl));
-    const KernelRef kernel = outside ? nullptr : kernel_named(kernels, impl);
-    if (outside || kernel)
-      FATUNE_TRY_STATUS(check_computes(impl, outside, kernel, operation_name(problem)));
+    FATUNE_TRY(const Meaning meaning,
+               find_meaning(impl, kernels, options, operation_name(problem)));
     Implementation row{impl, "baseline", {nullptr, {}, problem}, {}};
-    if (outside) {
-      FATUNE_TRY(row.outside, outside_program(*outside, problem, options));
-    } else if (kernel) {
-      row.candidate = {kernel, default_config(kernel->manifest), problem};
+    if (meaning.outside) {
+      FATUNE_TRY(row.outside, outside_program(impl, *meaning.outside, problem, options));
     } else {
-      return unknown_name(impl, kernels, options);
+      row.candidate = {meaning.kernel, default_config(meaning.kernel->manifest), problem};
     }
     rows.push_back(std::move(row));
   }

@@ -1,17 +1,36 @@
-// implementations.hpp - names of kernels, libraries and programs to what is timed.
+// implementations.hpp - candidates, and names of kernels, libraries and programs, to what is timed.
 #pragma once
 
-#include <filesystem>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
-#include "model/problem/problem.hpp"
-#include "tune/evaluate/evaluator.hpp"
+#include "model/kernel/candidate.hpp"
+#include "model/problem/suite.hpp"
+#include "model/results/record.hpp"
 #include "worker/protocol/implementation.hpp"
 
 namespace fatune {
+
+/// What is timed: a candidate, or a library or program by its name.
+struct Implementation {
+  std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
+  std::string role;     ///< "finalist", "default", "baseline"
+  Candidate candidate;  ///< from elsewhere: without kernel and config
+  std::optional<OutsideProgram> outside = {};
+  std::string problem_name = {};  ///< in its suite or file; may be empty
+
+  NamedProblem problem() const { return {problem_name, candidate.problem}; }
+};
+/// "fatune:" and the kernel's name.
+Implementation implementation_of(Candidate candidate, std::string role);
+/// A record of which only what is known before the evaluation is filled in.
+CandidateRecord new_record(const Candidate& candidate, std::string id);
+/// The kernel of a name, which "fatune:" may precede; null when there is none.
+KernelRef kernel_named(std::span<const KernelRef> kernels, std::string_view name);
 
 /// Every name that parse_outside_name knows, "external:NAME" for those described in the folders
 /// and in the program itself.

@@ -2,7 +2,6 @@
 #include "tune/evaluate/pipeline.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include <nlohmann/json.hpp>
 #include <poll.h>
@@ -39,6 +38,43 @@ void copy_result(const CandidateRecord& original, CandidateRecord& record) {
 }
 
 }  // namespace
+
+CompileAhead::CompileAhead(CompileService& compiler, DeviceLimits limits)
+    : compiler_(compiler), limits_(std::move(limits)) {}
+
+void CompileAhead::want(std::vector<Candidate> likely) {
+  std::reverse(likely.begin(), likely.end());
+  wanted_ = std::move(likely);
+}
+
+Status CompileAhead::begin(std::size_t keep_free) {
+  const std::size_t before = begun_;
+  while (!wanted_.empty() && compiler_.idle() > keep_free) {
+    const Candidate candidate = std::move(wanted_.back());
+    wanted_.pop_back();
+    const std::string key = candidate_key(candidate);
+    if (tickets_.contains(key)) continue;
+    tickets_[key] = compiler_.submit(compile_request(candidate, limits_));
+    ++begun_;
+  }
+  return begun_ == before ? Status() : compiler_.pump(std::chrono::milliseconds(0));
+}
+
+std::optional<Ticket> CompileAhead::claim(const std::string& key) {
+  std::erase_if(wanted_,
+                [&](const Candidate& candidate) { return candidate_key(candidate) == key; });
+  const auto found = tickets_.extract(key);
+  if (found.empty()) return std::nullopt;
+  ++claimed_;
+  return found.mapped();
+}
+
+void CompileAhead::clear() {
+  for (const auto& [key, ticket] : tickets_) compiler_.cancel(ticket);
+  tickets_.clear();
+  wanted_.clear();
+  begun_ = claimed_ = 0;
+}
 
 Pipeline::Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits,
                    std::string id_options, PipelineEvents events)

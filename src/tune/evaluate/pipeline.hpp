@@ -2,11 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +24,34 @@ struct PipelineEvents {
   std::function<Status(const StartedRecord&)> started;
   Note progress;
   std::function<Status(const CandidateRecord&)> early_result = {};
+};
+
+/// Speculative compilation. A candidate that is never submitted leaves its machine code in the
+/// compilation cache and no other trace. `compiler` must outlive it.
+class CompileAhead {
+ public:
+  CompileAhead(CompileService& compiler, DeviceLimits limits);
+
+  /// Replaces the wanted candidates, the likeliest first; those that have not begun are dropped.
+  void want(std::vector<Candidate> likely);
+  /// Begins compilations while more than `keep_free` compile processes are idle; those stay free
+  /// for candidates that may be submitted meanwhile.
+  Status begin(std::size_t keep_free);
+  /// The compilation, under way or ended, of a candidate that is submitted now; from then on it is
+  /// the caller's. Empty when it has not begun, and then it never does.
+  std::optional<Ticket> claim(const std::string& key);
+  /// Ends what is under way and forgets everything.
+  void clear();
+
+  std::size_t begun() const { return begun_; }      ///< since the last clear()
+  std::size_t claimed() const { return claimed_; }  ///< of those
+
+ private:
+  CompileService& compiler_;
+  DeviceLimits limits_;
+  std::vector<Candidate> wanted_;          ///< the likeliest last
+  std::map<std::string, Ticket> tickets_;  ///< by the candidate's key
+  std::size_t begun_ = 0, claimed_ = 0;
 };
 
 /// Compiles ahead. The device takes the oldest candidate whose compilation has ended, so that a

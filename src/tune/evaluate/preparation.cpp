@@ -2,8 +2,9 @@
 // candidates.
 #include "tune/evaluate/preparation.hpp"
 
-#include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/check.hpp"
 #include "core/embedded.hpp"
@@ -29,6 +30,10 @@ constexpr EdgeSizes kSizes[] = {
 };
 constexpr EdgeSizes kHard = {1, 3, 3, 127, 129};  // with every distribution
 constexpr double kLargeFlops = 2e11;
+constexpr Distribution kDistributions[] = {Distribution::kNormal,   Distribution::kUniform,
+                                           Distribution::kOutliers, Distribution::kLargeLogits,
+                                           Distribution::kZeros,    Distribution::kOnesV,
+                                           Distribution::kZeroQ,    Distribution::kLastKey};
 
 Problem with_sizes(Problem problem, const EdgeSizes& sizes) {
   problem.batch = sizes.batch;
@@ -70,13 +75,15 @@ Result<std::string> cubin_of(CompileService& service, Ticket ticket, const std::
   return environment_error("cannot compile the " + what + ": " + compiled.problem);
 }
 
-Status check_room(const Problem& problem, double needed, const DeviceLimits& limits) {
-  if (limits.memory_bytes == 0 || needed <= static_cast<double>(limits.memory_bytes)) return {};
-  return usage_error(describe(problem) + " needs " +
-                     describe(Bytes(static_cast<std::uint64_t>(needed))) +
-                     " of GPU memory with its reference, the device has " +
-                     describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))) +
-                     "; choose a smaller " + (problem.custom ? "--size" : "--shape"));
+/// The inputs that finalists of an operation meet besides those of the search, as it declares.
+std::vector<InputCase> hard_cases(const DeclaredOperation& operation, std::uint64_t seed) {
+  std::vector<InputCase> cases;
+  for (const std::string& word : operation.hard_inputs) {
+    const auto distribution = parse_distribution(word);
+    FATUNE_CHECK(static_cast<bool>(distribution), "the declaration's reader knows the words");
+    cases.push_back({*distribution, seed});
+  }
+  return cases;
 }
 
 }  // namespace
@@ -92,25 +99,10 @@ std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed) 
     problems.push_back({with_sizes(like, sizes), {{Distribution::kNormal, seed}}});
   }
   EdgeProblem hard{with_sizes(like, kHard), {}};
-  for (const Distribution each :
-       {Distribution::kNormal, Distribution::kUniform, Distribution::kOutliers,
-        Distribution::kLargeLogits, Distribution::kZeros, Distribution::kOnesV,
-        Distribution::kZeroQ, Distribution::kLastKey}) {
-    hard.cases.push_back({each, seed});
-  }
+  for (const Distribution each : kDistributions) hard.cases.push_back({each, seed});
   if (is_large(like)) problems.push_back({one_head_group(like), hard.cases});
   problems.push_back(std::move(hard));
   return problems;
-}
-
-std::vector<InputCase> hard_cases(const DeclaredOperation& operation, std::uint64_t seed) {
-  std::vector<InputCase> cases;
-  for (const std::string& word : operation.hard_inputs) {
-    const auto distribution = parse_distribution(word);
-    FATUNE_CHECK(static_cast<bool>(distribution), "the declaration's reader knows the words");
-    cases.push_back({*distribution, seed});
-  }
-  return cases;
 }
 
 Result<std::vector<EdgeProblem>> edge_problems(const Problem& like, std::uint64_t seed,
@@ -129,18 +121,6 @@ Result<std::vector<EdgeProblem>> edge_problems(const Problem& like, std::uint64_
   return problems;
 }
 
-Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases) {
-  const double inputs =
-      static_cast<double>(query_bytes(problem).value + 2 * key_bytes(problem).value);
-  const double lse = static_cast<double>(lse_bytes(problem).value);
-  const double output = static_cast<double>(query_bytes(problem).value) + lse;
-  const double reference = 4.0 * static_cast<double>(problem.query_elements()) + lse;
-  const double scores =
-      4.0 * static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv);
-  const double needed = static_cast<double>(cases) * inputs + output + reference + scores;
-  return check_room(problem, needed, limits);
-}
-
 Status check_memory(const Problem& problem, const OperationPlan& plan, const DeviceLimits& limits,
                     std::size_t cases) {
   double needed = 0;
@@ -150,7 +130,15 @@ Status check_memory(const Problem& problem, const OperationPlan& plan, const Dev
     needed += tensor.output ? bytes + 4.0 * static_cast<double>(tensor.elements())
                             : static_cast<double>(cases) * bytes;
   }
-  return check_room(problem, needed, limits);
+  // Of attention, the reference's scores of one head.
+  if (!problem.custom)
+    needed += 4.0 * static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv);
+  if (limits.memory_bytes == 0 || needed <= static_cast<double>(limits.memory_bytes)) return {};
+  return usage_error(fmt::format(
+      "{} needs {} of GPU memory with its reference, the device has {}; choose a smaller {}",
+      describe(problem), describe(Bytes(static_cast<std::uint64_t>(needed))),
+      describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))),
+      problem.custom ? "--size" : "--shape"));
 }
 
 std::vector<InputCase> search_cases(std::uint64_t seed) {
@@ -166,10 +154,9 @@ std::vector<InputCase> final_cases(const Problem& problem, std::uint64_t seed,
     return cases;
   }
   if (is_large(problem)) return cases;
-  for (const Distribution each :
-       {Distribution::kUniform, Distribution::kOutliers, Distribution::kLargeLogits,
-        Distribution::kOnesV, Distribution::kZeroQ, Distribution::kLastKey}) {
-    cases.push_back({each, seed});
+  for (const Distribution each : kDistributions) {
+    if (each != Distribution::kNormal && each != Distribution::kZeros)
+      cases.push_back({each, seed});
   }
   return cases;
 }
@@ -189,9 +176,8 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
   if (problem.custom) {
     FATUNE_TRY(pending.custom, manifest.operation->plan(problem));
   }
-  FATUNE_TRY_STATUS(pending.custom
-                        ? check_memory(problem, *pending.custom, setting.limits, cases.size())
-                        : check_memory(problem, setting.limits, cases.size()));
+  FATUNE_TRY_STATUS(
+      check_memory(problem, plan_of(problem, pending.custom), setting.limits, cases.size()));
   pending.cases = std::move(cases);
   FATUNE_TRY(pending.plan, launch_plan(slice, setting.limits));
   FATUNE_TRY(const CompileRequest checks, checks_request(setting.limits));

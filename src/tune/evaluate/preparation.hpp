@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/result.hpp"
@@ -36,8 +35,6 @@ std::vector<EdgeProblem> edge_problems(const Problem& like, std::uint64_t seed);
 /// that it declares, the last of them with its hard inputs, too.
 Result<std::vector<EdgeProblem>> edge_problems(const Problem& like, std::uint64_t seed,
                                                const OperationRef& operation);
-/// The inputs that finalists of an operation meet besides those of the search, as it declares.
-std::vector<InputCase> hard_cases(const DeclaredOperation& operation, std::uint64_t seed);
 
 /// What all preparations have in common.
 struct PreparationSetting {
@@ -68,8 +65,6 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
 
 /// An error when the tensors of `cases` sets of inputs and the reference do not fit the memory;
 /// checked before anything is allocated.
-Status check_memory(const Problem& problem, const DeviceLimits& limits, std::size_t cases);
-/// The same for a custom operation: its tensors count, whatever least work it declares.
 Status check_memory(const Problem& problem, const OperationPlan& plan, const DeviceLimits& limits,
                     std::size_t cases);
 

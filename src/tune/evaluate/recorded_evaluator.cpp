@@ -112,40 +112,30 @@ class RecordedEvaluator : public Evaluator {
   }
 
   /// The recorded final of the same config on the same problem; else one made of the search's
-  /// times, without rounds.
+  /// times, without rounds. An implementation from elsewhere goes by its name.
   FinalRecord recall_final(const Implementation& contestant) const {
-    if (contestant.outside) return recall_outside(contestant);
     const Candidate& candidate = contestant.candidate;
-    const std::string config = dump(to_json(candidate.config));
+    const std::string config = contestant.outside ? "" : dump(to_json(candidate.config));
     const auto found = std::find_if(finals_.begin(), finals_.end(), [&](const FinalRecord& record) {
-      return record.problem == candidate.problem &&
-             record.kernel == candidate.kernel->manifest.name && dump(record.config) == config;
+      if (!(record.problem == candidate.problem)) return false;
+      if (contestant.outside) return record.impl == contestant.impl;
+      return record.kernel == candidate.kernel->manifest.name && dump(record.config) == config;
     });
-    FinalRecord record = found == finals_.end() ? from_search(candidate) : *found;
+    FinalRecord record = found != finals_.end() ? *found
+                         : contestant.outside   ? missing_row(candidate.problem)
+                                                : from_search(candidate);
     record.impl = contestant.impl;
     record.role = contestant.role;
     record.recorded = true;
     return record;
   }
 
-  /// An implementation from elsewhere goes by its name.
-  FinalRecord recall_outside(const Implementation& contestant) const {
-    const Problem& problem = contestant.candidate.problem;
-    const auto found = std::find_if(finals_.begin(), finals_.end(), [&](const FinalRecord& record) {
-      return record.problem == problem && record.impl == contestant.impl;
-    });
+  FinalRecord missing_row(const Problem& problem) const {
     FinalRecord record;
-    if (found != finals_.end()) {
-      record = *found;
-    } else {
-      record.impl = contestant.impl;
-      record.problem = problem;
-      record.outcome = Outcome::kUnavailable;
-      record.reason = "the recording of " + environment_.device_name + " holds no row of it; " +
-                      "measure it on a GPU with --device cuda:N";
-    }
-    record.role = contestant.role;
-    record.recorded = true;
+    record.problem = problem;
+    record.outcome = Outcome::kUnavailable;
+    record.reason = "the recording of " + environment_.device_name +
+                    " holds no row of it; measure it on a GPU with --device cuda:N";
     return record;
   }
 

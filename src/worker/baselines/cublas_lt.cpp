@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -20,16 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const GemmLibraryNames& names() {
-  static const GemmLibraryNames value = {
-      .title = "cuBLAS",
-      .files = {"libcublasLt.so.13", "libcublasLt.so.12"},
-      .wheels = {"nvidia/cu13/lib", "nvidia/cublas/lib"},
-      .remedy =
-          "install it with 'pip install nvidia-cublas' (PyTorch's CUDA wheels and the CUDA "
-          "toolkit bring it), or name its folder in LD_LIBRARY_PATH"};
-  return value;
-}
+const GemmLibraryNames kNames = {
+    .title = "cuBLAS",
+    .files = {"libcublasLt.so.13", "libcublasLt.so.12"},
+    .wheels = {"nvidia/cu13/lib", "nvidia/cublas/lib"},
+    .remedy =
+        "install it with 'pip install nvidia-cublas' (PyTorch's CUDA wheels and the CUDA toolkit "
+        "bring it), or name its folder in LD_LIBRARY_PATH"};
 
 Result<CublasLtFunctions> load_cublas_lt(const gpu::Library& library) {
   CublasLtFunctions functions;
@@ -39,7 +35,7 @@ Result<CublasLtFunctions> load_cublas_lt(const gpu::Library& library) {
 #undef FATUNE_LOAD
   if (symbols.missing().empty()) return functions;
   return environment_error(
-      fmt::format("{} lacks {}; {}", library.path(), symbols.missing(), names().remedy));
+      fmt::format("{} lacks {}; {}", library.path(), symbols.missing(), kNames.remedy));
 }
 
 std::string status_text(const CublasLtFunctions& functions, int status) {
@@ -52,14 +48,14 @@ std::string version_text(std::size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-Result<CublasLt> open() {
-  FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
+Result<CublasLt> open_cublas_lt() {
+  FATUNE_TRY(const gpu::Library library, open_gemm_library(kNames));
   CublasLt opened;
   FATUNE_TRY(opened.functions, load_cublas_lt(library));
   const int status = opened.functions.create(&opened.handle);
   if (status == kCublasSuccess) return opened;
   return environment_error(fmt::format("{} does not start: {}; {}", library.path(),
-                                       status_text(opened.functions, status), names().remedy));
+                                       status_text(opened.functions, status), kNames.remedy));
 }
 
 int type_of(GemmType type) {
@@ -73,132 +69,6 @@ int type_of(GemmType type) {
   }
   fail_check("type", "a GemmType is one of the three", __FILE__, __LINE__);
 }
-
-/// A descriptor and the function that destroys it.
-using Owned = std::unique_ptr<void, int (*)(void*)>;
-
-/// Calls of one product; each failure says what could not be done.
-class Builder {
- public:
-  Builder(const CublasLtFunctions& functions, const GemmPlan& plan)
-      : functions_(functions), plan_(plan) {}
-
-  Status check(int status, const char* doing) const {
-    if (status == kCublasSuccess) return {};
-    return device_error(fmt::format("cuBLASLt, {}: cannot {}: {}", describe(plan_), doing,
-                                    status_text(functions_, status)));
-  }
-
-  Result<Owned> matmul() const {
-    void* raw = nullptr;
-    FATUNE_TRY_STATUS(check(functions_.create_matmul(&raw, kCublasCompute32F, kCudaReal32F),
-                            "describe the product"));
-    Owned owned(raw, functions_.destroy_matmul);
-    const auto& [a, b, c] = plan_.operands;
-    // Ours and the library's operands change places.
-    if (b.transpose) FATUNE_TRY_STATUS(transpose(raw, kMatmulTransposeA));
-    if (a.transpose) FATUNE_TRY_STATUS(transpose(raw, kMatmulTransposeB));
-    return owned;
-  }
-
-  Result<Owned> layout(const GemmOperand& operand) const {
-    void* raw = nullptr;
-    FATUNE_TRY_STATUS(
-        check(functions_.create_layout(&raw, type_of(operand.type),
-                                       static_cast<std::uint64_t>(operand.columns),
-                                       static_cast<std::uint64_t>(operand.rows), operand.pitch),
-              "describe an operand"));
-    Owned owned(raw, functions_.destroy_layout);
-    const auto count = static_cast<std::int32_t>(plan_.batch);
-    FATUNE_TRY_STATUS(check(functions_.set_layout(raw, kLayoutBatchCount, &count, sizeof count),
-                            "set a batch's size"));
-    FATUNE_TRY_STATUS(check(
-        functions_.set_layout(raw, kLayoutBatchStride, &operand.stride, sizeof operand.stride),
-        "set a batch's stride"));
-    return owned;
-  }
-
-  Result<Owned> preference() const {
-    void* raw = nullptr;
-    FATUNE_TRY_STATUS(check(functions_.create_preference(&raw), "make a preference"));
-    Owned owned(raw, functions_.destroy_preference);
-    const std::uint64_t limit = kGemmWorkspaceLimit;
-    FATUNE_TRY_STATUS(
-        check(functions_.set_preference(raw, kPreferenceMaxWorkspace, &limit, sizeof limit),
-              "limit the workspace"));
-    return owned;
-  }
-
- private:
-  Status transpose(void* matmul, int which) const {
-    const std::int32_t yes = kCublasTranspose;
-    return check(functions_.set_matmul(matmul, which, &yes, sizeof yes), "transpose an operand");
-  }
-
-  const CublasLtFunctions& functions_;
-  const GemmPlan& plan_;
-};
-
-class CublasGemm : public BatchedGemm {
- public:
-  CublasGemm(const CublasLt& library, const GemmPlan& plan, Owned matmul,
-             std::vector<Owned> layouts)
-      : library_(library), plan_(plan), matmul_(std::move(matmul)), layouts_(std::move(layouts)) {}
-
-  /// Asks for the library's list and takes the plan's entry.
-  Status choose() {
-    const Builder builder(library_.functions, plan_);
-    FATUNE_TRY(const Owned preference, builder.preference());
-    CublasLtHeuristic results[kGemmAlgorithms] = {};
-    const int status = library_.functions.heuristic(
-        library_.handle, matmul_.get(), layouts_[1].get(), layouts_[0].get(), layouts_[2].get(),
-        layouts_[2].get(), preference.get(), kGemmAlgorithms, results, &offered_);
-    if (status == kCublasNotSupported)
-      offered_ = 0;
-    else
-      FATUNE_TRY_STATUS(builder.check(status, "ask for algorithms"));
-    if (plan_.or_last && offered_ > 0)
-      plan_.algorithm = std::min<std::int64_t>(plan_.algorithm, offered_ - 1);
-    if (plan_.algorithm >= offered_) {
-      return device_error(
-          fmt::format("cuBLASLt offers {} algorithms for {}, counted from 0: there "
-                      "is no algorithm {}",
-                      offered_, describe(plan_), plan_.algorithm));
-    }
-    chosen_ = results[plan_.algorithm];
-    return builder.check(chosen_.state, "use the algorithm");
-  }
-
-  std::size_t workspace_bytes() const override { return chosen_.workspace_bytes; }
-
-  Status queue(const GemmAddresses& addresses, CUdeviceptr workspace,
-               CUstream stream) const override {
-    const auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
-    const auto alpha = static_cast<float>(plan_.alpha);
-    const float beta = 0;
-    void* const out = pointer(addresses[2]);
-    return Builder(library_.functions, plan_)
-        .check(library_.functions.matmul(
-                   library_.handle, matmul_.get(), &alpha, pointer(addresses[1]), layouts_[1].get(),
-                   pointer(addresses[0]), layouts_[0].get(), &beta, out, layouts_[2].get(), out,
-                   layouts_[2].get(), &chosen_.algorithm, pointer(workspace),
-                   chosen_.workspace_bytes, stream),
-               "queue the product");
-  }
-
-  std::string detail() const override {
-    return fmt::format("cuBLASLt {}, algorithm {} of {}",
-                       version_text(library_.functions.version()), plan_.algorithm, offered_);
-  }
-
- private:
-  const CublasLt& library_;
-  GemmPlan plan_;
-  Owned matmul_;
-  std::vector<Owned> layouts_;  ///< of a, b, c
-  CublasLtHeuristic chosen_{};
-  int offered_ = 0;
-};
 
 }  // namespace
 
@@ -241,40 +111,111 @@ Result<gpu::Library> open_gemm_library(const GemmLibraryNames& names) {
 }
 
 Result<std::string> find_cublas_lt() {
-  FATUNE_TRY(const gpu::Library library, open_gemm_library(names()));
+  FATUNE_TRY(const gpu::Library library, open_gemm_library(kNames));
   FATUNE_TRY(const CublasLtFunctions functions, load_cublas_lt(library));
   const auto file = gpu::file_of(reinterpret_cast<const void*>(functions.version));
   return fmt::format("{} ({})", version_text(functions.version()), file);
 }
 
-Result<const CublasLt*> cublas_lt() {
-  static const Result<CublasLt> opened = open();
-  if (!opened) return opened.error();
-  return &*opened;
+BatchedGemm::BatchedGemm(const CublasLt& library, const GemmPlan& plan)
+    : library_(library), plan_(plan) {}
+
+Status BatchedGemm::check(int status, const char* doing) const {
+  if (status == kCublasSuccess) return {};
+  return device_error(fmt::format("cuBLASLt, {}: cannot {}: {}", describe(plan_), doing,
+                                  status_text(library_.functions, status)));
 }
 
-Result<std::unique_ptr<BatchedGemm>> make_cublas_gemm(const CublasLt& library,
-                                                      const GemmPlan& plan) {
-  const Builder builder(library.functions, plan);
-  FATUNE_TRY(Owned matmul, builder.matmul());
-  std::vector<Owned> layouts;
-  for (const GemmOperand& operand : plan.operands) {
-    FATUNE_TRY(Owned layout, builder.layout(operand));
-    layouts.push_back(std::move(layout));
+Status BatchedGemm::describe_product() {
+  const CublasLtFunctions& f = library_.functions;
+  void* raw = nullptr;
+  FATUNE_TRY_STATUS(
+      check(f.create_matmul(&raw, kCublasCompute32F, kCudaReal32F), "describe the product"));
+  matmul_ = Owned(raw, f.destroy_matmul);
+  // Ours and the library's operands change places.
+  for (const auto& [operand, which] : {std::pair(1, kMatmulTransposeA), {0, kMatmulTransposeB}}) {
+    const std::int32_t yes = kCublasTranspose;
+    if (!plan_.operands[static_cast<std::size_t>(operand)].transpose) continue;
+    FATUNE_TRY_STATUS(check(f.set_matmul(raw, which, &yes, sizeof yes), "transpose an operand"));
   }
-  auto gemm = std::make_unique<CublasGemm>(library, plan, std::move(matmul), std::move(layouts));
+  for (const GemmOperand& operand : plan_.operands) FATUNE_TRY_STATUS(add_layout(operand));
+  return {};
+}
+
+Status BatchedGemm::add_layout(const GemmOperand& operand) {
+  const CublasLtFunctions& f = library_.functions;
+  void* raw = nullptr;
+  FATUNE_TRY_STATUS(check(
+      f.create_layout(&raw, type_of(operand.type), static_cast<std::uint64_t>(operand.columns),
+                      static_cast<std::uint64_t>(operand.rows), operand.pitch),
+      "describe an operand"));
+  layouts_.emplace_back(raw, f.destroy_layout);
+  const auto count = static_cast<std::int32_t>(plan_.batch);
+  FATUNE_TRY_STATUS(
+      check(f.set_layout(raw, kLayoutBatchCount, &count, sizeof count), "set a batch's size"));
+  return check(f.set_layout(raw, kLayoutBatchStride, &operand.stride, sizeof operand.stride),
+               "set a batch's stride");
+}
+
+/// Asks for the library's list and takes the plan's entry.
+Status BatchedGemm::choose() {
+  const CublasLtFunctions& f = library_.functions;
+  void* raw = nullptr;
+  FATUNE_TRY_STATUS(check(f.create_preference(&raw), "make a preference"));
+  const Owned preference(raw, f.destroy_preference);
+  const std::uint64_t limit = kGemmWorkspaceLimit;
+  FATUNE_TRY_STATUS(check(f.set_preference(raw, kPreferenceMaxWorkspace, &limit, sizeof limit),
+                          "limit the workspace"));
+  CublasLtHeuristic results[kGemmAlgorithms] = {};
+  const int status =
+      f.heuristic(library_.handle, matmul_.get(), layouts_[1].get(), layouts_[0].get(),
+                  layouts_[2].get(), layouts_[2].get(), raw, kGemmAlgorithms, results, &offered_);
+  if (status == kCublasNotSupported)
+    offered_ = 0;
+  else
+    FATUNE_TRY_STATUS(check(status, "ask for algorithms"));
+  if (plan_.or_last && offered_ > 0)
+    plan_.algorithm = std::min<std::int64_t>(plan_.algorithm, offered_ - 1);
+  if (plan_.algorithm >= offered_) {
+    return device_error(fmt::format(
+        "cuBLASLt offers {} algorithms for {}, counted from 0: there is no algorithm {}", offered_,
+        describe(plan_), plan_.algorithm));
+  }
+  chosen_ = results[plan_.algorithm];
+  return check(chosen_.state, "use the algorithm");
+}
+
+Status BatchedGemm::queue(const GemmAddresses& addresses, CUdeviceptr workspace,
+                          CUstream stream) const {
+  const auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
+  const auto alpha = static_cast<float>(plan_.alpha);
+  const float beta = 0;
+  void* const out = pointer(addresses[2]);
+  return check(
+      library_.functions.matmul(library_.handle, matmul_.get(), &alpha, pointer(addresses[1]),
+                                layouts_[1].get(), pointer(addresses[0]), layouts_[0].get(), &beta,
+                                out, layouts_[2].get(), out, layouts_[2].get(), &chosen_.algorithm,
+                                pointer(workspace), chosen_.workspace_bytes, stream),
+      "queue the product");
+}
+
+std::string BatchedGemm::detail() const {
+  return fmt::format("cuBLASLt {}, algorithm {} of {}", version_text(library_.functions.version()),
+                     plan_.algorithm, offered_);
+}
+
+Result<std::unique_ptr<BatchedGemm>> BatchedGemm::make(const CublasLt& library,
+                                                       const GemmPlan& plan) {
+  std::unique_ptr<BatchedGemm> gemm(new BatchedGemm(library, plan));
+  FATUNE_TRY_STATUS(gemm->describe_product());
   FATUNE_TRY_STATUS(gemm->choose());
-  return std::unique_ptr<BatchedGemm>(std::move(gemm));
+  return gemm;
 }
 
-Result<std::unique_ptr<BatchedGemm>> open_gemm(const GemmPlan& plan) {
-  switch (plan.library) {
-    case GemmLibrary::kCublas: {
-      FATUNE_TRY(const CublasLt* library, cublas_lt());
-      return make_cublas_gemm(*library, plan);
-    }
-  }
-  fail_check("library", "every GemmLibrary has a case", __FILE__, __LINE__);
+Result<std::unique_ptr<BatchedGemm>> BatchedGemm::open(const GemmPlan& plan) {
+  static const Result<CublasLt> library = open_cublas_lt();
+  if (!library) return library.error();
+  return make(*library, plan);
 }
 
 }  // namespace fatune

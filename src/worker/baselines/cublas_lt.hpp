@@ -1,6 +1,7 @@
 // cublas_lt.hpp - batched products through cuBLASLt, opened at run time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -9,8 +10,9 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "gpu/driver.hpp"
 #include "gpu/library.hpp"
-#include "worker/baselines/gemm.hpp"
+#include "model/kernel/gemm.hpp"
 
 namespace fatune {
 
@@ -107,11 +109,41 @@ Result<gpu::Library> open_gemm_library(const GemmLibraryNames& names);
 /// "13.0.2 (/usr/local/cuda/lib64/libcublasLt.so.13)", without a context; an environment error
 /// names every place tried.
 Result<std::string> find_cublas_lt();
-/// Opened at the first call, in the context that is current then; the answer stays.
-Result<const CublasLt*> cublas_lt();
 
-/// `library` must outlive the product.
-Result<std::unique_ptr<BatchedGemm>> make_cublas_gemm(const CublasLt& library,
-                                                      const GemmPlan& plan);
+/// Device addresses of a, b, c.
+using GemmAddresses = std::array<CUdeviceptr, 3>;
+
+/// Batched matrix products of a plan, as work that can be queued.
+class BatchedGemm {
+ public:
+  /// Needs a current context, the same at every call. A missing library is an environment error
+  /// that names every place tried and what installs it; an algorithm that the library does not
+  /// offer is a device error that says how many there are.
+  static Result<std::unique_ptr<BatchedGemm>> open(const GemmPlan& plan);
+  /// The same with the library opened; it must outlive the product.
+  static Result<std::unique_ptr<BatchedGemm>> make(const CublasLt& library, const GemmPlan& plan);
+  /// Device memory that queue() needs; its contents never matter.
+  std::size_t workspace_bytes() const { return chosen_.workspace_bytes; }
+  /// Only queues; fit for graph capture after a first run outside of one, which may load code.
+  Status queue(const GemmAddresses& addresses, CUdeviceptr workspace, CUstream stream) const;
+  /// "cuBLASLt 13.1.0, algorithm 0 of 8".
+  std::string detail() const;
+
+ private:
+  /// A descriptor and the function that destroys it.
+  using Owned = std::unique_ptr<void, int (*)(void*)>;
+  BatchedGemm(const CublasLt& library, const GemmPlan& plan);
+  Status check(int status, const char* doing) const;
+  Status describe_product();
+  Status add_layout(const GemmOperand& operand);
+  Status choose();
+
+  const CublasLt& library_;
+  GemmPlan plan_;
+  Owned matmul_{nullptr, nullptr};
+  std::vector<Owned> layouts_;  ///< of a, b, c
+  CublasLtHeuristic chosen_{};
+  int offered_ = 0;
+};
 
 }  // namespace fatune

@@ -2,7 +2,6 @@
 // Executable.
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,7 +11,6 @@
 
 #include "core/check.hpp"
 #include "core/text.hpp"
-#include "worker/baselines/cudnn_graph.hpp"
 #include "worker/baselines/cudnn_library.hpp"
 #include "worker/baselines/outside.hpp"
 
@@ -25,10 +23,6 @@ struct PlanEntry {
   std::string engine;  ///< "engine 1 (knobs 24=3)"; tells plans apart
   std::int64_t workspace_bytes = 0;
 };
-
-/// Is asked for each plan that cuDNN can finalize, best first; says whether to go on.
-enum class Search { kGoOn, kStop };
-using PlanVisitor = std::function<Search(PlanEntry)>;
 
 Result<std::vector<CudnnDescriptor>> engine_configs(const CudnnFunctions& functions,
                                                     const CudnnGraph& graph, CudnnHeuristic mode) {
@@ -73,95 +67,25 @@ Result<PlanEntry> finalize_plan(const CudnnFunctions& functions, void* handle,
   return entry;
 }
 
-void add_refusal(std::vector<std::string>& refusals, const std::string& text) {
-  if (std::find(refusals.begin(), refusals.end(), text) == refusals.end()) refusals.push_back(text);
-}
-
-/// Heuristic A, then B, then the fallback; a plan that an earlier one named is not visited twice.
-/// What cuDNN refuses is appended to `refusals`, once each.
-void visit_plans(const CudnnFunctions& functions, void* handle, const CudnnGraph& graph,
-                 const PlanVisitor& visitor, std::vector<std::string>& refusals) {
-  std::set<std::string> seen;
-  for (const CudnnHeuristic mode :
-       {CudnnHeuristic::kA, CudnnHeuristic::kB, CudnnHeuristic::kFallback}) {
-    auto configs = engine_configs(functions, graph, mode);
-    if (!configs) {
-      add_refusal(refusals, configs.error().message);
-      continue;
-    }
-    // Engines that cannot do the problem are left out of the list without an error.
-    if (configs->empty()) add_refusal(refusals, "no engine: " + cudnn_last_error(functions));
-    for (const CudnnDescriptor& config : *configs) {
-      auto engine = engine_text(config);
-      if (!engine) {
-        add_refusal(refusals, engine.error().message);
-        continue;
-      }
-      if (!seen.insert(*engine).second) continue;
-      auto entry = finalize_plan(functions, handle, config, *engine);
-      if (!entry) {
-        add_refusal(refusals, *engine + ": " + entry.error().message);
-      } else if (visitor(*std::move(entry)) == Search::kStop) {
-        return;
-      }
-    }
-  }
-}
-
-/// What a plan runs on: device addresses of the graph's tensors and of the workspace (0: none).
-struct Binding {
-  std::vector<std::int64_t> ids;
-  std::vector<void*> pointers;
-};
-
-/// The graph's host values point into `graph`, which must outlive the pack.
-Result<CudnnDescriptor> make_pack_of(const CudnnFunctions& functions, const CudnnGraph& graph,
-                                     Binding binding, CUdeviceptr workspace) {
-  for (const CudnnScalar& scalar : graph.scalars) {
-    const void* value =
-        std::visit([](const auto& number) -> const void* { return &number; }, scalar.value);
-    binding.ids.push_back(scalar.id);
-    binding.pointers.push_back(const_cast<void*>(value));  // cuDNN only reads it
-  }
-  void* const room[] = {std::bit_cast<void*>(workspace)};
-  return CudnnDescriptor::make(
-      functions, cudnn_descriptor::kVariantPack,
-      {{cudnn_attribute::kPackIds, std::span<const std::int64_t>(binding.ids)},
-       {cudnn_attribute::kPackPointers, std::span<void* const>(binding.pointers)},
-       {cudnn_attribute::kPackWorkspace, std::span<void* const>(room)}});
-}
-
-/// Owns cuDNN's handle, which belongs to the context current at its creation.
-class Session {
- public:
-  Session(const CudnnFunctions& functions, void* handle) : functions_(functions), handle_(handle) {}
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session() { functions_.destroy(handle_); }
-  const CudnnFunctions& functions() const { return functions_; }
-  void* handle() const { return handle_; }
-
- private:
-  const CudnnFunctions& functions_;
-  void* handle_;
-};
-
-Result<std::unique_ptr<Session>> make_session(const CudnnFunctions& functions, CUstream stream) {
-  void* handle = nullptr;
-  FATUNE_TRY_STATUS(cudnn_check(functions, functions.create(&handle), "start cuDNN"));
-  auto session = std::make_unique<Session>(functions, handle);
+/// Belongs to the context current at its creation.
+Result<CudnnOwned> make_handle(const CudnnFunctions& functions, CUstream stream) {
+  void* raw = nullptr;
+  FATUNE_TRY_STATUS(cudnn_check(functions, functions.create(&raw), "start cuDNN"));
+  CudnnOwned handle(raw, functions.destroy);
   FATUNE_TRY_STATUS(
-      cudnn_check(functions, functions.set_stream(handle, stream), "give cuDNN a stream"));
-  return session;
+      cudnn_check(functions, functions.set_stream(raw, stream), "give cuDNN a stream"));
+  return handle;
 }
 
 class CudnnAttention : public Executable {
  public:
-  CudnnAttention(const OutsideSetting& setting, CudnnPlan plan, std::unique_ptr<Session> session)
-      : context_(setting.context),
+  CudnnAttention(const CudnnFunctions& functions, const OutsideSetting& setting, CudnnPlan plan,
+                 CudnnOwned handle)
+      : functions_(functions),
+        context_(setting.context),
         stream_(setting.stream),
         plan_(plan),
-        session_(std::move(session)) {}
+        handle_(std::move(handle)) {}
 
   Status find_plans(const Problem& problem);
   Status bind(const TensorAddresses& tensors) override;
@@ -172,15 +96,16 @@ class CudnnAttention : public Executable {
   std::string detail() const override;
 
  private:
-  Search consider(PlanEntry entry, std::vector<std::string>& refusals);
+  Status take_plan(const CudnnDescriptor& config, const std::string& engine);
   Status select(std::size_t candidate);
   Status make_workspace(std::int64_t bytes);
   Status make_pack();
 
+  const CudnnFunctions& functions_;
   const gpu::Context& context_;
   CUstream stream_;
   CudnnPlan plan_;
-  std::unique_ptr<Session> session_;
+  CudnnOwned handle_;
   CudnnGraph graph_;
   std::vector<PlanEntry> candidates_;
   std::size_t selected_ = 0;  ///< among the candidates; the workspace is its
@@ -190,28 +115,49 @@ class CudnnAttention : public Executable {
   CudnnDescriptor pack_;
 };
 
+/// Heuristic A, then B, then the fallback; a plan that an earlier one named is not taken twice.
+/// What cuDNN refuses is told, once each, when there is no plan.
 Status CudnnAttention::find_plans(const Problem& problem) {
-  const CudnnFunctions& functions = session_->functions();
-  FATUNE_TRY(graph_, build_cudnn_graph(functions, session_->handle(), problem));
+  FATUNE_TRY(graph_, build_cudnn_graph(functions_, handle_.get(), problem));
   std::vector<std::string> refusals;
-  const PlanVisitor visitor = [&](PlanEntry entry) { return consider(std::move(entry), refusals); };
-  visit_plans(functions, session_->handle(), graph_, visitor, refusals);
+  std::set<std::string> seen;
+  const auto refuse = [&](const std::string& text) {
+    if (std::ranges::find(refusals, text) == refusals.end()) refusals.push_back(text);
+  };
+  for (const CudnnHeuristic mode :
+       {CudnnHeuristic::kA, CudnnHeuristic::kB, CudnnHeuristic::kFallback}) {
+    auto configs = engine_configs(functions_, graph_, mode);
+    if (!configs) {
+      refuse(configs.error().message);
+      continue;
+    }
+    // Engines that cannot do the problem are left out of the list without an error.
+    if (configs->empty()) refuse("no engine: " + cudnn_last_error(functions_));
+    for (const CudnnDescriptor& config : *configs) {
+      const auto engine = engine_text(config);
+      if (!engine) {
+        refuse(engine.error().message);
+        continue;
+      }
+      if (!seen.insert(*engine).second) continue;
+      if (const Status taken = take_plan(config, *engine); !taken)
+        refuse(*engine + ": " + taken.error().message);
+      else if (plan_ == CudnnPlan::kHeuristic)
+        return {};
+    }
+  }
   if (!candidates_.empty()) return {};
   return device_error(fmt::format("cuDNN {} has no plan for {}{}{}",
-                                  cudnn_version_text(functions.version()), describe(problem),
+                                  cudnn_version_text(functions_.version()), describe(problem),
                                   refusals.empty() ? "" : ":\n  ", join(refusals, "\n  ")));
 }
 
 /// The first plan whose workspace fits is ready to be queued.
-Search CudnnAttention::consider(PlanEntry entry, std::vector<std::string>& refusals) {
-  if (candidates_.empty()) {
-    if (auto room = make_workspace(entry.workspace_bytes); !room) {
-      refusals.push_back(entry.engine + ": " + room.error().message);
-      return Search::kGoOn;
-    }
-  }
+Status CudnnAttention::take_plan(const CudnnDescriptor& config, const std::string& engine) {
+  FATUNE_TRY(PlanEntry entry, finalize_plan(functions_, handle_.get(), config, engine));
+  if (candidates_.empty()) FATUNE_TRY_STATUS(make_workspace(entry.workspace_bytes));
   candidates_.push_back(std::move(entry));
-  return plan_ == CudnnPlan::kHeuristic ? Search::kStop : Search::kGoOn;
+  return {};
 }
 
 Status CudnnAttention::make_workspace(std::int64_t bytes) {
@@ -224,16 +170,25 @@ Status CudnnAttention::make_workspace(std::int64_t bytes) {
   return {};
 }
 
+/// The pack's host values point into the graph.
 Status CudnnAttention::make_pack() {
-  Binding binding;
-  for (const auto& [id, address] :
-       {std::pair{cudnn_id::kQ, tensors_->q}, std::pair{cudnn_id::kK, tensors_->k},
-        std::pair{cudnn_id::kV, tensors_->v}, std::pair{cudnn_id::kOut, tensors_->out}}) {
-    binding.ids.push_back(id);
-    binding.pointers.push_back(std::bit_cast<void*>(address));
+  std::vector<std::int64_t> ids = {cudnn_id::kQ, cudnn_id::kK, cudnn_id::kV, cudnn_id::kOut};
+  std::vector<void*> pointers;
+  for (const char* tensor : {"q", "k", "v", "out"})
+    pointers.push_back(std::bit_cast<void*>(tensors_->at(tensor)));
+  for (const CudnnScalar& scalar : graph_.scalars) {
+    const void* value =
+        std::visit([](const auto& number) -> const void* { return &number; }, scalar.value);
+    ids.push_back(scalar.id);
+    pointers.push_back(const_cast<void*>(value));  // cuDNN only reads it
   }
-  const CUdeviceptr room = workspace_.empty() ? 0 : workspace_.front().address();
-  FATUNE_TRY(pack_, make_pack_of(session_->functions(), graph_, std::move(binding), room));
+  void* const room[] = {
+      std::bit_cast<void*>(workspace_.empty() ? 0 : workspace_.front().address())};
+  FATUNE_TRY(pack_, CudnnDescriptor::make(
+                        functions_, cudnn_descriptor::kVariantPack,
+                        {{cudnn_attribute::kPackIds, std::span<const std::int64_t>(ids)},
+                         {cudnn_attribute::kPackPointers, std::span<void* const>(pointers)},
+                         {cudnn_attribute::kPackWorkspace, std::span<void* const>(room)}}));
   return {};
 }
 
@@ -245,10 +200,8 @@ Status CudnnAttention::bind(const TensorAddresses& tensors) {
 Status CudnnAttention::queue() {
   FATUNE_CHECK(tensors_.has_value(), "an executable is bound before it is queued");
   const PlanEntry& entry = candidates_[selected_];
-  const CudnnFunctions& functions = session_->functions();
-  const int status = functions.execute(session_->handle(), entry.plan.raw(), pack_.raw());
-  if (status == 0) return {};
-  return cudnn_error(functions, status, "run " + entry.engine);
+  const int status = functions_.execute(handle_.get(), entry.plan.raw(), pack_.raw());
+  return cudnn_check(functions_, status, "run " + entry.engine);
 }
 
 Status CudnnAttention::select(std::size_t candidate) {
@@ -282,8 +235,8 @@ std::string CudnnAttention::detail() const {
   const std::string chosen = plan_ == CudnnPlan::kHeuristic
                                  ? "heuristic plan"
                                  : fmt::format("fastest of {} plans", timed_);
-  return fmt::format("cuDNN {}, {}, {}", cudnn_version_text(session_->functions().version()),
-                     chosen, candidates_[selected_].engine);
+  return fmt::format("cuDNN {}, {}, {}", cudnn_version_text(functions_.version()), chosen,
+                     candidates_[selected_].engine);
 }
 
 }  // namespace
@@ -291,8 +244,8 @@ std::string CudnnAttention::detail() const {
 Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functions,
                                                     const OutsideSetting& setting, CudnnPlan plan) {
   FATUNE_TRY_STATUS(check_cudnn_problem(setting.problem, functions.version()));
-  FATUNE_TRY(auto session, make_session(functions, setting.stream));
-  auto attention = std::make_unique<CudnnAttention>(setting, plan, std::move(session));
+  FATUNE_TRY(CudnnOwned handle, make_handle(functions, setting.stream));
+  auto attention = std::make_unique<CudnnAttention>(functions, setting, plan, std::move(handle));
   FATUNE_TRY_STATUS(attention->find_plans(setting.problem));
   return std::unique_ptr<Executable>(std::move(attention));
 }

@@ -1,6 +1,4 @@
 // cudnn_graph.cpp - checks a problem against cuDNN's limits and writes its operations down.
-#include "worker/baselines/cudnn_graph.hpp"
-
 #include <array>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/check.hpp"
+#include "worker/baselines/cudnn_library.hpp"
 
 namespace fatune {
 namespace {
@@ -65,10 +64,11 @@ class Writer {
   Result<void*> tensor(const Tensor& tensor);
   Result<void*> device(std::int64_t id, const Extents& extents, const Extents& strides);
   Result<void*> host_value(std::int64_t id, std::variant<float, std::int32_t> value);
-  Result<void*> result(const Extents& extents, CudnnData type);
+  Result<void*> result(const Extents& extents, CudnnData type = CudnnData::kFloat);
   Status matmul(void* a, void* b, void* c);
   Result<void*> pointwise(CudnnPointwise mode, const PointwiseInputs& inputs,
-                          const Extents& extents, CudnnData type, CudnnData precision);
+                          const Extents& extents, CudnnData type = CudnnData::kFloat,
+                          CudnnData precision = CudnnData::kFloat);
   Result<void*> reduce(CudnnReduction mode, void* x);
   Result<void*> masked(void* scores);
   Result<void*> softmax(void* scores);
@@ -169,7 +169,7 @@ Result<void*> Writer::reduce(CudnnReduction mode, void* x) {
   FATUNE_TRY(void* const settings, keep(cudnn_descriptor::kReduction,
                                         {{cudnn_attribute::kReductionPrecision, CudnnData::kFloat},
                                          {cudnn_attribute::kReductionOperator, mode}}));
-  FATUNE_TRY(void* const y, result(row_extents(), CudnnData::kFloat));
+  FATUNE_TRY(void* const y, result(row_extents()));
   FATUNE_TRY_STATUS(operation(cudnn_descriptor::kReductionOperation,
                               {{cudnn_attribute::kReductionDescriptor, settings},
                                {cudnn_attribute::kReductionX, x},
@@ -183,7 +183,7 @@ Result<void*> Writer::masked(void* scores) {
   const Extents extents = score_extents();
   const auto index = [&](std::int64_t axis) {
     return pointwise(CudnnPointwise::kIndex, {.x = scores, .axis = axis}, extents,
-                     CudnnData::kInt32, CudnnData::kFloat);
+                     CudnnData::kInt32);
   };
   FATUNE_TRY(void* row, index(2));
   FATUNE_TRY(void* const column, index(3));
@@ -204,26 +204,22 @@ Result<void*> Writer::masked(void* scores) {
                            ? std::numeric_limits<float>::lowest()
                            : -std::numeric_limits<float>::infinity();
   FATUNE_TRY(void* const nothing, host_value(cudnn_id::kMasked, hidden));
-  return pointwise(CudnnPointwise::kSelect, {.x = scores, .b = nothing, .choice = visible}, extents,
-                   CudnnData::kFloat, CudnnData::kFloat);
+  return pointwise(CudnnPointwise::kSelect, {.x = scores, .b = nothing, .choice = visible},
+                   extents);
 }
 
 /// The row's statistics (maximum plus logarithm of the sum) have no reader here, but belong to the
 /// pattern that the engines look for.
 Result<void*> Writer::softmax(void* scores) {
-  constexpr CudnnData kFloat = CudnnData::kFloat;
   const Extents extents = score_extents();
   FATUNE_TRY(void* const largest, reduce(CudnnReduction::kMax, scores));
   FATUNE_TRY(void* const shifted,
-             pointwise(CudnnPointwise::kSub, {.x = scores, .b = largest}, extents, kFloat, kFloat));
-  FATUNE_TRY(void* const powers,
-             pointwise(CudnnPointwise::kExp, {.x = shifted}, extents, kFloat, kFloat));
+             pointwise(CudnnPointwise::kSub, {.x = scores, .b = largest}, extents));
+  FATUNE_TRY(void* const powers, pointwise(CudnnPointwise::kExp, {.x = shifted}, extents));
   FATUNE_TRY(void* const sum, reduce(CudnnReduction::kAdd, powers));
-  FATUNE_TRY(void* const logarithm,
-             pointwise(CudnnPointwise::kLog, {.x = sum}, row_extents(), kFloat, kFloat));
-  FATUNE_TRY_STATUS(pointwise(CudnnPointwise::kAdd, {.x = largest, .b = logarithm}, row_extents(),
-                              kFloat, kFloat));
-  return pointwise(CudnnPointwise::kDiv, {.x = powers, .b = sum}, extents, element_, kFloat);
+  FATUNE_TRY(void* const logarithm, pointwise(CudnnPointwise::kLog, {.x = sum}, row_extents()));
+  FATUNE_TRY_STATUS(pointwise(CudnnPointwise::kAdd, {.x = largest, .b = logarithm}, row_extents()));
+  return pointwise(CudnnPointwise::kDiv, {.x = powers, .b = sum}, extents, element_);
 }
 
 Result<CudnnGraph> Writer::attention(void* handle) {
@@ -237,11 +233,11 @@ Result<CudnnGraph> Writer::attention(void* handle) {
                     {key_strides[0], key_strides[1], key_strides[3], key_strides[2]}));
   FATUNE_TRY(void* const v, device(cudnn_id::kV, keys, packed(keys)));
   FATUNE_TRY(void* const out, device(cudnn_id::kOut, queries, packed(queries)));
-  FATUNE_TRY(void* const products, result(score_extents(), CudnnData::kFloat));
+  FATUNE_TRY(void* const products, result(score_extents()));
   FATUNE_TRY_STATUS(matmul(q, k, products));
   FATUNE_TRY(void* const factor, host_value(cudnn_id::kScale, scale()));
-  FATUNE_TRY(void* scores, pointwise(CudnnPointwise::kMul, {.x = products, .b = factor},
-                                     score_extents(), CudnnData::kFloat, CudnnData::kFloat));
+  FATUNE_TRY(void* scores,
+             pointwise(CudnnPointwise::kMul, {.x = products, .b = factor}, score_extents()));
   if (needs_mask(problem_)) {
     FATUNE_TRY(scores, masked(scores));
   }
@@ -268,8 +264,8 @@ Status check_cudnn_problem(const Problem& problem, std::size_t version) {
   }
   if (problem.dtype != Dtype::kF16 && problem.dtype != Dtype::kBf16) {
     return usage_error(
-        fmt::format("cudnn: --dtype {} is not taken: its fp8 attention works with "
-                    "scale tensors; use f16 or bf16",
+        fmt::format("cudnn: --dtype {} is not taken: its fp8 attention works with scale tensors; "
+                    "use f16 or bf16",
                     name(problem.dtype)));
   }
   if (problem.head_dim % 8 != 0) {
@@ -278,16 +274,16 @@ Status check_cudnn_problem(const Problem& problem, std::size_t version) {
   }
   if (!needs_mask(problem) || problem.seq_q == problem.seq_kv) return {};
   if (problem.seq_q > problem.seq_kv) {
-    return usage_error(fmt::format(
-        "cudnn: --causal with more queries than keys is not taken: the first {} rows see no key, "
-        "and cuDNN does not define their result",
-        problem.seq_q - problem.seq_kv));
+    return usage_error(
+        fmt::format("cudnn: --causal with more queries than keys is not taken: the first {} rows "
+                    "see no key, and cuDNN does not define their result",
+                    problem.seq_q - problem.seq_kv));
   }
   if (version < kAnySizeBottomRight && (problem.seq_q % 64 != 0 || problem.seq_kv % 64 != 0)) {
-    return usage_error(fmt::format(
-        "cudnn: --causal with {} queries and {} keys is not taken by cuDNN {}: before 9.6.0 "
-        "different lengths must be multiples of 64",
-        problem.seq_q, problem.seq_kv, text));
+    return usage_error(
+        fmt::format("cudnn: --causal with {} queries and {} keys is not taken by cuDNN {}: before "
+                    "9.6.0 different lengths must be multiples of 64",
+                    problem.seq_q, problem.seq_kv, text));
   }
   return {};
 }

@@ -1,9 +1,11 @@
-// cudnn_library.cpp - candidates for libcudnn.so.9, its functions by name, its statuses to errors.
+// cudnn_library.cpp - candidates for libcudnn.so.9, its functions by name, its statuses to errors;
+// sets, finalizes and reads descriptors.
 #include "worker/baselines/cudnn_library.hpp"
 
 #include <algorithm>
 #include <array>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -126,7 +128,8 @@ std::string cudnn_last_error(const CudnnFunctions& functions) {
   return join(lines, "; ");
 }
 
-Error cudnn_error(const CudnnFunctions& functions, int status, const std::string& doing) {
+Status cudnn_check(const CudnnFunctions& functions, int status, const std::string& doing) {
+  if (status == 0) return {};
   const char* name = functions.status_text(status);
   std::string text =
       fmt::format("cannot {}: {} ({})", doing, name == nullptr ? "cuDNN status" : name, status);
@@ -136,9 +139,57 @@ Error cudnn_error(const CudnnFunctions& functions, int status, const std::string
   return device_error(text);
 }
 
-Status cudnn_check(const CudnnFunctions& functions, int status, const std::string& doing) {
-  if (status == 0) return {};
-  return cudnn_error(functions, status, doing);
+Result<CudnnDescriptor> CudnnDescriptor::create(const CudnnFunctions& functions, CudnnName kind) {
+  void* raw = nullptr;
+  FATUNE_TRY_STATUS(cudnn_check(functions, functions.create_descriptor(kind.value, &raw),
+                                fmt::format("create {}", kind.text)));
+  CudnnDescriptor created;
+  created.functions_ = &functions;
+  created.kind_ = kind;
+  created.raw_ = CudnnOwned(raw, functions.destroy_descriptor);
+  return created;
+}
+
+Result<CudnnDescriptor> CudnnDescriptor::make(const CudnnFunctions& functions, CudnnName kind,
+                                              std::initializer_list<CudnnSetting> settings) {
+  FATUNE_TRY(CudnnDescriptor made, create(functions, kind));
+  for (const CudnnSetting& each : settings) {
+    if (each.count == 0) continue;
+    const int status = functions.set_attribute(
+        made.raw(), each.attribute.value, static_cast<int>(each.attribute.type), each.count,
+        each.several == nullptr ? &each.single : each.several);
+    FATUNE_TRY_STATUS(cudnn_check(functions, status,
+                                  fmt::format("set {} of {}", each.attribute.text, kind.text)));
+  }
+  FATUNE_TRY_STATUS(cudnn_check(functions, functions.finalize(made.raw()),
+                                fmt::format("finalize {}", kind.text)));
+  return made;
+}
+
+Result<std::int64_t> CudnnDescriptor::read(CudnnName attribute, std::int64_t room,
+                                           void* values) const {
+  std::int64_t count = 0;
+  const int status = functions_->get_attribute(
+      raw(), attribute.value, static_cast<int>(attribute.type), room, &count, values);
+  FATUNE_TRY_STATUS(
+      cudnn_check(*functions_, status, fmt::format("read {} of {}", attribute.text, kind_.text)));
+  return count;
+}
+
+Result<std::vector<CudnnDescriptor>> CudnnDescriptor::descriptors(CudnnName attribute,
+                                                                  CudnnName kind,
+                                                                  std::int64_t room) const {
+  std::vector<CudnnDescriptor> filled;
+  std::vector<void*> raw;
+  for (std::int64_t i = 0; i < room; ++i) {
+    FATUNE_TRY(CudnnDescriptor descriptor, create(*functions_, kind));
+    raw.push_back(descriptor.raw());
+    filled.push_back(std::move(descriptor));
+  }
+  if (filled.empty()) return filled;
+  FATUNE_TRY(const std::int64_t count, read(attribute, room, static_cast<void*>(raw.data())));
+  filled.resize(static_cast<std::size_t>(std::min(count, room)));
+  return filled;
 }
 
 }  // namespace fatune

@@ -1,15 +1,24 @@
 // cudnn_library.hpp - finds and opens libcudnn.so.9, from wheels or the system: its functions,
-// numbers and errors.
+// numbers, errors and descriptors; an attention problem to the operation graph that its fused
+// engines know.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "core/result.hpp"
 #include "gpu/driver.hpp"
+#include "model/problem/problem.hpp"
 
 namespace fatune {
 
@@ -40,6 +49,9 @@ struct CudnnFunctions {
 #undef FATUNE_DECLARE
 };
 
+/// A descriptor or handle, and the function that destroys it.
+using CudnnOwned = std::unique_ptr<void, int (*)(void*)>;
+
 /// In order: the folders given (each as it is, as a site-packages folder, or with lib below it),
 /// the wheels of the python3 on PATH, the loader's own path.
 std::vector<std::filesystem::path> cudnn_files(
@@ -54,10 +66,9 @@ std::string cudnn_version_text(std::size_t version);
 /// What cuDNN says about its last error, or about engines that it passed over, on one line; may be
 /// empty.
 std::string cudnn_last_error(const CudnnFunctions& functions);
-/// "cannot ...: CUDNN_STATUS_BAD_PARAM (2000): " and what cuDNN says about its last error. A device
-/// error; also goes to the debug log, as many of these are met on the way to a plan that works.
-Error cudnn_error(const CudnnFunctions& functions, int status, const std::string& doing);
-/// Nothing for CUDNN_STATUS_SUCCESS, else cudnn_error().
+/// Nothing for CUDNN_STATUS_SUCCESS, else "cannot ...: CUDNN_STATUS_BAD_PARAM (2000): " and what
+/// cuDNN says about its last error. A device error; also goes to the debug log, as many of these
+/// are met on the way to a plan that works.
 Status cudnn_check(const CudnnFunctions& functions, int status, const std::string& doing);
 
 /// cudnnBackendAttributeType_t.
@@ -161,5 +172,88 @@ enum class CudnnPointwise : int {
 enum class CudnnReduction : int { kAdd = 0, kMax = 3 };
 
 enum class CudnnHeuristic : int { kB = 1, kFallback = 2, kA = 3 };
+
+/// An attribute and its value, or a view of its values. An empty optional and a null descriptor set
+/// nothing.
+struct CudnnSetting {
+  template <typename Value>
+  requires std::is_scalar_v<Value> CudnnSetting(CudnnName name, Value value)
+      : attribute(name), count(1) {
+    std::memcpy(&single, &value, sizeof(value));
+    if constexpr (std::is_pointer_v<Value>) count = value == nullptr ? 0 : 1;
+  }
+  template <typename Value>
+  CudnnSetting(CudnnName name, std::optional<Value> value)
+      : CudnnSetting(name, value.value_or(Value{})) {
+    if (!value) count = 0;
+  }
+  template <typename Value, std::size_t kExtent>
+  CudnnSetting(CudnnName name, std::span<Value, kExtent> values)
+      : attribute(name), count(static_cast<std::int64_t>(values.size())), several(values.data()) {}
+
+  CudnnName attribute;
+  std::int64_t count = 0;  ///< 0: not set
+  std::int64_t single = 0;
+  const void* several = nullptr;
+};
+
+/// Made of settings, then read. The functions must outlive it. Every failure names descriptor and
+/// attribute.
+class CudnnDescriptor {
+ public:
+  /// Finalized.
+  static Result<CudnnDescriptor> make(const CudnnFunctions& functions, CudnnName kind,
+                                      std::initializer_list<CudnnSetting> settings);
+
+  void* raw() const { return raw_.get(); }
+
+  template <typename Value>
+  Result<Value> value(CudnnName attribute) const {
+    Value value{};
+    FATUNE_TRY_STATUS(read(attribute, 1, &value));
+    return value;
+  }
+  /// How many descriptors() would fill.
+  Result<std::int64_t> count(CudnnName attribute) const { return read(attribute, 0, nullptr); }
+  /// Up to `room`, each of `kind` and filled by cuDNN.
+  Result<std::vector<CudnnDescriptor>> descriptors(CudnnName attribute, CudnnName kind,
+                                                   std::int64_t room) const;
+
+ private:
+  static Result<CudnnDescriptor> create(const CudnnFunctions& functions, CudnnName kind);
+  Result<std::int64_t> read(CudnnName attribute, std::int64_t room, void* values) const;
+
+  const CudnnFunctions* functions_ = nullptr;
+  CudnnName kind_;
+  CudnnOwned raw_{nullptr, nullptr};
+};
+
+/// Why cuDNN of that version is not asked for the problem: fp8 (needs scale tensors), rows that see
+/// no key (its result is undefined, ours is zero), and what NVIDIA's own frontend refuses.
+Status check_cudnn_problem(const Problem& problem, std::size_t version);
+
+/// Names of tensors in a graph and in the pointers bound to it.
+namespace cudnn_id {
+inline constexpr std::int64_t kQ = 1, kK = 2, kV = 3, kOut = 4;
+inline constexpr std::int64_t kScale = 5, kMasked = 6, kSeqKv = 7, kSeqQ = 8;
+inline constexpr std::int64_t kFirstVirtual = 100;  ///< results inside the graph count up from here
+}  // namespace cudnn_id
+
+/// A number on the host that the graph reads at each execution.
+struct CudnnScalar {
+  std::int64_t id = 0;
+  std::variant<float, std::int32_t> value;
+};
+
+struct CudnnGraph {
+  std::vector<CudnnScalar> scalars;
+  std::vector<CudnnDescriptor> parts;  ///< what `graph` refers to
+  CudnnDescriptor graph;
+};
+
+/// Matmul, scale, mask, softmax and matmul as operations of their own. The problem must have passed
+/// check_cudnn_problem().
+Result<CudnnGraph> build_cudnn_graph(const CudnnFunctions& functions, void* handle,
+                                     const Problem& problem);
 
 }  // namespace fatune

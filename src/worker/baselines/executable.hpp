@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "core/result.hpp"
 #include "gpu/driver.hpp"
@@ -16,21 +16,14 @@
 
 namespace fatune {
 
-/// Device addresses of a problem's tensors: q, out (batch, heads, seq_q, head_dim); k, v (batch,
-/// kv_heads, seq_kv, head_dim); contiguous, in the problem's element type. lse (batch, heads,
-/// seq_q), fp32; 0 for a problem that does not want it. `by_name` has every tensor of the
-/// operation, and is all that a custom one has.
-struct TensorAddresses {
-  CUdeviceptr q = 0, k = 0, v = 0, out = 0, lse = 0;
-  std::map<std::string, CUdeviceptr> by_name = {};
-};
-
-inline TensorAddresses tensors_at(std::map<std::string, CUdeviceptr> by_name) {
-  const auto at = [&](const char* name) {
-    const auto found = by_name.find(name);
-    return found == by_name.end() ? CUdeviceptr{0} : found->second;
-  };
-  return {at("q"), at("k"), at("v"), at("out"), at("lse"), std::move(by_name)};
+/// Device addresses of a problem's tensors by name. Of attention: q, out (batch, heads, seq_q,
+/// head_dim); k, v (batch, kv_heads, seq_kv, head_dim); contiguous, in the problem's element type;
+/// lse (batch, heads, seq_q), fp32, for a problem that wants it.
+using TensorAddresses = std::map<std::string, CUdeviceptr>;
+inline TensorAddresses addresses_of(std::initializer_list<std::span<const GuardedBuffer>> lists) {
+  TensorAddresses addresses;
+  for (const GuardedBuffer* each : pointers_to(lists)) addresses[each->name()] = each->address();
+  return addresses;
 }
 
 /// The times of one turn in a round, microseconds a launch.
@@ -72,7 +65,7 @@ class Executable {
   /// Whether its first launch is dependent (programmatic dependent launch).
   virtual bool begins_early() const { return false; }
   /// Whether two runs over the same inputs may differ: libraries may add up in the order in which
-  /// their CTAs end. Each run is then judged by itself (variation.hpp).
+  /// their CTAs end. Each run is then judged by itself (class Variation).
   virtual bool may_vary() const { return false; }
   virtual Result<Resources> resources() const { return Resources{}; }
   /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config is the whole

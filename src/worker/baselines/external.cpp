@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
@@ -15,101 +16,77 @@
 namespace fatune {
 namespace {
 
-/// The settings again, as the worker's side holds them.
-struct Command {
-  std::string name, verifies;
-  ChildCommand child;
-  ExternalOutput output;
-  std::int64_t launches = 1, runs = 1;
-  std::chrono::seconds timeout{0};
-};
-
-std::string last_line(std::string_view text) {
-  const std::string_view trimmed = trim(text);
-  return std::string(trimmed.substr(trimmed.rfind('\n') + 1));
-}
-
 class ExternalProgram : public Executable, public SelfTimed {
  public:
-  explicit ExternalProgram(Command command) : command_(std::move(command)) {}
+  ExternalProgram(ExternalCommand command, const std::string& device_uuid)
+      : command_(std::move(command)),
+        child_{.program = command_.program, .arguments = how().arguments},
+        timeout_(how().timeout_s) {
+    if (!device_uuid.empty())
+      child_.extra_environment.push_back("CUDA_VISIBLE_DEVICES=" + device_uuid);
+  }
 
   Status bind(const TensorAddresses&) override { return {}; }
   Status queue() override {
-    return device_error(command_.name + " is a program of its own and takes no inputs from here");
+    return device_error(how().name + " is a program of its own and takes no inputs from here");
   }
   SelfTimed* self_timed() override { return this; }
   std::string detail() const override {
-    std::string text = "checks " + command_.verifies;
-    if (error_) text += fmt::format("; largest error {:.2g}", *error_);
-    return text;
+    return "checks " + how().verifies +
+           (error_ ? fmt::format("; largest error {:.2g}", *error_) : "");
   }
 
   /// Evenly spread.
   bool takes_turn(int round, int rounds) const override {
-    const std::int64_t runs = std::min<std::int64_t>(command_.runs, rounds);
+    const std::int64_t runs = std::min<std::int64_t>(how().runs, rounds);
     for (std::int64_t run = 0; run < runs; ++run) {
       if ((2 * run + 1) * rounds / (2 * runs) == round) return true;
     }
     return false;
   }
-  std::int64_t hot_launches() const override { return command_.launches; }
+  std::int64_t hot_launches() const override { return how().launches; }
 
   Result<TurnTimes> take_turn(int) override {
-    FATUNE_TRY(const ProgramRun run, run_program(command_.child, command_.timeout));
-    log::debug(command_.name + ": " + std::string(trim(run.text)));
+    const std::string& name = how().name;
+    FATUNE_TRY(const ProgramRun run, run_program(child_, timeout_));
+    log::debug(name + ": " + std::string(trim(run.text)));
     if (!run.end) {
-      return device_error(command_.name + " was still running after " +
-                          describe(Seconds(static_cast<double>(command_.timeout.count()))) +
-                          " and was ended");
+      return device_error(
+          fmt::format("{} was still running after {} and was ended", name,
+                      fatune::describe(Seconds(static_cast<double>(timeout_.count())))));
     }
     if (!run.succeeded()) {
-      const std::string words = last_line(run.text);
-      return device_error(command_.name + " ended with " + fatune::describe(*run.end) +
-                          (words.empty() ? "" : ": " + words));
+      const std::string_view words = trim(run.text);
+      return device_error(fmt::format("{} ended with {}{}{}", name, fatune::describe(*run.end),
+                                      words.empty() ? "" : ": ",
+                                      words.substr(words.rfind('\n') + 1)));
     }
-    auto times = read_external_output(run.text, command_.output);
-    if (!times) return with_context(std::move(times).error(), "reading " + command_.name);
+    auto times = read_external_output(run.text, how().output);
+    if (!times) return with_context(std::move(times).error(), "reading " + name);
     if (times->error) error_ = std::max(error_.value_or(0), *times->error);
     return TurnTimes{times->hot_us, times->cold_us};
   }
 
  private:
-  Command command_;
+  const ExternalDescription& how() const { return command_.description; }
+
+  ExternalCommand command_;
+  ChildCommand child_;
+  std::chrono::seconds timeout_;
   std::optional<double> error_;  ///< the largest that it told
 };
-
-Result<Command> command_from(const Fields& fields) {
-  Command command;
-  FATUNE_TRY(command.name, fields.text("name"));
-  FATUNE_TRY(command.verifies, fields.text("verifies"));
-  FATUNE_TRY(const std::string program, fields.text("program"));
-  command.child.program = program;
-  FATUNE_TRY(command.child.arguments, fields.texts_or("arguments", {}));
-  FATUNE_TRY(const Fields output, fields.object("output"));
-  FATUNE_TRY(command.output, external_output_from_json(output));
-  FATUNE_TRY(command.launches, fields.integer("launches"));
-  FATUNE_TRY(command.runs, fields.integer("runs"));
-  FATUNE_TRY(const std::int64_t seconds, fields.integer("timeout_s"));
-  command.timeout = std::chrono::seconds(seconds);
-  return command;
-}
 
 }  // namespace
 
 Result<std::unique_ptr<Executable>> open_external(const Json& settings,
                                                   const std::string& device_uuid) {
-  const Fields fields(settings, "settings of an external program");
-  FATUNE_TRY(const std::string reason, fields.text_or("refusal", ""));
-  FATUNE_TRY(Command command, command_from(fields));
-  if (!reason.empty()) return usage_error(command.name + " cannot do this: " + reason);
-  if (command.child.program.empty()) {
-    FATUNE_TRY(const std::string wanted, fields.text("wanted"));
-    FATUNE_TRY(const std::string install, fields.text("install"));
-    return no_external(wanted, install);
-  }
-  if (!device_uuid.empty())
-    command.child.extra_environment.push_back("CUDA_VISIBLE_DEVICES=" + device_uuid);
-  return std::unique_ptr<Executable>(std::make_unique<ExternalProgram>(std::move(command)));
+  FATUNE_TRY(ExternalCommand command,
+             from_json<ExternalCommand>(settings, "settings of an external program"));
+  if (!command.refusal.empty())
+    return usage_error(command.description.name + " cannot do this: " + command.refusal);
+  if (command.program.empty()) return no_external(command.description);
+  return std::unique_ptr<Executable>(
+      std::make_unique<ExternalProgram>(std::move(command), device_uuid));
 }
 
 }  // namespace fatune

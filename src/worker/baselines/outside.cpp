@@ -3,7 +3,6 @@
 #include "worker/baselines/outside.hpp"
 
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,12 +17,6 @@
 
 namespace fatune {
 namespace {
-
-Result<std::vector<std::filesystem::path>> library_folders(const Json& settings) {
-  FATUNE_TRY(const auto texts,
-             Fields(settings, "settings of cudnn").texts_or("library_folders", {}));
-  return std::vector<std::filesystem::path>(texts.begin(), texts.end());
-}
 
 Result<std::unique_ptr<Executable>> make(const OutsideProgram& program,
                                          const OutsideSetting& setting, TorchProcess& torch) {
@@ -40,9 +33,10 @@ Result<std::unique_ptr<Executable>> make(const OutsideProgram& program,
     case Origin::kCudnn:
       break;
   }
-  FATUNE_TRY(const auto folders, library_folders(program.settings));
+  FATUNE_TRY(const auto folders,
+             Fields(program.settings, "settings of cudnn").texts_or("library_folders", {}));
   return open_cudnn(setting, which->variant.empty() ? CudnnPlan::kHeuristic : CudnnPlan::kFastest,
-                    folders);
+                    {folders.begin(), folders.end()});
 }
 
 /// The messages read "what is missing; remedy", or end with a line of its own for the remedy.
@@ -83,7 +77,7 @@ Availability look_for_external(const std::string& name, const OutsideOptions& op
   const ExternalPlaces places{options.external_folders, options.program_folders};
   if (const auto program = find_external(*description, places))
     return {impl, true, program->string(), ""};
-  return missing(impl, no_external(description->program, description->install).message);
+  return missing(impl, no_external(*description).message);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// torch_process.cpp - starts the helper, speaks JSON lines with it, and notices when it does not.
+// torch_process.cpp - starts the helper, speaks JSON lines with it, and notices when it does not;
+// the helper as a contestant.
 #include "worker/baselines/torch_process.hpp"
 
 #include <cerrno>
-#include <cmath>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -18,7 +18,9 @@
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "gpu/objects.hpp"
 #include "model/problem/problem.hpp"
+#include "worker/baselines/outside.hpp"
 #include "worker/verify/tolerance.hpp"
 
 namespace fatune {
@@ -49,61 +51,121 @@ std::string seconds(std::chrono::milliseconds time) {
 /// be from the reference.
 double varies_within(Dtype dtype) { return tolerance_factors(dtype).relative_l2 / 2; }
 
+constexpr std::int64_t kFlushFactor = 2;  // of the L2 cache, as the sampler's plan has it
+
+/// Why PyTorch's function cannot compute the problem, whatever the backend; empty when it can.
+std::string refusal(const Problem& problem) {
+  if (size_of(problem.dtype) == 1) {
+    return "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
+  }
+  if (problem.mask == Mask::kCausal && problem.seq_q > problem.seq_kv) {
+    return "with more queries than keys the first rows see no key; PyTorch gives NaN for them";
+  }
+  return "";
+}
+
+/// Copies between the worker's device memory and the memory shared with the helper.
+class TorchExecutable : public Executable, public SelfTimed {
+ public:
+  TorchExecutable(TorchProcess& process, std::string backend, TorchSetting setting, CUstream stream)
+      : process_(process),
+        backend_(std::move(backend)),
+        setting_(std::move(setting)),
+        stream_(stream) {}
+
+  Status ensure_open() { return process_.open(backend_, setting_); }
+
+  Status bind(const TensorAddresses& tensors) override {
+    bound_ = tensors;
+    return {};
+  }
+
+  Status queue() override {
+    FATUNE_TRY_STATUS(ensure_inputs());
+    FATUNE_TRY_STATUS(process_.run(backend_));
+    return gpu::copy_to_device(bound_.at("out"), process_.tensors()[SharedTensors::kOut], stream_);
+  }
+
+  /// The graph is made here, so that the number of its launches is known before the first turn.
+  Status settle(const TimeWork&) override {
+    FATUNE_TRY_STATUS(ensure_inputs());
+    FATUNE_TRY(launches_, process_.prepare(backend_));
+    return {};
+  }
+
+  bool may_vary() const override { return true; }
+  SelfTimed* self_timed() override { return this; }
+  std::string detail() const override { return process_.detail(backend_); }
+
+  bool takes_turn(int, int) const override { return true; }
+  std::int64_t hot_launches() const override { return launches_; }
+  Result<TurnTimes> take_turn(int cold_launches) override {
+    FATUNE_TRY_STATUS(ensure_inputs());
+    FATUNE_TRY(launches_, process_.prepare(backend_));
+    return process_.turn(backend_, cold_launches);
+  }
+
+ private:
+  /// Other backends put inputs there, too.
+  Status ensure_inputs() {
+    FATUNE_TRY_STATUS(ensure_open());
+    if (process_.has_inputs_of(bound_)) return {};
+    process_.forget_inputs();
+    const SharedTensors& memory = process_.tensors();
+    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kQ], bound_.at("q"), stream_));
+    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kK], bound_.at("k"), stream_));
+    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kV], bound_.at("v"), stream_));
+    process_.inputs_are_of(bound_);
+    return {};
+  }
+
+  TorchProcess& process_;
+  std::string backend_;
+  TorchSetting setting_;
+  CUstream stream_;
+  TensorAddresses bound_;
+  std::int64_t launches_ = 1;
+};
+
 }  // namespace
+
+SharedTensors::Memory::~Memory() {
+  if (data != nullptr) ::munmap(data, bytes);
+  if (file >= 0) ::close(file);
+}
 
 Result<SharedTensors> SharedTensors::make(const Problem& problem) {
   SharedTensors tensors;
+  tensors.memory_ = std::make_unique<Memory>();
+  Memory& memory = *tensors.memory_;
   const std::size_t query = query_bytes(problem).value, key = key_bytes(problem).value;
   tensors.sizes_ = {query, key, key, query};
   for (std::size_t i = 0; i < tensors.sizes_.size(); ++i) {
-    tensors.starts_[i] = tensors.bytes_;
-    tensors.bytes_ += (tensors.sizes_[i] + kTensorPage - 1) / kTensorPage * kTensorPage;
+    tensors.starts_[i] = memory.bytes;
+    memory.bytes += (tensors.sizes_[i] + kTensorPage - 1) / kTensorPage * kTensorPage;
   }
-  const auto problem_with = [&](const std::string& what) {
+  const auto problem_with = [&](const char* what) {
     return device_error(fmt::format("cannot {} {} of host memory to share with a helper: {}", what,
-                                    describe(Bytes(tensors.bytes_)),
+                                    describe(Bytes(memory.bytes)),
                                     std::generic_category().message(errno)));
   };
-  tensors.file_ = ::memfd_create("fatune-tensors", MFD_CLOEXEC);
-  if (tensors.file_ < 0) return problem_with("make");
-  if (::ftruncate(tensors.file_, static_cast<off_t>(tensors.bytes_)) != 0)
+  memory.file = ::memfd_create("fatune-tensors", MFD_CLOEXEC);
+  if (memory.file < 0) return problem_with("make");
+  if (::ftruncate(memory.file, static_cast<off_t>(memory.bytes)) != 0)
     return problem_with("reserve");
-  void* data =
-      ::mmap(nullptr, tensors.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, tensors.file_, 0);
+  void* data = ::mmap(nullptr, memory.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.file, 0);
   if (data == MAP_FAILED) return problem_with("map");
-  tensors.data_ = static_cast<std::byte*>(data);
+  memory.data = static_cast<std::byte*>(data);
   return tensors;
 }
 
-SharedTensors::SharedTensors(SharedTensors&& other) noexcept { *this = std::move(other); }
-
-SharedTensors& SharedTensors::operator=(SharedTensors&& other) noexcept {
-  if (this == &other) return *this;
-  release();
-  file_ = std::exchange(other.file_, -1);
-  data_ = std::exchange(other.data_, nullptr);
-  bytes_ = other.bytes_;
-  starts_ = other.starts_;
-  sizes_ = other.sizes_;
-  return *this;
-}
-
-SharedTensors::~SharedTensors() { release(); }
-
-void SharedTensors::release() {
-  if (data_ != nullptr) ::munmap(data_, bytes_);
-  if (file_ >= 0) ::close(file_);
-  data_ = nullptr;
-  file_ = -1;
-}
-
 std::span<std::byte> SharedTensors::operator[](Tensor which) const {
-  return {data_ + starts_[which], sizes_[which]};
+  return {memory_->data + starts_[which], sizes_[which]};
 }
 
 Json SharedTensors::place() const {
-  return {{"path", fmt::format("/proc/{}/fd/{}", ::getpid(), file_)},
-          {"bytes", bytes_},
+  return {{"path", fmt::format("/proc/{}/fd/{}", ::getpid(), memory_->file)},
+          {"bytes", memory_->bytes},
           {"q", starts_[kQ]},
           {"k", starts_[kK]},
           {"v", starts_[kV]},
@@ -130,9 +192,8 @@ Result<Json> TorchProcess::ask(const Json& order, std::chrono::milliseconds pati
 }
 
 Result<Json> TorchProcess::answer(std::chrono::milliseconds patience) {
-  const auto ended = [&] { return give_up("ended: " + describe(process_.stop())); };
   const auto line = process_.receive(patience);
-  if (!line) return ended();
+  if (!line) return give_up("ended: " + describe(process_.stop()));
   if (!*line) return give_up("was silent for " + seconds(patience) + " and was ended");
   log::debug("from the PyTorch helper: " + **line);
   auto answer = parse_json(**line, "the PyTorch helper's answer");
@@ -202,13 +263,12 @@ Status TorchProcess::begin(const TorchSetting& setting) {
   inputs_are_new_ = true;
   source_.reset();
   FATUNE_TRY(tensors_, SharedTensors::make(setting.problem));
-  FATUNE_TRY(const Json answer, ask({{"do", "problem"},
-                                     {"problem", to_json(setting.problem)},
-                                     {"memory", tensors_.place()},
-                                     {"flush_bytes", setting.flush_bytes},
-                                     {"varies_within", varies_within(setting.problem.dtype)}},
-                                    patience_.order));
-  static_cast<void>(answer);
+  const Json order = {{"do", "problem"},
+                      {"problem", to_json(setting.problem)},
+                      {"memory", tensors_.place()},
+                      {"flush_bytes", setting.flush_bytes},
+                      {"varies_within", varies_within(setting.problem.dtype)}};
+  FATUNE_TRY_STATUS(ask(order, patience_.order));
   problem_ = setting.problem;
   return {};
 }
@@ -219,24 +279,25 @@ Status TorchProcess::open(const std::string& backend, const TorchSetting& settin
   if (opened_.contains(backend)) return {};
   FATUNE_TRY(const Json answer, ask({{"do", "open"}, {"backend", backend}}, patience_.order));
   const Fields fields(answer, "the PyTorch helper's answer");
-  FATUNE_TRY(std::string ran, fields.text("ran"));
-  FATUNE_TRY(std::string note, fields.text_or("note", ""));
-  opened_[backend] = {std::move(ran), std::move(note), std::nullopt};
+  Opened opened;
+  FATUNE_TRY(opened.ran, fields.text("ran"));
+  FATUNE_TRY(opened.note, fields.text_or("note", ""));
+  opened_[backend] = std::move(opened);
   return {};
 }
 
 std::string TorchProcess::detail(const std::string& backend) const {
   const auto found = opened_.find(backend);
   if (found == opened_.end()) return "";
-  const std::string& ran = found->second.ran;
-  const std::string& note = found->second.note;
-  return "PyTorch " + torch_ + ", " + (ran == backend ? "" : backend + " took ") + ran +
-         (ran == "cudnn" && !cudnn_.empty() ? " (cuDNN " + cudnn_ + ")" : "") +
-         (note.empty() ? "" : ", " + note);
+  const auto& [ran, note, launches] = found->second;
+  return fmt::format("PyTorch {}, {}{}{}{}", torch_, ran == backend ? "" : backend + " took ", ran,
+                     ran == "cudnn" && !cudnn_.empty() ? " (cuDNN " + cudnn_ + ")" : "",
+                     note.empty() ? "" : ", " + note);
 }
 
 bool TorchProcess::has_inputs_of(const TensorAddresses& source) const {
-  return source_ && source_->q == source.q && source_->k == source.k && source_->v == source.v;
+  const auto same = [&](const char* tensor) { return source_->at(tensor) == source.at(tensor); };
+  return source_ && same("q") && same("k") && same("v");
 }
 
 void TorchProcess::inputs_are_of(const TensorAddresses& source) {
@@ -249,8 +310,7 @@ Json TorchProcess::about(const std::string& backend, const std::string& what) co
 }
 
 Status TorchProcess::run(const std::string& backend) {
-  FATUNE_TRY(const Json answer, ask(about(backend, "run"), patience_.order));
-  static_cast<void>(answer);
+  FATUNE_TRY_STATUS(ask(about(backend, "run"), patience_.order));
   inputs_are_new_ = false;
   return {};
 }
@@ -279,6 +339,21 @@ Result<TurnTimes> TorchProcess::turn(const std::string& backend, int cold_launch
   if (!(times.hot_us > 0) || !(*times.cold_us > 0))
     return device_error("the PyTorch helper told a time that is none: " + dump(answer));
   return times;
+}
+
+Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
+                                               const std::string& python,
+                                               const OutsideSetting& setting) {
+  if (const std::string reason = refusal(setting.problem); !reason.empty())
+    return usage_error(reason);
+  // The same addresses may hold other numbers than for the executable before.
+  process.forget_inputs();
+  auto executable = std::make_unique<TorchExecutable>(
+      process, backend,
+      TorchSetting{python, setting.device_uuid, setting.problem, kFlushFactor * setting.l2_bytes},
+      setting.stream);
+  FATUNE_TRY_STATUS(executable->ensure_open());
+  return std::unique_ptr<Executable>(std::move(executable));
 }
 
 }  // namespace fatune

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,22 +26,19 @@ class SharedTensors {
   enum Tensor { kQ, kK, kV, kOut };
 
   static Result<SharedTensors> make(const Problem& problem);
-  SharedTensors() = default;
-  SharedTensors(SharedTensors&& other) noexcept;
-  SharedTensors& operator=(SharedTensors&& other) noexcept;
-  ~SharedTensors();
-
   std::span<std::byte> operator[](Tensor which) const;
   /// {"path", "bytes", "q", "k", "v", "out"}: where a child finds it, and the tensors in it. The
   /// path is good as long as this lives.
   Json place() const;
 
  private:
-  void release();
-
-  int file_ = -1;
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  struct Memory {
+    int file = -1;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    ~Memory();
+  };
+  std::unique_ptr<Memory> memory_;
   std::array<std::size_t, 4> starts_{}, sizes_{};
 };
 

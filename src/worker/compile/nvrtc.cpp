@@ -1,56 +1,56 @@
-// nvrtc.cpp - NVRTC's entry points, opened at run time, and one compilation through them.
+// nvrtc.cpp - NVRTC's entry points, opened at run time, and one compilation through them; the
+// compile worker process: orders on its channel to files in the cache.
 #include "worker/compile/nvrtc.hpp"
 
-#include <algorithm>
+#include <chrono>
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <nvrtc.h>
+#include <unistd.h>
 
+#include "core/channel.hpp"
+#include "core/child.hpp"
+#include "core/fields.hpp"
+#include "core/hash.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "gpu/library.hpp"
-#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 namespace {
 
 namespace fs = std::filesystem;
 
+/// Member and symbol.
+#define FATUNE_NVRTC_FUNCTIONS(X)          \
+  X(version, nvrtcVersion)                 \
+  X(error_string, nvrtcGetErrorString)     \
+  X(arch_count, nvrtcGetNumSupportedArchs) \
+  X(archs, nvrtcGetSupportedArchs)         \
+  X(create, nvrtcCreateProgram)            \
+  X(destroy, nvrtcDestroyProgram)          \
+  X(compile, nvrtcCompileProgram)          \
+  X(cubin_size, nvrtcGetCUBINSize)         \
+  X(cubin, nvrtcGetCUBIN)                  \
+  X(ptx_size, nvrtcGetPTXSize)             \
+  X(ptx, nvrtcGetPTX)                      \
+  X(log_size, nvrtcGetProgramLogSize)      \
+  X(log, nvrtcGetProgramLog)
+
 struct Api {
-  decltype(&::nvrtcVersion) version;
-  decltype(&::nvrtcGetErrorString) error_string;
-  decltype(&::nvrtcGetNumSupportedArchs) arch_count;
-  decltype(&::nvrtcGetSupportedArchs) archs;
-  decltype(&::nvrtcCreateProgram) create;
-  decltype(&::nvrtcDestroyProgram) destroy;
-  decltype(&::nvrtcCompileProgram) compile;
-  decltype(&::nvrtcGetCUBINSize) cubin_size;
-  decltype(&::nvrtcGetCUBIN) cubin;
-  decltype(&::nvrtcGetPTXSize) ptx_size;
-  decltype(&::nvrtcGetPTX) ptx;
-  decltype(&::nvrtcGetProgramLogSize) log_size;
-  decltype(&::nvrtcGetProgramLog) log;
+#define FATUNE_DECLARE(member, symbol) decltype(&::symbol) member = nullptr;
+  FATUNE_NVRTC_FUNCTIONS(FATUNE_DECLARE)
+#undef FATUNE_DECLARE
 };
 
 /// Empty, or the first function that the library lacks.
 std::string load(const gpu::Library& library, Api& api) {
-  std::string missing;
-  const auto one = [&](auto& function, const char* symbol) {
-    function = library.function<std::decay_t<decltype(function)>>(symbol);
-    if (function == nullptr && missing.empty()) missing = symbol;
-  };
-  one(api.version, "nvrtcVersion");
-  one(api.error_string, "nvrtcGetErrorString");
-  one(api.arch_count, "nvrtcGetNumSupportedArchs");
-  one(api.archs, "nvrtcGetSupportedArchs");
-  one(api.create, "nvrtcCreateProgram");
-  one(api.destroy, "nvrtcDestroyProgram");
-  one(api.compile, "nvrtcCompileProgram");
-  one(api.cubin_size, "nvrtcGetCUBINSize");
-  one(api.cubin, "nvrtcGetCUBIN");
-  one(api.ptx_size, "nvrtcGetPTXSize");
-  one(api.ptx, "nvrtcGetPTX");
-  one(api.log_size, "nvrtcGetProgramLogSize");
-  one(api.log, "nvrtcGetProgramLog");
-  return missing;
+  gpu::SymbolLoader symbols(library);
+#define FATUNE_LOAD(member, symbol) symbols.load(api.member, #symbol);
+  FATUNE_NVRTC_FUNCTIONS(FATUNE_LOAD)
+#undef FATUNE_LOAD
+  return symbols.missing().substr(0, symbols.missing().find(','));
 }
 
 /// Two-call string results: ask for the size, then for the bytes.
@@ -69,36 +69,32 @@ std::string text_of(std::string bytes) {
   return bytes;
 }
 
-struct Input {
-  std::string name, text;
-  std::vector<SourceFile> headers;
-  std::vector<std::string> options;
-};
-
 struct Output {
   nvrtcResult code = NVRTC_SUCCESS;
-  std::string log, cubin, ptx;
+  std::string log;
+  std::string result;  ///< as wanted
 };
 
 enum class Wanted { kCubin, kPtx };
 
-Output run(const Api& api, const Input& input, Wanted wanted) {
+Output run(const Api& api, const CompileRequest& request, const std::vector<std::string>& flags,
+           Wanted wanted) {
   std::vector<const char*> texts, names, options;
-  for (const auto& header : input.headers) {
+  for (const auto& header : request.headers) {
     texts.push_back(header.text.c_str());
     names.push_back(header.path.c_str());
   }
-  for (const auto& option : input.options) options.push_back(option.c_str());
+  for (const auto& flag : flags) options.push_back(flag.c_str());
   Output output;
   nvrtcProgram program = nullptr;
-  output.code = api.create(&program, input.text.c_str(), input.name.c_str(),
+  output.code = api.create(&program, request.source.text.c_str(), request.source.path.c_str(),
                            static_cast<int>(texts.size()), texts.data(), names.data());
   if (output.code != NVRTC_SUCCESS) return output;
   output.code = api.compile(program, static_cast<int>(options.size()), options.data());
   output.log = text_of(fetch(program, api.log_size, api.log));
   if (output.code == NVRTC_SUCCESS) {
-    if (wanted == Wanted::kCubin) output.cubin = fetch(program, api.cubin_size, api.cubin);
-    if (wanted == Wanted::kPtx) output.ptx = text_of(fetch(program, api.ptx_size, api.ptx));
+    output.result = wanted == Wanted::kCubin ? fetch(program, api.cubin_size, api.cubin)
+                                             : fetch(program, api.ptx_size, api.ptx);
   }
   api.destroy(&program);
   return output;
@@ -122,12 +118,51 @@ Result<gpu::Library> open_place(const fs::path& place, std::vector<gpu::TriedPla
   return gpu::Library::open({place.string()}, &tried);
 }
 
+constexpr int kNiceness = 5;  ///< chosen: the parent and the device worker come first
+
+Reply answer(const Nvrtc& nvrtc, const CompileOrder& order, const WorkerOptions& options) {
+  Reply reply;
+  std::string cubin;
+  reply.compiled = nvrtc.compile(order.request, cubin);
+  // A failure without a log is about this machine, not about the request: not to be remembered.
+  if (!reply.compiled.ok && reply.compiled.log.empty()) return reply;
+  auto stored = CubinCache(options.cache).store(order.key, reply.compiled, cubin);
+  if (!stored) {
+    reply.cache_problem = stored.error().message;
+    if (!reply.compiled.ok) return reply;
+    stored = options.fallback.empty()
+                 ? file_error("there is no temporary folder either")
+                 : CubinCache(options.fallback).store(order.key, reply.compiled, cubin);
+  }
+  if (stored) {
+    reply.compiled = *std::move(stored);
+  } else {
+    reply.failure = reply.cache_problem + "; " + stored.error().message;
+  }
+  return reply;
+}
+
+/// Until the parent closes the channel.
+Status serve(Channel& channel, const Nvrtc& nvrtc, const WorkerOptions& options) {
+  while (true) {
+    const auto message = channel.receive();
+    if (!message) return {};
+    FATUNE_TRY(const CompileOrder order, from_json<CompileOrder>(*message, "order of the pool"));
+    FATUNE_TRY_STATUS(channel.send(to_json(answer(nvrtc, order, options))));
+  }
+}
+
+Result<WorkerOptions> parse_options(std::span<const std::string> args) {
+  if (args.size() != 1) return usage_error("compile-worker is started by fatune itself");
+  FATUNE_TRY(const Json options, parse_json(args.front(), "compile-worker"));
+  return from_json<WorkerOptions>(options, "compile-worker");
+}
+
 }  // namespace
 
 struct Nvrtc::State {
-  Api api{};
-  std::string path, version, identity;
-  std::vector<int> archs;
+  Api api;
+  Greeting facts;
   std::vector<fs::path> include_folders;
   bool has_no_cache = false;  ///< knows --no-cache: since 12.9 it keeps a disk cache of its own
 
@@ -136,35 +171,32 @@ struct Nvrtc::State {
 };
 
 std::string Nvrtc::State::learn() {
-  int major = 0;
-  int minor = 0;
+  int major = 0, minor = 0, count = 0;
   if (api.version(&major, &minor) != NVRTC_SUCCESS) return "nvrtcVersion failed";
-  version = std::to_string(major) + "." + std::to_string(minor);
-  int count = 0;
+  facts.version = fmt::format("{}.{}", major, minor);
   if (api.arch_count(&count) != NVRTC_SUCCESS || count <= 0) return "it knows no architecture";
-  archs.resize(static_cast<std::size_t>(count));
-  if (api.archs(archs.data()) != NVRTC_SUCCESS) return "it knows no architecture";
-  Input input{
-      .name = "warm_up.cu",
-      .text = "extern \"C\" __global__ void warm_up() {}\n",
-      .headers = {},
-      .options = {"--gpu-architecture=compute_" + std::to_string(archs.front()), "--no-cache"}};
-  Output output = run(api, input, Wanted::kPtx);
+  facts.archs.resize(static_cast<std::size_t>(count));
+  if (api.archs(facts.archs.data()) != NVRTC_SUCCESS) return "it knows no architecture";
+  CompileRequest request;
+  request.source = {"warm_up.cu", "extern \"C\" __global__ void warm_up() {}\n"};
+  std::vector<std::string> flags = {
+      fmt::format("--gpu-architecture=compute_{}", facts.archs.front()), "--no-cache"};
+  Output output = run(api, request, flags, Wanted::kPtx);
   has_no_cache = output.code == NVRTC_SUCCESS;
   if (output.code == NVRTC_ERROR_INVALID_OPTION) {
-    input.options.pop_back();
-    output = run(api, input, Wanted::kPtx);
+    flags.pop_back();
+    output = run(api, request, flags, Wanted::kPtx);
   }
   if (output.code != NVRTC_SUCCESS) {
-    return std::string("it opens but does not compile: ") + api.error_string(output.code) + " " +
-           output.log;
+    return fmt::format("it opens but does not compile: {} {}", api.error_string(output.code),
+                       output.log);
   }
   // "// Compiler Build ID: CL-36424714" and "// Cuda compilation tools, release 13.0, V13.0.88"
-  if (const std::string exact = word_after(output.ptx, ", V"); !exact.empty()) version = exact;
-  identity = "nvrtc " + version;
-  if (const std::string build = word_after(output.ptx, "Build ID: "); !build.empty()) {
-    identity += " " + build;
-  }
+  const std::string exact = word_after(output.result, ", V");
+  if (!exact.empty()) facts.version = exact;
+  facts.identity = "nvrtc " + facts.version;
+  const std::string build = word_after(output.result, "Build ID: ");
+  if (!build.empty()) facts.identity += " " + build;
   return "";
 }
 
@@ -174,14 +206,10 @@ Result<Nvrtc> Nvrtc::open(const Toolchain& toolchain) {
     auto library = open_place(place, tried);
     if (!library) continue;
     auto state = std::make_shared<State>();
-    std::string problem;
-    if (const std::string missing = load(*library, state->api); !missing.empty()) {
-      problem = "it lacks " + missing;
-    } else {
-      problem = state->learn();
-    }
+    const std::string missing = load(*library, state->api);
+    const std::string problem = missing.empty() ? state->learn() : "it lacks " + missing;
     if (problem.empty()) {
-      state->path = library->path();
+      state->facts.path = library->path();
       state->include_folders = toolchain.include_folders;
       return Nvrtc(std::move(state));
     }
@@ -189,42 +217,42 @@ Result<Nvrtc> Nvrtc::open(const Toolchain& toolchain) {
   }
   return environment_error(
       "the CUDA runtime compiler (NVRTC) was not found. Install it (pip install "
-      "nvidia-cuda-nvrtc), or "
-      "name it with --nvrtc PATH or CUDA_HOME. Tried:\n" +
+      "nvidia-cuda-nvrtc), or name it with --nvrtc PATH or CUDA_HOME. Tried:\n" +
       gpu::describe(tried));
 }
 
 Nvrtc::Nvrtc(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-const std::string& Nvrtc::path() const { return state_->path; }
-const std::string& Nvrtc::version() const { return state_->version; }
-const std::string& Nvrtc::identity() const { return state_->identity; }
-const std::vector<int>& Nvrtc::archs() const { return state_->archs; }
+const Greeting& Nvrtc::facts() const { return state_->facts; }
 
-CompilerOutput Nvrtc::compile(const CompileRequest& request) const {
-  CompilerOutput program;
-  program.problem = unsupported_arch(request.arch, state_->version, state_->archs);
-  if (!program.problem.empty()) return program;
-  Input input{.name = request.source.path,
-              .text = request.source.text,
-              .headers = request.headers,
-              .options = compile_options(request)};
-  if (state_->has_no_cache) input.options.emplace_back("--no-cache");
+Compiled Nvrtc::compile(const CompileRequest& request, std::string& cubin) const {
+  Compiled compiled;
+  compiled.problem = unsupported_arch(request.arch, facts().version, facts().archs);
+  if (!compiled.problem.empty()) return compiled;
+  std::vector<std::string> flags = compile_options(request);
+  if (state_->has_no_cache) flags.emplace_back("--no-cache");
   if (request.toolkit_headers) {
-    for (const auto& folder : state_->include_folders) {
-      input.options.push_back("--include-path=" + folder.string());
-    }
+    for (const auto& folder : state_->include_folders)
+      flags.push_back("--include-path=" + folder.string());
   }
-  Output output = run(state_->api, input, Wanted::kCubin);
-  program.log = std::move(output.log);
-  program.cubin = std::move(output.cubin);
-  program.ok = output.code == NVRTC_SUCCESS && !program.cubin.empty();
-  if (program.ok) return program;
-  program.problem = first_error(program.log);
-  if (!program.problem.empty()) return program;
-  program.problem = output.code == NVRTC_SUCCESS
-                        ? "the compiler gave no machine code"
-                        : std::string(state_->api.error_string(output.code)) + " without a message";
-  return program;
+  const auto start = std::chrono::steady_clock::now();
+  Output output = run(state_->api, request, flags, Wanted::kCubin);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  compiled.seconds = spent.count();
+  compiled.entries = parse_compile_log(output.log);
+  compiled.log = std::move(output.log);
+  cubin = std::move(output.result);
+  compiled.ok = output.code == NVRTC_SUCCESS && !cubin.empty();
+  if (compiled.ok) {
+    compiled.cubin_hash = sha256_hex(cubin);
+    return compiled;
+  }
+  compiled.problem = first_error(compiled.log);
+  if (!compiled.problem.empty()) return compiled;
+  compiled.problem =
+      output.code == NVRTC_SUCCESS
+          ? "the compiler gave no machine code"
+          : fmt::format("{} without a message", state_->api.error_string(output.code));
+  return compiled;
 }
 
 std::string first_error(std::string_view log) {
@@ -243,6 +271,25 @@ std::string first_error(std::string_view log) {
     }
   }
   return "";
+}
+
+int compile_worker_main(std::span<const std::string> args) {
+  const auto options = parse_options(args);
+  if (!options) {
+    log::error(options.error().message);
+    return 2;
+  }
+  // A refusal only costs a little quiet: the worker then runs as the others do.
+  [[maybe_unused]] const int niceness = nice(kNiceness);
+  Channel channel(Child::kChannelDescriptor);
+  const auto nvrtc = Nvrtc::open(options->toolchain);
+  const Greeting greeting = nvrtc ? nvrtc->facts() : Greeting{.problem = nvrtc.error().message};
+  if (!channel.send(to_json(greeting))) return 0;
+  if (!nvrtc) return 3;
+  const Status served = serve(channel, *nvrtc, *options);
+  if (served) return 0;
+  log::error("compile worker: " + served.error().message);
+  return 70;
 }
 
 }  // namespace fatune

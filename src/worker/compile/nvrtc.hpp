@@ -1,24 +1,15 @@
 // nvrtc.hpp - the runtime compiler: a request to machine code, or to the log that says why not.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "core/result.hpp"
 #include "gpu/library.hpp"
 #include "worker/protocol/compilation.hpp"
 
 namespace fatune {
-
-/// What one compilation gave.
-struct CompilerOutput {
-  bool ok = false;
-  std::string problem;  ///< first error line, when not ok
-  std::string log;
-  std::string cubin;
-};
 
 /// An open NVRTC library. Only compile workers open one: it may crash or hang, and its threads do
 /// not scale.
@@ -28,12 +19,11 @@ class Nvrtc {
   /// that it works and which it is. The error lists every place tried.
   static Result<Nvrtc> open(const Toolchain& toolchain);
 
-  const std::string& path() const;
-  const std::string& version() const;     ///< "13.0.88", or "13.0" when it does not tell more
-  const std::string& identity() const;    ///< "nvrtc 13.0.88 CL-36424714"
-  const std::vector<int>& archs() const;  ///< compute capabilities it compiles for: 75, 80, ...
-
-  CompilerOutput compile(const CompileRequest& request) const;
+  /// Path, version ("13.0.88", or "13.0" when it does not tell more), identity ("nvrtc 13.0.88
+  /// CL-36424714") and the compute capabilities that it compiles for: 75, 80, ...
+  const Greeting& facts() const;
+  /// `cubin` is the machine code; empty when the compilation failed.
+  Compiled compile(const CompileRequest& request, std::string& cubin) const;
 
  private:
   struct State;
@@ -43,4 +33,5 @@ class Nvrtc {
 
 /// The first line of a failed compilation's log that says what is wrong; empty when none does.
 std::string first_error(std::string_view log);
+
 }  // namespace fatune

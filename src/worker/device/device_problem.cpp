@@ -1,28 +1,22 @@
-// device_problem.cpp - inputs to the device, their references to the host.
+// device_problem.cpp - opens a device, and turns its facts into an environment; inputs to the
+// device, their references to the host.
 #include "worker/device/device_problem.hpp"
 
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/file.hpp"
-#include "gpu/objects.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "model/results/statistics.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr int kExtraSeeds = 4;  // more inputs for results near a limit
 constexpr std::uint64_t kExtraSeedStep = 1000;
-
-std::vector<const GuardedBuffer*> pointers_to(const std::vector<GuardedBuffer>& buffers) {
-  std::vector<const GuardedBuffer*> pointers;
-  for (const GuardedBuffer& buffer : buffers) pointers.push_back(&buffer);
-  return pointers;
-}
 
 /// The first output whose limits zeros come near to. A reference of nothing but zeros (every row
 /// masked) is right to demand zeros.
@@ -32,6 +26,19 @@ const TensorReference* find_vacuous(const std::vector<TensorReference>& outputs)
         return output.largest != 0 && vacuity_margin(output) < kLeastVacuity;
       });
   return found == outputs.end() ? nullptr : &*found;
+}
+
+constexpr int kEmptyPairs = 50;
+
+/// Median time between two events with nothing between them: recorded in the log, never subtracted.
+Status log_event_overhead(Sampler& sampler) {
+  std::vector<double> pairs;
+  for (int i = 0; i < kEmptyPairs; ++i) {
+    FATUNE_TRY(const MaybeTime time, sampler.time_once([] { return Status(); }));
+    if (time) pairs.push_back(time->value);
+  }
+  if (!pairs.empty()) log::info("an empty pair of events takes " + describe(Micros(median(pairs))));
+  return {};
 }
 
 }  // namespace
@@ -79,10 +86,7 @@ std::span<std::byte> DeviceProblem::host_output(std::size_t which, std::size_t o
 }
 
 TensorAddresses DeviceProblem::addresses(const InputSet& set) const {
-  std::map<std::string, CUdeviceptr> by_name;
-  for (const GuardedBuffer& each : set.inputs) by_name[each.name()] = each.address();
-  for (const GuardedBuffer& each : outputs_) by_name[each.name()] = each.address();
-  return tensors_at(std::move(by_name));
+  return addresses_of({set.inputs, outputs_});
 }
 
 std::chrono::microseconds DeviceProblem::kernel_limit() const {
@@ -98,12 +102,11 @@ Result<InputSet> DeviceProblem::upload(const InputCase& which, int v_doublings,
   set.v_doublings = v_doublings;
   const CUstream stream = session_->stream.raw();
   for (const HostTensor& tensor : tensors) {
-    FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(session_->context, tensor.name,
-                                                         tensor.bytes.size(), kNanByte, stream));
-    FATUNE_TRY_STATUS(gpu::copy_to_device(buffer.address(), tensor.bytes, stream));
+    FATUNE_TRY(GuardedBuffer buffer,
+               GuardedBuffer::of(session_->context, tensor.name, tensor.bytes, stream));
     set.inputs.push_back(std::move(buffer));
   }
-  FATUNE_TRY(set.checksums, checks_.checksums(pointers_to(set.inputs)));
+  FATUNE_TRY(set.checksums, checks_.checksums(pointers_to({set.inputs})));
   return set;
 }
 
@@ -111,11 +114,9 @@ Result<InputSet> DeviceProblem::make_set(const InputCase& which) {
   for (int doublings = 0;; ++doublings) {
     std::vector<HostTensor> inputs = input_tensors(order_.problem, plan_, which, doublings);
     FATUNE_TRY(InputSet set, upload(which, doublings, inputs));
-    FATUNE_TRY(References made,
-               references_->make(which, addresses(set).by_name, std::move(inputs)));
-    reference_time_ = made.time;
-    set.outputs = std::move(made.outputs);
-    set.lse = std::move(made.lse);
+    FATUNE_TRY(static_cast<References&>(set),
+               references_->make(which, addresses(set), std::move(inputs)));
+    reference_time_ = set.time;
     const TensorReference* vacuous = find_vacuous(set.outputs);
     if (vacuous == nullptr) return set;
     if (doublings == references_->most_doublings()) return references_->vacuous(*vacuous);
@@ -137,7 +138,7 @@ Status DeviceProblem::restore() {
   for (const GuardedBuffer& output : outputs_) FATUNE_TRY_STATUS(output.fill_bands(stream));
   for (std::vector<InputSet>* group : {&sets_, &extra_sets_}) {
     for (InputSet& set : *group) {
-      FATUNE_TRY(const auto sums, checks_.checksums(pointers_to(set.inputs)));
+      FATUNE_TRY(const auto sums, checks_.checksums(pointers_to({set.inputs})));
       if (sums != set.checksums) {
         const std::vector<HostTensor> tensors =
             input_tensors(order_.problem, plan_, set.which, set.v_doublings);
@@ -150,6 +151,38 @@ Status DeviceProblem::restore() {
     }
   }
   return gpu::synchronize(stream);
+}
+
+Result<std::unique_ptr<DeviceSession>> open_device_session(int ordinal) {
+  auto session = std::make_unique<DeviceSession>();
+  FATUNE_TRY(session->facts, gpu::device_facts(ordinal));
+  session->telemetry = gpu::Telemetry::open(session->facts.pci_bus_id);
+  if (!session->telemetry.available())
+    log::warn("no clocks and throttle reasons: " + session->telemetry.problem());
+  FATUNE_TRY(session->context, gpu::make_context(ordinal));
+  FATUNE_TRY(session->stream, gpu::make_stream(session->context));
+  FATUNE_TRY_STATUS(gpu::forbid_persisting_lines(session->stream.raw()));
+  FATUNE_TRY(Sampler sampler,
+             Sampler::make(session->context, session->stream.raw(), session->telemetry,
+                           session->facts.l2_bytes, SamplingPlan{}));
+  session->sampler.emplace(std::move(sampler));
+  FATUNE_TRY_STATUS(log_event_overhead(*session->sampler));
+  return session;
+}
+
+Environment environment_of(const gpu::DeviceFacts& facts) {
+  Environment environment;
+  environment.device_name = facts.name;
+  environment.device_uuid = facts.uuid;
+  environment.driver = facts.driver;
+  environment.cuda_driver = facts.cuda_driver;
+  environment.limits = facts;
+  environment.limits.arch = best_arch(facts.major, facts.minor);
+  environment.l2_bytes = facts.l2_bytes;
+  environment.memory_bus_bits = facts.memory_bus_bits;
+  environment.memory_clock_mhz = facts.memory_clock_mhz;
+  environment.max_sm_clock_mhz = facts.max_sm_clock_mhz;
+  return environment;
 }
 
 }  // namespace fatune

@@ -1,29 +1,107 @@
-// device_problem.hpp - inputs in guarded device memory, and their reference on the host.
+// device_problem.hpp - the worker's hold on a GPU: context, stream, sampler; inputs in guarded
+// device memory, and their references, run on the device and held on the host; orders to run
+// candidates on them, to answers.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/units.hpp"
+#include "gpu/telemetry.hpp"
+#include "gpu/objects.hpp"
+#include "model/results/measurement.hpp"
 #include "worker/baselines/executable.hpp"
-#include "worker/device/device_session.hpp"
-#include "worker/device/references.hpp"
+#include "worker/baselines/outside.hpp"
 #include "worker/protocol/messages.hpp"
+#include "worker/timing/sampler.hpp"
+#include "worker/verify/host_reference.hpp"
 
 namespace fatune {
+
+/// Made once a process; its address stays, because the sampler points into it. Members are
+/// destroyed in reverse order.
+struct DeviceSession {
+  gpu::DeviceFacts facts;
+  gpu::Telemetry telemetry;
+  gpu::Context context;
+  gpu::Stream stream;
+  std::optional<Sampler> sampler;
+  OutsideHost outside;
+};
+Result<std::unique_ptr<DeviceSession>> open_device_session(int ordinal);
+
+/// What the device part of an environment says; compiler and host are the parent's to fill in.
+Environment environment_of(const gpu::DeviceFacts& facts);
+
+/// Of one set of inputs.
+struct References {
+  std::vector<TensorReference> outputs;  ///< with limits; attention's lse is apart
+  LseReference lse;
+  Micros time{0};  ///< of the reference
+};
+
+/// The reference of a problem, compared with by every candidate. Two implementations: attention's
+/// runs head by head and is checked in fp64 on the host; a declared one is the definition.
+class ReferenceMaker {
+ public:
+  /// All three must outlive the maker.
+  static std::unique_ptr<ReferenceMaker> of(DeviceSession& session, const BeginOrder& order,
+                                            const OperationPlan& plan);
+  ReferenceMaker(DeviceSession& session, const BeginOrder& order, const OperationPlan& plan)
+      : session_(session), order_(order), plan_(plan) {}
+  virtual ~ReferenceMaker() = default;
+
+  /// `addresses` of the inputs by name, `inputs` their bytes. A wrong or unfinished reference and a
+  /// low-precision reference that breaks its own limits are device errors: nothing may be measured
+  /// by them. What they left on the device is overwritten.
+  Result<References> make(const InputCase& which, const TensorAddresses& addresses,
+                          std::vector<HostTensor> inputs);
+  /// How often v may be doubled so that zeros miss the limits.
+  virtual int most_doublings() const = 0;
+  /// Of limits that an output of zeros comes near to: the check would prove nothing.
+  virtual Error vacuous(const TensorReference& output) const = 0;
+
+ protected:
+  using Offsets = std::map<std::string, std::int64_t>;  ///< elements, by tensor
+  /// What a program wrote of each output of the plan.
+  struct Results {
+    std::vector<std::vector<std::byte>> outputs;
+    Micros time{0};
+  };
+
+  /// The problem of one launch, and where in the tensors each launch begins.
+  virtual Problem slice() const = 0;
+  virtual std::vector<Offsets> slices() const = 0;
+  /// The reference's values, checked as far as they can be.
+  virtual Result<References> take(Results results, const InputCase& which,
+                                  std::vector<HostTensor> inputs) const = 0;
+  virtual Limits limits(const TensorReference& output, const Comparison& twin,
+                        const InputCase& which) const = 0;
+
+  DeviceSession& session_;
+  const BeginOrder& order_;
+  const OperationPlan& plan_;
+
+ private:
+  Result<Results> run(const Program& program, TensorAddresses addresses, bool singles);
+};
 
 /// One set of inputs with its reference. The reference exists on the host only while candidates
 /// run: it is computed before the first of them, or between two of a candidate's own launches
 /// (extra_sets), and what it left on the device, its scratch memory too, is overwritten before it
 /// is freed.
-struct InputSet {
+struct InputSet : References {
   InputCase which;
   int v_doublings = 0;
-  std::vector<TensorReference> outputs;  ///< attention's lse aside
-  LseReference lse;
   std::vector<GuardedBuffer> inputs;     ///< in the order of the plan
   std::vector<std::uint64_t> checksums;  ///< of the inputs
 };
@@ -71,5 +149,18 @@ class DeviceProblem {
   std::vector<InputSet> sets_, extra_sets_;
   Micros reference_time_{0};
 };
+
+/// Reports the present phase to the parent.
+using PhaseNote = std::function<void(std::string_view phase)>;
+
+/// Never an error: whatever a candidate does is an outcome. Memory that it overwrote is restored.
+RunReply run_candidate(DeviceSession& session, DeviceProblem& problem, const RunOrder& order,
+                       const PhaseNote& note);
+
+/// Graph replays and cold launches of all contestants, round by round, each round in another order.
+/// A template that fails here, after it passed every gate, is an error; an implementation from
+/// elsewhere is a failed row.
+Result<RoundsReply> run_rounds(DeviceSession& session, DeviceProblem& problem,
+                               const RoundsOrder& order, const PhaseNote& note);
 
 }  // namespace fatune

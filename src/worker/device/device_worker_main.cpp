@@ -15,9 +15,8 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "gpu/driver.hpp"
-#include "worker/device/candidate_run.hpp"
+#include "worker/device/device_problem.hpp"
 #include "worker/device/gates.hpp"
-#include "worker/protocol/mains.hpp"
 #include "worker/protocol/messages.hpp"
 
 namespace fatune {
@@ -97,11 +96,9 @@ class Worker {
     if (!problem_) return usage_error("'run' before 'begin'");
     log::debug("running " + order.id);
     hang_answer_ = [this] {
-      const Failure hang = hang_failure(problem_->kernel_limit());
       RunReply reply;
-      reply.outcome = hang.outcome;
-      reply.reason = hang.reason;
-      reply.fatal = hang.fatal;
+      record_failure(hang_failure(problem_->kernel_limit()), reply);
+      reply.fatal = true;
       return to_json(reply);
     };
     RunReply reply = run_candidate(*session_, *problem_, order, noter());

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/text.hpp"
 #include "gpu/driver.hpp"
 #include "gpu/objects.hpp"
@@ -16,6 +18,10 @@ namespace {
 constexpr std::uint8_t kPoisons[] = {0xff, 0x5a};
 /// A margin above it is worth more seeds.
 constexpr double kNearLimit = 0.9;
+
+Failure wrong_result(std::string reason) {
+  return {Outcome::kWrongResult, std::move(reason), false};
+}
 
 }  // namespace
 
@@ -41,17 +47,20 @@ MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
   std::string finding;
   if (hot) finding = physics_finding("hot", *hot, floor.hot);
   if (cold && finding.empty()) finding = physics_finding("cold", *cold, floor.cold);
-  if (!finding.empty()) return Failure{Outcome::kWrongResult, finding, false};
+  if (!finding.empty()) return wrong_result(finding);
   verification.gates.push_back(kPhysicsGate);
   return std::nullopt;
 }
 
-std::vector<const GuardedBuffer*> GateKeeper::buffers_of(const InputSet& set) const {
-  std::vector<const GuardedBuffer*> buffers;
-  for (const GuardedBuffer& input : set.inputs) buffers.push_back(&input);
-  for (const GuardedBuffer& output : problem_.outputs()) buffers.push_back(&output);
-  for (const GuardedBuffer& scratch : program_.scratch()) buffers.push_back(&scratch);
-  return buffers;
+template <typename Done>
+MaybeFailure GateKeeper::failed(const Done& done) const {
+  if (done) return std::nullopt;
+  return failure_of(done.error(), session_.stream.raw());
+}
+
+MaybeFailure GateKeeper::unfinished(const Result<MaybeTime>& time) const {
+  if (time && !*time) return hang_failure(problem_.kernel_limit());
+  return failed(time);
 }
 
 /// All, but lse only from a program that writes it.
@@ -61,19 +70,15 @@ std::span<const GuardedBuffer> GateKeeper::checked_outputs() const {
 }
 
 MaybeFailure GateKeeper::run(InputSet& set, std::optional<std::uint8_t> poison) {
-  const CUstream stream = session_.stream.raw();
-  const auto prepare = [&]() -> Status {
-    FATUNE_TRY_STATUS(program_.bind(problem_.addresses(set)));
-    if (!poison) return {};
-    FATUNE_TRY_STATUS(fill_insides(problem_.outputs(), *poison, stream));
-    return fill_insides(program_.scratch(), *poison, stream);
-  };
-  if (const Status ready = prepare(); !ready) return failure_of(ready.error(), stream);
+  if (auto failure = failed(program_.bind(problem_.addresses(set)))) return failure;
+  if (poison) {
+    const CUstream stream = session_.stream.raw();
+    for (const auto buffers : {problem_.outputs(), program_.scratch()}) {
+      if (auto failure = failed(fill_insides(buffers, *poison, stream))) return failure;
+    }
+  }
   session_.sampler->set_limit(problem_.kernel_limit());
-  const auto time = session_.sampler->time_once([&] { return program_.queue(); });
-  if (!time) return failure_of(time.error(), stream);
-  if (!*time) return hang_failure(problem_.kernel_limit());
-  return std::nullopt;
+  return unfinished(session_.sampler->time_once([&] { return program_.queue(); }));
 }
 
 MaybeFailure GateKeeper::run_and_look(InputSet& set, std::optional<std::uint8_t> poison) {
@@ -85,32 +90,28 @@ MaybeFailure GateKeeper::to_host(std::size_t host) {
   const CUstream stream = session_.stream.raw();
   const auto outputs = checked_outputs();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const Status copied =
-        gpu::copy_to_host(problem_.host_output(host, i), outputs[i].address(), stream);
-    if (!copied) return failure_of(copied.error(), stream);
+    const std::span<std::byte> room = problem_.host_output(host, i);
+    if (auto failure = failed(gpu::copy_to_host(room, outputs[i].address(), stream)))
+      return failure;
   }
   return std::nullopt;
 }
 
 /// Inputs unchanged, guard bands whole; takes the outputs' checksums on the way.
 MaybeFailure GateKeeper::look_around(const InputSet& set) {
-  const CUstream stream = session_.stream.raw();
-  std::vector<const GuardedBuffer*> looked_at;
-  for (const GuardedBuffer& input : set.inputs) looked_at.push_back(&input);
-  for (const GuardedBuffer& output : checked_outputs()) looked_at.push_back(&output);
+  const auto looked_at = pointers_to({set.inputs, checked_outputs()});
   const auto sums = problem_.checks().checksums(looked_at);
-  if (!sums) return failure_of(sums.error(), stream);
+  if (!sums) return failed(sums);
   for (std::size_t i = 0; i < set.checksums.size(); ++i) {
-    if ((*sums)[i] == set.checksums[i]) continue;
-    return Failure{Outcome::kWrongResult, "inputs: the kernel changed " + looked_at[i]->name(),
-                   false};
+    if ((*sums)[i] != set.checksums[i])
+      return wrong_result("inputs: the kernel changed " + looked_at[i]->name());
   }
   output_sums_.assign(sums->begin() + static_cast<std::ptrdiff_t>(set.checksums.size()),
                       sums->end());
-  const auto findings = problem_.checks().check_bands(buffers_of(set));
-  if (!findings) return failure_of(findings.error(), stream);
-  if (findings->empty()) return std::nullopt;
-  return Failure{Outcome::kWrongResult, "guard_bands: " + describe(findings->front()), false};
+  const auto findings = problem_.checks().check_bands(
+      pointers_to({set.inputs, problem_.outputs(), program_.scratch()}));
+  if (!findings || findings->empty()) return failed(findings);
+  return wrong_result("guard_bands: " + describe(findings->front()));
 }
 
 /// Of what to_host() brought.
@@ -146,19 +147,10 @@ MaybeFailure GateKeeper::verify_set(InputSet& set) {
   const Judged judged = judge(set, 0);
   account(judged, set.which, verification_);
   if (!judged.worst().passed) {
-    return Failure{Outcome::kWrongResult,
-                   "accuracy: " + judged.worst().reason + ", " +
-                       std::string(name(set.which.distribution)) + " inputs",
-                   false};
+    return wrong_result(fmt::format("accuracy: {}, {} inputs", judged.worst().reason,
+                                    name(set.which.distribution)));
   }
-  if (auto failure = same_again(set, std::nullopt, sums, kPoisons[0])) return failure;
-  return std::nullopt;
-}
-
-/// What is not looked at is said.
-void GateKeeper::note_outputs() {
-  if (checked_outputs().size() == problem_.outputs().size()) return;
-  verification_.not_run.push_back("accuracy of lse: the implementation computes out alone");
+  return same_again(set, std::nullopt, sums, kPoisons[0]);
 }
 
 MaybeFailure GateKeeper::verify() {
@@ -170,7 +162,7 @@ MaybeFailure GateKeeper::verify() {
   }
   if (verification_.margin > kNearLimit) {
     auto extra = problem_.extra_sets();
-    if (!extra) return failure_of(extra.error(), session_.stream.raw());
+    if (!extra) return failed(extra);
     for (InputSet& set : *extra) {
       if (auto failure = verify_set(set)) return failure;
     }
@@ -179,7 +171,8 @@ MaybeFailure GateKeeper::verify() {
   if (auto failure = check_early_start()) return failure;
   verification_.passed = true;
   variation_.note_in(verification_);
-  note_outputs();
+  if (checked_outputs().size() < problem_.outputs().size())
+    verification_.not_run.push_back("accuracy of lse: the implementation computes out alone");
   return std::nullopt;
 }
 
@@ -193,9 +186,7 @@ MaybeFailure GateKeeper::check_early_start() {
   }
   InputSet& first = problem_.sets()[0];
   InputSet& second = problem_.sets()[1];
-  const CUstream stream = session_.stream.raw();
-  if (const Status bound = program_.bind(problem_.addresses(first)); !bound)
-    return failure_of(bound.error(), stream);
+  if (auto failure = failed(program_.bind(problem_.addresses(first)))) return failure;
   std::vector<DeviceChecks::Exchange> pairs;
   for (std::size_t i = 0; i < first.inputs.size(); ++i)
     pairs.push_back({first.inputs[i], second.inputs[i]});
@@ -204,10 +195,8 @@ MaybeFailure GateKeeper::check_early_start() {
         problem_.checks().exchange_late(pairs, problem_.outputs().front(), kPoisons[0]));
     return program_.queue();
   };
-  const auto time = session_.sampler->time_once(both);
-  if (!time) return failure_of(time.error(), stream);
-  if (!*time) return hang_failure(problem_.kernel_limit());
-  if (const Status back = swap_inputs(); !back) return failure_of(back.error(), stream);
+  if (auto failure = unfinished(session_.sampler->time_once(both))) return failure;
+  if (auto failure = failed(swap_inputs())) return failure;
   const char* when = "behind a kernel that still writes its inputs and output";
   if (auto failure = expect_verified(1, kEarlyStartGate, when)) return failure;
   verification_.gates.push_back(kEarlyStartGate);
@@ -241,27 +230,18 @@ MaybeFailure GateKeeper::expect_verified(std::size_t index, const char* gate,
   const Judged judged = judge(set, 1);
   const Judgement& verdict = judged.worst();
   const std::string begin = std::string(gate) + ": " + when + ", ";
-  if (!verdict.passed) return Failure{Outcome::kWrongResult, begin + verdict.reason, false};
+  if (!verdict.passed) return wrong_result(begin + verdict.reason);
   if (verified_[index])
     return variation_.differs(begin + "the output is not the verified one", verdict);
   verified_[index] = output_sums_;
   return std::nullopt;
 }
 
-MaybeFailure GateKeeper::replay(const HotLoop& loop) {
-  const auto time = session_.sampler->time_loop(loop);
-  if (!time) return failure_of(time.error(), session_.stream.raw());
-  if (!*time) return hang_failure(problem_.kernel_limit());
-  return std::nullopt;
-}
-
 /// The timed graph, with the second set's data where the first set's was.
 MaybeFailure GateKeeper::replay_swapped(const HotLoop& loop) {
-  const CUstream stream = session_.stream.raw();
-  if (const Status swapped = swap_inputs(); !swapped) return failure_of(swapped.error(), stream);
-  if (auto failure = replay(loop)) return failure;
-  if (const Status back = swap_inputs(); !back) return failure_of(back.error(), stream);
-  return std::nullopt;
+  if (auto failure = failed(swap_inputs())) return failure;
+  if (auto failure = unfinished(session_.sampler->time_loop(loop))) return failure;
+  return failed(swap_inputs());
 }
 
 MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
@@ -270,9 +250,9 @@ MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
   const std::size_t other = problem_.sets().size() > 1 ? 1 : 0;
   session_.sampler->set_limit(problem_.kernel_limit());
   if (loop != nullptr) {
-    const Status poisoned = fill_insides(problem_.outputs(), kPoisons[0], stream);
-    if (!poisoned) return failure_of(poisoned.error(), stream);
-    if (auto failure = replay(*loop)) return failure;
+    if (auto failure = failed(fill_insides(problem_.outputs(), kPoisons[0], stream)))
+      return failure;
+    if (auto failure = unfinished(session_.sampler->time_loop(*loop))) return failure;
     if (auto failure = expect_verified(0, kTimedOutputGate, "after the timed launches"))
       return failure;
     // Over the first set's output: a kernel that keeps what it finds, or that knows its inputs by
@@ -287,9 +267,8 @@ MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
       {other, kPoisons[1]}, {0, std::nullopt}, {other, kPoisons[0]}};
   for (const auto& [index, poison] : singles) {
     if (auto failure = run(problem_.sets()[index], poison)) return failure;
-    if (auto failure = expect_verified(index, kTimedOutputGate, "launched once more")) {
+    if (auto failure = expect_verified(index, kTimedOutputGate, "launched once more"))
       return failure;
-    }
   }
   verification_.gates.push_back(kTimedOutputGate);
   return std::nullopt;
@@ -306,26 +285,22 @@ MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
 }
 
 MaybeFailure GateKeeper::check_persisting_lines() {
-  const CUstream stream = session_.stream.raw();
   const auto limit = gpu::persisting_limit();
-  if (!limit) return failure_of(limit.error(), stream);
+  if (!limit) return failed(limit);
   if (*limit && **limit == 0) {
     verification_.gates.push_back(kPersistingGate);
     return std::nullopt;
   }
-  const std::string gate = std::string(kPersistingGate) + ": ";
-  const Status forbidden = gpu::forbid_persisting_lines(stream);
-  if (!forbidden) return failure_of(forbidden.error(), stream);
+  if (auto failure = failed(gpu::forbid_persisting_lines(session_.stream.raw()))) return failure;
   const auto least = gpu::persisting_limit();
-  if (!least) return failure_of(least.error(), stream);
+  if (!least) return failed(least);
+  const std::string gate = std::string(kPersistingGate) + ": ";
   if (!*limit || !*least || **least >= **limit) {
     verification_.not_run.push_back(gate + "the device has no limit for persisting lines to set");
     return std::nullopt;
   }
-  return Failure{Outcome::kWrongResult,
-                 gate + describe(Bytes(**limit)) +
-                     " of the L2 cache were set aside for lines that survive a flush",
-                 false};
+  return wrong_result(gate + describe(Bytes(**limit)) +
+                      " of the L2 cache were set aside for lines that survive a flush");
 }
 
 }  // namespace fatune

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
@@ -12,7 +11,6 @@
 #include "model/results/physics.hpp"
 #include "worker/baselines/executable.hpp"
 #include "worker/device/device_problem.hpp"
-#include "worker/device/failure.hpp"
 #include "worker/device/judged.hpp"
 #include "worker/timing/sampler.hpp"
 
@@ -61,6 +59,10 @@ class GateKeeper {
  private:
   /// Checksums of the outputs that are checked, in the order of DeviceProblem::outputs().
   using Sums = std::vector<std::uint64_t>;
+  /// What became of a call made for the candidate, a Status or Result; of a launch.
+  template <typename Done>
+  MaybeFailure failed(const Done& done) const;
+  MaybeFailure unfinished(const Result<MaybeTime>& time) const;
   std::span<const GuardedBuffer> checked_outputs() const;
   MaybeFailure run(InputSet& set, std::optional<std::uint8_t> poison);
   MaybeFailure run_and_look(InputSet& set, std::optional<std::uint8_t> poison);
@@ -71,14 +73,11 @@ class GateKeeper {
   MaybeFailure verify_set(InputSet& set);
   MaybeFailure check_early_start();
   MaybeFailure check_outputs(const HotLoop* loop);
-  MaybeFailure replay(const HotLoop& loop);
   MaybeFailure replay_swapped(const HotLoop& loop);
   Status swap_inputs();
   MaybeFailure expect_verified(std::size_t index, const char* gate, const std::string& when);
   MaybeFailure check_persisting_lines();
   Judged judge(const InputSet& set, std::size_t host) const;
-  void note_outputs();
-  std::vector<const GuardedBuffer*> buffers_of(const InputSet& set) const;
 
   DeviceSession& session_;
   DeviceProblem& problem_;

@@ -1,10 +1,13 @@
-// judged.cpp - compares outputs; counts and places elements that kept the patterns, or differ.
+// judged.cpp - compares outputs; counts and places elements that kept the patterns, or differ;
+// errors, hangs and outcomes to failures and gates.
 #include "worker/device/judged.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
+
+#include "core/text.hpp"
 
 namespace fatune {
 namespace {
@@ -15,7 +18,7 @@ std::size_t first_difference(std::span<const std::byte> a, std::span<const std::
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin());
 }
 
-void merge(const Comparison& output, ErrorFigures& all) {
+void merge(const Comparison& output, Comparison& all) {
   all.max_abs = std::max(all.max_abs, output.max_abs);
   all.mean_abs = std::max(all.mean_abs, output.mean_abs);
   all.relative_l2 = std::max(all.relative_l2, output.relative_l2);
@@ -90,13 +93,49 @@ void account(const Judged& judged, const InputCase& which, Verification& verific
   }
   ++verification.seeds;
   if (which.distribution != Distribution::kNormal) return;
-  const ErrorFigures& figures = judged.figures;
+  const Comparison& figures = judged.figures;
   const bool first = verification.max_abs_diff == 0 && verification.seeds == 1;
   verification.max_abs_diff = std::max(verification.max_abs_diff, figures.max_abs);
   verification.mean_abs_diff = std::max(verification.mean_abs_diff, figures.mean_abs);
   verification.relative_l2 =
       std::max(verification.relative_l2, std::min(figures.relative_l2, kWorstMargin));
   verification.allclose_1e3 = (first || verification.allclose_1e3) && figures.allclose_1e3;
+}
+
+Failure failure_of(const Error& error, CUstream stream) {
+  if (error.kind == ErrorKind::kEnvironment) return {Outcome::kUnavailable, error.message, false};
+  if (error.kind == ErrorKind::kUsage) return {Outcome::kInfeasible, error.message, false};
+  const bool broken = gpu::context_broken(stream);
+  return {broken ? Outcome::kCrashed : Outcome::kLaunchError, error.message, broken};
+}
+
+void record_failure(const Failure& failure, Observation& seen) {
+  seen.outcome = failure.outcome;
+  seen.reason = failure.reason;
+}
+
+Failure hang_failure(std::chrono::microseconds limit) {
+  const double seconds = static_cast<double>(limit.count()) * 1e-6;
+  return {Outcome::kTimeout,
+          fmt::format("a launch had not finished after {}", describe(Seconds(seconds))), true};
+}
+
+MaybeFailure Variation::differs(const std::string& finding, const Judgement& verdict) {
+  const std::string gate = gate_of(Outcome::kWrongResult, finding);
+  if (!allowed_ || gate == "poison") return Failure{Outcome::kWrongResult, finding, false};
+  if (!verdict.passed) {
+    const std::string reason = "accuracy: " + verdict.reason + ", in one of two runs that differ";
+    return Failure{Outcome::kWrongResult, reason, false};
+  }
+  notes_.try_emplace(gate, finding);
+  return std::nullopt;
+}
+
+void Variation::note_in(Verification& verification) const {
+  for (const auto& [gate, finding] : notes_) {
+    std::erase(verification.gates, gate);
+    verification.not_run.push_back(finding + "; each run was judged by itself");
+  }
 }
 
 }  // namespace fatune

@@ -1,28 +1,28 @@
-// judged.hpp - outputs on the host to findings: beside the reference, and beside another run.
+// judged.hpp - outputs on the host to findings, beside the reference and beside another run; errors
+// and findings to failures, and the gate that says so.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "core/result.hpp"
+#include "gpu/driver.hpp"
 #include "model/results/measurement.hpp"
 #include "worker/device/device_problem.hpp"
-#include "worker/verify/lse.hpp"
-#include "worker/verify/tolerance.hpp"
+#include "worker/verify/host_reference.hpp"
 
 namespace fatune {
 
-/// Errors as records have them.
-struct ErrorFigures {
-  double max_abs = 0, mean_abs = 0, relative_l2 = 0;
-  bool allclose_1e3 = true;
-};
-
 struct Judged {
-  ErrorFigures figures;  ///< the largest over the outputs, lse aside
-  Judgement verdict;     ///< likewise
+  /// The largest over the outputs, lse aside: max_abs, mean_abs, relative_l2 and allclose_1e3
+  /// alone.
+  Comparison figures;
+  Judgement verdict;  ///< likewise
   std::optional<LseJudgement> lse;
   const Judgement& worst() const;  ///< the first that failed, else the larger margin
 };
@@ -45,5 +45,37 @@ std::string poison_finding(const TensorPlan& tensor, const PoisonedRun& first,
 void account_margin(const Judgement& verdict, Verification& verification);
 /// Adds a set's verdict to those before it. The figures are of inputs as they are usually.
 void account(const Judged& judged, const InputCase& which, Verification& verification);
+
+/// What went wrong with a candidate. After a fatal failure the process must end.
+struct Failure {
+  Outcome outcome = Outcome::kWrongResult;
+  std::string reason;
+  bool fatal = false;
+};
+using MaybeFailure = std::optional<Failure>;
+/// As the outcome and reason of what was seen.
+void record_failure(const Failure& failure, Observation& seen);
+
+/// An error of a call made for a candidate: crashed when it broke the context, unavailable when
+/// something is missing on this machine, infeasible when an implementation cannot do the problem,
+/// else a refused launch.
+Failure failure_of(const Error& error, CUstream stream);
+Failure hang_failure(std::chrono::microseconds limit);
+
+/// What comes of a difference between two runs: a failure, or, of an implementation that may vary
+/// (Executable::may_vary), a note.
+class Variation {
+ public:
+  explicit Variation(bool allowed) : allowed_(allowed) {}
+  /// `finding`: "GATE: what differs". `verdict`: of the run that differs from the one before it,
+  /// which must be right by itself. Outputs that were never written are always a failure.
+  MaybeFailure differs(const std::string& finding, const Judgement& verdict);
+  /// A gate that found a difference was not passed: it moves to those not run, with what was found.
+  void note_in(Verification& verification) const;
+
+ private:
+  bool allowed_;
+  std::map<std::string, std::string> notes_;  ///< the first of each gate
+};
 
 }  // namespace fatune

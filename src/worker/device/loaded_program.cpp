@@ -17,15 +17,6 @@ namespace {
 /// this name, as it has a space.
 constexpr const char* kWorkspace = "library workspace";
 
-/// For plans that are compared with each other before any is verified.
-Result<double> time_work(DeviceSession& session, DeviceProblem& problem,
-                         const std::function<Status()>& work) {
-  session.sampler->set_limit(problem.kernel_limit());
-  FATUNE_TRY(const Sampled sampled, session.sampler->hot(work, std::nullopt));
-  if (sampled.hung) return device_error("a plan does not come to an end");
-  return sampled.timing.median_us;
-}
-
 }  // namespace
 
 Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream stream,
@@ -62,7 +53,7 @@ Status LoadedProgram::add_kernel(const StagePlan& plan) {
 Status LoadedProgram::add_gemm(const GemmPlan& plan) {
   Stage stage;
   for (const GemmOperand& operand : plan.operands) stage.arguments.push_back(operand.buffer);
-  FATUNE_TRY(stage.gemm, open_gemm(plan));
+  FATUNE_TRY(stage.gemm, BatchedGemm::open(plan));
   stages_.push_back(std::move(stage));
   return {};
 }
@@ -76,7 +67,7 @@ Status LoadedProgram::add_scratch(const gpu::Context& context, const std::string
 }
 
 Status LoadedProgram::bind(const TensorAddresses& tensors) {
-  for (const auto& [name, address] : tensors.by_name) pointers_[name] = address;
+  for (const auto& [name, address] : tensors) pointers_[name] = address;
   for (const TensorMapPlan& plan : map_plans_) {
     auto map = gpu::make_tensor_map(pointers_[plan.tensor], facts_of(plan, problem_));
     if (!map) return with_context(std::move(map).error(), "describing tensor map " + plan.name);
@@ -94,19 +85,14 @@ void* LoadedProgram::value_of(const std::string& argument) {
   return &pointer->second;
 }
 
-Status LoadedProgram::queue_gemm(const Stage& stage) {
-  GemmAddresses addresses{};
-  for (std::size_t i = 0; i < addresses.size(); ++i) addresses[i] = pointers_[stage.arguments[i]];
-  const auto workspace = pointers_.find(kWorkspace);
-  return stage.gemm->queue(addresses, workspace == pointers_.end() ? 0 : workspace->second,
-                           stream_);
-}
-
 Status LoadedProgram::queue() {
   std::vector<void*> values;
   for (const Stage& stage : stages_) {
     if (stage.gemm) {
-      FATUNE_TRY_STATUS(queue_gemm(stage));
+      GemmAddresses addresses{};
+      for (std::size_t i = 0; i < addresses.size(); ++i)
+        addresses[i] = pointers_[stage.arguments[i]];
+      FATUNE_TRY_STATUS(stage.gemm->queue(addresses, pointers_[kWorkspace], stream_));
       continue;
     }
     values.clear();
@@ -160,8 +146,14 @@ Result<OpenProgram> OpenProgram::open(DeviceSession& session, DeviceProblem& pro
   FATUNE_TRY(opened.executable_, session.outside.open(*program.outside, setting));
   FATUNE_TRY_STATUS(opened.executable_->bind(tensors));
   if (fresh) {
-    FATUNE_TRY_STATUS(opened.executable_->settle(
-        [&](const std::function<Status()>& work) { return time_work(session, problem, work); }));
+    // Plans are compared with each other before any is verified.
+    const TimeWork time = [&](const std::function<Status()>& work) -> Result<double> {
+      session.sampler->set_limit(problem.kernel_limit());
+      FATUNE_TRY(const Sampled sampled, session.sampler->hot(work, std::nullopt));
+      if (sampled.hung) return device_error("a plan does not come to an end");
+      return sampled.timing.median_us;
+    };
+    FATUNE_TRY_STATUS(opened.executable_->settle(time));
   }
   return opened;
 }

@@ -10,8 +10,8 @@
 #include "gpu/objects.hpp"
 #include "model/problem/problem.hpp"
 #include "model/results/measurement.hpp"
+#include "worker/baselines/cublas_lt.hpp"
 #include "worker/baselines/executable.hpp"
-#include "worker/baselines/gemm.hpp"
 #include "worker/protocol/messages.hpp"
 #include "worker/verify/guarded_buffer.hpp"
 
@@ -49,7 +49,6 @@ class LoadedProgram : public Executable {
   Status add_kernel(const StagePlan& plan);
   Status add_gemm(const GemmPlan& plan);
   Status add_scratch(const gpu::Context& context, const std::string& name, std::size_t bytes);
-  Status queue_gemm(const Stage& stage);
   void* value_of(const std::string& argument);
 
   gpu::Module module_;

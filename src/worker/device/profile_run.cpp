@@ -1,6 +1,4 @@
 // profile_run.cpp - a job to inputs on the device, a loaded program, and one pass in the range.
-#include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +13,6 @@
 #include "model/problem/problem.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/device/loaded_program.hpp"
-#include "worker/protocol/mains.hpp"
 #include "worker/protocol/messages.hpp"
 #include "worker/verify/guarded_buffer.hpp"
 #include "worker/verify/inputs.hpp"
@@ -26,50 +23,21 @@ namespace {
 constexpr int kTrialPasses = 3;  // of a plan that is compared with others
 
 /// The problem's tensors in guarded memory, as candidates get them.
-struct Tensors {
-  std::vector<GuardedBuffer> buffers;
-  TensorAddresses addresses;
-};
-
-/// Makes one buffer after the other, filled or left to be written.
-class TensorMaker {
- public:
-  TensorMaker(const gpu::Context& context, CUstream stream) : context_(context), stream_(stream) {}
-
-  Result<CUdeviceptr> input(const std::string& name, const std::vector<std::byte>& bytes) {
-    FATUNE_TRY(const CUdeviceptr address, room(name, bytes.size(), kNanByte));
-    FATUNE_TRY_STATUS(gpu::copy_to_device(address, bytes, stream_));
-    return address;
-  }
-  Result<CUdeviceptr> output(const std::string& name, std::size_t bytes) {
-    return room(name, bytes, kGuardByte);
-  }
-  std::vector<GuardedBuffer> take() { return std::move(buffers_); }
-
- private:
-  Result<CUdeviceptr> room(const std::string& name, std::size_t bytes, std::uint8_t guard) {
-    FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(context_, name, bytes, guard, stream_));
-    buffers_.push_back(std::move(buffer));
-    return buffers_.back().address();
-  }
-
-  const gpu::Context& context_;
-  CUstream stream_;
-  std::vector<GuardedBuffer> buffers_;
-};
-
-Result<Tensors> make_tensors(const gpu::Context& context, CUstream stream, const ProfileJob& job) {
-  TensorMaker maker(context, stream);
+Result<std::vector<GuardedBuffer>> make_tensors(const gpu::Context& context, CUstream stream,
+                                                const ProfileJob& job) {
+  std::vector<GuardedBuffer> tensors;
   const OperationPlan plan = plan_of(job.problem, job.custom);
-  std::map<std::string, CUdeviceptr> by_name;
   const InputCase which{Distribution::kNormal, job.seed};
   for (const HostTensor& input : input_tensors(job.problem, plan, which)) {
-    FATUNE_TRY(by_name[input.name], maker.input(input.name, input.bytes));
+    FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::of(context, input.name, input.bytes, stream));
+    tensors.push_back(std::move(buffer));
   }
   for (const TensorPlan& output : plan.outputs()) {
-    FATUNE_TRY(by_name[output.name], maker.output(output.name, output.bytes()));
+    FATUNE_TRY(GuardedBuffer buffer,
+               GuardedBuffer::make(context, output.name, output.bytes(), kGuardByte, stream));
+    tensors.push_back(std::move(buffer));
   }
-  return Tensors{maker.take(), tensors_at(std::move(by_name))};
+  return tensors;
 }
 
 /// For implementations that choose among plans: a few passes between two events.
@@ -99,17 +67,17 @@ Status run_job(const ProfileJob& job) {
   FATUNE_TRY(const gpu::DeviceFacts facts, gpu::device_facts(job.device));
   FATUNE_TRY(const gpu::Context context, gpu::make_context(job.device));
   FATUNE_TRY(const gpu::Stream stream, gpu::make_stream(context));
-  FATUNE_TRY(const Tensors tensors, make_tensors(context, stream.raw(), job));
+  FATUNE_TRY(const auto tensors, make_tensors(context, stream.raw(), job));
   if (!job.program.outside) {
     FATUNE_TRY(LoadedProgram program,
                LoadedProgram::load(context, stream.raw(), job.program, job.problem));
-    FATUNE_TRY_STATUS(program.bind(tensors.addresses));
+    FATUNE_TRY_STATUS(program.bind(addresses_of({tensors})));
     return run_passes(program, stream.raw(), job.warm_ups);
   }
   OutsideHost host;
   FATUNE_TRY(Executable * executable,
              host.open(*job.program.outside, {context, stream.raw(), job.problem, facts.l2_bytes}));
-  FATUNE_TRY_STATUS(executable->bind(tensors.addresses));
+  FATUNE_TRY_STATUS(executable->bind(addresses_of({tensors})));
   FATUNE_TRY_STATUS(executable->settle([&](const std::function<Status()>& work) {
     return time_passes(context, stream.raw(), work);
   }));

@@ -1,14 +1,12 @@
 // references.cpp - runs reference and low-precision reference over memory of their own, and derives
 // the limits.
-#include "worker/device/references.hpp"
-
 #include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "worker/device/device_problem.hpp"
 #include "worker/device/loaded_program.hpp"
-#include "worker/verify/host_reference.hpp"
 
 namespace fatune {
 namespace {
@@ -82,8 +80,8 @@ class DeclaredReference final : public ReferenceMaker {
   int most_doublings() const override { return 0; }
   Error vacuous(const TensorReference& output) const override {
     return device_error(fmt::format(
-        "the limits of {} are so wide that an output of zeros comes near to passing: "
-        "the check would prove nothing; {}",
+        "the limits of {} are so wide that an output of zeros comes near to passing: the check "
+        "would prove nothing; {}",
         output.tensor.name,
         output.tolerance ? "declare a smaller tolerance"
                          : "its twin (ROUND_INTERMEDIATES=1) is too far from the reference"));
@@ -119,8 +117,7 @@ std::unique_ptr<ReferenceMaker> ReferenceMaker::of(DeviceSession& session, const
   return std::make_unique<AttentionReference>(session, order, plan);
 }
 
-Result<References> ReferenceMaker::make(const InputCase& which,
-                                        const std::map<std::string, CUdeviceptr>& addresses,
+Result<References> ReferenceMaker::make(const InputCase& which, const TensorAddresses& addresses,
                                         std::vector<HostTensor> inputs) {
   FATUNE_TRY(Results results, run(order_.reference, addresses, true));
   const Micros time = results.time;
@@ -142,8 +139,7 @@ Result<References> ReferenceMaker::make(const InputCase& which,
 
 /// `singles`: the program writes fp32, whatever an output's type is.
 Result<ReferenceMaker::Results> ReferenceMaker::run(const Program& program,
-                                                    std::map<std::string, CUdeviceptr> addresses,
-                                                    bool singles) {
+                                                    TensorAddresses addresses, bool singles) {
   const CUstream stream = session_.stream.raw();
   FATUNE_TRY(LoadedProgram loaded, LoadedProgram::load(session_.context, stream, program, slice()));
   Results results;
@@ -153,17 +149,17 @@ Result<ReferenceMaker::Results> ReferenceMaker::run(const Program& program,
     widths[tensor.name] = tensor.output && singles ? sizeof(float) : tensor.width();
     if (!tensor.output) continue;
     const std::size_t bytes = static_cast<std::size_t>(tensor.elements()) * widths.at(tensor.name);
-    FATUNE_TRY(gpu::Buffer buffer, poisoned_buffer(session_.context, bytes, stream));
+    FATUNE_TRY(Erased buffer, Erased::make(session_.context, bytes, stream));
     addresses[tensor.name] = buffer.address();
-    memory.emplace_back(std::move(buffer), stream);
+    memory.push_back(std::move(buffer));
     results.outputs.emplace_back(bytes);
   }
   const auto queue_all = [&]() -> Status {
     for (const Offsets& offsets : slices()) {
-      TensorAddresses bound{.by_name = addresses};
+      TensorAddresses bound = addresses;
       for (const auto& [name, elements] : offsets) {
-        const auto tensor = bound.by_name.find(name);
-        if (tensor == bound.by_name.end()) continue;
+        const auto tensor = bound.find(name);
+        if (tensor == bound.end()) continue;
         tensor->second += static_cast<std::size_t>(elements) * widths.at(name);
       }
       FATUNE_TRY_STATUS(loaded.bind(bound));
@@ -178,7 +174,7 @@ Result<ReferenceMaker::Results> ReferenceMaker::run(const Program& program,
   // Clear the scratch, so that candidates cannot read the reference's intermediates.
   FATUNE_TRY_STATUS(fill_insides(loaded.scratch(), kNanByte, stream));
   for (std::size_t i = 0; i < memory.size(); ++i)
-    FATUNE_TRY_STATUS(gpu::copy_to_host(results.outputs[i], (*memory[i]).address(), stream));
+    FATUNE_TRY_STATUS(gpu::copy_to_host(results.outputs[i], memory[i].address(), stream));
   return results;
 }
 

@@ -1,10 +1,15 @@
-// compilation.cpp - compiler input, its key, the log it gives, and the fields of messages.
+// compilation.cpp - compiler input, its key, the log it gives, compilations to files and back, and
+// the fields of messages.
 #include "worker/protocol/compilation.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
 
@@ -48,6 +53,14 @@ void read_resources(const std::string& line, Resources& entry) {
 /// Spills, stack frames, and the notes C7500 to C7599 (wgmma made serial, setmaxnreg ignored, ...).
 bool is_kept_warning(const std::string& line) {
   return line.starts_with("ptxas warning") || line.find("(C75") != std::string::npos;
+}
+
+/// A compilation as its file in the cache.
+struct CacheEntry : Compiled {};
+
+void fields(CacheEntry& x, FieldList& f) {
+  f.document("fatune.cubin", 1);
+  fields(static_cast<Compiled&>(x), f);
 }
 
 std::string without_prefix(const std::string& line) {
@@ -144,39 +157,47 @@ void fields(Compiled& x, FieldList& f) {
   f("from_cache", x.from_cache);
 }
 
-std::vector<std::string> to_arguments(const WorkerOptions& options) {
-  std::vector<std::string> arguments;
-  const auto add = [&](const char* flag, const std::filesystem::path& value) {
-    arguments.emplace_back(flag);
-    arguments.push_back(value.string());
-  };
-  for (const auto& place : options.toolchain.nvrtc) add("--nvrtc", place);
-  for (const auto& folder : options.toolchain.include_folders) add("--include", folder);
-  add("--cache", options.cache);
-  add("--fallback", options.fallback);
-  return arguments;
+std::filesystem::path CubinCache::file(const std::string& key, const char* extension) const {
+  return folder_ / key.substr(0, 2) / (key + extension);
 }
 
-Result<WorkerOptions> parse_worker_arguments(std::span<const std::string> args) {
-  WorkerOptions options;
-  if (args.size() % 2 != 0) return usage_error("compile-worker: a flag has no value");
-  for (std::size_t i = 0; i < args.size(); i += 2) {
-    const std::string& flag = args[i];
-    const std::string& value = args[i + 1];
-    if (flag == "--nvrtc") {
-      options.toolchain.nvrtc.emplace_back(value);
-    } else if (flag == "--include") {
-      options.toolchain.include_folders.emplace_back(value);
-    } else if (flag == "--cache") {
-      options.cache = value;
-    } else if (flag == "--fallback") {
-      options.fallback = value;
-    } else {
-      return usage_error("compile-worker: unknown flag " + flag);
-    }
+std::optional<Compiled> CubinCache::find(const std::string& key) const {
+  const auto path = file(key, ".json");
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  const auto json = load_json(path);
+  if (!json) return std::nullopt;
+  auto entry = from_json<CacheEntry>(*json, path.string());
+  if (!entry) return std::nullopt;
+  entry->cubin_path.clear();
+  if (entry->ok) {
+    entry->cubin_path = file(key, ".cubin");
+    const auto cubin = read_file(entry->cubin_path);
+    if (!cubin || sha256_hex(*cubin) != entry->cubin_hash) return std::nullopt;
   }
-  if (options.cache.empty()) return usage_error("compile-worker: --cache is missing");
-  return options;
+  entry->from_cache = true;
+  entry->seconds = 0;
+  return *std::move(entry);
+}
+
+Result<Compiled> CubinCache::store(const std::string& key, Compiled compiled,
+                                   std::string_view cubin) const {
+  FATUNE_TRY_STATUS(make_directories(folder_ / key.substr(0, 2)));
+  CacheEntry entry{compiled};
+  entry.cubin_path.clear();  // it is beside the entry, wherever the folder is
+  if (compiled.ok) {
+    compiled.cubin_path = file(key, ".cubin");
+    FATUNE_TRY_STATUS(replace_file(compiled.cubin_path, cubin));
+  }
+  FATUNE_TRY_STATUS(replace_file(file(key, ".json"), dump_pretty(to_json(entry))));
+  return compiled;
+}
+
+void fields(WorkerOptions& x, FieldList& f) {
+  f("nvrtc", x.toolchain.nvrtc);
+  f("include", x.toolchain.include_folders);
+  f("cache", x.cache).required().filled();
+  f("fallback", x.fallback);
 }
 
 void fields(Greeting& x, FieldList& f) {
@@ -185,6 +206,11 @@ void fields(Greeting& x, FieldList& f) {
   f("version", x.version).required();
   f("identity", x.identity).required();
   f("archs", x.archs).required();
+}
+
+void fields(CompileOrder& x, FieldList& f) {
+  f("key", x.key).required();
+  f("request", x.request).required();
 }
 
 void fields(Reply& x, FieldList& f) {
@@ -196,10 +222,10 @@ void fields(Reply& x, FieldList& f) {
 std::string unsupported_arch(const Arch& arch, const std::string& version,
                              const std::vector<int>& archs) {
   if (std::find(archs.begin(), archs.end(), arch.number) != archs.end()) return "";
-  std::string known;
-  for (const int number : archs) known += (known.empty() ? "" : ", ") + std::to_string(number);
-  return "NVRTC " + version + " cannot compile for " + name(arch) + " (it knows " + known +
-         "); name another with --nvrtc PATH, or pip install nvidia-cuda-nvrtc";
+  return fmt::format(
+      "NVRTC {} cannot compile for {} (it knows {}); name another with --nvrtc PATH, or pip "
+      "install nvidia-cuda-nvrtc",
+      version, name(arch), fmt::join(archs, ", "));
 }
 
 }  // namespace fatune

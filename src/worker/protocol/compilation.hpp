@@ -1,10 +1,14 @@
-// compilation.hpp - candidates to requests, results and messages of compile workers.
+// compilation.hpp - candidates to requests, messages of compile workers, and results; results on
+// disk, found again by the key of their request.
 #pragma once
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/fields_fwd.hpp"
@@ -50,24 +54,51 @@ void fields(Compiled& x, FieldList& f);
 /// spills, stack frame).
 std::map<std::string, Resources> parse_compile_log(std::string_view log);
 
+/// A folder <2 hex digits>/<key>.json with <key>.cubin beside it. Many processes may share it:
+/// files are written aside and renamed, and the machine code is there before the entry that names
+/// it.
+class CubinCache {
+ public:
+  explicit CubinCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// No value when there is no entry, or it cannot be read, or its machine code is not the one it
+  /// names.
+  std::optional<Compiled> find(const std::string& key) const;
+  /// Stores the machine code and the entry; returns the compilation with its cubin_path.
+  Result<Compiled> store(const std::string& key, Compiled compiled, std::string_view cubin) const;
+
+ private:
+  std::filesystem::path file(const std::string& key, const char* extension) const;
+  std::filesystem::path folder_;
+};
+
 /// Handed over on the command line, so that a worker looks for nothing itself.
 struct WorkerOptions {
   Toolchain toolchain;
   std::filesystem::path cache;     ///< where machine code goes
   std::filesystem::path fallback;  ///< where it goes when that cannot be written; may be empty
 };
-std::vector<std::string> to_arguments(const WorkerOptions& options);
-Result<WorkerOptions> parse_worker_arguments(std::span<const std::string> args);
+void fields(WorkerOptions& x, FieldList& f);
+
+/// Body of the hidden `fatune compile-worker OPTIONS` command, with WorkerOptions as JSON: serves
+/// requests on descriptor 3 until it closes. Returns the exit code.
+int compile_worker_main(std::span<const std::string> args);
 
 /// A worker's first message: which compiler it has, or why it has none.
 struct Greeting {
-  std::string problem;  ///< empty when it has one
-  std::string path, version, identity;
-  std::vector<int> archs;
+  std::string problem{};  ///< empty when it has one
+  std::string path{}, version{}, identity{};
+  std::vector<int> archs{};
 };
 void fields(Greeting& x, FieldList& f);
 
-/// One reply to one request.
+struct CompileOrder {
+  std::string key;  ///< in the cache
+  CompileRequest request;
+};
+void fields(CompileOrder& x, FieldList& f);
+
+/// One reply to one order.
 struct Reply {
   Compiled compiled;
   std::string cache_problem;  ///< why the cache was not written; the machine code is in `fallback`

@@ -1,8 +1,11 @@
 // external_description.cpp - finds and parses descriptions, fills in problems, applies what they
-// support.
+// support; the line that a program prints to microseconds.
 #include "worker/protocol/external_description.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <regex>
 #include <set>
 #include <utility>
 
@@ -10,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/embedded.hpp"
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
@@ -48,10 +52,9 @@ Result<std::string> value_of(std::string_view placeholder, const Problem& proble
   }
   if (placeholder == "dtype") return std::string(name(problem.dtype));
   if (problem.custom) {
-    return file_error(
-        fmt::format("{}: there is no placeholder {{{}}}; there are dtype and those "
-                    "that 'sizes' names",
-                    where, placeholder));
+    return file_error(fmt::format(
+        "{}: there is no placeholder {{{}}}; there are dtype and those that 'sizes' names", where,
+        placeholder));
   }
   if (placeholder == "mask") return std::string(name(problem.mask));
   if (placeholder == "causal") return std::string(causal ? "1" : "0");
@@ -61,91 +64,105 @@ Result<std::string> value_of(std::string_view placeholder, const Problem& proble
     return std::string(causal ? placeholder.substr(bar + 1)
                               : placeholder.substr(kChoice.size(), bar - kChoice.size()));
   }
-  return file_error(fmt::format(
-      "{}: there is no placeholder {{{}}}; there are batch, heads, kv_heads, seq_q, seq_kv, "
-      "head_dim, dtype, mask, causal, causal:A|B",
-      where, placeholder));
-}
-
-Result<std::vector<ExternalRule>> parse_rules(const Fields& supports, const Problem& trial) {
-  std::vector<ExternalRule> rules;
-  FATUNE_TRY(const auto entries, supports.objects_or_empty("rules"));
-  for (const Fields& entry : entries) {
-    FATUNE_TRY_STATUS(entry.only({"require", "why"}));
-    ExternalRule rule;
-    FATUNE_TRY(rule.require, entry.text("require"));
-    FATUNE_TRY(rule.why, entry.text("why"));
-    FATUNE_TRY(const Expression expression, Expression::parse(rule.require, entry.where()));
-    FATUNE_TRY(const bool tried, expression.test(scope_of(trial)));
-    static_cast<void>(tried);
-    rules.push_back(std::move(rule));
-  }
-  return rules;
-}
-
-Result<std::vector<std::int64_t>> parse_head_dims(const Fields& supports) {
-  std::vector<std::int64_t> sizes;
-  if (!supports.has("head_dims")) return sizes;
-  FATUNE_TRY(const Json* list, supports.value("head_dims"));
-  if (!list->is_array()) return supports.error("head_dims", "must be a list of sizes");
-  for (const Json& size : *list) {
-    if (!size.is_number_integer()) return supports.error("head_dims", "must be a list of sizes");
-    sizes.push_back(size.get<std::int64_t>());
-  }
-  return sizes;
+  return file_error(
+      fmt::format("{}: there is no placeholder {{{}}}; there are batch, heads, kv_heads, seq_q, "
+                  "seq_kv, head_dim, dtype, mask, causal, causal:A|B",
+                  where, placeholder));
 }
 
 /// A small problem of what the program computes, to try placeholders and rules on.
-Result<Problem> parse_operation(const Fields& fields, ExternalDescription& description) {
+Problem trial_of(const ExternalDescription& description) {
   Problem trial;
-  FATUNE_TRY(description.operation, fields.text_or("operation", description.operation));
-  FATUNE_TRY(description.sizes, fields.texts_or("sizes", {}));
-  const bool custom = fields.has("operation");
-  if (custom == description.sizes.empty()) {
-    return fields.error("sizes", custom ? "must name the operation's sizes, for placeholders"
-                                        : "goes with 'operation', which is missing");
-  }
-  if (!custom) return trial;
+  if (description.sizes.empty()) return trial;
   trial.custom.emplace().operation = description.operation;
   for (const std::string& name : description.sizes) trial.custom->sizes.push_back({name, 1});
   return trial;
 }
 
-Status parse_supports(const Fields& fields, const Problem& trial,
-                      ExternalDescription& description) {
-  if (!fields.has("supports")) return {};
-  FATUNE_TRY(const Fields supports, fields.object("supports"));
-  FATUNE_TRY_STATUS(supports.only({"dtypes", "masks", "head_dims", "rules"}));
-  for (const char* field : {"masks", "head_dims"}) {
-    if (trial.custom && supports.has(field))
-      return supports.error(field, "is of attention, not of " + description.operation);
+/// Placeholders and rules, tried on a small problem.
+Status check_description(const ExternalDescription& description, const std::string& where) {
+  const Problem trial = trial_of(description);
+  for (const std::string& argument : description.arguments)
+    FATUNE_TRY_STATUS(fill_in(argument, trial, field_place(where, "arguments")));
+  const std::string supports = field_place(where, "supports");
+  for (std::size_t i = 0; i < description.rules.size(); ++i) {
+    const std::string place = field_place(supports, fmt::format("rules[{}]", i));
+    FATUNE_TRY(const Expression rule, Expression::parse(description.rules[i].require, place));
+    FATUNE_TRY_STATUS(rule.test(scope_of(trial)));
   }
-  FATUNE_TRY(description.dtypes, supports.texts_or("dtypes", {}));
-  for (const std::string& text : description.dtypes) {
-    if (const auto dtype = parse_dtype(text); !dtype)
-      return supports.error("dtypes", "is wrong: " + dtype.error().message);
-  }
-  FATUNE_TRY(description.masks, supports.texts_or("masks", {}));
-  for (const std::string& text : description.masks) {
-    if (const auto mask = parse_mask(text); !mask)
-      return supports.error("masks", "is wrong: " + mask.error().message);
-  }
-  FATUNE_TRY(description.head_dims, parse_head_dims(supports));
-  FATUNE_TRY(description.rules, parse_rules(supports, trial));
   return {};
 }
 
-Result<std::int64_t> count(const Fields& fields, std::string_view key, std::int64_t fallback,
-                           std::int64_t most) {
-  FATUNE_TRY(const std::int64_t number, fields.integer_or(key, fallback));
-  if (number < 1 || number > most)
-    return fields.error(key, fmt::format("must be between 1 and {}", most));
-  return number;
+/// Why one of the words means nothing; empty when each does.
+template <typename Parse>
+std::string fault_of_words(const std::vector<std::string>& words, const Parse& parse) {
+  for (const std::string& word : words) {
+    if (const auto parsed = parse(word); !parsed) return "is wrong: " + parsed.error().message;
+  }
+  return "";
+}
+
+void count(FieldList& f, const char* key, std::int64_t& number, std::int64_t most) {
+  f(key, number);
+  f.rule(key, [&number, most] {
+    return number >= 1 && number <= most ? "" : fmt::format("must be between 1 and {}", most);
+  });
 }
 
 /// Empty lists allow everything.
-bool allowed(const std::vector<std::string>& list, std::string_view value) {
-  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+template <typename List, typename Value>
+bool allowed(const List& list, const Value& value) {
+  return list.empty() || std::ranges::find(list, value) != list.end();
+}
+
+constexpr std::size_t kLongestLine = 4096;  // the regular expressions' recursion is bounded by it
+
+/// The library's exception becomes an error here.
+Result<std::regex> compile_pattern(const std::string& pattern) {
+  try {
+    return std::regex(pattern, std::regex::ECMAScript);
+  } catch (const std::regex_error& problem) {
+    return file_error(fmt::format("'{}' is no regular expression: {}", pattern, problem.what()));
+  }
+}
+
+constexpr std::array<std::pair<std::string_view, double>, 3> kUnits = {
+    {{"us", 1.0}, {"ms", 1e3}, {"s", 1e6}}};
+
+const double* find_unit(std::string_view unit) {
+  const auto found = std::ranges::find(kUnits, unit, [](const auto& each) { return each.first; });
+  return found == kUnits.end() ? nullptr : &found->second;
+}
+
+/// Empty for no such group, or one that took no part in the match.
+std::optional<double> number_in(const std::smatch& match, std::int64_t which) {
+  const auto group = static_cast<std::size_t>(which);
+  if (group == 0 || !match[group].matched) return std::nullopt;
+  return parse_number(match[group].str()).value_or(std::nan(""));
+}
+
+bool is_time(const std::optional<double>& value) {
+  return value && std::isfinite(*value) && *value > 0;
+}
+
+Result<ExternalTimes> times_of(const std::smatch& match, const ExternalOutput& how) {
+  const auto complain = [&](const std::string& problem) {
+    return device_error(problem + " in '" + std::string(trim(match.str())) + "'");
+  };
+  const auto hot = number_in(match, how.hot), cold = number_in(match, how.cold);
+  if (!is_time(hot) || (cold && !is_time(cold))) return complain("there is a time that is none");
+  ExternalTimes times;
+  const double unit_us = how.unit_us ? *how.unit_us : *find_unit(how.unit);
+  times.hot_us = *hot * unit_us;
+  if (cold) times.cold_us = *cold * unit_us;
+  times.tflops = number_in(match, how.tflops);
+  times.error = number_in(match, how.error);
+  // Written so that NaN is above every limit.
+  if (times.error && how.error_limit && !(*times.error <= *how.error_limit)) {
+    return complain(fmt::format("its own check found an error of {:.3g}, above {:.3g},",
+                                *times.error, *how.error_limit));
+  }
+  return times;
 }
 
 }  // namespace
@@ -168,6 +185,40 @@ Result<std::string> fill_in(std::string_view text, const Problem& problem,
   return filled;
 }
 
+void fields(ExternalRule& x, FieldList& f) {
+  f.closed();
+  f("require", x.require).required();
+  f("why", x.why).required();
+}
+
+void fields(ExternalDescription& x, FieldList& f) {
+  f.closed();
+  f.derived("schema", std::string(kExternalSchema));
+  f("name", x.name).required();
+  f("summary", x.summary).required();
+  f("homepage", x.homepage);
+  f("licence", x.licence);
+  f("install", x.install).required();
+  f("program", x.program).required();
+  f("operation", x.operation);
+  f("sizes", x.sizes).omitted();
+  f("arguments", x.arguments);
+  f.group("supports", [&x](FieldList& g) {
+    g.closed();
+    g("dtypes", x.dtypes);
+    g("masks", x.masks).omitted();
+    g("head_dims", x.head_dims).omitted();
+    g("rules", x.rules);
+    g.rule("dtypes", [&x] { return fault_of_words(x.dtypes, parse_dtype); });
+    g.rule("masks", [&x] { return fault_of_words(x.masks, parse_mask); });
+  });
+  f("output", x.output).required();
+  count(f, "launches", x.launches, 1'000'000);
+  count(f, "runs", x.runs, 10'000);
+  count(f, "timeout_s", x.timeout_s, kMostSeconds);
+  f("verifies", x.verifies).required();
+}
+
 Result<ExternalDescription> parse_external(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json document, parse_json(text, where));
   const Fields fields(document, where);
@@ -176,29 +227,20 @@ Result<ExternalDescription> parse_external(std::string_view text, const std::str
     return fields.error("schema",
                         fmt::format("is '{}'; this version reads '{}'", schema, kExternalSchema));
   }
-  FATUNE_TRY_STATUS(fields.only({"schema", "name", "summary", "homepage", "licence", "install",
-                                 "program", "operation", "sizes", "arguments", "supports", "output",
-                                 "launches", "runs", "timeout_s", "verifies"}));
-  ExternalDescription description;
-  FATUNE_TRY(description.name, fields.text("name"));
-  FATUNE_TRY(description.summary, fields.text("summary"));
-  FATUNE_TRY(description.homepage, fields.text_or("homepage", ""));
-  FATUNE_TRY(description.licence, fields.text_or("licence", ""));
-  FATUNE_TRY(description.install, fields.text("install"));
-  FATUNE_TRY(description.program, fields.text("program"));
-  FATUNE_TRY(const Problem trial, parse_operation(fields, description));
-  FATUNE_TRY(description.arguments, fields.texts_or("arguments", {}));
-  for (const std::string& argument : description.arguments) {
-    FATUNE_TRY(const std::string tried, fill_in(argument, trial, where + ": field 'arguments'"));
-    static_cast<void>(tried);
+  FATUNE_TRY(ExternalDescription description, from_json<ExternalDescription>(document, where));
+  const bool custom = fields.has("operation");
+  if (custom == description.sizes.empty()) {
+    return fields.error("sizes", custom ? "must name the operation's sizes, for placeholders"
+                                        : "goes with 'operation', which is missing");
   }
-  FATUNE_TRY_STATUS(parse_supports(fields, trial, description));
-  FATUNE_TRY(const Fields output, fields.object("output"));
-  FATUNE_TRY(description.output, external_output_from_json(output));
-  FATUNE_TRY(description.launches, count(fields, "launches", 1, 1'000'000));
-  FATUNE_TRY(description.runs, count(fields, "runs", 3, 10'000));
-  FATUNE_TRY(description.timeout_s, count(fields, "timeout_s", 60, kMostSeconds));
-  FATUNE_TRY(description.verifies, fields.text("verifies"));
+  for (const char* field : {"masks", "head_dims"}) {
+    if (custom && document.contains("supports") && document["supports"].contains(field)) {
+      return file_error(fmt::format("{} is of attention, not of {}",
+                                    field_place(field_place(where, "supports"), field),
+                                    description.operation));
+    }
+  }
+  FATUNE_TRY_STATUS(check_description(description, where));
   return description;
 }
 
@@ -207,16 +249,14 @@ Result<std::string> refusal(const ExternalDescription& description, const Proble
   if (description.operation != wanted)
     return "it computes " + description.operation + ", not " + wanted;
   if (!allowed(description.dtypes, name(problem.dtype))) {
-    return "it does " + join(description.dtypes, ", ") + ", not " +
-           std::string(name(problem.dtype));
+    return fmt::format("it does {}, not {}", join(description.dtypes, ", "), name(problem.dtype));
   }
   if (!problem.custom && !allowed(description.masks, name(problem.mask))) {
-    return "it does the masks " + join(description.masks, ", ") + ", not " +
-           std::string(name(problem.mask));
+    return fmt::format("it does the masks {}, not {}", join(description.masks, ", "),
+                       name(problem.mask));
   }
-  const auto& sizes = description.head_dims;
-  if (!sizes.empty() && std::find(sizes.begin(), sizes.end(), problem.head_dim) == sizes.end()) {
-    return fmt::format("it does the head dims {}, not {}", fmt::join(sizes, ", "),
+  if (!allowed(description.head_dims, problem.head_dim)) {
+    return fmt::format("it does the head dims {}, not {}", fmt::join(description.head_dims, ", "),
                        problem.head_dim);
   }
   const Scope scope = scope_of(problem);
@@ -255,28 +295,30 @@ std::optional<std::filesystem::path> find_external(const ExternalDescription& de
   return find_program(description.program, folders);
 }
 
-Error no_external(const std::string& program, const std::string& install) {
-  return environment_error("the program '" + program +
-                           "' is neither beside its description nor on PATH; it is " + install);
+Error no_external(const ExternalDescription& description) {
+  return environment_error(
+      fmt::format("the program '{}' is neither beside its description nor on PATH; it is {}",
+                  description.program, description.install));
 }
 
-Result<Json> external_settings(const std::string& name, const Problem& problem,
-                               const ExternalPlaces& places) {
-  FATUNE_TRY(const ExternalDescription description, load_external(name, places.folders));
-  const auto program = find_external(description, places);
-  Json settings = {
-      {"name", description.name},           {"program", program ? program->string() : ""},
-      {"wanted", description.program},      {"install", description.install},
-      {"arguments", Json::array()},         {"output", to_json(description.output)},
-      {"launches", description.launches},   {"runs", description.runs},
-      {"timeout_s", description.timeout_s}, {"verifies", description.verifies}};
-  FATUNE_TRY(settings["refusal"], refusal(description, problem));
-  if (settings["refusal"] != "") return settings;
-  for (const std::string& argument : description.arguments) {
-    FATUNE_TRY(const std::string filled, fill_in(argument, problem, name));
-    settings["arguments"].push_back(filled);
+void fields(ExternalCommand& x, FieldList& f) {
+  f("description", x.description).required();
+  f("program", x.program).required();
+  f("refusal", x.refusal).required();
+}
+
+Result<ExternalCommand> external_command(const std::string& name, const Problem& problem,
+                                         const ExternalPlaces& places) {
+  ExternalCommand command;
+  FATUNE_TRY(command.description, load_external(name, places.folders));
+  if (const auto program = find_external(command.description, places))
+    command.program = program->string();
+  FATUNE_TRY(command.refusal, refusal(command.description, problem));
+  if (!command.refusal.empty()) return command;
+  for (std::string& argument : command.description.arguments) {
+    FATUNE_TRY(argument, fill_in(argument, problem, name));
   }
-  return settings;
+  return command;
 }
 
 std::vector<std::string> external_names(const std::vector<std::filesystem::path>& folders) {
@@ -290,6 +332,46 @@ std::vector<std::string> external_names(const std::vector<std::filesystem::path>
     }
   }
   return {names.begin(), names.end()};
+}
+
+void fields(ExternalOutput& x, FieldList& f) {
+  f.closed();
+  f("pattern", x.pattern).required();
+  f("unit", x.unit);
+  f("unit_us", x.unit_us).finite();
+  const std::pair<const char*, std::int64_t*> groups[] = {
+      {"hot_us", &x.hot}, {"cold_us", &x.cold}, {"tflops", &x.tflops}, {"error", &x.error}};
+  for (const auto& [key, number] : groups) f(key, *number);
+  f("error_limit", x.error_limit).finite();
+  f.rule("", [&x] {
+    const auto pattern = compile_pattern(x.pattern);
+    return pattern ? "" : pattern.error().message;
+  });
+  for (const auto& [key, number] : groups) {
+    f.rule(key, [&x, number = number] {
+      const auto most = static_cast<std::int64_t>(compile_pattern(x.pattern)->mark_count());
+      if (*number >= 0 && *number <= most) return std::string();
+      return fmt::format("is group {}; the pattern has {}", *number, most);
+    });
+  }
+  f.rule("hot_us", [&x] { return x.hot == 0 ? "must name a group of the pattern" : ""; });
+  f.rule("unit", [&x] {
+    return find_unit(x.unit) ? "" : fmt::format("is '{}'; there are us, ms, s", x.unit);
+  });
+}
+
+Result<ExternalTimes> read_external_output(std::string_view text, const ExternalOutput& how) {
+  FATUNE_TRY(const std::regex pattern, compile_pattern(how.pattern));
+  for (const std::string& line : split(text, '\n')) {
+    std::smatch match;
+    if (line.size() > kLongestLine || !std::regex_search(line, match, pattern)) continue;
+    return times_of(match, how);
+  }
+  const std::string_view trimmed = trim(text);
+  return device_error(trimmed.empty()
+                          ? std::string("it printed nothing")
+                          : "no line matches its description's pattern; it printed '" +
+                                std::string(trimmed.substr(0, trimmed.find('\n'))) + "'");
 }
 
 }  // namespace fatune

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
 
@@ -17,13 +17,13 @@ namespace fatune {
 /// How to find times in what a program prints. Groups are numbered as in the pattern; 0: none.
 struct ExternalOutput {
   std::string pattern;  ///< an ECMAScript regular expression, for one line
-  double unit_us = 1;   ///< what the printed times count
-  std::size_t hot = 1, cold = 0, tflops = 0, error = 0;
+  std::string unit = "us";
+  std::optional<double> unit_us;  ///< what the printed times count, instead of a unit
+  std::int64_t hot = 1, cold = 0, tflops = 0, error = 0;
   std::optional<double> error_limit;  ///< an error above it fails the program
 };
-Json to_json(const ExternalOutput& output);
-/// An error also for a pattern that is no regular expression or lacks a group.
-Result<ExternalOutput> external_output_from_json(const Fields& fields);
+/// Reading fails also for a pattern that is no regular expression or lacks a group.
+void fields(ExternalOutput& x, FieldList& f);
 
 struct ExternalTimes {
   double hot_us = 0;
@@ -39,6 +39,7 @@ struct ExternalRule {
                         ///< or over the operation's sizes
   std::string why;
 };
+void fields(ExternalRule& x, FieldList& f);
 
 struct ExternalDescription {
   std::string name, summary, homepage, licence;
@@ -56,6 +57,7 @@ struct ExternalDescription {
   std::int64_t timeout_s = 60;
   std::string verifies;  ///< what the program checks of its own output
 };
+void fields(ExternalDescription& x, FieldList& f);
 Result<ExternalDescription> parse_external(std::string_view text, const std::string& where);
 
 /// Fills in {batch}, {heads}, {kv_heads}, {seq_q}, {seq_kv}, {head_dim}, {dtype}, {mask}, {causal}
@@ -77,11 +79,17 @@ struct ExternalPlaces {
   std::vector<std::filesystem::path> program_folders;  ///< of programs
 };
 
-/// configs/external/NAME.json (fatune.external/1) with the problem filled in: the settings of an
-/// OutsideProgram. An error names file and field; a problem that the program cannot do, or a
-/// program that is not there, is told by open_external().
-Result<Json> external_settings(const std::string& name, const Problem& problem,
-                               const ExternalPlaces& places);
+/// The settings of an OutsideProgram.
+struct ExternalCommand {
+  ExternalDescription description;  ///< its arguments with the problem filled in
+  std::string program;              ///< its file; empty when it is not there
+  std::string refusal;              ///< why it cannot do the problem; then no argument is filled in
+};
+void fields(ExternalCommand& x, FieldList& f);
+/// configs/external/NAME.json (fatune.external/1) for the problem. An error names file and field; a
+/// problem that the program cannot do, or a program that is not there, is told by open_external().
+Result<ExternalCommand> external_command(const std::string& name, const Problem& problem,
+                                         const ExternalPlaces& places);
 
 /// Those in `folders` and those that ship with fatune.
 std::vector<std::string> external_names(const std::vector<std::filesystem::path>& folders);
@@ -89,6 +97,6 @@ std::vector<std::string> external_names(const std::vector<std::filesystem::path>
 std::optional<std::filesystem::path> find_external(const ExternalDescription& description,
                                                    const ExternalPlaces& places);
 /// The environment error for a program that is not there.
-Error no_external(const std::string& program, const std::string& install);
+Error no_external(const ExternalDescription& description);
 
 }  // namespace fatune

@@ -1,60 +1,41 @@
 // implementation.cpp - names with a colon to origins and variants; fields of what travels.
 #include "worker/protocol/implementation.hpp"
 
-#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "core/fields.hpp"
-#include "core/text.hpp"
 
 namespace fatune {
-namespace {
-
-const std::vector<std::string>& torch_backends() {
-  static const std::vector<std::string> names = {"flash", "cudnn", "efficient", "math", "auto"};
-  return names;
-}
-
-Result<std::optional<OutsideName>> with_variant(Origin origin, std::string_view prefix,
-                                                std::string variant,
-                                                const std::vector<std::string>& known) {
-  if (std::find(known.begin(), known.end(), variant) == known.end()) {
-    return usage_error("there is no implementation '" + std::string(prefix) + variant +
-                       "'; behind '" + std::string(prefix) + "' stands " + join(known, ", "));
-  }
-  return std::optional<OutsideName>({origin, std::move(variant)});
-}
-
-}  // namespace
-
 void fields(OutsideProgram& x, FieldList& f) {
   f("impl", x.impl).required();
   f("settings", x.settings).required().object();
 }
 
-std::string OutsideName::impl() const {
-  switch (origin) {
-    case Origin::kTorch:
-      return "torch:" + variant;
-    case Origin::kExternal:
-      return std::string(kExternalPrefix) + variant;
-    case Origin::kCudnn:
-      break;
-  }
-  return variant.empty() ? "cudnn" : "cudnn:" + variant;
+const std::vector<std::string>& library_names() {
+  static const std::vector<std::string> names = {"cudnn",       "cudnn:best",      "torch:flash",
+                                                 "torch:cudnn", "torch:efficient", "torch:math",
+                                                 "torch:auto"};
+  return names;
 }
 
 Result<std::optional<OutsideName>> parse_outside_name(std::string_view text) {
-  if (text == "cudnn") return std::optional<OutsideName>({Origin::kCudnn, ""});
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return std::optional<OutsideName>();
-  const std::string_view prefix = text.substr(0, colon + 1);
-  std::string variant(text.substr(colon + 1));
-  if (prefix == "cudnn:") return with_variant(Origin::kCudnn, prefix, std::move(variant), {"best"});
-  if (prefix == "torch:")
-    return with_variant(Origin::kTorch, prefix, std::move(variant), torch_backends());
+  using Name = std::optional<OutsideName>;
+  const std::string_view prefix = text.substr(0, text.find(':') + 1);
+  std::string variant(text.substr(prefix.size()));
   if (prefix == kExternalPrefix && !variant.empty())
-    return std::optional<OutsideName>({Origin::kExternal, std::move(variant)});
-  return std::optional<OutsideName>();
+    return Name({Origin::kExternal, std::move(variant)});
+  if (text == "cudnn") return Name({Origin::kCudnn, ""});
+  if (prefix != "cudnn:" && prefix != "torch:") return Name();
+  std::vector<std::string> known;
+  for (const std::string& name : library_names()) {
+    if (name == text)
+      return Name({prefix == "torch:" ? Origin::kTorch : Origin::kCudnn, std::move(variant)});
+    if (name.starts_with(prefix)) known.push_back(name.substr(prefix.size()));
+  }
+  return usage_error(fmt::format("there is no implementation '{}'; behind '{}' stands {}", text,
+                                 prefix, fmt::join(known, ", ")));
 }
 
 void fields(AvailabilityOrder& x, FieldList& f) {

@@ -24,13 +24,15 @@ enum class Origin { kCudnn, kTorch, kExternal };
 /// "cudnn", "cudnn:best", "torch:flash", "external:fa3".
 struct OutsideName {
   Origin origin = Origin::kCudnn;
-  std::string variant;       ///< behind the colon; empty for plain "cudnn"
-  std::string impl() const;  ///< the name again
+  std::string variant;  ///< behind the colon; empty for plain "cudnn"
 };
 
 /// Empty for a name without a known prefix, which is then a kernel's; an error for a prefix with a
 /// variant that does not exist ("torch:fast"), naming those that do.
 Result<std::optional<OutsideName>> parse_outside_name(std::string_view text);
+
+/// Every name of a library's implementation: "cudnn", "cudnn:best", "torch:flash", ...
+const std::vector<std::string>& library_names();
 
 /// What a device worker needs to run one, as it travels to it.
 struct OutsideProgram {

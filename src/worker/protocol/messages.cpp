@@ -1,36 +1,23 @@
 // messages.cpp - fields of orders and answers.
 #include "worker/protocol/messages.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/fields.hpp"
-
 namespace fatune {
 
-static std::string_view name(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kUsage:
-      return "usage";
-    case ErrorKind::kEnvironment:
-      return "environment";
-    case ErrorKind::kFile:
-      return "file";
-    case ErrorKind::kDevice:
-      return "device";
-    case ErrorKind::kInterrupted:
-      break;
-  }
-  return "interrupted";
-}
+/// In the order of the kinds.
+constexpr std::array<std::string_view, 5> kErrorKinds = {"usage", "environment", "file", "device",
+                                                         "interrupted"};
+
+static std::string_view name(ErrorKind kind) { return kErrorKinds[static_cast<std::size_t>(kind)]; }
 
 static Result<ErrorKind> parse_error_kind(std::string_view text) {
-  for (const ErrorKind kind : {ErrorKind::kUsage, ErrorKind::kEnvironment, ErrorKind::kFile,
-                               ErrorKind::kDevice, ErrorKind::kInterrupted}) {
-    if (name(kind) == text) return kind;
-  }
+  const auto found = std::ranges::find(kErrorKinds, text);
+  if (found != kErrorKinds.end()) return static_cast<ErrorKind>(found - kErrorKinds.begin());
   return usage_error(fmt::format("an error of kind '{}' is unknown", text));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -129,5 +130,11 @@ struct ProfileJob {
   std::uint64_t seed = 42;  ///< of the inputs
 };
 void fields(ProfileJob& x, FieldList& f);
+
+/// Body of the hidden `fatune device-worker ORDINAL` command: serves orders on descriptor 3 until
+/// it closes. `args` is what follows the command's name. Returns the exit code.
+int device_worker_main(std::span<const std::string> args);
+/// Body of the hidden `fatune profile-worker JOB.json` command. Returns the exit code.
+int profile_worker_main(std::span<const std::string> args);
 
 }  // namespace fatune

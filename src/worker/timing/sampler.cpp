@@ -6,7 +6,6 @@
 #include <numeric>
 #include <random>
 #include <thread>
-#include <utility>
 
 #include "model/results/statistics.hpp"
 
@@ -18,6 +17,30 @@ constexpr Micros kFlushOverhead{50};      // chosen: about what overwriting 100 
 constexpr std::chrono::milliseconds kFirstPause{50};  // after throttling; doubled every time
 
 }  // namespace
+
+StopRule::StopRule(const StopLimits& limits, std::optional<Micros> best)
+    : limits_(limits), best_(best) {}
+
+void StopRule::add(Micros per_launch, Micros spent) {
+  samples_us_.push_back(per_launch.value);
+  spent_ = spent_ + spent;
+  reason_ = decide();
+}
+
+StopReason StopRule::decide() const {
+  const auto count = static_cast<int>(samples_us_.size());
+  if (best_ && count >= limits_.kill_after &&
+      median(samples_us_) > limits_.kill_ratio * best_->value) {
+    return StopReason::kSlow;
+  }
+  if (count >= limits_.max_samples) return StopReason::kSamples;
+  if (count >= limits_.kill_after && spent_ >= limits_.gpu_budget) return StopReason::kBudget;
+  if (count >= limits_.min_samples &&
+      relative_standard_error(samples_us_) <= limits_.relative_error) {
+    return StopReason::kPrecise;
+  }
+  return StopReason::kNotYet;
+}
 
 std::int64_t launches_per_replay(const SamplingPlan& plan, Micros each) {
   if (!(each.value > 0)) return plan.max_graph_launches;

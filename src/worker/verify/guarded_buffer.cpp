@@ -3,7 +3,6 @@
 #include "worker/verify/guarded_buffer.hpp"
 
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -40,9 +39,25 @@ Result<GuardedBuffer> GuardedBuffer::make(const gpu::Context& context, std::stri
   return buffer;
 }
 
+Result<GuardedBuffer> GuardedBuffer::of(const gpu::Context& context, std::string name,
+                                        std::span<const std::byte> bytes, CUstream stream) {
+  FATUNE_TRY(GuardedBuffer buffer, make(context, std::move(name), bytes.size(), kNanByte, stream));
+  FATUNE_TRY_STATUS(gpu::copy_to_device(buffer.address(), bytes, stream));
+  return buffer;
+}
+
 Status GuardedBuffer::fill_bands(CUstream stream) const {
   FATUNE_TRY_STATUS(gpu::fill_bytes(band_before(), guard_, kBandBytes, stream));
   return gpu::fill_bytes(band_after(), guard_, kBandBytes, stream);
+}
+
+std::vector<const GuardedBuffer*> pointers_to(
+    std::initializer_list<std::span<const GuardedBuffer>> lists) {
+  std::vector<const GuardedBuffer*> pointers;
+  for (const auto& list : lists) {
+    for (const GuardedBuffer& buffer : list) pointers.push_back(&buffer);
+  }
+  return pointers;
 }
 
 Status fill_insides(std::span<const GuardedBuffer> buffers, std::uint8_t pattern, CUstream stream) {
@@ -52,19 +67,16 @@ Status fill_insides(std::span<const GuardedBuffer> buffers, std::uint8_t pattern
   return {};
 }
 
-Erased::Erased(gpu::Buffer buffer, CUstream stream) : buffer_(std::move(buffer)), stream_(stream) {}
-
 Erased::~Erased() {
   if (buffer_.address() == 0) return;  // moved away
   if (gpu::fill_bytes(buffer_.address(), kNanByte, buffer_.bytes(), stream_))
     static_cast<void>(gpu::synchronize(stream_));
 }
 
-Result<gpu::Buffer> poisoned_buffer(const gpu::Context& context, std::size_t bytes,
-                                    CUstream stream) {
+Result<Erased> Erased::make(const gpu::Context& context, std::size_t bytes, CUstream stream) {
   FATUNE_TRY(gpu::Buffer buffer, gpu::make_buffer(context, bytes));
   FATUNE_TRY_STATUS(gpu::fill_bytes(buffer.address(), kNanByte, bytes, stream));
-  return buffer;
+  return Erased(std::move(buffer), stream);
 }
 
 std::string describe(const BandFinding& finding) {
@@ -89,15 +101,15 @@ Result<DeviceChecks> DeviceChecks::load(const gpu::Context& context, std::string
   return checks;
 }
 
-Status DeviceChecks::clear(std::size_t findings) {
+Result<std::vector<std::uint64_t>> DeviceChecks::collect(
+    std::size_t findings, const std::function<Status(std::size_t, CUdeviceptr)>& launch) {
   FATUNE_CHECK(findings <= kMostFindings, "few buffers belong to a candidate");
-  std::vector<std::uint64_t> start;
-  for (std::size_t i = 0; i < findings; ++i) start.insert(start.end(), {0, kUntouched});
-  return gpu::copy_to_device(findings_.address(), std::as_bytes(std::span(start)), stream_);
-}
-
-Result<std::vector<std::uint64_t>> DeviceChecks::read(std::size_t findings) {
-  std::vector<std::uint64_t> values(2 * findings);
+  std::vector<std::uint64_t> values;
+  for (std::size_t i = 0; i < findings; ++i) values.insert(values.end(), {0, kUntouched});
+  FATUNE_TRY_STATUS(
+      gpu::copy_to_device(findings_.address(), std::as_bytes(std::span(values)), stream_));
+  for (std::size_t i = 0; i < findings; ++i)
+    FATUNE_TRY_STATUS(launch(i, findings_.address() + 2 * i * sizeof(std::uint64_t)));
   FATUNE_TRY_STATUS(
       gpu::copy_to_host(std::as_writable_bytes(std::span(values)), findings_.address(), stream_));
   return values;
@@ -105,18 +117,15 @@ Result<std::vector<std::uint64_t>> DeviceChecks::read(std::size_t findings) {
 
 Result<std::vector<BandFinding>> DeviceChecks::check_bands(
     std::span<const GuardedBuffer* const> buffers) {
-  FATUNE_TRY_STATUS(clear(2 * buffers.size()));
-  CUdeviceptr slot = findings_.address();
-  for (const GuardedBuffer* buffer : buffers) {
-    for (CUdeviceptr band : {buffer->band_before(), buffer->band_after()}) {
-      unsigned long long bytes = GuardedBuffer::kBandBytes;
-      unsigned pattern = buffer->guard();
-      void* arguments[] = {&band, &bytes, &pattern, &slot};
-      FATUNE_TRY_STATUS(gpu::launch(pattern_, kShape, arguments, stream_));
-      slot += 2 * sizeof(std::uint64_t);
-    }
-  }
-  FATUNE_TRY(const auto values, read(2 * buffers.size()));
+  const auto check = [&](std::size_t i, CUdeviceptr slot) {
+    const GuardedBuffer& buffer = *buffers[i / 2];
+    CUdeviceptr band = i % 2 == 0 ? buffer.band_before() : buffer.band_after();
+    unsigned long long bytes = GuardedBuffer::kBandBytes;
+    unsigned pattern = buffer.guard();
+    void* arguments[] = {&band, &bytes, &pattern, &slot};
+    return gpu::launch(pattern_, kShape, arguments, stream_);
+  };
+  FATUNE_TRY(const auto values, collect(2 * buffers.size(), check));
   std::vector<BandFinding> found;
   for (std::size_t i = 0; i < 2 * buffers.size(); ++i) {
     if (values[2 * i] == 0) continue;
@@ -127,16 +136,13 @@ Result<std::vector<BandFinding>> DeviceChecks::check_bands(
 
 Result<std::vector<std::uint64_t>> DeviceChecks::checksums(
     std::span<const GuardedBuffer* const> buffers) {
-  FATUNE_TRY_STATUS(clear(buffers.size()));
-  CUdeviceptr slot = findings_.address();
-  for (const GuardedBuffer* buffer : buffers) {
-    CUdeviceptr data = buffer->address();
-    unsigned long long bytes = buffer->bytes();
+  const auto add_up = [&](std::size_t i, CUdeviceptr slot) {
+    CUdeviceptr data = buffers[i]->address();
+    unsigned long long bytes = buffers[i]->bytes();
     void* arguments[] = {&data, &bytes, &slot};
-    FATUNE_TRY_STATUS(gpu::launch(sum_, kShape, arguments, stream_));
-    slot += 2 * sizeof(std::uint64_t);
-  }
-  FATUNE_TRY(const auto values, read(buffers.size()));
+    return gpu::launch(sum_, kShape, arguments, stream_);
+  };
+  FATUNE_TRY(const auto values, collect(buffers.size(), add_up));
   std::vector<std::uint64_t> sums;
   for (std::size_t i = 0; i < buffers.size(); ++i) sums.push_back(values[2 * i]);
   return sums;

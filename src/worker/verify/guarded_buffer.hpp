@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/result.hpp"
@@ -28,6 +31,9 @@ class GuardedBuffer {
   /// Allocates and fills the bands; the inside is not initialised.
   static Result<GuardedBuffer> make(const gpu::Context& context, std::string name,
                                     std::size_t bytes, std::uint8_t guard, CUstream stream);
+  /// An input: holds the bytes, between bands of NaN.
+  static Result<GuardedBuffer> of(const gpu::Context& context, std::string name,
+                                  std::span<const std::byte> bytes, CUstream stream);
   Status fill_bands(CUstream stream) const;
 
   const std::string& name() const { return name_; }
@@ -44,26 +50,28 @@ class GuardedBuffer {
   std::uint8_t guard_ = kGuardByte;
 };
 
+/// Of all the lists, one after the other.
+std::vector<const GuardedBuffer*> pointers_to(
+    std::initializer_list<std::span<const GuardedBuffer>> lists);
 /// Overwrites the inside of each; only queues.
 Status fill_insides(std::span<const GuardedBuffer> buffers, std::uint8_t pattern, CUstream stream);
 
 /// Overwritten before it is freed: the next candidate could read a reference from free memory.
 class Erased {
  public:
-  Erased(gpu::Buffer buffer, CUstream stream);
+  /// Filled with NaN, in every element type.
+  static Result<Erased> make(const gpu::Context& context, std::size_t bytes, CUstream stream);
   Erased(Erased&&) noexcept = default;
   Erased& operator=(Erased&&) = delete;
   ~Erased();
-  const gpu::Buffer& operator*() const { return buffer_; }
+  CUdeviceptr address() const { return buffer_.address(); }
 
  private:
+  Erased(gpu::Buffer buffer, CUstream stream) : buffer_(std::move(buffer)), stream_(stream) {}
+
   gpu::Buffer buffer_;
   CUstream stream_;
 };
-
-/// Filled with NaN, in every element type.
-Result<gpu::Buffer> poisoned_buffer(const gpu::Context& context, std::size_t bytes,
-                                    CUstream stream);
 
 /// A band that was written to.
 struct BandFinding {
@@ -97,8 +105,9 @@ class DeviceChecks {
                        std::uint8_t pattern);
 
  private:
-  Status clear(std::size_t findings);
-  Result<std::vector<std::uint64_t>> read(std::size_t findings);
+  /// Two numbers for each launch, which gets its number and the place for them.
+  Result<std::vector<std::uint64_t>> collect(
+      std::size_t findings, const std::function<Status(std::size_t, CUdeviceptr)>& launch);
 
   gpu::Module module_;
   CUfunction pattern_ = nullptr, sum_ = nullptr, swap_ = nullptr, late_ = nullptr;

@@ -1,15 +1,20 @@
-// host_reference.cpp - a row to its attention in fp64; a device reference to right or wrong.
+// host_reference.cpp - a row to its attention in fp64; a device reference to right or wrong; norms
+// of queries and keys to limits of log-sum-exps, which one pass judges.
 #include "worker/verify/host_reference.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "core/check.hpp"
 #include "core/parallel.hpp"
 
 namespace fatune {
@@ -77,6 +82,40 @@ Status check_row(const Problem& problem, const OutputRow& where, const HostRow& 
   if (lse == expected.lse || std::abs(lse - expected.lse) <= lse_limit) return {};
   return wrong_reference(where, "the log-sum-exp", lse, expected.lse, lse_limit);
 }
+
+constexpr std::size_t kRowsOfAThread = 1024;  // chosen: some 100 us of work
+/// An addition may truncate, as tensor cores do (2^-23 of the magnitude); doubled for the
+/// reference's own sums.
+constexpr double kScoreStep = 0x1p-22;
+constexpr double kScoreRoundings = 8;  ///< besides the products': scale, exponent, peak, logarithm
+constexpr double kKeyStep = 0x1p-24;   ///< rounding of a sum of positive fp32 numbers
+
+/// The length of each vector of head_dim elements.
+std::vector<double> norms_of(const Problem& problem, std::span<const std::byte> tensor) {
+  const auto columns = static_cast<std::size_t>(problem.head_dim);
+  std::vector<double> norms(tensor.size() / static_cast<std::size_t>(size_of(problem.dtype)) /
+                            columns);
+  parallel_for(norms.size(), kRowsOfAThread, [&](std::size_t begin, std::size_t end) {
+    std::vector<double> line(columns);
+    for (std::size_t row = begin; row < end; ++row) {
+      decode_line(tensor, problem.dtype, static_cast<std::int64_t>(row * columns), line);
+      norms[row] = std::sqrt(std::inner_product(line.begin(), line.end(), line.begin(), 0.0));
+    }
+  });
+  return norms;
+}
+
+/// Rows that break a rule without a number: how many, and the first.
+struct Broken {
+  std::size_t rows = 0, first = 0;
+  void add(std::size_t row) {
+    if (rows++ == 0) first = row;
+  }
+  std::string reason(const LseReference& reference, std::string_view what) const {
+    return fmt::format("lse: {} of {} {}, first at {}", rows, reference.values.size(), what,
+                       describe_place(reference.tensor, static_cast<std::int64_t>(first)));
+  }
+};
 
 }  // namespace
 
@@ -163,6 +202,75 @@ Status validate_reference(const Problem& problem, const HostInputs& inputs,
   for (std::size_t i = 0; i < rows.size(); ++i)
     FATUNE_TRY_STATUS(check_row(problem, sampled[i], rows[i], reference));
   return {};
+}
+
+LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs,
+                                std::vector<float> values) {
+  FATUNE_CHECK(static_cast<std::int64_t>(values.size()) == problem.rows(), "one value a row");
+  LseReference reference{attention_plan(problem).tensors.back(), std::move(values), {}};
+  const std::vector<double> queries = norms_of(problem, inputs.q);
+  const std::vector<double> keys = norms_of(problem, inputs.k);
+  const std::int64_t group = problem.heads / problem.kv_heads;
+  const auto dim = static_cast<double>(problem.head_dim);
+  const double step = kScoreStep * (dim + kScoreRoundings) / std::sqrt(dim);
+  // Of the element type that weights go through before they meet the values.
+  const double weight_rounding = step_at_one(problem.dtype) / 2;
+  reference.limits.reserve(queries.size());
+  for (std::int64_t head = 0; head < problem.batch * problem.heads; ++head) {
+    const auto first_key = keys.begin() + head / group * problem.seq_kv;
+    const double longest_key = *std::max_element(first_key, first_key + problem.seq_kv);
+    for (std::int64_t row = 0; row < problem.seq_q; ++row) {
+      const double query = queries[static_cast<std::size_t>(head * problem.seq_q + row)];
+      const auto seen = static_cast<double>(visible_keys(problem, row));
+      const double limit = step * query * longest_key + kKeyStep * seen + weight_rounding;
+      reference.limits.push_back(static_cast<float>(limit));
+    }
+  }
+  return reference;
+}
+
+LseJudgement judge_lse(const LseReference& reference, std::span<const std::byte> lse) {
+  constexpr float kNoKey = -std::numeric_limits<float>::infinity();
+  FATUNE_CHECK(lse.size() == reference.values.size() * sizeof(float), "one value a row");
+  LseJudgement result;
+  Broken not_finite, not_nothing;
+  std::size_t worst = 0;
+  double worst_error = 0;
+  for (std::size_t row = 0; row < reference.values.size(); ++row) {
+    float value = 0;
+    std::memcpy(&value, lse.data() + row * sizeof value, sizeof value);
+    if (reference.values[row] == kNoKey) {
+      if (value != kNoKey) not_nothing.add(row);
+      continue;
+    }
+    const double error = std::abs(static_cast<double>(value) - reference.values[row]);
+    if (!std::isfinite(error)) {
+      not_finite.add(row);
+      continue;
+    }
+    result.max_abs = std::max(result.max_abs, error);
+    const double margin = std::min(error / reference.limits[row], kWorstMargin);
+    if (margin < result.verdict.margin) continue;
+    result.verdict.margin = margin;
+    worst = row;
+    worst_error = error;
+  }
+  result.verdict.worst_rule = "lse";
+  if (not_finite.rows > 0 || not_nothing.rows > 0) {
+    result.verdict.margin = kWorstMargin;
+    result.verdict.reason =
+        not_finite.rows > 0
+            ? not_finite.reason(reference, "log-sum-exps are NaN or infinite")
+            : not_nothing.reason(reference, "log-sum-exps are not -inf though no key is seen");
+    return result;
+  }
+  result.verdict.passed = result.verdict.margin <= 1;
+  if (!result.verdict.passed) {
+    result.verdict.reason =
+        fmt::format("lse: {:.3g}, limit {:.3g} ({})", worst_error, reference.limits[worst],
+                    describe_place(reference.tensor, static_cast<std::int64_t>(worst)));
+  }
+  return result;
 }
 
 }  // namespace fatune

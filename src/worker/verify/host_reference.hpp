@@ -1,7 +1,8 @@
 // host_reference.hpp - attention in fp64 on the host, with which the device's reference is
-// compared.
+// compared; log-sum-exps beside the reference's to the worst error and a verdict.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
 #include "worker/verify/inputs.hpp"
+#include "worker/verify/tolerance.hpp"
 
 namespace fatune {
 
@@ -42,5 +44,22 @@ struct ReferenceValues {
 /// error that says where and by how much; nothing may be measured against it.
 Status validate_reference(const Problem& problem, const HostInputs& inputs,
                           const ReferenceValues& reference, std::uint64_t seed);
+
+/// The reference's values by row, and how far a kernel may be from them (the tolerance rule "lse").
+/// Empty for a problem without lse.
+struct LseReference {
+  TensorPlan tensor;
+  std::vector<float> values;  ///< natural logarithms; -infinity for a row that sees no key
+  std::vector<float> limits;  ///< of |lse - value|
+};
+LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs,
+                                std::vector<float> values);
+
+struct LseJudgement {
+  Judgement verdict;
+  double max_abs = 0;  ///< largest error among the finite ones
+};
+/// `lse`: one fp32 value a row.
+LseJudgement judge_lse(const LseReference& reference, std::span<const std::byte> lse);
 
 }  // namespace fatune

@@ -20,11 +20,9 @@ constexpr std::array kRules = {
                   "its softmax has no terms; 0 is what the reference and the libraries return"},
     ToleranceRule{"max", "max|out-ref| <= m * max|twin-ref| + quantum; m is 2, fp8 4",
                   "the twin rounds S, P and O to the element type as a fused kernel may, so its "
-                  "worst error is what "
-                  "this arithmetic costs on these inputs; twice that leaves room for another order "
-                  "of sums. quantum = "
-                  "2 max|((ref+0.3)-0.3)-ref| is one rounding step of the output (the rule of "
-                  "FlashAttention's tests)"},
+                  "worst error is what this arithmetic costs on these inputs; twice that leaves "
+                  "room for another order of sums. quantum = 2 max|((ref+0.3)-0.3)-ref| is one "
+                  "rounding step of the output (the rule of FlashAttention's tests)"},
     ToleranceRule{"max_of_ones",
                   "for values that are all 1: max|out-1| <= 2 units in the last place",
                   "whatever the scores, weights that sum to 1 give 1; where rounding costs the "
@@ -32,11 +30,11 @@ constexpr std::array kRules = {
     ToleranceRule{"mean", "mean|out-ref| <= k * mean|twin-ref| + 1e-6; k is 1.5, fp8 3",
                   "catches an error that is small but everywhere, such as sums kept in fp16, which "
                   "max lets through"},
-    ToleranceRule{
-        "relative_l2", "|out-ref| / |ref| <= 2e-3 f16, 1e-2 bf16, 6e-2 e4m3, 1.2e-1 e5m2 (2-norms)",
-        "outputs shrink as sqrt(e/S): against an absolute bound zeros would pass at long "
-        "sequences. The "
-        "values are some 4 roundings of the type (f16 2^-11, bf16 2^-8, e4m3 2^-4, e5m2 2^-3)"},
+    ToleranceRule{"relative_l2",
+                  "|out-ref| / |ref| <= 2e-3 f16, 1e-2 bf16, 6e-2 e4m3, 1.2e-1 e5m2 (2-norms)",
+                  "outputs shrink as sqrt(e/S): against an absolute bound zeros would pass at long "
+                  "sequences. The values are some 4 roundings of the type (f16 2^-11, bf16 2^-8, "
+                  "e4m3 2^-4, e5m2 2^-3)"},
     ToleranceRule{"head_l2", "the same for every head, with twice the limit",
                   "a single wrong head must not be averaged away"},
     ToleranceRule{"block_l2", "the same for every 64 rows of a head, with twice the limit",
@@ -52,8 +50,7 @@ constexpr std::array kRules = {
         "sees n keys, -inf exactly where n is 0; r is 2^-11 f16, 2^-8 bf16, 2^-4 e4m3, 2^-3 e5m2",
         "it moves no more than the score that moves most, and a score is a sum of d exact products "
         "in fp32, each addition off by 2^-23 of |q||k| at most, here and in the reference; a sum "
-        "of "
-        "n positive terms is off by n 2^-24 of itself; r is one rounding of the weights, which "
+        "of n positive terms is off by n 2^-24 of itself; r is one rounding of the weights, which "
         "whoever computes them again from the log-sum-exp rounds as well"},
 };
 
@@ -88,12 +85,6 @@ double quantum_of(Dtype dtype, const TensorReference& reference) {
   return *std::max_element(largest.begin(), largest.end());
 }
 
-/// The unit in the last place of 1: from there to the next element upwards.
-double step_at_one(Dtype dtype) {
-  const std::uint16_t one = encode(dtype, 1.0f);
-  return static_cast<double>(decode(dtype, static_cast<std::uint16_t>(one + 1))) - 1.0;
-}
-
 /// From the largest magnitude to the next element upwards.
 double step_at(const TensorPlan& tensor, double magnitude) {
   if (!tensor.type) return kSingleStep * magnitude;
@@ -112,26 +103,6 @@ std::string block_text(const TensorPlan& tensor, std::int64_t block) {
   return fmt::format("{}, {}", describe_head(tensor, block / blocks_per_head(tensor)), rows);
 }
 
-/// Keeps the rule that is nearest to its limit, or furthest beyond.
-class Worst {
- public:
-  void consider(std::string_view rule, double value, double limit, const std::string& where) {
-    const double margin = ratio(value, limit);
-    if (!judgement_.worst_rule.empty() && margin <= judgement_.margin) return;
-    judgement_.margin = margin;
-    judgement_.worst_rule = rule;
-    judgement_.reason = fmt::format("{}: {:.3g}, limit {:.3g} ({})", rule, value, limit, where);
-  }
-  Judgement finish() {
-    judgement_.passed = judgement_.margin <= 1;
-    if (judgement_.passed) judgement_.reason.clear();
-    return judgement_;
-  }
-
- private:
-  Judgement judgement_;
-};
-
 }  // namespace
 
 std::span<const ToleranceRule> tolerance_rules() { return kRules; }
@@ -148,6 +119,11 @@ ToleranceFactors tolerance_factors(Dtype dtype) {
       return {4, 3, 1.2e-1, 2};
   }
   return {};
+}
+
+double step_at_one(Dtype dtype) {
+  const std::uint16_t one = encode(dtype, 1.0f);
+  return static_cast<double>(decode(dtype, static_cast<std::uint16_t>(one + 1))) - 1.0;
 }
 
 Limits attention_limits(const TensorReference& reference, const Comparison& twin,
@@ -199,27 +175,34 @@ Judgement judge(const TensorReference& reference, const Comparison& comparison) 
                         comparison.masked_not_zero, describe_elements(tensor),
                         describe_place(tensor, comparison.first_masked_not_zero))};
   }
-  Worst worst;
+  Judgement worst;
+  // Keeps the rule that is nearest to its limit, or furthest beyond.
+  const auto consider = [&worst](std::string_view rule, double value, double limit,
+                                 const std::string& where) {
+    const double margin = ratio(value, limit);
+    if (!worst.worst_rule.empty() && margin <= worst.margin) return;
+    worst = {margin <= 1, margin, std::string(rule), ""};
+    if (!worst.passed)
+      worst.reason = fmt::format("{}: {:.3g}, limit {:.3g} ({})", rule, value, limit, where);
+  };
   if (reference.tolerance) {
-    worst.consider("tolerance", comparison.worst_excess, 1,
-                   "of what is declared, at " + describe_place(tensor, comparison.worst_excess_at));
-    return worst.finish();
+    consider("tolerance", comparison.worst_excess, 1,
+             "of what is declared, at " + describe_place(tensor, comparison.worst_excess_at));
+    return worst;
   }
   const std::string all = "over all " + (tensor.noun.empty() ? "of " + tensor.name : tensor.noun);
-  worst.consider("max", comparison.max_abs, limits.max_abs,
-                 describe_place(tensor, comparison.worst));
-  worst.consider("mean", comparison.mean_abs, limits.mean_abs, all);
-  if (limits.relative_l2)
-    worst.consider("relative_l2", comparison.relative_l2, *limits.relative_l2, all);
+  consider("max", comparison.max_abs, limits.max_abs, describe_place(tensor, comparison.worst));
+  consider("mean", comparison.mean_abs, limits.mean_abs, all);
+  if (limits.relative_l2) consider("relative_l2", comparison.relative_l2, *limits.relative_l2, all);
   if (limits.head_l2) {
-    worst.consider("head_l2", comparison.worst_head_l2, *limits.head_l2,
-                   describe_head(tensor, comparison.worst_head));
+    consider("head_l2", comparison.worst_head_l2, *limits.head_l2,
+             describe_head(tensor, comparison.worst_head));
   }
   if (limits.block_l2) {
-    worst.consider("block_l2", comparison.worst_block_l2, *limits.block_l2,
-                   block_text(tensor, comparison.worst_block));
+    consider("block_l2", comparison.worst_block_l2, *limits.block_l2,
+             block_text(tensor, comparison.worst_block));
   }
-  return worst.finish();
+  return worst;
 }
 
 double vacuity_margin(const TensorReference& reference) {

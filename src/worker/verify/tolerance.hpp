@@ -29,6 +29,9 @@ struct ToleranceFactors {
 };
 ToleranceFactors tolerance_factors(Dtype dtype);
 
+/// The unit in the last place of 1: from there to the next element upwards.
+double step_at_one(Dtype dtype);
+
 /// For one set of attention's inputs, with `twin` the low-precision reference, compared with the
 /// reference.
 Limits attention_limits(const TensorReference& reference, const Comparison& twin,

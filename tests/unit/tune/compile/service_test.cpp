@@ -1,9 +1,8 @@
 // service_test.cpp - what idle compilers take, what they leave, and what becomes of it.
-#include "tune/compile/service.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/evaluate_fakes.hpp"
+#include "tune/evaluate/pipeline.hpp"
 
 using namespace fatune;
 using namespace fatune::test;

@@ -57,15 +57,15 @@ TEST_CASE("a reference that does not compile is an environment error with the co
 TEST_CASE("problems larger than the memory are refused before anything is allocated") {
   DeviceLimits limits = *typical_limits(Arch{90, 'a'});
   limits.memory_bytes = std::int64_t{8} << 30;
-  CHECK(check_memory({.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512}, limits,
-                     2));
+  const Problem small{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  CHECK(check_memory(small, attention_plan(small), limits, 2));
   const Problem large{.batch = 64, .heads = 64, .kv_heads = 64, .seq_q = 65536, .seq_kv = 65536};
-  const Status status = check_memory(large, limits, 2);
+  const Status status = check_memory(large, attention_plan(large), limits, 2);
   REQUIRE_FALSE(status);
   CHECK(status.error().kind == ErrorKind::kUsage);
   CHECK(status.error().message.find("--shape") != std::string::npos);
   limits.memory_bytes = 0;
-  CHECK(check_memory(large, limits, 2));
+  CHECK(check_memory(large, attention_plan(large), limits, 2));
 }
 
 TEST_CASE("finalists meet every distribution, the search two seeds") {

@@ -153,7 +153,7 @@ TEST_CASE("row-major operands reach the column-major library transposed and in t
   told = &library;
   const CublasLt functions = stand_in();
   {
-    auto made = make_cublas_gemm(functions, scores_plan());
+    auto made = BatchedGemm::make(functions, scores_plan());
     INFO((made ? "" : made.error().message));
     REQUIRE(made);
     const BatchedGemm& gemm = **made;
@@ -193,7 +193,7 @@ TEST_CASE("an algorithm that the library does not offer is an error that counts 
   told = &library;
   const CublasLt functions = stand_in();
   library.offered = 2;
-  const auto few = make_cublas_gemm(functions, scores_plan());
+  const auto few = BatchedGemm::make(functions, scores_plan());
   REQUIRE_FALSE(few);
   CHECK(few.error().kind == ErrorKind::kDevice);
   CHECK(few.error().message ==
@@ -201,11 +201,11 @@ TEST_CASE("an algorithm that the library does not offer is an error that counts 
         "no algorithm 2");
   GemmPlan lenient = scores_plan();
   lenient.or_last = true;
-  const auto last = make_cublas_gemm(functions, lenient);
+  const auto last = BatchedGemm::make(functions, lenient);
   REQUIRE(last);
   CHECK((*last)->detail() == "cuBLASLt 13.1.0, algorithm 1 of 2");
   library.offered = 0;
-  CHECK(make_cublas_gemm(functions, scores_plan())
+  CHECK(BatchedGemm::make(functions, scores_plan())
             .error()
             .message.starts_with("cuBLASLt offers 0 algorithms"));
 }
@@ -215,7 +215,7 @@ TEST_CASE("a call that fails says what could not be done") {
   told = &library;
   const CublasLt functions = stand_in();
   library.matmul_status = 13;
-  auto made = make_cublas_gemm(functions, scores_plan());
+  auto made = BatchedGemm::make(functions, scores_plan());
   REQUIRE(made);
   const Status queued = (*made)->queue({1, 2, 3}, 0, nullptr);
   REQUIRE_FALSE(queued);

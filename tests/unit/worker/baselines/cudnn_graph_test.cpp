@@ -1,12 +1,11 @@
 // cudnn_graph_test.cpp - a problem's operations, tensors and refusals, on a made-up cuDNN.
-#include "worker/baselines/cudnn_graph.hpp"
-
 #include <cmath>
 #include <limits>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "fake_cudnn.hpp"
+#include "worker/baselines/cudnn_library.hpp"
 
 using namespace fatune;
 

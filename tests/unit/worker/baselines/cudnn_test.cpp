@@ -6,7 +6,6 @@
 #include "core/file.hpp"
 #include "fake_cudnn.hpp"
 #include "support/temporary_folder.hpp"
-#include "worker/baselines/cudnn_graph.hpp"
 #include "worker/baselines/cudnn_library.hpp"
 #include "worker/baselines/outside.hpp"
 
@@ -22,7 +21,7 @@ const Problem kUsual{.batch = 1,
                      .seq_kv = 64,
                      .head_dim = 64,
                      .dtype = Dtype::kF16};
-const TensorAddresses kTensors{.q = 0x1000, .k = 0x2000, .v = 0x3000, .out = 0x4000};
+const TensorAddresses kTensors{{"q", 0x1000}, {"k", 0x2000}, {"v", 0x3000}, {"out", 0x4000}};
 
 /// Plans without workspace need no device.
 Result<std::unique_ptr<Executable>> open(const FakeCudnn& cudnn, CudnnPlan plan) {
@@ -62,7 +61,7 @@ TEST_CASE("the heuristic plan is the first that cuDNN can finalize") {
     CHECK(*std::bit_cast<const float*>(pointers[4]) == 0.125F);
     CHECK(pack.at(cudnn_attribute::kPackWorkspace.value).values == std::vector<std::int64_t>{0});
 
-    REQUIRE((*attention)->bind({.q = 0x5000, .k = 0x2000, .v = 0x3000, .out = 0x4000}));
+    REQUIRE((*attention)->bind({{"q", 0x5000}, {"k", 0x2000}, {"v", 0x3000}, {"out", 0x4000}}));
     REQUIRE((*attention)->queue());
     CHECK(cudnn.last_pack->attributes.at(cudnn_attribute::kPackPointers.value).values[0] == 0x5000);
   }

@@ -3,6 +3,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "support/temporary_folder.hpp"
 #include "worker/baselines/outside.hpp"
@@ -62,8 +63,9 @@ struct Toy {
   }
   Result<std::unique_ptr<Executable>> open(const Problem& problem = kSquare,
                                            const std::string& uuid = "") const {
-    FATUNE_TRY(const Json settings, external_settings("toy", problem, {{folder.path()}, {}}));
-    return open_external(settings, uuid);
+    FATUNE_TRY(const ExternalCommand command,
+               external_command("toy", problem, {{folder.path()}, {}}));
+    return open_external(to_json(command), uuid);
   }
   test::TemporaryFolder folder;
 };
@@ -172,11 +174,11 @@ TEST_CASE("the description of fa3 reads what fa3 prints") {
   CHECK_FALSE(
       read_external_output("fa3 1,8,64,64 full: 9.1 us, 3.0 TFLOP/s, max err nan", fa3->output));
 
-  const auto settings =
-      external_settings("fa3", {1, 8, 8, 4096, 4096, 64, Dtype::kF16, Mask::kCausal}, {});
-  REQUIRE(settings);
-  CHECK((*settings)["arguments"] == Json({"1,8,4096,64,1"}));
-  CHECK((*settings)["refusal"] == "");
+  const auto command =
+      external_command("fa3", {1, 8, 8, 4096, 4096, 64, Dtype::kF16, Mask::kCausal}, {});
+  REQUIRE(command);
+  CHECK(command->description.arguments == std::vector<std::string>{"1,8,4096,64,1"});
+  CHECK(command->refusal.empty());
 }
 
 TEST_CASE("an unknown external program is a usage error that names the known ones") {

@@ -36,7 +36,7 @@ struct Script {
   void fill_queries() {
     const auto q = process.tensors()[SharedTensors::kQ];
     std::fill(q.begin(), q.end(), std::byte{0x3c});
-    process.inputs_are_of({1, 2, 3, 4});
+    process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
   }
   std::string open_fault(const std::string& backend) {
     const Status opened = process.open(backend, setting);

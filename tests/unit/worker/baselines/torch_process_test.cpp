@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 namespace {
 
 const Problem kTwoHeads{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
+const TensorAddresses kSource{{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}};
 
 /// A program in place of Python: a line for the shell.
 std::string make_python(const test::TemporaryFolder& folder, const std::string& line) {
@@ -56,10 +57,9 @@ TEST_CASE("the helper runs, prepares and takes turns") {
   const auto q = fake.process.tensors()[SharedTensors::kQ];
   REQUIRE(q.size() == 2 * 16 * 8 * 2);
   std::fill(q.begin(), q.end(), std::byte{0x3c});
-  const TensorAddresses source{1, 2, 3, 4};
-  CHECK_FALSE(fake.process.has_inputs_of(source));
-  fake.process.inputs_are_of(source);
-  CHECK(fake.process.has_inputs_of(source));
+  CHECK_FALSE(fake.process.has_inputs_of(kSource));
+  fake.process.inputs_are_of(kSource);
+  CHECK(fake.process.has_inputs_of(kSource));
   REQUIRE(fake.process.run("flash"));
   const auto out = fake.process.tensors()[SharedTensors::kOut];
   CHECK(std::all_of(out.begin(), out.end(), [](std::byte b) { return b == std::byte{0x3c}; }));
@@ -93,11 +93,11 @@ TEST_CASE("a backend that cannot do the problem is an error, and the helper live
 TEST_CASE("another problem gets memory of its own, without inputs") {
   Fake fake("well");
   REQUIRE(fake.process.open("flash", fake.setting));
-  fake.process.inputs_are_of({1, 2, 3, 4});
+  fake.process.inputs_are_of(kSource);
   fake.setting.problem.seq_kv = 32;
   REQUIRE(fake.process.open("flash", fake.setting));
   CHECK(fake.process.tensors()[SharedTensors::kK].size() == 2 * 32 * 8 * 2);
-  CHECK_FALSE(fake.process.has_inputs_of({1, 2, 3, 4}));
+  CHECK_FALSE(fake.process.has_inputs_of(kSource));
 }
 
 TEST_CASE("a helper that fails in a turn fails that turn; the next open starts another") {
@@ -116,7 +116,7 @@ TEST_CASE("a helper that fails in a turn fails that turn; the next open starts a
   Fake fake(which.mode);
   REQUIRE(fake.process.open("flash", fake.setting));
   REQUIRE(fake.process.open("math", fake.setting));
-  fake.process.inputs_are_of({1, 2, 3, 4});
+  fake.process.inputs_are_of(kSource);
   if (std::string_view(which.mode) == "silent") fake.process.set_patience({10s, 300ms});
   const auto times = fake.process.turn("flash", 1);
   REQUIRE_FALSE(times);
@@ -126,7 +126,7 @@ TEST_CASE("a helper that fails in a turn fails that turn; the next open starts a
 
   fake.process.set_patience({10s, 10s});
   REQUIRE(fake.process.open("math", fake.setting));
-  CHECK_FALSE(fake.process.has_inputs_of({1, 2, 3, 4}));
+  CHECK_FALSE(fake.process.has_inputs_of(kSource));
   CHECK(fake.process.turn("math", 1));
   CHECK(fake.starts() == 2);
 }

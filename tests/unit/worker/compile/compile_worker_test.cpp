@@ -12,7 +12,7 @@ TEST_CASE("a worker's options survive the command line") {
   options.toolchain.nvrtc = {"/opt/cuda/lib64/libnvrtc.so.13", "libnvrtc.so.12"};
   options.toolchain.include_folders = {"/opt/cuda/include", "/opt/with space/include"};
   options.cache = "/opt/me/.cache/fatune";
-  const auto copy = parse_worker_arguments(to_arguments(options));
+  const auto copy = from_json<WorkerOptions>(to_json(options), "x");
   REQUIRE(copy);
   CHECK(copy->toolchain.nvrtc == options.toolchain.nvrtc);
   CHECK(copy->toolchain.include_folders == options.toolchain.include_folders);
@@ -20,14 +20,12 @@ TEST_CASE("a worker's options survive the command line") {
   CHECK(copy->fallback.empty());
 }
 
-TEST_CASE("wrong arguments of a worker are usage errors") {
-  const auto parse = [](std::vector<std::string> args) { return parse_worker_arguments(args); };
-  CHECK_FALSE(parse({"--cache"}));
-  CHECK_FALSE(parse({"--nvrtc", "x"}));
-  const auto unknown = parse({"--cache", "/c", "--what", "x"});
-  REQUIRE_FALSE(unknown);
-  CHECK(unknown.error().kind == ErrorKind::kUsage);
-  CHECK(unknown.error().message == "compile-worker: unknown flag --what");
+TEST_CASE("a worker without a cache's folder is told what is missing") {
+  const auto missing = from_json<WorkerOptions>(Json{{"nvrtc", {"x"}}}, "compile-worker");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().message == "compile-worker: field 'cache' is missing");
+  const std::vector<std::string> wrong[] = {{}, {"--cache"}, {"{}"}};
+  for (const auto& args : wrong) CHECK(compile_worker_main(args) == 2);
 }
 
 TEST_CASE("greetings and replies survive JSON") {

@@ -1,11 +1,13 @@
 // candidate_run_test.cpp - orders to a device worker to times, gates and outcomes, on a fake
 // driver.
-#include "worker/device/candidate_run.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "support/fake_device.hpp"
+#include "worker/device/device_problem.hpp"
+#include "worker/protocol/external_description.hpp"
 
 using namespace fatune;
 using Catch::Matchers::WithinRel;
@@ -164,19 +166,18 @@ TEST_CASE("a template that fails in the rounds is an error") {
 TEST_CASE("an implementation from elsewhere that fails is a failed row, and the rest goes on") {
   FakeDevice device;
   const auto external = [](const char* name, const char* program) {
+    ExternalCommand command;
+    command.description.name = command.description.program = name;
+    command.description.verifies = "nothing";
+    command.description.install = "a program of this test";
+    command.description.arguments = {"-c", "echo time 12.5 us"};
+    command.description.output.pattern = "time ([0-9.]+)";
+    command.description.launches = 20;
+    command.description.runs = 2;
+    command.description.timeout_s = 5;
+    command.program = program;
     Program made;
-    made.outside =
-        OutsideProgram{std::string("external:") + name,
-                       {{"name", name},
-                        {"verifies", "nothing"},
-                        {"program", program},
-                        {"wanted", name},
-                        {"install", "a program of this test"},
-                        {"arguments", {"-c", "echo time 12.5 us"}},
-                        {"output", {{"pattern", "time ([0-9.]+)"}, {"unit", "us"}, {"hot_us", 1}}},
-                        {"launches", 20},
-                        {"runs", 2},
-                        {"timeout_s", 5}}};
+    made.outside = OutsideProgram{std::string("external:") + name, to_json(command)};
     return made;
   };
   RoundsOrder order;

@@ -11,7 +11,6 @@
 #include "tune/evaluate/implementations.hpp"
 #include "tune/evaluate/preparation.hpp"
 #include "worker/device/judged.hpp"
-#include "worker/protocol/mains.hpp"
 #include "worker/protocol/messages.hpp"
 
 using namespace fatune;
@@ -185,7 +184,7 @@ TEST_CASE("a profiler's job has the tensors of the operation") {
 TEST_CASE("a verdict's figures join those before it") {
   Verification verification;
   Judged judged;
-  judged.figures = {0.5, 0.1, 0.01, false};
+  judged.figures = {.max_abs = 0.5, .mean_abs = 0.1, .relative_l2 = 0.01, .allclose_1e3 = false};
   judged.verdict = {true, 0.75, "tolerance", ""};
   account(judged, {Distribution::kNormal, 1}, verification);
   account(judged, {Distribution::kZeros, 1}, verification);

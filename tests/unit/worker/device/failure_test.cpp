@@ -1,9 +1,8 @@
 // failure_test.cpp - hangs, errors and outcomes to the gates that decide them.
-#include "worker/device/failure.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "worker/device/gates.hpp"
+#include "worker/device/judged.hpp"
 
 using namespace fatune;
 

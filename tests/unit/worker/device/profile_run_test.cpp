@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "worker/protocol/mains.hpp"
 #include "worker/protocol/messages.hpp"
 
 using namespace fatune;

@@ -1,7 +1,7 @@
 // variation_test.cpp - runs that differ: whose failure it is, and what is noted.
 #include <catch2/catch_test_macros.hpp>
 
-#include "worker/device/failure.hpp"
+#include "worker/device/judged.hpp"
 
 using namespace fatune;
 

@@ -1,12 +1,11 @@
 // cache_test.cpp - checks that the cache gives back what was stored, and nothing that is damaged.
-#include "worker/protocol/cache.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "support/temporary_folder.hpp"
+#include "worker/protocol/compilation.hpp"
 
 using namespace fatune;
 

@@ -1,7 +1,7 @@
 // stop_rule_test.cpp - the stop rule, fed with numbers.
-#include "worker/timing/stop_rule.hpp"
-
 #include <catch2/catch_test_macros.hpp>
+
+#include "worker/timing/sampler.hpp"
 
 using namespace fatune;
 

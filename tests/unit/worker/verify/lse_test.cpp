@@ -1,5 +1,4 @@
 // lse_test.cpp - log-sum-exps that are right, nearly right, of another base, and of no key.
-#include "worker/verify/lse.hpp"
 
 #include <cmath>
 #include <cstring>
