@@ -109,6 +109,10 @@ std::string percent(double fraction, int decimals) {
   return fixed(fraction * 100, decimals) + " %";
 }
 
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
@@ -169,6 +173,12 @@ std::optional<std::string> nearest_name(std::string_view text, std::span<const s
     }
   }
   return nearest;
+}
+
+std::string did_you_mean(std::string_view text, std::span<const std::string> names,
+                         std::string_view otherwise) {
+  const auto nearest = nearest_name(text, names);
+  return nearest ? fmt::format("; did you mean {}?", *nearest) : std::string(otherwise);
 }
 
 std::size_t display_width(std::string_view utf8) {

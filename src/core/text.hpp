@@ -16,7 +16,8 @@ std::string describe(Micros t);   ///< "9.81 us", "1.74 ms", "2.3 s": three sign
 std::string describe(Seconds t);  ///< "12.3 s", "2 min 05 s"
 std::string describe(Bytes n);    ///< "48 KiB", "8.0 MiB"
 std::string fixed(double value, int decimals);
-std::string percent(double fraction, int decimals = 1);  ///< 0.031 -> "3.1 %"
+std::string percent(double fraction, int decimals = 1);         ///< 0.031 -> "3.1 %"
+std::string counted(std::size_t count, std::string_view what);  ///< "1 kernel", "2 kernels"
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
@@ -28,6 +29,9 @@ std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);
 /// The candidate nearest to a misspelt name (edit distance <= 3), for "did you mean".
 std::optional<std::string> nearest_name(std::string_view text, std::span<const std::string> names);
+/// "; did you mean NAME?" of the nearest name; `otherwise` when none is near.
+std::string did_you_mean(std::string_view text, std::span<const std::string> names,
+                         std::string_view otherwise = "");
 std::size_t display_width(std::string_view utf8);  ///< columns on a terminal
 /// Lines of at most `columns`, broken at spaces and where the text is; a longer word is a line.
 std::vector<std::string> wrap(std::string_view text, std::size_t columns);
