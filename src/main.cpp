@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
 #include "core/interrupt.hpp"
 #include "worker/protocol/compilation.hpp"
 #include "worker/protocol/messages.hpp"
@@ -25,12 +24,12 @@ std::optional<int> run_worker(std::span<const std::string> args) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto invocation = fatune::cli::read_invocation({argv + 1, argv + argc});
   try {
-    const std::vector<std::string> args(argv + 1, argv + argc);
-    if (const auto code = run_worker(args)) return *code;
+    if (const auto code = run_worker(invocation.words)) return *code;
     fatune::install_interrupt_handler();
-    return fatune::cli::run_command(argc, argv);
+    return fatune::cli::run_command(invocation);
   } catch (const std::exception& bug) {
-    return fatune::cli::fail(fatune::cli::kBug, std::string("bug: ") + bug.what());
+    return fatune::cli::fail(invocation, fatune::cli::kBug, std::string("bug: ") + bug.what());
   }
 }

@@ -1,16 +1,15 @@
-// commands.cpp - registers every command with the option parser and turns parse errors into our
-// own.
+// commands.cpp - registers every command and option with CLI11, describes them as plain data, and
+// turns parse errors into our own.
 #include "cli/commands.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "core/log.hpp"
+#include "cli/manual/manual.hpp"
 #include "core/text.hpp"
 
 namespace fatune::cli {
@@ -20,6 +19,9 @@ struct CommandInfo {
   const char* name;
   const char* summary;
   Runner (*setup)(CLI::App&);
+  /// Left out of --help's list: of use to packages, to those who set up a shell, and to programs
+  /// that read our files.
+  bool hidden = false;
 };
 
 constexpr CommandInfo kCommands[] = {
@@ -35,14 +37,10 @@ constexpr CommandInfo kCommands[] = {
     {"kernels", "List what can be tuned; `kernels lint` checks it", setup_kernels},
     {"devices", "List the GPUs that are here", setup_devices},
     {"doctor", "Check whether this machine is able and quiet enough", setup_doctor},
-};
-
-/// Of use to packages, to those who set up a shell, and to programs that read our files; left out
-/// of --help's list.
-constexpr CommandInfo kHiddenCommands[] = {
-    {"completions", "Print the script that completes fatune's words in a shell", setup_completions},
-    {"man", "Print a manual page, or write all of them", setup_man},
-    {"schema", "Print the JSON Schema of a format that fatune writes", setup_schema},
+    {"completions", "Print the script that completes fatune's words in a shell", setup_completions,
+     true},
+    {"man", "Print a manual page, or write all of them", setup_man, true},
+    {"schema", "Print the JSON Schema of a format that fatune writes", setup_schema, true},
 };
 
 /// --help in two columns, wrapped to the width of the terminal.
@@ -103,10 +101,6 @@ std::string help_hint(const CLI::App& app) {
   return chosen.empty() ? "fatune --help" : "fatune " + chosen.front()->get_name() + " --help";
 }
 
-std::string did_you_mean(const std::optional<std::string>& nearest, const std::string& otherwise) {
-  return nearest ? "; did you mean " + *nearest + "?" : otherwise;
-}
-
 /// The first word, when it names neither a command nor an option of fatune itself: the parser only
 /// misses a subcommand.
 std::optional<std::string> unknown_word(const std::vector<std::string>& words) {
@@ -116,16 +110,15 @@ std::optional<std::string> unknown_word(const std::vector<std::string>& words) {
     const std::vector<std::string> options = {"--help", "--version", "-h"};
     if (std::find(options.begin(), options.end(), word) != options.end()) return std::nullopt;
     return fmt::format("there is no option {}{}", word,
-                       did_you_mean(nearest_name(word, options), "; options follow the command"));
+                       nearest_hint(word, options, "; did you mean {}?", "; options follow the command"));
   }
   std::vector<std::string> known;
-  for (const CommandInfo& info : kCommands) known.emplace_back(info.name);
-  const auto named = [&](const CommandInfo& info) { return word == info.name; };
-  if (std::any_of(std::begin(kCommands), std::end(kCommands), named)) return std::nullopt;
-  if (std::any_of(std::begin(kHiddenCommands), std::end(kHiddenCommands), named))
-    return std::nullopt;
+  for (const CommandInfo& info : kCommands) {
+    if (word == info.name) return std::nullopt;
+    if (!info.hidden) known.emplace_back(info.name);
+  }
   return fmt::format("there is no command '{}'{}", word,
-                     did_you_mean(nearest_name(word, known), "; there are " + join(known, ", ")));
+                     nearest_hint(word, known, "; did you mean {}?", "; there are " + join(known, ", ")));
 }
 
 /// "4,8,512,64" and "M=4096,N=64" behind a command that takes them with a flag.
@@ -152,22 +145,125 @@ std::string unexpected_argument(const CLI::App& app) {
   for (const CLI::Option* each : app.get_subcommands().front()->get_options()) {
     for (const std::string& name : each->get_lnames()) known.push_back("--" + name);
   }
-  return fmt::format("there is no option {}{}", *option,
-                     did_you_mean(nearest_name(*option, known), ""));
+  return fmt::format("there is no option {}{}", *option, nearest_hint(*option, known, "; did you mean {}?"));
 }
 
-int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) return app.exit(error);
-  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  if (extra && !app.get_subcommands().empty() && !app.remaining(true).empty()) {
-    return fail(kUsage, fmt::format("{} (see {})", unexpected_argument(app), help_hint(app)));
+bool is_argument(const OptionRow& row) { return row.flags[0] != '-'; }
+
+struct Register {
+  CLI::App& command;
+  const OptionRow& row;
+
+  CLI::Option* operator()(auto* value) const {
+    return command.add_flag(row.flags, *value, row.help);
   }
-  return fail(kUsage, fmt::format("{} (see {})", error.what(), help_hint(app)));
+  CLI::Option* operator()(std::string* value) const {
+    CLI::Option* option = command.add_option(row.flags, *value, row.help);
+    return value->empty() ? option : option->capture_default_str();
+  }
+  CLI::Option* operator()(std::vector<std::string>* values) const {
+    CLI::Option* option = command.add_option(row.flags, *values, row.help);
+    // One value a flag: what stands behind it is the command's argument.
+    if (!is_argument(row)) option->allow_extra_args(false);
+    if (row.separator != '\0') option->delimiter(row.separator);
+    return values->empty() ? option : option->capture_default_str();
+  }
+  CLI::Option* operator()(std::optional<std::string>* value) const {
+    const auto set = [value](const std::string& text) { *value = text; };
+    return command.add_option_function<std::string>(row.flags, set, row.help)->expected(0, 1);
+  }
+};
+
+constexpr const char* kUntold = "TEXT";  // CLI11's name for a value whose type nobody named
+
+OptionDoc describe_option(const CLI::Option& option) {
+  OptionDoc doc;
+  for (const std::string& name : option.get_snames()) doc.flags.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) doc.flags.push_back("--" + name);
+  if (doc.flags.empty()) doc.argument = option.get_name();
+  if (option.get_type_size() > 0) doc.value = option.get_type_name();
+  // An argument's own name says what it is: FILE, RUN, KERNEL.
+  if (doc.flags.empty() && doc.value == kUntold) doc.value = doc.argument;
+  doc.preset = option.get_default_str();
+  doc.description = option.get_description();
+  doc.repeatable = option.get_items_expected_max() > 1;
+  doc.required = option.get_required();
+  return doc;
+}
+
+/// A footer's indented lines are command lines.
+std::vector<std::string> examples_in(const std::string& footer) {
+  std::vector<std::string> examples;
+  for (const std::string& line : split(footer, '\n')) {
+    if (line.starts_with("  ")) examples.emplace_back(trim(line));
+  }
+  return examples;
+}
+
+int report_parse_error(const CLI::App& app, const CLI::ParseError& error,
+                       const Invocation& invocation) {
+  if (error.get_exit_code() == 0) return app.exit(error);
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr &&
+                     !app.get_subcommands().empty() && !app.remaining(true).empty();
+  const std::string what = extra ? unexpected_argument(app) : error.what();
+  return fail(invocation, kUsage, fmt::format("{} (see {})", what, help_hint(app)));
 }
 
 }  // namespace
 
-int run_command(int argc, const char* const* argv) {
+void add_options(CLI::App& command, const OptionTable& table) {
+  for (const OptionGroup& group : table) {
+    for (const OptionRow& row : group.rows) {
+      CLI::Option* option = std::visit(Register{command, row}, row.value);
+      option->group(group.title);
+      if (!row.type.empty()) option->type_name(row.type);
+      if (row.required) option->required();
+    }
+  }
+  command.set_help_flag("-h,--help", "Print this help and exit")->group(table.back().title);
+}
+
+std::set<std::string> typed_options(const CLI::App& command) {
+  std::set<std::string> typed;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0) continue;
+    for (const std::string& name : option->get_lnames()) typed.insert("--" + name);
+  }
+  return typed;
+}
+
+void add_example(CLI::App& command, const std::string& example) {
+  command.footer("Example:\n  " + example);
+}
+
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
+                      const OptionTable& table) {
+  CLI::App* command = parent.add_subcommand(name, summary);
+  add_options(*command, table);
+  return command;
+}
+
+bool is_typed(const CLI::App& command) { return command.parsed(); }
+
+CommandDoc describe_commands(const CLI::App& app) {
+  CommandDoc doc;
+  doc.name = app.get_name();
+  doc.summary = app.get_description();
+  doc.examples = examples_in(app.get_footer());
+  const auto every_option = [](const CLI::Option* option) { return !option->get_group().empty(); };
+  for (const CLI::Option* option : app.get_options(every_option))
+    doc.options.push_back(describe_option(*option));
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    (command->get_group().empty() ? doc.hidden : doc.commands)
+        .push_back(describe_commands(*command));
+  return doc;
+}
+
+CommandDoc describe_program(const CLI::App& command) {
+  return describe_commands(*command.get_parent());
+}
+
+int run_command(const Invocation& invocation) {
   CLI::App app(
       "fatune finds, proves and records the fastest attention kernel for your shape on your GPU.",
       "fatune");
@@ -177,28 +273,23 @@ int run_command(int argc, const char* const* argv) {
   app.footer(footer());
   app.formatter(std::make_shared<HelpFormatter>(text_columns()));
   std::map<std::string, Runner> runners;
-  for (const CommandInfo& info : kCommands)
-    runners[info.name] = info.setup(*app.add_subcommand(info.name, info.summary));
-  for (const CommandInfo& info : kHiddenCommands)
-    runners[info.name] = info.setup(*app.add_subcommand(info.name, info.summary)->group(""));
-  std::vector<std::string> words(argv + 1, argv + argc);
+  for (const CommandInfo& info : kCommands) {
+    CLI::App* command = app.add_subcommand(info.name, info.summary);
+    if (info.hidden) command->group("");
+    runners[info.name] = info.setup(*command);
+  }
+  std::vector<std::string> words = invocation.words;
   if (!words.empty() && words.front() == "__complete")
     return complete_words(app, {words.begin() + 1, words.end()});
-  if (!words.empty() && words.front() == "help") {
-    words.erase(words.begin());
-    words.push_back("--help");
-  }
-  keep_words(words);
-  if (const auto wrong = unknown_word(words)) {
-    return fail(kUsage, *wrong + " (see fatune --help)");
-  }
+  if (const auto wrong = unknown_word(words))
+    return fail(invocation, kUsage, *wrong + " (see fatune --help)");
   try {
     std::reverse(words.begin(), words.end());  // as the parser takes them
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    return report_parse_error(app, error);
+    return report_parse_error(app, error, invocation);
   }
-  return runners.at(app.get_subcommands().front()->get_name())();
+  return runners.at(app.get_subcommands().front()->get_name())(invocation);
 }
 
 }  // namespace fatune::cli

@@ -1,4 +1,5 @@
-// output.cpp - writes results to stdout; tries whether files can be written.
+// output.cpp - words to the command that a document repeats; the table of exit codes and the last
+// word of a failed command.
 #include "cli/output.hpp"
 
 #include <algorithm>
@@ -7,7 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/documents.hpp"
+#include "core/fields.hpp"
 #include "core/file.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 
 namespace fatune::cli {
@@ -16,14 +20,37 @@ namespace {
 /// They change neither the answer nor what it is about.
 constexpr std::string_view kOutputOptions[] = {"--json", "-q", "--quiet", "-v", "--verbose"};
 
-/// What this process was asked; set once.
-struct Typed {
-  std::string command;
-  bool json = false;
-};
-Typed invocation;
+constexpr ExitCode kCodes[] = {
+    {kDone, "done", "Done."},
+    {kAnswerIsNo, "the answer is no", "It ran, and the answer is no: a gate that does not pass."},
+    {kUsage, "usage", "An option or its value is wrong; the message names it."},
+    {kEnvironment, "environment", "Something is missing here: the driver, NVRTC, a library."},
+    {kFiles, "files", "A file cannot be read or written, or its contents are wrong."},
+    {kDevice, "device", "There is no GPU, or it failed."},
+    {kBug, "bug", "A bug in fatune."},
+    {kInterrupted, "interrupted", "Interrupted; the journal is intact, sweep --resume goes on."}};
+
+// In the order of ErrorKind.
+constexpr int kCodesOfErrors[] = {kUsage, kEnvironment, kFiles, kDevice, kInterrupted};
 
 }  // namespace
+
+std::span<const ExitCode> exit_codes() { return kCodes; }
+
+Invocation read_invocation(std::vector<std::string> words) {
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
+  Invocation invocation{std::move(words), {FATUNE_VERSION, "fatune", false}};
+  for (const std::string& word : invocation.words) {
+    invocation.json = invocation.json || word == "--json";
+    const bool of_output = std::find(std::begin(kOutputOptions), std::end(kOutputOptions), word) !=
+                           std::end(kOutputOptions);
+    if (!of_output) invocation.head.command += " " + shell_word(word);
+  }
+  return invocation;
+}
 
 void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -31,21 +58,18 @@ void print(std::string_view text) {
   std::fflush(stdout);
 }
 
-void print_json(const Json& value) { print(dump_pretty(value)); }
-
-void keep_words(const std::vector<std::string>& words) {
-  invocation = {"fatune", false};
-  for (const std::string& word : words) {
-    invocation.json = invocation.json || word == "--json";
-    const bool of_output = std::find(std::begin(kOutputOptions), std::end(kOutputOptions), word) !=
-                           std::end(kOutputOptions);
-    if (!of_output) invocation.command += " " + shell_word(word);
-  }
+int fail(const Invocation& invocation, const Error& error) {
+  return fail(invocation, kCodesOfErrors[static_cast<std::size_t>(error.kind)], error.message);
 }
 
-bool wants_json() { return invocation.json; }
-
-DocumentHead document_head(bool recorded) { return {FATUNE_VERSION, invocation.command, recorded}; }
+int fail(const Invocation& invocation, int code, const std::string& message) {
+  log::error(message);
+  if (!invocation.json) return code;
+  const auto* found = std::find_if(std::begin(kCodes), std::end(kCodes),
+                                   [&](const ExitCode& each) { return each.code == code; });
+  print(dump_pretty(to_json(ErrorDocument{invocation.head, found->word, message, code})));
+  return code;
+}
 
 Status check_files(std::initializer_list<std::string> files) {
   for (const std::string& file : files) {

@@ -28,8 +28,7 @@ struct State {
   std::shared_ptr<Sink> sink = std::make_shared<Sink>(spdlog::color_mode::never);
   spdlog::logger plain{"plain", std::make_shared<Sink>(spdlog::color_mode::never)};
   spdlog::logger marked{"marked", sink};
-  void (*before)() = nullptr;
-  void (*after)() = nullptr;
+  std::function<void()> before, after;
 };
 
 State& state() {
@@ -58,10 +57,10 @@ void set_level(Level level) {
   state().apply(kLevels.at(static_cast<std::size_t>(level)));
 }
 
-void set_interlude(void (*before)(), void (*after)()) {
+void set_interlude(std::function<void()> before, std::function<void()> after) {
   const std::lock_guard lock(state().mutex);
-  state().before = before;
-  state().after = after;
+  state().before = std::move(before);
+  state().after = std::move(after);
 }
 
 void debug(std::string_view message) { write(state().marked, spdlog::level::debug, message); }

@@ -1,6 +1,7 @@
 // log.hpp - leveled messages to stderr; the only interface to the logging library.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 namespace fatune::log {
@@ -12,7 +13,7 @@ enum class Colour { kNone, kAnsi };
 void set_colour(Colour colour);  ///< of the word "error" or "warning"; none unless told
 void set_level(Level level);
 /// Called around every message so that a live progress line is cleared first and drawn again after.
-void set_interlude(void (*before)(), void (*after)());
+void set_interlude(std::function<void()> before, std::function<void()> after);
 void debug(std::string_view message);
 void info(std::string_view message);
 void warn(std::string_view message);

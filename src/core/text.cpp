@@ -125,6 +125,10 @@ std::string percent(double fraction, int decimals) {
   return fixed(fraction * 100, decimals) + " %";
 }
 
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   std::size_t begin = 0;

@@ -16,7 +16,8 @@ std::string describe(Micros t);   ///< "9.81 us", "1.74 ms", "2.3 s": three sign
 std::string describe(Seconds t);  ///< "12.3 s", "2 min 05 s"
 std::string describe(Bytes n);    ///< "48 KiB", "8.0 MiB"
 std::string fixed(double value, int decimals);
-std::string percent(double fraction, int decimals = 1);  ///< 0.031 -> "3.1 %"
+std::string percent(double fraction, int decimals = 1);         ///< 0.031 -> "3.1 %"
+std::string counted(std::size_t count, std::string_view what);  ///< "1 kernel", "2 kernels"
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string lower(std::string_view text);  ///< of ASCII

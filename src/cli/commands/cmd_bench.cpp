@@ -11,10 +11,9 @@
 #include "cli/options/sweep_plan.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/kernel/kernel.hpp"
-#include "out/text/bench_output.hpp"
+#include "out/text/comparison_text.hpp"
 #include "tune/sweep/bench.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/suite_result.hpp"
@@ -149,7 +148,7 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
     FATUNE_TRY_STATUS(check_supported(session.chosen.front().candidate, *session.evaluator));
   BenchResult result;
   result.command = "fatune bench" + repeat_options(bench_table, args);
-  result.date = today();
+  result.date = local_time();
   result.suite = args.choice.problem.suite;
   std::optional<SavedBest> saved;
   if (!args.choice.config.empty()) {
@@ -161,11 +160,8 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
     if (saved) add_confirmation(*saved, session, result.environment, result.problems.back());
     return write_files(args, result);
   }));
-  if (settings.json) {
-    print_json(to_json(result));
-  } else {
-    print_with_notice(session, bench_text(result, settings.paint));
-  }
+  print(settings.json ? dump_pretty(to_json(result))
+                      : session.with_notice(bench_text(result, settings.paint)));
   const bool all = std::all_of(result.problems.begin(), result.problems.end(),
                                [&](const BenchProblem& each) { return measured(each, args); });
   return all ? kDone : kAnswerIsNo;

@@ -7,7 +7,6 @@
 #include "cli/commands.hpp"
 #include "cli/commands/documents.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/chosen.hpp"
 #include "cli/options/problems.hpp"
 #include "core/fields.hpp"
 #include "core/log.hpp"
@@ -30,37 +29,6 @@ struct ExportArgs {
   std::string arch;
   bool unverified = false;
 };
-
-/// A winner of a file, and the problem that it is exported for.
-struct Chosen {
-  const SavedBest* saved = nullptr;
-  const SavedWinner* winner = nullptr;
-  NamedProblem problem;
-};
-
-/// Those that the file names, or with --shape and the like its config for each problem.
-Result<std::vector<Chosen>> choose(const SavedBest& saved, const ProblemArgs& args,
-                                   const std::vector<KernelRef>& catalog) {
-  std::vector<Chosen> chosen;
-  if (!names_problem(args) && saved.winners.front().choice.problem) {
-    FATUNE_TRY_STATUS(refuse_companions(args, saved.file));
-    for (const SavedWinner& winner : saved.winners) {
-      if (!winner.choice.problem)
-        return usage_error(saved.file + ": a config of it names no problem");
-      chosen.push_back({&saved, &winner, {winner.choice.problem_name, *winner.choice.problem}});
-    }
-    return chosen;
-  }
-  std::vector<SavedConfig> choices;
-  for (const SavedWinner& winner : saved.winners) choices.push_back(winner.choice);
-  const OperationRef operation = operation_of({choices.front().kernel}, catalog);
-  FATUNE_TRY(const auto problems, resolve_problems(args, operation));
-  for (const NamedProblem& named : problems) {
-    FATUNE_TRY(const std::size_t position, position_for(choices, named.problem, saved.file));
-    chosen.push_back({&saved, &saved.winners[position], named});
-  }
-  return chosen;
-}
 
 bool knows_device(const SavedBest& saved, const Arch& arch) {
   return saved.sm_count > 0 && saved.arch == name(arch);
@@ -96,16 +64,18 @@ Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
   std::vector<ExportRequest> requests;
   std::vector<std::string> names;
   for (const SavedBest& saved : files) {
-    FATUNE_TRY(const auto chosen, choose(saved, args.problem, catalog));
+    std::vector<SavedConfig> choices;
+    for (const SavedWinner& winner : saved.winners) choices.push_back(winner.choice);
+    FATUNE_TRY(const auto uses, config_uses(choices, args.problem, saved.file, catalog));
     FATUNE_TRY(const DeviceLimits limits, limits_for(saved, args.arch));
-    for (const Chosen& each : chosen) {
+    for (const auto& [position, problem] : uses) {
       FATUNE_TRY(Implementation candidate,
-                 chosen_of(each.winner->choice, each.problem, saved.file, catalog));
+                 chosen_of(choices[position], problem, saved.file, catalog));
       names.push_back(
           export_name(candidate.candidate.kernel->manifest.name, candidate.candidate.problem));
-      requests.push_back({"", std::move(candidate.candidate), limits, &saved, each.winner,
-                          args.unverified ? Unverified::kMark : Unverified::kRefuse,
-                          FATUNE_VERSION});
+      requests.push_back(
+          {"", std::move(candidate.candidate), limits, &saved, &saved.winners[position],
+           args.unverified ? Unverified::kMark : Unverified::kRefuse, FATUNE_VERSION});
     }
   }
   if (!args.name.empty()) {
@@ -133,9 +103,9 @@ std::string summary(const ExportedKernel& kernel) {
   return text + "\n";
 }
 
-ExportDocument document_of(const std::vector<ExportedKernel>& kernels,
+ExportDocument document_of(const DocumentHead& head, const std::vector<ExportedKernel>& kernels,
                            const std::vector<std::filesystem::path>& files) {
-  ExportDocument document{document_head(), {}, {}};
+  ExportDocument document{head, {}, {}};
   for (const auto& file : files) document.files.push_back(file.string());
   for (const ExportedKernel& kernel : kernels) {
     document.kernels.push_back({kernel.name, kernel.facts});
@@ -144,12 +114,12 @@ ExportDocument document_of(const std::vector<ExportedKernel>& kernels,
   return document;
 }
 
-void show(const std::vector<ExportedKernel>& kernels,
-          const std::vector<std::filesystem::path>& files) {
+std::string written_text(const std::vector<ExportedKernel>& kernels,
+                         const std::vector<std::filesystem::path>& files) {
   std::string text;
   for (const ExportedKernel& kernel : kernels) text += summary(kernel);
   for (const auto& file : files) text += "wrote " + file.string() + "\n";
-  print(text);
+  return text;
 }
 
 Result<int> run_export(const ExportArgs& args, const Settings& settings) {
@@ -181,11 +151,8 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
     FATUNE_TRY(const auto written, format->write(kernels, args.out));
     files.insert(files.end(), written.begin(), written.end());
   }
-  if (settings.json) {
-    print_json(to_json(document_of(kernels, files)));
-  } else {
-    show(kernels, files);
-  }
+  print(settings.json ? dump_pretty(to_json(document_of(settings.head, kernels, files)))
+                      : written_text(kernels, files));
   return kDone;
 }
 
@@ -201,11 +168,7 @@ OptionTable export_table(ExportArgs& a) {
       {"Export",
        {{"--config,RUN", &a.files, "FILE",
          "best.json files, runs' folders, or {\"kernel\":NAME,\"config\":{...}}"},
-        {.flags = "--to",
-         .value = &a.formats,
-         .type = "FORMAT,...",
-         .help = formats_help(),
-         .separator = ','},
+        comma_separated({"--to", &a.formats, "FORMAT,...", formats_help()}),
         {"-o,--out", &a.out, "DIR", "Folder to write into, or the .py file of --to torch"},
         {"--name", &a.name, "NAME", "Stem of the files and functions, of a single kernel"},
         {"--arch", &a.arch, "sm_XX", "Compile for it [that of the device measured on]"},

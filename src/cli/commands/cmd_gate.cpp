@@ -1,23 +1,30 @@
 // cmd_gate.cpp - measures a candidate beside its baselines and decides by interval: exit 0 or 1.
+#include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/gate_sides.hpp"
 #include "cli/options/problems.hpp"
+#include "cli/options/session.hpp"
 #include "cli/options/sweep_plan.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "out/text/gate_report.hpp"
+#include "out/text/comparison_text.hpp"
+#include "tune/sweep/gate.hpp"
+#include "tune/sweep/saved_result.hpp"
 
 namespace fatune::cli {
 namespace {
 
 struct GateArgs {
   CommonArgs common;
-  GateSides sides;
+  std::string candidate;  ///< a config file, a kernel, or an implementation
+  /// comma-separated: implementations, kernels, config files, saved results
+  std::string baselines;
+  ProblemArgs problem;
   std::string device = "auto";
   std::string threshold = "0.95";
   std::string objective = "hot";
@@ -45,19 +52,12 @@ Result<GateRules> rules_of(const GateArgs& args) {
 OptionTable gate_table(GateArgs& a) {
   const OptionTable sides = {
       {"Compared",
-       {{.flags = "--candidate",
-         .value = &a.sides.candidate,
-         .type = "WHAT",
-         .help = "A best.json or config file, a kernel, or an implementation",
-         .repeat = Repeat::kAlways,
-         .required = true},
-        {.flags = "--baseline",
-         .value = &a.sides.baselines,
-         .type = "WHAT,...",
-         .help =
-             "What it must beat, each of them: implementations, kernels, files of `bench --out`",
-         .repeat = Repeat::kAlways,
-         .required = true}}}};
+       {required({"--candidate", &a.candidate, "WHAT",
+                  "A best.json or config file, a kernel, or an implementation", Repeat::kAlways}),
+        required({"--baseline", &a.baselines, "WHAT,...",
+                  "What it must beat, each of them: implementations, kernels, files of `bench "
+                  "--out`",
+                  Repeat::kAlways})}}};
   const OptionTable rules = {
       {"Decision",
        {{"--threshold", &a.threshold, "R",
@@ -66,7 +66,7 @@ OptionTable gate_table(GateArgs& a) {
          Repeat::kChanged},
         {"--format", &a.format, "text|md", "text, or md for a pull request's comment"},
         {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/2)"}}}};
-  return tables({sides, problem_table(a.sides.problem), rules, rounds_table(a.rounds),
+  return tables({sides, problem_table(a.problem), rules, rounds_table(a.rounds),
                  device_table(a.device), common_table(a.common)});
 }
 
@@ -75,15 +75,95 @@ Status check_format(const std::string& format) {
   return usage_error("--format: '" + format + "' is neither text nor md");
 }
 
-void print_result(const GateResult& result, const GateArgs& args, const Settings& settings,
-                  const Session& session) {
-  if (settings.json) {
-    print_json(to_json(result));
-  } else if (args.format == "md") {
-    print(gate_markdown(result));
-  } else {
-    print_with_notice(session, gate_report(result, settings.paint));
+bool is_file(const std::string& word) {
+  std::error_code ignored;
+  return word.ends_with(".json") || std::filesystem::is_regular_file(word, ignored);
+}
+
+Result<Implementation> from_name(const std::string& impl, const Problem& problem,
+                                 const std::vector<KernelRef>& catalog, const Settings& settings) {
+  FATUNE_TRY(auto rows,
+             baseline_implementations({impl}, problem, catalog, outside_options(settings)));
+  return std::move(rows.front());
+}
+
+/// A config file as a baseline: its config for this very problem, or its only one.
+Result<Implementation> config_baseline(const std::string& file, const NamedProblem& problem,
+                                       const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY(const auto saved, load_best(file));
+  FATUNE_TRY(const std::size_t position, position_for(saved, problem.problem, file));
+  FATUNE_TRY(Implementation chosen, chosen_of(saved[position], problem, file, catalog));
+  chosen.role = "baseline";
+  return chosen;
+}
+
+struct Baselines {
+  std::vector<std::string> measured;  ///< names and config files
+  std::vector<SavedResult> saved;
+};
+
+Result<Baselines> sort_baselines(const std::string& list) {
+  Baselines baselines;
+  FATUNE_TRY(const auto words, parse_implementations("--baseline", list));
+  for (const std::string& word : words) {
+    if (is_file(word) && holds_measurements(word)) {
+      FATUNE_TRY(SavedResult saved, load_saved_result(word));
+      baselines.saved.push_back(std::move(saved));
+    } else {
+      baselines.measured.push_back(word);
+    }
   }
+  if (!words.empty()) return baselines;
+  return usage_error("--baseline: name at least one, say --baseline torch:flash,torch:math");
+}
+
+/// Before the device is opened: the candidate of each problem. A file's own problems hold unless
+/// --shape or --suite is given.
+Result<std::vector<Implementation>> gate_candidates(const GateArgs& args,
+                                                    const std::vector<KernelRef>& catalog,
+                                                    const Settings& settings) {
+  if (is_file(args.candidate))
+    return resolve_choice({.config = args.candidate, .kernel = "", .problem = args.problem},
+                          catalog);
+  std::vector<Implementation> candidates;
+  FATUNE_TRY(const auto problems,
+             resolve_problems(args.problem, operation_of({args.candidate}, catalog)));
+  for (const NamedProblem& problem : problems) {
+    FATUNE_TRY(Implementation candidate,
+               from_name(args.candidate, problem.problem, catalog, settings));
+    if (candidate.candidate.kernel) {
+      candidate = implementation_of(std::move(candidate.candidate), "finalist");
+    }
+    candidate.role = "finalist";
+    candidate.problem_name = problem.name;
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+/// With the device known: baselines to run in the same rounds, and rows of saved results, which
+/// must be of the same device and problem.
+Result<std::vector<GateQuestion>> gate_questions(const GateArgs& args,
+                                                 const std::vector<Implementation>& candidates,
+                                                 const Session& session, const Settings& settings) {
+  FATUNE_TRY(const Baselines baselines, sort_baselines(args.baselines));
+  std::vector<GateQuestion> questions;
+  for (const Implementation& candidate : candidates) {
+    const Problem& problem = candidate.candidate.problem;
+    GateQuestion question{candidate.problem(), candidate, {}, {}};
+    for (const std::string& word : baselines.measured) {
+      FATUNE_TRY(Implementation baseline,
+                 is_file(word) ? config_baseline(word, question.problem, session.catalog)
+                               : from_name(word, problem, session.catalog, settings));
+      question.baselines.push_back(std::move(baseline));
+    }
+    for (const SavedResult& saved : baselines.saved) {
+      FATUNE_TRY(auto rows, saved_rows(saved, problem, session.evaluator->environment()));
+      for (FinalRecord& row : rows) question.saved.push_back({std::move(row), saved.file});
+    }
+    questions.push_back(std::move(question));
+  }
+  return questions;
 }
 
 Result<int> gate(const GateArgs& args, const Settings& settings) {
@@ -93,16 +173,18 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
   rules.seed = plan.seed;
   FATUNE_TRY_STATUS(check_files({args.out}));
   FATUNE_TRY(auto catalog, load_catalog(settings));
-  FATUNE_TRY(const auto candidates, gate_candidates(args.sides, catalog, settings));
+  FATUNE_TRY(const auto candidates, gate_candidates(args, catalog, settings));
   const KernelRef& kernel = candidates.front().candidate.kernel;
   const OperationRef operation = kernel ? kernel->manifest.operation : attention();
   FATUNE_TRY(const Session session,
              open_session(std::move(catalog), operation, args.device, settings));
-  FATUNE_TRY(const auto questions, gate_questions(args.sides, candidates, session, settings));
+  FATUNE_TRY(const auto questions, gate_questions(args, candidates, session, settings));
   FATUNE_TRY(GateResult result, run_gate(questions, rules, plan, *session.evaluator));
   result.command = "fatune gate" + repeat_options(gate_table, args);
   if (!args.out.empty()) FATUNE_TRY_STATUS(replace_file(args.out, dump_pretty(to_json(result))));
-  print_result(result, args, settings, session);
+  print(settings.json         ? dump_pretty(to_json(result))
+        : args.format == "md" ? gate_markdown(result)
+                              : session.with_notice(gate_report(result, settings.paint)));
   if (result.passed) return kDone;
   if (has_answer(result)) return kAnswerIsNo;
   log::error("nothing could be compared; the reasons are above");

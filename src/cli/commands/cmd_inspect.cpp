@@ -4,15 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/commands/cubin_census.hpp"
 #include "cli/commands/documents.hpp"
+#include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/chosen.hpp"
+#include "cli/options/problems.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/space/rules.hpp"
-#include "out/text/importance_text.hpp"
-#include "out/text/inspect_text.hpp"
+#include "out/text/kernel_text.hpp"
 #include "search/strategies/importance.hpp"
 #include "tune/compile/inert.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
@@ -68,9 +67,9 @@ SpaceSummary summary_of(const Space& space) {
 }
 
 /// What every document about a kernel begins with.
-InspectDocument document_of(const Subject& subject) {
+InspectDocument document_of(const Subject& subject, const Settings& settings) {
   InspectDocument document;
-  document.head = document_head();
+  document.head = settings.head;
   document.kernel = subject.kernel->manifest.name;
   document.arch = name(subject.limits.arch);
   document.problem = subject.problem;
@@ -82,42 +81,33 @@ Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
                           const Subject& subject) {
   FATUNE_TRY(const std::string reason,
              unsupported_reason(subject.kernel->manifest, subject.problem, subject.limits));
+  InspectDocument document = document_of(subject, settings);
+  document.supported = reason.empty();
+  document.reason = reason;
   if (!reason.empty()) {
-    if (args.common.json) {
-      InspectDocument document = document_of(subject);
-      document.supported = false;
-      document.reason = reason;
-      print_json(to_json(document));
-    } else {
-      print(settings.paint.fitted(subject.kernel->manifest.name + " cannot do " +
-                                  describe(subject.problem) + ": " + reason));
-    }
+    print(settings.json ? dump_pretty(to_json(document))
+                        : settings.paint.fitted(subject.kernel->manifest.name + " cannot do " +
+                                                describe(subject.problem) + ": " + reason));
     return kAnswerIsNo;
   }
   FATUNE_TRY(const Space space, Space::build(subject.kernel, subject.problem, subject.limits));
-  std::vector<ParameterEffect> effects;
   if (args.inert && space.size() > 0) {
     FATUNE_TRY(CompilePool pool, open_pool(settings));
-    FATUNE_TRY(effects, parameter_effects(space, subject.limits, pool, 3));
+    FATUNE_TRY(document.parameters, parameter_effects(space, subject.limits, pool, 3));
   }
-  if (args.common.json) {
-    InspectDocument document = document_of(subject);
-    document.supported = true;
-    document.space = summary_of(space);
-    document.parameters = effects;
-    print_json(to_json(document));
+  document.space = summary_of(space);
+  if (settings.json) {
+    print(dump_pretty(to_json(document)));
   } else {
-    print(subject.kernel->manifest.name + " at " + describe(subject.problem) + " on " +
-          name(subject.limits.arch) + ": " + space_text(space, settings.paint));
-    if (args.inert) print("\n" + effects_text(effects, settings.paint));
+    print(fmt::format("{} at {} on {}: {}", document.kernel, describe(subject.problem),
+                      document.arch, space_text(space, settings.paint)));
+    if (args.inert) print("\n" + effects_text(document.parameters, settings.paint));
   }
   return space.size() > 0 ? kDone : kAnswerIsNo;
 }
 
-InspectDocument config_document(const Subject& subject, const LaunchPlan& plan,
-                                const Compiled& compiled) {
-  InspectDocument document = document_of(subject);
-  document.feasible = true;
+void add_compiled(const Subject& subject, const LaunchPlan& plan, const Compiled& compiled,
+                  InspectDocument& document) {
   document.launch = plan;
   document.forecast = forecast(subject.problem, plan, subject.limits, &compiled);
   document.compiled = compiled.ok;
@@ -135,45 +125,38 @@ InspectDocument config_document(const Subject& subject, const LaunchPlan& plan,
       if (stage.entry == each.entry) each.resources.dynamic_shared_bytes = stage.shared_bytes;
     }
   }
-  return document;
 }
 
 Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
                            const Subject& subject) {
   const Candidate candidate{subject.kernel, *subject.config, subject.problem};
   FATUNE_TRY(const std::string reason, infeasible_reason(candidate, subject.limits));
+  const Paint& paint = settings.paint;
+  InspectDocument document = document_of(subject, settings);
+  document.feasible = reason.empty();
+  document.reason = reason;
   if (!reason.empty()) {
-    if (args.common.json) {
-      InspectDocument document = document_of(subject);
-      document.feasible = false;
-      document.reason = reason;
-      print_json(to_json(document));
-    } else {
-      print(settings.paint.fitted("infeasible on " + name(subject.limits.arch) + ": " + reason));
-    }
+    print(settings.json ? dump_pretty(to_json(document))
+                        : paint.fitted("infeasible on " + document.arch + ": " + reason));
     return kAnswerIsNo;
   }
   FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, subject.limits));
   FATUNE_TRY(CompilePool pool, open_pool(settings));
   FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, subject.limits)));
-  CubinCensus census;
-  if (args.census && compiled.ok) census = census_of(compiled.cubin_path, settings);
-  if (args.common.json) {
-    InspectDocument document = config_document(subject, plan, compiled);
-    if (args.census && compiled.ok) document.census = census;
-    print_json(to_json(document));
+  if (args.census && compiled.ok) document.census = census_of(compiled.cubin_path, settings);
+  add_compiled(subject, plan, compiled, document);
+  if (settings.json) {
+    print(dump_pretty(to_json(document)));
   } else {
-    const Paint& paint = settings.paint;
-    print(paint.fitted(fmt::format("{} {}\nat {} on {}\n", subject.kernel->manifest.name,
-                                   describe(*subject.config), describe(subject.problem),
-                                   name(subject.limits.arch))) +
-          "\n" + launch_text(plan, paint) + "\n" +
-          forecast_text(forecast(subject.problem, plan, subject.limits, &compiled), paint));
+    print(
+        paint.fitted(fmt::format("{} {}\nat {} on {}\n", document.kernel, describe(*subject.config),
+                                 describe(subject.problem), document.arch)) +
+        "\n" + launch_text(plan, paint) + "\n" + forecast_text(*document.forecast, paint));
     const std::string hopeless = compiled.ok ? hopeless_reason(compiled) : "";
-    print(compiled.ok ? "\n" + resources_text(compiled, settings.paint)
+    print(compiled.ok ? "\n" + resources_text(compiled, paint)
                       : "\ncompile_error: " + compiled.problem + "\n" + compiled.log);
     if (!hopeless.empty()) print(paint.fitted("a search leaves it out: " + hopeless));
-    if (args.census && compiled.ok) print("\n" + census_text(census, settings.paint));
+    if (document.census) print("\n" + census_text(*document.census, paint));
   }
   return compiled.ok ? kDone : kAnswerIsNo;
 }
@@ -195,11 +178,11 @@ Result<int> inspect_run(const InspectArgs& args, const Settings& settings) {
   if (!args.importance) {
     return usage_error("'" + args.run + "' is for --importance; a config is --config FILE");
   }
-  if (args.common.json) {
+  if (settings.json) {
     InspectDocument document;
-    document.head = document_head();
+    document.head = settings.head;
     FATUNE_TRY(document.recordings, explained(args.run));
-    print_json(to_json(document));
+    print(dump_pretty(to_json(document)));
   } else {
     FATUNE_TRY(const std::string text, inspect_importance(args.run, settings.paint));
     print(text);

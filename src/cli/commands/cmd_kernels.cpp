@@ -1,7 +1,7 @@
-// cmd_kernels.cpp - lists kernels; lints manifests, templates and parameters that do nothing.
+// cmd_kernels.cpp - lists kernels; lints manifests, templates and parameters that do nothing;
+// counts a space that a T1 file declares.
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -11,7 +11,7 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/space/lint.hpp"
-#include "out/text/table.hpp"
+#include "search/datasets/spaces.hpp"
 #include "tune/compile/inert.hpp"
 
 namespace fatune::cli {
@@ -42,18 +42,10 @@ std::string arch_text(const Manifest& manifest) {
 }
 
 /// Of a candidate what it computes, of others what they are for.
-std::string_view role_name(const Manifest& manifest) {
-  switch (manifest.role) {
-    case Role::kReference:
-      return "reference";
-    case Role::kBaseline:
-      return "baseline";
-    case Role::kFault:
-      return "fault";
-    case Role::kAttention:
-      return manifest.operation->name;
-  }
-  return "";
+std::string role_name(const Manifest& manifest) {
+  if (manifest.role == Role::kAttention) return manifest.operation->name;
+  if (manifest.role == Role::kReference) return "reference";
+  return manifest.role == Role::kBaseline ? "baseline" : "fault";
 }
 
 bool is_fault(const KernelRef& kernel) { return kernel->manifest.role == Role::kFault; }
@@ -61,7 +53,7 @@ bool is_fault(const KernelRef& kernel) { return kernel->manifest.role == Role::k
 ListedKernel listed(const Manifest& manifest) {
   ListedKernel kernel{manifest.name,
                       manifest.summary,
-                      std::string(role_name(manifest)),
+                      role_name(manifest),
                       arch_text(manifest),
                       split(join_names(manifest), ','),
                       manifest.tuned_by_default,
@@ -76,25 +68,16 @@ ListedKernel listed(const Manifest& manifest) {
   return kernel;
 }
 
-int list(const KernelsArgs& args, const std::vector<KernelRef>& kernels, const Paint& paint) {
-  if (args.common.json) {
-    KernelsDocument document{document_head(), {}};
-    for (const KernelRef& kernel : kernels) document.kernels.push_back(listed(kernel->manifest));
-    print_json(to_json(document));
-    return kDone;
-  }
-  Table table({{"kernel"},
-               {"role"},
-               {"arch"},
-               {"dtypes", Align::kLeft, 1},
-               {"parameters", Align::kRight, 2},
-               {"what it is"}});
+int list(const std::vector<KernelRef>& kernels, const Settings& settings) {
+  KernelsDocument document{settings.head, {}};
+  Table table({"kernel", "role", "arch", {"dtypes", 1}, {">parameters", 2}, "what it is"});
   for (const KernelRef& kernel : kernels) {
     const Manifest& manifest = kernel->manifest;
-    table.add({manifest.name, std::string(role_name(manifest)), arch_text(manifest),
-               join_names(manifest), fmt::to_string(manifest.parameters.size()), manifest.summary});
+    document.kernels.push_back(listed(manifest));
+    table.add({manifest.name, role_name(manifest), arch_text(manifest), join_names(manifest),
+               fmt::to_string(manifest.parameters.size()), manifest.summary});
   }
-  print(table.text(paint.columns()));
+  print(settings.json ? dump_pretty(to_json(document)) : table.text(settings.paint.columns()));
   return kDone;
 }
 
@@ -152,35 +135,66 @@ Result<std::vector<LintFinding>> lint_all(const KernelsArgs& args, const Setting
   return findings;
 }
 
-int report_findings(const KernelsArgs& args, const std::vector<LintFinding>& findings,
-                    std::size_t kernels) {
+int report_findings(const std::vector<LintFinding>& findings, std::size_t kernels,
+                    const Settings& settings) {
+  std::string text;
   std::size_t errors = 0;
   for (const LintFinding& finding : findings) {
     errors += finding.severity == Severity::kError ? 1 : 0;
-    if (!args.common.json)
-      print(std::string(name(finding.severity)) + ": " + finding.where + ": " + finding.message);
+    text += fmt::format("{}: {}: {}\n", name(finding.severity), finding.where, finding.message);
   }
-  if (args.common.json) {
-    print_json(to_json(LintDocument{document_head(), kernels, errors, findings}));
-  } else {
-    print(fmt::format("{} kernels, {} errors, {} warnings", kernels, errors,
-                      findings.size() - errors));
-  }
+  text += fmt::format("{}, {}, {}", counted(kernels, "kernel"), counted(errors, "error"),
+                      counted(findings.size() - errors, "warning"));
+  print(settings.json ? dump_pretty(to_json(LintDocument{settings.head, kernels, errors, findings}))
+                      : text);
   return errors == 0 ? kDone : kAnswerIsNo;
 }
 
+SpaceDocument space_document(const DocumentHead& head, const Space& space) {
+  SpaceDocument document{
+      head, space.kernel().manifest.name, space.raw_size(), space.size(), {}, space.ruled_out()};
+  for (const Parameter& axis : space.axes()) {
+    ListedParameter& parameter = document.parameters.emplace_back();
+    parameter.name = axis.name;
+    for (const Value& value : axis.values) parameter.values.push_back(to_json(value));
+  }
+  return document;
+}
+
+std::string t1_space_text(const Space& space, std::size_t columns) {
+  Table axes({"parameter", "values"});
+  for (const Parameter& axis : space.axes()) {
+    std::vector<std::string> values;
+    for (const Value& value : axis.values) values.push_back(describe(value));
+    axes.add({axis.name, join(values, " ")});
+  }
+  Table rules({">ruled out", "condition"});
+  for (const RuledOut& rule : space.ruled_out()) rules.add({fmt::to_string(rule.points), rule.why});
+  return fmt::format("{}: {} of {} configs are valid\n\n{}{}", space.kernel().manifest.name,
+                     space.size(), space.raw_size(), axes.text(columns),
+                     rules.empty() ? "" : "\n" + rules.text(columns));
+}
+
+/// The space of another tuner's T1 file, counted: how many configs each condition leaves.
+Result<int> show_t1_space(const std::string& path, const Settings& settings) {
+  FATUNE_TRY(const Space space, read_t1_space(path));
+  print(settings.json ? dump_pretty(to_json(space_document(settings.head, space)))
+                      : t1_space_text(space, settings.paint.columns()));
+  return kDone;
+}
+
 Result<int> kernels(const KernelsArgs& args, const Settings& settings) {
-  if (args.space->parsed()) return show_t1_space(args.space_file, settings);
+  if (is_typed(*args.space)) return show_t1_space(args.space_file, settings);
   FATUNE_TRY(std::vector<KernelRef> kernels, load_catalog(settings));
   if (!args.names.empty()) {
     FATUNE_TRY(kernels, choose_kernels(kernels, args.names));
   }
-  if (!args.lint->parsed()) {
+  if (!is_typed(*args.lint)) {
     if (!args.all) std::erase_if(kernels, is_fault);
-    return list(args, kernels, settings.paint);
+    return list(kernels, settings);
   }
   FATUNE_TRY(const auto findings, lint_all(args, settings, kernels));
-  return report_findings(args, findings, kernels.size());
+  return report_findings(findings, kernels.size(), settings);
 }
 
 OptionTable list_table(KernelsArgs& a) {
@@ -199,9 +213,7 @@ OptionTable lint_table(KernelsArgs& a) {
 }
 
 OptionTable space_table(KernelsArgs& a) {
-  const OptionTable own = {
-      {"Space",
-       {{.flags = "FILE", .value = &a.space_file, .help = "T1 input file", .required = true}}}};
+  const OptionTable own = {{"Space", {required({"FILE", &a.space_file, "", "T1 input file"})}}};
   return tables({own, common_table(a.common)});
 }
 
@@ -211,14 +223,14 @@ Runner setup_kernels(CLI::App& command) {
   auto args = std::make_shared<KernelsArgs>();
   add_options(command, list_table(*args));
   add_example(command, "fatune kernels\n  fatune kernels lint fa_mma");
-  args->lint = command.add_subcommand(
-      "lint", "Check manifests, templates, and that every parameter does something");
-  add_options(*args->lint, lint_table(*args));
-  args->space = command.add_subcommand(
-      "space", "Count the configs of a space that a T1 file of another tuner declares");
-  add_options(*args->space, space_table(*args));
-  return [args] {
-    return with_settings(args->common,
+  args->lint = add_command(command, "lint",
+                           "Check manifests, templates, and that every parameter does something",
+                           lint_table(*args));
+  args->space = add_command(command, "space",
+                            "Count the configs of a space that a T1 file of another tuner declares",
+                            space_table(*args));
+  return [args](const Invocation& invocation) {
+    return with_settings(args->common, invocation,
                          [&](const Settings& settings) { return kernels(*args, settings); });
   };
 }

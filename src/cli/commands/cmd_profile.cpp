@@ -6,7 +6,7 @@
 #include "cli/commands/tools.hpp"
 #include "cli/options/session.hpp"
 #include "core/fields.hpp"
-#include "out/text/profile_text.hpp"
+#include "out/text/kernel_text.hpp"
 #include "tune/profile/profile.hpp"
 
 namespace fatune::cli {
@@ -27,7 +27,7 @@ struct Profiled {
   NcuOutcome outcome;
 };
 
-NcuOutcome not_run(std::string reason, std::vector<std::string> remedies) {
+NcuOutcome not_run(std::string reason, std::vector<std::string> remedies = {}) {
   return {ProfileStatus::kNotRun, std::move(reason), std::move(remedies), {}, {}};
 }
 
@@ -58,7 +58,7 @@ Status count_all(std::vector<Profiled>& results, const DeviceLimits& limits, int
   FATUNE_TRY(CompilePool pool, open_pool(settings));
   for (Profiled& result : results) {
     if (!measured(result)) {
-      result.outcome = not_run(outcome_reason(result.record), {});
+      result.outcome = not_run(outcome_reason(result.record));
       continue;
     }
     FATUNE_TRY(result.outcome, take_profile(result.candidate, limits, device, pool, settings));
@@ -66,8 +66,10 @@ Status count_all(std::vector<Profiled>& results, const DeviceLimits& limits, int
   return {};
 }
 
-ProfileDocument document_of(const std::vector<Profiled>& results, const Environment& environment) {
-  ProfileDocument document{document_head(environment.recorded), environment, {}};
+ProfileDocument document_of(const DocumentHead& head, const std::vector<Profiled>& results,
+                            const Environment& environment) {
+  ProfileDocument document{head, environment, {}};
+  document.head.recorded = environment.recorded;
   for (const Profiled& result : results) {
     const Candidate& candidate = result.candidate;
     document.profiles.push_back({result.problem,
@@ -104,11 +106,8 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
     session.evaluator.reset();  // its worker's memory and context are not to stand beside ncu's
     FATUNE_TRY_STATUS(count_all(results, environment.limits, device.ordinal, settings));
   }
-  if (settings.json) {
-    print_json(to_json(document_of(results, environment)));
-  } else {
-    print_with_notice(session, profiles_text(results, settings.paint));
-  }
+  print(settings.json ? dump_pretty(to_json(document_of(settings.head, results, environment)))
+                      : session.with_notice(profiles_text(results, settings.paint)));
   for (const Profiled& result : results) {
     if (!environment.recorded && !measured(result)) return kAnswerIsNo;
   }

@@ -58,11 +58,6 @@ std::vector<std::string> default_strategies() {
   return names;
 }
 
-void drop_repeats(std::vector<std::string>& names) {
-  std::set<std::string> seen;
-  std::erase_if(names, [&](const std::string& name) { return !seen.insert(name).second; });
-}
-
 Result<ReplayOptions> options_of(const ReplayArgs& args) {
   ReplayOptions options;
   options.strategies = args.strategies.empty() ? default_strategies() : args.strategies;
@@ -79,7 +74,8 @@ Result<ReplayOptions> options_of(const ReplayArgs& args) {
                                    [&](const StrategyInfo& info) { return info.name == name; });
     if (!known) return make_strategy(name, Lattice(), {}).error();
   }
-  drop_repeats(options.strategies);  // they would count twice in the means
+  std::set<std::string> seen;  // a repeated one would count twice in the means
+  std::erase_if(options.strategies, [&](const auto& name) { return !seen.insert(name).second; });
   return options;
 }
 
@@ -122,7 +118,7 @@ Result<int> replay_files(const ReplayArgs& args, const Settings& settings) {
     replays.push_back(std::move(scored));
   }
   if (args.common.json) {
-    print_json(to_json(ReplayDocument{document_head(), options, replays}));
+    print(dump_pretty(to_json(ReplayDocument{settings.head, options, replays})));
   } else if (replays.size() > 1) {
     print("\n" + means_text(replays, settings.paint));
   }
@@ -141,16 +137,12 @@ Result<int> replay_files(const ReplayArgs& args, const Settings& settings) {
 OptionTable replay_table(ReplayArgs& a) {
   const OptionTable own = {
       {"Replay",
-       {{.flags = "FILE",
-         .value = &a.files,
-         .help = "Recorded data: a journal or the folder of a run, a Kernel Tuner cache, T4 or KTT "
-                 "results; plain or .gz",
-         .required = true},
-        {.flags = "--strategy",
-         .value = &a.strategies,
-         .type = "STRATEGY,...",
-         .help = "Strategies to score, comma-separated [all but exhaustive]",
-         .separator = ','},
+       {required(
+            {"FILE", &a.files, "",
+             "Recorded data: a journal or the folder of a run, a Kernel Tuner cache, T4 or KTT "
+             "results; plain or .gz"}),
+        comma_separated({"--strategy", &a.strategies, "STRATEGY,...",
+                         "Strategies to score, comma-separated [all but exhaustive]"}),
         {"--repeats", &a.repeats, "N", "Runs of each strategy, each with its own seed"},
         {"--budget", &a.budget, "N", "Evaluations of a run; failed configs count"},
         {"--batch", &a.batch, "N",

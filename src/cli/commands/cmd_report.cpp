@@ -31,10 +31,6 @@ struct ReportArgs {
   std::string out;
 };
 
-bool is_interchange(const std::string& format) {
-  return format == "t4" || format == "kernel-tuner";
-}
-
 bool is_page(const std::string& format) { return format == "html" || format == "svg"; }
 
 std::string format_of(const ReportArgs& args) {
@@ -49,9 +45,8 @@ std::string format_of(const ReportArgs& args) {
 Status check_format(const ReportArgs& args, const std::string& format) {
   const std::vector<std::string> known(kFormats.begin(), kFormats.end());
   if (std::find(known.begin(), known.end(), format) == known.end()) {
-    const auto nearest = nearest_name(format, known);
     return usage_error("--format: '" + format + "' is not one of " + join(known, ", ") +
-                       (nearest ? "; did you mean " + *nearest + "?" : ""));
+                       nearest_hint(format, known, "; did you mean {}?"));
   }
   if (args.common.json && format != "text")
     return usage_error("--json and --format " + format + " exclude each other");
@@ -91,12 +86,6 @@ Result<std::vector<JournalGroup>> choose_groups(const ReportArgs& args, const Jo
   return groups;
 }
 
-Result<std::string> interchange(const std::string& format, const JournalGroup& group,
-                                const Journal& journal) {
-  if (format == "kernel-tuner") return kernel_tuner_cache(group, journal);
-  return dump_pretty(t4_results(group, journal));
-}
-
 /// These formats hold one kernel and problem each: several go into a folder.
 Result<int> write_interchange(const ReportArgs& args, const std::string& format,
                               const std::vector<JournalGroup>& groups, const Journal& journal) {
@@ -115,7 +104,12 @@ Result<int> write_interchange(const ReportArgs& args, const std::string& format,
         args.out, format, groups.size()));
   }
   for (const JournalGroup& group : groups) {
-    FATUNE_TRY(const std::string text, interchange(format, group, journal));
+    std::string text;
+    if (format == "t4") {
+      text = dump_pretty(t4_results(group, journal));
+    } else {
+      FATUNE_TRY(text, kernel_tuner_cache(group, journal));
+    }
     if (args.out.empty()) {
       print(text);
       continue;
@@ -142,12 +136,12 @@ Result<int> show_pages(const ReportArgs& args, const std::string& format,
                        const Settings& settings) {
   FATUNE_TRY(const std::vector<PageRun> runs, load_page_runs(args.runs, args.kernels));
   if (settings.json) {
-    const Json document = to_json(report_document(runs.front(), document_head()));
+    const Json document = to_json(report_document(runs.front(), settings.head));
     FATUNE_TRY_STATUS(write_or_print(args.out, dump_pretty(document)));
   } else if (format == "svg") {
     FATUNE_TRY_STATUS(write_plots(runs, args.out));
   } else {
-    FATUNE_TRY_STATUS(write_or_print(args.out, report_page(runs, document_head())));
+    FATUNE_TRY_STATUS(write_or_print(args.out, report_page(runs, settings.head)));
   }
   return kDone;
 }
@@ -159,7 +153,8 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
   FATUNE_TRY(const std::filesystem::path file, find_results(args.runs.front()));
   FATUNE_TRY(const Journal journal, load_journal(file));
   FATUNE_TRY(const std::vector<JournalGroup> groups, choose_groups(args, journal, file.string()));
-  if (is_interchange(format)) return write_interchange(args, format, groups, journal);
+  if (format == "t4" || format == "kernel-tuner")
+    return write_interchange(args, format, groups, journal);
   FATUNE_TRY_STATUS(write_or_print(args.out, report_text(groups, journal, format, settings.paint)));
   return kDone;
 }
@@ -168,19 +163,13 @@ OptionTable report_table(ReportArgs& a) {
   const std::vector<std::string> formats(kFormats.begin(), kFormats.end());
   const OptionTable own = {
       {"Report",
-       {{.flags = "RUN",
-         .value = &a.runs,
-         .help = "A run's folder, or a journal; html and svg take several",
-         .required = true},
+       {required({"RUN", &a.runs, "", "A run's folder, or a journal; html and svg take several"}),
         {"--format", &a.format, join(formats, "|"),
          "text, md, csv; html (one page, opens anywhere), svg (a folder of pictures); t4 "
          "(T4 results), kernel-tuner (a cache file it can simulate on) [by the suffix of "
          "--out, else text]"},
-        {.flags = "--kernel",
-         .value = &a.kernels,
-         .type = "KERNEL,...",
-         .help = "Only these kernels, comma-separated",
-         .separator = ','},
+        comma_separated(
+            {"--kernel", &a.kernels, "KERNEL,...", "Only these kernels, comma-separated"}),
         {"-o,--out", &a.out, "PATH",
          "Write to this file; svg, and t4 and kernel-tuner of several problems: to this "
          "folder"}}}};

@@ -6,7 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/documents.hpp"
-#include "cli/doctor/doctor_check.hpp"
+#include "cli/doctor/doctor.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
@@ -84,7 +84,7 @@ Result<int> schema(const SchemaArgs& args, const Settings&) {
     const std::string name = each.name;
     if (args.name.empty()) print(name);
     if (args.name == name || args.name == name.substr(0, name.find('.'))) {
-      print_json(each.schema(each.name, each.about));
+      print(dump_pretty(each.schema(each.name, each.about)));
       return kDone;
     }
     known.push_back(name);

@@ -1,13 +1,11 @@
 // cmd_sweep.cpp - plans, opens a device, runs the sweep, and prints what it found.
-#include <chrono>
-#include <ctime>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/commands.hpp"
@@ -15,7 +13,6 @@
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
-#include "cli/options/start_configs.hpp"
 #include "cli/options/sweep_plan.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -33,23 +30,15 @@ namespace {
 struct ReadySweep {
   SweepOptions options;
   std::vector<KernelRef> kernels;
-  std::vector<KernelRef> catalog;  ///< all kernels at hand
-  KernelRef reference;
-  DeviceChoice device;
-  std::size_t jobs = 0;
+  OpenRequest device;
   std::vector<Recording> imports;
   bool sanitize = false;
   std::optional<int> serve;  ///< a port
 };
 
 /// runs/20260131-174500-4-8-512-64-f16
-std::filesystem::path default_folder(const std::string& problem) {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm local{};
-  localtime_r(&now, &local);
-  char text[32];
-  const std::size_t length = std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
-  return std::filesystem::path("runs") / (std::string(text, length) + "-" + problem);
+std::string default_folder(const NamedProblem& named) {
+  return "runs/" + local_time("%Y%m%d-%H%M%S-") + slug(named.problem);
 }
 
 /// --size without --kernel: every kernel at hand of a custom operation.
@@ -97,17 +86,15 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
                               const Settings& settings) {
   ReadySweep ready;
   FATUNE_TRY(ready.options.plan, plan_of(args, catalog));
-  ready.catalog = catalog;
   FATUNE_TRY(ready.kernels, choose_kernels(catalog, ready.options.plan.kernels));
   FATUNE_TRY(const OperationRef operation, operation_of(ready.kernels));
-  FATUNE_TRY(ready.jobs, parse_jobs(args.jobs));
+  FATUNE_TRY(ready.device.jobs, parse_jobs(args.jobs));
   ready.options.resume = !args.resume.empty();
-  ready.options.out = !args.resume.empty() ? std::filesystem::path(args.resume)
-                      : !args.out.empty()
-                          ? std::filesystem::path(args.out)
-                          : default_folder(slug(ready.options.plan.problems.front().problem));
+  ready.options.out = !args.resume.empty() ? args.resume
+                      : !args.out.empty()  ? args.out
+                                           : default_folder(ready.options.plan.problems.front());
   ready.options.finals.seed = ready.options.plan.seed;
-  ready.options.date = today();
+  ready.options.date = local_time();
   if (args.no_warm_start && !args.warm.empty())
     return usage_error("--warm and --no-warm-start exclude each other");
   if (!args.no_warm_start && !ready.options.resume) {
@@ -116,25 +103,23 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   FATUNE_TRY(ready.imports, read_imports(args.imports));
   if (args.compile_only) return ready;
   const std::vector<std::string>& baselines = ready.options.plan.baselines;
-  FATUNE_TRY(ready.reference, reference_kernel(catalog, operation));
-  ready.options.reference_is_baseline = names_reference(baselines, ready.reference);
-  FATUNE_TRY(ready.options.baselines,
-             make_baselines(baselines, ready.reference, catalog, settings));
-  FATUNE_TRY(ready.device, choose_device(args.device));
+  FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
+  ready.options.reference_is_baseline = names_reference(baselines, reference);
+  FATUNE_TRY(ready.options.baselines, make_baselines(baselines, reference, catalog, settings));
+  FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
+  ready.device = {
+      device, reference, ready.options.out, ready.device.jobs, ready.options.plan.problems,
+      catalog};
   ready.sanitize = args.sanitize;
   FATUNE_TRY(ready.serve, parse_serve(args.serve));
   return ready;
 }
 
 int print_result(const SweepResult& result, const std::string& notice, const Settings& settings) {
-  bool found = false;
-  for (const ProblemResult& problem : result.problems) found = found || problem.best() != nullptr;
-  if (settings.json) {
-    print_json(best_json(result));
-  } else {
-    if (!notice.empty()) print(join(wrap(notice, settings.paint.columns()), "\n"));
-    print(sweep_report(result, settings.paint));
-  }
+  const bool found = std::any_of(result.problems.begin(), result.problems.end(),
+                                 [](const ProblemResult& each) { return each.best() != nullptr; });
+  if (!notice.empty() && !settings.json) print(join(wrap(notice, settings.paint.columns()), "\n"));
+  print(settings.json ? dump_pretty(best_json(result)) : sweep_report(result, settings.paint));
   if (result.interrupted) {
     log::warn("interrupted; continue with: fatune sweep --resume " +
               shell_word(result.folder.string()));
@@ -159,56 +144,37 @@ Status sanitize_winners(const ReadySweep& ready, const DeviceLimits& limits,
     FATUNE_TRY(const KernelRef kernel, find_kernel(ready.kernels, record.kernel));
     FATUNE_TRY(Config config, config_from_json(kernel->manifest, record.config, "the winner"));
     FATUNE_TRY(record.verification->sanitizer, sanitize({kernel, std::move(config), record.problem},
-                                                        limits, ready.device, settings));
+                                                        limits, ready.device.device, settings));
   }
   return save_best(result);
 }
 
 constexpr std::size_t kColumnsUnknown = 100;
 
-/// The log's interlude takes plain functions, so the display that they clear and redraw lives here.
-std::optional<ProgressDisplay>& display() {
-  static std::optional<ProgressDisplay> instance;
-  return instance;
-}
-
-std::size_t terminal_columns() {
-  winsize size{};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kColumnsUnknown;
-}
-
-/// One at a time. Silent with --quiet, redrawn in place on a terminal, a plain line now and then
-/// elsewhere.
+/// Silent with --quiet, redrawn in place on a terminal, a plain line now and then elsewhere.
 class LiveProgress {
  public:
-  explicit LiveProgress(const Settings& settings);
-  ~LiveProgress();
+  explicit LiveProgress(const Settings& settings) {
+    if (settings.quiet) return;
+    display_.emplace(
+        std::cerr, settings.live ? ProgressStyle::kLive : ProgressStyle::kPlain,
+        [] { return terminal_columns(STDERR_FILENO, kColumnsUnknown); }, settings.live_paint);
+    log::set_interlude([this] { display_->clear(); }, [this] { display_->draw(); });
+  }
+  ~LiveProgress() {
+    if (!display_) return;
+    log::set_interlude(nullptr, nullptr);
+    display_->clear();
+  }
   LiveProgress(const LiveProgress&) = delete;
   LiveProgress& operator=(const LiveProgress&) = delete;
-  void show(const SweepProgress& progress);
+  void show(const SweepProgress& progress) {
+    if (display_) display_->show(progress);
+  }
 
  private:
-  bool silent_;
+  std::optional<ProgressDisplay> display_;
 };
-
-LiveProgress::LiveProgress(const Settings& settings) : silent_(settings.quiet) {
-  if (silent_) return;
-  display().emplace(std::cerr, settings.live ? ProgressStyle::kLive : ProgressStyle::kPlain,
-                    terminal_columns, settings.live_paint);
-  log::set_interlude([] { display()->clear(); }, [] { display()->draw(); });
-}
-
-LiveProgress::~LiveProgress() {
-  if (silent_) return;
-  log::set_interlude(nullptr, nullptr);
-  display()->clear();
-  display().reset();
-}
-
-void LiveProgress::show(const SweepProgress& progress) {
-  if (!silent_) display()->show(progress);
-}
 
 /// Runs the sweep with its progress on stderr and, with --serve, on a page.
 Result<SweepResult> run_watched(ReadySweep& ready, Evaluator& evaluator, LiveServer* server,
@@ -218,7 +184,7 @@ Result<SweepResult> run_watched(ReadySweep& ready, Evaluator& evaluator, LiveSer
     progress.show(now);
     if (server != nullptr) server->show(now);
   };
-  auto result = run_sweep(ready.options, ready.kernels, ready.reference, evaluator);
+  auto result = run_sweep(ready.options, ready.kernels, ready.device.reference, evaluator);
   ready.options.on_progress = nullptr;
   if (server != nullptr) server->finish();
   return result;
@@ -230,26 +196,19 @@ Result<int> run_ready(ReadySweep ready, const Settings& settings) {
     FATUNE_TRY(server, LiveServer::start(*ready.serve, ready.options.out));
     log::info("live at " + server->url() + " until the sweep ends");
   }
-  FATUNE_TRY(auto evaluator,
-             open_evaluator({ready.device, ready.reference, ready.options.out, ready.jobs,
-                             ready.options.plan.problems, ready.catalog},
-                            settings));
-  const std::string notice = recorded_notice(ready.device, evaluator->environment());
+  FATUNE_TRY(auto evaluator, open_evaluator(ready.device, settings));
+  const DeviceLimits limits = evaluator->environment().limits;
+  const std::string notice = recorded_notice(ready.device.device, evaluator->environment());
   if (!notice.empty() && settings.json) log::info(notice);
-  if (ready.options.plan.objective == kScoreObjective) {
-    const DeviceLimits& limits = evaluator->environment().limits;
-    ready.options.count_use = make_count_use(ready.device, limits, settings);
-  }
+  if (ready.options.plan.objective == kScoreObjective)
+    ready.options.count_use = make_count_use(ready.device.device, limits, settings);
   std::vector<SavedConfig>& known = ready.options.known;
-  const auto imported = import_known(ready.imports, ready.kernels, ready.options.plan.problems,
-                                     evaluator->environment().limits.arch);
+  const auto imported =
+      import_known(ready.imports, ready.kernels, ready.options.plan.problems, limits.arch);
   known.insert(known.begin(), imported.begin(), imported.end());
   auto result = run_watched(ready, *evaluator, server.get(), settings);
   if (!result) return std::move(result).error();
-  if (ready.sanitize) {
-    const DeviceLimits& limits = evaluator->environment().limits;
-    FATUNE_TRY_STATUS(sanitize_winners(ready, limits, settings, *result));
-  }
+  if (ready.sanitize) FATUNE_TRY_STATUS(sanitize_winners(ready, limits, settings, *result));
   return print_result(*result, notice, settings);
 }
 
@@ -267,8 +226,8 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   if (args.compile_only && ready.options.plan.budget_seconds)
     return usage_error("--compile-only compiles a number of configs; --budget is a time here");
   if (args.compile_only) {
-    return compile_only(args.arch.empty() ? "sm_90a" : args.arch, ready.jobs, ready.options.plan,
-                        ready.kernels, settings);
+    return compile_only(args.arch.empty() ? "sm_90a" : args.arch, ready.device.jobs,
+                        ready.options.plan, ready.kernels, settings);
   }
   return run_ready(std::move(ready), settings);
 }

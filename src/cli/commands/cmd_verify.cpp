@@ -1,4 +1,5 @@
-// cmd_verify.cpp - every gate on a config, edge problems included; exit 1 when one fails.
+// cmd_verify.cpp - every gate on a config, edge problems included, or kernels that cheat through
+// the gates; exit 1 when one fails.
 #include <algorithm>
 #include <utility>
 
@@ -8,11 +9,11 @@
 #include "cli/commands.hpp"
 #include "cli/commands/documents.hpp"
 #include "cli/commands/tools.hpp"
-#include "cli/options/problems.hpp"
+#include "cli/options/catalog.hpp"
 #include "cli/options/session.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "out/text/table.hpp"
+#include "tune/evaluate/selftest.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -81,15 +82,9 @@ std::string results_text(const std::vector<VerifiedConfig>& results, const Paint
   const bool recorded =
       std::any_of(results.begin(), results.end(),
                   [](const VerifiedConfig& result) { return result.record.recorded; });
-  std::vector<Column> columns = {{"problem"},
-                                 {"kernel"},
-                                 {"result"},
-                                 {"margin", Align::kRight},
-                                 {"worst rule"},
-                                 {"max abs", Align::kRight, 1},
-                                 {"rel L2", Align::kRight, 2},
-                                 {"gates", Align::kRight}};
-  if (lse) columns.push_back({"lse margin", Align::kRight});
+  std::vector<Column> columns = {"problem",    "kernel",        "result",       ">margin",
+                                 "worst rule", {">max abs", 1}, {">rel L2", 2}, ">gates"};
+  if (lse) columns.emplace_back(">lse margin");
   Table table(std::move(columns));
   std::string reasons;
   for (const VerifiedConfig& result : results) {
@@ -114,8 +109,37 @@ std::string results_text(const std::vector<VerifiedConfig>& results, const Paint
          (recorded ? "no gate ran here: the recording says what they gave then\n" : "");
 }
 
-/// --selftest chooses kernels and problems itself.
-Result<int> run_selftest_alone(const VerifyArgs& args, const Settings& settings) {
+Status need_gpu(const std::string& device) {
+  FATUNE_TRY(const DeviceChoice choice, choose_device(device));
+  if (choice.kind == DeviceChoice::Kind::kGpu) return {};
+  if (choice.fell_back) {
+    return environment_error(
+        "--selftest runs kernels that cheat, which needs a GPU, and there is no NVIDIA driver "
+        "here");
+  }
+  return usage_error("--selftest runs kernels that cheat, which needs a GPU; leave out --device " +
+                     device);
+}
+
+std::string yes_or_no(const SelftestRow& row) {
+  if (row.outcome == "not_run") return "not run";
+  return row.caught ? "yes" : "NO";
+}
+
+std::string selftest_text(const SelftestResult& result, const Paint& paint) {
+  Table cheats({"kernel", "gate", "outcome", "caught", "reason"});
+  for (const SelftestRow& row : result.cheats)
+    cheats.add({row.kernel, row.gate, row.outcome, yes_or_no(row), row.reason});
+  Table honest({"honest kernel", "problem", "outcome", "passed", "reason"});
+  for (const SelftestRow& row : result.honest)
+    honest.add({row.kernel, describe(row.problem), row.outcome, yes_or_no(row), row.reason});
+  return cheats.text(paint.columns()) + "\n" + honest.text(paint.columns()) +
+         (result.passed() ? "every cheat was caught by its gate, every honest kernel passed\n"
+                          : "the gates do not hold on this machine: trust none of its results\n");
+}
+
+/// Do the gates catch what they are meant to catch? Chooses kernels and problems itself.
+Result<int> selftest(const VerifyArgs& args, const Settings& settings) {
   const ChoiceArgs& choice = args.choice;
   if (!choice.config.empty() || !choice.kernel.empty() || names_problem(choice.problem) ||
       args.sanitize) {
@@ -123,20 +147,25 @@ Result<int> run_selftest_alone(const VerifyArgs& args, const Settings& settings)
         "--selftest chooses kernels and problems itself; leave out --config, --kernel, --shape, "
         "--suite and --sanitize");
   }
-  return selftest(args.device, settings);
+  FATUNE_TRY_STATUS(need_gpu(args.device));
+  FATUNE_TRY(auto catalog, load_catalog(settings));
+  FATUNE_TRY(const Session session,
+             open_session(std::move(catalog), attention(), args.device, settings));
+  FATUNE_TRY(const SelftestResult result, run_selftest(session.catalog, *session.evaluator));
+  const SelftestDocument document{settings.head, session.evaluator->environment(), result};
+  print(settings.json ? dump_pretty(to_json(document)) : selftest_text(result, settings.paint));
+  return result.passed() ? kDone : kAnswerIsNo;
 }
 
 Result<int> verify(const VerifyArgs& args, const Settings& settings) {
-  if (args.selftest) return run_selftest_alone(args, settings);
+  if (args.selftest) return selftest(args, settings);
   FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
   FATUNE_TRY(auto results, verify_all(session));
   if (args.sanitize) FATUNE_TRY_STATUS(sanitize_all(session, args, settings, results));
-  if (settings.json) {
-    const Environment& here = session.evaluator->environment();
-    print_json(to_json(VerifyDocument{document_head(here.recorded), here, results}));
-  } else {
-    print_with_notice(session, results_text(results, settings.paint));
-  }
+  VerifyDocument document{settings.head, session.evaluator->environment(), results};
+  document.head.recorded = document.environment.recorded;
+  print(settings.json ? dump_pretty(to_json(document))
+                      : session.with_notice(results_text(results, settings.paint)));
   for (const VerifiedConfig& result : results) {
     if (!result.passed()) return kAnswerIsNo;
   }

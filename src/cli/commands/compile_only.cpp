@@ -14,7 +14,6 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/space/space.hpp"
-#include "out/text/table.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/compile/pool.hpp"
 #include "tune/evaluate/forecast.hpp"
@@ -74,7 +73,7 @@ struct Group {
   std::string problem, kernel;
   std::size_t compiled = 0, failed = 0, spilled = 0;
   int low = 0, high = 0;  ///< registers
-  std::set<std::string> programs;
+  std::set<std::string> programs{};
 };
 
 void add_to(Group& group, const CompiledConfig& result) {
@@ -93,26 +92,18 @@ void add_to(Group& group, const CompiledConfig& result) {
 std::vector<Group> group_results(const std::vector<CompiledConfig>& results) {
   std::vector<Group> groups;
   for (const CompiledConfig& result : results) {
-    const bool same = !groups.empty() && groups.back().problem == label(result.problem) &&
+    const std::string problem = label(result.problem);
+    const bool same = !groups.empty() && groups.back().problem == problem &&
                       groups.back().kernel == result.kernel;
-    if (!same) {
-      groups.emplace_back();
-      groups.back().problem = label(result.problem);
-      groups.back().kernel = result.kernel;
-    }
+    if (!same) groups.push_back({problem, result.kernel});
     add_to(groups.back(), result);
   }
   return groups;
 }
 
 std::string summary_text(const std::vector<CompiledConfig>& results, const Paint& paint) {
-  Table table({{"problem"},
-               {"kernel"},
-               {"compiled", Align::kRight},
-               {"failed", Align::kRight},
-               {"with spills", Align::kRight},
-               {"programs", Align::kRight},
-               {"registers"}});
+  Table table(
+      {"problem", "kernel", ">compiled", ">failed", ">with spills", ">programs", "registers"});
   for (const Group& g : group_results(results)) {
     table.add({g.problem, g.kernel, fmt::to_string(g.compiled), fmt::to_string(g.failed),
                fmt::to_string(g.spilled), fmt::to_string(g.programs.size()),
@@ -166,13 +157,11 @@ Result<int> compile_only(const std::string& wanted, std::size_t jobs, const RunP
   }
   const bool all = std::all_of(results.begin(), results.end(),
                                [](const CompiledConfig& r) { return r.compiled.ok; });
-  if (settings.json) {
-    print_json(to_json(
-        CompileDocument{document_head(), name(arch), pool.compiler_version(), std::move(results)}));
-  } else {
-    print("compiled for " + name(arch) + " with NVRTC " + pool.compiler_version() +
-          ", nothing was run\n" + summary_text(results, settings.paint));
-  }
+  const CompileDocument document{settings.head, name(arch), pool.compiler_version(), results};
+  print(settings.json
+            ? dump_pretty(to_json(document))
+            : fmt::format("compiled for {} with NVRTC {}, nothing was run\n{}", document.arch,
+                          document.nvrtc, summary_text(results, settings.paint)));
   return all ? kDone : kAnswerIsNo;
 }
 

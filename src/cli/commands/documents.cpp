@@ -9,6 +9,17 @@
 namespace fatune::cli {
 namespace {
 
+void begin(FieldList& f, const char* format, DocumentHead& head) {
+  f.document(format, 2);
+  document::head_fields(head, f);
+}
+
+void config_fields(NamedProblem& problem, std::string& kernel, Json& config, FieldList& f) {
+  document::problem_fields(problem.name, problem.problem, f);
+  f("kernel", kernel);
+  f("config", config).object().schema(kConfigSchema);
+}
+
 void cheat_fields(SelftestRow& x, FieldList& f) {
   f("kernel", x.kernel);
   f("problem", x.problem);
@@ -87,24 +98,20 @@ bool VerifiedConfig::passed() const {
 }
 
 void fields(VerifiedConfig& x, FieldList& f) {
-  document::problem_fields(x.problem.name, x.problem.problem, f);
-  f("kernel", x.record.kernel);
-  f("config", x.record.config).object().schema(kConfigSchema);
+  config_fields(x.problem, x.record.kernel, x.record.config, f);
   f.derived("passed", x.passed());
   outcome_fields(x.record, f);
   f.as<&document::verification_fields>("verify", x.record.verification);
 }
 
 void fields(VerifyDocument& x, FieldList& f) {
-  f.document("fatune.verify", 2);
-  document::head_fields(x.head, f);
+  begin(f, "fatune.verify", x.head);
   f.as<&document::device_fields>("device", x.environment);
   f("configs", x.configs).about("Of a recorded device, verdicts that were recorded");
 }
 
 void fields(SelftestDocument& x, FieldList& f) {
-  f.document("fatune.selftest", 2);
-  document::head_fields(x.head, f);
+  begin(f, "fatune.selftest", x.head);
   f.as<&document::device_fields>("device", x.environment);
   f.derived("passed", x.result.passed());
   f.as<&cheat_fields>("rows", x.result.cheats);
@@ -112,9 +119,7 @@ void fields(SelftestDocument& x, FieldList& f) {
 }
 
 void fields(CompiledConfig& x, FieldList& f) {
-  document::problem_fields(x.problem.name, x.problem.problem, f);
-  f("kernel", x.kernel);
-  f("config", x.config).object().schema(kConfigSchema);
+  config_fields(x.problem, x.kernel, x.config, f);
   f("ok", x.compiled.ok);
   f("reason", x.compiled.problem).omitted();
   f("cubin", x.compiled.cubin_hash).omitted().about("SHA-256 of the machine code");
@@ -122,8 +127,7 @@ void fields(CompiledConfig& x, FieldList& f) {
 }
 
 void fields(CompileDocument& x, FieldList& f) {
-  f.document("fatune.compile", 2);
-  document::head_fields(x.head, f);
+  begin(f, "fatune.compile", x.head);
   f("arch", x.arch);
   f("nvrtc", x.nvrtc);
   f("configs", x.configs);
@@ -140,8 +144,7 @@ void fields(SpaceSummary& x, FieldList& f) {
 void fields(EntryResources& x, FieldList& f) { document::resource_fields(x.resources, f); }
 
 void fields(InspectDocument& x, FieldList& f) {
-  f.document("fatune.inspect", 2);
-  document::head_fields(x.head, f);
+  begin(f, "fatune.inspect", x.head);
   f("kernel", x.kernel).omitted();
   f("arch", x.arch).omitted();
   f("problem", x.problem);
@@ -179,22 +182,19 @@ void fields(ListedKernel& x, FieldList& f) {
 }
 
 void fields(KernelsDocument& x, FieldList& f) {
-  f.document("fatune.kernels", 2);
-  document::head_fields(x.head, f);
+  begin(f, "fatune.kernels", x.head);
   f("kernels", x.kernels);
 }
 
 void fields(LintDocument& x, FieldList& f) {
-  f.document("fatune.lint", 2);
-  document::head_fields(x.head, f);
+  begin(f, "fatune.lint", x.head);
   f("kernels", x.kernels);
   f("errors", x.errors);
   f.as<&finding_fields>("findings", x.findings);
 }
 
 void fields(SpaceDocument& x, FieldList& f) {
-  f.document("fatune.space", 2);
-  document::head_fields(x.head, f);
+  begin(f, "fatune.space", x.head);
   f("name", x.name);
   f("raw_points", x.raw_points);
   f("valid_points", x.valid_points);
@@ -203,22 +203,18 @@ void fields(SpaceDocument& x, FieldList& f) {
 }
 
 void fields(DevicesDocument& x, FieldList& f) {
-  f.document("fatune.devices", 2);
-  document::head_fields(x.head, f);
+  begin(f, "fatune.devices", x.head);
   f.as<&document::device_fields>("devices", x.devices);
 }
 
 void fields(ProfiledConfig& x, FieldList& f) {
-  document::problem_fields(x.problem.name, x.problem.problem, f);
-  f("kernel", x.kernel);
-  f("config", x.config).object().schema(kConfigSchema);
+  config_fields(x.problem, x.kernel, x.config, f);
   f.as<&document::time_fields>("hot", x.hot);
   fields(x.profile, f);
 }
 
 void fields(ProfileDocument& x, FieldList& f) {
-  f.document("fatune.profile", 2);
-  document::head_fields(x.head, f);
+  begin(f, "fatune.profile", x.head);
   f.as<&document::device_fields>("device", x.environment);
   document::host_fields(x.environment, f);
   f("profiles", x.profiles);
@@ -230,8 +226,7 @@ void fields(ListedExport& x, FieldList& f) {
 }
 
 void fields(ExportDocument& x, FieldList& f) {
-  f.document("fatune.export", 2);
-  document::head_fields(x.head, f);
+  begin(f, "fatune.export", x.head);
   f("files", x.files);
   f("kernels", x.kernels);
 }

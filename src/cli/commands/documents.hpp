@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands/cubin_census.hpp"
+#include "cli/commands/tools.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/results/comparison.hpp"
 #include "model/space/lint.hpp"

@@ -1,12 +1,13 @@
 // tools.cpp - finds the tools, and has them watch this very program run a compiled candidate.
 #include "cli/commands/tools.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/cubin_census.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/run_program.hpp"
@@ -144,14 +145,9 @@ Result<NcuOutcome> take_profile(const Candidate& candidate, const DeviceLimits& 
   ProfileJob wanted;
   wanted.device = device;
   FATUNE_TRY(const JobFile job, write_job(wanted, candidate, compiled, limits));
-  NcuRequest request;
-  request.ncu = *ncu;
-  request.program = job.program;
-  request.arguments = job.arguments;
-  request.arch = limits.arch;
   log::info("profiling " + candidate.kernel->manifest.name + " at " + describe(candidate.problem) +
             " with " + ncu->string());
-  return run_ncu(request);
+  return run_ncu({*ncu, job.program, job.arguments, limits.arch});
 }
 
 Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const DeviceLimits& limits,
@@ -178,6 +174,42 @@ CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,
   }
   const auto counter = std::make_shared<UseCounter>(device.ordinal, limits, settings);
   return [counter](const Candidate& candidate) { return counter->count(candidate); };
+}
+
+CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settings) {
+  std::string failures;
+  for (const std::string& name : disassemblers()) {
+    const auto tool = find_tool(name, settings);
+    if (!tool) continue;
+    auto entries = take_census(*tool, cubin);
+    if (entries) return {*std::move(entries), "", ""};
+    failures += (failures.empty() ? "" : "; ") + entries.error().message;
+  }
+  if (failures.empty())
+    failures = "neither " + join(disassemblers(), " nor ") + " is on PATH or in a CUDA folder";
+  return {{}, failures, disassembler_remedy()};
+}
+
+std::string census_text(const CubinCensus& census, const Paint& paint) {
+  if (census.entries.empty())
+    return "no census (not_run): " + census.reason + "\n  - " + census.remedy + "\n";
+  std::vector<Column> columns = {"instructions"};
+  std::vector<std::string> all = {"all"};
+  for (const Census& each : census.entries) {
+    columns.emplace_back(">" + each.entry);
+    all.push_back(fmt::to_string(each.instructions));
+  }
+  Table table(std::move(columns));
+  table.add(std::move(all));
+  const auto classes = instruction_classes();
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    std::vector<std::string> row = {std::string(classes[i].what)};
+    for (const Census& each : census.entries) row.push_back(fmt::to_string(each.counts[i]));
+    const bool occurs = std::any_of(row.begin() + 1, row.end(),
+                                    [](const std::string& count) { return count != "0"; });
+    if (occurs) table.add(std::move(row));
+  }
+  return table.text(paint.columns());
 }
 
 }  // namespace fatune::cli

@@ -12,6 +12,7 @@
 #include "model/kernel/limits.hpp"
 #include "model/results/measurement.hpp"
 #include "tune/compile/pool.hpp"
+#include "tune/profile/census.hpp"
 #include "tune/profile/ncu_run.hpp"
 #include "tune/sweep/standing.hpp"
 #include "worker/protocol/messages.hpp"
@@ -40,5 +41,15 @@ Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const Devi
 /// scores are compared by the terms that all have.
 CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,
                         const Settings& settings);
+
+struct CubinCensus {
+  std::vector<Census> entries;  ///< empty: see reason
+  std::string reason;           ///< why nothing was counted
+  std::string remedy;
+};
+/// With the disassembler on PATH or in a CUDA folder; none there, or one that fails, is an outcome.
+CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settings);
+/// A row for each class of instructions that occurs, a column for each entry.
+std::string census_text(const CubinCensus& census, const Paint& paint);
 
 }  // namespace fatune::cli

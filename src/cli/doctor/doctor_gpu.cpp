@@ -1,16 +1,14 @@
 // doctor_gpu.cpp - asks driver and NVML, then judges their answers; an idle GPU's low clock is no
 // noise, a busy one's is.
-#include "cli/doctor/doctor_gpu.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
 
 #include <fmt/core.h>
 
+#include "cli/doctor/doctor.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "gpu/telemetry.hpp"
 #include "model/results/measurement.hpp"
 
 namespace fatune::cli {
@@ -147,24 +145,20 @@ Check driver_check(const GpusSeen& seen) {
 }
 
 void add_state(const GpuSeen& gpu, const std::string& name, Checks& checks) {
+  const auto add = [&](Health health, const std::string& found, const std::string& remedy) {
+    checks.push_back({health, kGroup, name + " state", found, remedy});
+  };
   if (!gpu.telemetry_problem.empty()) {
-    checks.push_back({Health::kNote, kGroup, name + " state", "unknown: " + gpu.telemetry_problem,
-                      "clocks and throttling will not be recorded; NVML comes with the driver"});
-    return;
+    return add(Health::kNote, "unknown: " + gpu.telemetry_problem,
+               "clocks and throttling will not be recorded; NVML comes with the driver");
   }
-  if (gpu.watch.compute_mode == gpu::ComputeMode::kProhibited) {
-    checks.push_back({Health::kBad, kGroup, name + " state", "no program may compute on it",
-                      "sudo nvidia-smi -c 0"});
-  }
+  if (gpu.watch.compute_mode == gpu::ComputeMode::kProhibited)
+    add(Health::kBad, "no program may compute on it", "sudo nvidia-smi -c 0");
   const std::vector<Noise> noise = gpu_noise(gpu.watch);
-  for (const Noise& each : noise)
-    checks.push_back({Health::kNoisy, kGroup, name + " state", each.found, each.remedy});
-  if (noise.empty()) {
-    checks.push_back({Health::kGood, kGroup, name + " state",
-                      "nobody else on it, no throttling, " + describe(gpu.watch), ""});
-  }
-  for (const Noise& each : gpu_notes(gpu.watch))
-    checks.push_back({Health::kNote, kGroup, name + " state", each.found, each.remedy});
+  for (const Noise& each : noise) add(Health::kNoisy, each.found, each.remedy);
+  if (noise.empty())
+    add(Health::kGood, "nobody else on it, no throttling, " + describe(gpu.watch), "");
+  for (const Noise& each : gpu_notes(gpu.watch)) add(Health::kNote, each.found, each.remedy);
 }
 
 }  // namespace

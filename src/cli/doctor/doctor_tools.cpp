@@ -3,8 +3,6 @@
 // Install lines: apt for what a distribution has, pip for what NVIDIA publishes as wheels, into
 // fatune's own folder (--target): a system's Python refuses packages from outside on Debian 12 and
 // Ubuntu 24.04, and nothing else needs these.
-#include "cli/doctor/doctor_tools.hpp"
-
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -13,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands/tools.hpp"
-#include "cli/doctor/doctor_gpu.hpp"
+#include "cli/doctor/doctor.hpp"
 #include "core/file.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
@@ -185,12 +183,8 @@ std::string cuda_release(std::string_view cuda_h) {
 }
 
 Checks compiler_checks(const Settings& settings, const HostSystem& host) {
-  PoolOptions options;
-  options.jobs = 1;
-  options.cache = settings.cache;
-  options.search = settings.search;
   Checks checks;
-  const auto pool = CompilePool::start(options);
+  const auto pool = open_pool(settings, 1);
   if (pool) {
     checks.push_back({Health::kGood, kCompiler, "NVRTC",
                       pool->compiler_version() + " (" + pool->compiler_path() + ")", ""});

@@ -1,13 +1,20 @@
-// complete.cpp - follows the typed words through the commands; the same for every shell.
-#include "cli/manual/complete.hpp"
-
+// complete.cpp - follows the typed words through the commands, the same for every shell; offers the
+// names that options take: kernels, strategies, suites; prints the script of one shell.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 
 #include <fmt/core.h>
 
+#include "cli/commands.hpp"
+#include "cli/manual/manual.hpp"
+#include "cli/options/catalog.hpp"
+#include "cli/options/problems.hpp"
+#include "core/file.hpp"
 #include "core/text.hpp"
+#include "out/export/formats.hpp"
+#include "search/strategies/strategy.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -173,6 +180,94 @@ std::string first_line(std::string_view text) {
   return line;
 }
 
+struct CompletionsArgs {
+  CommonArgs common;
+  std::string shell;
+  std::string out;
+};
+
+Result<int> write_script(const CompletionsArgs& args, const Settings&) {
+  const std::string text(completion_script(args.shell));
+  if (text.empty())
+    return usage_error(fmt::format("completions: '{}' is not one of bash, zsh, fish", args.shell));
+  if (args.out.empty()) {
+    print(text);
+    return kDone;
+  }
+  const std::filesystem::path folder = std::filesystem::path(args.out).parent_path();
+  if (!folder.empty()) FATUNE_TRY_STATUS(make_directories(folder));
+  FATUNE_TRY_STATUS(replace_file(args.out, text));
+  return kDone;
+}
+
+/// The fixtures that misbehave on purpose are not among them.
+void add_kernels(const Settings& settings, std::vector<Word>& words) {
+  const auto catalog = load_catalog(settings);
+  if (!catalog) return;
+  for (const KernelRef& kernel : *catalog) {
+    const Manifest& manifest = kernel->manifest;
+    if (manifest.role != Role::kFault) words.push_back({manifest.name, manifest.summary});
+  }
+}
+
+void add_implementations(const Settings& settings, std::vector<Word>& words) {
+  for (const std::string& name : implementation_names(outside_options(settings)))
+    words.push_back({name, ""});
+  add_kernels(settings, words);
+}
+
+Values known_values(const std::string& type, const Settings& settings) {
+  if (type == "FILE" || type == "PATH" || type == "RUN") return {{}, Paths::kFile};
+  if (type == "DIR") return {{}, Paths::kFolder};
+  if (type == "PROGRAM") return {{}, Paths::kProgram};
+  if (type == "DEVICE")
+    return {{{"auto", "the GPU, or a recording where there is none"},
+             {"recorded", "the recording that ships with fatune"},
+             {"cuda:0", "the first GPU"},
+             {"cuda:1", "the second GPU"}}};
+  if (type == "sm_XX")
+    return {{{"sm_80", "A100"},
+             {"sm_86", "RTX 30"},
+             {"sm_89", "L40S, RTX 40"},
+             {"sm_90a", "H100, H200"},
+             {"sm_100a", "B200"}}};
+  Values values{{}, type == "SUITE" || type == "WHAT" ? Paths::kFile : Paths::kNone};
+  const auto add = [&](std::string_view name, std::string_view summary) {
+    values.words.push_back({std::string(name), std::string(summary)});
+  };
+  if (type == "KERNEL") add_kernels(settings, values.words);
+  if (type == "IMPL") add("none", "no baseline");
+  if (type == "IMPL" || type == "WHAT") add_implementations(settings, values.words);
+  if (type == "STRATEGY") {
+    for (const StrategyInfo& info : strategies()) add(info.name, info.summary);
+  }
+  if (type == "FORMAT") {
+    for (const ExportFormat& format : export_formats()) add(format.name, format.summary);
+  }
+  if (type == "SUITE") {
+    for (const std::string& name : suite_names()) add(name, "");
+  }
+  return values;
+}
+
+OptionTable completions_table(CompletionsArgs& a) {
+  return {{"Script",
+           {required({"SHELL", &a.shell, "bash|zsh|fish", "The shell to complete in"}),
+            {"--out", &a.out, "FILE", "Write it to this file, in folders made as needed"}}}};
+}
+
+/// Kernels of --kernel-dir are offered, too.
+CommonArgs common_of(const std::vector<std::string>& typed) {
+  CommonArgs args;
+  args.quiet = true;
+  for (std::size_t i = 0; i + 1 < typed.size(); ++i) {
+    std::error_code ignored;
+    if (typed[i] == "--kernel-dir" && std::filesystem::is_directory(typed[i + 1], ignored))
+      args.kernel_dirs.push_back(typed[i + 1]);
+  }
+  return args;
+}
+
 }  // namespace
 
 Completion complete(const CommandDoc& program, const KnownValues& known,
@@ -213,6 +308,18 @@ std::string completion_lines(const Completion& completion) {
 
 std::string_view completion_script(std::string_view shell) {
   return shell == "bash" ? kBash : shell == "zsh" ? kZsh : shell == "fish" ? kFish : "";
+}
+
+int complete_words(const CLI::App& app, const std::vector<std::string>& typed) {
+  return with_settings(common_of(typed), {}, [&](const Settings& settings) -> Result<int> {
+    const auto known = [&](const std::string& type) { return known_values(type, settings); };
+    print(completion_lines(complete(describe_commands(app), known, typed)));
+    return kDone;
+  });
+}
+
+Runner setup_completions(CLI::App& command) {
+  return make_runner(command, completions_table, "source <(fatune completions bash)", write_script);
 }
 
 }  // namespace fatune::cli

@@ -8,18 +8,6 @@
 #include "model/kernel/kernel.hpp"
 
 namespace fatune::cli {
-namespace {
-
-/// For messages, so without the fixtures that misbehave.
-std::vector<std::string> names_of(const std::vector<KernelRef>& catalog) {
-  std::vector<std::string> names;
-  for (const KernelRef& kernel : catalog) {
-    if (kernel->manifest.role != Role::kFault) names.push_back(kernel->manifest.name);
-  }
-  return names;
-}
-
-}  // namespace
 
 Result<std::vector<KernelRef>> load_catalog(const Settings& settings) {
   return available_kernels(settings.kernel_dirs);
@@ -29,11 +17,12 @@ Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::
   for (const KernelRef& kernel : catalog) {
     if (kernel->manifest.name == name) return kernel;
   }
-  const std::vector<std::string> names = names_of(catalog);
-  const auto nearest = nearest_name(name, names);
+  std::vector<std::string> names;  // without the fixtures that misbehave
+  for (const KernelRef& kernel : catalog) {
+    if (kernel->manifest.role != Role::kFault) names.push_back(kernel->manifest.name);
+  }
   return usage_error("--kernel: there is no kernel '" + name + "'" +
-                     (nearest ? "; did you mean " + *nearest + "?" : ".") + " The kernels are " +
-                     join(names, ", "));
+                     nearest_hint(name, names, "; did you mean {}?", ".") + " The kernels are " + join(names, ", "));
 }
 
 Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,

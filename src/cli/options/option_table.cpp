@@ -1,42 +1,14 @@
-// option_table.cpp - registers rows with CLI11 and writes them back as words of a command.
+// option_table.cpp - the options that several commands share; rows written back as words of a
+// command.
 #include "cli/options/option_table.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "core/text.hpp"
+#include "model/results/plan.hpp"
 
 namespace fatune::cli {
 namespace {
-
-bool is_argument(const OptionRow& row) { return row.flags[0] != '-'; }
-
-struct Register {
-  CLI::App& command;
-  const OptionRow& row;
-
-  CLI::Option* operator()(bool* value) const {
-    return command.add_flag(row.flags, *value, row.help);
-  }
-  CLI::Option* operator()(int* value) const {
-    return command.add_flag(row.flags, *value, row.help);
-  }
-  CLI::Option* operator()(std::string* value) const {
-    CLI::Option* option = command.add_option(row.flags, *value, row.help);
-    return value->empty() ? option : option->capture_default_str();
-  }
-  CLI::Option* operator()(std::vector<std::string>* values) const {
-    CLI::Option* option = command.add_option(row.flags, *values, row.help);
-    // One value a flag: what stands behind it is the command's argument.
-    if (!is_argument(row)) option->allow_extra_args(false);
-    if (row.separator != '\0') option->delimiter(row.separator);
-    return values->empty() ? option : option->capture_default_str();
-  }
-  CLI::Option* operator()(std::optional<std::string>* value) const {
-    const auto set = [value](const std::string& text) { *value = text; };
-    return command.add_option_function<std::string>(row.flags, set, row.help)->expected(0, 1);
-  }
-};
 
 /// What stands behind the flag, each time that it is typed; nothing behind a switch.
 struct WordsBehind {
@@ -74,27 +46,6 @@ OptionTable tables(std::initializer_list<OptionTable> parts) {
   return all;
 }
 
-void add_options(CLI::App& command, const OptionTable& table) {
-  for (const OptionGroup& group : table) {
-    for (const OptionRow& row : group.rows) {
-      CLI::Option* option = std::visit(Register{command, row}, row.value);
-      option->group(group.title);
-      if (!row.type.empty()) option->type_name(row.type);
-      if (row.required) option->required();
-    }
-  }
-  command.set_help_flag("-h,--help", "Print this help and exit")->group(table.back().title);
-}
-
-std::set<std::string> typed_options(const CLI::App& command) {
-  std::set<std::string> typed;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0) continue;
-    for (const std::string& name : option->get_lnames()) typed.insert("--" + name);
-  }
-  return typed;
-}
-
 std::string long_name(const OptionRow& row) { return split(row.flags, ',').back(); }
 
 std::string repeat_options(const OptionTable& typed, const OptionTable& usual) {
@@ -104,6 +55,71 @@ std::string repeat_options(const OptionTable& typed, const OptionTable& usual) {
       text += words(typed[group].rows[i], usual[group].rows[i]);
   }
   return text;
+}
+
+OptionTable common_table(CommonArgs& a) {
+  return {
+      {"Kernels, compilers and libraries",
+       {{"--kernel-dir", &a.kernel_dirs, "DIR",
+         "Folder with your own kernels, besides those built in (repeatable)", Repeat::kChanged},
+        {"--external-dir", &a.external_dirs, "DIR",
+         "Folder with your own descriptions of external programs (repeatable)", Repeat::kChanged},
+        {"--nvrtc", &a.nvrtc, "PATH", "The NVRTC library to compile with: a file or its folder"},
+        {"--cache", &a.cache, "DIR", "Folder of the compilation cache [$XDG_CACHE_HOME/fatune]"},
+        {"--python", &a.python, "PROGRAM",
+         "The Python with PyTorch, for torch:* [$FATUNE_PYTHON, python3]"}}},
+      {"Output",
+       {{"--json", &a.json, "", "Print one JSON document on stdout"},
+        {"-q,--quiet", &a.quiet, "", "No progress, warnings and errors only"},
+        {"-v,--verbose", &a.verbose, "", "Say more on stderr"}}}};
+}
+
+OptionTable problem_table(ProblemArgs& a) {
+  return {
+      {"Problem",
+       {{"--shape", &a.shapes, "B,H,S,D",
+         "Batch, heads, sequence length, head dimension (repeatable)", Repeat::kChanged,
+         kSameAsRun<&RunPlan::problems>},
+        {"--size", &a.sizes, "NAME=N,...",
+         "Problem of a kernel's own operation, instead of --shape (repeatable)", Repeat::kChanged,
+         kSameAsRun<&RunPlan::problems>},
+        {"--suite", &a.suite, "SUITE", "Named list of problems: mission, fa3, decode, or a file",
+         Repeat::kChanged, kSameAsRun<&RunPlan::problems>},
+        {"--dtype", &a.dtype, "f16|bf16", "Element type [f16]", Repeat::kChanged},
+        {"--kv-heads", &a.kv_heads, "N", "Key/value heads; divides heads [heads]",
+         Repeat::kChanged},
+        {"--seq-kv", &a.seq_kv, "N", "Length of keys and values [seq]", Repeat::kChanged},
+        {"--causal", &a.causal, "", "Causal mask, aligned bottom-right", Repeat::kChanged},
+        {"--lse", &a.lse, "", "Also write the log-sum-exp of each row, fp32", Repeat::kChanged}}}};
+}
+
+OptionTable choice_table(ChoiceArgs& a) {
+  return tables(
+      {{{"Config",
+         {{"--config", &a.config, "FILE", "A best.json, or {\"kernel\":NAME,\"config\":{...}}",
+           Repeat::kChanged},
+          {"--kernel", &a.kernel, "KERNEL", "A kernel, at its default config", Repeat::kChanged}}}},
+       problem_table(a.problem)});
+}
+
+OptionTable rounds_table(RoundsArgs& a) {
+  return {{"Measuring",
+           {{"--rounds", &a.rounds, "N", "Interleaved rounds", Repeat::kChanged},
+            {"--seed", &a.seed, "N", "Seed of the order and the intervals", Repeat::kAlways}}}};
+}
+
+OptionTable device_table(std::string& device) {
+  return {{"Device", {{"--device", &device, "DEVICE", "auto, cuda:N, recorded or recorded:FILE"}}}};
+}
+
+Result<std::int64_t> whole_number(const std::string& flag, const std::string& text,
+                                  std::int64_t least, std::int64_t most) {
+  const auto number = parse_integer(text);
+  if (number && *number >= least && *number <= most) return *number;
+  const bool open = most == std::numeric_limits<std::int64_t>::max();
+  return usage_error(fmt::format(
+      "{}: '{}' is not a whole number {}", flag, text,
+      open ? fmt::format("of at least {}", least) : fmt::format("from {} to {}", least, most)));
 }
 
 }  // namespace fatune::cli

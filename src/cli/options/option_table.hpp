@@ -1,13 +1,17 @@
 // option_table.hpp - the one declaration of an option to its registration, its --help and its words
-// in a recorded command.
+// in a recorded command; the tables that commands share, and what is typed for them.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "core/result.hpp"
 
 namespace CLI {
 class App;
@@ -52,6 +56,14 @@ struct OptionRow {
   bool required = false;
   char separator = '\0';  ///< at which a list's values are cut apart
 };
+inline OptionRow required(OptionRow row) {
+  row.required = true;
+  return row;
+}
+inline OptionRow comma_separated(OptionRow row) {
+  row.separator = ',';
+  return row;
+}
 struct OptionGroup {
   std::string title;
   std::vector<OptionRow> rows;
@@ -60,10 +72,6 @@ struct OptionGroup {
 using OptionTable = std::vector<OptionGroup>;
 
 OptionTable tables(std::initializer_list<OptionTable> parts);
-/// Default values are those that the rows' targets have now.
-void add_options(CLI::App& command, const OptionTable& table);
-/// The long names that the command line has, those typed with their default value included.
-std::set<std::string> typed_options(const CLI::App& command);
 /// "--quiet" of "-q,--quiet".
 std::string long_name(const OptionRow& row);
 
@@ -74,5 +82,66 @@ std::string repeat_options(OptionTable (*table)(Args&), const Args& args) {
   Args typed = args, usual{};
   return repeat_options(table(typed), table(usual));
 }
+
+// By CLI11; in commands.cpp, so that no other source includes it.
+
+/// Default values are those that the rows' targets have now.
+void add_options(CLI::App& command, const OptionTable& table);
+/// The example under a command's --help.
+void add_example(CLI::App& command, const std::string& example);
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
+                      const OptionTable& table);
+/// Whether the command is the one that was typed.
+bool is_typed(const CLI::App& command);
+/// The long names that the command line has, those typed with their default value included.
+std::set<std::string> typed_options(const CLI::App& command);
+
+/// Options every command has.
+struct CommonArgs {
+  bool json = false;
+  bool quiet = false;
+  int verbose = 0;
+  std::vector<std::string> kernel_dirs;
+  std::string nvrtc;
+  std::string cache;
+  std::string python;
+  std::vector<std::string> external_dirs;
+  std::set<std::string> typed;  ///< flags on the command line, those with their defaults included
+};
+OptionTable common_table(CommonArgs& args);
+
+struct ProblemArgs {
+  std::vector<std::string> shapes;
+  std::vector<std::string> sizes;
+  std::string suite;
+  std::string dtype;  ///< empty: f16
+  bool causal = false;
+  bool lse = false;
+  std::string kv_heads;
+  std::string seq_kv;
+};
+OptionTable problem_table(ProblemArgs& args);
+
+/// A config or a kernel, with problems.
+struct ChoiceArgs {
+  std::string config;  ///< best.json, or {"kernel":...,"config":{...}}
+  std::string kernel;  ///< its default config
+  ProblemArgs problem;
+};
+OptionTable choice_table(ChoiceArgs& args);
+
+/// The rounds of a final phase.
+struct RoundsArgs {
+  std::string rounds = "40";
+  std::string seed = "42";
+};
+OptionTable rounds_table(RoundsArgs& args);
+
+OptionTable device_table(std::string& device);
+
+/// The value of `flag`; else a usage error that names the range.
+Result<std::int64_t> whole_number(const std::string& flag, const std::string& text,
+                                  std::int64_t least,
+                                  std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace fatune::cli

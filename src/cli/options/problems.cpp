@@ -1,4 +1,5 @@
-// problems.cpp - reads shapes and suites; one problem per shape, all with the same companions.
+// problems.cpp - reads shapes and suites, one problem per shape, all with the same companions;
+// reads a config file or takes a kernel's default, for the problems asked for.
 #include "cli/options/problems.hpp"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/options/catalog.hpp"
 #include "core/embedded.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
@@ -13,7 +15,11 @@
 namespace fatune::cli {
 namespace {
 
-constexpr const char* kUsualDtype = "f16";
+Result<Dtype> resolve_dtype(const ProblemArgs& args) {
+  auto dtype = parse_dtype(args.dtype.empty() ? "f16" : args.dtype);
+  if (!dtype) return usage_error("--dtype: " + dtype.error().message);
+  return dtype;
+}
 
 Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args) {
   if (std::string commas = shape; shape.find(',') == std::string::npos) {
@@ -22,9 +28,7 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
       return usage_error(fmt::format("--shape {}: did you mean --shape {}?", shape, commas));
   }
   FATUNE_TRY(Problem problem, parse_shape(shape));
-  auto dtype = parse_dtype(args.dtype.empty() ? kUsualDtype : args.dtype);
-  if (!dtype) return usage_error("--dtype: " + dtype.error().message);
-  problem.dtype = *dtype;
+  FATUNE_TRY(problem.dtype, resolve_dtype(args));
   problem.mask = args.causal ? Mask::kCausal : Mask::kNone;
   problem.lse = args.lse;
   if (!args.kv_heads.empty()) {
@@ -68,12 +72,11 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
     return usage_error("no problem given: add the sizes of " + operation.name + ", say " +
                        operation.example());
   }
-  const auto dtype = parse_dtype(args.dtype.empty() ? kUsualDtype : args.dtype);
-  if (!dtype) return usage_error("--dtype: " + dtype.error().message);
+  FATUNE_TRY(const Dtype dtype, resolve_dtype(args));
   std::vector<NamedProblem> problems;
   for (const std::string& text : args.sizes) {
     FATUNE_TRY(const auto sizes, parse_sizes(text, "--size"));
-    auto problem = operation.problem(sizes, *dtype);
+    auto problem = operation.problem(sizes, dtype);
     if (!problem) return usage_error("--size " + text + ": " + problem.error().message);
     problems.push_back({"", *std::move(problem)});
   }
@@ -86,6 +89,35 @@ Status refuse_twice(const std::string& flag, const std::vector<std::string>& val
       return usage_error(fmt::format("{} {}: given twice", flag, *value));
   }
   return {};
+}
+
+Implementation finalist(const KernelRef& kernel, Config config, const NamedProblem& named) {
+  Implementation chosen = implementation_of({kernel, std::move(config), named.problem}, "finalist");
+  chosen.problem_name = named.name;
+  return chosen;
+}
+
+Result<std::vector<Implementation>> from_kernel(const ChoiceArgs& args,
+                                                const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, args.kernel));
+  FATUNE_TRY(const auto problems, resolve_problems(args.problem, kernel->manifest.operation));
+  std::vector<Implementation> chosen;
+  for (const NamedProblem& named : problems)
+    chosen.push_back(finalist(kernel, default_config(kernel->manifest), named));
+  return chosen;
+}
+
+Result<std::vector<Implementation>> from_file(const ChoiceArgs& args,
+                                              const std::vector<KernelRef>& catalog) {
+  FATUNE_TRY(const std::vector<SavedConfig> saved, load_best(args.config));
+  FATUNE_TRY(const auto uses, config_uses(saved, args.problem, args.config, catalog));
+  std::vector<Implementation> chosen;
+  for (const ConfigUse& use : uses) {
+    FATUNE_TRY(Implementation candidate,
+               chosen_of(saved[use.position], use.problem, args.config, catalog));
+    chosen.push_back(std::move(candidate));
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -104,10 +136,9 @@ Result<Suite> load_suite(const std::string& name_or_file) {
   }
   if (!std::filesystem::exists(name_or_file)) {
     const std::vector<std::string> names = suite_names();
-    const auto nearest = nearest_name(name_or_file, names);
     return usage_error(fmt::format("--suite: '{}' is neither a suite ({}) nor a file{}",
                                    name_or_file, join(names, ", "),
-                                   nearest ? "; did you mean " + *nearest + "?" : ""));
+                                   nearest_hint(name_or_file, names, "; did you mean {}?")));
   }
   FATUNE_TRY(const std::string text, read_file(name_or_file));
   return parse_suite(text, name_or_file);
@@ -153,6 +184,58 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
     problems.push_back({"", problem});
   }
   return problems;
+}
+
+Result<Implementation> chosen_of(const SavedConfig& entry, const NamedProblem& problem,
+                                 const std::string& file, const std::vector<KernelRef>& catalog) {
+  std::string name = entry.kernel;
+  Json settings = entry.config;
+  update_names(catalog, name, settings);
+  FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, name));
+  FATUNE_TRY(Config config, config_from_json(kernel->manifest, settings, file));
+  return finalist(kernel, std::move(config), problem);
+}
+
+Result<std::size_t> position_for(const std::vector<SavedConfig>& saved, const Problem& problem,
+                                 const std::string& file) {
+  std::vector<std::string> held;
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    if (saved[i].problem == problem) return i;
+    if (saved[i].problem) held.push_back(describe(*saved[i].problem));
+  }
+  if (saved.size() == 1) return std::size_t{0};
+  return usage_error(file + " has no config for " + describe(problem) + "; it has those for " +
+                     join(held, "; "));
+}
+
+Result<std::vector<ConfigUse>> config_uses(const std::vector<SavedConfig>& saved,
+                                           const ProblemArgs& args, const std::string& file,
+                                           const std::vector<KernelRef>& catalog) {
+  std::vector<ConfigUse> uses;
+  if (!names_problem(args) && saved.front().problem) {
+    FATUNE_TRY_STATUS(refuse_companions(args, file));
+    for (const SavedConfig& each : saved) {
+      if (!each.problem) return usage_error(file + ": a config of it names no problem");
+      uses.push_back({uses.size(), {each.problem_name, *each.problem}});
+    }
+    return uses;
+  }
+  FATUNE_TRY(const auto problems,
+             resolve_problems(args, operation_of({saved.front().kernel}, catalog)));
+  for (const NamedProblem& named : problems) {
+    FATUNE_TRY(const std::size_t position, position_for(saved, named.problem, file));
+    uses.push_back({position, named});
+  }
+  return uses;
+}
+
+Result<std::vector<Implementation>> resolve_choice(const ChoiceArgs& args,
+                                                   const std::vector<KernelRef>& catalog) {
+  if (args.config.empty() == args.kernel.empty()) {
+    return usage_error("say what to take: --config FILE or --kernel NAME" +
+                       std::string(args.config.empty() ? "" : ", not both"));
+  }
+  return args.config.empty() ? from_kernel(args, catalog) : from_file(args, catalog);
 }
 
 }  // namespace fatune::cli

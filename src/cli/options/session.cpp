@@ -1,8 +1,9 @@
 // session.cpp - opens the GPU's evaluator or the recorded one.
 #include "cli/options/session.hpp"
 
+#include <fmt/core.h>
+
 #include "cli/options/catalog.hpp"
-#include "cli/output.hpp"
 #include "core/embedded.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
@@ -67,9 +68,7 @@ Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
   if (request.device.kind == DeviceChoice::Kind::kRecorded) return open_recorded(request);
   DeviceOptions options;
   options.ordinal = request.device.ordinal;
-  options.pool.jobs = request.jobs;
-  options.pool.cache = settings.cache;
-  options.pool.search = settings.search;
+  options.pool = pool_options(settings, request.jobs);
   options.log_folder = request.log_folder;
   options.reference = request.reference;
   return open_device_evaluator(options);
@@ -84,10 +83,11 @@ Error no_driver(const Error& missing) {
 
 std::string recorded_notice(const DeviceChoice& choice, const Environment& environment) {
   if (choice.kind == DeviceChoice::Kind::kGpu) return "";
-  const std::string why = choice.fell_back ? "no NVIDIA driver here: " : "";
-  return "recorded device: " + why + "every number was measured earlier on one " +
-         environment.device_name + " (driver " + environment.driver + ", NVRTC " +
-         environment.nvrtc + "), none on this machine";
+  return fmt::format(
+      "recorded device: {}every number was measured earlier on one {} (driver {}, NVRTC {}), none "
+      "on this machine",
+      choice.fell_back ? "no NVIDIA driver here: " : "", environment.device_name,
+      environment.driver, environment.nvrtc);
 }
 
 Result<Session> open_session(std::vector<KernelRef> catalog, const OperationRef& operation,
@@ -142,8 +142,8 @@ Status begin_candidate(const Candidate& candidate, Evaluator& evaluator) {
   return evaluator.begin_problem(candidate.problem, {});
 }
 
-void print_with_notice(const Session& session, const std::string& text) {
-  print(session.notice.empty() ? text : session.notice + "\n" + text + session.notice);
+std::string Session::with_notice(const std::string& text) const {
+  return notice.empty() ? text : notice + "\n" + text + notice;
 }
 
 }  // namespace fatune::cli

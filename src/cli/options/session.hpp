@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/options/chosen.hpp"
+#include "cli/options/problems.hpp"
 #include "cli/options/settings.hpp"
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
@@ -50,6 +50,9 @@ struct Session {
   std::unique_ptr<Evaluator> evaluator;
   bool fell_back = false;  ///< to the recording, as there is no driver
   std::string notice;      ///< of a recorded device: the first and last line; empty on a GPU
+
+  /// The text between the notices.
+  std::string with_notice(const std::string& text) const;
 };
 /// Without configs: for commands that choose otherwise. `operation`: what will be computed.
 Result<Session> open_session(std::vector<KernelRef> catalog, const OperationRef& operation,
@@ -62,7 +65,4 @@ Status check_supported(const Candidate& candidate, const Evaluator& evaluator);
 Status need_recording(const Session& session, const std::vector<Problem>& problems);
 /// Makes the device ready for the candidate's problem, which its kernel must support.
 Status begin_candidate(const Candidate& candidate, Evaluator& evaluator);
-/// Prints the text between the notices.
-void print_with_notice(const Session& session, const std::string& text);
-
 }  // namespace fatune::cli

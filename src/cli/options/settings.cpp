@@ -1,14 +1,12 @@
 // settings.cpp - resolves common options against HOME, PATH, CUDA_HOME and the like.
 #include "cli/options/settings.hpp"
 
-#include <chrono>
 #include <cstdlib>
 #include <ctime>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/exit_code.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -77,47 +75,25 @@ std::string own_python() {
   return "python3";
 }
 
+Result<std::vector<std::filesystem::path>> folders_of(const std::string& flag,
+                                                      const std::vector<std::string>& typed) {
+  for (const std::string& folder : typed) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder, ignored))
+      return file_error(flag + ": " + folder + " is not a folder");
+  }
+  return std::vector<std::filesystem::path>(typed.begin(), typed.end());
+}
+
 /// What implementations from elsewhere need.
 Status resolve_outside(const CommonArgs& args, Settings& settings) {
   settings.python = args.python.empty() ? environment("FATUNE_PYTHON") : args.python;
   if (settings.python.empty()) settings.python = own_python();
-  for (const std::string& folder : args.external_dirs) {
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(folder, ignored))
-      return file_error("--external-dir: " + folder + " is not a folder");
-    settings.external_dirs.emplace_back(folder);
-  }
+  FATUNE_TRY(settings.external_dirs, folders_of("--external-dir", args.external_dirs));
   for (const std::string& folder : split(environment("PATH"), ':')) {
     if (!folder.empty()) settings.program_folders.emplace_back(folder);
   }
   return {};
-}
-
-}  // namespace
-
-std::span<const EnvironmentVariable> environment_variables() { return kVariables; }
-
-std::vector<std::filesystem::path> data_folders() {
-  std::vector<std::filesystem::path> folders;
-  if (const std::string xdg = environment("XDG_DATA_HOME"); !xdg.empty()) {
-    folders.emplace_back(std::filesystem::path(xdg) / "fatune");
-  } else if (const std::string home = environment("HOME"); !home.empty()) {
-    folders.emplace_back(std::filesystem::path(home) / ".local" / "share" / "fatune");
-  }
-  folders.emplace_back("/usr/local/share/fatune");
-  return folders;
-}
-
-std::size_t text_columns() {
-  const auto typed = parse_integer(environment("COLUMNS"));
-  if (typed && *typed > 0) return static_cast<std::size_t>(*typed);
-  winsize size{};
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUsualColumns;
-}
-
-void set_log_colour() {
-  log::set_colour(takes_colour(STDERR_FILENO) ? log::Colour::kAnsi : log::Colour::kNone);
 }
 
 Result<Settings> resolve(const CommonArgs& args) {
@@ -139,29 +115,57 @@ Result<Settings> resolve(const CommonArgs& args) {
     return environment_error("--nvrtc: " + args.nvrtc + " does not exist");
   }
   settings.cache = cache_folder(args);
-  for (const std::string& folder : args.kernel_dirs) {
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(folder, ignored))
-      return file_error("--kernel-dir: " + folder + " is not a folder");
-    settings.kernel_dirs.emplace_back(folder);
-  }
+  FATUNE_TRY(settings.kernel_dirs, folders_of("--kernel-dir", args.kernel_dirs));
   FATUNE_TRY_STATUS(resolve_outside(args, settings));
   return settings;
 }
 
-int with_settings(const CommonArgs& args, const std::function<Result<int>(const Settings&)>& body) {
-  const auto settings = resolve(args);
-  if (!settings) return fail(settings.error());
+}  // namespace
+
+std::span<const EnvironmentVariable> environment_variables() { return kVariables; }
+
+std::vector<std::filesystem::path> data_folders() {
+  std::vector<std::filesystem::path> folders;
+  if (const std::string xdg = environment("XDG_DATA_HOME"); !xdg.empty()) {
+    folders.emplace_back(std::filesystem::path(xdg) / "fatune");
+  } else if (const std::string home = environment("HOME"); !home.empty()) {
+    folders.emplace_back(std::filesystem::path(home) / ".local" / "share" / "fatune");
+  }
+  folders.emplace_back("/usr/local/share/fatune");
+  return folders;
+}
+
+std::size_t terminal_columns(int descriptor, std::size_t otherwise) {
+  winsize size{};
+  const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : otherwise;
+}
+
+std::size_t text_columns() {
+  const auto typed = parse_integer(environment("COLUMNS"));
+  return typed && *typed > 0 ? static_cast<std::size_t>(*typed)
+                             : terminal_columns(STDOUT_FILENO, kUsualColumns);
+}
+
+void set_log_colour() {
+  log::set_colour(takes_colour(STDERR_FILENO) ? log::Colour::kAnsi : log::Colour::kNone);
+}
+
+int with_settings(const CommonArgs& args, const Invocation& invocation,
+                  const std::function<Result<int>(const Settings&)>& body) {
+  auto settings = resolve(args);
+  if (!settings) return fail(invocation, settings.error());
+  settings->head = invocation.head;
   const auto code = body(*settings);
-  return code ? *code : fail(code.error());
+  return code ? *code : fail(invocation, code.error());
+}
+
+PoolOptions pool_options(const Settings& settings, std::size_t jobs) {
+  return {.jobs = jobs, .cache = settings.cache, .search = settings.search};
 }
 
 Result<CompilePool> open_pool(const Settings& settings, std::size_t jobs) {
-  PoolOptions options;
-  options.jobs = jobs;
-  options.cache = settings.cache;
-  options.search = settings.search;
-  return CompilePool::start(options);
+  return CompilePool::start(pool_options(settings, jobs));
 }
 
 OutsideOptions outside_options(const Settings& settings) {
@@ -178,12 +182,12 @@ OutsideOptions outside_options(const Settings& settings) {
   return options;
 }
 
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+std::string local_time(const char* format) {
+  const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
-  char text[16];
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d", &local));
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof text, format, &local));
 }
 
 }  // namespace fatune::cli

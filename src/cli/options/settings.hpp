@@ -9,16 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "cli/options/args.hpp"
+#include "cli/options/option_table.hpp"
+#include "cli/output.hpp"
 #include "core/result.hpp"
 #include "gpu/library.hpp"
-#include "out/text/paint.hpp"
+#include "out/text/layout.hpp"
 #include "tune/compile/pool.hpp"
 #include "tune/evaluate/implementations.hpp"
 
 namespace fatune::cli {
 
 struct Settings {
+  DocumentHead head;  ///< of the document that answers what was typed
   bool json = false;
   bool quiet = false;
   bool live = false;  ///< stderr is a terminal: a progress line may be redrawn
@@ -41,16 +43,19 @@ std::span<const EnvironmentVariable> environment_variables();
 /// Where fatune's data may lie, whether or not they exist: the user's own first.
 std::vector<std::filesystem::path> data_folders();
 
+/// Of the terminal behind a descriptor, `otherwise` where there is none.
+std::size_t terminal_columns(int descriptor, std::size_t otherwise);
 /// $COLUMNS, else the width of the terminal on stdout; 80 where there is none.
 std::size_t text_columns();
 /// Messages have colours by the same rule; comes before the first of them.
 void set_log_colour();
-/// Also sets the log level.
-Result<Settings> resolve(const CommonArgs& args);
 
-/// Resolves the common options. The exit code of `body`, or of the error that it or the options
-/// gave, which is logged.
-int with_settings(const CommonArgs& args, const std::function<Result<int>(const Settings&)>& body);
+/// Resolves the common options and sets the log level. The exit code of `body`, or of the error
+/// that it or the options gave, which is logged.
+int with_settings(const CommonArgs& args, const Invocation& invocation,
+                  const std::function<Result<int>(const Settings&)>& body);
+/// A command registers its options on its subcommand and returns what runs it.
+using Runner = std::function<int(const Invocation&)>;
 /// Registers a command's options and example. What it gives runs `body` on them.
 template <typename Args>
 Runner make_runner(CLI::App& command, OptionTable (*table)(Args&), const std::string& example,
@@ -58,17 +63,18 @@ Runner make_runner(CLI::App& command, OptionTable (*table)(Args&), const std::st
   auto args = std::make_shared<Args>();
   add_options(command, table(*args));
   add_example(command, example);
-  return [args, body, &command] {
+  return [args, body, &command](const Invocation& invocation) {
     args->common.typed = typed_options(command);
-    return with_settings(args->common,
+    return with_settings(args->common, invocation,
                          [&](const Settings& settings) { return body(*args, settings); });
   };
 }
 /// `jobs`: 0 is decided by the number of cores.
+PoolOptions pool_options(const Settings& settings, std::size_t jobs = 0);
 Result<CompilePool> open_pool(const Settings& settings, std::size_t jobs = 0);
 /// Names Python, folders of libraries and folders of descriptions.
 OutsideOptions outside_options(const Settings& settings);
-/// "2026-01-31", local time, which written results carry.
-std::string today();
+/// Local time by a format of strftime; of "%Y-%m-%d" without one, which written results carry.
+std::string local_time(const char* format = "%Y-%m-%d");
 
 }  // namespace fatune::cli

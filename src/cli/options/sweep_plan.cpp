@@ -1,4 +1,5 @@
-// sweep_plan.cpp - the options of `fatune sweep`, and the plan that they fill.
+// sweep_plan.cpp - the options of `fatune sweep`, the plan that they fill, and the known configs
+// from files, folders and the program itself.
 #include "cli/options/sweep_plan.hpp"
 
 #include <algorithm>
@@ -7,11 +8,15 @@
 #include <fmt/core.h>
 
 #include "cli/options/catalog.hpp"
+#include "core/embedded.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "out/page/live_server.hpp"
+#include "search/datasets/spaces.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/evaluate/evaluator.hpp"
 #include "tune/sweep/standing.hpp"
+#include "tune/sweep/warm_start.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -140,6 +145,31 @@ Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problem
   return configs;
 }
 
+void append(std::vector<SavedConfig>& known, std::vector<SavedConfig> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(known));
+}
+
+/// Relative where the run's folder is: sources are written down, and should read alike elsewhere.
+std::filesystem::path folder_of(std::filesystem::path run) {
+  if (!run.has_filename()) run = run.parent_path();
+  const std::filesystem::path folder = run.parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+constexpr std::size_t kTaken = 5;  // of a file for a kernel; a handful, chosen
+
+/// A journal's configs are of the kernel it names, if that takes part, or of one that was split
+/// from it.
+bool concerns(const Recording& recording, const KernelRef& kernel,
+              const std::vector<KernelRef>& kernels) {
+  const bool takes_part = std::any_of(kernels.begin(), kernels.end(), [&](const KernelRef& each) {
+    return each->manifest.name == recording.name;
+  });
+  const Manifest& manifest = kernel->manifest;
+  return !takes_part || manifest.name == recording.name ||
+         manifest.split_from.kernel == recording.name;
+}
+
 }  // namespace
 
 OptionTable sweep_table(SweepArgs& a) {
@@ -236,6 +266,59 @@ Result<FinalPlan> resolve_rounds(const RoundsArgs& args) {
   plan.rounds = static_cast<int>(*rounds);
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
   return plan;
+}
+
+Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& paths,
+                                               const std::filesystem::path& own_folder,
+                                               const std::vector<KernelRef>& catalog) {
+  std::vector<SavedConfig> known;
+  for (const std::string& path : paths) {
+    auto loaded = load_known(path);
+    if (!loaded) return Error{loaded.error().kind, "--warm: " + loaded.error().message};
+    append(known, *std::move(loaded));
+  }
+  append(known, known_of_runs(folder_of(own_folder), own_folder));
+  for (const EmbeddedFile& file : embedded_known_files()) {
+    FATUNE_TRY(std::vector<SavedConfig> shipped, parse_known(file.text, std::string(file.path)));
+    append(known, std::move(shipped));
+  }
+  for (SavedConfig& each : known) update_names(catalog, each.kernel, each.config);
+  return known;
+}
+
+Result<std::vector<Recording>> read_imports(const std::vector<std::string>& paths) {
+  std::vector<Recording> all;
+  for (const std::string& path : paths) {
+    auto recordings = read_recordings(path);
+    if (!recordings)
+      return Error{recordings.error().kind, "--import: " + recordings.error().message};
+    std::move(recordings->begin(), recordings->end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+std::vector<SavedConfig> import_known(const std::vector<Recording>& recordings,
+                                      const std::vector<KernelRef>& kernels,
+                                      const std::vector<NamedProblem>& problems, const Arch& arch) {
+  std::vector<SavedConfig> known;
+  for (const Recording& recording : recordings) {
+    const std::size_t before = known.size();
+    for (const KernelRef& kernel : kernels) {
+      if (!concerns(recording, kernel, kernels)) continue;
+      const ImportedConfigs imported = import_configs(recording, kernel->manifest, kTaken);
+      log::info("--import " + recording.where + ": for " + kernel->manifest.name + " " +
+                imported.note);
+      for (const NamedProblem& problem : problems) {
+        for (const Json& config : imported.configs) {
+          known.push_back({kernel->manifest.name, config, problem.problem, problem.name, arch,
+                           recording.where});
+        }
+      }
+    }
+    if (known.size() == before)
+      log::warn("--import " + recording.where + ": none of its configs maps onto a kernel here");
+  }
+  return known;
 }
 
 }  // namespace fatune::cli

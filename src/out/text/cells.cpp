@@ -28,6 +28,14 @@ std::string interval_cell(const std::optional<Timing>& timing) {
                        decimals_for(timing->median_us));
 }
 
+std::string ratio_cell(const std::optional<Ratio>& ratio) {
+  return ratio ? fixed(ratio->value, kRatioDecimals) : "-";
+}
+
+std::string ratio_interval_cell(const std::optional<Ratio>& ratio) {
+  return ratio ? interval_text(ratio->low, ratio->high, kRatioDecimals) : "-";
+}
+
 std::string rate_cell(const FinalRecord& record) {
   if (!record.hot) return "-";
   const Seconds time = to_seconds(Micros(record.hot->median_us));
@@ -37,5 +45,14 @@ std::string rate_cell(const FinalRecord& record) {
 }
 
 std::string rate_name(const Problem& problem) { return counts_flops(problem) ? "TFLOP/s" : "GB/s"; }
+
+std::string device_text(const Environment& environment) {
+  return environment.device_name + " (" + name(environment.limits.arch) +
+         (environment.recorded ? ", recorded)" : ")");
+}
+
+std::string decision_text(bool passed, const Paint& paint) {
+  return passed ? paint(Tone::kGood, "pass") : paint(Tone::kBad, "fail");
+}
 
 }  // namespace fatune

@@ -1,10 +1,11 @@
-// cells.hpp - times, intervals and rates to the cells of a table.
+// cells.hpp - times, intervals, ratios and rates to the cells of a table.
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "model/results/record.hpp"
+#include "model/results/sweep_result.hpp"
+#include "out/text/layout.hpp"
 
 namespace fatune {
 
@@ -16,9 +17,15 @@ int decimals_for(double time_us);
 /// "-" for what was not measured.
 std::string median_cell(const std::optional<Timing>& timing);
 std::string interval_cell(const std::optional<Timing>& timing);
+std::string ratio_cell(const std::optional<Ratio>& ratio);
+std::string ratio_interval_cell(const std::optional<Ratio>& ratio);
 /// Hot, in the unit of rate_name().
 std::string rate_cell(const FinalRecord& record);
 /// "TFLOP/s", or "GB/s" of the least bytes for an operation that declares no operations to count.
 std::string rate_name(const Problem& problem);
+/// "NVIDIA H200 (sm_90a, recorded)"
+std::string device_text(const Environment& environment);
+/// Of a gate: "pass", "fail".
+std::string decision_text(bool passed, const Paint& paint);
 
 }  // namespace fatune

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/results/sweep_result.hpp"
-#include "out/text/paint.hpp"
+#include "out/text/layout.hpp"
 
 namespace fatune {
 

@@ -7,9 +7,8 @@
 
 #include "core/text.hpp"
 #include "out/text/cells.hpp"
-#include "out/text/table.hpp"
 
-namespace fatune::cli {
+namespace fatune {
 namespace {
 
 constexpr int kScoreDecimals = 3;
@@ -18,8 +17,8 @@ std::string score_cell(const std::optional<double>& score) {
   return score ? fixed(*score, kScoreDecimals) : "-";
 }
 
-std::string fraction_cell(const std::optional<Estimate>& fraction) {
-  return fraction ? fixed(fraction->value, kScoreDecimals) : "-";
+std::string score_cell(const std::optional<Estimate>& score) {
+  return score ? fixed(score->value, kScoreDecimals) : "-";
 }
 
 /// "73 % [63, 81]"
@@ -32,10 +31,9 @@ std::string share_cell(const std::optional<Estimate>& share) {
 std::vector<std::string> cells_of(const ReplayRow& row) {
   const Score& score = row.score;
   std::vector<std::string> cells = {
-      row.strategy, fmt::to_string(score.repeats),
-      score.p ? fixed(score.p->value, kScoreDecimals) : "-",
+      row.strategy, fmt::to_string(score.repeats), score_cell(score.p),
       score.p ? interval_text(score.p->low, score.p->high, kScoreDecimals) : "-"};
-  for (const auto& fraction : score.at) cells.push_back(fraction_cell(fraction));
+  for (const auto& fraction : score.at) cells.push_back(score_cell(fraction));
   for (const auto& share : score.within) cells.push_back(share_cell(share));
   cells.push_back(share_cell(score.near));
   cells.push_back(score_cell(row.published));
@@ -61,19 +59,18 @@ std::string heading(const Replay& replay) {
 }  // namespace
 
 std::string replay_text(const Replay& replay, const Paint& paint) {
-  std::vector<Column> columns = {
-      {"strategy"}, {"repeats", Align::kRight, 4}, {"P", Align::kRight}, {"95 % interval"}};
+  std::vector<Column> columns = {"strategy", {">repeats", 4}, ">P", "95 % interval"};
   // Of a narrow terminal's columns, the last of each series stays.
   for (std::size_t i = 0; i < kFractionsAt.size(); ++i) {
-    columns.push_back({fmt::format("{}{}", i == 0 ? "of optimum at " : "at ", kFractionsAt[i]),
-                       Align::kRight, i + 1 < kFractionsAt.size() ? 3 : 1});
+    columns.emplace_back(fmt::format(">{}at {}", i == 0 ? "of optimum " : "", kFractionsAt[i]),
+                         i + 1 < kFractionsAt.size() ? 3 : 1);
   }
   for (std::size_t i = 0; i < kWithinAt.size(); ++i) {
-    columns.push_back({fmt::format("{}{}", i == 0 ? "within 5 % at " : "at ", kWithinAt[i]),
-                       Align::kRight, i + 1 < kWithinAt.size() ? 2 : 1});
+    columns.emplace_back(fmt::format(">{}at {}", i == 0 ? "within 5 % " : "", kWithinAt[i]),
+                         i + 1 < kWithinAt.size() ? 2 : 1);
   }
-  columns.push_back({fmt::format("within 2 % at {}", replay.near_at), Align::kRight});
-  columns.push_back({"published", Align::kRight});
+  columns.emplace_back(fmt::format(">within 2 % at {}", replay.near_at));
+  columns.emplace_back(">published");
   Table table(columns);
   bool shown = false;
   for (const ReplayRow& row : replay.rows) {
@@ -85,11 +82,7 @@ std::string replay_text(const Replay& replay, const Paint& paint) {
 }
 
 std::string means_text(const std::vector<Replay>& replays, const Paint& paint) {
-  Table table({{"strategy"},
-               {"spaces", Align::kRight},
-               {"mean P", Align::kRight},
-               {"lowest", Align::kRight},
-               {"where"}});
+  Table table({"strategy", ">spaces", ">mean P", ">lowest", "where"});
   for (const MeanScore& mean : mean_scores(replays)) {
     table.add({mean.strategy, fmt::to_string(mean.spaces), fixed(mean.p, kScoreDecimals),
                fixed(mean.lowest, kScoreDecimals), mean.lowest_file});
@@ -105,4 +98,4 @@ std::string control_failure(const Replay& replay) {
       replay.control.score.repeats, fixed(kControlTolerance, 2));
 }
 
-}  // namespace fatune::cli
+}  // namespace fatune

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "out/text/paint.hpp"
+#include "out/text/layout.hpp"
 #include "search/replay/replay.hpp"
 
-namespace fatune::cli {
+namespace fatune {
 
 /// The space in a line, what is to be known of it, and a row for each strategy.
 std::string replay_text(const Replay& replay, const Paint& paint = {});
@@ -16,4 +16,4 @@ std::string means_text(const std::vector<Replay>& replays, const Paint& paint = 
 /// What is wrong when random search scores something.
 std::string control_failure(const Replay& replay);
 
-}  // namespace fatune::cli
+}  // namespace fatune

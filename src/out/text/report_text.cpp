@@ -1,18 +1,92 @@
-// report_text.cpp - counts outcomes and ranks the candidates of a journal.
+// report_text.cpp - sorts candidates, shares places among equals, counts outcomes, and makes a row
+// of each.
 #include "out/text/report_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "out/text/candidates.hpp"
-#include "out/text/importance_text.hpp"
+#include "out/text/cells.hpp"
+#include "out/text/kernel_text.hpp"
 #include "search/strategies/importance.hpp"
 
-namespace fatune::cli {
+namespace fatune {
 namespace {
+
+constexpr double kTieErrors = 2.0;  // about a 95 % interval of the difference
+
+bool ties(const Timing& a, const Timing& b) {
+  const double error = std::hypot(a.sem_relative * a.median_us, b.sem_relative * b.median_us);
+  return std::abs(a.median_us - b.median_us) <= kTieErrors * error;
+}
+
+std::string median_value(const std::optional<Timing>& timing) {
+  return timing ? fixed(timing->median_us, 3) : "";
+}
+
+/// Members of members have columns of their own: the sizes of an operation.
+void flatten(const Json& object, Json& flat) {
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_object()) {
+      flatten(value, flat);
+    } else {
+      flat[name] = value.is_string() ? value.get<std::string>() : value.dump();
+    }
+  }
+}
+
+/// The members of an object a row, and the names of all in the order of their first appearance.
+struct NamedCells {
+  std::vector<Json> rows;
+  Json names = Json::object();
+
+  void add(const Json& object) {
+    Json& row = rows.emplace_back(Json::object());
+    flatten(object, row);
+    names.update(row);
+  }
+  void append(std::size_t row, std::vector<std::string>& line) const {
+    for (const auto& name : names.items()) line.push_back(rows[row].value(name.key(), ""));
+  }
+};
+
+/// The measured ones by place, then the others, at place 0, in the order they were tried.
+std::vector<Ranked> in_order(std::span<const CandidateRecord> candidates,
+                             const std::string& objective) {
+  std::vector<Ranked> rows = rank_candidates(candidates, objective);
+  for (const CandidateRecord& record : candidates) {
+    const bool placed = record.outcome == Outcome::kMeasured && objective_timing(record, objective);
+    if (!placed) rows.push_back({&record, 0});
+  }
+  return rows;
+}
+
+std::string place_text(const Ranked& row) { return row.place > 0 ? fmt::to_string(row.place) : ""; }
+
+std::vector<std::string> with_measured(std::vector<std::string> line,
+                                       const CandidateRecord& record) {
+  const Resources used = record.resources.value_or(Resources{});
+  const auto known = [&](std::int64_t count) {
+    return record.resources ? fmt::to_string(count) : "";
+  };
+  line.insert(
+      line.end(),
+      {std::string(name(record.outcome)), median_value(record.hot), median_value(record.cold),
+       record.verification ? fixed(record.verification->margin, 3) : "", known(used.registers),
+       known(used.static_shared_bytes + used.dynamic_shared_bytes),
+       known(used.spill_store_bytes + used.spill_load_bytes), record.id, record.reason});
+  return line;
+}
+
+Table with_measured(std::vector<Column> columns) {
+  columns.insert(columns.end(), {"outcome", ">hot_median_us", ">cold_median_us", ">margin",
+                                 ">registers", ">shared_bytes", ">spill_bytes", "id", "reason"});
+  return Table(std::move(columns));
+}
 
 constexpr std::size_t kBestShown = 10;  // of the best, in the short form; chosen
 
@@ -28,32 +102,24 @@ std::map<Outcome, std::size_t> count_outcomes(const JournalGroup& group) {
   return counts;
 }
 
-std::string outcome_text(const JournalGroup& group) {
-  std::vector<std::string> parts;
-  for (const auto& [outcome, count] : count_outcomes(group))
-    parts.push_back(fmt::format("{} {}", count, name(outcome)));
-  return join(parts, ", ");
-}
-
 std::string headline(const JournalGroup& group) {
+  std::vector<std::string> outcomes;
+  for (const auto& [outcome, count] : count_outcomes(group))
+    outcomes.push_back(fmt::format("{} {}", count, name(outcome)));
   return fmt::format("{}, {}: {} configs ({})", group.kernel, describe(group.problem),
-                     group.configs.size(), outcome_text(group));
+                     group.configs.size(), join(outcomes, ", "));
 }
 
-Table best_table(const std::vector<CandidateRecord>& records, const std::string& objective) {
-  Table table({{"place", Align::kRight}, {objective + " us", Align::kRight}, {"config"}});
+std::string short_text(const JournalGroup& group, const std::string& objective,
+                       const Paint& paint) {
+  const std::vector<CandidateRecord> records = records_of(group);
+  Table table({">place", ">" + objective + " us", "config"});
   for (const Ranked& ranked : rank_candidates(records, objective)) {
     if (ranked.place > kBestShown) break;
     const auto& timing = objective_timing(*ranked.record, objective);
     table.add({fmt::to_string(ranked.place), fixed(timing->median_us, 3),
                describe_config(ranked.record->config)});
   }
-  return table;
-}
-
-std::string short_text(const JournalGroup& group, const std::string& objective,
-                       const Paint& paint) {
-  const Table table = best_table(records_of(group), objective);
   return paint.fitted(headline(group)) +
          (table.empty() ? "nothing was measured\n" : table.text(paint.columns()));
 }
@@ -66,11 +132,10 @@ std::string explained(const JournalGroup& group, const Journal& journal, Importa
 }
 
 std::string run_text(const Journal& journal) {
-  const Environment& environment = journal.header.environment;
-  return environment.device_name + " (" + name(environment.limits.arch) +
-         (environment.recorded ? ", recorded" : "") + "), strategy " +
-         journal.header.plan.strategy + ", objective " + journal.header.plan.objective +
-         (journal.header.plan.skip_correctness ? ", correctness not checked" : "") + "\n";
+  const RunPlan& plan = journal.header.plan;
+  return fmt::format("{}, strategy {}, objective {}{}\n", device_text(journal.header.environment),
+                     plan.strategy, plan.objective,
+                     plan.skip_correctness ? ", correctness not checked" : "");
 }
 
 ReportedProblem reported(const PageProblem& problem, const JournalHeader& header) {
@@ -98,6 +163,59 @@ ReportedProblem reported(const PageProblem& problem, const JournalHeader& header
 }
 
 }  // namespace
+
+std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates,
+                                    const std::string& objective) {
+  std::vector<Ranked> ranked;
+  for (const CandidateRecord& record : candidates) {
+    const bool timed = objective_timing(record, objective).has_value();
+    if (record.outcome == Outcome::kMeasured && timed) ranked.push_back({&record, 0});
+  }
+  const auto timing = [&](const Ranked& entry) -> const Timing& {
+    return *objective_timing(*entry.record, objective);
+  };
+  std::stable_sort(ranked.begin(), ranked.end(), [&](const Ranked& a, const Ranked& b) {
+    return timing(a).median_us < timing(b).median_us;
+  });
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    if (!ties(timing(ranked[first]), timing(ranked[i]))) first = i;
+    ranked[i].place = first + 1;
+  }
+  return ranked;
+}
+
+Table candidates_table(std::span<const CandidateRecord> candidates, const std::string& objective) {
+  Table table = with_measured({">place", "kernel", "config"});
+  for (const Ranked& row : in_order(candidates, objective)) {
+    table.add(with_measured(
+        {place_text(row), row.record->kernel, describe_config(row.record->config)}, *row.record));
+  }
+  return table;
+}
+
+std::string candidates_csv(std::span<const CandidateRecord> candidates,
+                           const std::string& objective) {
+  NamedCells problems, parameters;
+  // In the order tried, so that columns do not depend on the times.
+  for (const CandidateRecord& record : candidates) {
+    problems.add(to_json(record.problem));
+    parameters.add(record.config);
+  }
+  std::vector<Column> columns = {"place", "kernel"};
+  for (const NamedCells* part : {&problems, &parameters}) {
+    for (const auto& name : part->names.items()) columns.emplace_back(name.key());
+  }
+  Table table = with_measured(std::move(columns));
+  for (const Ranked& row : in_order(candidates, objective)) {
+    const auto at = static_cast<std::size_t>(row.record - candidates.data());
+    std::vector<std::string> line = {place_text(row), row.record->kernel};
+    problems.append(at, line);
+    parameters.append(at, line);
+    table.add(with_measured(std::move(line), *row.record));
+  }
+  return table.csv();
+}
 
 std::string report_text(const std::vector<JournalGroup>& groups, const Journal& journal,
                         const std::string& format, const Paint& paint) {
@@ -166,4 +284,4 @@ ReportDocument report_document(const PageRun& run, DocumentHead head) {
   return document;
 }
 
-}  // namespace fatune::cli
+}  // namespace fatune

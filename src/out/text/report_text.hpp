@@ -1,23 +1,45 @@
-// report_text.hpp - what a journal holds of each kernel and problem, as tables and as a document.
+// report_text.hpp - what a journal holds of each kernel and problem: candidates in order of time,
+// as tables for a terminal, Markdown and CSV, and as a document.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/fields_fwd.hpp"
 #include "out/page/page_run.hpp"
-#include "out/text/paint.hpp"
+#include "out/text/layout.hpp"
 #include "search/strategies/importance.hpp"
 #include "tune/sweep/best.hpp"
 
-namespace fatune::cli {
+namespace fatune {
+
+struct Ranked {
+  const CandidateRecord* record = nullptr;
+  std::size_t place = 1;  ///< from 1; equal for candidates that tie with the first of their group
+};
+
+/// Only those measured; `objective` is "hot" or "cold". Two candidates tie when their medians are
+/// less than two standard errors of their difference apart. The search phase takes few samples: its
+/// ranking is a hint, the finals decide.
+std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates,
+                                    const std::string& objective);
+
+/// Every candidate: the measured ones by place, then the others in the order they were tried, with
+/// outcome and reason.
+Table candidates_table(std::span<const CandidateRecord> candidates, const std::string& objective);
+/// The same as CSV, with a column for each member of the problem and for each parameter, in the
+/// order in which the candidates first have them.
+std::string candidates_csv(std::span<const CandidateRecord> candidates,
+                           const std::string& objective);
 
 /// `format`: "text" has outcomes and the ten best of each group, "md" and "csv" every candidate;
 /// "text" and "md" also what the parameters explain.
 std::string report_text(const std::vector<JournalGroup>& groups, const Journal& journal,
                         const std::string& format, const Paint& paint);
+
 struct ReportedKernel {
   std::string kernel;
   std::size_t configs = 0;
@@ -46,4 +68,4 @@ void fields(ReportedProblem& x, FieldList& f);
 void fields(ReportDocument& x, FieldList& f);
 ReportDocument report_document(const PageRun& run, DocumentHead head);
 
-}  // namespace fatune::cli
+}  // namespace fatune

@@ -9,7 +9,6 @@
 
 #include "core/text.hpp"
 #include "out/text/cells.hpp"
-#include "out/text/table.hpp"
 
 namespace fatune {
 namespace {
@@ -34,8 +33,7 @@ std::string place_cell(const FinalRecord& record, const Standing& standing, std:
 std::vector<std::string> finalist_row(const FinalRecord& record, const Standing& standing,
                                       const std::string& place, const std::string& gate_baseline) {
   const bool measured = record.outcome == Outcome::kMeasured;
-  const auto& ratio = standing.to_baseline;
-  const bool itself = record.impl == gate_baseline;
+  const auto ratio = record.impl == gate_baseline ? std::nullopt : standing.to_baseline;
   return {place,
           record.impl,
           median_cell(record.hot),
@@ -43,8 +41,8 @@ std::vector<std::string> finalist_row(const FinalRecord& record, const Standing&
           median_cell(record.cold),
           interval_cell(record.cold),
           rate_cell(record),
-          ratio && !itself ? fixed(ratio->value, kRatioDecimals) : "-",
-          ratio && !itself ? interval_text(ratio->low, ratio->high, kRatioDecimals) : "-",
+          ratio_cell(ratio),
+          ratio_interval_cell(ratio),
           !measured                   ? std::string(name(record.outcome))
           : record.role == "baseline" ? "baseline"
                                       : standing.verdict};
@@ -102,21 +100,17 @@ std::vector<std::string> painted(std::vector<std::string> cells, const std::stri
 
 std::string finalists(const ProblemResult& problem, const SweepResult& run, const Paint& paint) {
   const std::string baseline = compared_with(problem);
-  Table table({{"#", Align::kRight},
-               {"implementation"},
-               {"hot us", Align::kRight},
-               {"95 %", Align::kRight},
-               {"cold us", Align::kRight, 2},
-               {"95 %", Align::kRight, 4},
-               {rate_name(problem.problem.problem), Align::kRight, 1},
-               {"x " + baseline, Align::kRight},
-               {"95 %", Align::kRight, 3},
-               {"verdict"}});
-  Table configs({{"#", Align::kRight},
-                 {"regs", Align::kRight},
-                 {"shared", Align::kRight},
-                 {"margin", Align::kRight},
-                 {"config"}});
+  Table table({">#",
+               "implementation",
+               ">hot us",
+               ">95 %",
+               {">cold us", 2},
+               {">95 %", 4},
+               {">" + rate_name(problem.problem.problem), 1},
+               ">x " + baseline,
+               {">95 %", 3},
+               "verdict"});
+  Table configs({">#", ">regs", ">shared", ">margin", "config"});
   std::size_t place = 0;
   for (std::size_t i = 0; i < problem.finals.size(); ++i) {
     const FinalRecord& record = problem.finals[i];
@@ -152,7 +146,7 @@ std::string example(const ProblemResult& problem, Outcome outcome) {
 }
 
 std::string outcomes(const ProblemResult& problem, const SweepResult& run, const Paint& paint) {
-  Table table({{"candidates", Align::kRight}, {"outcome"}, {"for example"}});
+  Table table({">candidates", "outcome", "for example"});
   for (const Outcome outcome : kAllOutcomes) {
     const auto count = problem.outcomes.find(outcome);
     if (count == problem.outcomes.end()) continue;
@@ -168,10 +162,7 @@ std::string outcomes(const ProblemResult& problem, const SweepResult& run, const
 }
 
 std::string headline(const ProblemResult& problem, const SweepResult& run) {
-  const Environment& environment = run.environment;
-  return fmt::format("{} on {} ({}{}){}", label(problem.problem), environment.device_name,
-                     name(environment.limits.arch), environment.recorded ? ", recorded" : "",
-                     skip_mark(run));
+  return label(problem.problem) + " on " + device_text(run.environment) + skip_mark(run);
 }
 
 /// The answer: the winner's times, and its ratio to the fastest baseline.
@@ -189,8 +180,8 @@ std::string winner(const ProblemResult& problem, const SweepResult& run) {
   const Standing& standing = problem.standings.front();
   if (standing.score) text += ", score " + fixed(*standing.score, 1);
   if (standing.to_baseline && problem.gate) {
-    text += fmt::format(", {}x {}: {}", fixed(standing.to_baseline->value, kRatioDecimals),
-                        problem.gate->baseline, standing.verdict);
+    text += fmt::format(", {}x {}: {}", ratio_cell(standing.to_baseline), problem.gate->baseline,
+                        standing.verdict);
   }
   return text + skip_mark(run);
 }
@@ -207,15 +198,14 @@ std::string next_commands(const SweepResult& run) {
 }
 
 std::string gate_line(const Gate& gate, const Paint& paint) {
-  const std::string decision = gate.passed ? paint(Tone::kGood, "pass") : paint(Tone::kBad, "fail");
-  return "Gate: " + fixed(gate.ratio.value, kRatioDecimals) + " " +
-         interval_text(gate.ratio.low, gate.ratio.high, kRatioDecimals) + " of " + gate.baseline +
-         ", limit " + fixed(gate.threshold, 2) + ": " + decision + "\n";
+  return fmt::format("Gate: {} {} of {}, limit {}: {}\n", ratio_cell(gate.ratio),
+                     ratio_interval_cell(gate.ratio), gate.baseline, fixed(gate.threshold, 2),
+                     decision_text(gate.passed, paint));
 }
 
 /// The configs that the problems of a suite share, and why others were turned down.
 std::string choice_text(const SuiteChoice& choice, const Paint& paint) {
-  Table table({{"x default", Align::kRight}, {"best of"}, {"kernel"}, {"config"}});
+  Table table({">x default", "best of", "kernel", "config"});
   std::map<std::string, int> turned_down;
   for (const SuiteEntry& each : choice.configs) {
     if (!each.turned_down.empty()) {

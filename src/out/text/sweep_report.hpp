@@ -4,7 +4,7 @@
 #include <string>
 
 #include "model/results/sweep_result.hpp"
-#include "out/text/paint.hpp"
+#include "out/text/layout.hpp"
 
 namespace fatune {
 

@@ -1,10 +1,8 @@
 // doctor_check_test.cpp - findings as text, in colour, and as JSON; and what a cuda.h tells.
-#include "cli/doctor/doctor_check.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/doctor/doctor_tools.hpp"
+#include "cli/doctor/doctor.hpp"
 #include "core/fields.hpp"
 
 namespace fatune::cli {

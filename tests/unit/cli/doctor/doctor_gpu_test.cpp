@@ -1,9 +1,9 @@
 // doctor_gpu_test.cpp - GPUs as they may be found, to findings.
-#include "cli/doctor/doctor_gpu.hpp"
-
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include "cli/doctor/doctor.hpp"
 
 namespace fatune::cli {
 namespace {

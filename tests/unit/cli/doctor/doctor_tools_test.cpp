@@ -1,7 +1,7 @@
 // doctor_tools_test.cpp - the line that installs something, by distribution and driver.
-#include "cli/doctor/doctor_tools.hpp"
-
 #include <catch2/catch_test_macros.hpp>
+
+#include "cli/doctor/doctor.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -1,7 +1,7 @@
 // quiet_test.cpp - what counts as noise, and what an idle GPU may look like.
 #include <catch2/catch_test_macros.hpp>
 
-#include "cli/doctor/doctor_gpu.hpp"
+#include "cli/doctor/doctor.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -1,13 +1,13 @@
 // command_doc_test.cpp - CLI11's definitions as descriptions.
-#include "cli/manual/command_doc.hpp"
-
 #include <CLI/CLI.hpp>
 #include <catch2/catch_test_macros.hpp>
+
+#include "cli/manual/manual.hpp"
 
 namespace fatune::cli {
 namespace {
 
-TEST_CASE("options, arguments and commands are described; hidden ones are not") {
+TEST_CASE("options, arguments and commands are described; hidden commands stand apart") {
   CLI::App app("a toy", "toy");
   CLI::App* find = app.add_subcommand("find", "Find it");
   app.add_subcommand("secret", "Hidden")->group("");
@@ -23,6 +23,8 @@ TEST_CASE("options, arguments and commands are described; hidden ones are not") 
   const CommandDoc doc = describe_commands(app);
   CHECK(doc.name == "toy");
   REQUIRE(doc.commands.size() == 1);
+  REQUIRE(doc.hidden.size() == 1);
+  CHECK(doc.hidden.front().name == "secret");
   const CommandDoc& described = doc.commands.front();
   CHECK(described.examples == std::vector<std::string>{"toy find a", "toy find b"});
   REQUIRE(described.options.size() == 5);

@@ -1,9 +1,8 @@
 // complete_test.cpp - what is offered behind words of a small program; tests/cli asks in the
 // shells.
-#include "cli/manual/complete.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
+#include "cli/manual/manual.hpp"
 #include "sample_program.hpp"
 
 namespace fatune::cli {

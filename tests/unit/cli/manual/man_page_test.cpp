@@ -1,8 +1,7 @@
 // man_page_test.cpp - pages against approved ones, and what troff would misread.
-#include "cli/manual/man_page.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
+#include "cli/manual/manual.hpp"
 #include "sample_program.hpp"
 #include "support/golden.hpp"
 

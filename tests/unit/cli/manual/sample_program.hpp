@@ -1,7 +1,7 @@
 // sample_program.hpp - a small program with every kind of option, for manual pages and completions.
 #pragma once
 
-#include "cli/manual/complete.hpp"
+#include "cli/manual/manual.hpp"
 
 namespace fatune::test {
 

@@ -1,8 +1,7 @@
 // candidates_test.cpp - the table of all candidates.
-#include "out/text/candidates.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
+#include "out/text/report_text.hpp"
 #include "sample_candidates.hpp"
 
 namespace fatune {

@@ -1,8 +1,8 @@
 // gate_report_test.cpp - a gate's tables, as text and as Markdown.
-#include "out/text/gate_report.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
+
+#include "out/text/comparison_text.hpp"
 
 namespace fatune {
 namespace {

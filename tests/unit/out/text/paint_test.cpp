@@ -1,9 +1,8 @@
 // paint_test.cpp - text with and without colours.
-#include "out/text/paint.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/text.hpp"
+#include "out/text/layout.hpp"
 
 namespace fatune {
 namespace {

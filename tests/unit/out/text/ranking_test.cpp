@@ -1,7 +1,7 @@
 // ranking_test.cpp - order and shared places.
 #include <catch2/catch_test_macros.hpp>
 
-#include "out/text/candidates.hpp"
+#include "out/text/report_text.hpp"
 #include "sample_candidates.hpp"
 
 namespace fatune {

@@ -1,20 +1,20 @@
 // table_test.cpp - the same cells as text, Markdown and CSV.
-#include "out/text/table.hpp"
-
 #include <catch2/catch_test_macros.hpp>
+
+#include "out/text/layout.hpp"
 
 namespace fatune {
 namespace {
 
-Table sample() {
-  Table table({{"name"}, {"time", Align::kRight}, {"note"}});
+Table sample_table() {
+  Table table({"name", ">time", "note"});
   table.add({"fa_mma", "9.8", "fast"});
   table.add({"µ·naive", "100.0", ""});
   return table;
 }
 
 TEST_CASE("text is aligned by columns on the screen, not bytes") {
-  CHECK(sample().text() ==
+  CHECK(sample_table().text() ==
         "name      time  note\n"
         "-------  -----  ----\n"
         "fa_mma     9.8  fast\n"
@@ -22,7 +22,7 @@ TEST_CASE("text is aligned by columns on the screen, not bytes") {
 }
 
 TEST_CASE("a table that is too wide loses spare columns, then wraps its words") {
-  Table table({{"n", Align::kRight}, {"spare", Align::kRight, 1}, {"why"}});
+  Table table({">n", {">spare", 1}, "why"});
   table.add({"1", "22222", "four words of a reason"});
   CHECK(table.text(36) ==
         "n  spare  why\n"
@@ -41,22 +41,22 @@ TEST_CASE("a table that is too wide loses spare columns, then wraps its words") 
 }
 
 TEST_CASE("Markdown has its rule and no stray bars") {
-  Table table({{"a"}, {"b", Align::kRight}});
+  Table table({"a", ">b"});
   table.add({"x || y", "line\nbreak"});
   CHECK(table.markdown() == "| a | b |\n|---|---:|\n| x \\|\\| y | line break |\n");
 }
 
 TEST_CASE("CSV quotes what needs it") {
-  Table table({{"a"}, {"b"}});
+  Table table({"a", "b"});
   table.add({"1,5", "say \"hi\""});
   table.add({"plain", "two\nlines"});
   CHECK(table.csv() == "a,b\n\"1,5\",\"say \"\"hi\"\"\"\nplain,\"two\nlines\"\n");
 }
 
 TEST_CASE("an empty table says so and still has its titles") {
-  const Table table({{"a"}});
+  const Table table({"a"});
   CHECK(table.empty());
-  CHECK_FALSE(sample().empty());
+  CHECK_FALSE(sample_table().empty());
   CHECK(table.text() == "a\n-\n");
 }
 

@@ -1,8 +1,11 @@
-// table.cpp - cells to aligned text, Markdown or CSV.
-#include "out/text/table.hpp"
+// layout.cpp - the escape sequences of ECMA-48 around a text; cells to aligned text, Markdown or
+// CSV.
+#include "out/text/layout.hpp"
 
 #include <algorithm>
 #include <numeric>
+
+#include <fmt/format.h>
 
 #include "core/check.hpp"
 #include "core/text.hpp"
@@ -10,12 +13,16 @@
 namespace fatune {
 namespace {
 
+// In the order of Tone.
+constexpr std::string_view kBegin[] = {"\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[2m"};
+constexpr std::string_view kEnd = "\x1b[0m";
+
 constexpr std::size_t kGap = 2;         // spaces between columns
 constexpr std::size_t kShortCell = 20;  // chosen: no column is wrapped to less
 
-std::string padded(const std::string& cell, std::size_t width, Align align) {
+std::string padded(const std::string& cell, std::size_t width, bool right) {
   const std::string space(width - std::min(width, display_width(cell)), ' ');
-  return align == Align::kRight ? space + cell : cell + space;
+  return right ? space + cell : cell + space;
 }
 
 std::size_t total_width(const std::vector<std::size_t>& widths,
@@ -49,7 +56,31 @@ std::string markdown_cell(const std::string& cell) {
 
 }  // namespace
 
-Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+std::string Paint::operator()(Tone tone, std::string_view text) const {
+  if (colour_ == Colour::kNone || text.empty()) return std::string(text);
+  return fmt::format("{}{}{}", kBegin[static_cast<std::size_t>(tone)], text, kEnd);
+}
+
+std::string Paint::fitted(std::string_view text) const {
+  std::string result;
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  for (const std::string& line : split(text, '\n')) {
+    const std::size_t lead = std::min(line.find_first_not_of(' '), line.size());
+    const std::string behind = "\n" + std::string(lead + 2, ' ');
+    result += display_width(line) <= columns_
+                  ? line
+                  : std::string(lead, ' ') +
+                        join(wrap(line.substr(lead), columns_ - std::min(columns_ - 1, lead + 2)),
+                             behind);
+    result += '\n';
+  }
+  return result;
+}
+
+Column::Column(std::string title_and_side, int spare_order)
+    : title(std::move(title_and_side)), right(title.starts_with('>')), spare(spare_order) {
+  if (right) title.erase(0, 1);
+}
 
 void Table::add(std::vector<std::string> cells) {
   FATUNE_CHECK(cells.size() == columns_.size(), "a row has a cell for every column");
@@ -83,9 +114,7 @@ std::string Table::text(std::size_t columns) const {
   std::vector<std::size_t> widths = natural_widths();
   const std::vector<std::size_t> shown = this->shown(widths, columns);
   while (total_width(widths, shown) > columns) {
-    const auto words = [&](std::size_t i) {
-      return columns_[i].align == Align::kLeft ? widths[i] : 0;
-    };
+    const auto words = [&](std::size_t i) { return columns_[i].right ? 0 : widths[i]; };
     const std::size_t widest = *std::max_element(
         shown.begin(), shown.end(), [&](auto a, auto b) { return words(a) < words(b); });
     if (words(widest) <= kShortCell) break;
@@ -95,7 +124,7 @@ std::string Table::text(std::size_t columns) const {
     std::string text;
     for (const std::size_t i : shown) {
       if (i != shown.front()) text += std::string(kGap, ' ');
-      text += padded(cell_of(i), widths[i], columns_[i].align);
+      text += padded(cell_of(i), widths[i], columns_[i].right);
     }
     return without_trailing_spaces(std::move(text)) + '\n';
   };
@@ -119,7 +148,7 @@ std::string Table::markdown() const {
   std::string text = "|", rule = "|";
   for (const Column& column : columns_) {
     text += ' ' + markdown_cell(column.title) + " |";
-    rule += column.align == Align::kRight ? "---:|" : "---|";
+    rule += column.right ? "---:|" : "---|";
   }
   text += '\n' + rule + '\n';
   for (const auto& row : rows_) {
