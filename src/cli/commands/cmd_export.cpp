@@ -31,39 +31,35 @@ struct ExportArgs {
   bool unverified = false;
 };
 
-/// A winner of a file, and the problem that it is exported for.
+/// The winner of a file that is at this position, and the problem that it is exported for.
 struct Chosen {
-  const SavedBest* saved = nullptr;
-  const SavedWinner* winner = nullptr;
+  std::size_t position;
   NamedProblem problem;
 };
 
 /// Those that the file names, or with --shape and the like its config for each problem.
-Result<std::vector<Chosen>> choose(const SavedBest& saved, const ProblemArgs& args,
-                                   const std::vector<KernelRef>& catalog) {
+Result<std::vector<Chosen>> choose(const std::vector<SavedConfig>& choices, const std::string& file,
+                                   const ProblemArgs& args, const std::vector<KernelRef>& catalog) {
   std::vector<Chosen> chosen;
-  if (!names_problem(args) && saved.winners.front().choice.problem) {
-    FATUNE_TRY_STATUS(refuse_companions(args, saved.file));
-    for (const SavedWinner& winner : saved.winners) {
-      if (!winner.choice.problem)
-        return usage_error(saved.file + ": a config of it names no problem");
-      chosen.push_back({&saved, &winner, {winner.choice.problem_name, *winner.choice.problem}});
+  if (!names_problem(args) && choices.front().problem) {
+    FATUNE_TRY_STATUS(refuse_companions(args, file));
+    for (const SavedConfig& choice : choices) {
+      if (!choice.problem) return usage_error(file + ": a config of it names no problem");
+      chosen.push_back({chosen.size(), {choice.problem_name, *choice.problem}});
     }
     return chosen;
   }
-  std::vector<SavedConfig> choices;
-  for (const SavedWinner& winner : saved.winners) choices.push_back(winner.choice);
   const OperationRef operation = operation_of({choices.front().kernel}, catalog);
   FATUNE_TRY(const auto problems, resolve_problems(args, operation));
   for (const NamedProblem& named : problems) {
-    FATUNE_TRY(const std::size_t position, position_for(choices, named.problem, saved.file));
-    chosen.push_back({&saved, &saved.winners[position], named});
+    FATUNE_TRY(const std::size_t position, position_for(choices, named.problem, file));
+    chosen.push_back({position, named});
   }
   return chosen;
 }
 
-bool knows_device(const SavedBest& saved, const Arch& arch) {
-  return saved.sm_count > 0 && saved.arch == name(arch);
+bool knows_device(const BestFile& saved, const Arch& arch) {
+  return saved.device && saved.device->limits.sm_count > 0 && saved.device->limits.arch == arch;
 }
 
 /// The number of multiprocessors is compiled in, so a guess is worth a word.
@@ -77,35 +73,37 @@ void note_guesses(const std::vector<ExportRequest>& requests) {
 }
 
 /// The device that the file was measured on, or a typical one of --arch.
-Result<DeviceLimits> limits_for(const SavedBest& saved, const std::string& wanted) {
-  if (wanted.empty() && saved.arch.empty())
-    return usage_error(saved.file + ": names no device to compile for; say --arch sm_90a or alike");
-  const auto arch = parse_arch(wanted.empty() ? saved.arch : wanted);
+Result<DeviceLimits> limits_for(const BestFile& saved, const std::string& wanted) {
+  if (wanted.empty() && !saved.device)
+    return usage_error(saved.where +
+                       ": names no device to compile for; say --arch sm_90a or alike");
+  const auto arch = parse_arch(wanted.empty() ? name(saved.device->limits.arch) : wanted);
   if (!arch) {
-    return usage_error((wanted.empty() ? saved.file + ": field 'device.arch'" : "--arch") + ": " +
+    return usage_error((wanted.empty() ? saved.where + ": field 'device.arch'" : "--arch") + ": " +
                        arch.error().message);
   }
   FATUNE_TRY(DeviceLimits limits, typical_limits(*arch));
-  if (knows_device(saved, *arch)) limits.sm_count = saved.sm_count;
+  if (knows_device(saved, *arch)) limits.sm_count = saved.device->limits.sm_count;
   return limits;
 }
 
 Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
-                                               const std::vector<SavedBest>& files,
+                                               const std::vector<BestFile>& files,
                                                const std::vector<KernelRef>& catalog) {
   std::vector<ExportRequest> requests;
   std::vector<std::string> names;
-  for (const SavedBest& saved : files) {
-    FATUNE_TRY(const auto chosen, choose(saved, args.problem, catalog));
+  for (const BestFile& saved : files) {
+    const std::vector<SavedConfig> choices = configs_of(saved);
+    FATUNE_TRY(const auto chosen, choose(choices, saved.where, args.problem, catalog));
     FATUNE_TRY(const DeviceLimits limits, limits_for(saved, args.arch));
     for (const Chosen& each : chosen) {
       FATUNE_TRY(Implementation candidate,
-                 chosen_of(each.winner->choice, each.problem, saved.file, catalog));
+                 chosen_of(choices[each.position], each.problem, saved.where, catalog));
       names.push_back(
           export_name(candidate.candidate.kernel->manifest.name, candidate.candidate.problem));
-      requests.push_back({"", std::move(candidate.candidate), limits, &saved, each.winner,
-                          args.unverified ? Unverified::kMark : Unverified::kRefuse,
-                          FATUNE_VERSION});
+      requests.push_back(
+          {"", std::move(candidate.candidate), limits, &saved, &saved.problems[each.position],
+           args.unverified ? Unverified::kMark : Unverified::kRefuse, FATUNE_VERSION});
     }
   }
   if (!args.name.empty()) {
@@ -161,9 +159,9 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
   }
   if (args.files.empty())
     return usage_error("say what to export: --config FILE, a best.json or a run's folder");
-  std::vector<SavedBest> saved;
+  std::vector<BestFile> saved;
   for (const std::string& file : args.files) {
-    FATUNE_TRY(SavedBest best, load_saved_best(file));
+    FATUNE_TRY(BestFile best, load_best_file(file));
     saved.push_back(std::move(best));
   }
   FATUNE_TRY(const auto catalog, load_catalog(settings));

@@ -13,7 +13,7 @@
 #include "model/results/measurement.hpp"
 #include "tune/compile/pool.hpp"
 #include "tune/profile/ncu_run.hpp"
-#include "tune/sweep/standing.hpp"
+#include "tune/sweep/finals.hpp"
 #include "worker/protocol/messages.hpp"
 
 namespace fatune::cli {

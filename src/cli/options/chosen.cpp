@@ -29,7 +29,8 @@ Result<std::vector<Implementation>> from_kernel(const ChoiceArgs& args,
 
 Result<std::vector<Implementation>> from_file(const ChoiceArgs& args,
                                               const std::vector<KernelRef>& catalog) {
-  FATUNE_TRY(const std::vector<SavedConfig> saved, load_best(args.config));
+  FATUNE_TRY(const BestFile file, load_best_file(args.config));
+  const std::vector<SavedConfig> saved = configs_of(file);
   std::vector<Implementation> chosen;
   if (names_problem(args.problem) || !saved.front().problem) {
     FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, saved.front().kernel));

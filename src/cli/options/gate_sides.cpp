@@ -36,8 +36,8 @@ Result<Implementation> from_name(const std::string& impl, const Problem& problem
 /// A config file as a baseline: its config for this very problem, or its only one.
 Result<Implementation> config_baseline(const std::string& file, const NamedProblem& problem,
                                        const std::vector<KernelRef>& catalog) {
-  FATUNE_TRY(const auto saved, load_best(file));
-  FATUNE_TRY(const SavedConfig entry, config_for(saved, problem.problem, file));
+  FATUNE_TRY(const BestFile saved, load_best_file(file));
+  FATUNE_TRY(const SavedConfig entry, config_for(configs_of(saved), problem.problem, file));
   FATUNE_TRY(Implementation chosen, chosen_of(entry, problem, file, catalog));
   chosen.role = "baseline";
   return chosen;

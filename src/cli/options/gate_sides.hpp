@@ -7,7 +7,7 @@
 #include "cli/options/args.hpp"
 #include "cli/options/session.hpp"
 #include "core/result.hpp"
-#include "tune/sweep/gate.hpp"
+#include "tune/sweep/comparison.hpp"
 
 namespace fatune::cli {
 

@@ -11,7 +11,7 @@
 #include "out/page/live_server.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/evaluate/evaluator.hpp"
-#include "tune/sweep/standing.hpp"
+#include "tune/sweep/finals.hpp"
 
 namespace fatune::cli {
 namespace {

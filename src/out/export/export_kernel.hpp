@@ -26,8 +26,8 @@ struct ExportRequest {
   std::string name;  ///< see ExportedKernel
   Candidate candidate;
   DeviceLimits limits;  ///< of the device that it is exported for
-  const SavedBest* saved = nullptr;
-  const SavedWinner* winner = nullptr;  ///< one of `saved`
+  const BestFile* saved = nullptr;
+  const BestProblem* winner = nullptr;  ///< one of `saved`; its best is the candidate's config
   Unverified unverified = Unverified::kRefuse;
   std::string fatune;  ///< version, for the facts
 };

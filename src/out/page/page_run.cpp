@@ -12,7 +12,7 @@
 #include "model/results/statistics.hpp"
 #include "search/datasets/recording.hpp"
 #include "tune/sweep/best.hpp"
-#include "tune/sweep/standing.hpp"
+#include "tune/sweep/finals.hpp"
 
 namespace fatune {
 namespace {

@@ -5,9 +5,10 @@
 
 #include "core/log.hpp"
 #include "search/strategies/strategy.hpp"
+#include "tune/sweep/comparison.hpp"
 #include "tune/sweep/problem_sweep.hpp"
 #include "tune/sweep/run_state.hpp"
-#include "tune/sweep/suite_result.hpp"
+#include "tune/sweep/saved_result.hpp"
 #include "tune/sweep/warm_start.hpp"
 
 namespace fatune {
@@ -44,25 +45,6 @@ class Hooks {
   Evaluator& evaluator_;
 };
 
-/// Measurements of two devices do not belong in one journal; other compilers or drivers are worth a
-/// warning.
-Status check_same_device(const Environment& journalled, const Environment& present,
-                         const std::string& where) {
-  const auto described = [](const Environment& environment) {
-    return environment.device_name + " (" + name(environment.limits.arch) +
-           (environment.recorded ? ", recorded)" : ")");
-  };
-  if (described(journalled) != described(present)) {
-    return usage_error("--resume: " + where + " was measured on " + described(journalled) +
-                       ", this is " + described(present) + "; start a new run with --out");
-  }
-  if (journalled.driver != present.driver || journalled.nvrtc != present.nvrtc) {
-    log::warn(where + " was begun with driver " + journalled.driver + " and NVRTC " +
-              journalled.nvrtc + ", now they are " + present.driver + " and " + present.nvrtc);
-  }
-  return {};
-}
-
 struct OpenedJournal {
   JournalWriter writer;
   ResumeIndex known;
@@ -85,7 +67,8 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
     return usage_error("--resume: " + where + " is of another plan: " + differs +
                        "; use the same arguments, or start a new run with --out");
   }
-  FATUNE_TRY_STATUS(check_same_device(journal.header.environment, environment, where));
+  FATUNE_TRY_STATUS(
+      check_same_device(journal.header.environment, environment, where, Reuse::kResume));
   opened.known = ResumeIndex(journal);
   opened.warm_starts = journal.header.plan.warm_starts;
   return opened;
