@@ -19,6 +19,7 @@ std::string fixed(double value, int decimals);
 std::string percent(double fraction, int decimals = 1);  ///< 0.031 -> "3.1 %"
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
+std::string replaced(std::string text, std::string_view from, std::string_view to);  ///< everywhere
 std::string join(std::span<const std::string> parts, std::string_view separator);
 /// One word of a command, such that a POSIX shell reads the text back; quoted only where it must
 /// be.

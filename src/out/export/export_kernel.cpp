@@ -11,7 +11,6 @@
 #include "core/text.hpp"
 #include "model/kernel/vocabulary.hpp"
 #include "model/space/rules.hpp"
-#include "out/export/flatten.hpp"
 #include "worker/protocol/compilation.hpp"
 
 namespace fatune {

@@ -81,12 +81,7 @@ std::optional<double> sdpa_time(const std::vector<FinalRecord>& finals) {
 }
 
 ScoreInputs inputs_of(const FinalRecord& record, const DeviceUse& use, double sdpa_us) {
-  ScoreInputs inputs;
-  inputs.candidate_us = record.hot->median_us;
-  inputs.sdpa_us = sdpa_us;
-  inputs.tensor_pct = use.tensor_pct;
-  inputs.sm_busy_pct = use.sm_busy_pct;
-  inputs.syncs = use.syncs;
+  ScoreInputs inputs{use, record.hot->median_us, sdpa_us, {}, {}};
   if (!record.resources) return inputs;
   const Resources& r = *record.resources;
   inputs.registers = r.registers;

@@ -1,6 +1,8 @@
 // sweep.cpp - opens or resumes a run, sweeps its problems, writes best.json after each.
 #include "tune/sweep/sweep.hpp"
 
+#include <memory>
+
 #include <nlohmann/json.hpp>
 
 #include "core/log.hpp"
@@ -14,36 +16,29 @@
 namespace fatune {
 namespace {
 
-/// Lets the evaluator report to a run, for as long as the run lives.
-class Hooks {
- public:
-  explicit Hooks(RunState& run) : evaluator_(run.evaluator) {
-    evaluator_.on_start = [&run](const StartedRecord& started) {
-      run.started.insert(started.key);
-      return run.journal.append(started);
-    };
-    evaluator_.on_early_result = [&run](CandidateRecord record) -> Status {
-      record.at_s = run.clock.now();
-      FATUNE_TRY_STATUS(run.journal.append(record));
-      std::string key = record.key;
-      run.early.insert_or_assign(std::move(key), std::move(record));
-      return Status();
-    };
-    evaluator_.on_progress = [&run](std::string_view phase) {
-      run.progress.activity(phase, run.clock.now());
-    };
-  }
-  ~Hooks() {
-    evaluator_.on_start = nullptr;
-    evaluator_.on_early_result = nullptr;
-    evaluator_.on_progress = nullptr;
-  }
-  Hooks(const Hooks&) = delete;
-  Hooks& operator=(const Hooks&) = delete;
-
- private:
-  Evaluator& evaluator_;
-};
+/// Lets the evaluator report to a run, for as long as what is returned lives.
+auto hook(RunState& run) {
+  run.evaluator.on_start = [&run](const StartedRecord& started) {
+    run.started.insert(started.key);
+    return run.journal.append(started);
+  };
+  run.evaluator.on_early_result = [&run](CandidateRecord record) -> Status {
+    record.at_s = run.clock.now();
+    FATUNE_TRY_STATUS(run.journal.append(record));
+    std::string key = record.key;
+    run.early.insert_or_assign(std::move(key), std::move(record));
+    return Status();
+  };
+  run.evaluator.on_progress = [&run](std::string_view phase) {
+    run.progress.activity(phase, run.clock.now());
+  };
+  const auto unhook = [](Evaluator* evaluator) {
+    evaluator->on_start = nullptr;
+    evaluator->on_early_result = nullptr;
+    evaluator->on_progress = nullptr;
+  };
+  return std::unique_ptr<Evaluator, decltype(unhook)>(&run.evaluator, unhook);
+}
 
 struct OpenedJournal {
   JournalWriter writer;
@@ -162,7 +157,7 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
                .known = std::move(opened.known),
                .clock = RunClock(options.clock, journalled_s),
                .progress = ProgressTracker(options.on_progress, stages_of(result.plan))};
-  const Hooks hooks(run);
+  const auto hooked = hook(run);
   const auto sweep = result.plan.configs > 0 ? sweep_together : sweep_problems;
   FATUNE_TRY_STATUS(sweep(run, result));
   result.interrupted = run.interrupted;
