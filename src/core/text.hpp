@@ -21,6 +21,7 @@ std::string counted(std::size_t count, std::string_view what);  ///< "1 kernel",
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string lower(std::string_view text);  ///< of ASCII
+std::string replaced(std::string text, std::string_view from, std::string_view to);  ///< everywhere
 std::string join(std::span<const std::string> parts, std::string_view separator);
 /// One word of a command, such that a POSIX shell reads the text back; quoted only where it must
 /// be.

@@ -14,9 +14,8 @@
 #include "core/text.hpp"
 #include "model/kernel/kernel.hpp"
 #include "out/text/comparison_text.hpp"
-#include "tune/sweep/bench.hpp"
 #include "tune/sweep/best.hpp"
-#include "tune/sweep/suite_result.hpp"
+#include "tune/sweep/comparison.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -107,22 +106,18 @@ Result<Session> open(const BenchArgs& args, const Settings& settings) {
 
 /// A problem counts when its candidate was measured, or without one any implementation.
 bool measured(const BenchProblem& problem, const BenchArgs& args) {
-  const auto timed = [](const FinalRecord& row) {
-    return row.outcome == Outcome::kMeasured && row.hot.has_value();
-  };
   if (problem.rows.empty()) return false;
-  if (has_choice(args)) return timed(problem.rows.front());
-  return std::any_of(problem.rows.begin(), problem.rows.end(), timed);
+  if (has_choice(args)) return problem.rows.front().is_timed();
+  return std::ranges::any_of(problem.rows, &FinalRecord::is_timed);
 }
 
 /// The time that the config's file gives for this problem, if it does, beside the one of now.
-void add_confirmation(const SavedBest& saved, const Session& session, const Environment& here,
+void add_confirmation(const BestFile& saved, const Session& session, const Environment& here,
                       BenchProblem& measured) {
   if (measured.rows.empty()) return;
   const FinalRecord& row = measured.rows.front();
-  for (const SavedWinner& winner : saved.winners) {
-    const SavedConfig& choice = winner.choice;
-    if (choice.problem != row.problem || !same_config(choice, row)) continue;
+  for (const BestProblem& winner : saved.problems) {
+    if (winner.problem != row.problem || !same_config(*winner.best, row)) continue;
     for (const Implementation& chosen : session.chosen) {
       if (chosen.candidate.kernel->manifest.name != row.kernel) continue;
       measured.confirmation = confirm(saved, winner, row, here, *chosen.candidate.kernel);
@@ -150,11 +145,11 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
   result.command = "fatune bench" + repeat_options(bench_table, args);
   result.date = local_time();
   result.suite = args.choice.problem.suite;
-  std::optional<SavedBest> saved;
+  std::optional<BestFile> saved;
   if (!args.choice.config.empty()) {
-    FATUNE_TRY(saved, load_saved_best(args.choice.config));
-    for (SavedWinner& winner : saved->winners)
-      update_names(session.catalog, winner.choice.kernel, winner.choice.config);
+    FATUNE_TRY(saved, load_best_file(args.choice.config));
+    for (BestProblem& winner : saved->problems)
+      update_names(session.catalog, winner.best->kernel, winner.best->config);
   }
   FATUNE_TRY_STATUS(run_bench(questions, plan, *session.evaluator, result, [&] {
     if (saved) add_confirmation(*saved, session, result.environment, result.problems.back());

@@ -30,8 +30,8 @@ struct ExportArgs {
   bool unverified = false;
 };
 
-bool knows_device(const SavedBest& saved, const Arch& arch) {
-  return saved.sm_count > 0 && saved.arch == name(arch);
+bool knows_device(const BestFile& saved, const Arch& arch) {
+  return saved.device && saved.device->limits.sm_count > 0 && saved.device->limits.arch == arch;
 }
 
 /// The number of multiprocessors is compiled in, so a guess is worth a word.
@@ -45,36 +45,36 @@ void note_guesses(const std::vector<ExportRequest>& requests) {
 }
 
 /// The device that the file was measured on, or a typical one of --arch.
-Result<DeviceLimits> limits_for(const SavedBest& saved, const std::string& wanted) {
-  if (wanted.empty() && saved.arch.empty())
-    return usage_error(saved.file + ": names no device to compile for; say --arch sm_90a or alike");
-  const auto arch = parse_arch(wanted.empty() ? saved.arch : wanted);
+Result<DeviceLimits> limits_for(const BestFile& saved, const std::string& wanted) {
+  if (wanted.empty() && !saved.device)
+    return usage_error(saved.where +
+                       ": names no device to compile for; say --arch sm_90a or alike");
+  const auto arch = parse_arch(wanted.empty() ? name(saved.device->limits.arch) : wanted);
   if (!arch) {
-    return usage_error((wanted.empty() ? saved.file + ": field 'device.arch'" : "--arch") + ": " +
+    return usage_error((wanted.empty() ? saved.where + ": field 'device.arch'" : "--arch") + ": " +
                        arch.error().message);
   }
   FATUNE_TRY(DeviceLimits limits, typical_limits(*arch));
-  if (knows_device(saved, *arch)) limits.sm_count = saved.sm_count;
+  if (knows_device(saved, *arch)) limits.sm_count = saved.device->limits.sm_count;
   return limits;
 }
 
 Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
-                                               const std::vector<SavedBest>& files,
+                                               const std::vector<BestFile>& files,
                                                const std::vector<KernelRef>& catalog) {
   std::vector<ExportRequest> requests;
   std::vector<std::string> names;
-  for (const SavedBest& saved : files) {
-    std::vector<SavedConfig> choices;
-    for (const SavedWinner& winner : saved.winners) choices.push_back(winner.choice);
-    FATUNE_TRY(const auto uses, config_uses(choices, args.problem, saved.file, catalog));
+  for (const BestFile& saved : files) {
+    const std::vector<SavedConfig> choices = configs_of(saved);
+    FATUNE_TRY(const auto uses, config_uses(choices, args.problem, saved.where, catalog));
     FATUNE_TRY(const DeviceLimits limits, limits_for(saved, args.arch));
     for (const auto& [position, problem] : uses) {
       FATUNE_TRY(Implementation candidate,
-                 chosen_of(choices[position], problem, saved.file, catalog));
+                 chosen_of(choices[position], problem, saved.where, catalog));
       names.push_back(
           export_name(candidate.candidate.kernel->manifest.name, candidate.candidate.problem));
       requests.push_back(
-          {"", std::move(candidate.candidate), limits, &saved, &saved.winners[position],
+          {"", std::move(candidate.candidate), limits, &saved, &saved.problems[position],
            args.unverified ? Unverified::kMark : Unverified::kRefuse, FATUNE_VERSION});
     }
   }
@@ -131,9 +131,9 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
   }
   if (args.files.empty())
     return usage_error("say what to export: --config FILE, a best.json or a run's folder");
-  std::vector<SavedBest> saved;
+  std::vector<BestFile> saved;
   for (const std::string& file : args.files) {
-    FATUNE_TRY(SavedBest best, load_saved_best(file));
+    FATUNE_TRY(BestFile best, load_best_file(file));
     saved.push_back(std::move(best));
   }
   FATUNE_TRY(const auto catalog, load_catalog(settings));

@@ -13,7 +13,7 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "out/text/comparison_text.hpp"
-#include "tune/sweep/gate.hpp"
+#include "tune/sweep/comparison.hpp"
 #include "tune/sweep/saved_result.hpp"
 
 namespace fatune::cli {
@@ -90,7 +90,8 @@ Result<Implementation> from_name(const std::string& impl, const Problem& problem
 /// A config file as a baseline: its config for this very problem, or its only one.
 Result<Implementation> config_baseline(const std::string& file, const NamedProblem& problem,
                                        const std::vector<KernelRef>& catalog) {
-  FATUNE_TRY(const auto saved, load_best(file));
+  FATUNE_TRY(const BestFile best, load_best_file(file));
+  const std::vector<SavedConfig> saved = configs_of(best);
   FATUNE_TRY(const std::size_t position, position_for(saved, problem.problem, file));
   FATUNE_TRY(Implementation chosen, chosen_of(saved[position], problem, file, catalog));
   chosen.role = "baseline";

@@ -14,7 +14,7 @@
 #include "tune/compile/pool.hpp"
 #include "tune/profile/census.hpp"
 #include "tune/profile/ncu_run.hpp"
-#include "tune/sweep/standing.hpp"
+#include "tune/sweep/finals.hpp"
 #include "worker/protocol/messages.hpp"
 
 namespace fatune::cli {

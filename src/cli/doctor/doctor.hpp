@@ -11,7 +11,6 @@
 #include "cli/options/settings.hpp"
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
-#include "gpu/device.hpp"
 #include "gpu/telemetry.hpp"
 #include "model/results/document.hpp"
 

@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "core/text.hpp"
-#include "model/results/plan.hpp"
+#include "model/results/journal.hpp"
 
 namespace fatune::cli {
 namespace {

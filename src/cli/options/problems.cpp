@@ -109,7 +109,8 @@ Result<std::vector<Implementation>> from_kernel(const ChoiceArgs& args,
 
 Result<std::vector<Implementation>> from_file(const ChoiceArgs& args,
                                               const std::vector<KernelRef>& catalog) {
-  FATUNE_TRY(const std::vector<SavedConfig> saved, load_best(args.config));
+  FATUNE_TRY(const BestFile file, load_best_file(args.config));
+  const std::vector<SavedConfig> saved = configs_of(file);
   FATUNE_TRY(const auto uses, config_uses(saved, args.problem, args.config, catalog));
   std::vector<Implementation> chosen;
   for (const ConfigUse& use : uses) {

@@ -15,7 +15,7 @@
 #include "search/datasets/spaces.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/evaluate/evaluator.hpp"
-#include "tune/sweep/standing.hpp"
+#include "tune/sweep/finals.hpp"
 #include "tune/sweep/warm_start.hpp"
 
 namespace fatune::cli {

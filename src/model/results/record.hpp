@@ -65,6 +65,11 @@ struct FinalRecord : Observation {
   bool external = false;  ///< timed and verified by itself, with fewer values than rounds
   bool recorded = false;
 
+  bool is_baseline() const { return role == "baseline"; }
+  bool is_timed() const { return outcome == Outcome::kMeasured && hot.has_value(); }
+  /// Passed every gate, and is no baseline.
+  bool is_candidate() const { return !is_baseline() && outcome == Outcome::kMeasured; }
+
   friend bool operator==(const FinalRecord&, const FinalRecord&) = default;
 };
 

@@ -66,6 +66,13 @@ double median(std::vector<double> samples) {
   return median_in_place(samples);
 }
 
+std::optional<double> geomean(std::span<const double> ratios) {
+  if (ratios.empty()) return std::nullopt;
+  double log_sum = 0;
+  for (const double ratio : ratios) log_sum += std::log(ratio);
+  return std::exp(log_sum / static_cast<double>(ratios.size()));
+}
+
 double relative_standard_error(std::span<const double> samples) {
   if (samples.size() < 3) return std::numeric_limits<double>::infinity();
   const std::vector<double> sorted = sorted_copy(samples);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace fatune {
 double quantile(std::span<const double> sorted, double q);
 double mean(std::span<const double> samples);  ///< 0 of none
 double median(std::vector<double> samples);
+std::optional<double> geomean(std::span<const double> ratios);  ///< none of none
 /// Standard error of the median over the median, from the interquartile range (1.2533 * IQR/1.349 /
 /// sqrt(n)). Infinity below 3 samples.
 double relative_standard_error(std::span<const double> samples);

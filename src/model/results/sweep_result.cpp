@@ -36,8 +36,7 @@ void fields(SuiteChoice& x, FieldList& f) {
 }
 
 const FinalRecord* ProblemResult::best() const {
-  if (finals.empty() || finals.front().role == "baseline") return nullptr;
-  return finals.front().outcome == Outcome::kMeasured ? &finals.front() : nullptr;
+  return !finals.empty() && finals.front().is_candidate() ? &finals.front() : nullptr;
 }
 
 const std::optional<Timing>& objective_timing(const Observation& record,

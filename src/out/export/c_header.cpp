@@ -1,4 +1,7 @@
 // c_header.cpp - the header around the functions: what it is, constants, declarations, bytes.
+#include <cctype>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "core/text.hpp"
@@ -12,23 +15,14 @@ namespace {
 constexpr std::size_t kParameterColumns = 94;
 constexpr std::size_t kBytesPerLine = 24;  ///< three digits and a comma each: within 100 columns
 
-std::string upper(std::string_view text) {
-  std::string result;
-  for (const char c : text) result += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return result;
-}
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos;
-       at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
 }
 
 /// Nothing may end the comment that it stands in, or begin another.
-std::string comment_line(std::string line) {
-  replace_all(line, "*/", "* /");
-  replace_all(line, "/*", "/ *");
-  return " * " + line + "\n";
+std::string comment_line(const std::string& line) {
+  return " * " + replaced(replaced(line, "*/", "* /"), "/*", "/ *") + "\n";
 }
 
 /// @include@: an include of the header, not of this file, as the check of our own includes sees it.
@@ -167,7 +161,7 @@ std::string byte_array(std::string_view bytes) {
       bytes.size());
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (i % kBytesPerLine == 0) text += "\n    ";
-    text += std::to_string(static_cast<unsigned>(static_cast<unsigned char>(bytes[i]))) + ",";
+    text += fmt::format("{},", static_cast<unsigned char>(bytes[i]));
   }
   return text + "\n}};\n";
 }
@@ -182,17 +176,19 @@ std::string c_header(const ExportedKernel& kernel) {
   for (const std::string& line : provenance(facts)) text += comment_line(line);
   text += kIntroduction + constants(facts) + kDeclarations + byte_array(kernel.cubin) + "\n" +
           c_functions(facts) + kEnd;
-  replace_all(text, "@tensors@", tensors_text(facts));
-  replace_all(text, "@parameters@", parameters_text(facts));
-  replace_all(text, "@scratch@",
-              scratch_bytes(facts) > 0
-                  ? "scratch is device memory of @name@_scratch_bytes(), on 256 bytes."
-                  : "scratch is not needed: pass 0.");
-  replace_all(text, "@stages@", std::to_string(facts.stages.size()));
-  replace_all(text, "@include@", "#include");
-  replace_all(text, "@arch@", facts.arch);
-  replace_all(text, "@NAME@", upper(kernel.name));
-  replace_all(text, "@name@", kernel.name);
+  const std::pair<const char*, std::string> marks[] = {
+      {"@tensors@", tensors_text(facts)},
+      {"@parameters@", parameters_text(facts)},
+      {"@scratch@", scratch_bytes(facts) > 0
+                        ? "scratch is device memory of @name@_scratch_bytes(), on 256 bytes."
+                        : "scratch is not needed: pass 0."},
+      {"@scratch_bytes@", fmt::format("{}u", scratch_bytes(facts))},
+      {"@stages@", fmt::to_string(facts.stages.size())},
+      {"@include@", "#include"},
+      {"@arch@", facts.arch},
+      {"@NAME@", upper(kernel.name)},
+      {"@name@", kernel.name}};
+  for (const auto& [mark, value] : marks) text = replaced(std::move(text), mark, value);
   return text;
 }
 

@@ -96,21 +96,9 @@ size_t @name@_scratch_bytes(void) { return @scratch_bytes@; }
 
 )";
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  const std::size_t at = text.find(from);
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
-
-std::string_view element_constant(MapElement element) {
-  switch (element) {
-    case MapElement::kF16:
-      return "CU_TENSOR_MAP_DATA_TYPE_FLOAT16";
-    case MapElement::kBf16:
-      return "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16";
-    case MapElement::kByte:
-      break;
-  }
-  return "CU_TENSOR_MAP_DATA_TYPE_UINT8";
+std::string element_constant(MapElement element) {
+  constexpr std::string_view kWords[] = {"FLOAT16", "BFLOAT16", "UINT8"};
+  return fmt::format("CU_TENSOR_MAP_DATA_TYPE_{}", kWords[static_cast<std::size_t>(element)]);
 }
 
 std::string swizzle_constant(int bytes) {
@@ -268,9 +256,7 @@ std::string c_functions(const KernelFacts& facts) {
     text +=
         replaced(kDescribeTensor, "@element@", element_constant(facts.tensor_maps.front().element));
   }
-  text += load_function(facts);
-  text += replaced(kUnload, "@scratch_bytes@", std::to_string(scratch_bytes(facts)) + "u");
-  return text + launch_function(facts);
+  return text + load_function(facts) + kUnload + launch_function(facts);
 }
 
 }  // namespace fatune

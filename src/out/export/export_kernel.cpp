@@ -11,7 +11,6 @@
 #include "core/text.hpp"
 #include "model/kernel/vocabulary.hpp"
 #include "model/space/rules.hpp"
-#include "out/export/flatten.hpp"
 #include "worker/protocol/compilation.hpp"
 
 namespace fatune {
@@ -55,7 +54,7 @@ Status check_verified(const ExportRequest& request, const std::vector<std::strin
       "{}: what would be exported of {} for {} is not verified: {}. Measure it as it is now "
       "(fatune sweep, then export its best.json), or export it all the same, marked as such, with "
       "--unverified",
-      request.saved->file, request.candidate.kernel->manifest.name,
+      request.saved->where, request.candidate.kernel->manifest.name,
       describe(request.candidate.problem), join(reasons, "; ")));
 }
 
@@ -63,7 +62,7 @@ Status check_possible(const ExportRequest& request) {
   FATUNE_TRY(const std::string reason, impossible_reason(request.candidate, request.limits));
   if (reason.empty()) return {};
   return usage_error(fmt::format("{}: {} cannot do {} on {} with this config: {}",
-                                 request.saved->file, request.candidate.kernel->manifest.name,
+                                 request.saved->where, request.candidate.kernel->manifest.name,
                                  describe(request.candidate.problem), name(request.limits.arch),
                                  reason));
 }
@@ -81,19 +80,24 @@ Result<std::string> compile(const ExportRequest& request, CompilePool& pool) {
 
 /// Where it was measured, and how fast. The time is that of the machine code, or it is left out.
 void add_origin(const ExportRequest& request, bool same_code, KernelFacts& facts) {
-  facts.recorded = request.saved->recorded;
-  facts.device_name = request.saved->device_name;
-  facts.driver = request.saved->driver;
-  facts.command = request.saved->command;
+  const BestFile& saved = *request.saved;
+  facts.recorded = saved.head.recorded;
+  if (saved.device) {
+    facts.device_name = saved.device->device_name;
+    facts.driver = saved.device->driver;
+  }
+  facts.command = saved.head.command;
   facts.fatune = request.fatune;
-  const SavedWinner& winner = *request.winner;
-  if (!same_code || !winner.hot) return;
+  const std::optional<Timing>& hot = request.winner->best->hot;
+  if (!same_code || !hot) return;
   MeasuredFacts measured;
-  measured.hot_us = winner.hot->median_us;
-  if (winner.hot->ci95_low_us && winner.hot->ci95_high_us)
-    measured.ci95_us = {*winner.hot->ci95_low_us, *winner.hot->ci95_high_us};
-  measured.baseline = winner.baseline;
-  measured.ratio = winner.ratio;
+  measured.hot_us = hot->median_us;
+  if (hot->ci95_low_us && hot->ci95_high_us)
+    measured.ci95_us = {*hot->ci95_low_us, *hot->ci95_high_us};
+  if (const std::optional<Gate>& gate = request.winner->gate) {
+    measured.baseline = gate->baseline;
+    measured.ratio = gate->ratio.value;
+  }
   facts.measured = std::move(measured);
 }
 
@@ -146,21 +150,23 @@ Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& lim
 std::vector<std::string> changes_since(const ExportRequest& request,
                                        const std::string& compiler_version,
                                        const std::string& compiler_identity) {
-  const SavedBest& saved = *request.saved;
-  const SavedWinner& winner = *request.winner;
+  const std::optional<Environment>& device = request.saved->device;
+  const std::optional<Problem>& problem = request.winner->problem;
+  const BestRow& winner = *request.winner->best;
   const Kernel& kernel = *request.candidate.kernel;
   std::vector<std::string> changes;
-  if (winner.choice.problem && !(*winner.choice.problem == request.candidate.problem))
-    changes.push_back("it was measured for " + describe(*winner.choice.problem));
+  if (problem && *problem != request.candidate.problem)
+    changes.push_back("it was measured for " + describe(*problem));
   if (!winner.text_hash.empty() && winner.text_hash != kernel.text_hash)
     changes.push_back("the text of " + kernel.manifest.name + " has changed since");
-  const std::string arch = name(request.limits.arch);
-  if (!saved.arch.empty() && saved.arch != arch)
-    changes.push_back("it was measured on " + saved.arch + ", not " + arch);
-  if (!saved.nvrtc.empty() && saved.nvrtc != compiler_version)
-    changes.push_back("NVRTC was " + saved.nvrtc + " and is " + compiler_version);
+  if (device && device->limits.arch != request.limits.arch) {
+    changes.push_back(fmt::format("it was measured on {}, not {}", name(device->limits.arch),
+                                  name(request.limits.arch)));
+  }
+  if (device && !device->nvrtc.empty() && device->nvrtc != compiler_version)
+    changes.push_back("NVRTC was " + device->nvrtc + " and is " + compiler_version);
   // Without an id it is unknown whether these results belong to this config.
-  const bool has_results = winner.unverified.empty() || winner.hot;
+  const bool has_results = winner.hot || why_unverified(winner).empty();
   if (winner.id.empty() && has_results) changes.emplace_back("it has no id to compare with");
   if (!changes.empty() || winner.id.empty()) return changes;
   const std::string id =
@@ -183,7 +189,8 @@ Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& 
   const std::vector<std::string> changes =
       changes_since(request, pool.compiler_version(), pool.compiler_identity());
   std::vector<std::string> reasons = changes;
-  if (!request.winner->unverified.empty()) reasons.push_back(request.winner->unverified);
+  const std::string unverified = why_unverified(*request.winner->best);
+  if (!unverified.empty()) reasons.push_back(unverified);
   FATUNE_TRY_STATUS(check_verified(request, reasons));
   FATUNE_TRY(exported.cubin, compile(request, pool));
   KernelFacts& facts = exported.facts;

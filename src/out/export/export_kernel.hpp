@@ -26,8 +26,8 @@ struct ExportRequest {
   std::string name;  ///< see ExportedKernel
   Candidate candidate;
   DeviceLimits limits;  ///< of the device that it is exported for
-  const SavedBest* saved = nullptr;
-  const SavedWinner* winner = nullptr;  ///< one of `saved`
+  const BestFile* saved = nullptr;
+  const BestProblem* winner = nullptr;  ///< one of `saved`; its best is the candidate's config
   Unverified unverified = Unverified::kRefuse;
   std::string fatune;  ///< version, for the facts
 };
@@ -35,6 +35,12 @@ struct ExportRequest {
 /// Compiles the candidate and describes its launch. A config that the device or the kernel cannot
 /// take, a library stage, and machine code that is not verified (unless marked) are usage errors.
 Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& pool);
+
+/// A template, its headers and a config as one CUDA file that compiles by itself: `macros`
+/// ("BLOCK_M=128") become definitions at the top; project headers stand where they are included,
+/// those with #pragma once the first time only. Headers of the toolkit stay includes. A header that
+/// includes itself without #pragma once is a file error.
+Result<std::string> flatten(const Kernel& kernel, const std::vector<std::string>& macros);
 
 /// Why this machine code is not what the file says was measured, as clauses; empty when it is.
 std::vector<std::string> changes_since(const ExportRequest& request,

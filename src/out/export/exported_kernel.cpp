@@ -10,14 +10,31 @@
 namespace fatune {
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
+}
 
 constexpr const char* kUnverified =
     "NOT VERIFIED: no gate has checked the results of this machine code.";
 constexpr const char* kRecorded =
     "RECORDED: the numbers come from a recording of the device; nothing ran when this config was "
     "chosen.";
+
+/// With the tensors' names or the formula, and the problem.
+std::string describe_computation(const KernelFacts& facts) {
+  const Problem& p = facts.problem;
+  if (p.custom) {
+    std::vector<std::string> read, written;
+    for (const TensorFacts& tensor : facts.tensors)
+      (tensor.output ? written : read).push_back(tensor.name);
+    return fmt::format("{} of {} for {}", fmt::join(written, ", "), fmt::join(read, ", "),
+                       describe(p));
+  }
+  std::string text = fmt::format("out = softmax({:.9g} q k^T) v for {}", facts.scale, describe(p));
+  if (p.mask == Mask::kCausal) text += " (query i sees key j when j <= i + seq_kv - seq_q)";
+  return text;
+}
 
 }  // namespace
 
@@ -37,9 +54,8 @@ std::string export_name(std::string_view kernel, const Problem& p) {
     if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
     if (p.lse) text += "_lse";
   }
-  for (char& c : text) {
-    if (!is_letter(c) && !is_digit(c)) c = '_';
-  }
+  std::ranges::replace_if(
+      text, [](char c) { return !is_word(c); }, '_');
   return text;
 }
 
@@ -54,9 +70,7 @@ void make_distinct(std::vector<std::string>& names) {
 }
 
 Status check_export_name(std::string_view name, std::string_view flag) {
-  const bool right =
-      !name.empty() && is_letter(name.front()) &&
-      std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); });
+  const bool right = !name.empty() && !is_digit(name.front()) && std::ranges::all_of(name, is_word);
   if (right) return {};
   return usage_error(fmt::format(
       "{}: '{}' is no C identifier: letters, digits and '_', the first no digit", flag, name));
@@ -72,20 +86,6 @@ std::string describe_measured(const KernelFacts& facts) {
   }
   if (measured.ratio)
     text += fmt::format(", {:.3f} of {}'s time", *measured.ratio, measured.baseline);
-  return text;
-}
-
-std::string describe_computation(const KernelFacts& facts) {
-  const Problem& p = facts.problem;
-  if (p.custom) {
-    std::vector<std::string> read, written;
-    for (const TensorFacts& tensor : facts.tensors)
-      (tensor.output ? written : read).push_back(tensor.name);
-    return fmt::format("{} of {} for {}", fmt::join(written, ", "), fmt::join(read, ", "),
-                       describe(p));
-  }
-  std::string text = fmt::format("out = softmax({:.9g} q k^T) v for {}", facts.scale, describe(p));
-  if (p.mask == Mask::kCausal) text += " (query i sees key j when j <= i + seq_kv - seq_q)";
   return text;
 }
 
@@ -109,8 +109,8 @@ std::vector<std::string> provenance(const KernelFacts& facts) {
 }
 
 std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return text;
 }
 

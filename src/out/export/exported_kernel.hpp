@@ -34,8 +34,6 @@ Status check_export_name(std::string_view name, std::string_view flag);
 std::vector<std::string> provenance(const KernelFacts& facts);
 /// "6.28 us (95 % interval 6.28 to 6.29), 0.64 of cudnn's time"; empty when it was not measured.
 std::string describe_measured(const KernelFacts& facts);
-/// "out = softmax(scale q k^T) v ..." with the tensors' layout.
-std::string describe_computation(const KernelFacts& facts);
 /// What a run said of itself, fit for a comment: a line's end in it would begin code.
 std::string one_line(std::string text);
 

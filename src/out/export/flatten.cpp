@@ -1,12 +1,11 @@
 // flatten.cpp - walks the includes of a template depth first and writes each file's lines in place.
-#include "out/export/flatten.hpp"
-
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 
 #include "core/text.hpp"
-#include "model/kernel/kernel.hpp"
+#include "out/export/export_kernel.hpp"
 
 namespace fatune {
 namespace {
@@ -30,11 +29,8 @@ bool is_pragma_once(std::string_view line) {
 /// "common/prelude.cuh" gives "FATUNE_COMMON_PRELUDE_CUH".
 std::string guard_name(const std::string& path) {
   std::string guard = "FATUNE_";
-  for (const char c : path) {
-    const bool lower = c >= 'a' && c <= 'z';
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    guard += lower ? static_cast<char>(c - 'a' + 'A') : plain ? c : '_';
-  }
+  for (const unsigned char c : path)
+    guard += std::isalnum(c) != 0 ? static_cast<char>(std::toupper(c)) : '_';
   return guard;
 }
 
@@ -79,7 +75,7 @@ class Flattener {
   /// written again wherever it is included, behind a guard.
   Status include(const SourceFile& header, int depth) {
     const std::vector<std::string> lines = split(header.text, '\n');
-    const bool once = std::any_of(lines.begin(), lines.end(), is_pragma_once);
+    const bool once = std::ranges::any_of(lines, is_pragma_once);
     if (once && written_.contains(header.path)) return {};
     const bool guarded = once && (conditions_ > 0 || guarded_.contains(header.path));
     if (once) (conditions_ > 0 ? guarded_ : written_).insert(header.path);
@@ -104,10 +100,9 @@ class Flattener {
 Result<std::string> flatten(const Kernel& kernel, const std::vector<std::string>& macros) {
   std::string text;
   for (const std::string& macro : macros) {
-    const std::size_t equals = macro.find('=');
-    text += "#define " + macro.substr(0, equals);
-    if (equals != std::string::npos) text += " " + macro.substr(equals + 1);
-    text += "\n";
+    std::string definition = macro;
+    if (const auto equals = macro.find('='); equals != std::string::npos) definition[equals] = ' ';
+    text += "#define " + definition + "\n";
   }
   Flattener flattener(kernel);
   FATUNE_TRY_STATUS(flattener.add(kernel.source, 0));

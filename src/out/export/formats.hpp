@@ -32,19 +32,6 @@ Result<const ExportFormat*> find_format(std::string_view name);
 Status make_target(std::span<const ExportFormat* const> formats,
                    const std::filesystem::path& target);
 
-/// NAME.cubin and NAME.json (fatune.launch/1) of each kernel.
-Result<std::vector<std::filesystem::path>> write_cubin(std::span<const ExportedKernel> kernels,
-                                                       const std::filesystem::path& folder);
-/// NAME.cu of each kernel, which compiles by itself.
-Result<std::vector<std::filesystem::path>> write_source(std::span<const ExportedKernel> kernels,
-                                                        const std::filesystem::path& folder);
-/// NAME.h of each kernel: see c_header().
-Result<std::vector<std::filesystem::path>> write_header(std::span<const ExportedKernel> kernels,
-                                                        const std::filesystem::path& folder);
-/// NAME.config.json of each kernel, as --config takes it.
-Result<std::vector<std::filesystem::path>> write_config(std::span<const ExportedKernel> kernels,
-                                                        const std::filesystem::path& folder);
-
 /// One KEY.wisdom for each kernel and what its template is compiled for besides sizes:
 /// "fa_wgmma-d64-f16-causal-g4-lse" (g: query heads of a key head). A line is a config with its
 /// problem size, [seq_q, seq_kv, batch * heads], its time in milliseconds and its device. Kernels

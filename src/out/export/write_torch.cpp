@@ -43,11 +43,11 @@ std::string base64(std::string_view bytes) {
 }
 
 /// In this order they are one module.
-constexpr std::string_view kAttentionParts[] = {"torch_problem.py", "torch_driver.py",
-                                                "torch_launch.py", "torch_operator.py",
-                                                "torch_check.py"};
-constexpr std::string_view kCustomParts[] = {"torch_custom.py", "torch_driver.py",
-                                             "torch_custom_operator.py"};
+const std::vector<std::string_view> kAttentionParts = {"torch_problem.py", "torch_driver.py",
+                                                       "torch_launch.py", "torch_operator.py",
+                                                       "torch_check.py"};
+const std::vector<std::string_view> kCustomParts = {"torch_custom.py", "torch_driver.py",
+                                                    "torch_custom_operator.py"};
 constexpr std::size_t kColumns = 100;
 
 std::string_view part(std::string_view name) {
@@ -137,7 +137,7 @@ std::string packed_text(std::string_view bytes, std::size_t columns) {
 }
 
 Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
-  const auto customs = std::count_if(kernels.begin(), kernels.end(), is_custom);
+  const auto customs = std::ranges::count_if(kernels, is_custom);
   if (customs == 0) FATUNE_TRY_STATUS(check_types(kernels));
   if (customs != 0 && customs != static_cast<std::ptrdiff_t>(kernels.size())) {
     return usage_error(
@@ -145,9 +145,7 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
         "them one after the other");
   }
   std::string module;
-  for (const std::string_view name : customs == 0
-                                         ? std::span<const std::string_view>(kAttentionParts)
-                                         : std::span<const std::string_view>(kCustomParts)) {
+  for (const std::string_view name : customs == 0 ? kAttentionParts : kCustomParts) {
     if (!module.empty()) module += "\n\n";
     module += part(name);
   }

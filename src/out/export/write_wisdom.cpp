@@ -60,9 +60,7 @@ std::string cubin_name(const ExportedKernel& kernel) {
 
 /// Puts the facts in their place; false when the kernel that is there is better.
 bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
-  const auto same = std::find_if(kernels.begin(), kernels.end(), [&](const KernelFacts& other) {
-    return place_of(other) == place_of(facts);
-  });
+  const auto same = std::ranges::find(kernels, place_of(facts), place_of);
   if (same == kernels.end()) {
     kernels.push_back(std::move(facts));
     return true;
@@ -84,15 +82,6 @@ std::set<fs::path> cubins_of(const fs::path& folder, const std::vector<KernelFac
   std::set<fs::path> paths;
   for (const KernelFacts& facts : kernels) paths.insert(wisdom_cubin_path(folder, facts));
   return paths;
-}
-
-/// Removes cubins that exports into this folder wrote and no kernel names any more; other files are
-/// left alone. A cubin that cannot be removed does no harm.
-void remove_leavings(const std::set<fs::path>& written, const std::set<fs::path>& named) {
-  std::error_code ignored;
-  for (const fs::path& cubin : written) {
-    if (!named.contains(cubin)) fs::remove(cubin, ignored);
-  }
 }
 
 }  // namespace
@@ -121,10 +110,15 @@ Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kerne
     files.push_back(path);
     cubins.insert(path);
   }
-  std::sort(merged.begin(), merged.end(),
-            [](const KernelFacts& a, const KernelFacts& b) { return place_of(a) < place_of(b); });
+  std::ranges::sort(merged, {}, place_of);
   FATUNE_TRY_STATUS(replace_file(files.front(), write_wisdom_index(merged, version)));
-  remove_leavings(cubins, cubins_of(folder, merged));
+  // What exports into this folder wrote and no kernel names any more; other files are left alone. A
+  // cubin that cannot be removed does no harm.
+  const std::set<fs::path> named = cubins_of(folder, merged);
+  std::error_code ignored;
+  for (const fs::path& cubin : cubins) {
+    if (!named.contains(cubin)) fs::remove(cubin, ignored);
+  }
   std::erase_if(files, [](const fs::path& file) { return !fs::exists(file); });
   return files;
 }

@@ -44,14 +44,13 @@ class Parameters {
     if (position(values->second, value) < 0) values->second.push_back(value);
   }
   static int position(const std::vector<Json>& values, const Json& value) {
-    const auto found = std::find(values.begin(), values.end(), value);
+    const auto found = std::ranges::find(values, value);
     return found == values.end() ? -1 : static_cast<int>(found - values.begin());
   }
   /// Numbers ascend, truth values too; words stay in the order of their appearance.
   static void sort(std::vector<Json>& values) {
-    const bool words = std::any_of(values.begin(), values.end(),
-                                   [](const Json& value) { return value.is_string(); });
-    if (!words) std::sort(values.begin(), values.end());
+    if (std::ranges::none_of(values, [](const Json& value) { return value.is_string(); }))
+      std::sort(values.begin(), values.end());
   }
 
   std::vector<std::string> names_;
@@ -66,39 +65,6 @@ std::optional<ParameterImportance> importance_in(const JournalGroup& group,
   const ParameterImportance importance = importance_of(*recording);
   if (importance.measured < kFewestForImportance) return {};
   return importance;
-}
-
-/// Each text once, by position.
-class Texts {
- public:
-  int position(const std::string& text) {
-    const auto [place, fresh] = places_.try_emplace(text, static_cast<int>(list_.size()));
-    if (fresh) list_.push_back(text);
-    return place->second;
-  }
-  const std::vector<std::string>& list() const { return list_; }
-
- private:
-  std::unordered_map<std::string, int> places_;
-  std::vector<std::string> list_;
-};
-
-struct Row {
-  std::size_t kernel;
-  const ToldRecord* config;
-};
-
-/// In the order tried, over all kernels.
-std::vector<Row> rows_of(const PageProblem& problem) {
-  std::vector<Row> rows;
-  for (std::size_t kernel = 0; kernel < problem.groups.size(); ++kernel) {
-    for (const ToldRecord& config : problem.groups[kernel].configs)
-      rows.push_back({kernel, &config});
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    return a.config->record.at_s < b.config->record.at_s;
-  });
-  return rows;
 }
 
 std::optional<double> median_of(const std::optional<Timing>& timing) {
@@ -135,22 +101,27 @@ void add_candidates(const PageProblem& problem, const JournalHeader& header, Dep
     data.kernels.push_back(
         {group.kernel, parameters.back().list(), importance_in(group, header, depth)});
   }
-  const std::vector<Row> rows = rows_of(problem);
+  const std::vector<TriedConfig> rows = tried(problem);
   // A problem of a suite begins when its first candidate does, the run's only problem at once.
   double begun_s = 0;
   if (!rows.empty() && header.plan.problems.size() > 1) {
     const CandidateRecord& first = rows.front().config->record;
     begun_s = std::max(0.0, first.at_s - seconds_spent(first));
   }
-  Texts reasons;
-  for (const Row& row : rows) {
+  std::unordered_map<std::string, int> reasons;  // by text: its position
+  for (const TriedConfig& row : rows) {
     const CandidateRecord& record = row.config->record;
     data.candidates.kernel.push_back(row.kernel);
     data.candidates.config.push_back(parameters[row.kernel].positions(record.config));
-    data.candidates.reason.push_back(record.reason.empty() ? -1 : reasons.position(record.reason));
+    int reason = -1;
+    if (!record.reason.empty()) {
+      const auto next = static_cast<int>(data.reasons.size());
+      reason = reasons.try_emplace(record.reason, next).first->second;
+      if (reason == next) data.reasons.push_back(record.reason);
+    }
+    data.candidates.reason.push_back(reason);
     add(record, begun_s, data.candidates);
   }
-  data.reasons = reasons.list();
 }
 
 }  // namespace fatune

@@ -49,7 +49,7 @@ std::vector<PageFinal> finals_of(const ProblemResult& result, const std::string&
     const FinalRecord& record = result.finals[i];
     PageFinal& final = finals.emplace_back(final_of(record, result.standings[i]));
     const auto& timing = objective_timing(record, objective);
-    if (record.role != "baseline" || record.outcome != Outcome::kMeasured || !timing) continue;
+    if (!record.is_baseline() || record.outcome != Outcome::kMeasured || !timing) continue;
     if (best == nullptr || !objective_timing(*best, objective)) continue;
     final.best_over_this =
         rounded(objective_timing(*best, objective)->median_us / timing->median_us);
@@ -95,30 +95,10 @@ std::vector<PageOutcome> outcomes_of(const PageProblem& problem) {
   for (const auto& [outcome, all] : counted) {
     PageOutcome& row = outcomes.emplace_back(PageOutcome{outcome, all.count, {}});
     for (const auto& [kind, reason] : all.by_kind) row.reasons.push_back(reason);
-    std::stable_sort(row.reasons.begin(), row.reasons.end(),
-                     [](const auto& a, const auto& b) { return a.count > b.count; });
+    std::ranges::stable_sort(row.reasons, std::ranges::greater(), &PageReason::count);
     if (row.reasons.size() > kReasonsShown) row.reasons.resize(kReasonsShown);
   }
   return outcomes;
-}
-
-PageHardware hardware_of(const Problem& problem, const Environment& environment) {
-  const PeakRates peak = peak_rates(problem, environment);
-  PageHardware hardware;
-  hardware.unknown = peak.unknown;
-  if (!peak.unknown.empty()) return hardware;
-  const PhysicsFloor floor = physics_floor(problem, environment);
-  hardware.tensor_tflops = rounded(peak.flops * kTeraPerSecond);
-  hardware.memory_tbs = rounded(peak.memory_bytes * kTeraPerSecond);
-  hardware.cache_tbs = rounded(peak.cache_bytes * kTeraPerSecond);
-  hardware.tensor_origin = peak.flops_origin;
-  hardware.memory_origin = peak.memory_origin;
-  hardware.cache_origin = peak.cache_origin;
-  hardware.hot_floor_us = rounded(floor.hot.time.value);
-  hardware.cold_floor_us = rounded(floor.cold.time.value);
-  hardware.hot_why = floor.hot.why;
-  hardware.cold_why = floor.cold.why;
-  return hardware;
 }
 
 PageProblemData data_of(const PageProblem& problem, const JournalHeader& header, Depth depth) {
@@ -133,40 +113,25 @@ PageProblemData data_of(const PageProblem& problem, const JournalHeader& header,
   data.gate = result.gate;
   if (data.gate) data.gate->ratio = rounded_ratio(data.gate->ratio);
   data.outcomes = outcomes_of(problem);
-  data.hardware = hardware_of(what, header.environment);
+  data.hardware = {peak_rates(what, header.environment), physics_floor(what, header.environment)};
   add_candidates(problem, header, depth, data);
   return data;
 }
 
-bool is_recorded(const PageRun& run) {
-  if (run.header.environment.recorded) return true;
-  for (const PageProblem& problem : run.problems) {
-    for (const FinalRecord& record : problem.result.finals) {
-      if (record.recorded) return true;
-    }
-  }
-  return false;
-}
-
 PageRunData data_of(const PageRun& run, Depth depth) {
-  PageRunData data;
-  data.name = run.name;
-  data.source = run.source;
-  data.command = run.header.plan.command;
-  data.status = run.status;
-  data.recorded = is_recorded(run);
-  data.seconds = rounded(run.seconds);
-  data.plan = run.header.plan;
-  data.environment = run.header.environment;
-  for (const PageProblem& problem : run.problems)
+  PageRunData data{run, run.header.environment.recorded, {}};
+  for (const PageProblem& problem : run.problems) {
+    for (const FinalRecord& final : problem.result.finals)
+      data.recorded = data.recorded || final.recorded;
     data.problems.push_back(data_of(problem, run.header, depth));
+  }
   return data;
 }
 
-void floor_fields(const char* key, double& us, std::string& why, bool unknown, FieldList& f) {
-  f.group(key, [&](FieldList& floor) {
-     floor("time_us", us).finite();
-     floor("why", why);
+void floor_fields(const char* key, Floor& floor, bool unknown, FieldList& f) {
+  f.group(key, [&](FieldList& members) {
+     members.derived("time_us", rounded(floor.time.value)).finite();
+     members("why", floor.why);
    }).absent_if(unknown);
 }
 
@@ -203,16 +168,17 @@ void fields(PageOutcome& x, FieldList& f) {
 }
 
 void fields(PageHardware& x, FieldList& f) {
-  const bool unknown = !x.unknown.empty();
-  f("unknown", x.unknown).omitted();
-  f("tensor_tflops", x.tensor_tflops).absent_if(unknown);
-  f("tensor_origin", x.tensor_origin).absent_if(unknown);
-  f("memory_tbs", x.memory_tbs).absent_if(unknown);
-  f("memory_origin", x.memory_origin).absent_if(unknown);
-  f("cache_tbs", x.cache_tbs).absent_if(unknown);
-  f("cache_origin", x.cache_origin).absent_if(unknown);
-  floor_fields("hot_floor", x.hot_floor_us, x.hot_why, unknown, f);
-  floor_fields("cold_floor", x.cold_floor_us, x.cold_why, unknown, f);
+  PeakRates& peak = x.peak;
+  const bool unknown = !peak.unknown.empty();
+  f("unknown", peak.unknown).omitted();
+  f.derived("tensor_tflops", rounded(peak.flops * kTeraPerSecond)).absent_if(unknown);
+  f("tensor_origin", peak.flops_origin).absent_if(unknown);
+  f.derived("memory_tbs", rounded(peak.memory_bytes * kTeraPerSecond)).absent_if(unknown);
+  f("memory_origin", peak.memory_origin).absent_if(unknown);
+  f.derived("cache_tbs", rounded(peak.cache_bytes * kTeraPerSecond)).absent_if(unknown);
+  f("cache_origin", peak.cache_origin).absent_if(unknown);
+  floor_fields("hot_floor", x.floor.hot, unknown, f);
+  floor_fields("cold_floor", x.floor.cold, unknown, f);
 }
 
 void fields(PageParameter& x, FieldList& f) {
@@ -234,14 +200,12 @@ void fields(PageCandidates& x, FieldList& f) {
   f("outcome", x.outcome);
   f("reason", x.reason).about("Position in the problem's reasons, -1: none");
   f("at_s", x.at_s);
-  for (auto [key, column] :
-       {std::pair("hot_median_us", &x.hot_median_us),
-        std::pair("cold_median_us", &x.cold_median_us), std::pair("margin", &x.margin)})
-    f(key, *column).or_null();
-  for (auto [key, column] :
-       {std::pair("registers", &x.registers), std::pair("shared_bytes", &x.shared_bytes),
-        std::pair("spill_bytes", &x.spill_bytes)})
-    f(key, *column).or_null();
+  f("hot_median_us", x.hot_median_us).or_null();
+  f("cold_median_us", x.cold_median_us).or_null();
+  f("margin", x.margin).or_null();
+  f("registers", x.registers).or_null();
+  f("shared_bytes", x.shared_bytes).or_null();
+  f("spill_bytes", x.spill_bytes).or_null();
 }
 
 void fields(PageProblemData& x, FieldList& f) {
@@ -259,23 +223,25 @@ void fields(PageProblemData& x, FieldList& f) {
 }
 
 void fields(PageRunData& x, FieldList& f) {
+  RunPlan& plan = x.header.plan;
+  Environment& environment = x.header.environment;
   f("name", x.name);
   f("source", x.source);
-  f("command", x.command);
+  f("command", plan.command);
   f("recorded", x.recorded);
-  f("correctness_skipped", x.plan.skip_correctness);
+  f("correctness_skipped", plan.skip_correctness);
   f("status", x.status).one_of("complete, interrupted, unfinished");
-  f("seconds", x.seconds).finite();
-  f("strategy", x.plan.strategy);
-  f("objective", x.plan.objective);
-  f("seed", x.plan.seed);
-  f.group("budget", [&x](FieldList& budget) {
-    budget("evaluations", x.plan.budget_evaluations);
-    budget("seconds", x.plan.budget_seconds);
+  f.derived("seconds", rounded(x.seconds)).finite();
+  f("strategy", plan.strategy);
+  f("objective", plan.objective);
+  f("seed", plan.seed);
+  f.group("budget", [&plan](FieldList& budget) {
+    budget("evaluations", plan.budget_evaluations);
+    budget("seconds", plan.budget_seconds);
   });
-  f("fatune", x.environment.fatune);
-  f.as<&document::device_fields>("device", x.environment);
-  document::host_fields(x.environment, f);
+  f("fatune", environment.fatune);
+  f.as<&document::device_fields>("device", environment);
+  document::host_fields(environment, f);
   f("problems", x.problems);
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/json.hpp"
 #include "model/results/document.hpp"
+#include "model/results/physics.hpp"
 #include "model/results/sweep_result.hpp"
 #include "out/page/page_run.hpp"
 #include "search/strategies/importance.hpp"
@@ -39,11 +40,8 @@ struct PageOutcome {
 };
 /// What the device allows, or why that is unknown.
 struct PageHardware {
-  std::string unknown;
-  double tensor_tflops = 0, memory_tbs = 0, cache_tbs = 0;
-  std::string tensor_origin, memory_origin, cache_origin;
-  double hot_floor_us = 0, cold_floor_us = 0;
-  std::string hot_why, cold_why;
+  PeakRates peak;
+  PhysicsFloor floor;
 };
 struct PageParameter {
   std::string name;
@@ -77,12 +75,8 @@ struct PageProblemData {
   PageCandidates candidates;
   std::vector<std::string> reasons;  ///< of candidates, each once
 };
-struct PageRunData {
-  std::string name, source, command, status;
+struct PageRunData : PageRunHead {
   bool recorded = false;
-  double seconds = 0;
-  RunPlan plan;
-  Environment environment;
   std::vector<PageProblemData> problems;
 };
 /// How far a running sweep is.

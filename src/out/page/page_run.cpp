@@ -12,7 +12,7 @@
 #include "model/results/statistics.hpp"
 #include "search/datasets/recording.hpp"
 #include "tune/sweep/best.hpp"
-#include "tune/sweep/standing.hpp"
+#include "tune/sweep/finals.hpp"
 
 namespace fatune {
 namespace {
@@ -32,10 +32,8 @@ std::vector<NamedProblem> problems_of(const Journal& journal,
                                       const std::vector<JournalGroup>& groups) {
   std::vector<NamedProblem> problems;
   const auto add = [&](const NamedProblem& problem) {
-    const bool known = std::any_of(problems.begin(), problems.end(), [&](const NamedProblem& each) {
-      return each.problem == problem.problem;
-    });
-    if (!known) problems.push_back(problem);
+    const auto known = std::ranges::find(problems, problem.problem, &NamedProblem::problem);
+    if (known == problems.end()) problems.push_back(problem);
   };
   for (const NamedProblem& problem : journal.header.plan.problems) add(problem);
   for (const JournalGroup& group : groups) add(group.problem);
@@ -59,8 +57,6 @@ void read_end(const Journal& journal, PageRun& run) {
 std::map<Problem, BestProblem> published_beside(const std::filesystem::path& journal) {
   std::map<Problem, BestProblem> published;
   const std::filesystem::path file = journal.parent_path() / "best.json";
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) return published;
   auto json = load_json(file);
   if (!json) return published;
   const auto best = best_file_from_json(*std::move(json), file.string());
@@ -100,6 +96,20 @@ bool settle_as_published(const BestProblem& published, ProblemResult& result) {
   return true;
 }
 
+/// The finals of several attempts: of each contestant the last.
+std::vector<FinalRecord> last_finals(const Journal& journal, const Problem& problem) {
+  std::vector<FinalRecord> finals;
+  std::map<std::pair<std::string, std::string>, std::size_t> places;
+  for (const Record& record : journal.records) {
+    const auto* final = std::get_if<FinalRecord>(&record);
+    if (final == nullptr || final->problem != problem) continue;
+    const auto [place, fresh] = places.try_emplace({final->impl, final->id}, finals.size());
+    if (fresh) finals.emplace_back();
+    finals[place->second] = *final;
+  }
+  return finals;
+}
+
 PageProblem page_problem(const NamedProblem& named, const Journal& journal,
                          std::vector<JournalGroup>& groups,
                          const std::map<Problem, BestProblem>& published) {
@@ -124,20 +134,15 @@ PageProblem page_problem(const NamedProblem& named, const Journal& journal,
 
 }  // namespace
 
-std::vector<FinalRecord> last_finals(const Journal& journal, const Problem& problem) {
-  std::vector<FinalRecord> finals;
-  std::map<std::pair<std::string, std::string>, std::size_t> places;
-  for (const Record& record : journal.records) {
-    const auto* final = std::get_if<FinalRecord>(&record);
-    if (final == nullptr || final->problem != problem) continue;
-    const auto [place, fresh] = places.try_emplace({final->impl, final->id}, finals.size());
-    if (fresh) {
-      finals.push_back(*final);
-    } else {
-      finals[place->second] = *final;
-    }
+std::vector<TriedConfig> tried(const PageProblem& problem) {
+  std::vector<TriedConfig> all;
+  for (std::size_t kernel = 0; kernel < problem.groups.size(); ++kernel) {
+    for (const ToldRecord& config : problem.groups[kernel].configs)
+      all.push_back({kernel, &config});
   }
-  return finals;
+  std::ranges::stable_sort(all, {},
+                           [](const TriedConfig& each) { return each.config->record.at_s; });
+  return all;
 }
 
 Result<PageRun> load_page_run(const std::filesystem::path& path) {

@@ -17,21 +17,28 @@ struct PageProblem {
   std::vector<JournalGroup> groups;  ///< one a kernel, in the order of their appearance
 };
 
-struct PageRun {
+/// A candidate, and the position of its kernel's group.
+struct TriedConfig {
+  std::size_t kernel;
+  const ToldRecord* config;
+};
+/// In the order tried, over all kernels.
+std::vector<TriedConfig> tried(const PageProblem& problem);
+
+struct PageRunHead {
   std::string name;    ///< the folder's, or the file's
   std::string source;  ///< the journal, as it was named
   JournalHeader header;
-  std::vector<PageProblem> problems;  ///< those of the plan that have a record, in its order
   /// "complete", "interrupted", or "unfinished": the journal has no end.
   std::string status;
   double seconds = 0;  ///< of the search, so far as the journal tells
+};
+struct PageRun : PageRunHead {
+  std::vector<PageProblem> problems;  ///< those of the plan that have a record, in its order
 };
 
 /// A run's folder or a journal, plain or .gz. Order, ratios and intervals of the finals are those
 /// of the best.json beside the journal, if it lists them; else they are computed as a sweep does.
 Result<PageRun> load_page_run(const std::filesystem::path& path);
-
-/// The finals of several attempts: of each contestant the last.
-std::vector<FinalRecord> last_finals(const Journal& journal, const Problem& problem);
 
 }  // namespace fatune

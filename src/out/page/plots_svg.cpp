@@ -1,12 +1,13 @@
 // plots_svg.cpp - draws bars with intervals, and the best so far over evaluations.
-#include "out/page/plots_svg.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "core/svg.hpp"
 #include "core/text.hpp"
+#include "out/page/report_page.hpp"
 
 namespace fatune {
 namespace {
@@ -54,7 +55,7 @@ double longest_bar(const std::vector<const FinalRecord*>& rows, const std::strin
   for (const FinalRecord* record : rows) {
     const double us = objective_timing(*record, objective)->median_us;
     longest = std::max(longest, us);
-    if (record->role == "baseline" && baseline == 0) baseline = us;
+    if (record->is_baseline() && baseline == 0) baseline = us;
   }
   return baseline > 0 ? std::min(longest, kLongestBar * baseline) : longest;
 }
@@ -91,9 +92,9 @@ std::string bars_svg(const PageProblem& problem, const JournalHeader& header,
     const bool cut = timing.median_us > longest;
     const double length = std::min(timing.median_us, longest) * scale;
     text += text_at(kLabels - 8, y + 4, "class=\"text\" text-anchor=\"end\"", record.impl);
-    text += "<rect x=\"" + number(kLabels) + "\" y=\"" + number(y - kBar / 2) + "\" width=\"" +
-            number(length) + "\" height=\"" + number(kBar) + "\" fill=\"" +
-            (record.role == "baseline" ? "#8c959f" : svg::colour(0)) + "\"/>\n";
+    text += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n",
+                        number(kLabels), number(y - kBar / 2), number(length), number(kBar),
+                        record.is_baseline() ? "#8c959f" : svg::colour(0));
     if (!cut) text += whisker(timing, y, scale);
     text += text_at(kLabels + length + 8, y + 4, "class=\"text\"",
                     (cut ? "… " : "") + value_text(timing));
@@ -101,23 +102,10 @@ std::string bars_svg(const PageProblem& problem, const JournalHeader& header,
   return text + "</svg>\n";
 }
 
-struct Tried {
-  std::size_t kernel;
-  double at_s;
-  double us;  ///< infinity: no time
-};
-
-std::vector<Tried> tried_in_order(const PageProblem& problem) {
-  std::vector<Tried> all;
-  for (std::size_t kernel = 0; kernel < problem.groups.size(); ++kernel) {
-    for (const ToldRecord& config : problem.groups[kernel].configs) {
-      const bool measured = config.record.outcome == Outcome::kMeasured && config.us;
-      all.push_back({kernel, config.record.at_s, measured ? *config.us : HUGE_VAL});
-    }
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Tried& a, const Tried& b) { return a.at_s < b.at_s; });
-  return all;
+/// Infinity: no time.
+double time_of(const TriedConfig& tried) {
+  const ToldRecord& config = *tried.config;
+  return config.record.outcome == Outcome::kMeasured ? config.us.value_or(HUGE_VAL) : HUGE_VAL;
 }
 
 /// The logarithmic frame around the candidates' times.
@@ -158,30 +146,31 @@ std::string legend(const PageProblem& problem) {
   double x = kWidth - kMargin;
   for (std::size_t kernel = problem.groups.size(); kernel-- > 0;) {
     const std::string& name = problem.groups[kernel].kernel;
-    text += text_at(
-        x, 44, "text-anchor=\"end\" fill=\"" + std::string(svg::colour(kernel + 1)) + "\"", name);
+    text += text_at(x, 44, fmt::format("text-anchor=\"end\" fill=\"{}\"", svg::colour(kernel + 1)),
+                    name);
     x -= 8.0 * static_cast<double>(name.size()) + 14;
   }
   return text;
 }
 
 std::string convergence_svg(const PageProblem& problem, const JournalHeader& header,
-                            const std::vector<Tried>& all, double best) {
+                            const std::vector<TriedConfig>& all, double best) {
   double worst = best;
-  for (const Tried& tried : all) {
-    if (std::isfinite(tried.us)) worst = std::max(worst, tried.us);
+  for (const TriedConfig& tried : all) {
+    if (std::isfinite(time_of(tried))) worst = std::max(worst, time_of(tried));
   }
   const Frame frame(best * 0.95, std::min(worst * 1.05, best * kHighestDot), all.size());
   std::vector<std::string> dots(problem.groups.size());
   std::string line;
   double so_far = HUGE_VAL;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!std::isfinite(all[i].us)) continue;
-    dots[all[i].kernel] += "M" + number(frame.x(i + 1)) + " " + number(frame.y(all[i].us)) + "h0";
-    if (all[i].us >= so_far) continue;
-    const std::string x = number(frame.x(i + 1)), y = number(frame.y(all[i].us));
-    line += line.empty() ? "M" + x + " " + y : "H" + x + "V" + y;
-    so_far = all[i].us;
+    const double us = time_of(all[i]);
+    if (!std::isfinite(us)) continue;
+    const std::string x = number(frame.x(i + 1)), y = number(frame.y(us));
+    dots[all[i].kernel] += fmt::format("M{} {}h0", x, y);
+    if (us >= so_far) continue;
+    line += line.empty() ? fmt::format("M{} {}", x, y) : fmt::format("H{}V{}", x, y);
+    so_far = us;
   }
   line += "H" + number(frame.x(all.size()));
   std::string text = svg::begin(kWidth, kHead + kPlotHeight + kFoot, kDots);
@@ -190,8 +179,8 @@ std::string convergence_svg(const PageProblem& problem, const JournalHeader& hea
            header.plan.strategy + ": best so far and every candidate, us " + objective_of(header));
   text += legend(problem) + frame.axes();
   for (std::size_t kernel = 0; kernel < dots.size(); ++kernel) {
-    text += "<path class=\"dot\" stroke=\"" + std::string(svg::colour(kernel + 1)) + "\" d=\"" +
-            dots[kernel] + "\"/>\n";
+    text += fmt::format("<path class=\"dot\" stroke=\"{}\" d=\"{}\"/>\n", svg::colour(kernel + 1),
+                        dots[kernel]);
   }
   return text + "<path class=\"best\" d=\"" + line + "\"/>\n</svg>\n";
 }
@@ -202,9 +191,9 @@ std::vector<Plot> plots(const PageProblem& problem, const JournalHeader& header)
   std::vector<Plot> drawn;
   const auto rows = bar_rows(problem, objective_of(header));
   if (!rows.empty()) drawn.push_back({"baselines", bars_svg(problem, header, rows)});
-  const std::vector<Tried> all = tried_in_order(problem);
+  const std::vector<TriedConfig> all = tried(problem);
   double best = HUGE_VAL;
-  for (const Tried& tried : all) best = std::min(best, tried.us);
+  for (const TriedConfig& each : all) best = std::min(best, time_of(each));
   if (std::isfinite(best))
     drawn.push_back({"convergence", convergence_svg(problem, header, all, best)});
   return drawn;

@@ -1,21 +1,25 @@
-// report_page.cpp - loads runs, keeps the kernels asked for, and writes what shows them.
+// report_page.cpp - loads runs, keeps the kernels asked for, and writes what shows them: fills the
+// places of src/out/page/html/page.html.
 #include "out/page/report_page.hpp"
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/check.hpp"
+#include "core/embedded.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
+#include "core/svg.hpp"
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"
-#include "out/page/document.hpp"
 #include "out/page/page_json.hpp"
-#include "out/page/plots_svg.hpp"
 
-namespace fatune::cli {
+namespace fatune {
 namespace {
 
 std::set<std::string> kernels_of(const std::vector<PageRun>& runs) {
@@ -32,13 +36,13 @@ Status keep_kernels(std::vector<PageRun>& runs, const std::vector<std::string>& 
   const std::set<std::string> held = kernels_of(runs);
   for (const std::string& kernel : wanted) {
     if (held.contains(kernel)) continue;
-    return usage_error("--kernel: nothing is held of '" + kernel + "', only of " +
-                       join(std::vector<std::string>(held.begin(), held.end()), ", "));
+    return usage_error(fmt::format("--kernel: nothing is held of '{}', only of {}", kernel,
+                                   fmt::join(held, ", ")));
   }
   for (PageRun& run : runs) {
     for (PageProblem& problem : run.problems) {
       std::erase_if(problem.groups, [&](const JournalGroup& group) {
-        return std::find(wanted.begin(), wanted.end(), group.kernel) == wanted.end();
+        return std::ranges::find(wanted, group.kernel) == wanted.end();
       });
     }
     std::erase_if(run.problems, [](const PageProblem& problem) { return problem.groups.empty(); });
@@ -46,18 +50,70 @@ Status keep_kernels(std::vector<PageRun>& runs, const std::vector<std::string>& 
   return {};
 }
 
-std::string title_of(const std::vector<PageRun>& runs) {
-  std::vector<std::string> names;
-  for (const PageRun& run : runs) names.push_back(run.name);
-  return "fatune: " + join(names, ", ");
-}
-
 /// Runs of two folders may share their name, and a picture must not replace another.
 std::string distinct(const std::string& name, std::set<std::string>& taken) {
   std::string free = name;
   for (int number = 2; !taken.insert(free).second; ++number)
-    free = name + "-" + std::to_string(number);
+    free = fmt::format("{}-{}", name, number);
   return free;
+}
+
+constexpr std::string_view kHtml = "src/out/page/html/";
+constexpr std::string_view kD3 = "third_party/d3/d3.min.js";
+constexpr std::string_view kD3Licence = "third_party/d3/LICENSE";
+/// In this order: each may use those before it.
+constexpr const char* kScripts[] = {"model.js",    "frame.js",  "bars.js",
+                                    "search.js",   "matter.js", "hardware.js",
+                                    "overview.js", "table.js",  "page.js"};
+
+std::string_view embedded_text(std::string_view path) {
+  for (const EmbeddedFile& file : embedded_page_files()) {
+    if (file.path == path) return file.text;
+  }
+  FATUNE_CHECK(false, "the page's files are embedded when the program is built");
+  return {};
+}
+
+std::string_view part(const char* name) { return embedded_text(std::string(kHtml) + name); }
+
+std::string scripts(PageMode mode) {
+  std::string text = "<script>";
+  text += embedded_text(kD3);
+  text += "</script>\n<script>\n'use strict';\n";
+  for (const char* name : kScripts) text += part(name);
+  if (mode == PageMode::kLive) text += part("live.js");
+  return text + "</script>";
+}
+
+struct Place {
+  std::string_view mark;
+  std::string text;
+};
+
+/// One pass over the template, so that a mark inside what is filled in means nothing.
+std::string fill(std::string_view page, const std::vector<Place>& places) {
+  std::string text;
+  while (!page.empty()) {
+    std::size_t nearest = page.size();
+    const Place* next = nullptr;
+    for (const Place& place : places) {
+      const std::size_t at = page.find(place.mark);
+      if (at < nearest) {
+        nearest = at;
+        next = &place;
+      }
+    }
+    text += page.substr(0, nearest);
+    if (next == nullptr) break;
+    text += next->text;
+    page.remove_prefix(nearest + next->mark.size());
+  }
+  return text;
+}
+
+/// Text between tags or in a quoted attribute.
+std::string escape_html(const std::string& text) {
+  return replaced(svg::escape(text), ">", "&gt;");
 }
 
 }  // namespace
@@ -67,9 +123,9 @@ Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& path
   std::vector<PageRun> runs;
   for (const std::string& path : paths) {
     FATUNE_TRY(PageRun run, load_page_run(path));
-    const bool any = std::any_of(run.problems.begin(), run.problems.end(),
-                                 [](const PageProblem& each) { return !each.groups.empty(); });
-    if (!any) return file_error(run.source + ": holds no candidate");
+    const auto is_empty = [](const PageProblem& each) { return each.groups.empty(); };
+    if (std::ranges::all_of(run.problems, is_empty))
+      return file_error(run.source + ": holds no candidate");
     runs.push_back(std::move(run));
   }
   if (!kernels.empty()) FATUNE_TRY_STATUS(keep_kernels(runs, kernels));
@@ -77,7 +133,9 @@ Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& path
 }
 
 std::string report_page(const std::vector<PageRun>& runs, const DocumentHead& head) {
-  return page_html(to_json(page_document(runs, Depth::kFull, head)), title_of(runs),
+  std::vector<std::string> names;
+  for (const PageRun& run : runs) names.push_back(run.name);
+  return page_html(to_json(page_document(runs, Depth::kFull, head)), "fatune: " + join(names, ", "),
                    PageMode::kFile);
 }
 
@@ -99,8 +157,19 @@ Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path
       }
     }
   }
-  log::info("wrote " + std::to_string(written.size()) + " pictures into " + folder.string());
+  log::info(fmt::format("wrote {} pictures into {}", written.size(), folder.string()));
   return {};
 }
 
-}  // namespace fatune::cli
+std::string page_html(const Json& data, const std::string& title, PageMode mode) {
+  // A "<" can only stand in a string of JSON: escaped, there is no "</script>" and no "<!--".
+  return fill(part("page.html"),
+              {{"{{title}}", escape_html(title)},
+               {"{{connect}}", mode == PageMode::kLive ? "'self'" : "'none'"},
+               {"{{style}}", std::string(part("style.css"))},
+               {"{{data}}", replaced(dump(data), "<", "\\u003c")},
+               {"{{scripts}}", scripts(mode)},
+               {"{{licence}}", escape_html(std::string(embedded_text(kD3Licence)))}});
+}
+
+}  // namespace fatune

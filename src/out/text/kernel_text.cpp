@@ -7,7 +7,7 @@
 
 #include "core/text.hpp"
 #include "search/datasets/recording.hpp"
-#include "search/replay/landscape.hpp"
+#include "search/strategies/importance.hpp"
 
 namespace fatune {
 namespace {

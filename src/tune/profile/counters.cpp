@@ -1,16 +1,28 @@
-// counters.cpp - the table of counters; the raw page of ncu to counters in our units.
+// counters.cpp - plan and resources to waves and occupancy; the table of counters; the raw page of
+// ncu to counters in our units.
 #include "tune/profile/counters.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "model/results/document.hpp"
 
 namespace fatune {
 namespace {
+
+std::int64_t product(const std::array<std::int64_t, 3>& extent) {
+  return extent[0] * extent[1] * extent[2];
+}
+
+bool fits(const StagePlan& stage, const Resources& resources) {
+  return !stage.entry.empty() && product(stage.block) == resources.threads &&
+         stage.shared_bytes == resources.dynamic_shared_bytes;
+}
 
 using C = Counters;
 
@@ -70,44 +82,32 @@ constexpr std::pair<const char*, double> kUnits[] = {
 };
 
 double unit_factor(const std::string& unit) {
-  for (const auto& [name, factor] : kUnits) {
-    if (unit == name) return factor;
-  }
-  return 1;
+  const auto found = std::ranges::find(kUnits, unit, [](const auto& each) { return each.first; });
+  return found == std::end(kUnits) ? 1 : found->second;
 }
 
 std::optional<double> number_of(const std::string& field) {
-  std::string digits;
-  std::copy_if(field.begin(), field.end(), std::back_inserter(digits),
-               [](char c) { return c != ',' && c != ' '; });
+  std::string digits = field;
+  std::erase_if(digits, [](char c) { return c == ',' || c == ' '; });
   const auto value = parse_number(digits);
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-class Titles {
- public:
-  explicit Titles(std::vector<std::string> names) : names_(std::move(names)) {}
-  bool has(const std::string& name) const {
-    return std::find(names_.begin(), names_.end(), name) != names_.end();
-  }
-  /// Empty when there is no such column, or the row ends before it.
-  std::string field(const std::vector<std::string>& row, const std::string& name) const {
-    const auto found = std::find(names_.begin(), names_.end(), name);
-    const auto at = static_cast<std::size_t>(found - names_.begin());
-    return at < row.size() ? row[at] : std::string();
-  }
+/// The row's value in a column of the titles; empty when there is no such column, or the row ends
+/// before it.
+std::string value_of(const std::vector<std::string>& row, const std::vector<std::string>& titles,
+                     const std::string& title) {
+  const auto at = static_cast<std::size_t>(std::ranges::find(titles, title) - titles.begin());
+  return at < row.size() ? row[at] : std::string();
+}
 
- private:
-  std::vector<std::string> names_;
-};
-
-Counters counters_of(const Titles& titles, const std::vector<std::string>& units,
+Counters counters_of(const std::vector<std::string>& titles, const std::vector<std::string>& units,
                      const std::vector<std::string>& row) {
   Counters counters;
-  counters.kernel = titles.field(row, "Kernel Name");
-  for (const NcuMetric& metric : all_metrics()) {
-    const auto value = number_of(titles.field(row, metric.ncu));
-    if (value) counters.*metric.field = *value * unit_factor(titles.field(units, metric.ncu));
+  counters.kernel = value_of(row, titles, "Kernel Name");
+  for (const NcuMetric& metric : kMetrics) {
+    const auto value = number_of(value_of(row, titles, metric.ncu));
+    if (value) counters.*metric.field = *value * unit_factor(value_of(units, titles, metric.ncu));
   }
   return counters;
 }
@@ -115,17 +115,66 @@ Counters counters_of(const Titles& titles, const std::vector<std::string>& units
 std::vector<std::string> absent_of(const std::vector<std::string>& asked,
                                    const std::vector<Counters>& launches) {
   std::vector<std::string> absent;
-  for (const NcuMetric& metric : all_metrics()) {
-    if (std::find(asked.begin(), asked.end(), metric.ncu) == asked.end()) continue;
-    const bool everywhere =
-        std::all_of(launches.begin(), launches.end(),
-                    [&](const Counters& counters) { return (counters.*metric.field).has_value(); });
-    if (!everywhere) absent.emplace_back(metric.ncu);
+  for (const NcuMetric& metric : kMetrics) {
+    const bool everywhere = std::ranges::all_of(
+        launches, [&](const Counters& each) { return (each.*metric.field).has_value(); });
+    if (!everywhere && std::ranges::find(asked, metric.ncu) != asked.end())
+      absent.emplace_back(metric.ncu);
   }
   return absent;
 }
 
 }  // namespace
+
+std::optional<double> LaunchFacts::waves() const {
+  const std::int64_t at_once = resources.blocks_per_sm * sm_count;
+  if (at_once == 0 || blocks == 0) return std::nullopt;
+  return static_cast<double>(blocks) / static_cast<double>(at_once);
+}
+
+std::optional<double> LaunchFacts::wave_use() const {
+  const auto count = waves();
+  if (!count) return std::nullopt;
+  if (*count > 1) return *count / std::ceil(*count);
+  return std::min(1.0, static_cast<double>(blocks) / static_cast<double>(sm_count));
+}
+
+std::optional<double> LaunchFacts::occupancy() const {
+  if (resources.blocks_per_sm == 0 || max_threads_sm == 0) return std::nullopt;
+  return static_cast<double>(resources.blocks_per_sm) * resources.threads /
+         static_cast<double>(max_threads_sm);
+}
+
+LaunchFacts launch_facts(const LaunchPlan& plan, const Resources& resources,
+                         const DeviceLimits& limits) {
+  LaunchFacts facts;
+  facts.stages = plan.stages.size();
+  facts.resources = resources;
+  facts.sm_count = limits.sm_count;
+  facts.max_threads_sm = limits.max_threads_sm;
+  auto stage = std::ranges::find_if(plan.stages,
+                                    [&](const StagePlan& each) { return fits(each, resources); });
+  if (stage == plan.stages.end()) {
+    stage = std::ranges::find_if(plan.stages,
+                                 [](const StagePlan& each) { return !each.entry.empty(); });
+  }
+  if (stage == plan.stages.end()) return facts;  // libraries' kernels alone
+  facts.entry = stage->entry;
+  facts.blocks = product(stage->grid);
+  return facts;
+}
+
+void fields(LaunchFacts& x, FieldList& f) {
+  f.record("facts");
+  f("entry", x.entry).omitted();
+  f("stages", x.stages);
+  f("blocks", x.blocks).absent_if(x.blocks == 0);
+  f("sm_count", x.sm_count).absent_if(x.sm_count == 0);
+  f.as<&document::resource_fields>("resources", x.resources).absent_if(x.resources.threads == 0);
+  f.derived("occupancy", x.occupancy()).finite();
+  f.derived("waves", x.waves()).finite();
+  f.derived("wave_use", x.wave_use()).finite();
+}
 
 void fields(Counters& x, FieldList& f) {
   f.record("counters", "Of one launch; only those that were read");
@@ -173,23 +222,23 @@ std::vector<std::string> csv_fields(std::string_view line) {
 }
 
 Result<NcuTable> parse_ncu_csv(std::string_view text, const std::vector<std::string>& asked) {
-  std::optional<Titles> titles;
-  std::vector<std::string> units;
+  std::vector<std::string> titles, units;
   NcuTable table;
   for (const std::string& line : split(text, '\n')) {
     if (trim(line).empty() || line.starts_with("==")) continue;
     std::vector<std::string> fields = csv_fields(line);
-    if (!titles) {
-      Titles candidate(std::move(fields));
-      if (candidate.has("ID") && candidate.has("Kernel Name")) titles.emplace(std::move(candidate));
-    } else if (titles->field(fields, "ID").empty()) {
+    if (titles.empty()) {
+      const auto has = [&](const char* title) { return std::ranges::count(fields, title) > 0; };
+      if (has("ID") && has("Kernel Name")) titles = std::move(fields);
+    } else if (value_of(fields, titles, "ID").empty()) {
       units = std::move(fields);
     } else {
-      table.launches.push_back(counters_of(*titles, units, fields));
+      table.launches.push_back(counters_of(titles, units, fields));
     }
   }
   if (table.launches.empty()) {
-    return environment_error(titles ? "ncu profiled no launch" : "ncu printed no table of metrics");
+    return environment_error(titles.empty() ? "ncu printed no table of metrics"
+                                            : "ncu profiled no launch");
   }
   table.absent = absent_of(asked, table.launches);
   return table;

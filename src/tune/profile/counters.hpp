@@ -1,6 +1,8 @@
-// counters.hpp - what the hardware counted during a launch, and how ncu asks for it and prints it.
+// counters.hpp - what is known of a launch: resources, blocks and waves from its plan; what the
+// hardware counted, and how ncu asks for it and prints it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,9 +11,32 @@
 
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
-#include "model/kernel/limits.hpp"
+#include "model/kernel/candidate.hpp"
+#include "model/results/measurement.hpp"
 
 namespace fatune {
+
+struct LaunchFacts {
+  std::string entry;  ///< the stage that the resources belong to
+  std::size_t stages = 1;
+  Resources resources;
+  std::int64_t blocks = 0;  ///< of the grid
+  std::int64_t sm_count = 0;
+  std::int64_t max_threads_sm = 0;
+
+  /// Blocks over those that the device holds at once; empty when unknown.
+  std::optional<double> waves() const;
+  /// Share of the multiprocessors' time that blocks fill, from 0 to 1: 1.1 waves take the time of 2
+  /// and fill 55 % of it; a grid below one wave spreads out, one block a multiprocessor first.
+  std::optional<double> wave_use() const;
+  /// Threads that a multiprocessor holds over those it could, from 0 to 1.
+  std::optional<double> occupancy() const;
+};
+/// Of the stage whose threads and shared memory are those of the resources, else of the first that
+/// is no library's.
+LaunchFacts launch_facts(const LaunchPlan& plan, const Resources& resources,
+                         const DeviceLimits& limits);
+void fields(LaunchFacts& x, FieldList& f);
 
 /// Percentages run from 0 to 100, as ncu gives them; stalls are shares of the time that warps were
 /// active.
@@ -36,8 +61,6 @@ struct Counters {
   std::optional<double> limit_registers, limit_shared, limit_warps, limit_blocks;
   std::optional<double> waves;
   std::optional<double> spill_loads, spill_stores;  ///< sectors of local memory
-
-  friend bool operator==(const Counters&, const Counters&) = default;
 };
 void fields(Counters& x, FieldList& f);
 

@@ -7,7 +7,6 @@
 #include "core/file.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
-#include "tune/profile/counters.hpp"
 
 namespace fatune {
 namespace {
@@ -69,57 +68,33 @@ NcuOutcome failed(const NcuText& text, std::string otherwise) {
   } else if (reason.empty()) {
     reason = std::move(otherwise);
   }
-  return {ProfileStatus::kFailed, std::move(reason), kFailureRemedies, {}, {}};
+  return {ProfileStatus::kFailed, std::move(reason), kFailureRemedies};
 }
 
 NcuOutcome denied() {
   return {
       ProfileStatus::kDenied,
       "ERR_NVGPUCTRPERM: the driver gives its counters to administrators only" + driver_setting(),
-      kPermissionRemedies,
-      {},
-      {}};
+      kPermissionRemedies};
 }
 
 }  // namespace
 
 std::string_view name(ProfileStatus status) {
-  switch (status) {
-    case ProfileStatus::kProfiled:
-      return "profiled";
-    case ProfileStatus::kDenied:
-      return "denied";
-    case ProfileStatus::kFailed:
-      return "failed";
-    case ProfileStatus::kNotRun:
-      break;
-  }
-  return "not_run";
+  constexpr std::string_view kNames[] = {"profiled", "denied", "failed", "not_run"};
+  return kNames[static_cast<std::size_t>(status)];
 }
 
 std::vector<std::string> ncu_arguments(const NcuRequest& request,
                                        const std::vector<std::string>& metrics,
                                        const std::filesystem::path& csv) {
-  std::vector<std::string> arguments = {"--csv",
-                                        "--page",
-                                        "raw",
-                                        "--print-units",
-                                        "base",
-                                        "--log-file",
-                                        csv.string(),
-                                        "--kernel-name-base",
-                                        "function",
-                                        "--profile-from-start",
-                                        "off",
-                                        "--replay-mode",
-                                        "kernel",
-                                        "--cache-control",
-                                        "all",
-                                        "--clock-control",
-                                        "none",
-                                        "--metrics",
-                                        join(metrics, ","),
-                                        request.program.string()};
+  auto arguments = split("--csv --page raw --print-units base --log-file", ' ');
+  arguments.push_back(csv.string());
+  for (std::string& word : split("--kernel-name-base function --profile-from-start off "
+                                 "--replay-mode kernel --cache-control all --clock-control none",
+                                 ' '))
+    arguments.push_back(std::move(word));
+  arguments.insert(arguments.end(), {"--metrics", join(metrics, ","), request.program.string()});
   arguments.insert(arguments.end(), request.arguments.begin(), request.arguments.end());
   return arguments;
 }
@@ -137,17 +112,13 @@ std::vector<std::string> unknown_metrics(std::string_view messages) {
   return names;
 }
 
-bool permission_refused(std::string_view messages) {
-  return messages.find("ERR_NVGPUCTRPERM") != std::string_view::npos;
-}
-
 Result<NcuOutcome> run_ncu(const NcuRequest& request) {
   std::vector<std::string> metrics = metric_names(request.arch);
   std::vector<std::string> dropped;
   NcuText text;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     FATUNE_TRY(text, run_once(request, metrics));
-    if (permission_refused(text.messages())) return denied();
+    if (text.messages().find("ERR_NVGPUCTRPERM") != std::string::npos) return denied();
     const auto table = parse_ncu_csv(text.csv, metrics);
     if (table) {
       NcuOutcome outcome{ProfileStatus::kProfiled, "", {}, dropped, table->launches};
@@ -167,9 +138,7 @@ NcuOutcome no_ncu() {
   return {ProfileStatus::kNotRun,
           "ncu is neither on PATH nor in a CUDA folder",
           {"install Nsight Compute: it is part of the CUDA toolkit (package cuda-nsight-compute), "
-           "or comes by itself from developer.nvidia.com/nsight-compute"},
-          {},
-          {}};
+           "or comes by itself from developer.nvidia.com/nsight-compute"}};
 }
 
 }  // namespace fatune

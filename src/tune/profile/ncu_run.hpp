@@ -32,10 +32,10 @@ struct NcuRequest {
 
 struct NcuOutcome {
   ProfileStatus status = ProfileStatus::kNotRun;
-  std::string reason;                 ///< for every status but profiled
-  std::vector<std::string> remedies;  ///< what the user can do about it
-  std::vector<std::string> dropped;   ///< metrics that this ncu or device does not have
-  std::vector<Counters> launches;
+  std::string reason{};                 ///< for every status but profiled
+  std::vector<std::string> remedies{};  ///< what the user can do about it
+  std::vector<std::string> dropped{};   ///< metrics that this ncu or device does not have
+  std::vector<Counters> launches{};
 };
 
 /// ncu's arguments. Clocks stay as they are, caches are emptied before every pass.
@@ -50,7 +50,5 @@ NcuOutcome no_ncu();
 
 /// Names in messages such as "Failed to find metric NAME".
 std::vector<std::string> unknown_metrics(std::string_view messages);
-/// Whether the driver refused the counters.
-bool permission_refused(std::string_view messages);
 
 }  // namespace fatune

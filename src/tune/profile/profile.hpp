@@ -1,15 +1,41 @@
-// profile.hpp - all that one profile holds: facts, counters, reading, and each launch's share.
+// profile.hpp - counters of a launch to words: the bottleneck, and the meaning of each figure; and
+// all that one profile holds.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/fields_fwd.hpp"
-#include "tune/profile/launch_facts.hpp"
+#include "tune/profile/counters.hpp"
 #include "tune/profile/ncu_run.hpp"
-#include "tune/profile/reading.hpp"
 
 namespace fatune {
+
+enum class Mark {
+  kGood,
+  kBad,
+  kNote,   ///< nothing to judge, or not by this kernel
+  kAbsent  ///< not counted
+};
+std::string_view name(Mark mark);  ///< "good", "bad", "note", "absent"
+
+struct Finding {
+  std::string what;             ///< "tensor active"
+  std::optional<double> value;  ///< percent, or as the unit says
+  std::string unit;             ///< "%", "waves", "sectors"
+  std::string limit{};          ///< "> 50": what is good
+  Mark mark = Mark::kAbsent;
+  std::string sentence = "not counted";
+};
+
+struct Reading {
+  std::string bound_by;  ///< "tensor", "dram", "l2", "spills", "bank_conflicts", "barrier", ...
+  std::string sentence;
+  std::vector<Finding> findings{};
+};
+Reading read_counters(const Counters& counters, const LaunchFacts& facts);
 
 /// A kernel's part of an implementation's time.
 struct LaunchShare {
@@ -28,6 +54,9 @@ struct Profile {
   LaunchFacts facts;
   NcuOutcome outcome;
 };
+
+void fields(Finding& x, FieldList& f);
+void fields(Reading& x, FieldList& f);
 void fields(LaunchShare& x, FieldList& f);
 void fields(Profile& x, FieldList& f);
 

@@ -2,9 +2,6 @@
 #include "tune/profile/score.hpp"
 
 #include <algorithm>
-#include <utility>
-
-#include <nlohmann/json.hpp>
 
 namespace fatune {
 namespace {
@@ -20,53 +17,34 @@ using I = ScoreInputs;
 constexpr std::optional<double> I::*kOptional[] = {&I::sdpa_us, &I::tensor_pct, &I::sm_busy_pct,
                                                    &I::syncs,   &I::registers,  &I::spill_bytes};
 
-void add(CompositeScore& score, const char* name, const std::optional<double>& points) {
-  if (!points) {
-    score.absent.emplace_back(name);
-    return;
-  }
-  score.terms.push_back({name, *points});
-  score.value += *points;
-}
-
-template <typename Points>
-std::optional<double> worth(const std::optional<double>& measured, Points points) {
-  return measured ? std::optional<double>(points(*measured)) : std::nullopt;
-}
-
 }  // namespace
 
-CompositeScore composite_score(const ScoreInputs& inputs) {
+CompositeScore composite_score(const ScoreInputs& x) {
   CompositeScore score;
-  add(score, "sdpa",
-      worth(inputs.sdpa_us, [&](double us) { return kParityPoints * us / inputs.candidate_us; }));
-  add(score, "tensor_pct", worth(inputs.tensor_pct, [](double p) { return kTensorPoints * p; }));
-  add(score, "sm_busy", inputs.sm_busy_pct);
-  add(score, "syncs", worth(inputs.syncs, [](double n) { return -kSyncPoints * n; }));
-  add(score, "registers", worth(inputs.registers, [](double n) {
-        return -kRegisterPoints * std::max(0.0, n - kFreeRegisters);
-      }));
-  add(score, "spills", worth(inputs.spill_bytes, [](double n) { return -kSpillPoints * n; }));
+  const auto add = [&](const char* name, const std::optional<double>& measured, double points) {
+    if (!measured) score.absent.emplace_back(name);
+    if (measured) score.value += points;
+  };
+  add("sdpa", x.sdpa_us, kParityPoints * x.sdpa_us.value_or(0) / x.candidate_us);
+  add("tensor_pct", x.tensor_pct, kTensorPoints * x.tensor_pct.value_or(0));
+  add("sm_busy", x.sm_busy_pct, x.sm_busy_pct.value_or(0));
+  add("syncs", x.syncs, -kSyncPoints * x.syncs.value_or(0));
+  add("registers", x.registers,
+      -kRegisterPoints * std::max(0.0, x.registers.value_or(0) - kFreeRegisters));
+  add("spills", x.spill_bytes, -kSpillPoints * x.spill_bytes.value_or(0));
   return score;
 }
 
 std::vector<CompositeScore> comparable_scores(std::vector<ScoreInputs> inputs) {
   for (const auto field : kOptional) {
-    const bool everywhere = std::all_of(inputs.begin(), inputs.end(), [&](const ScoreInputs& each) {
-      return (each.*field).has_value();
-    });
+    const bool everywhere = std::ranges::all_of(
+        inputs, [&](const ScoreInputs& each) { return (each.*field).has_value(); });
     if (everywhere) continue;
     for (ScoreInputs& each : inputs) (each.*field).reset();
   }
   std::vector<CompositeScore> scores;
   for (const ScoreInputs& each : inputs) scores.push_back(composite_score(each));
   return scores;
-}
-
-Json to_json(const CompositeScore& score) {
-  Json terms = Json::object();
-  for (const ScoreTerm& term : score.terms) terms[term.name] = term.points;
-  return {{"value", score.value}, {"terms", std::move(terms)}, {"absent", score.absent}};
 }
 
 }  // namespace fatune

@@ -5,35 +5,25 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
-
 namespace fatune {
 
-/// What the score is made of. What was not measured stays empty and is no term.
-struct ScoreInputs {
-  double candidate_us = 0;
-  std::optional<double> sdpa_us;                  ///< the fastest of the vendors' fused attentions
+/// The part of a score that tools have to count, for one candidate.
+struct DeviceUse {
   std::optional<double> tensor_pct, sm_busy_pct;  ///< hardware counters, 0 to 100
   std::optional<double> syncs;                    ///< block barriers in the machine code
-  std::optional<double> registers;                ///< per thread
-  std::optional<double> spill_bytes;              ///< stored and loaded, per thread
-
-  friend bool operator==(const ScoreInputs&, const ScoreInputs&) = default;
+  std::string missing;                            ///< why some of it is empty
 };
 
-/// The part of it that tools have to count, for one candidate.
-struct DeviceUse {
-  std::optional<double> tensor_pct, sm_busy_pct, syncs;
-  std::string missing;  ///< why some of it is empty
+/// What the score is made of. What was not measured stays empty and is no term.
+struct ScoreInputs : DeviceUse {
+  double candidate_us = 0;
+  std::optional<double> sdpa_us;      ///< the fastest of the vendors' fused attentions
+  std::optional<double> registers;    ///< per thread
+  std::optional<double> spill_bytes;  ///< stored and loaded, per thread
 };
 
-struct ScoreTerm {
-  std::string name;
-  double points = 0;
-};
 struct CompositeScore {
   double value = 0;
-  std::vector<ScoreTerm> terms;
   std::vector<std::string> absent;  ///< names of the terms without a measurement
 };
 
@@ -46,11 +36,9 @@ struct CompositeScore {
 /// first term already. One barrier: 1 point (a tenth of a per cent). Each register beyond 128: 0.1
 /// (128 lets four warps' blocks have four on a multiprocessor; 255 cost 12.7, about a per cent).
 /// Each spilled byte: 0.25 (a register spilled and reloaded is 8 bytes: 2 points).
-CompositeScore composite_score(const ScoreInputs& inputs);
+CompositeScore composite_score(const ScoreInputs& x);
 
 /// Scores that can be compared with each other: a term that one of them lacks is absent in all.
 std::vector<CompositeScore> comparable_scores(std::vector<ScoreInputs> inputs);
-
-Json to_json(const CompositeScore& score);
 
 }  // namespace fatune

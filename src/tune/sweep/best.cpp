@@ -2,7 +2,6 @@
 #include "tune/sweep/best.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"
+#include "model/results/statistics.hpp"
 
 namespace fatune {
 namespace {
@@ -88,8 +88,7 @@ std::string text_hash(const FinalRecord& record, const RunPlan& plan) {
 }
 
 BestRow row_of(const FinalRecord& record, const Standing& standing) {
-  BestRow row{record, "", standing.to_baseline, standing.ties_with_best, standing.score};
-  return row;
+  return {record, "", standing.to_baseline, standing.ties_with_best, standing.score};
 }
 
 BestSearch search_of(const ProblemResult& result, const RunPlan& plan) {
@@ -119,7 +118,7 @@ BestProblem problem_of(const ProblemResult& result, const RunPlan& plan) {
   problem.score_note = result.score_note;
   for (std::size_t i = 0; i < result.finals.size(); ++i) {
     const FinalRecord& record = result.finals[i];
-    auto& rows = record.role == "baseline" ? problem.baselines : problem.finalists;
+    auto& rows = record.is_baseline() ? problem.baselines : problem.finalists;
     rows.push_back(row_of(record, result.standings[i]));
   }
   problem.gate = result.gate;
@@ -129,73 +128,43 @@ BestProblem problem_of(const ProblemResult& result, const RunPlan& plan) {
 
 bool has_finals(const ProblemResult& result) { return !result.finals.empty(); }
 
-/// Of the gates' ratios; empty when no problem has one.
-std::optional<double> geomean_ratio(const SweepResult& result) {
-  double log_sum = 0;
-  int ratios = 0;
-  for (const ProblemResult& problem : result.problems) {
-    if (!problem.gate) continue;
-    log_sum += std::log(problem.gate->ratio.value);
-    ++ratios;
-  }
-  return ratios == 0 ? std::nullopt : std::optional(std::exp(log_sum / ratios));
-}
-
 BestFile file_of(const SweepResult& result) {
   const Environment& environment = result.environment;
   BestFile file;
   file.head = {environment.fatune, result.plan.command, environment.recorded};
   if (result.plan.skip_correctness) file.correctness = "skipped";
   file.device = environment;
+  std::vector<double> ratios;
   for (const ProblemResult& problem : result.problems) {
+    if (problem.gate) ratios.push_back(problem.gate->ratio.value);
     if (has_finals(problem) || result.plan.problems.size() == 1)
       file.problems.push_back(problem_of(problem, result.plan));
   }
-  file.geomean_ratio = geomean_ratio(result);
+  file.geomean_ratio = geomean(ratios);
   file.seconds = result.seconds;
   file.choice = result.choice;
   return file;
 }
 
-/// Why a result was not checked, as a clause; empty when it was.
-std::string why_unverified(const BestRow& best) {
-  if (!best.verification) return "it names no gates that the config passed";
-  if (best.verification->skipped) return "the sweep ran with --skip-correctness";
-  return best.verification->passed ? "" : "the config failed a gate";
-}
-
-Result<SavedWinner> winner_of(const BestProblem& problem, const std::string& where) {
+/// A library can be what a file calls best; there is nothing of it to compile.
+Status check_best(const BestFile& file, std::size_t problem) {
   const auto error = [&](const char* key, const std::string& fault) {
-    return file_error(field_place(where, key) + " " + fault);
+    return file_error(file.place(problem, key) + " " + fault);
   };
-  if (!problem.best)
-    return error("best", "is missing or empty: this sweep found no correct candidate");
-  const BestRow& best = *problem.best;
-  // A library can be what a file calls best; there is nothing of it to compile.
-  if (best.kernel.empty() && !best.impl.empty()) {
-    return error("best.impl",
-                 "is " + best.impl + ", which is no kernel of fatune and has no config");
-  }
-  if (best.kernel.empty()) return error("best.kernel", "is missing");
-  SavedWinner winner;
-  winner.choice = {best.kernel, best.config, problem.problem, problem.name};
-  winner.id = best.id;
-  winner.text_hash = best.text_hash;
-  winner.unverified = why_unverified(best);
-  winner.hot = best.hot;
-  winner.conditions = best.conditions;
-  if (!problem.gate) return winner;
-  winner.baseline = problem.gate->baseline;
-  winner.ratio = problem.gate->ratio.value;
-  return winner;
+  const std::optional<BestRow>& best = file.problems[problem].best;
+  if (!best) return error("best", "is missing or empty: this sweep found no correct candidate");
+  if (!best->kernel.empty()) return {};
+  if (best->impl.empty()) return error("best.kernel", "is missing");
+  return error("best.impl",
+               "is " + best->impl + ", which is no kernel of fatune and has no config");
 }
 
 /// The file itself, or best.json in a run's folder.
 Result<std::filesystem::path> best_in(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return path;
-  const std::filesystem::path best = path / "best.json";
-  if (std::filesystem::exists(best, ignored)) return best;
+  const std::filesystem::path best = first_file(path, {"best.json"});
+  if (!best.empty()) return best;
   return file_error(path.string() +
                     ": has no best.json. A sweep writes it after its final phase: `fatune sweep "
                     "--resume " +
@@ -250,69 +219,66 @@ void fields(BestFile& x, FieldList& f) {
   f("choice", x.choice).about("The configs that all problems share");
 }
 
+std::string BestFile::place(std::size_t problem, const std::string& key) const {
+  if (flat) return field_place(where, key);
+  return field_place(field_place(where, fmt::format("problems[{}]", problem)), key);
+}
+
 Result<BestFile> best_file_from_json(Json object, const std::string& where) {
   if (!object.is_object()) return file_error(where + ": is not a JSON object");
   const bool listed = object.contains("problems");
   const bool bare = !listed && object.contains("kernel") && object.contains("config");
   assume_schema(!listed && !bare, object);
+  BestFile file;
   if (bare) {
     FATUNE_TRY(BareConfig config, from_json<BareConfig>(object, where));
-    return std::move(config.file);
+    file = std::move(config.file);
+  } else if (listed || object["schema"] != fmt::format("{}/1", kFamily)) {
+    FATUNE_TRY(file, from_json<BestFile>(object, where));
+  } else {
+    FATUNE_TRY(FlatFile flat, from_json<FlatFile>(object, where));
+    file = std::move(flat.file);
   }
-  if (listed || object["schema"] != fmt::format("{}/1", kFamily))
-    return from_json<BestFile>(object, where);
-  FATUNE_TRY(FlatFile flat, from_json<FlatFile>(object, where));
-  return std::move(flat.file);
-}
-
-std::vector<std::pair<std::string, BestProblem>> problems_of(const BestFile& file,
-                                                             const std::string& where) {
-  std::vector<std::pair<std::string, BestProblem>> problems;
-  for (const BestProblem& problem : file.problems) {
-    const std::string place = fmt::format("problems[{}]", problems.size());
-    problems.emplace_back(file.flat ? where : field_place(where, place), problem);
-  }
-  return problems;
+  file.where = where;
+  return file;
 }
 
 Json best_json(const SweepResult& result) { return to_json(file_of(result)); }
 
 Status save_best(const SweepResult& result) {
-  for (const ProblemResult& problem : result.problems) {
-    if (has_finals(problem))
-      return replace_file(result.folder / "best.json", dump_pretty(best_json(result)));
+  if (std::ranges::none_of(result.problems, has_finals)) return {};
+  return replace_file(result.folder / "best.json", dump_pretty(best_json(result)));
+}
+
+std::string why_unverified(const BestRow& best) {
+  if (!best.verification) return "it names no gates that the config passed";
+  if (best.verification->skipped) return "the sweep ran with --skip-correctness";
+  return best.verification->passed ? "" : "the config failed a gate";
+}
+
+std::filesystem::path first_file(const std::filesystem::path& folder,
+                                 std::initializer_list<const char*> names) {
+  std::error_code ignored;
+  for (const char* name : names) {
+    if (std::filesystem::exists(folder / name, ignored)) return folder / name;
   }
   return {};
 }
 
-Result<SavedBest> load_saved_best(const std::filesystem::path& path) {
+Result<BestFile> load_best_file(const std::filesystem::path& path) {
   FATUNE_TRY(const std::filesystem::path found, best_in(path));
   FATUNE_TRY(Json json, load_json(found));
-  FATUNE_TRY(const BestFile file, best_file_from_json(std::move(json), found.string()));
-  const Environment device = file.device.value_or(Environment{});
-  SavedBest saved{.file = found.string(),
-                  .fatune = file.head.fatune,
-                  .command = file.head.command,
-                  .device_name = device.device_name,
-                  .arch = file.device ? name(device.limits.arch) : "",
-                  .driver = device.driver,
-                  .nvrtc = device.nvrtc,
-                  .sm_count = device.limits.sm_count,
-                  .recorded = file.head.recorded,
-                  .winners = {}};
-  for (const auto& [where, problem] : problems_of(file, saved.file)) {
-    FATUNE_TRY(SavedWinner winner, winner_of(problem, where));
-    saved.winners.push_back(std::move(winner));
-  }
-  if (saved.winners.empty()) return file_error(field_place(saved.file, "problems") + " is empty");
-  return saved;
+  FATUNE_TRY(BestFile file, best_file_from_json(std::move(json), found.string()));
+  for (std::size_t i = 0; i < file.problems.size(); ++i) FATUNE_TRY_STATUS(check_best(file, i));
+  if (file.problems.empty()) return file_error(field_place(file.where, "problems") + " is empty");
+  return file;
 }
 
-Result<std::vector<SavedConfig>> load_best(const std::filesystem::path& path) {
-  FATUNE_TRY(SavedBest saved, load_saved_best(path));
-  std::vector<SavedConfig> choices;
-  for (SavedWinner& winner : saved.winners) choices.push_back(std::move(winner.choice));
-  return choices;
+std::vector<SavedConfig> configs_of(const BestFile& file) {
+  std::vector<SavedConfig> configs;
+  for (const BestProblem& each : file.problems)
+    configs.push_back({each.best->kernel, each.best->config, each.problem, each.name});
+  return configs;
 }
 
 }  // namespace fatune

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/fields_fwd.hpp"
@@ -37,6 +37,7 @@ struct BestSearch {
   std::vector<SavedConfig> warm_starts;
 };
 
+/// All but name, problem and best is absent in a bare config file.
 struct BestProblem {
   std::string name;
   std::optional<Problem> problem;
@@ -55,7 +56,11 @@ struct BestFile {
   std::optional<double> geomean_ratio;  ///< of the gates
   double seconds = 0;
   std::optional<SuiteChoice> choice;
-  bool flat = false;  ///< read from a file in which the members of its only problem stand
+  std::string where{};  ///< the file that it was read from
+  bool flat = false;    ///< the members of its only problem stand in the file itself
+
+  /// For errors: "x.json: field 'problems[1].best'".
+  std::string place(std::size_t problem, const std::string& key) const;
 };
 void fields(BestRow& x, FieldList& f);
 void fields(BestSearch& x, FieldList& f);
@@ -65,44 +70,21 @@ void fields(BestFile& x, FieldList& f);
 /// Of an object that holds a file: best.json, or a bare config {"kernel":...,"config":{...}}, which
 /// is then the best of its only problem.
 Result<BestFile> best_file_from_json(Json object, const std::string& where);
-/// The problems of a file, each with its place for errors.
-std::vector<std::pair<std::string, BestProblem>> problems_of(const BestFile& file,
-                                                             const std::string& where);
+/// best.json of one problem or several, or a bare config file; a folder stands for the best.json in
+/// it. An error unless there is a problem, and the best of each is a config of a kernel.
+Result<BestFile> load_best_file(const std::filesystem::path& path);
+/// The best configs of such a file.
+std::vector<SavedConfig> configs_of(const BestFile& file);
+/// Why the results of a best are unchecked, as a clause; empty: it passed every gate.
+std::string why_unverified(const BestRow& best);
+/// The first of these files that the folder has; empty when it has none.
+std::filesystem::path first_file(const std::filesystem::path& folder,
+                                 std::initializer_list<const char*> names);
 
 /// Of several problems, those without a final phase (an interrupted sweep) are left out: only
 /// final-phase numbers are published.
 Json best_json(const SweepResult& result);
 /// Writes best.json into the run's folder, unless no problem has had its final phase.
 Status save_best(const SweepResult& result);
-
-/// Reads best.json, of one problem or several, or a bare {"kernel":...,"config":{...}} with an
-/// optional "problem".
-Result<std::vector<SavedConfig>> load_best(const std::filesystem::path& path);
-
-/// The best config of one problem. All but the choice is absent in a bare config file.
-struct SavedWinner {
-  SavedConfig choice;
-  std::string id;
-  std::string text_hash;      ///< of the kernel's template and headers; empty in older files
-  std::string unverified;     ///< why its results are unchecked; empty: it passed every gate
-  std::optional<Timing> hot;  ///< median and interval
-  std::optional<Conditions> conditions;
-  std::string baseline;         ///< of the gate
-  std::optional<double> ratio;  ///< our time over the baseline's
-};
-
-struct SavedBest {
-  std::string file;
-  std::string fatune;   ///< version that wrote it
-  std::string command;  ///< that repeats the sweep
-  std::string device_name, arch, driver, nvrtc;
-  std::int64_t sm_count = 0;  ///< 0: unknown, in older files
-  bool recorded = false;
-  std::vector<SavedWinner> winners;
-};
-
-/// best.json of one problem or several, or a bare config file; a folder stands for the best.json in
-/// it.
-Result<SavedBest> load_saved_best(const std::filesystem::path& path);
 
 }  // namespace fatune

@@ -1,10 +1,16 @@
-// finals.cpp - picks the fastest, the default and the baseline.
+// finals.cpp - picks the fastest, the default and the baseline; compares by paired rounds, scores
+// alike, and lets the smaller of equals win.
 #include "tune/sweep/finals.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
+#include <utility>
 
-#include "model/results/sweep_result.hpp"
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "model/results/statistics.hpp"
 
 namespace fatune {
 namespace {
@@ -18,8 +24,9 @@ std::string reference_impl(const Manifest& manifest) {
 bool may_compete(const FinalsRequest& request, const CandidateRecord& record) {
   if (request.only == nullptr) return record.outcome == Outcome::kMeasured;
   return (record.outcome == Outcome::kMeasured || record.outcome == Outcome::kDuplicate) &&
-         std::any_of(request.only->begin(), request.only->end(),
-                     [&](const SavedConfig& entrant) { return same_config(entrant, record); });
+         std::ranges::any_of(*request.only, [&](const SavedConfig& entrant) {
+           return same_config(entrant, record);
+         });
 }
 
 std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
@@ -29,11 +36,9 @@ std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
     const bool timed = objective_timing(record, request.objective).has_value();
     if (may_compete(request, record) && timed) ranked.push_back(&record);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [&](const CandidateRecord* a, const CandidateRecord* b) {
-                     return objective_timing(*a, request.objective)->median_us <
-                            objective_timing(*b, request.objective)->median_us;
-                   });
+  std::ranges::stable_sort(ranked, {}, [&](const CandidateRecord* record) {
+    return objective_timing(*record, request.objective)->median_us;
+  });
   return ranked;
 }
 
@@ -46,10 +51,141 @@ Result<Implementation> finalist_of(const CandidateRecord& record, const KernelRe
 /// Whether the default config ran on the device; a config that is wrong or does not compile is no
 /// contestant.
 bool ran(const std::vector<CandidateRecord>& candidates, const std::string& key) {
-  return std::any_of(candidates.begin(), candidates.end(), [&](const CandidateRecord& record) {
+  return std::ranges::any_of(candidates, [&](const CandidateRecord& record) {
     const bool timed = record.outcome == Outcome::kMeasured || record.outcome == Outcome::kPruned;
     return record.key == key && timed && record.hot.has_value();
   });
+}
+
+/// Says why a record has no times to compare.
+Status check_measured(const FinalRecord& record, const std::string& objective) {
+  if (record.outcome == Outcome::kMeasured)
+    return check_samples(rounds_of(record, objective), record.impl + " (" + objective + ")");
+  const std::string reason = record.reason.empty() ? "" : ": " + record.reason;
+  return device_error(record.impl + " is " + std::string(name(record.outcome)) + reason);
+}
+
+bool is_sdpa(const FinalRecord& record) {
+  return record.is_baseline() &&
+         (record.impl.starts_with("torch:") || record.impl.starts_with("cudnn"));
+}
+
+/// Hot time of the fastest; empty when none was measured.
+std::optional<double> sdpa_time(const std::vector<FinalRecord>& finals) {
+  std::optional<double> fastest;
+  for (const FinalRecord& record : finals) {
+    if (!record.is_timed() || !is_sdpa(record)) continue;
+    fastest = std::min(fastest.value_or(record.hot->median_us), record.hot->median_us);
+  }
+  return fastest;
+}
+
+ScoreInputs inputs_of(const FinalRecord& record, const DeviceUse& use, double sdpa_us) {
+  ScoreInputs inputs{use, record.hot->median_us, sdpa_us, {}, {}};
+  if (!record.resources) return inputs;
+  const Resources& r = *record.resources;
+  inputs.registers = r.registers;
+  inputs.spill_bytes = static_cast<double>(r.spill_store_bytes + r.spill_load_bytes);
+  return inputs;
+}
+
+const Candidate* candidate_of(const FinalRecord& record,
+                              const std::vector<Implementation>& contestants) {
+  for (const Implementation& each : contestants) {
+    const bool same = !each.outside && each.impl == record.impl && each.role == record.role &&
+                      to_json(each.candidate.config) == record.config;
+    if (same) return &each.candidate;
+  }
+  return nullptr;
+}
+
+bool competes(const FinalRecord& record) { return record.is_timed() && !record.is_baseline(); }
+
+std::string note_of(const CompositeScore& score, const std::map<std::string, DeviceUse>& uses) {
+  if (score.absent.empty()) return "";
+  std::string note = "scored without " + join(score.absent, ", ");
+  for (const auto& [id, use] : uses) {
+    if (!use.missing.empty()) return note + ": " + use.missing;
+  }
+  return note;
+}
+
+constexpr std::int64_t kRegisterBytes = 4;
+
+double median_of(const FinalRecord& record, const std::string& objective) {
+  const auto& timing = objective_timing(record, objective);
+  return timing ? timing->median_us : std::numeric_limits<double>::infinity();
+}
+
+/// Bytes of a multiprocessor's registers and shared memory that a block holds.
+std::int64_t footprint(const FinalRecord& record) {
+  if (!record.resources) return std::numeric_limits<std::int64_t>::max();
+  const Resources& used = *record.resources;
+  return kRegisterBytes * used.registers * used.threads + used.static_shared_bytes +
+         used.dynamic_shared_bytes;
+}
+
+/// Empty when either has no times, or too few.
+std::optional<Ratio> ratio_in_phase(const FinalRecord& a, const FinalRecord& b,
+                                    const std::string& objective, std::uint64_t seed) {
+  auto ratio = ratio_of(a, b, objective, pairing_in_phase(a, b, objective), seed);
+  return ratio ? std::optional(*ratio) : std::nullopt;
+}
+
+bool ties(const std::optional<Ratio>& ratio) {
+  return ratio && compare_interval({ratio->low, ratio->high}, 0) == Verdict::kTie;
+}
+
+/// Fastest first; then those that failed.
+void sort_by_time(std::vector<FinalRecord>& finals, const std::string& objective) {
+  std::ranges::stable_sort(finals, {}, [&](const FinalRecord& record) {
+    return std::pair(record.outcome != Outcome::kMeasured, median_of(record, objective));
+  });
+}
+
+using Place = std::vector<FinalRecord>::iterator;
+
+/// The smallest of those that tie with the fastest; `finals` are in order of time.
+Place fastest_and_smallest(std::vector<FinalRecord>& finals, const std::string& objective,
+                           std::uint64_t seed) {
+  const Place fastest = std::ranges::find_if(finals, &FinalRecord::is_candidate);
+  Place winner = fastest;
+  for (Place other = fastest; other != finals.end(); ++other) {
+    const bool smaller = other->is_candidate() && footprint(*other) < footprint(*winner);
+    if (smaller && ties(ratio_in_phase(*other, *fastest, objective, seed))) winner = other;
+  }
+  return winner;
+}
+
+Place highest_score(std::vector<FinalRecord>& finals, const std::map<std::string, double>& by_id) {
+  Place highest = finals.end();
+  for (Place each = finals.begin(); each != finals.end(); ++each) {
+    if (!each->is_candidate() || !by_id.contains(each->id)) continue;
+    if (highest == finals.end() || by_id.at(each->id) > by_id.at(highest->id)) highest = each;
+  }
+  return highest;
+}
+
+Place winner_of(std::vector<FinalRecord>& finals, const Scoring& scoring,
+                const std::string& objective, std::uint64_t seed) {
+  if (!scoring.winner.empty()) {
+    return std::ranges::find_if(finals, [&](const FinalRecord& record) {
+      return record.id == scoring.winner && record.is_candidate();
+    });
+  }
+  return scoring.by_id.empty() ? fastest_and_smallest(finals, objective, seed)
+                               : highest_score(finals, scoring.by_id);
+}
+
+Standing standing_of(const FinalRecord& record, const FinalRecord& best,
+                     const FinalRecord* baseline, const std::string& objective,
+                     std::uint64_t seed) {
+  Standing standing;
+  if (baseline != nullptr)
+    standing.to_baseline = ratio_in_phase(record, *baseline, objective, seed);
+  if (standing.to_baseline) standing.verdict = verdict_word(standing.to_baseline->value);
+  standing.ties_with_best = &record != &best && ties(ratio_in_phase(record, best, objective, seed));
+  return standing;
 }
 
 }  // namespace
@@ -58,8 +194,7 @@ Result<std::vector<Implementation>> choose_contestants(
     const FinalsRequest& request, const std::vector<CandidateRecord>& candidates) {
   const auto ranked = fastest_first(request, candidates);
   std::vector<Implementation> chosen;
-  std::vector<std::string> keys;
-  std::set<std::string> kernels;
+  std::set<std::string> keys, kernels;
   for (const CandidateRecord* record : ranked) {
     // Beyond the fastest, the best of each kernel: a table of kernels then comes from one final
     // phase.
@@ -68,7 +203,7 @@ Result<std::vector<Implementation>> choose_contestants(
     if (!kernel) continue;
     FATUNE_TRY(Implementation finalist, finalist_of(*record, kernel));
     chosen.push_back(std::move(finalist));
-    keys.push_back(record->key);
+    keys.insert(record->key);
     kernels.insert(record->kernel);
   }
   if (chosen.empty()) return chosen;
@@ -76,8 +211,7 @@ Result<std::vector<Implementation>> choose_contestants(
   const KernelRef& winner = chosen.front().candidate.kernel;
   Candidate usual{winner, default_config(winner->manifest), request.problem};
   const std::string usual_key = candidate_key(usual);
-  const bool among_them = std::find(keys.begin(), keys.end(), usual_key) != keys.end();
-  if (!among_them && ran(candidates, usual_key)) {
+  if (!keys.contains(usual_key) && ran(candidates, usual_key)) {
     chosen.push_back(implementation_of(std::move(usual), "default"));
   }
   if (request.reference) {
@@ -96,12 +230,99 @@ Result<std::vector<Implementation>> choose_contestants(
 
 bool covers(const std::vector<FinalRecord>& finals,
             const std::vector<Implementation>& contestants) {
-  return std::all_of(contestants.begin(), contestants.end(), [&](const Implementation& contestant) {
-    return std::any_of(finals.begin(), finals.end(), [&](const FinalRecord& record) {
+  return std::ranges::all_of(contestants, [&](const Implementation& contestant) {
+    return std::ranges::any_of(finals, [&](const FinalRecord& record) {
       return record.impl == contestant.impl && record.role == contestant.role &&
              record.config == to_json(contestant.candidate.config);
     });
   });
+}
+
+const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& objective) {
+  return objective == "cold" ? record.cold_rounds_us : record.hot_rounds_us;
+}
+
+Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, const std::string& objective) {
+  const bool aligned = rounds_of(a, objective).size() == rounds_of(b, objective).size();
+  return aligned && !a.external && !b.external ? Pairing::kRounds : Pairing::kNone;
+}
+
+Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, const std::string& objective,
+                       Pairing pairing, std::uint64_t seed) {
+  FATUNE_TRY_STATUS(check_measured(a, objective));
+  FATUNE_TRY_STATUS(check_measured(b, objective));
+  const auto& rounds_a = rounds_of(a, objective);
+  const auto& rounds_b = rounds_of(b, objective);
+  const Interval interval = pairing == Pairing::kRounds
+                                ? bootstrap_ratio(rounds_a, rounds_b, kResamples, seed)
+                                : bootstrap_ratio_unpaired(rounds_a, rounds_b, kResamples, seed);
+  return Ratio{median(rounds_a) / median(rounds_b), interval.low, interval.high};
+}
+
+Status check_objective(std::string_view objective) {
+  if (objective == "hot" || objective == "cold" || objective == kScoreObjective) return {};
+  return usage_error(
+      fmt::format("--objective: '{}' is neither hot nor cold nor {}", objective, kScoreObjective));
+}
+
+Result<std::map<std::string, DeviceUse>> count_finalists(
+    const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants,
+    const CountUse& count) {
+  std::map<std::string, DeviceUse> uses;
+  if (!count || !sdpa_time(finals)) return uses;
+  for (const FinalRecord& record : finals) {
+    const Candidate* candidate = candidate_of(record, contestants);
+    if (!competes(record) || candidate == nullptr) continue;
+    FATUNE_TRY(uses[record.id], count(*candidate));
+  }
+  return uses;
+}
+
+Scoring score_finals(const std::vector<FinalRecord>& finals,
+                     const std::map<std::string, DeviceUse>& uses) {
+  const auto sdpa_us = sdpa_time(finals);
+  if (!sdpa_us) {
+    return {{},
+            "no score: it is relative to cuDNN's or PyTorch's attention, and neither was measured; "
+            "ranked by hot time (see --baselines)"};
+  }
+  std::vector<std::string> ids;
+  std::vector<ScoreInputs> inputs;
+  for (const FinalRecord& record : finals) {
+    if (!competes(record)) continue;
+    const auto use = uses.find(record.id);
+    ids.push_back(record.id);
+    inputs.push_back(inputs_of(record, use == uses.end() ? DeviceUse() : use->second, *sdpa_us));
+  }
+  const std::vector<CompositeScore> scores = comparable_scores(std::move(inputs));
+  Scoring scoring;
+  for (std::size_t i = 0; i < ids.size(); ++i) scoring.by_id[ids[i]] = scores[i].value;
+  if (!scores.empty()) scoring.note = note_of(scores.front(), uses);
+  return scoring;
+}
+
+void settle_finals(ProblemResult& result, const std::string& objective, std::uint64_t seed,
+                   const Scoring& scoring) {
+  std::vector<FinalRecord>& finals = result.finals;
+  result.standings.clear();
+  result.gate.reset();
+  result.score_note = scoring.note;
+  if (finals.empty()) return;
+  sort_by_time(finals, objective);
+  const Place winner = winner_of(finals, scoring, objective, seed);
+  // The others keep their order.
+  if (winner != finals.end()) std::rotate(finals.begin(), winner, winner + 1);
+  const Place baseline = std::ranges::find_if(finals, &FinalRecord::is_baseline);
+  for (const FinalRecord& record : finals) {
+    result.standings.push_back(standing_of(
+        record, finals.front(), baseline == finals.end() ? nullptr : &*baseline, objective, seed));
+    const auto score = scoring.by_id.find(record.id);
+    if (record.is_candidate() && score != scoring.by_id.end())
+      result.standings.back().score = score->second;
+  }
+  if (result.best() == nullptr || !result.standings.front().to_baseline) return;
+  const Ratio ratio = *result.standings.front().to_baseline;
+  result.gate = Gate{baseline->impl, ratio, kGateThreshold, ratio.high < kGateThreshold};
 }
 
 }  // namespace fatune

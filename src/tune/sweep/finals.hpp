@@ -1,13 +1,18 @@
-// finals.hpp - the candidates of a search to the contestants of its final phase.
+// finals.hpp - the candidates of a search to the contestants of its final phase; its records to
+// ratios, scores, an order and the gate's verdict.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
 #include "model/results/record.hpp"
+#include "model/results/sweep_result.hpp"
 #include "tune/evaluate/evaluator.hpp"
+#include "tune/profile/score.hpp"
 
 namespace fatune {
 
@@ -33,5 +38,48 @@ Result<std::vector<Implementation>> choose_contestants(
 
 /// Whether `finals` has a record of every contestant: an earlier attempt got that far.
 bool covers(const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants);
+
+/// Whether round i of one belongs to round i of the other.
+enum class Pairing { kRounds, kNone };
+/// Two contestants of one final phase are paired, unless one is external or has fewer values.
+Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, const std::string& objective);
+
+const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& objective);
+
+/// Median of a over median of b; 10,000 resamples. Fails when either was not measured, has too few
+/// rounds or one that is no time; the message names the row.
+Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, const std::string& objective,
+                       Pairing pairing, std::uint64_t seed);
+
+/// The objective under which the search minimises hot time and the final phase ranks by score.
+inline constexpr const char* kScoreObjective = "score";
+/// A usage error unless it is hot, cold or score.
+Status check_objective(std::string_view objective);
+
+/// Counts what the hardware does for a candidate; may find nothing.
+using CountUse = std::function<Result<DeviceUse>(const Candidate&)>;
+
+struct Scoring {
+  std::map<std::string, double> by_id;  ///< of measured candidates; empty: ranked by time
+  std::string note;                     ///< which terms are absent, or why there is no score
+  std::string winner = {};  ///< id of the one that is best whatever its time; empty: none is
+};
+
+/// Of the candidates that were measured, by id.
+Result<std::map<std::string, DeviceUse>> count_finalists(
+    const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants,
+    const CountUse& count);
+
+/// SDPA is the fastest measured baseline that is cuDNN's or PyTorch's. Without one the scores would
+/// lack the term that gives them their scale, so there are none.
+Scoring score_finals(const std::vector<FinalRecord>& finals,
+                     const std::map<std::string, DeviceUse>& uses);
+
+/// Sorts `finals` and fills `standings` and `gate`. Best is the fastest candidate that passed every
+/// gate; among those that tie with it by interval, the one that takes least of a multiprocessor
+/// (registers and shared memory of a block).
+/// With a winner named, that one is best; with scores, the candidate with the highest one instead.
+void settle_finals(ProblemResult& result, const std::string& objective, std::uint64_t seed,
+                   const Scoring& scoring = {});
 
 }  // namespace fatune

@@ -5,13 +5,11 @@
 #include <cmath>
 #include <memory>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/text.hpp"
-#include "tune/sweep/budget.hpp"
 #include "tune/sweep/finals.hpp"
 #include "tune/sweep/search_loop.hpp"
-#include "tune/sweep/standing.hpp"
 #include "tune/sweep/warm_start.hpp"
 
 namespace fatune {
@@ -23,10 +21,10 @@ constexpr std::size_t kWarmStarts = 4;  // of a kernel; chosen: half of the smal
 std::string describe_empty(const Space& space) {
   std::vector<std::string> rules;
   for (const RuledOut& rule : space.ruled_out()) {
-    if (rule.points == 0) continue;
-    rules.push_back(rule.rule + " excludes " + std::to_string(rule.points) + " (" + rule.why + ")");
+    if (rule.points > 0)
+      rules.push_back(fmt::format("{} excludes {} ({})", rule.rule, rule.points, rule.why));
   }
-  return "no valid config of " + std::to_string(space.raw_size()) + ": " + join(rules, "; ");
+  return fmt::format("no valid config of {}: {}", space.raw_size(), fmt::join(rules, "; "));
 }
 
 void add_ruled_out(const Space& space, bool several_kernels, ProblemResult& result) {
@@ -68,14 +66,8 @@ std::vector<Point> start_points(const Space& space, const SavedConfigs& known_co
   return start;
 }
 
-/// The searches of a problem's kernels, and the one window that they share.
-struct Searches {
-  std::vector<std::unique_ptr<Strategy>> strategies;
-  SearchLoop loop;
-};
-
 Status add_searches(const SavedConfigs& known, const std::vector<Space>& spaces,
-                    const RunState& run, ProblemResult& result, Searches& searches) {
+                    const RunState& run, ProblemResult& result, SearchLoop& loop) {
   const Arch& arch = run.evaluator.environment().limits.arch;
   for (const Space& space : spaces) {
     StrategyOptions options;
@@ -84,28 +76,26 @@ Status add_searches(const SavedConfigs& known, const std::vector<Space>& spaces,
     options.one_lever = run.plan.one_lever;
     options.start = start_points(space, known, arch, result);
     FATUNE_TRY(auto strategy, make_strategy(run.plan.strategy, space.lattice(), options));
-    searches.loop.add(space, *strategy);
-    searches.strategies.push_back(std::move(strategy));
+    loop.add(space, std::move(strategy));
   }
   return {};
 }
 
 /// Trials in turn, one candidate each, so that all kernels have results when they end. Without a
 /// limit there is nothing to choose, and one kernel follows the other.
-Status run_trials(const Budget& budget, RunState& run, Searches& searches) {
+Status run_trials(const Budget& budget, RunState& run, SearchLoop& loop) {
   const Share& whole = budget.whole();
   const bool in_turn = whole.evaluations != kUnlimited || std::isfinite(whole.deadline_s);
-  SearchLoop& loop = searches.loop;
   const auto may_ask = [&](std::size_t search) {
     const Share& trial = budget.trial(search);
-    return !run.interrupted && !loop.exhausted(search) && loop.asked(search) < trial.evaluations &&
+    const KernelStanding& standing = loop.standing(search);
+    return !run.interrupted && !standing.exhausted && standing.asked < trial.evaluations &&
            run.clock.now() < trial.deadline_s;
   };
   for (bool any = true; any;) {
     any = false;
-    for (std::size_t i = 0; i < searches.strategies.size(); ++i) {
-      for (;;) {
-        if (!may_ask(i)) break;
+    for (std::size_t i = 0; i < loop.size(); ++i) {
+      while (may_ask(i)) {
         FATUNE_TRY_STATUS(loop.make_room(i));
         if (!may_ask(i)) break;
         FATUNE_TRY_STATUS(loop.ask(i));
@@ -117,16 +107,6 @@ Status run_trials(const Budget& budget, RunState& run, Searches& searches) {
   return {};
 }
 
-/// Of those that have candidates left; the number of searches when none has.
-std::size_t next_search(const Searches& searches, const std::vector<std::uint64_t>& in_trials) {
-  std::vector<KernelStanding> kernels;
-  for (std::size_t i = 0; i < searches.strategies.size(); ++i) {
-    kernels.push_back({searches.loop.best_us(i), searches.loop.asked(i) - in_trials[i],
-                       searches.loop.exhausted(i)});
-  }
-  return next_kernel(kernels);
-}
-
 /// Trials of all kernels; then they compete for each candidate by the results so far, without
 /// waiting for the last results of the trials.
 Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces, RunState& run,
@@ -136,23 +116,23 @@ Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces
   const Budget budget(run.plan, sizes, run.clock.now());
   const Share& whole = budget.whole();
   run.progress.plan_candidates(std::min(whole.evaluations, result.valid_points), whole.deadline_s);
-  Searches searches{{}, SearchLoop(run, result)};
-  FATUNE_TRY_STATUS(add_searches(known, spaces, run, result, searches));
-  FATUNE_TRY_STATUS(run_trials(budget, run, searches));
+  SearchLoop loop(run, result);
+  FATUNE_TRY_STATUS(add_searches(known, spaces, run, result, loop));
+  FATUNE_TRY_STATUS(run_trials(budget, run, loop));
   std::vector<std::uint64_t> in_trials;
-  for (std::size_t i = 0; i < spaces.size(); ++i) in_trials.push_back(searches.loop.asked(i));
+  for (std::size_t i = 0; i < loop.size(); ++i) in_trials.push_back(loop.standing(i).asked);
   for (;;) {
-    const std::size_t next = next_search(searches, in_trials);
-    const bool spent =
-        searches.loop.asked() >= whole.evaluations || run.clock.now() >= whole.deadline_s;
-    if (run.interrupted || spent || next == searches.strategies.size()) break;
-    if (searches.loop.has_room(next)) {
-      FATUNE_TRY_STATUS(searches.loop.ask(next));
-    } else {
-      FATUNE_TRY_STATUS(searches.loop.settle_one());
+    std::vector<KernelStanding> standings;
+    for (std::size_t i = 0; i < loop.size(); ++i) {
+      standings.push_back(loop.standing(i));
+      standings.back().asked -= in_trials[i];
     }
+    const std::size_t next = next_kernel(standings);
+    const bool spent = loop.asked() >= whole.evaluations || run.clock.now() >= whole.deadline_s;
+    if (run.interrupted || spent || next == loop.size()) break;
+    FATUNE_TRY_STATUS(loop.has_room(next) ? loop.ask(next) : loop.settle_one());
   }
-  return searches.loop.finish();
+  return loop.finish();
 }
 
 /// Asks for each of the points it was given, in their order, and learns nothing.
@@ -179,9 +159,8 @@ std::vector<Point> points_to_race(const Space& space, const SavedConfigs& entran
   std::vector<Point> points;
   for (const SavedConfig& entrant : entrants) {
     if (entrant.kernel != manifest.name) continue;
-    const bool known =
-        std::any_of(result.candidates.begin(), result.candidates.end(),
-                    [&](const CandidateRecord& record) { return same_config(record, entrant); });
+    const bool known = std::ranges::any_of(
+        result.candidates, [&](const auto& record) { return same_config(record, entrant); });
     const auto config = config_from_json(manifest, entrant.config, "an entrant of the race");
     if (known || !config) continue;
     auto point = space.point_of(*config);
@@ -269,11 +248,10 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
     }
   }
   if (built.spaces.empty()) {
-    return usage_error("no kernel can do " + describe(problem) + " on " + name(limits.arch) +
-                       ":\n  " + join(result.left_out, "\n  "));
+    return usage_error(fmt::format("no kernel can do {} on {}:\n  {}", describe(problem),
+                                   name(limits.arch), fmt::join(result.left_out, "\n  ")));
   }
-  std::stable_sort(built.spaces.begin(), built.spaces.end(),
-                   [](const Space& a, const Space& b) { return a.size() < b.size(); });
+  std::ranges::stable_sort(built.spaces, {}, &Space::size);
   return built;
 }
 
@@ -301,13 +279,10 @@ Status race_problem(const NamedProblem& problem, const SavedConfigs& entrants, R
              build_spaces(run.kernels, run.evaluator.environment().limits, described));
   if (result.valid_points == 0) result = std::move(described);
   SearchLoop loop(run, result);
-  std::vector<std::unique_ptr<Strategy>> lists;
-  for (const Space& space : built.spaces) {
-    lists.push_back(std::make_unique<PointList>(points_to_race(space, entrants, result)));
-    loop.add(space, *lists.back());
-  }
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    while (!run.interrupted && !loop.exhausted(i)) {
+  for (const Space& space : built.spaces)
+    loop.add(space, std::make_unique<PointList>(points_to_race(space, entrants, result)));
+  for (std::size_t i = 0; i < loop.size(); ++i) {
+    while (!run.interrupted && !loop.standing(i).exhausted) {
       FATUNE_TRY_STATUS(loop.make_room(i));
       FATUNE_TRY_STATUS(loop.ask(i));
     }

@@ -10,7 +10,6 @@
 #include "model/results/sweep_result.hpp"
 #include "tune/sweep/finals.hpp"
 #include "tune/sweep/run_state.hpp"
-#include "tune/sweep/standing.hpp"
 
 namespace fatune {
 

@@ -9,14 +9,12 @@
 #include "model/results/sweep_result.hpp"
 
 namespace fatune {
-namespace {
 
-constexpr std::uint64_t kEnoughForEstimate = 5;  // candidates; chosen
-
-}  // namespace
+static constexpr std::uint64_t kEnoughForEstimate = 5;  // candidates; chosen
 
 ResumeIndex::ResumeIndex(const Journal& journal) {
   for (const Record& record : journal.records) {
+    complete_ = false;
     if (const auto* started = std::get_if<StartedRecord>(&record)) {
       last_started_ = *started;
     } else if (const auto* finished = std::get_if<CandidateRecord>(&record)) {
@@ -26,11 +24,9 @@ ResumeIndex::ResumeIndex(const Journal& journal) {
       finals_.push_back(*final);
     } else if (const auto* end = std::get_if<EndRecord>(&record)) {
       last_at_s_ = std::max(last_at_s_, end->seconds);
+      complete_ = end->status == "complete";
     }
   }
-  const auto* end =
-      journal.records.empty() ? nullptr : std::get_if<EndRecord>(&journal.records.back());
-  complete_ = end != nullptr && end->status == "complete";
 }
 
 std::optional<CandidateRecord> ResumeIndex::find(const Candidate& candidate) const {
@@ -44,27 +40,16 @@ std::optional<CandidateRecord> ResumeIndex::find(const Candidate& candidate) con
   return record;
 }
 
-std::vector<CandidateRecord> ResumeIndex::results(const Problem& problem) const {
-  std::vector<CandidateRecord> found;
-  for (const auto& [key, record] : finished_) {
-    if (record.problem == problem) found.push_back(record);
-  }
-  return found;
-}
-
 std::vector<FinalRecord> ResumeIndex::finals(const Problem& problem) const {
   std::vector<FinalRecord> found;
   for (const FinalRecord& record : finals_) {
     if (record.problem != problem) continue;
-    const auto same = std::find_if(found.begin(), found.end(), [&](const FinalRecord& other) {
+    auto same = std::ranges::find_if(found, [&](const FinalRecord& other) {
       return other.impl == record.impl && other.role == record.role &&
              other.config == record.config;
     });
-    if (same == found.end()) {
-      found.push_back(record);
-    } else {
-      *same = record;
-    }
+    if (same == found.end()) same = found.emplace(found.end());
+    *same = record;
   }
   return found;
 }
@@ -131,11 +116,10 @@ Status RunState::begin(const Problem& problem) {
   if (begun == problem) return {};
   clock.go_live();
   FATUNE_TRY_STATUS(evaluator.begin_problem(problem, plan));
-  for (const CandidateRecord& record : known.results(problem)) {
+  for (const auto& [key, record] : known.results()) {
     const KernelRef kernel = kernel_named(kernels, record.kernel);
-    if (!kernel) continue;
-    FATUNE_TRY(Config config,
-               config_from_json(kernel->manifest, record.config, "journal: " + record.key));
+    if (record.problem != problem || !kernel) continue;
+    FATUNE_TRY(Config config, config_from_json(kernel->manifest, record.config, "journal: " + key));
     evaluator.remember({kernel, std::move(config), problem}, record);
   }
   begun = problem;

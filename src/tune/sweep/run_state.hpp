@@ -29,7 +29,7 @@ class ResumeIndex {
   /// Those started before it had left the device when it was their turn to be journalled.
   std::optional<CandidateRecord> find(const Candidate& candidate) const;
   bool is_journalled(const std::string& key) const { return finished_.contains(key); }
-  std::vector<CandidateRecord> results(const Problem& problem) const;
+  const std::map<std::string, CandidateRecord>& results() const { return finished_; }  ///< by key
   /// The problem's finalists, the last record of each.
   std::vector<FinalRecord> finals(const Problem& problem) const;
   double last_at_s() const { return last_at_s_; }

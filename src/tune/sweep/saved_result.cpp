@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
-#include "tune/sweep/bench.hpp"
 #include "tune/sweep/best.hpp"
+#include "tune/sweep/comparison.hpp"
 
 namespace fatune {
 namespace {
@@ -20,12 +21,10 @@ namespace {
 constexpr std::string_view kBenchFamily = "fatune.bench/";
 constexpr std::string_view kBestFamily = "fatune.best/";
 
-bool is_finalist(const FinalRecord& row) { return row.role == "finalist"; }
-
 /// What a bench is about: the config that was asked for, not its companions.
 void keep_finalists(std::vector<FinalRecord>& rows) {
-  if (std::none_of(rows.begin(), rows.end(), is_finalist)) return;
-  std::erase_if(rows, [](const FinalRecord& row) { return !is_finalist(row); });
+  if (std::ranges::count(rows, "finalist", &FinalRecord::role) == 0) return;
+  std::erase_if(rows, [](const FinalRecord& row) { return row.role != "finalist"; });
 }
 
 Result<SavedResult> read_bench(const Json& json, const std::string& where) {
@@ -40,11 +39,8 @@ Result<SavedResult> read_bench(const Json& json, const std::string& where) {
 }
 
 Result<std::filesystem::path> journal_beside(const std::filesystem::path& best) {
-  for (const char* file : {"journal.jsonl", "journal.jsonl.gz"}) {
-    std::error_code ignored;
-    if (std::filesystem::exists(best.parent_path() / file, ignored))
-      return best.parent_path() / file;
-  }
+  const auto journal = first_file(best.parent_path(), {"journal.jsonl", "journal.jsonl.gz"});
+  if (!journal.empty()) return journal;
   return file_error(best.string() +
                     ": has no journal.jsonl beside it, which holds the rounds to compare with; "
                     "name a file of `fatune bench --out` instead");
@@ -53,10 +49,11 @@ Result<std::filesystem::path> journal_beside(const std::filesystem::path& best) 
 Result<SavedResult> read_best(const Json& json, const std::filesystem::path& path) {
   FATUNE_TRY(const BestFile file, best_file_from_json(json, path.string()));
   std::set<std::string> ids;
-  for (const auto& [where, problem] : problems_of(file, path.string())) {
-    if (!problem.best) continue;
-    if (problem.best->id.empty()) return file_error(field_place(where, "best.id") + " is missing");
-    ids.insert(problem.best->id);
+  for (std::size_t i = 0; i < file.problems.size(); ++i) {
+    const std::optional<BestRow>& best = file.problems[i].best;
+    if (!best) continue;
+    if (best->id.empty()) return file_error(file.place(i, "best.id") + " is missing");
+    ids.insert(best->id);
   }
   if (ids.empty()) {
     return file_error(field_place(path.string(), "best") +
@@ -79,24 +76,28 @@ Result<SavedResult> read_best(const Json& json, const std::filesystem::path& pat
                     path.string() + " reports");
 }
 
-std::string describe(const Environment& environment) {
-  return environment.device_name + " (" + name(environment.limits.arch) + ")";
-}
+}  // namespace
 
-Status check_device(const SavedResult& saved, const Environment& here) {
-  if (describe(saved.environment) != describe(here)) {
-    return usage_error("--baseline: " + saved.file + " was measured on " +
-                       describe(saved.environment) + ", this is " + describe(here) +
-                       "; times of two devices are not compared");
+Status check_same_device(const Environment& then, const Environment& now, const std::string& where,
+                         Reuse reuse) {
+  const bool resume = reuse == Reuse::kResume;
+  const auto described = [&](const Environment& environment) {
+    return fmt::format("{} ({}{})", environment.device_name, name(environment.limits.arch),
+                       resume && environment.recorded ? ", recorded" : "");
+  };
+  if (described(then) != described(now)) {
+    return usage_error(fmt::format(
+        "{}: {} was measured on {}, this is {}; {}", resume ? "--resume" : "--baseline", where,
+        described(then), described(now),
+        resume ? "start a new run with --out" : "times of two devices are not compared"));
   }
-  if (saved.environment.driver != here.driver || saved.environment.nvrtc != here.nvrtc) {
-    log::warn(saved.file + " was measured with driver " + saved.environment.driver + " and NVRTC " +
-              saved.environment.nvrtc + ", now they are " + here.driver + " and " + here.nvrtc);
+  if (then.driver != now.driver || then.nvrtc != now.nvrtc) {
+    log::warn(fmt::format("{} was {} with driver {} and NVRTC {}, now they are {} and {}", where,
+                          resume ? "begun" : "measured", then.driver, then.nvrtc, now.driver,
+                          now.nvrtc));
   }
   return {};
 }
-
-}  // namespace
 
 bool holds_measurements(const std::filesystem::path& path) {
   const auto json = load_json(path);
@@ -118,18 +119,18 @@ Result<SavedResult> load_saved_result(const std::filesystem::path& path) {
 
 Result<std::vector<FinalRecord>> saved_rows(const SavedResult& saved, const Problem& problem,
                                             const Environment& here) {
-  FATUNE_TRY_STATUS(check_device(saved, here));
+  FATUNE_TRY_STATUS(check_same_device(saved.environment, here, saved.file, Reuse::kCompare));
   std::vector<FinalRecord> rows;
   std::set<std::string> held;
   for (const FinalRecord& row : saved.rows) {
-    held.insert(fatune::describe(row.problem));
+    held.insert(describe(row.problem));
     if (row.problem == problem) rows.push_back(row);
   }
   if (!rows.empty()) return rows;
   const std::vector<std::string> names(held.begin(), held.end());
   return usage_error("--baseline: " + saved.file + " holds " +
                      (names.empty() ? "nothing" : join(names, "; ")) + ", not " +
-                     fatune::describe(problem) + "; times of two problems are not compared");
+                     describe(problem) + "; times of two problems are not compared");
 }
 
 }  // namespace fatune

@@ -26,6 +26,12 @@ bool holds_measurements(const std::filesystem::path& path);
 /// each problem, whose rounds come from the journal beside it (journal.jsonl or journal.jsonl.gz).
 Result<SavedResult> load_saved_result(const std::filesystem::path& path);
 
+enum class Reuse { kResume, kCompare };
+/// A usage error when `where` was measured on another device than this one; another driver or
+/// compiler is worth a warning.
+Status check_same_device(const Environment& then, const Environment& now, const std::string& where,
+                         Reuse reuse);
+
 /// The rows of a problem. A usage error when the file was measured on another device, or does not
 /// hold the problem; both sides are named.
 Result<std::vector<FinalRecord>> saved_rows(const SavedResult& saved, const Problem& problem,

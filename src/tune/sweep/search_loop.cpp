@@ -1,13 +1,24 @@
-// search_loop.cpp - a window of candidates in flight between strategies and an evaluator.
+// search_loop.cpp - a window of candidates in flight between strategies and an evaluator; the
+// trials' quarter divided by the kernels, and shares by how far behind a kernel is.
 #include "tune/sweep/search_loop.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 #include "core/interrupt.hpp"
 
 namespace fatune {
 namespace {
+
+constexpr std::uint64_t kTrialPart = 4;  // one of so many; chosen, see decision 0008
+
+// Of the leader's time; chosen among 0.1, 0.2, 0.3 and no share at all on recorded spaces.
+constexpr double kBehindForOneEth = 0.1;
+
+double share_of(double best_us, double leading_us) {
+  if (!std::isfinite(leading_us)) return 1;
+  return std::exp(-(best_us / leading_us - 1) / kBehindForOneEth);
+}
 
 /// The cost told to the strategy; a duplicate has that of the first candidate with its machine
 /// code.
@@ -15,10 +26,9 @@ std::optional<double> cost_of(const CandidateRecord& record,
                               const std::vector<CandidateRecord>& earlier,
                               const std::string& objective) {
   if (record.outcome == Outcome::kDuplicate) {
-    const auto original =
-        std::find_if(earlier.begin(), earlier.end(), [&](const CandidateRecord& other) {
-          return other.id == record.duplicate_of && other.outcome != Outcome::kDuplicate;
-        });
+    const auto original = std::ranges::find_if(earlier, [&](const CandidateRecord& other) {
+      return other.id == record.duplicate_of && other.outcome != Outcome::kDuplicate;
+    });
     if (original != earlier.end()) return cost_of(*original, earlier, objective);
   }
   // The original of a duplicate may be journalled and yet to be told; its times are repeated.
@@ -31,13 +41,51 @@ std::optional<double> cost_of(const CandidateRecord& record,
 
 }  // namespace
 
+Budget::Budget(const RunPlan& plan, const std::vector<std::uint64_t>& sizes, double now_s) {
+  if (plan.budget_evaluations > 0) whole_.evaluations = plan.budget_evaluations;
+  if (plan.budget_seconds) whole_.deadline_s = now_s + *plan.budget_seconds;
+  const bool several = sizes.size() > 1;
+  Share all_trials = whole_;
+  if (several && whole_.evaluations != kUnlimited) {
+    const std::uint64_t quarter = (whole_.evaluations + kTrialPart - 1) / kTrialPart;
+    all_trials.evaluations =
+        std::min(std::max<std::uint64_t>(quarter, sizes.size()), whole_.evaluations);
+  }
+  if (several && plan.budget_seconds)
+    all_trials.deadline_s = now_s + *plan.budget_seconds / kTrialPart;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    Share trial = all_trials;
+    if (all_trials.evaluations != kUnlimited) {
+      trial.evaluations = std::min(all_trials.evaluations / (sizes.size() - i), sizes[i]);
+      all_trials.evaluations -= trial.evaluations;
+    }
+    trials_.push_back(trial);
+  }
+}
+
+std::size_t next_kernel(std::span<const KernelStanding> kernels) {
+  double leading_us = std::numeric_limits<double>::infinity();
+  for (const KernelStanding& kernel : kernels) {
+    if (!kernel.exhausted) leading_us = std::min(leading_us, kernel.best_us);
+  }
+  std::size_t next = kernels.size();
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (kernels[i].exhausted) continue;
+    const double turns =
+        static_cast<double>(kernels[i].asked + 1) / share_of(kernels[i].best_us, leading_us);
+    if (turns >= least) continue;
+    least = turns;
+    next = i;
+  }
+  return next;
+}
+
 SearchLoop::SearchLoop(RunState& run, ProblemResult& result)
     : run_(run), result_(result), capacity_(std::max<std::size_t>(1, run.evaluator.capacity())) {}
 
-std::size_t SearchLoop::add(const Space& space, Strategy& strategy) {
-  searches_.push_back(
-      {.space = &space, .strategy = &strategy, .best_us = std::numeric_limits<double>::infinity()});
-  return searches_.size() - 1;
+void SearchLoop::add(const Space& space, std::unique_ptr<Strategy> strategy) {
+  searches_.push_back({{}, &space, std::move(strategy)});
 }
 
 std::uint64_t SearchLoop::asked() const {
@@ -159,8 +207,8 @@ void SearchLoop::tell(const Slot& slot, const CandidateRecord& record) {
 /// The first of the window is journalled, or something of it has reached the device.
 bool SearchLoop::worth_waiting() const {
   if (window_.front().known) return true;
-  return std::any_of(window_.begin(), window_.end(),
-                     [&](const Slot& slot) { return run_.started.contains(slot.key); });
+  return std::ranges::any_of(window_,
+                             [&](const Slot& slot) { return run_.started.contains(slot.key); });
 }
 
 }  // namespace fatune

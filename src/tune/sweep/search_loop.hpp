@@ -1,8 +1,12 @@
-// search_loop.hpp - runs the searches of a problem's kernels: ask, evaluate, journal, tell.
+// search_loop.hpp - runs the searches of a problem's kernels: ask, evaluate, journal, tell; and
+// shares the problem's budget out over them: trials, then turns.
 #pragma once
 
 #include <deque>
+#include <limits>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +17,43 @@
 
 namespace fatune {
 
+inline constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+/// How far searches may go.
+struct Share {
+  std::uint64_t evaluations = kUnlimited;
+  double deadline_s = std::numeric_limits<double>::infinity();  ///< on the run's clock
+};
+
+/// A quarter of a problem's budget goes to trials of its kernels, evenly and at least one candidate
+/// each (what a small space leaves, to those after it); they then compete for the rest. A single
+/// kernel has it all.
+class Budget {
+ public:
+  /// `sizes` are the valid configs of each kernel, ascending.
+  Budget(const RunPlan& plan, const std::vector<std::uint64_t>& sizes, double now_s);
+  /// What one kernel's trial may use; all trials have the same deadline.
+  const Share& trial(std::size_t kernel) const { return trials_.at(kernel); }
+  /// What all of them together may use.
+  const Share& whole() const { return whole_; }
+
+ private:
+  Share whole_;
+  std::vector<Share> trials_;
+};
+
+struct KernelStanding {
+  double best_us = std::numeric_limits<double>::infinity();  ///< told so far
+  std::uint64_t asked = 0;
+  bool exhausted = false;
+};
+
+/// Of kernels as they stand since their trials, the one asked least for its share, which falls by e
+/// for each tenth that its best is behind the leader's; the number of kernels when all are
+/// exhausted. Without any time all shares are the same. See
+/// docs/decisions/0008-kernels-compete-for-the-budget.md.
+std::size_t next_kernel(std::span<const KernelStanding> kernels);
+
 /// One window of candidates in flight for all searches, so that neither compilers nor device wait
 /// while one search ends and another begins; of it a search has as many as its strategy can make
 /// use of (Strategy::most_in_flight). Results are told in the order of the asks, however
@@ -21,8 +62,10 @@ namespace fatune {
 class SearchLoop {
  public:
   SearchLoop(RunState& run, ProblemResult& result);
-  /// Returns the search's number. `space` and `strategy` must outlive the loop.
-  std::size_t add(const Space& space, Strategy& strategy);
+  /// `space` must outlive the loop. Searches are numbered in the order in which they are added.
+  void add(const Space& space, std::unique_ptr<Strategy> strategy);
+  std::size_t size() const { return searches_.size(); }
+  const KernelStanding& standing(std::size_t search) const { return searches_.at(search); }
 
   /// In the window, and among the candidates that the search's strategy may have in flight.
   bool has_room(std::size_t search) const;
@@ -37,20 +80,14 @@ class SearchLoop {
   /// asked before it.
   Status finish();
 
-  std::uint64_t asked(std::size_t search) const { return searches_.at(search).asked; }
+  /// By all searches.
   std::uint64_t asked() const;
-  bool exhausted(std::size_t search) const { return searches_.at(search).exhausted; }
-  /// The least time told to the search; infinity before the first.
-  double best_us(std::size_t search) const { return searches_.at(search).best_us; }
 
  private:
-  struct Search {
-    const Space* space;
-    Strategy* strategy;
-    std::uint64_t asked = 0;
+  struct Search : KernelStanding {
+    const Space* space = nullptr;
+    std::unique_ptr<Strategy> strategy;
     std::size_t in_flight = 0;
-    bool exhausted = false;
-    double best_us;
   };
   struct Slot {
     std::size_t search;

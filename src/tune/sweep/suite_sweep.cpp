@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/text.hpp"
+#include "model/results/statistics.hpp"
 #include "search/strategies/portfolio.hpp"
+#include "tune/sweep/finals.hpp"
 #include "tune/sweep/problem_sweep.hpp"
-#include "tune/sweep/standing.hpp"
 #include "tune/sweep/warm_start.hpp"
 
 namespace fatune {
@@ -25,10 +27,13 @@ std::string name_or_sizes(const NamedProblem& named) {
   return named.name.empty() ? describe(named.problem) : named.name;
 }
 
+bool is_among(const SavedConfig& config, const auto& others) {
+  return std::ranges::any_of(others, [&](const auto& each) { return same_config(each, config); });
+}
+
 const CandidateRecord* find_record(const ProblemResult& result, const SavedConfig& entrant) {
-  const auto found =
-      std::find_if(result.candidates.begin(), result.candidates.end(),
-                   [&](const CandidateRecord& record) { return same_config(record, entrant); });
+  const auto found = std::ranges::find_if(
+      result.candidates, [&](const auto& record) { return same_config(record, entrant); });
   return found == result.candidates.end() ? nullptr : &*found;
 }
 
@@ -53,8 +58,7 @@ std::vector<SavedConfig> fastest_of(const ProblemResult& result, const std::stri
     if (record.outcome == Outcome::kMeasured && timing)
       ranked.push_back({timing->median_us, {record.kernel, record.config}});
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(ranked, {}, [](const auto& each) { return each.first; });
   std::vector<SavedConfig> fastest;
   for (const auto& [cost, entrant] : ranked) {
     if (fastest.size() == count || cost > kClearLoss * ranked.front().first) break;
@@ -115,10 +119,7 @@ class SuiteSweep {
 
   void enter(const std::vector<SavedConfig>& entrants) {
     for (const SavedConfig& entrant : entrants) {
-      const bool again =
-          std::any_of(entries_.begin(), entries_.end(),
-                      [&](const SuiteEntry& other) { return same_config(other, entrant); });
-      if (!again)
+      if (!is_among(entrant, entries_))
         entries_.push_back({entrant, std::vector<std::optional<double>>(problems_.size())});
     }
   }
@@ -127,18 +128,13 @@ class SuiteSweep {
   void enter_defaults() {
     for (const KernelRef& kernel : run_.kernels) {
       const std::string& name = kernel->manifest.name;
-      const bool runs = std::any_of(entries_.begin(), entries_.end(),
-                                    [&](const SuiteEntry& entry) { return entry.kernel == name; });
-      if (!runs) continue;
+      if (std::ranges::count(entries_, name, &SuiteEntry::kernel) == 0) continue;
       defaults_.push_back({name, to_json(default_config(kernel->manifest))});
       enter({defaults_.back()});
     }
   }
 
-  bool is_default(const SavedConfig& entrant) const {
-    return std::any_of(defaults_.begin(), defaults_.end(),
-                       [&](const SavedConfig& each) { return same_config(each, entrant); });
-  }
+  bool is_default(const SavedConfig& entrant) const { return is_among(entrant, defaults_); }
 
   /// Measures those still in the race; default configs stay in it for comparison.
   Status race(std::size_t problem) {
@@ -182,7 +178,7 @@ class SuiteSweep {
   }
 
   const SuiteEntry* default_of(const SuiteEntry& entry) const {
-    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const SuiteEntry& other) {
+    const auto found = std::ranges::find_if(entries_, [&](const SuiteEntry& other) {
       return other.kernel == entry.kernel && is_default(other);
     });
     return found == entries_.end() ? nullptr : &*found;
@@ -191,14 +187,11 @@ class SuiteSweep {
   std::optional<double> speedup_of(const SuiteEntry& entry) const {
     const SuiteEntry* usual = default_of(entry);
     if (usual == nullptr) return std::nullopt;
-    double log_sum = 0;
-    int compared = 0;
+    std::vector<double> speedups;
     for (std::size_t p = 0; p < problems_.size(); ++p) {
-      if (!entry.costs[p] || !usual->costs[p]) continue;
-      log_sum += std::log(*usual->costs[p] / *entry.costs[p]);
-      ++compared;
+      if (entry.costs[p] && usual->costs[p]) speedups.push_back(*usual->costs[p] / *entry.costs[p]);
     }
-    return compared == 0 ? std::nullopt : std::optional(std::exp(log_sum / compared));
+    return geomean(speedups);
   }
 
   void turn_down_regressions() {
@@ -227,8 +220,7 @@ class SuiteSweep {
       for (const auto& cost : entry.costs) log_sum += cost ? std::log(*cost) : 0;
       ranked.emplace_back(log_sum, &entry);
     }
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(ranked, {}, [](const auto& each) { return each.first; });
     std::vector<const SuiteEntry*> chosen;
     for (const auto& [cost, entry] : ranked) {
       if (chosen.size() < kElites) chosen.push_back(entry);
@@ -281,9 +273,7 @@ class SuiteSweep {
 
   static const FinalRecord* final_of(const ProblemResult& problem, const SavedConfig& entrant) {
     for (const FinalRecord& row : problem.finals) {
-      const bool is =
-          row.role != "baseline" && same_config(row, entrant) && row.outcome == Outcome::kMeasured;
-      if (is) return &row;
+      if (row.is_candidate() && same_config(row, entrant)) return &row;
     }
     return nullptr;
   }
@@ -305,8 +295,8 @@ class SuiteSweep {
         config.turned_down = "a greater geomean time in the final phases";
       configs.push_back(std::move(config));
     }
-    std::stable_partition(configs.begin(), configs.end(),
-                          [](const SuiteEntry& config) { return config.turned_down.empty(); });
+    std::ranges::stable_partition(
+        configs, [](const SuiteEntry& config) { return config.turned_down.empty(); });
     for (const SuiteEntry& entry : entries_) {
       if (!entry.turned_down.empty()) configs.push_back(with_merits(entry));
     }
@@ -338,7 +328,7 @@ std::vector<std::size_t> by_information(const std::vector<NamedProblem>& problem
     return distance(problems[a].problem, {}, problems[b].problem, {});
   };
   std::vector<std::size_t> left(problems.size()), order;
-  for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
+  std::iota(left.begin(), left.end(), 0);
   while (!left.empty()) {
     std::size_t chosen = 0;
     double highest = -std::numeric_limits<double>::infinity();

@@ -1,66 +1,43 @@
 // sweep.cpp - opens or resumes a run, sweeps its problems, writes best.json after each.
 #include "tune/sweep/sweep.hpp"
 
+#include <memory>
+
 #include <nlohmann/json.hpp>
 
 #include "core/log.hpp"
 #include "search/strategies/strategy.hpp"
+#include "tune/sweep/comparison.hpp"
 #include "tune/sweep/problem_sweep.hpp"
 #include "tune/sweep/run_state.hpp"
-#include "tune/sweep/suite_result.hpp"
+#include "tune/sweep/saved_result.hpp"
 #include "tune/sweep/warm_start.hpp"
 
 namespace fatune {
 namespace {
 
-/// Lets the evaluator report to a run, for as long as the run lives.
-class Hooks {
- public:
-  explicit Hooks(RunState& run) : evaluator_(run.evaluator) {
-    evaluator_.on_start = [&run](const StartedRecord& started) {
-      run.started.insert(started.key);
-      return run.journal.append(started);
-    };
-    evaluator_.on_early_result = [&run](CandidateRecord record) -> Status {
-      record.at_s = run.clock.now();
-      FATUNE_TRY_STATUS(run.journal.append(record));
-      std::string key = record.key;
-      run.early.insert_or_assign(std::move(key), std::move(record));
-      return Status();
-    };
-    evaluator_.on_progress = [&run](std::string_view phase) {
-      run.progress.activity(phase, run.clock.now());
-    };
-  }
-  ~Hooks() {
-    evaluator_.on_start = nullptr;
-    evaluator_.on_early_result = nullptr;
-    evaluator_.on_progress = nullptr;
-  }
-  Hooks(const Hooks&) = delete;
-  Hooks& operator=(const Hooks&) = delete;
-
- private:
-  Evaluator& evaluator_;
-};
-
-/// Measurements of two devices do not belong in one journal; other compilers or drivers are worth a
-/// warning.
-Status check_same_device(const Environment& journalled, const Environment& present,
-                         const std::string& where) {
-  const auto described = [](const Environment& environment) {
-    return environment.device_name + " (" + name(environment.limits.arch) +
-           (environment.recorded ? ", recorded)" : ")");
+/// Lets the evaluator report to a run, for as long as what is returned lives.
+auto hook(RunState& run) {
+  run.evaluator.on_start = [&run](const StartedRecord& started) {
+    run.started.insert(started.key);
+    return run.journal.append(started);
   };
-  if (described(journalled) != described(present)) {
-    return usage_error("--resume: " + where + " was measured on " + described(journalled) +
-                       ", this is " + described(present) + "; start a new run with --out");
-  }
-  if (journalled.driver != present.driver || journalled.nvrtc != present.nvrtc) {
-    log::warn(where + " was begun with driver " + journalled.driver + " and NVRTC " +
-              journalled.nvrtc + ", now they are " + present.driver + " and " + present.nvrtc);
-  }
-  return {};
+  run.evaluator.on_early_result = [&run](CandidateRecord record) -> Status {
+    record.at_s = run.clock.now();
+    FATUNE_TRY_STATUS(run.journal.append(record));
+    std::string key = record.key;
+    run.early.insert_or_assign(std::move(key), std::move(record));
+    return Status();
+  };
+  run.evaluator.on_progress = [&run](std::string_view phase) {
+    run.progress.activity(phase, run.clock.now());
+  };
+  const auto unhook = [](Evaluator* evaluator) {
+    evaluator->on_start = nullptr;
+    evaluator->on_early_result = nullptr;
+    evaluator->on_progress = nullptr;
+  };
+  return std::unique_ptr<Evaluator, decltype(unhook)>(&run.evaluator, unhook);
 }
 
 struct OpenedJournal {
@@ -85,7 +62,8 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
     return usage_error("--resume: " + where + " is of another plan: " + differs +
                        "; use the same arguments, or start a new run with --out");
   }
-  FATUNE_TRY_STATUS(check_same_device(journal.header.environment, environment, where));
+  FATUNE_TRY_STATUS(
+      check_same_device(journal.header.environment, environment, where, Reuse::kResume));
   opened.known = ResumeIndex(journal);
   opened.warm_starts = journal.header.plan.warm_starts;
   return opened;
@@ -179,7 +157,7 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
                .known = std::move(opened.known),
                .clock = RunClock(options.clock, journalled_s),
                .progress = ProgressTracker(options.on_progress, stages_of(result.plan))};
-  const Hooks hooks(run);
+  const auto hooked = hook(run);
   const auto sweep = result.plan.configs > 0 ? sweep_together : sweep_problems;
   FATUNE_TRY_STATUS(sweep(run, result));
   result.interrupted = run.interrupted;

@@ -11,7 +11,6 @@
 #include "tune/evaluate/evaluator.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/finals.hpp"
-#include "tune/sweep/standing.hpp"
 
 namespace fatune {
 

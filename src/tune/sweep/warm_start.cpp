@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/fields.hpp"
@@ -62,11 +63,9 @@ Result<std::vector<SavedConfig>> read_known(const Json& json, const std::string&
 /// The finalists of a problem are in the order of their places: the first of a kernel is its best.
 void add_finalists(const BestProblem& problem, const Arch& arch, const std::string& source,
                    std::vector<SavedConfig>& known) {
-  std::vector<std::string> seen;
+  std::set<std::string> seen;
   for (const BestRow& finalist : problem.finalists) {
-    if (finalist.outcome != Outcome::kMeasured) continue;
-    if (std::find(seen.begin(), seen.end(), finalist.kernel) != seen.end()) continue;
-    seen.push_back(finalist.kernel);
+    if (finalist.outcome != Outcome::kMeasured || !seen.insert(finalist.kernel).second) continue;
     known.push_back(
         {finalist.kernel, finalist.config, problem.problem, problem.name, arch, source});
   }
@@ -76,39 +75,33 @@ Result<std::vector<SavedConfig>> read_best(const Json& json, const std::string& 
   FATUNE_TRY(const BestFile file, best_file_from_json(json, where));
   if (!file.device) return file_error(field_place(where, "device") + " is missing");
   std::vector<SavedConfig> known;
-  for (const auto& [place, problem] : problems_of(file, where)) {
-    if (!problem.problem) return file_error(field_place(place, "problem") + " is missing");
-    add_finalists(problem, file.device->limits.arch, where, known);
+  for (std::size_t i = 0; i < file.problems.size(); ++i) {
+    if (!file.problems[i].problem) return file_error(file.place(i, "problem") + " is missing");
+    add_finalists(file.problems[i], file.device->limits.arch, where, known);
   }
   return known;
 }
 
 /// Final records count before those of the search, which are measured less closely.
 std::vector<SavedConfig> known_of(const Journal& journal, const std::string& where) {
-  struct Leader {
-    bool final = false;
-    double cost_us = 0;
-    Json config;
-  };
-  std::map<std::pair<Problem, std::string>, Leader> leaders;
-  const auto consider = [&](const auto& record, bool final) {
+  using Rank = std::pair<bool, double>;  // of the search alone; its time
+  std::map<std::pair<Problem, std::string>, std::pair<Rank, Json>> leaders;
+  const auto consider = [&](const auto& record, bool searched) {
     const auto& timing = objective_timing(record, journal.header.plan.objective);
     if (record.outcome != Outcome::kMeasured || !timing || record.kernel.empty()) return;
+    const Rank rank(searched, timing->median_us);
     const auto [leader, first] = leaders.try_emplace({record.problem, record.kernel});
-    const bool better =
-        first || (final && !leader->second.final) ||
-        (final == leader->second.final && timing->median_us < leader->second.cost_us);
-    if (better) leader->second = {final, timing->median_us, record.config};
+    if (first || rank < leader->second.first) leader->second = {rank, record.config};
   };
   for (const Record& record : journal.records) {
-    if (const auto* candidate = std::get_if<CandidateRecord>(&record)) consider(*candidate, false);
+    if (const auto* candidate = std::get_if<CandidateRecord>(&record)) consider(*candidate, true);
     const auto* final = std::get_if<FinalRecord>(&record);
-    if (final != nullptr && final->role != "baseline") consider(*final, true);
+    if (final != nullptr && !final->is_baseline()) consider(*final, false);
   }
   std::vector<SavedConfig> known;
   for (const auto& [key, leader] : leaders) {
     known.push_back(
-        {key.second, leader.config, key.first, "", journal.header.environment.limits.arch, where});
+        {key.second, leader.second, key.first, "", journal.header.environment.limits.arch, where});
   }
   return known;
 }
@@ -134,11 +127,7 @@ Result<std::vector<SavedConfig>> load_file(const std::filesystem::path& path) {
 
 /// best.json where there is one, else the journal; empty when the folder holds neither.
 std::filesystem::path result_in(const std::filesystem::path& folder) {
-  for (const char* file : {"best.json", "journal.jsonl", "journal.jsonl.gz"}) {
-    std::error_code ignored;
-    if (std::filesystem::exists(folder / file, ignored)) return folder / file;
-  }
-  return {};
+  return first_file(folder, {"best.json", "journal.jsonl", "journal.jsonl.gz"});
 }
 
 }  // namespace
@@ -176,14 +165,11 @@ std::vector<SavedConfig> nearest_known(const std::vector<SavedConfig>& known,
     if (each.kernel != kernel) continue;
     ranked.emplace_back(distance(*each.problem, each.arch, problem, arch), &each);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(ranked, {}, [](const auto& each) { return each.first; });
   std::vector<SavedConfig> nearest;
   for (const auto& [away, each] : ranked) {
-    const auto same = [&config = each->config](const SavedConfig& other) {
-      return other.config == config;
-    };
-    if (std::none_of(nearest.begin(), nearest.end(), same)) nearest.push_back(*each);
+    if (std::ranges::find(nearest, each->config, &SavedConfig::config) == nearest.end())
+      nearest.push_back(*each);
   }
   return nearest;
 }
@@ -192,7 +178,7 @@ std::vector<SavedConfig> select_warm_starts(const std::vector<SavedConfig>& know
                                             const RunPlan& plan, const Arch& arch) {
   std::vector<SavedConfig> selected;
   const auto add = [&](const SavedConfig& each) {
-    const bool again = std::any_of(selected.begin(), selected.end(), [&](const SavedConfig& other) {
+    const bool again = std::ranges::any_of(selected, [&](const SavedConfig& other) {
       return same_config(other, each) && other.problem == each.problem && other.arch == each.arch;
     });
     if (!again) selected.push_back(each);
@@ -231,7 +217,7 @@ std::vector<SavedConfig> known_of_runs(const std::filesystem::path& folder,
     const std::filesystem::path file = result_in(entry->path());
     if (!file.empty()) files.push_back(file.lexically_normal());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   std::vector<SavedConfig> known;
   for (const std::filesystem::path& file : files) {
     auto loaded = load_file(file);

@@ -16,35 +16,35 @@ constexpr const char* kIdentity = "nvrtc 13.0.88 CL-1";
 
 /// A best.json whose only config is fa_mma's default on an H200, verified, as it is now.
 struct Fixture {
-  SavedBest saved;
+  BestFile saved;
   ExportRequest request;
 
   Fixture() {
     request.name = "x";
     request.candidate = test::default_candidate("fa_mma", test::mission());
     request.limits = test::limits_of("sm_90a");
-    saved.file = "best.json";
-    saved.command = "fatune sweep --shape 4,8,512,64";
-    saved.device_name = "NVIDIA H200";
-    saved.arch = "sm_90a";
-    saved.nvrtc = "13.0.88";
-    SavedWinner winner;
-    winner.choice.kernel = "fa_mma";
-    winner.choice.problem = test::mission();
-    winner.text_hash = request.candidate.kernel->text_hash;
-    winner.id = candidate_id(request.candidate, id_options(request.limits.arch, kIdentity));
-    winner.hot = Timing{};
-    winner.hot->median_us = 8.6;
-    winner.baseline = "cudnn";
-    winner.ratio = 0.9;
-    saved.winners = {winner};
+    saved.where = "best.json";
+    saved.head.command = "fatune sweep --shape 4,8,512,64";
+    saved.device.emplace();
+    saved.device->device_name = "NVIDIA H200";
+    saved.device->limits.arch = request.limits.arch;
+    saved.device->nvrtc = "13.0.88";
+    BestProblem& problem = saved.problems.emplace_back();
+    problem.problem = test::mission();
+    BestRow& best = problem.best.emplace();
+    best.kernel = "fa_mma";
+    best.text_hash = request.candidate.kernel->text_hash;
+    best.id = candidate_id(request.candidate, id_options(request.limits.arch, kIdentity));
+    best.hot.emplace().median_us = 8.6;
+    best.verification.emplace().passed = true;
+    problem.gate = Gate{.baseline = "cudnn", .ratio = {0.9, 0.89, 0.91}};
     request.saved = &saved;
-    request.winner = &saved.winners.front();
+    request.winner = &problem;
   }
   Fixture(const Fixture&) = delete;
   Fixture& operator=(const Fixture&) = delete;
 
-  SavedWinner& winner() { return saved.winners.front(); }
+  BestRow& winner() { return *saved.problems.front().best; }
   std::string change(const std::string& version = "13.0.88",
                      const std::string& identity = kIdentity) const {
     const auto changes = changes_since(request, version, identity);
@@ -78,7 +78,7 @@ TEST_CASE("each change since the measurement is named") {
     Fixture fixture;
     fixture.winner().id.clear();
     CHECK(fixture.change() == "it has no id to compare with");
-    fixture.winner().unverified = "it names no gates that the config passed";
+    fixture.winner().verification.reset();
     CHECK_FALSE(fixture.change().empty());  // the time could be another config's
     fixture.winner().hot.reset();
     CHECK(fixture.change().empty());  // a config alone claims nothing
@@ -104,7 +104,7 @@ TEST_CASE("unverified machine code is refused, or marked and without a time") {
   const test::TemporaryFolder folder;
   CompilePool pool = test::real_pool(folder / "cache");
   Fixture fixture;
-  fixture.saved.nvrtc = "12.0.1";
+  fixture.saved.device->nvrtc = "12.0.1";
   const auto refused = export_kernel(fixture.request, pool);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::kUsage);
@@ -122,7 +122,7 @@ TEST_CASE("a verified config keeps its time, and a skipped gate is named") {
   const test::TemporaryFolder folder;
   CompilePool pool = test::real_pool(folder / "cache");
   Fixture fixture;
-  fixture.saved.nvrtc = pool.compiler_version();
+  fixture.saved.device->nvrtc = pool.compiler_version();
   fixture.winner().id = candidate_id(
       fixture.request.candidate, id_options(fixture.request.limits.arch, pool.compiler_identity()));
   const auto exported = export_kernel(fixture.request, pool);
@@ -132,7 +132,7 @@ TEST_CASE("a verified config keeps its time, and a skipped gate is named") {
   CHECK(exported->facts.measured->hot_us == 8.6);
   CHECK(exported->facts.id == fixture.winner().id);
   CHECK(exported->facts.cubin.bytes == static_cast<std::int64_t>(exported->cubin.size()));
-  fixture.winner().unverified = "the sweep ran with --skip-correctness";
+  fixture.winner().verification->skipped = true;
   const auto skipped = export_kernel(fixture.request, pool);
   REQUIRE_FALSE(skipped);
   CHECK(skipped.error().message.find("--skip-correctness") != std::string::npos);

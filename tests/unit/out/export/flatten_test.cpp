@@ -1,8 +1,8 @@
 // flatten_test.cpp - includes in place: once where asked, again where not, guarded below
 // conditions.
-#include "out/export/flatten.hpp"
-
 #include <catch2/catch_test_macros.hpp>
+
+#include "out/export/export_kernel.hpp"
 
 using namespace fatune;
 

@@ -37,14 +37,14 @@ TEST_CASE("the source of every exportable kernel compiles to the same machine co
       {"fa_mma", causal}, {"fa_split", decode}, {"fa_wgmma", causal}};
   for (const auto& [kernel, problem] : cases) {
     INFO(kernel);
-    SavedBest saved;
-    saved.file = "x.json";
-    saved.winners.emplace_back();
+    BestFile saved;
+    saved.where = "x.json";
+    saved.problems.emplace_back().best.emplace();
     const ExportRequest request{.name = "exported",
                                 .candidate = test::default_candidate(kernel, problem),
                                 .limits = test::limits_of("sm_90a"),
                                 .saved = &saved,
-                                .winner = &saved.winners.front(),
+                                .winner = &saved.problems.front(),
                                 .unverified = Unverified::kMark,
                                 .fatune = "0"};
     const auto exported = export_kernel(request, pool);

@@ -1,8 +1,8 @@
 // document_test.cpp - one file that asks for nothing, whatever its strings hold.
-#include "out/page/document.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
+
+#include "out/page/report_page.hpp"
 
 namespace fatune {
 namespace {

@@ -1,8 +1,7 @@
 // plots_svg_test.cpp - which pictures there are, and that they are whole.
-#include "out/page/plots_svg.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
+#include "out/page/report_page.hpp"
 #include "page_sample.hpp"
 
 namespace fatune {

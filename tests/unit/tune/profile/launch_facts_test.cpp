@@ -1,11 +1,10 @@
 // launch_facts_test.cpp - checks waves, occupancy, and which stage the resources belong to.
-#include "tune/profile/launch_facts.hpp"
-
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "tune/profile/counters.hpp"
 
 using namespace fatune;
 using Catch::Approx;

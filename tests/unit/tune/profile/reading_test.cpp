@@ -1,12 +1,11 @@
 // reading_test.cpp - checks what is said of counters: thresholds, exceptions, what binds.
-#include "tune/profile/reading.hpp"
-
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "tune/profile/profile.hpp"
 
 using namespace fatune;
 

@@ -15,7 +15,7 @@ using test::toy_device;
 
 std::string error_of(const test::TemporaryFolder& folder, const std::string& text) {
   REQUIRE(replace_file(folder / "x.json", text));
-  const auto loaded = load_best(folder / "x.json");
+  const auto loaded = load_best_file(folder / "x.json");
   REQUIRE_FALSE(loaded);
   CHECK(loaded.error().kind == ErrorKind::kFile);
   return loaded.error().message;
@@ -25,10 +25,11 @@ TEST_CASE("the best config of a sweep comes back") {
   SweepFixture fixture;
   FakeEvaluator evaluator(toy_device());
   fixture.run_well(evaluator);
-  const auto loaded = load_best(fixture.options.out / "best.json");
+  const auto loaded = load_best_file(fixture.options.out / "best.json");
   REQUIRE(loaded);
-  REQUIRE(loaded->size() == 1);
-  const SavedConfig& chosen = loaded->front();
+  const std::vector<SavedConfig> configs = configs_of(*loaded);
+  REQUIRE(configs.size() == 1);
+  const SavedConfig& chosen = configs.front();
   CHECK(chosen.problem_name == "mission");
   CHECK(chosen.kernel == "toy");
   CHECK(dump(chosen.config) == R"({"TILE":64,"WARPS":4,"STAGES":2})");
@@ -41,20 +42,21 @@ TEST_CASE("a suite's best.json gives a config for each problem") {
   fixture.options.plan.problems.back().problem.batch = 2;
   FakeEvaluator evaluator(toy_device());
   fixture.run_well(evaluator);
-  const auto loaded = load_best(fixture.options.out / "best.json");
+  const auto loaded = load_best_file(fixture.options.out / "best.json");
   REQUIRE(loaded);
-  REQUIRE(loaded->size() == 2);
-  CHECK((*loaded)[1].problem_name == "again");
-  CHECK((*loaded)[1].problem->batch == 2);
+  const std::vector<SavedConfig> configs = configs_of(*loaded);
+  REQUIRE(configs.size() == 2);
+  CHECK(configs[1].problem_name == "again");
+  CHECK(configs[1].problem->batch == 2);
 }
 
 TEST_CASE("a bare config is read too, with or without its problem") {
   const test::TemporaryFolder folder;
   REQUIRE(replace_file(folder / "c.json", R"({"kernel":"fa_mma","config":{"BLOCK_M":64}})"));
-  const auto loaded = load_best(folder / "c.json");
+  const auto loaded = load_best_file(folder / "c.json");
   REQUIRE(loaded);
-  CHECK(loaded->front().kernel == "fa_mma");
-  CHECK_FALSE(loaded->front().problem);
+  CHECK(configs_of(*loaded).front().kernel == "fa_mma");
+  CHECK_FALSE(configs_of(*loaded).front().problem);
 }
 
 TEST_CASE("what holds no config is refused with file and field") {

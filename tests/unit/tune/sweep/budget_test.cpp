@@ -1,11 +1,10 @@
 // budget_test.cpp - shares of evaluations and seconds, and a clock that survives interruptions.
-#include "tune/sweep/budget.hpp"
-
 #include <cmath>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "tune/sweep/run_state.hpp"
+#include "tune/sweep/search_loop.hpp"
 
 namespace fatune {
 namespace {

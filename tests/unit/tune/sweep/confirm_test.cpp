@@ -2,7 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/test_kernels.hpp"
-#include "tune/sweep/bench.hpp"
+#include "tune/sweep/comparison.hpp"
 
 using namespace fatune;
 
@@ -19,24 +19,25 @@ Timing time_of(double low, double median, double high) {
 /// A winner measured at 10 us, and the same config measured again in the same circumstances.
 struct Fixture {
   KernelRef kernel = test::make_kernel({});
-  SavedBest saved;
-  SavedWinner winner;
+  BestFile saved;
+  BestProblem winner;
   FinalRecord row;
   Environment here;
 
   Fixture() {
-    here.device_name = saved.device_name = "NVIDIA H200";
-    here.driver = saved.driver = "580.159.04";
-    here.nvrtc = saved.nvrtc = "13.0.88";
+    here.device_name = "NVIDIA H200";
+    here.driver = "580.159.04";
+    here.nvrtc = "13.0.88";
     here.limits = test::test_limits();
-    saved.arch = name(here.limits.arch);
-    saved.file = "best.json";
-    winner.hot = time_of(9.99, 10, 10.01);
-    winner.text_hash = kernel->text_hash;
-    winner.conditions = Conditions{};
-    winner.conditions->sm_clock_mhz_min = winner.conditions->sm_clock_mhz_max = 1980;
-    row.conditions = winner.conditions;
-    row.hot = winner.hot;
+    saved.device = here;
+    saved.where = "best.json";
+    winner.best.emplace();
+    winner.best->hot = time_of(9.99, 10, 10.01);
+    winner.best->text_hash = kernel->text_hash;
+    Conditions& conditions = winner.best->conditions.emplace();
+    conditions.sm_clock_mhz_min = conditions.sm_clock_mhz_max = 1980;
+    row.conditions = conditions;
+    row.hot = winner.best->hot;
   }
 
   Confirmation confirmed() const {
@@ -78,7 +79,7 @@ TEST_CASE("each circumstance that differs is named with both values") {
   fixture.here.device_name = "NVIDIA H100";
   fixture.here.driver = "590.1";
   fixture.here.nvrtc = "13.1.2";
-  fixture.winner.text_hash = std::string(64, '0');
+  fixture.winner.best->text_hash = std::string(64, '0');
   fixture.row.conditions->sm_clock_mhz_min = 1500;
   fixture.row.conditions->throttle_reasons = 4;
   fixture.here.recorded = true;
@@ -95,9 +96,9 @@ TEST_CASE("each circumstance that differs is named with both values") {
 
 TEST_CASE("what an older file does not tell is not compared") {
   Fixture fixture;
-  fixture.saved.nvrtc.clear();
-  fixture.winner.text_hash.clear();
-  fixture.winner.conditions.reset();
+  fixture.saved.device->nvrtc.clear();
+  fixture.winner.best->text_hash.clear();
+  fixture.winner.best->conditions.reset();
   CHECK(fixture.confirmed().differences.empty());
 }
 
@@ -105,10 +106,10 @@ TEST_CASE("without a time on either side there is nothing to confirm") {
   Fixture fixture;
   fixture.row.hot.reset();
   CHECK_FALSE(confirm(fixture.saved, fixture.winner, fixture.row, fixture.here, *fixture.kernel));
-  fixture.row.hot = fixture.winner.hot;
+  fixture.row.hot = fixture.winner.best->hot;
   fixture.row.outcome = Outcome::kWrongResult;
   CHECK_FALSE(confirm(fixture.saved, fixture.winner, fixture.row, fixture.here, *fixture.kernel));
   fixture.row.outcome = Outcome::kMeasured;
-  fixture.winner.hot.reset();
+  fixture.winner.best->hot.reset();
   CHECK_FALSE(confirm(fixture.saved, fixture.winner, fixture.row, fixture.here, *fixture.kernel));
 }

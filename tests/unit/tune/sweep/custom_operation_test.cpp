@@ -52,9 +52,9 @@ TEST_CASE("a sweep finds the best and compares it with the operation's reference
   CHECK(saved["problem"]["operation"] == "scale");
   CHECK(saved["problem"]["sizes"]["COLUMNS"] == 1024);
   CHECK(saved["best"].contains("tflops"));
-  const auto loaded = load_best(fixture.options.out / "best.json");
+  const auto loaded = load_best_file(fixture.options.out / "best.json");
   REQUIRE(loaded);
-  CHECK(loaded->front().problem == result.problems[0].problem.problem);
+  CHECK(loaded->problems.front().problem == result.problems[0].problem.problem);
   CHECK(sweep_report(result).find("scale ROWS=512,COLUMNS=1024 f16 on") != std::string::npos);
 }
 

@@ -1,6 +1,4 @@
 // gate_test.cpp - decisions of a gate: faster, tie, slower, and everything that is no pass.
-#include "tune/sweep/gate.hpp"
-
 #include <cmath>
 
 #include <catch2/catch_approx.hpp>
@@ -9,6 +7,7 @@
 
 #include "core/fields.hpp"
 #include "sweep_fixture.hpp"
+#include "tune/sweep/comparison.hpp"
 
 namespace fatune {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "tune/sweep/budget.hpp"
+#include "tune/sweep/search_loop.hpp"
 
 namespace fatune {
 namespace {

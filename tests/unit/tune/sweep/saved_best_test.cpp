@@ -10,10 +10,10 @@ using namespace fatune;
 namespace {
 
 /// Of a file with this text.
-Result<SavedBest> load(const std::string& text) {
+Result<BestFile> load(const std::string& text) {
   const test::TemporaryFolder folder;
   REQUIRE(replace_file(folder / "x.json", text));
-  return load_saved_best(folder / "x.json");
+  return load_best_file(folder / "x.json");
 }
 
 std::string best_with(const std::string& verify) {
@@ -28,21 +28,22 @@ TEST_CASE("a sweep's folder stands for its best.json, and tells what was measure
   test::SweepFixture fixture;
   test::FakeEvaluator evaluator(test::toy_device());
   fixture.run_well(evaluator);
-  const auto saved = load_saved_best(fixture.options.out);
+  const auto saved = load_best_file(fixture.options.out);
   REQUIRE(saved);
-  CHECK(saved->arch == name(test::test_limits().arch));
-  CHECK(saved->sm_count == test::test_limits().sm_count);
-  CHECK_FALSE(saved->recorded);
-  REQUIRE(saved->winners.size() == 1);
-  const SavedWinner& winner = saved->winners.front();
-  CHECK(winner.choice.problem == test::test_problem());
-  CHECK(winner.id.size() == 16);
-  CHECK(winner.hot);
+  REQUIRE(saved->device);
+  CHECK(saved->device->limits.arch == test::test_limits().arch);
+  CHECK(saved->device->limits.sm_count == test::test_limits().sm_count);
+  CHECK_FALSE(saved->head.recorded);
+  REQUIRE(saved->problems.size() == 1);
+  const BestProblem& winner = saved->problems.front();
+  CHECK(winner.problem == test::test_problem());
+  CHECK(winner.best->id.size() == 16);
+  CHECK(winner.best->hot);
 }
 
 TEST_CASE("a folder without best.json names what writes one") {
   const test::TemporaryFolder folder;
-  const auto saved = load_saved_best(folder.path());
+  const auto saved = load_best_file(folder.path());
   REQUIRE_FALSE(saved);
   CHECK(saved.error().kind == ErrorKind::kFile);
   CHECK(saved.error().message.find("--resume") != std::string::npos);
@@ -51,25 +52,25 @@ TEST_CASE("a folder without best.json names what writes one") {
 TEST_CASE("the times and the gate come along") {
   const auto saved = load(best_with(""));
   REQUIRE(saved);
-  const SavedWinner& winner = saved->winners.front();
-  CHECK(winner.hot->median_us == 2.5);
-  CHECK(winner.hot->ci95_high_us == 2.6);
-  CHECK(winner.baseline == "cudnn");
-  CHECK(winner.ratio == 0.5);
+  const BestProblem& winner = saved->problems.front();
+  CHECK(winner.best->hot->median_us == 2.5);
+  CHECK(winner.best->hot->ci95_high_us == 2.6);
+  CHECK(winner.gate->baseline == "cudnn");
+  CHECK(winner.gate->ratio.value == 0.5);
 }
 
 TEST_CASE("unverified is what names no gates, skipped them, or failed one") {
   const std::string rest =
       R"("margin":0.5,"worst_rule":"","max_abs_diff":0,"mean_abs_diff":0,"relative_l2":0,)"
       R"("allclose_1e3":true,"seeds":1,"gates":[]})";
-  CHECK(load(best_with(R"(,"verify":{"passed":true,)" + rest))->winners.front().unverified.empty());
-  CHECK(load(best_with(""))->winners.front().unverified ==
-        "it names no gates that the config passed");
-  CHECK(load(best_with(R"(,"verify":{"passed":false,)" + rest))->winners.front().unverified ==
-        "the config failed a gate");
-  CHECK(load(best_with(R"(,"verify":{"passed":true,"skipped":true,)" + rest))
-            ->winners.front()
-            .unverified == "the sweep ran with --skip-correctness");
+  const auto reason = [](const std::string& verify) {
+    return why_unverified(*load(best_with(verify))->problems.front().best);
+  };
+  CHECK(reason(R"(,"verify":{"passed":true,)" + rest).empty());
+  CHECK(reason("") == "it names no gates that the config passed");
+  CHECK(reason(R"(,"verify":{"passed":false,)" + rest) == "the config failed a gate");
+  CHECK(reason(R"(,"verify":{"passed":true,"skipped":true,)" + rest) ==
+        "the sweep ran with --skip-correctness");
 }
 
 TEST_CASE("a library as best, and damaged fields, are refused by field") {
@@ -95,10 +96,10 @@ TEST_CASE("every committed best.json is read") {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(results)) {
     if (entry.path().filename() != "best.json") continue;
     INFO(entry.path());
-    const auto saved = load_saved_best(entry.path());
+    const auto saved = load_best_file(entry.path());
     INFO((saved ? "" : saved.error().message));
     REQUIRE(saved);
-    for (const SavedWinner& winner : saved->winners) CHECK(winner.choice.problem);
+    for (const BestProblem& winner : saved->problems) CHECK(winner.problem);
     ++read;
   }
   CHECK(read >= 10);

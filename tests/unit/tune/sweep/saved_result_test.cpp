@@ -6,7 +6,7 @@
 
 #include "core/fields.hpp"
 #include "sweep_fixture.hpp"
-#include "tune/sweep/bench.hpp"
+#include "tune/sweep/comparison.hpp"
 
 namespace fatune {
 namespace {

@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/test_kernels.hpp"
-#include "tune/sweep/standing.hpp"
+#include "tune/sweep/finals.hpp"
 
 namespace fatune {
 namespace {

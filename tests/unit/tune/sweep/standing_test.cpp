@@ -1,8 +1,8 @@
 // standing_test.cpp - order, ties, ratios and the gate of a final phase.
-#include "tune/sweep/standing.hpp"
-
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+
+#include "tune/sweep/finals.hpp"
 
 namespace fatune {
 namespace {

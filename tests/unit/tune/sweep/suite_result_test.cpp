@@ -1,6 +1,4 @@
 // suite_result_test.cpp - best against best baseline, problem by problem.
-#include "tune/sweep/suite_result.hpp"
-
 #include <cmath>
 
 #include <catch2/catch_approx.hpp>
@@ -9,6 +7,7 @@
 
 #include "core/fields.hpp"
 #include "sweep_fixture.hpp"
+#include "tune/sweep/comparison.hpp"
 
 namespace fatune {
 namespace {

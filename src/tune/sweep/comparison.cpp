@@ -1,0 +1,277 @@
+// comparison.cpp - runs a final phase for every problem and compares its rows by interval; only
+// what is surely below the threshold passes a gate.
+#include "tune/sweep/comparison.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "model/results/statistics.hpp"
+#include "tune/sweep/finals.hpp"
+
+namespace fatune {
+namespace {
+
+/// Readies the evaluator for one of several problems; then one that the device cannot take on is no
+/// error but a reason.
+Result<std::string> begin_or_reason(const Problem& problem, const RunPlan& plan, bool several,
+                                    Evaluator& evaluator) {
+  Status begun = evaluator.begin_problem(problem, plan);
+  if (begun) return std::string();
+  if (several && begun.error().kind == ErrorKind::kUsage) return begun.error().message;
+  return std::move(begun).error();
+}
+
+/// The interval of the median, or the median alone.
+Interval interval_of(const Timing& timing) {
+  return {timing.ci95_low_us.value_or(timing.median_us),
+          timing.ci95_high_us.value_or(timing.median_us)};
+}
+
+std::string confirmed(const Timing& then, const Timing& now) {
+  const Interval a = interval_of(then);
+  const Interval b = interval_of(now);
+  if (a.low <= b.high && b.low <= a.high) return "confirmed";
+  const double ratio = now.median_us / then.median_us;
+  if (std::abs(ratio - 1) <= kRunToRun) return "close";
+  return ratio < 1 ? "faster" : "slower";
+}
+
+std::string clocks(const Conditions& seen) {
+  if (seen.sm_clock_mhz_min == seen.sm_clock_mhz_max)
+    return fmt::format("{} MHz", seen.sm_clock_mhz_max);
+  return fmt::format("{} to {} MHz", seen.sm_clock_mhz_min, seen.sm_clock_mhz_max);
+}
+
+std::string throttling(const Conditions& seen) {
+  const auto reasons = throttle_names(seen.throttle_reasons);
+  return reasons.empty() ? "none" : join(reasons, ", ");
+}
+
+/// NaN in a list of times is no outcome but a broken input.
+Status check_times(const FinalRecord& record, const std::string& objective) {
+  const auto& rounds = rounds_of(record, objective);
+  if (record.outcome != Outcome::kMeasured || rounds.size() < kLeastSamples) return {};
+  return check_samples(rounds, record.impl + " (" + objective + ")");
+}
+
+GateRow decide_row(const FinalRecord& candidate, const Rival& rival, const GateRules& rules) {
+  GateRow row;
+  row.baseline = rival.record;
+  row.source = rival.source;
+  const Pairing pairing = rival.source.empty()
+                              ? pairing_in_phase(candidate, rival.record, rules.objective)
+                              : Pairing::kNone;
+  const auto ratio = ratio_of(candidate, rival.record, rules.objective, pairing, rules.seed);
+  if (!ratio) {
+    row.reason = ratio.error().message;
+    return row;
+  }
+  row.paired = pairing == Pairing::kRounds;
+  row.ratio = *ratio;
+  row.comparison = name(compare_interval({ratio->low, ratio->high}, kSameSpeed));
+  row.verdict = verdict_word(ratio->value);
+  row.passed = ratio->high < rules.threshold;
+  return row;
+}
+
+Result<GateProblem> measure_and_decide(const GateQuestion& question, const GateRules& rules,
+                                       const FinalPlan& plan, Evaluator& evaluator) {
+  std::vector<Implementation> contestants = {question.candidate};
+  contestants.insert(contestants.end(), question.baselines.begin(), question.baselines.end());
+  FATUNE_TRY(auto records, evaluator.finals(contestants, plan));
+  if (records.size() != contestants.size())
+    return device_error("the final phase's records do not match its contestants");
+  std::vector<Rival> rivals;
+  for (std::size_t i = 1; i < records.size(); ++i) rivals.push_back({std::move(records[i]), ""});
+  rivals.insert(rivals.end(), question.saved.begin(), question.saved.end());
+  return decide_gate(question.problem, records.front(), rivals, rules);
+}
+
+/// Geometric means over problems, of each baseline that has a ratio.
+std::vector<GateMean> mean_ratios(const std::vector<GateProblem>& problems) {
+  std::vector<std::pair<std::string, std::vector<double>>> ratios;
+  for (const GateProblem& problem : problems) {
+    for (const GateRow& row : problem.rows) {
+      if (!row.ratio) continue;
+      auto of = std::ranges::find(ratios, row.baseline.impl, [](auto& each) { return each.first; });
+      if (of == ratios.end()) of = ratios.insert(ratios.end(), {row.baseline.impl, {}});
+      of->second.push_back(row.ratio->value);
+    }
+  }
+  std::vector<GateMean> means;
+  for (const auto& [baseline, of] : ratios) means.push_back({baseline, *geomean(of), of.size()});
+  return means;
+}
+
+/// Ratio, interval, comparison and verdict, where both sides have them.
+void add_ratio(const FinalRecord& baseline, std::uint64_t seed, SuiteProblem& row) {
+  constexpr const char* kObjective = "hot";
+  row.ratio = row.best->hot->median_us / baseline.hot->median_us;
+  row.verdict = verdict_word(*row.ratio);
+  const Pairing pairing = pairing_in_phase(*row.best, baseline, kObjective);
+  const auto ratio = ratio_of(*row.best, baseline, kObjective, pairing, seed);
+  if (!ratio) return;
+  row.ci95 = {ratio->low, ratio->high};
+  row.comparison = name(compare_interval({ratio->low, ratio->high}, kSameSpeed));
+}
+
+SuiteProblem suite_row(const BenchProblem& problem, std::uint64_t seed) {
+  SuiteProblem row{.problem = problem.problem, .reason = problem.reason};
+  const FinalRecord* fastest = nullptr;
+  for (const FinalRecord& each : problem.rows) {
+    if (each.is_baseline()) row.baselines.push_back(each);
+    if (!each.is_timed()) continue;
+    if (!each.is_baseline()) {
+      if (!row.best) row.best = each;
+    } else if (fastest == nullptr || each.hot->median_us < fastest->hot->median_us) {
+      fastest = &each;
+    }
+  }
+  if (fastest == nullptr) return row;
+  row.best_baseline = fastest->impl;
+  if (row.best) add_ratio(*fastest, seed, row);
+  return row;
+}
+
+}  // namespace
+
+Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& plan,
+                 Evaluator& evaluator, BenchResult& result,
+                 const std::function<Status()>& after_each) {
+  result.environment = evaluator.environment();
+  result.rounds = plan.rounds;
+  result.seed = plan.seed;
+  for (const BenchQuestion& question : questions) {
+    BenchProblem measured;
+    measured.problem = question.problem;
+    FATUNE_TRY(measured.reason,
+               begin_or_reason(question.problem.problem, {}, questions.size() > 1, evaluator));
+    if (measured.reason.empty()) {
+      FATUNE_TRY(measured.rows, evaluator.finals(question.contestants, plan));
+    }
+    result.problems.push_back(std::move(measured));
+    FATUNE_TRY_STATUS(after_each());
+  }
+  return {};
+}
+
+std::optional<Confirmation> confirm(const BestFile& saved, const BestProblem& winner,
+                                    const FinalRecord& row, const Environment& here,
+                                    const Kernel& kernel) {
+  const BestRow& best = *winner.best;
+  if (!best.hot || !row.is_timed()) return std::nullopt;
+  std::vector<std::string> differences;
+  const auto compare = [&](std::string_view what, const std::string& then, const std::string& now) {
+    if (then.empty() || now.empty() || then == now) return;
+    differences.push_back(fmt::format("{} was {} and is {}", what, then, now));
+  };
+  if (saved.device) {
+    compare("GPU", saved.device->device_name, here.device_name);
+    compare("architecture", name(saved.device->limits.arch), name(here.limits.arch));
+    compare("driver", saved.device->driver, here.driver);
+    compare("NVRTC", saved.device->nvrtc, here.nvrtc);
+  }
+  compare("fatune", saved.head.fatune, here.fatune);
+  if (!best.text_hash.empty() && best.text_hash != kernel.text_hash)
+    differences.push_back("the text of " + kernel.manifest.name + " has changed");
+  if (best.conditions && row.conditions) {
+    compare("SM clock", clocks(*best.conditions), clocks(*row.conditions));
+    compare("memory clock", fmt::format("{} MHz", best.conditions->memory_clock_mhz),
+            fmt::format("{} MHz", row.conditions->memory_clock_mhz));
+    compare("throttling", throttling(*best.conditions), throttling(*row.conditions));
+  }
+  if (saved.head.recorded != here.recorded)
+    differences.push_back(here.recorded ? "this is a recording"
+                                        : "the saved time is of a recording");
+  const std::string verdict = here.recorded ? "recorded" : confirmed(*best.hot, *row.hot);
+  return Confirmation{saved.where, *best.hot, *row.hot, verdict, std::move(differences)};
+}
+
+Result<GateProblem> decide_gate(const NamedProblem& problem, const FinalRecord& candidate,
+                                const std::vector<Rival>& rivals, const GateRules& rules) {
+  GateProblem decision;
+  decision.problem = problem;
+  decision.candidate = candidate;
+  FATUNE_TRY_STATUS(check_times(candidate, rules.objective));
+  for (const Rival& rival : rivals) {
+    if (auto times = check_times(rival.record, rules.objective); !times) {
+      if (rival.source.empty()) return std::move(times).error();
+      return file_error(rival.source + ": " + times.error().message);
+    }
+    decision.rows.push_back(decide_row(candidate, rival, rules));
+  }
+  decision.passed = !rivals.empty() && std::ranges::all_of(decision.rows, &GateRow::passed);
+  return decision;
+}
+
+Result<GateResult> run_gate(const std::vector<GateQuestion>& questions, const GateRules& rules,
+                            const FinalPlan& plan, Evaluator& evaluator) {
+  GateResult result;
+  result.environment = evaluator.environment();
+  result.objective = rules.objective;
+  result.threshold = rules.threshold;
+  result.rounds = plan.rounds;
+  result.seed = rules.seed;
+  RunPlan evaluation;
+  evaluation.objective = rules.objective;
+  for (const GateQuestion& question : questions) {
+    GateProblem decision;
+    decision.problem = question.problem;
+    FATUNE_TRY(decision.reason, begin_or_reason(question.problem.problem, evaluation,
+                                                questions.size() > 1, evaluator));
+    if (decision.reason.empty()) {
+      FATUNE_TRY(decision, measure_and_decide(question, rules, plan, evaluator));
+    }
+    result.problems.push_back(std::move(decision));
+  }
+  result.passed = !questions.empty() && std::ranges::all_of(result.problems, &GateProblem::passed);
+  result.means = mean_ratios(result.problems);
+  return result;
+}
+
+bool has_answer(const GateResult& result) {
+  return std::ranges::any_of(result.problems, [](const GateProblem& each) {
+    const Outcome outcome = each.candidate.outcome;
+    if (outcome != Outcome::kMeasured && outcome != Outcome::kUnavailable) return true;
+    return std::ranges::any_of(each.rows, [](const GateRow& row) { return row.ratio.has_value(); });
+  });
+}
+
+SuiteTable suite_table(const BenchResult& result) {
+  const Environment& environment = result.environment;
+  SuiteTable table{.head = {environment.fatune, result.command, environment.recorded},
+                   .suite = result.suite,
+                   .date = result.date,
+                   .skip_correctness = result.skip_correctness,
+                   .environment = environment};
+  std::vector<double> ratios;
+  for (const BenchProblem& problem : result.problems) {
+    table.problems.push_back(suite_row(problem, result.seed));
+    if (const auto& ratio = table.problems.back().ratio) ratios.push_back(*ratio);
+  }
+  table.geomean_ratio = geomean(ratios);
+  return table;
+}
+
+Status save_suite(const SweepResult& sweep, const std::string& date) {
+  BenchResult result;
+  result.environment = sweep.environment;
+  result.command = sweep.plan.command;
+  result.date = date;
+  result.seed = sweep.plan.seed;
+  result.skip_correctness = sweep.plan.skip_correctness;
+  for (const ProblemResult& problem : sweep.problems) {
+    if (!problem.finals.empty()) result.problems.push_back({problem.problem, problem.finals, ""});
+  }
+  if (sweep.plan.problems.size() < 2 || result.problems.empty()) return {};
+  return replace_file(sweep.folder / "suite.json", dump_pretty(to_json(suite_table(result))));
+}
+
+}  // namespace fatune
