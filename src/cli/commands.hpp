@@ -33,6 +33,7 @@ Runner setup_completions(CLI::App& command);
 Runner setup_man(CLI::App& command);
 Runner setup_schema(CLI::App& command);
 
+struct ChoiceArgs;
 // Parts of commands in files of their own; each prints and gives the exit code.
 
 /// `fatune sweep --compile-only`: compiles up to the plan's budget of configs for each problem and
@@ -41,7 +42,7 @@ Result<int> compile_only(const std::string& arch, std::size_t jobs, const RunPla
                          const std::vector<KernelRef>& kernels, const Settings& settings);
 /// `fatune verify --selftest`: do the gates catch what they are meant to catch? Needs a GPU: a
 /// recorded device is a usage error, no driver an environment error.
-Result<int> selftest(const std::string& device, const Settings& settings);
+Result<int> selftest(const ChoiceArgs& choice, const std::string& device, const Settings& settings);
 /// `fatune kernels space`: the space of another tuner's T1 file, counted.
 Result<int> show_t1_space(const std::string& path, const Settings& settings);
 /// `fatune __complete WORD...`: what a shell's script asks at each tab.

@@ -8,7 +8,6 @@
 #include "cli/commands.hpp"
 #include "cli/commands/documents.hpp"
 #include "cli/commands/tools.hpp"
-#include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
@@ -114,20 +113,10 @@ std::string results_text(const std::vector<VerifiedConfig>& results, const Paint
          (recorded ? "no gate ran here: the recording says what they gave then\n" : "");
 }
 
-/// --selftest chooses kernels and problems itself.
-Result<int> run_selftest_alone(const VerifyArgs& args, const Settings& settings) {
-  const ChoiceArgs& choice = args.choice;
-  if (!choice.config.empty() || !choice.kernel.empty() || names_problem(choice.problem) ||
-      args.sanitize) {
-    return usage_error(
-        "--selftest chooses kernels and problems itself; leave out --config, --kernel, --shape, "
-        "--suite and --sanitize");
-  }
-  return selftest(args.device, settings);
-}
-
 Result<int> verify(const VerifyArgs& args, const Settings& settings) {
-  if (args.selftest) return run_selftest_alone(args, settings);
+  if (args.selftest && args.sanitize)
+    return usage_error("--selftest and --sanitize exclude each other");
+  if (args.selftest) return selftest(args.choice, args.device, settings);
   FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
   FATUNE_TRY(auto results, verify_all(session));
   if (args.sanitize) FATUNE_TRY_STATUS(sanitize_all(session, args, settings, results));
@@ -148,7 +137,8 @@ OptionTable verify_table(VerifyArgs& a) {
       {"Gates",
        {{"--sanitize", &a.sanitize, "", "Run it under compute-sanitizer, too, on a small problem"},
         {"--selftest", &a.selftest, "",
-         "Run kernels that cheat or fail: does its gate catch each?"}}}};
+         "Run kernels that cheat or fail: does its gate catch each? With --kernel: cheats at that "
+         "kernel's own operation"}}}};
   return tables({choice_table(a.choice), gates, device_table(a.device), common_table(a.common)});
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/check.hpp"
-#include "core/embedded.hpp"
 #include "core/text.hpp"
 #include "model/problem/work.hpp"
 
@@ -53,15 +52,11 @@ constexpr std::string_view kChecksSource = "common/checks.cu";
 constexpr std::uint64_t kSecondSeed = 1;  // added to the plan's
 
 Result<CompileRequest> checks_request(const DeviceLimits& limits) {
-  for (const EmbeddedFile& file : embedded_kernel_files()) {
-    if (file.path != kChecksSource) continue;
-    CompileRequest request;
-    request.label = "device checks";
-    request.source = {std::string(file.path), std::string(file.text)};
-    request.arch = limits.arch;
-    return request;
-  }
-  return file_error("the program was built without kernels/" + std::string(kChecksSource));
+  CompileRequest request;
+  request.label = "device checks";
+  FATUNE_TRY(request.source, embedded_source(kChecksSource));
+  request.arch = limits.arch;
+  return request;
 }
 
 Result<std::string> cubin_of(CompileService& service, Ticket ticket, const std::string& what) {
