@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An operation of its own end to end: examples/rmsnorm is swept, verified and measured again, and kernels of it that are wrong are caught.
+"""An operation of its own end to end: examples/rmsnorm is swept, verified and measured again, and kernels of it that are wrong are caught, like the cheats of its self-test.
 
     own_kernel_test.py --fatune PATH
 """
@@ -86,6 +86,20 @@ def catch_broken(args, checks, folder):
         checks.expect(f"{gate}: " in reason, f"{name} must be caught by {gate}: {reason}")
 
 
+def selftest(args, checks):
+    """Every cheat that fatune makes of the reference is caught by its gate, in both element types; the kernels pass."""
+    for dtype in ["f16", "bf16"]:
+        code, document, stderr = run_json(args.fatune, "verify", "--selftest", "--kernel-dir", str(EXAMPLE), "--kernel", "rmsnorm", "--dtype", dtype)
+        checks.expect(code == 0 and document is not None, f"the self-test in {dtype} ended with {code}: {stderr[-2000:]}")
+        rows = (document or {}).get("rows", [])
+        checks.expect(len(rows) == 12, f"12 cheats: {[row['kernel'] for row in rows]}")
+        for row in rows:
+            print(f"{dtype} {row['kernel']:22} {row['gate']:14} {row['outcome']:14} {row.get('reason', '')[:90]}")
+            checks.expect(row["caught"], f"{row['kernel']} must be caught by {row['gate']}: {row['outcome']} {row.get('reason')}")
+        honest = (document or {}).get("honest", [])
+        checks.expect({row["kernel"] for row in honest if row["passed"]} == {"rmsnorm", "rmsnorm_reference"}, f"the honest pass: {honest}")
+
+
 def main():
     args = arguments(__doc__.splitlines()[0])
     checks = Checks()
@@ -93,6 +107,7 @@ def main():
         sweep(args, checks, pathlib.Path(folder))
         verify_variants(args, checks, pathlib.Path(folder))
         catch_broken(args, checks, pathlib.Path(folder))
+    selftest(args, checks)
     checks.finish()
 
 

@@ -10,6 +10,7 @@
 #include "cli/commands/documents.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
+#include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
@@ -109,6 +110,37 @@ std::string results_text(const std::vector<VerifiedConfig>& results, const Paint
          (recorded ? "no gate ran here: the recording says what they gave then\n" : "");
 }
 
+/// Of a self-test: do the gates catch what they are meant to catch?
+struct Subject {
+  OperationRef operation = attention();
+  std::optional<Problem> problem = {};  ///< of a declared operation
+};
+
+/// Attention, whose fixtures have problems of their own; or the operation of --kernel, at --size or
+/// the first typical problem.
+Result<Subject> subject_of(const ChoiceArgs& choice, const std::vector<KernelRef>& catalog) {
+  if (!choice.config.empty())
+    return usage_error("--selftest takes default configs; leave out --config");
+  Subject subject;
+  if (!choice.kernel.empty()) {
+    FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, choice.kernel));
+    subject.operation = kernel->manifest.operation;
+  }
+  const DeclaredOperation* declared = subject.operation->declared();
+  if (declared == nullptr) {
+    if (choice.kernel.empty() && !names_problem(choice.problem)) return subject;
+    return usage_error(
+        "--selftest chooses attention's kernels and problems itself; leave out --kernel, --shape, "
+        "--size and --suite, or name a kernel of an operation of your own (docs/own_kernel.md)");
+  }
+  ProblemArgs args = choice.problem;
+  if (args.sizes.empty()) args.sizes = {describe(declared->typical.front())};
+  FATUNE_TRY(const auto problems, resolve_problems(args, subject.operation));
+  if (problems.size() > 1) return usage_error("--selftest takes one --size");
+  subject.problem = problems.front().problem;
+  return subject;
+}
+
 Status need_gpu(const std::string& device) {
   FATUNE_TRY(const DeviceChoice choice, choose_device(device));
   if (choice.kind == DeviceChoice::Kind::kGpu) return {};
@@ -138,20 +170,17 @@ std::string selftest_text(const SelftestResult& result, const Paint& paint) {
                           : "the gates do not hold on this machine: trust none of its results\n");
 }
 
-/// Do the gates catch what they are meant to catch? Chooses kernels and problems itself.
 Result<int> selftest(const VerifyArgs& args, const Settings& settings) {
-  const ChoiceArgs& choice = args.choice;
-  if (!choice.config.empty() || !choice.kernel.empty() || names_problem(choice.problem) ||
-      args.sanitize) {
-    return usage_error(
-        "--selftest chooses kernels and problems itself; leave out --config, --kernel, --shape, "
-        "--suite and --sanitize");
-  }
-  FATUNE_TRY_STATUS(need_gpu(args.device));
+  if (args.sanitize) return usage_error("--selftest and --sanitize exclude each other");
   FATUNE_TRY(auto catalog, load_catalog(settings));
+  FATUNE_TRY(const Subject subject, subject_of(args.choice, catalog));
+  FATUNE_TRY_STATUS(need_gpu(args.device));
   FATUNE_TRY(const Session session,
-             open_session(std::move(catalog), attention(), args.device, settings));
-  FATUNE_TRY(const SelftestResult result, run_selftest(session.catalog, *session.evaluator));
+             open_session(std::move(catalog), subject.operation, args.device, settings));
+  FATUNE_TRY(const SelftestResult result, subject.problem
+                                              ? run_selftest(session.catalog, *subject.problem,
+                                                             session.reference, *session.evaluator)
+                                              : run_selftest(session.catalog, *session.evaluator));
   const SelftestDocument document{settings.head, session.evaluator->environment(), result};
   print(settings.json ? dump_pretty(to_json(document)) : selftest_text(result, settings.paint));
   return result.passed() ? kDone : kAnswerIsNo;
@@ -177,7 +206,8 @@ OptionTable verify_table(VerifyArgs& a) {
       {"Gates",
        {{"--sanitize", &a.sanitize, "", "Run it under compute-sanitizer, too, on a small problem"},
         {"--selftest", &a.selftest, "",
-         "Run kernels that cheat or fail: does its gate catch each?"}}}};
+         "Run kernels that cheat or fail: does its gate catch each? With --kernel: cheats at that "
+         "kernel's own operation"}}}};
   return tables({choice_table(a.choice), gates, device_table(a.device), common_table(a.common)});
 }
 

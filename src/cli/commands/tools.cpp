@@ -50,7 +50,7 @@ constexpr std::int64_t kMostKeys = 256;  // chosen: kernels run up to 100 times 
 Result<std::optional<Candidate>> awkward(Candidate candidate, const DeviceLimits& limits) {
   std::optional<Candidate> found;
   FATUNE_TRY(const std::vector<EdgeProblem> edges,
-             edge_problems(candidate.problem, kSeed, candidate.kernel->manifest.operation));
+             candidate.kernel->manifest.operation->edge_problems(candidate.problem, kSeed));
   for (const EdgeProblem& edge : edges) {
     if (edge.problem.seq_kv > kMostKeys) continue;
     candidate.problem = edge.problem;

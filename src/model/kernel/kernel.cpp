@@ -235,6 +235,13 @@ SourceTree embedded_source_tree() {
   return tree;
 }
 
+Result<SourceFile> embedded_source(std::string_view path) {
+  for (const EmbeddedFile& file : embedded_kernel_files()) {
+    if (file.path == path) return SourceFile{std::string(file.path), std::string(file.text)};
+  }
+  return file_error(fmt::format("the program was built without kernels/{}", path));
+}
+
 Result<std::vector<KernelRef>> embedded_kernels() { return load_kernels(embedded_source_tree()); }
 
 Result<std::vector<KernelRef>> available_kernels(

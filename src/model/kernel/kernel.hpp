@@ -49,6 +49,8 @@ Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree);
 
 /// The kernel files inside the program.
 SourceTree embedded_source_tree();
+/// One of them: "common/checks.cu".
+Result<SourceFile> embedded_source(std::string_view path);
 Result<std::vector<KernelRef>> embedded_kernels();
 
 /// The embedded kernels and those of the folders, sorted by name. A kernel of a later folder

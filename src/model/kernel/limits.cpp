@@ -43,7 +43,6 @@ constexpr DeviceLimits kTypical[] = {
 constexpr std::int64_t kMaxStaticShared = 48 * 1024;
 constexpr std::array<std::int64_t, 3> kMaxGrid = {2147483647, 65535, 65535};
 constexpr std::int64_t kMaxBlockZ = 64;
-constexpr int kFirstDependentArch = 90;
 constexpr std::int64_t kMaxCluster = 8;  // what every device with clusters can do
 constexpr int kFirstArchWithClusters = 90;
 constexpr std::int64_t kMaxBox = 256;

@@ -59,6 +59,7 @@ bool box_fits(std::span<const std::int64_t> box, int swizzle, Dtype dtype, std::
 bool memory_fits(std::span<const std::int64_t> scratch_bytes, const Problem& problem,
                  const DeviceLimits& limits, std::string* why);
 
+inline constexpr int kFirstDependentArch = 90;
 /// Whether the device has programmatic dependent launch.
 bool has_dependent_launches(const Arch& arch);
 

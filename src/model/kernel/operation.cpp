@@ -1,4 +1,4 @@
-// operation.cpp - an operation and sizes to a problem, its tensors and its work.
+// operation.cpp - a declared operation and sizes to a problem, its tensors, work, edges and inputs.
 #include "model/kernel/operation.hpp"
 
 #include <tuple>
@@ -14,6 +14,8 @@
 
 namespace fatune {
 namespace {
+
+constexpr std::uint64_t kSecondSeed = 1;  // added to the plan's
 
 /// "x.json: field 'operation.least.flops'"
 std::string place_in(const DeclaredOperation& operation, const std::string& path) {
@@ -103,25 +105,10 @@ Status fill_work(const DeclaredOperation& operation, Problem& problem) {
   return {};
 }
 
-struct Attention final : Operation {
-  Attention() { name = "attention"; }
-  Result<OperationPlan> plan(const Problem& problem) const override {
-    return attention_plan(problem);
-  }
-  std::vector<std::string> tensor_names() const override { return {"q", "k", "v", "out", "lse"}; }
-  Problem smallest_problem() const override { return {}; }
-  Problem reference_problem(const Problem& problem) const override {
-    Problem head = problem;
-    head.batch = head.heads = head.kv_heads = 1;
-    return head;
-  }
-};
-
 }  // namespace
 
-const OperationRef& attention() {
-  static const OperationRef operation = std::make_shared<const Attention>();
-  return operation;
+std::vector<InputCase> search_cases(std::uint64_t seed) {
+  return {{Distribution::kNormal, seed}, {Distribution::kNormal, seed + kSecondSeed}};
 }
 
 Result<Problem> DeclaredOperation::problem(const std::vector<NamedSize>& given, Dtype dtype) const {
@@ -160,6 +147,30 @@ Result<OperationPlan> DeclaredOperation::plan(const Problem& problem) const {
 }
 
 std::vector<std::string> DeclaredOperation::tensor_names() const { return names_of(tensors); }
+
+std::vector<InputCase> DeclaredOperation::hard_cases(const Problem&, std::uint64_t seed) const {
+  std::vector<InputCase> cases;
+  for (const std::string& word : hard_inputs) {
+    const auto distribution = parse_distribution(word);
+    FATUNE_CHECK(static_cast<bool>(distribution), "the declaration's reader knows the words");
+    cases.push_back({*distribution, seed});
+  }
+  return cases;
+}
+
+Result<std::vector<EdgeProblem>> DeclaredOperation::edge_problems(const Problem& like,
+                                                                  std::uint64_t seed) const {
+  std::vector<EdgeProblem> problems;
+  for (const std::vector<NamedSize>& each : edges) {
+    FATUNE_TRY(Problem edge, problem(each, like.dtype));
+    problems.push_back({std::move(edge), {{Distribution::kNormal, seed}}});
+  }
+  if (problems.empty()) return problems;
+  const std::vector<InputCase> hard = hard_cases(like, seed);
+  std::vector<InputCase>& cases = problems.back().cases;
+  cases.insert(cases.end(), hard.begin(), hard.end());
+  return problems;
+}
 
 std::string DeclaredOperation::example() const { return "--size " + describe(typical.front()); }
 

@@ -9,6 +9,7 @@
 
 #include "core/json.hpp"
 #include "core/result.hpp"
+#include "model/problem/input_case.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/tensor.hpp"
 
@@ -28,6 +29,12 @@ struct TensorSpec {
   Fill fill;
 };
 
+/// An awkward problem, small as a rule, that finalists must solve.
+struct EdgeProblem {
+  Problem problem;
+  std::vector<InputCase> cases;
+};
+
 struct DeclaredOperation;
 
 /// What kernels compute: attention, which fatune defines, or what a manifest declares. Kernels of
@@ -45,12 +52,26 @@ struct Operation {
   virtual Problem smallest_problem() const = 0;
   /// The part of a problem that a launch of the reference computes: one head, or all of it.
   virtual Problem reference_problem(const Problem& problem) const = 0;
+  /// What finalists meet besides search_cases().
+  virtual std::vector<InputCase> hard_cases(const Problem& problem, std::uint64_t seed) const = 0;
+  /// Of the element type of `like`, and what else a kernel is compiled for.
+  virtual Result<std::vector<EdgeProblem>> edge_problems(const Problem& like,
+                                                         std::uint64_t seed) const = 0;
+  /// The option that says a problem's sizes.
+  virtual std::string_view size_option() const = 0;
   /// For the few places that only a declaration concerns; null for attention.
   virtual const DeclaredOperation* declared() const { return nullptr; }
 };
 using OperationRef = std::shared_ptr<const Operation>;
 
+/// Its hard inputs are every distribution, unless the problem is so large that its reference is
+/// slow; then one group of its heads is an edge problem that has them. Its other edge problems have
+/// sequences of 1, 17 and one beside a tile's edge, odd heads, batches of 1, 2, 4 and 8, grouped
+/// heads and unequal lengths (rows that see nothing, when causal).
 const OperationRef& attention();
+
+/// Two seeds of N(0,1), or of the declared fills.
+std::vector<InputCase> search_cases(std::uint64_t seed);
 
 /// The reference's manifest defines it. See kernels/README.md for the fields.
 struct DeclaredOperation final : Operation {
@@ -68,6 +89,11 @@ struct DeclaredOperation final : Operation {
   std::vector<std::string> tensor_names() const override;
   Problem smallest_problem() const override;
   Problem reference_problem(const Problem& problem) const override { return problem; }
+  std::vector<InputCase> hard_cases(const Problem& problem, std::uint64_t seed) const override;
+  /// As declared; the last of them has the hard inputs, too.
+  Result<std::vector<EdgeProblem>> edge_problems(const Problem& like,
+                                                 std::uint64_t seed) const override;
+  std::string_view size_option() const override { return "--size"; }
   const DeclaredOperation* declared() const override { return this; }
 
   /// The problem of these sizes, in any order. A size that is missing, unknown, or makes a tensor

@@ -203,15 +203,15 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
   setting_.worker.end();  // a fresh process, so that nothing of the search is left in it
   const bool checks = !setting_.run.skip_correctness;
   const std::uint64_t seed = setting_.run.seed;
-  const OperationRef& operation = setting_.preparation.reference->manifest.operation;
+  const Operation& operation = *setting_.preparation.reference->manifest.operation;
   // Everything is handed to the compilers first; checking starts while they work.
   FATUNE_TRY(
       const Stage main,
-      request_stage(problem_, checks ? final_cases(problem_, seed, operation) : search_cases(seed),
+      request_stage(problem_, checks ? final_cases(operation, problem_, seed) : search_cases(seed),
                     false));
   std::vector<Stage> edges;
   if (plan_.edge_problems && checks) {
-    FATUNE_TRY(std::vector<EdgeProblem> awkward, edge_problems(problem_, seed, operation));
+    FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed));
     for (EdgeProblem& edge : awkward) {
       FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), true));
       edges.push_back(std::move(stage));

@@ -1,9 +1,15 @@
-// selftest.cpp - submits fixtures and honest kernels problem by problem, and judges the records.
+// selftest.cpp - submits cheats and honest kernels problem by problem, and judges the records;
+// makes the cheats of a declared operation from its reference.
 #include "tune/evaluate/selftest.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <memory>
+#include <span>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "model/results/measurement.hpp"
 
@@ -17,6 +23,75 @@ const Problem kUsual{
 
 bool is_fixture(const Manifest& manifest) {
   return manifest.role == Role::kFault && !manifest.expected_gate.empty();
+}
+
+/// A way to spoil a tensor of a right launch.
+struct Cheat {
+  const char* name;  ///< of its kernel; {} is the tensor
+  const char* how;   ///< of kernels/faults/spoiled.cuh
+  const char* gate;
+  const char* static_shared_bytes = "0";
+};
+constexpr Cheat kWithoutReference{"does_nothing", "kNothing", "poison"};
+constexpr Cheat kOfInputs[] = {{"changes_{}", "kChanged", "inputs"}};
+constexpr Cheat kOfOutputs[] = {{"zeros_in_{}", "kZeros", "accuracy"},
+                                {"nan_in_{}", "kNan", "accuracy"},
+                                {"wrong_sign_in_{}", "kWrongSign", "accuracy", "8"},
+                                {"last_of_{}_unwritten", "kLastUnwritten", "poison"},
+                                {"writes_past_{}", "kOnePast", "guard_bands"},
+                                {"varies_in_{}", "kVaries", "repeat"},
+                                {"stops_writing_{}", "kStops", "timed_output"},
+                                {"keeps_old_{}", "kKeepsOld", "timed_output"}};
+
+constexpr const char* kSpoiledSource = "faults/spoiled.cuh";
+constexpr const char* kKept = "fatune_kept";
+/// Behind the reference's text. Sizes are macros in capitals, so nothing here is.
+constexpr std::string_view kEntries = R"({0}
+extern "C" __global__ void fatune_keep(const {1}* tensor, {1}* kept) {{
+  spoiled::keep(tensor, kept, {2}ll);
+}}
+extern "C" __global__ void fatune_spoil({1}* tensor, const {1}* kept) {{
+  spoiled::spoil(spoiled::{3}, tensor, kept, {2}ll);
+}}
+)";
+
+Kernel new_cheat(const Kernel& reference, std::string called, const char* gate) {
+  Kernel kernel = reference;
+  kernel.manifest.name = std::move(called);
+  kernel.manifest.role = Role::kFault;
+  kernel.manifest.expected_outcome = name(Outcome::kWrongResult);
+  kernel.manifest.expected_gate = gate;
+  return kernel;
+}
+
+StageSpec stage_of(const char* entry, const TensorPlan& tensor) {
+  StageSpec stage;
+  stage.entry = entry;
+  stage.grid = {"64", "1", "1"};
+  stage.block = {"256", "1", "1"};
+  stage.cluster = {"1", "1", "1"};
+  stage.shared_bytes = stage.static_shared_bytes = "0";
+  stage.arguments = {tensor.name, kKept};
+  return stage;
+}
+
+/// The tensor is kept, the reference runs, the tensor is spoiled.
+KernelRef spoiled(const Kernel& reference, const SourceFile& source, const Cheat& cheat,
+                  const TensorPlan& tensor) {
+  constexpr const char* kWords[] = {"", "unsigned char", "unsigned short", "", "unsigned"};
+  Kernel kernel =
+      new_cheat(reference, fmt::format(fmt::runtime(cheat.name), tensor.name), cheat.gate);
+  const std::string include = fmt::format("\n#include \"{}\"", source.path);
+  kernel.source.text +=
+      fmt::format(kEntries, include, kWords[tensor.width()], tensor.elements(), cheat.how);
+  kernel.headers.push_back(source);
+  kernel.manifest.scratch.push_back({kKept, fmt::to_string(tensor.bytes())});
+  std::vector<StageSpec>& stages = kernel.manifest.stages;
+  if (&cheat == &kWithoutReference) stages.clear();
+  stages.insert(stages.begin(), stage_of("fatune_keep", tensor));
+  stages.push_back(stage_of("fatune_spoil", tensor));
+  stages.back().static_shared_bytes = cheat.static_shared_bytes;
+  return std::make_shared<const Kernel>(std::move(kernel));
 }
 
 /// A fixture that can write the log-sum-exp is at fault there; an honest kernel must be right with
@@ -55,11 +130,25 @@ Result<SelftestRow> try_kernel(const Candidate& candidate, Evaluator& evaluator)
   }
   FATUNE_TRY_STATUS(evaluator.submit(candidate));
   FATUNE_TRY(const CandidateRecord record, evaluator.collect());
-  row.outcome = name(record.outcome);
+  const bool cannot = row.gate.empty() && record.outcome == Outcome::kInfeasible;
+  row.outcome = cannot ? kNotRun : name(record.outcome);
   row.reason = record.reason;
   row.caught =
       row.outcome == row.expected_outcome && gate_of(record.outcome, record.reason) == row.gate;
   return row;
+}
+
+Status run_group(const Problem& problem, const std::vector<KernelRef>& group, Evaluator& evaluator,
+                 SelftestResult& result) {
+  RunPlan plan;
+  plan.record_cold = true;
+  FATUNE_TRY_STATUS(evaluator.begin_problem(problem, plan));
+  for (const KernelRef& kernel : group) {
+    const Candidate candidate{kernel, default_config(kernel->manifest), problem};
+    FATUNE_TRY(SelftestRow row, try_kernel(candidate, evaluator));
+    (is_fixture(kernel->manifest) ? result.cheats : result.honest).push_back(std::move(row));
+  }
+  return {};
 }
 
 bool right(const std::vector<SelftestRow>& rows) {
@@ -71,23 +160,46 @@ bool right(const std::vector<SelftestRow>& rows) {
 
 bool SelftestResult::passed() const { return !cheats.empty() && right(cheats) && right(honest); }
 
+Result<std::vector<KernelRef>> cheats_at(const Problem& problem, const KernelRef& reference) {
+  const Manifest& manifest = reference->manifest;
+  FATUNE_TRY(const OperationPlan plan, manifest.operation->plan(problem));
+  FATUNE_TRY(const SourceFile source, embedded_source(kSpoiledSource));
+  std::vector<KernelRef> cheats;
+  for (const TensorPlan& tensor : plan.tensors) {
+    for (const Cheat& cheat : tensor.output ? std::span<const Cheat>(kOfOutputs) : kOfInputs)
+      cheats.push_back(spoiled(*reference, source, cheat, tensor));
+  }
+  cheats.push_back(spoiled(*reference, source, kWithoutReference, plan.outputs().front()));
+  if (manifest.stages.front().dependent == "0" && plan.inputs().size() <= kMostEarlyInputs) {
+    Kernel early = new_cheat(*reference, "begins_early", "early_start");
+    early.manifest.stages.front().dependent = "1";
+    early.manifest.min_arch = std::max(early.manifest.min_arch, kFirstDependentArch);
+    cheats.push_back(std::make_shared<const Kernel>(std::move(early)));
+  }
+  return cheats;
+}
+
 Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, Evaluator& evaluator) {
   std::map<Problem, std::vector<KernelRef>> by_problem;
   for (const KernelRef& kernel : kernels) {
     for (const Problem& problem : problems_for(kernel->manifest))
       by_problem[problem].push_back(kernel);
   }
-  RunPlan plan;
-  plan.record_cold = true;
   SelftestResult result;
-  for (const auto& [problem, group] : by_problem) {
-    FATUNE_TRY_STATUS(evaluator.begin_problem(problem, plan));
-    for (const KernelRef& kernel : group) {
-      const Candidate candidate{kernel, default_config(kernel->manifest), problem};
-      FATUNE_TRY(SelftestRow row, try_kernel(candidate, evaluator));
-      (is_fixture(kernel->manifest) ? result.cheats : result.honest).push_back(std::move(row));
-    }
-  }
+  for (const auto& [problem, group] : by_problem)
+    FATUNE_TRY_STATUS(run_group(problem, group, evaluator, result));
+  return result;
+}
+
+Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, const Problem& problem,
+                                    const KernelRef& reference, Evaluator& evaluator) {
+  FATUNE_TRY(std::vector<KernelRef> group, cheats_at(problem, reference));
+  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(group),
+               [&](const KernelRef& kernel) {
+                 return kernel->manifest.operation->name == operation_name(problem);
+               });
+  SelftestResult result;
+  FATUNE_TRY_STATUS(run_group(problem, group, evaluator, result));
   return result;
 }
 

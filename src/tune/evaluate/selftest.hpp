@@ -26,9 +26,17 @@ struct SelftestResult {
   bool passed() const;
 };
 
-/// Each fixture with an expected gate at its own problem, with lse if it writes that, and every
-/// honest kernel's default config at a small one, without lse and with, through the gates and the
-/// timing of a sweep.
+/// Each of attention's fixtures with an expected gate at its own problem, with lse if it writes
+/// that, and every honest kernel's default config at a small one, without lse and with, through the
+/// gates and the timing of a sweep.
 Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, Evaluator& evaluator);
+/// The same for a declared operation, at one of its problems: the cheats below, and those of
+/// `kernels` that compute it.
+Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, const Problem& problem,
+                                    const KernelRef& reference, Evaluator& evaluator);
+
+/// An operation's reference, made to cheat in one way each, at each of its tensors: fixtures. Their
+/// texts are right for this problem alone.
+Result<std::vector<KernelRef>> cheats_at(const Problem& problem, const KernelRef& reference);
 
 }  // namespace fatune

@@ -10,11 +10,11 @@
 #include "core/fields.hpp"
 #include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
+#include "model/problem/input_case.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/tensor.hpp"
 #include "model/results/measurement.hpp"
 #include "worker/protocol/implementation.hpp"
-#include "worker/protocol/input_case.hpp"
 
 namespace fatune {
 

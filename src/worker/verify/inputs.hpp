@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "model/problem/input_case.hpp"
 #include "model/problem/tensor.hpp"
-#include "worker/protocol/input_case.hpp"
 
 namespace fatune {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "worker/protocol/input_case.hpp"
+#include "model/problem/input_case.hpp"
 #include "worker/verify/compare.hpp"
 
 namespace fatune {

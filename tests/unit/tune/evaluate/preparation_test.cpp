@@ -57,22 +57,28 @@ TEST_CASE("a reference that does not compile is an environment error with the co
 TEST_CASE("problems larger than the memory are refused before anything is allocated") {
   DeviceLimits limits = *typical_limits(Arch{90, 'a'});
   limits.memory_bytes = std::int64_t{8} << 30;
-  const Problem small{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
-  CHECK(check_memory(small, attention_plan(small), limits, 2));
+  const Problem usual{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  const auto check = [&](const Problem& problem, std::int64_t scratch) {
+    LaunchPlan reference;
+    reference.scratch = {{"scores", scratch}};
+    return check_memory(*attention(), problem, reference, limits, 2);
+  };
+  CHECK(check(usual, 0));
+  CHECK_FALSE(check(usual, std::int64_t{8} << 30));
   const Problem large{.batch = 64, .heads = 64, .kv_heads = 64, .seq_q = 65536, .seq_kv = 65536};
-  const Status status = check_memory(large, attention_plan(large), limits, 2);
+  const Status status = check(large, 0);
   REQUIRE_FALSE(status);
   CHECK(status.error().kind == ErrorKind::kUsage);
   CHECK(status.error().message.find("--shape") != std::string::npos);
   limits.memory_bytes = 0;
-  CHECK(check_memory(large, attention_plan(large), limits, 2));
+  CHECK(check(large, 0));
 }
 
 TEST_CASE("finalists meet every distribution, the search two seeds") {
   CHECK(search_cases(42) ==
         std::vector<InputCase>{{Distribution::kNormal, 42}, {Distribution::kNormal, 43}});
   std::set<Distribution> met;
-  for (const InputCase& which : final_cases({}, 42)) met.insert(which.distribution);
+  for (const InputCase& which : final_cases(*attention(), {}, 42)) met.insert(which.distribution);
   CHECK(met.size() == 7);
 }
 
@@ -89,7 +95,9 @@ TEST_CASE("edge problems are valid, keep what defines the kernel, and cover the 
   std::set<std::int64_t> batches, sequences;
   bool odd_heads = false, unequal = false, grouped = false;
   std::set<Distribution> distributions;
-  for (const EdgeProblem& edge : edge_problems(like, 1)) {
+  const auto edges = attention()->edge_problems(like, 1);
+  REQUIRE(edges);
+  for (const EdgeProblem& edge : *edges) {
     CHECK(validate(edge.problem));
     CHECK(edge.problem.head_dim == 96);
     CHECK(edge.problem.dtype == Dtype::kBf16);
@@ -139,9 +147,8 @@ TEST_CASE("the processor's name is found in the system's text") {
 
 TEST_CASE("of a large problem one group of heads sees the hard inputs") {
   const Problem large{.batch = 2, .heads = 16, .kv_heads = 8, .seq_q = 16384, .seq_kv = 16384};
-  REQUIRE(is_large(large));
-  CHECK(final_cases(large, 42) == search_cases(42));
-  const auto edges = edge_problems(large, 42);
+  CHECK(final_cases(*attention(), large, 42) == search_cases(42));
+  const auto edges = *attention()->edge_problems(large, 42);
   const auto group = std::find_if(edges.begin(), edges.end(), [](const EdgeProblem& edge) {
     return edge.problem.seq_q == 16384;
   });
@@ -152,5 +159,5 @@ TEST_CASE("of a large problem one group of heads sees the hard inputs") {
   CHECK(group->cases.size() == edges.back().cases.size());
   Problem smallest = group->problem;
   smallest.seq_q = smallest.seq_kv = 1 << 20;
-  CHECK_FALSE(is_large(smallest));
+  CHECK(final_cases(*attention(), smallest, 42).size() == 8);
 }

@@ -7,6 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/custom_operation.hpp"
 #include "support/test_kernels.hpp"
 
 using namespace fatune;
@@ -136,4 +137,57 @@ TEST_CASE("nothing to catch is no success, and a kernel for another device is le
   CHECK(result->cheats[1].outcome == "not_run");
   CHECK_FALSE(result->cheats[1].caught);
   CHECK(result->passed());
+}
+
+TEST_CASE("an operation's reference is spoiled at each tensor, for each gate that looks at it") {
+  const auto cheats = cheats_at(custom_test_problem(), custom_kernels().back());
+  REQUIRE(cheats);
+  std::vector<std::pair<std::string, std::string>> planned;
+  for (const KernelRef& cheat : *cheats)
+    planned.emplace_back(cheat->manifest.name, cheat->manifest.expected_gate);
+  std::vector<std::pair<std::string, std::string>> expected = {{"changes_x", "inputs"},
+                                                               {"changes_w", "inputs"}};
+  for (const std::string tensor : {"y", "sums"}) {
+    expected.insert(expected.end(), {{"zeros_in_" + tensor, "accuracy"},
+                                     {"nan_in_" + tensor, "accuracy"},
+                                     {"wrong_sign_in_" + tensor, "accuracy"},
+                                     {"last_of_" + tensor + "_unwritten", "poison"},
+                                     {"writes_past_" + tensor, "guard_bands"},
+                                     {"varies_in_" + tensor, "repeat"},
+                                     {"stops_writing_" + tensor, "timed_output"},
+                                     {"keeps_old_" + tensor, "timed_output"}});
+  }
+  expected.insert(expected.end(), {{"does_nothing", "poison"}, {"begins_early", "early_start"}});
+  CHECK(planned == expected);
+  const auto plan = launch_plan({cheats->front(), {}, custom_test_problem()}, test_limits());
+  REQUIRE(plan);
+  REQUIRE(plan->stages.size() == 3);
+  CHECK(plan->stages[1].entry == "scale_reference");
+  CHECK(plan->scratch.front().bytes == 512 * 64 * 2);
+}
+
+TEST_CASE("a declared operation is tested at one problem, with all kernels that compute it") {
+  const Problem problem = custom_test_problem();
+  std::vector<KernelRef> kernels = custom_kernels();
+  const KernelRef reference = kernels.back();
+  kernels.insert(kernels.end(), kKernels.begin(), kKernels.end());
+  std::map<std::string, Fate> fates = {{"scale", {Outcome::kInfeasible, "an odd size"}}};
+  const auto cheats = cheats_at(problem, reference);
+  REQUIRE(cheats);
+  for (const KernelRef& cheat : *cheats) {
+    const Manifest& manifest = cheat->manifest;
+    fates[manifest.name] = {Outcome::kWrongResult, manifest.expected_gate + ": seen"};
+  }
+  FatedEvaluator evaluator(fates);
+  const auto result = run_selftest(kernels, problem, reference, evaluator);
+  REQUIRE(result);
+  CHECK(result->passed());
+  CHECK(result->cheats.size() == cheats->size());
+  REQUIRE(result->honest.size() == 2);
+  CHECK(result->honest[0].outcome == "not_run");
+  CHECK(result->honest[1].kernel == "scale_reference");
+  CHECK(evaluator.begun == std::vector<Problem>{problem});
+  fates["keeps_old_sums"] = {};
+  FatedEvaluator blind(fates);
+  CHECK_FALSE(run_selftest(kernels, problem, reference, blind)->passed());
 }

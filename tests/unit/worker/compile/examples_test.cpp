@@ -11,6 +11,7 @@
 #include "model/space/space.hpp"
 #include "support/pool_fixture.hpp"
 #include "support/temporary_folder.hpp"
+#include "tune/evaluate/selftest.hpp"
 
 using namespace fatune;
 
@@ -112,5 +113,41 @@ TEST_CASE("no config of the example spills, at its widest rows") {
     const Resources& resources = compiled->entries.at("rmsnorm");
     CHECK(resources.spill_store_bytes + resources.stack_bytes == 0);
     CHECK(resources.static_shared_bytes == plan->stages.front().static_shared_bytes);
+  }
+}
+
+TEST_CASE("every cheat at the example's tensors compiles, in both element types") {
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder.path());
+  std::map<Ticket, ExampleAttempt> submitted;
+  const KernelRef reference = example("rmsnorm").back();
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBf16}) {
+    const Problem problem =
+        reference->manifest.operation->declared()->typical_problems(dtype).front();
+    const auto cheats = cheats_at(problem, reference);
+    REQUIRE(cheats);
+    CHECK(cheats->size() == 2 + 8 + 2);
+    for (const KernelRef& cheat : *cheats) {
+      const DeviceLimits limits =
+          *typical_limits(*parse_arch(dtype == Dtype::kF16 ? "sm_80" : "sm_90"));
+      const Candidate candidate{cheat, default_config(cheat->manifest), problem};
+      const auto unsupported = unsupported_reason(cheat->manifest, problem, limits);
+      REQUIRE(unsupported);
+      CHECK(unsupported->empty() ==
+            (cheat->manifest.name != "begins_early" || limits.arch.number == kFirstDependentArch));
+      if (!unsupported->empty()) continue;
+      const auto plan = launch_plan(candidate, limits);
+      REQUIRE(plan);
+      submitted[pool.submit(compile_request(candidate, limits))] = {cheat->manifest.name, *plan};
+    }
+  }
+  for (const auto& [ticket, attempt] : submitted) {
+    const Compiled compiled = finish(pool, ticket);
+    INFO(attempt.what << "\n" << compiled.problem << "\n" << compiled.log);
+    REQUIRE(compiled.ok);
+    for (const StagePlan& stage : attempt.plan.stages) {
+      REQUIRE(compiled.entries.contains(stage.entry));
+      CHECK(compiled.entries.at(stage.entry).static_shared_bytes == stage.static_shared_bytes);
+    }
   }
 }

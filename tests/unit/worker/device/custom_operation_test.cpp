@@ -82,10 +82,8 @@ TEST_CASE("problems larger than the memory are refused with the flag") {
   DeviceLimits limits = *typical_limits(Arch{90, 'a'});
   limits.memory_bytes = 1 << 20;
   const auto check = [&](Problem problem) {
-    const auto plan = custom_kernels().front()->manifest.operation->plan(problem);
-    REQUIRE(plan);
     problem.custom->bytes_read = 1;  // as of a gather: what a kernel must read is not what there is
-    return check_memory(problem, *plan, limits, 2);
+    return check_memory(*custom_kernels().front()->manifest.operation, problem, {}, limits, 2);
   };
   const Status status = check(custom_test_problem(65536, 4096));
   REQUIRE_FALSE(status);
@@ -97,20 +95,17 @@ TEST_CASE("problems larger than the memory are refused with the flag") {
 TEST_CASE("finalists meet the hard inputs that are declared, on the last edge, too") {
   const OperationRef operation = custom_kernels().front()->manifest.operation;
   const Problem problem = custom_test_problem();
-  CHECK(final_cases(problem, 42, operation) == std::vector<InputCase>{{Distribution::kNormal, 42},
-                                                                      {Distribution::kNormal, 43},
-                                                                      {Distribution::kOutliers, 42},
-                                                                      {Distribution::kZeros, 42}});
-  const auto edges = edge_problems(problem, 42, operation);
+  CHECK(final_cases(*operation, problem, 42) ==
+        std::vector<InputCase>{{Distribution::kNormal, 42},
+                               {Distribution::kNormal, 43},
+                               {Distribution::kOutliers, 42},
+                               {Distribution::kZeros, 42}});
+  const auto edges = operation->edge_problems(problem, 42);
   REQUIRE(edges);
   REQUIRE(edges->size() == 2);
   CHECK(describe((*edges)[0].problem) == "scale ROWS=1,COLUMNS=1 f16");
   CHECK((*edges)[0].cases.size() == 1);
   CHECK((*edges)[1].cases.size() == 3);
-  CHECK_FALSE(is_large(problem));
-  const auto usual = edge_problems(Problem{}, 42, attention());
-  REQUIRE(usual);
-  CHECK(usual->size() == edge_problems(Problem{}, 42).size());
 }
 
 TEST_CASE("a final phase begins with the declared tensors") {

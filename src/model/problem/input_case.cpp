@@ -1,5 +1,5 @@
 // input_case.cpp - distributions to their names and back.
-#include "worker/protocol/input_case.hpp"
+#include "model/problem/input_case.hpp"
 
 #include <array>
 #include <string>
@@ -10,7 +10,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::array<std::pair<Distribution, std::string_view>, 8> kNames = {{
+constexpr std::array<std::pair<Distribution, std::string_view>, 8> kDistributions = {{
     {Distribution::kNormal, "normal"},
     {Distribution::kUniform, "uniform"},
     {Distribution::kOutliers, "outliers"},
@@ -24,15 +24,15 @@ constexpr std::array<std::pair<Distribution, std::string_view>, 8> kNames = {{
 }  // namespace
 
 std::string_view name(Distribution distribution) {
-  for (const auto& [each, text] : kNames) {
+  for (const auto& [each, text] : kDistributions) {
     if (each == distribution) return text;
   }
-  return kNames.front().second;
+  return kDistributions.front().second;
 }
 
 Result<Distribution> parse_distribution(std::string_view text) {
   std::string known;
-  for (const auto& [each, name] : kNames) {
+  for (const auto& [each, name] : kDistributions) {
     if (name == text) return each;
     known += (known.empty() ? "" : ", ") + std::string(name);
   }

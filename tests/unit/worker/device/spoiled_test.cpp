@@ -1,0 +1,148 @@
+// spoiled_test.cpp - cheats made of an operation's reference, their texts run on the host, to the
+// gate that refuses each.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "support/custom_operation.hpp"
+#include "support/fake_device.hpp"
+#include "tune/evaluate/selftest.hpp"
+
+namespace {
+
+// A grid of one thread.
+constexpr struct { int x = 0; } blockIdx, threadIdx;
+constexpr struct { int x = 1; } blockDim, gridDim;
+void __syncthreads() {}
+void atomicMax(unsigned long long* largest, unsigned long long value) {
+  *largest = std::max(*largest, value);
+}
+#define __device__ [[maybe_unused]]
+#define __shared__ static
+#include "../kernels/faults/spoiled.cuh"
+#undef __device__
+#undef __shared__
+
+using namespace fatune;
+using namespace fatune::test;
+
+/// The words between two others.
+std::string between(const std::string& text, const std::string& left, const std::string& right) {
+  const std::size_t begin = text.rfind(left);
+  REQUIRE(begin != std::string::npos);
+  const std::size_t end = text.find(right, begin + left.size());
+  return text.substr(begin + left.size(), end - begin - left.size());
+}
+
+const std::map<std::string, spoiled::How> kHows = {{"kNothing", spoiled::kNothing},
+                                                   {"kZeros", spoiled::kZeros},
+                                                   {"kNan", spoiled::kNan},
+                                                   {"kWrongSign", spoiled::kWrongSign},
+                                                   {"kLastUnwritten", spoiled::kLastUnwritten},
+                                                   {"kOnePast", spoiled::kOnePast},
+                                                   {"kVaries", spoiled::kVaries},
+                                                   {"kStops", spoiled::kStops},
+                                                   {"kKeepsOld", spoiled::kKeepsOld},
+                                                   {"kChanged", spoiled::kChanged}};
+
+/// A fake device whose problem is that of custom_test_problem(), and the reference's launches.
+class CustomDevice {
+ public:
+  CustomDevice() {
+    define_scale<float>("reference", false);
+    define_scale<std::uint16_t>("twin", true);
+    define_scale<std::uint16_t>("scale_reference", false);
+    device.order.problem = problem;
+    device.order.custom = *reference->manifest.operation->plan(problem);
+    device.order.reference = program_of(*reference, "reference");
+    device.order.twin = program_of(*reference, "twin");
+  }
+
+  RunReply run(const Kernel& kernel) {
+    if (kernel.source.text.find("fatune_spoil") != std::string::npos) define_spoiling(kernel);
+    device.driver.entries.at("scale_reference").waits = false;
+    return device.run(program_of(kernel, "scale_reference"));
+  }
+
+  FakeDevice device;
+  const KernelRef reference = custom_kernels().back();
+  const Problem problem = custom_test_problem(16, 24);
+
+ private:
+  /// y = x * w and the sums of its rows; `round`: from rounded products.
+  template <typename Out>
+  void define_scale(const char* entry, bool round) {
+    const auto scale = [round](const std::uint16_t* x, const float* w, Out* y, float* sums) {
+      for (int row = 0; row < 16; ++row) {
+        sums[row] = 0;
+        for (int column = 0; column < 24; ++column) {
+          const int at = row * 24 + column;
+          float value = decode(Dtype::kF16, x[at]) * w[column];
+          const std::uint16_t half = encode(Dtype::kF16, value);
+          if (round) value = decode(Dtype::kF16, half);
+          sums[row] += value;
+          if constexpr (sizeof(Out) == 2) y[at] = half;
+          if constexpr (sizeof(Out) == 4) y[at] = value;
+        }
+      }
+    };
+    device.driver
+        .define(entry, std::function<void(const std::uint16_t*, const float*, Out*, float*)>(scale))
+        .us = FakeDevice::kUs;
+  }
+
+  Program program_of(const Kernel& kernel, const std::string& entry) const {
+    const auto shared = std::make_shared<const Kernel>(kernel);
+    auto plan = launch_plan({shared, default_config(kernel.manifest), problem},
+                            *typical_limits(Arch{90, 'a'}));
+    REQUIRE(plan);
+    for (StagePlan& stage : plan->stages) {
+      if (stage.entry == "scale_reference") stage.entry = entry;
+    }
+    return {device.order.checks_cubin, *std::move(plan)};
+  }
+
+  /// What the cheat's text says of its two launches.
+  void define_spoiling(const Kernel& kernel) {
+    const std::string& text = kernel.source.text;
+    if (between(text, "fatune_spoil(", "*") == "unsigned") {
+      define_spoiling<unsigned>(text);
+    } else {
+      define_spoiling<std::uint16_t>(text);
+    }
+  }
+  template <typename Word>
+  void define_spoiling(const std::string& text) {
+    const spoiled::How how = kHows.at(between(text, "spoiled::spoil(spoiled::", ","));
+    const long long words = std::stoll(between(text, "tensor, kept, ", "ll"));
+    spoiled::calls = 0;
+    device.driver.define("fatune_keep", std::function([words](const Word* tensor, Word* kept) {
+                           spoiled::keep(tensor, kept, words);
+                         }));
+    device.driver.define("fatune_spoil",
+                         std::function([how, words](Word* tensor, const Word* kept) {
+                           spoiled::spoil(how, tensor, kept, words);
+                         }));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every cheat at an operation's tensors is refused by its gate, its reference passes") {
+  CustomDevice custom;
+  const auto cheats = cheats_at(custom.problem, custom.reference);
+  REQUIRE(cheats);
+  REQUIRE(cheats->size() == 2 + 2 * 8 + 2);
+  for (const KernelRef& cheat : *cheats) {
+    const Manifest& manifest = cheat->manifest;
+    const RunReply reply = custom.run(*cheat);
+    INFO(manifest.name << ": " << name(reply.outcome) << " " << reply.reason);
+    CHECK(name(reply.outcome) == manifest.expected_outcome);
+    CHECK(gate_of(reply.outcome, reply.reason) == manifest.expected_gate);
+  }
+  const RunReply honest = custom.run(*custom.reference);
+  INFO(honest.reason);
+  CHECK(honest.outcome == Outcome::kMeasured);
+}
