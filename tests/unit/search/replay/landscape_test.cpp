@@ -1,11 +1,11 @@
 // landscape_test.cpp - what random search is expected to find, against counting every draw.
-#include "search/replay/score.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+
+#include "search/replay/score.hpp"
 
 namespace fatune {
 namespace {
