@@ -21,7 +21,8 @@ constexpr const char* kStyle =
     "  .grid { stroke: #30363d } .axis { stroke: #9198a1 }\n"
     "}\n";
 
-/// Text between tags or in a quoted attribute.
+}  // namespace
+
 std::string escape(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -32,8 +33,6 @@ std::string escape(const std::string& text) {
   }
   return escaped;
 }
-
-}  // namespace
 
 std::string number(double value) { return fixed(value, 1); }
 

@@ -6,6 +6,8 @@
 
 namespace fatune::svg {
 
+/// Text between tags or in a quoted attribute.
+std::string escape(const std::string& text);
 /// With one decimal: a tenth of a pixel.
 std::string number(double value);
 /// Opens a picture of this size in pixels, with its ground painted. Classes: text, faint (fill),

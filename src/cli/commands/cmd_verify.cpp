@@ -111,17 +111,17 @@ std::string results_text(const std::vector<VerifiedConfig>& results, const Paint
 }
 
 /// Of a self-test: do the gates catch what they are meant to catch?
-struct Subject {
+struct SelftestSubject {
   OperationRef operation = attention();
   std::optional<Problem> problem = {};  ///< of a declared operation
 };
 
 /// Attention, whose fixtures have problems of their own; or the operation of --kernel, at --size or
 /// the first typical problem.
-Result<Subject> subject_of(const ChoiceArgs& choice, const std::vector<KernelRef>& catalog) {
+Result<SelftestSubject> subject_of(const ChoiceArgs& choice, const std::vector<KernelRef>& catalog) {
   if (!choice.config.empty())
     return usage_error("--selftest takes default configs; leave out --config");
-  Subject subject;
+  SelftestSubject subject;
   if (!choice.kernel.empty()) {
     FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, choice.kernel));
     subject.operation = kernel->manifest.operation;
@@ -173,7 +173,7 @@ std::string selftest_text(const SelftestResult& result, const Paint& paint) {
 Result<int> selftest(const VerifyArgs& args, const Settings& settings) {
   if (args.sanitize) return usage_error("--selftest and --sanitize exclude each other");
   FATUNE_TRY(auto catalog, load_catalog(settings));
-  FATUNE_TRY(const Subject subject, subject_of(args.choice, catalog));
+  FATUNE_TRY(const SelftestSubject subject, subject_of(args.choice, catalog));
   FATUNE_TRY_STATUS(need_gpu(args.device));
   FATUNE_TRY(const Session session,
              open_session(std::move(catalog), subject.operation, args.device, settings));
