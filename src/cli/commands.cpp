@@ -109,16 +109,18 @@ std::optional<std::string> unknown_word(const std::vector<std::string>& words) {
   if (word.starts_with("-")) {
     const std::vector<std::string> options = {"--help", "--version", "-h"};
     if (std::find(options.begin(), options.end(), word) != options.end()) return std::nullopt;
-    return fmt::format("there is no option {}{}", word,
-                       nearest_hint(word, options, "; did you mean {}?", "; options follow the command"));
+    return fmt::format(
+        "there is no option {}{}", word,
+        nearest_hint(word, options, "; did you mean {}?", "; options follow the command"));
   }
   std::vector<std::string> known;
   for (const CommandInfo& info : kCommands) {
     if (word == info.name) return std::nullopt;
     if (!info.hidden) known.emplace_back(info.name);
   }
-  return fmt::format("there is no command '{}'{}", word,
-                     nearest_hint(word, known, "; did you mean {}?", "; there are " + join(known, ", ")));
+  return fmt::format(
+      "there is no command '{}'{}", word,
+      nearest_hint(word, known, "; did you mean {}?", "; there are " + join(known, ", ")));
 }
 
 /// "4,8,512,64" and "M=4096,N=64" behind a command that takes them with a flag.
@@ -145,7 +147,8 @@ std::string unexpected_argument(const CLI::App& app) {
   for (const CLI::Option* each : app.get_subcommands().front()->get_options()) {
     for (const std::string& name : each->get_lnames()) known.push_back("--" + name);
   }
-  return fmt::format("there is no option {}{}", *option, nearest_hint(*option, known, "; did you mean {}?"));
+  return fmt::format("there is no option {}{}", *option,
+                     nearest_hint(*option, known, "; did you mean {}?"));
 }
 
 bool is_argument(const OptionRow& row) { return row.flags[0] != '-'; }

@@ -118,7 +118,8 @@ struct SelftestSubject {
 
 /// Attention, whose fixtures have problems of their own; or the operation of --kernel, at --size or
 /// the first typical problem.
-Result<SelftestSubject> subject_of(const ChoiceArgs& choice, const std::vector<KernelRef>& catalog) {
+Result<SelftestSubject> subject_of(const ChoiceArgs& choice,
+                                   const std::vector<KernelRef>& catalog) {
   if (!choice.config.empty())
     return usage_error("--selftest takes default configs; leave out --config");
   SelftestSubject subject;

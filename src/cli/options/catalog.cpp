@@ -22,7 +22,8 @@ Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::
     if (kernel->manifest.role != Role::kFault) names.push_back(kernel->manifest.name);
   }
   return usage_error("--kernel: there is no kernel '" + name + "'" +
-                     nearest_hint(name, names, "; did you mean {}?", ".") + " The kernels are " + join(names, ", "));
+                     nearest_hint(name, names, "; did you mean {}?", ".") + " The kernels are " +
+                     join(names, ", "));
 }
 
 Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,

@@ -16,8 +16,8 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
-#include "gpu/telemetry.hpp"
 #include "gpu/objects.hpp"
+#include "gpu/telemetry.hpp"
 #include "model/results/measurement.hpp"
 #include "worker/baselines/executable.hpp"
 #include "worker/baselines/outside.hpp"
