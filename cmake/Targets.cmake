@@ -6,12 +6,11 @@ function(fatune_target_name variable wing)
   set(${variable} fatune_${name} PARENT_SCOPE)
 endfunction()
 
-# fatune_wing(<wing> [HOT] [SOURCES <files>] [ALONE <files>] [RUNTIME <files>] LIBRARIES <third-party targets, PRIVATE allowed>)
-# makes the static library of a line of src/layers.txt, linked to the wings that the line names. ALONE: sources that are never
-# compiled together with others, because they give a name in their unnamed namespace that another file gives, too. RUNTIME: sources
-# that libfatune_rt is made of, too; compiled once for both. HOT: see fatune_hot_flags.
+# fatune_wing(<wing> [HOT] [SOURCES <files>] [RUNTIME <files>] LIBRARIES <third-party targets, PRIVATE allowed>)
+# makes the static library of a line of src/layers.txt, linked to the wings that the line names. RUNTIME: sources that
+# libfatune_rt is made of, too; compiled once for both. HOT: see fatune_hot_flags.
 function(fatune_wing wing)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "HOT" "" "SOURCES;ALONE;RUNTIME;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "HOT" "" "SOURCES;RUNTIME;LIBRARIES")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "fatune_wing(${wing}): unexpected ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -21,8 +20,7 @@ function(fatune_wing wing)
     fatune_target_name(library ${each})
     list(APPEND depends ${library})
   endforeach()
-  add_library(${target} STATIC ${ARG_SOURCES} ${ARG_ALONE})
-  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  add_library(${target} STATIC ${ARG_SOURCES})
   if(ARG_RUNTIME)
     fatune_runtime_objects(${target}_runtime SOURCES ${ARG_RUNTIME})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_runtime>)
@@ -99,7 +97,8 @@ endfunction()
 
 # fatune_test(<wing> [STARTS_WORKERS] SOURCES <files> [ALONE <files>] [DEPENDS <wings>] [LIBRARIES <targets>]) makes the
 # Catch2 program test_<wing>, linked to the wing or to those of DEPENDS, and registers each of its cases under the
-# label unit. STARTS_WORKERS: the program is also the compile worker that its pools start. ALONE: as of fatune_wing.
+# label unit. STARTS_WORKERS: the program is also the compile worker that its pools start. ALONE: sources that are never
+# compiled together with others, because they give a name in their unnamed namespace that another file gives, too.
 function(fatune_test wing)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "STARTS_WORKERS" "" "SOURCES;ALONE;DEPENDS;LIBRARIES")
   if(ARG_UNPARSED_ARGUMENTS)

@@ -19,7 +19,7 @@ struct CommandInfo {
   const char* name;
   const char* summary;
   Runner (*setup)(CLI::App&);
-  /// Left out of --help's list: of use to packages, to those who set up a shell, and to programs
+  /// Left out of --help's list: of use to packages, to a shell's setup, and to programs
   /// that read our files.
   bool hidden = false;
 };
@@ -177,7 +177,7 @@ struct Register {
   }
 };
 
-constexpr const char* kUntold = "TEXT";  // CLI11's name for a value whose type nobody named
+constexpr const char* kUntold = "TEXT";  // CLI11's name for a value without a type's name
 
 OptionDoc describe_option(const CLI::Option& option) {
   OptionDoc doc;

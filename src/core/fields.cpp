@@ -319,9 +319,9 @@ class VariantType final : public FieldType {
 };
 
 Field& FieldList::group(const char* key, const std::function<void(FieldList&)>& list) {
-  FieldList members;
+  FieldList& members = keep(FieldList());
   list(members);
-  return add(key, &keep(std::move(members)), group_type());
+  return add(key, &members, group_type());
 }
 
 const FieldType& make_record_type(RecordOps ops) { return *new RecordType(ops); }

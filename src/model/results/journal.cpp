@@ -55,7 +55,7 @@ Result<Parsed> parse(std::string_view text, const std::string& where) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string_view::npos && number > 0) break;
     const std::string_view line = text.substr(begin, end - begin);
-    const std::string line_where = where + ": line " + std::to_string(++number);
+    const std::string line_where = fmt::format("{}: line {}", where, ++number);
     if (end == std::string_view::npos) return headless(line, line_where);
     if (number == 1) {
       FATUNE_TRY(parsed.journal.header, parse_header(line, line_where));
@@ -90,7 +90,7 @@ std::string describe_problems(const RunPlan& plan) {
 std::string describe_budget(const RunPlan& plan) {
   std::string text = plan.budget_evaluations == 0
                          ? "unlimited evaluations"
-                         : std::to_string(plan.budget_evaluations) + " evaluations";
+                         : fmt::format("{} evaluations", plan.budget_evaluations);
   if (plan.budget_seconds) text += ", " + describe(Seconds(*plan.budget_seconds));
   return text;
 }

@@ -29,8 +29,10 @@ bool is_pragma_once(std::string_view line) {
 /// "common/prelude.cuh" gives "FATUNE_COMMON_PRELUDE_CUH".
 std::string guard_name(const std::string& path) {
   std::string guard = "FATUNE_";
-  for (const unsigned char c : path)
-    guard += std::isalnum(c) != 0 ? static_cast<char>(std::toupper(c)) : '_';
+  for (const char c : path) {
+    const int letter = static_cast<unsigned char>(c);
+    guard += std::isalnum(letter) != 0 ? static_cast<char>(std::toupper(letter)) : '_';
+  }
   return guard;
 }
 

@@ -119,7 +119,7 @@ PageProblemData data_of(const PageProblem& problem, const JournalHeader& header,
 }
 
 PageRunData data_of(const PageRun& run, Depth depth) {
-  PageRunData data{run, run.header.environment.recorded, {}};
+  PageRunData data{static_cast<const PageRunHead&>(run), run.header.environment.recorded, {}};
   for (const PageProblem& problem : run.problems) {
     for (const FinalRecord& final : problem.result.finals)
       data.recorded = data.recorded || final.recorded;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "model/results/sweep_result.hpp"
@@ -103,7 +104,7 @@ std::vector<JournalGroup> group_candidates(const Journal& journal) {
         known.try_emplace({candidate->kernel, candidate->problem}, groups.size());
     if (fresh) groups.push_back({candidate->kernel, named(journal, candidate->problem), {}});
     auto& configs = groups[group->second].configs;
-    const std::string key = std::to_string(group->second) + dump(candidate->config);
+    const std::string key = fmt::to_string(group->second) + dump(candidate->config);
     const auto [place, first] = places.try_emplace(key, configs.size());
     if (first) {
       configs.push_back({*candidate, {}, {}});

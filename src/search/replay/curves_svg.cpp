@@ -35,7 +35,7 @@ std::vector<std::uint64_t> sampled(std::uint64_t budget) {
 class Panel {
  public:
   Panel(const Replay& replay, std::size_t number, double x, double y, std::uint64_t budget)
-      : replay_(replay), id_("panel" + std::to_string(number)), x_(x), y_(y), budget_(budget) {
+      : replay_(replay), id_(fmt::format("panel{}", number)), x_(x), y_(y), budget_(budget) {
     const auto& curve = replay.control.score.excess;
     const std::size_t shown = std::min<std::size_t>(kFirstScored, curve.size()) - 1;
     highest_ = std::max(curve[shown].value * 1.1, 1e-6);
@@ -144,8 +144,9 @@ std::string legend_entry(double x, double y, const std::string& stroke, const st
 std::string legend(const std::vector<std::string>& strategies, std::size_t across) {
   std::string text;
   for (std::size_t i = 0; i <= strategies.size(); ++i) {
+    const std::size_t line = i / across;
     const double x = kMargin + kLegendColumn * static_cast<double>(i % across);
-    const double y = kMargin + kTitle + kLegendLine * static_cast<double>(i / across) + 14;
+    const double y = kMargin + kTitle + kLegendLine * static_cast<double>(line) + 14;
     text +=
         i < strategies.size()
             ? legend_entry(x, y, std::string("stroke=\"") + svg::colour(i) + "\"", strategies[i])
@@ -163,8 +164,8 @@ std::string curves_svg(const std::vector<Replay>& replays, std::uint64_t budget)
   const double width = 2 * kMargin + kPanelWidth * static_cast<double>(columns);
   const std::vector<std::string> strategies = drawn_strategies(replays);
   const auto entries = static_cast<std::size_t>((width - 2 * kMargin) / kLegendColumn);
-  const double head = kMargin + kTitle + kMargin +
-                      kLegendLine * static_cast<double>(strategies.size() / entries + 1);
+  const std::size_t legend_lines = strategies.size() / entries + 1;
+  const double head = kMargin + kTitle + kMargin + kLegendLine * static_cast<double>(legend_lines);
   const double height = head + kPanelHeight * static_cast<double>(lines) + kMargin;
   std::string text = svg::begin(width, height, kStyle);
   text += text_at(kMargin, kMargin + 14, "class=\"text\" font-weight=\"600\"",
@@ -172,7 +173,8 @@ std::string curves_svg(const std::vector<Replay>& replays, std::uint64_t budget)
   text += legend(strategies, entries);
   for (std::size_t i = 0; i < replays.size(); ++i) {
     const double x = kMargin + kPanelWidth * static_cast<double>(i % columns);
-    const double y = head + kPanelHeight * static_cast<double>(i / columns);
+    const std::size_t row = i / columns;
+    const double y = head + kPanelHeight * static_cast<double>(row);
     text += Panel(replays[i], i, x, y, budget).svg(strategies);
   }
   return text + "</svg>\n";

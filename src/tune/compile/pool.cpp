@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <stdlib.h>
@@ -213,7 +214,7 @@ Status CompilePool::State::kill_late() {
     if (worker.greeted && !worker.ticket) continue;
     const auto limit = worker.greeted ? options.deadline : kGreetingTime;
     FATUNE_TRY_STATUS(
-        lost(worker, "the compiler did not finish within " + std::to_string(limit.count()) + " s"));
+        lost(worker, fmt::format("the compiler did not finish within {} s", limit.count())));
   }
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/interrupt.hpp"
@@ -60,22 +61,22 @@ Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
   const DeviceLimits& limits = setting_.preparation.limits;
   FATUNE_TRY(stage.pending,
              request_problem(setting_.compiler, setting_.preparation, problem, std::move(cases)));
-  for (std::size_t who = 0; who < contestants_->size(); ++who) {
-    const Implementation& contestant = (*contestants_)[who];
+  for (std::size_t index = 0; index < contestants_->size(); ++index) {
+    const Implementation& contestant = (*contestants_)[index];
     if (skip_baselines && is_baseline(contestant)) continue;
     if (contestant.outside) {
-      stage.builds.push_back({who, std::nullopt, {}});
+      stage.builds.push_back({index, std::nullopt, {}});
       continue;
     }
     Candidate candidate = contestant.candidate;
     candidate.problem = problem;
     FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
     if (!reason.empty()) {
-      note_infeasible(who, problem, reason);
+      note_infeasible(index, problem, reason);
       continue;
     }
     Build build;
-    build.who = who;
+    build.index = index;
     FATUNE_TRY(build.plan, launch_plan(candidate, limits));
     if (!(problem == problem_)) accept_shorter_lists(build.plan);
     build.ticket = setting_.compiler.submit(compile_request(candidate, limits));
@@ -86,9 +87,9 @@ Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
 
 /// A config that was chosen for one problem need not be possible for an edge problem, which is then
 /// left out for it.
-void FinalPhase::note_infeasible(std::size_t who, const Problem& problem,
+void FinalPhase::note_infeasible(std::size_t index, const Problem& problem,
                                  const std::string& reason) {
-  FinalRecord& record = records_[who];
+  FinalRecord& record = records_[index];
   if (problem == problem_) {
     record.outcome = Outcome::kInfeasible;
     record.reason = reason;
@@ -99,7 +100,7 @@ void FinalPhase::note_infeasible(std::size_t who, const Problem& problem,
 
 Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& compiled,
                              const std::string& label) {
-  FinalRecord& record = records_[build.who];
+  FinalRecord& record = records_[build.index];
   const std::string where = label.empty() ? "" : "edge problem " + label + ": ";
   if (compiled && !compiled->ok) {
     record.outcome = Outcome::kCompileError;
@@ -108,22 +109,22 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   }
   RunOrder order;
   order.id = record.id.empty() ? record.impl : record.id;
-  order.program.outside = (*contestants_)[build.who].outside;
+  order.program.outside = (*contestants_)[build.index].outside;
   if (compiled) order.program = {compiled->cubin_path.string(), build.plan, {}};
   order.verify = !setting_.run.skip_correctness;
   order.hot = order.cold = false;
   if (record.external) {
-    programs_[build.who] = order.program;
+    programs_[build.index] = order.program;
     return {};
   }
   FATUNE_TRY(RunReply reply, setting_.worker.run(order, setting_.progress));
   record.outcome = reply.outcome;
   record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
   if (!label.empty()) {
-    ++edges_checked_[build.who];
+    ++edges_checked_[build.index];
     return {};
   }
-  programs_[build.who] = order.program;
+  programs_[build.index] = order.program;
   record.detail = std::move(reply.detail);
   record.verification = std::move(reply.verification);
   if (compiled)
@@ -145,7 +146,7 @@ Status FinalPhase::check_stage(const Stage& stage, const std::string& label) {
     if (build.ticket) {
       FATUNE_TRY(compiled, wait_for(setting_.compiler, *build.ticket));
     }
-    if (alive(build.who)) FATUNE_TRY_STATUS(check_one(build, compiled, label));
+    if (alive(build.index)) FATUNE_TRY_STATUS(check_one(build, compiled, label));
   }
   return {};
 }
@@ -156,18 +157,18 @@ Status FinalPhase::time_survivors() {
   order.launches_per_round = plan_.launches_per_round;
   order.seed = plan_.seed;
   order.verify = !setting_.run.skip_correctness;
-  std::vector<std::size_t> who;
+  std::vector<std::size_t> timed;
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (!alive(i) || !programs_[i]) continue;
-    who.push_back(i);
+    timed.push_back(i);
     order.contestants.push_back(*programs_[i]);
   }
-  if (who.empty() || plan_.rounds == 0) return {};
+  if (timed.empty() || plan_.rounds == 0) return {};
   FATUNE_TRY(RoundsReply reply, setting_.worker.rounds(order, setting_.progress));
-  if (reply.rows.size() != who.size())
+  if (reply.rows.size() != timed.size())
     return device_error("the device worker's rounds do not match the contestants");
-  for (std::size_t i = 0; i < who.size(); ++i) {
-    FinalRecord& record = records_[who[i]];
+  for (std::size_t i = 0; i < timed.size(); ++i) {
+    FinalRecord& record = records_[timed[i]];
     RoundsRow& row = reply.rows[i];
     record.outcome = row.outcome;
     record.reason = row.reason;
@@ -222,13 +223,12 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
       FATUNE_TRY_STATUS(check_stage(stage, describe(stage.pending.problem)));
   }
   FATUNE_TRY_STATUS(check_stage(main, ""));
-  for (std::size_t who = 0; who < records_.size(); ++who) {
-    FinalRecord& record = records_[who];
-    const bool tested = !edges.empty() && !is_baseline(contestants[who]);
-    if (tested && alive(who) && record.verification) {
-      record.verification->gates.push_back(std::string(kEdgeGate) + " " +
-                                           std::to_string(edges_checked_[who]) + "/" +
-                                           std::to_string(edges.size()));
+  for (std::size_t index = 0; index < records_.size(); ++index) {
+    FinalRecord& record = records_[index];
+    const bool tested = !edges.empty() && !is_baseline(contestants[index]);
+    if (tested && alive(index) && record.verification) {
+      record.verification->gates.push_back(
+          fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], edges.size()));
     }
   }
   note_precision(records_);

@@ -32,7 +32,7 @@ class FinalPhase {
  private:
   /// A contestant on one problem.
   struct Build {
-    std::size_t who = 0;
+    std::size_t index = 0;
     std::optional<Ticket> ticket;  ///< none for an implementation from elsewhere
     LaunchPlan plan;
   };
@@ -42,14 +42,14 @@ class FinalPhase {
     std::vector<Build> builds;
   };
 
-  void note_infeasible(std::size_t who, const Problem& problem, const std::string& reason);
+  void note_infeasible(std::size_t index, const Problem& problem, const std::string& reason);
   Result<Stage> request_stage(const Problem& problem, std::vector<InputCase> cases,
                               bool skip_baselines);
   Status check_stage(const Stage& stage, const std::string& label);
   Status check_one(const Build& build, const std::optional<Compiled>& compiled,
                    const std::string& label);
   Status time_survivors();
-  bool alive(std::size_t who) const { return records_[who].outcome == Outcome::kMeasured; }
+  bool alive(std::size_t index) const { return records_[index].outcome == Outcome::kMeasured; }
 
   const FinalSetting& setting_;
   Problem problem_;

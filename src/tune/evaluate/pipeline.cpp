@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
 
@@ -29,7 +30,7 @@ std::string launch_key(const std::string& cubin_hash, const LaunchPlan& plan) {
 }
 
 void copy_result(const CandidateRecord& original, CandidateRecord& record) {
-  static_cast<Observation&>(record) = original;
+  static_cast<Observation&>(record) = static_cast<const Observation&>(original);
   record.outcome = Outcome::kDuplicate;
   record.duplicate_of = original.id;
   record.reason = "same machine code and launch as " + original.id;
@@ -220,7 +221,7 @@ Status Pipeline::absorb_run() {
 CandidateRecord Pipeline::with_result(const Entry& entry) const {
   CandidateRecord record = entry.record;
   const RunReply& result = results_.at(entry.launch);
-  static_cast<Observation&>(record) = result;
+  static_cast<Observation&>(record) = static_cast<const Observation&>(result);
   record.spent.verify_s = result.verify_s;
   record.spent.timing_s = result.timing_s;
   return record;
@@ -255,8 +256,8 @@ void Pipeline::wait_for_events() {
 
 void Pipeline::end_preparations() {
   if (ahead_.begun() > 0) {
-    log::debug("compiled ahead: " + std::to_string(ahead_.begun()) + " candidates, of which " +
-               std::to_string(ahead_.claimed()) + " were submitted later");
+    log::debug(fmt::format("compiled ahead: {} candidates, of which {} were submitted later",
+                           ahead_.begun(), ahead_.claimed()));
   }
   ahead_.clear();
 }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "core/run_program.hpp"
 #include "core/text.hpp"
 
@@ -51,7 +53,7 @@ ToolVerdict read_sanitizer(const std::string& tool, bool succeeded, std::string_
       look_at(trim(line), quotes);
     }
   }
-  if (found > 0) return {tool, "failed", std::to_string(found) + " found: " + quotes.first_finding};
+  if (found > 0) return {tool, "failed", fmt::format("{} found: {}", found, quotes.first_finding)};
   if (summaries > 0 && succeeded) return {tool, "passed", ""};
   const std::string& said = quotes.first_finding.empty() ? quotes.last_line : quotes.first_finding;
   return {tool, "not_run", said.empty() ? "compute-sanitizer said nothing" : said};
@@ -70,9 +72,8 @@ Result<std::vector<ToolVerdict>> run_sanitizer(const SanitizerRequest& request) 
       if (run.error().kind == ErrorKind::kInterrupted) return std::move(run).error();
       verdicts.push_back({tool, "not_run", run.error().message});
     } else if (!run->end) {
-      verdicts.push_back(
-          {tool, "not_run",
-           "it had not finished after " + std::to_string(request.patience.count()) + " s"});
+      verdicts.push_back({tool, "not_run",
+                          fmt::format("it had not finished after {} s", request.patience.count())});
     } else {
       verdicts.push_back(read_sanitizer(tool, run->succeeded(), run->text));
     }

@@ -295,8 +295,8 @@ class SuiteSweep {
         config.turned_down = "a greater geomean time in the final phases";
       configs.push_back(std::move(config));
     }
-    std::ranges::stable_partition(
-        configs, [](const SuiteEntry& config) { return config.turned_down.empty(); });
+    std::stable_partition(configs.begin(), configs.end(),
+                          [](const SuiteEntry& config) { return config.turned_down.empty(); });
     for (const SuiteEntry& entry : entries_) {
       if (!entry.turned_down.empty()) configs.push_back(with_merits(entry));
     }

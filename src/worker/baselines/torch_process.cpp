@@ -235,7 +235,7 @@ Status TorchProcess::start(const TorchSetting& setting) {
   if (greeted_) return {};
   const auto answer = this->answer(patience_.hello);
   if (!answer) {
-    const Error error = answer.error();
+    const Error& error = answer.error();
     end();
     if (error.kind == ErrorKind::kEnvironment) {
       unavailable_ = with_remedy(error.message);

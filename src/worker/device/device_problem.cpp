@@ -176,7 +176,7 @@ Environment environment_of(const gpu::DeviceFacts& facts) {
   environment.device_uuid = facts.uuid;
   environment.driver = facts.driver;
   environment.cuda_driver = facts.cuda_driver;
-  environment.limits = facts;
+  environment.limits = static_cast<const DeviceLimits&>(facts);
   environment.limits.arch = best_arch(facts.major, facts.minor);
   environment.l2_bytes = facts.l2_bytes;
   environment.memory_bus_bits = facts.memory_bus_bits;
