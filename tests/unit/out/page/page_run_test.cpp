@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/fields.hpp"
 #include "page_sample.hpp"
 
 namespace fatune {
