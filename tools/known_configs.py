@@ -18,7 +18,7 @@ def load_manifests():
 
 
 def with_current_names(manifest, config):
-    """A config with today's names and values of parameters, in the manifest's order, as src/space/aliases.cpp does it."""
+    """A config with today's names and values of parameters, in the manifest's order, as src/model/kernel/manifest_parameters.cpp does it."""
     current = {}
     for parameter in manifest["parameters"]:
         for name in [parameter["name"], *parameter.get("aliases", [])]:

@@ -290,7 +290,7 @@ concept IsWord = requires(const T* x) {
   word_of(x);
 };
 
-// What fields_types.hpp needs to know of containers, each a table of functions on addresses.
+// What field_types.cpp needs to know of containers, each a table of functions on addresses.
 
 struct OptionalOps {
   const void* (*get)(const void*);  ///< null: empty

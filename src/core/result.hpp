@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "core/check.hpp"
 
@@ -13,42 +12,53 @@ namespace fatune {
 /// Decides the exit code; the message is for people and names flag, file or field.
 enum class ErrorKind { kUsage, kEnvironment, kFile, kDevice, kInterrupted };
 
+/// Every call that can fail has code for one: its members are compiled once, in result.cpp.
 struct Error {
+  Error();
+  Error(ErrorKind what, std::string why);
+  Error(const Error&);
+  Error(Error&&) noexcept;
+  Error& operator=(const Error&);
+  Error& operator=(Error&&) noexcept;
+  ~Error();
+
   ErrorKind kind = ErrorKind::kUsage;
   std::string message;
 };
 
 /// Puts what the caller was doing in front of the message: "while X: ...".
-inline Error with_context(Error error, const std::string& doing) {
-  error.message = "while " + doing + ": " + error.message;
-  return error;
-}
+Error with_context(Error error, const std::string& doing);
+Error usage_error(std::string message);
+Error environment_error(std::string message);
+Error file_error(std::string message);
+Error device_error(std::string message);
 
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // implicit by design
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // implicit by design
+  Result(T value) : value_(std::move(value)) {}      // implicit by design
+  Result(Error error) : error_(std::move(error)) {}  // implicit by design
 
-  explicit operator bool() const noexcept { return state_.index() == 0; }
+  explicit operator bool() const noexcept { return value_.has_value(); }
   const T& operator*() const& { return value(); }
   T& operator*() & { return value(); }
   T&& operator*() && { return std::move(value()); }
   const T* operator->() const { return &value(); }
   T* operator->() { return &value(); }
-  const Error& error() const& { return std::get<1>(state_); }
-  Error&& error() && { return std::move(std::get<1>(state_)); }
+  const Error& error() const& { return *error_; }
+  Error&& error() && { return std::move(*error_); }
 
  private:
   T& value() {
-    FATUNE_CHECK(state_.index() == 0, "a failed Result has no value");
-    return std::get<0>(state_);
+    FATUNE_CHECK(value_.has_value(), "a failed Result has no value");
+    return *value_;
   }
   const T& value() const {
-    FATUNE_CHECK(state_.index() == 0, "a failed Result has no value");
-    return std::get<0>(state_);
+    FATUNE_CHECK(value_.has_value(), "a failed Result has no value");
+    return *value_;
   }
-  std::variant<T, Error> state_;
+  std::optional<T> value_;
+  std::optional<Error> error_;  ///< one of the two
 };
 
 /// A Result without a value.
@@ -63,11 +73,6 @@ class [[nodiscard]] Status {
  private:
   std::optional<Error> error_;
 };
-
-inline Error usage_error(std::string m) { return {ErrorKind::kUsage, std::move(m)}; }
-inline Error environment_error(std::string m) { return {ErrorKind::kEnvironment, std::move(m)}; }
-inline Error file_error(std::string m) { return {ErrorKind::kFile, std::move(m)}; }
-inline Error device_error(std::string m) { return {ErrorKind::kDevice, std::move(m)}; }
 
 }  // namespace fatune
 

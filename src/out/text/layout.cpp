@@ -15,7 +15,7 @@ namespace {
 
 // In the order of Tone.
 constexpr std::string_view kBegin[] = {"\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[2m"};
-constexpr std::string_view kEnd = "\x1b[0m";
+constexpr std::string_view kReset = "\x1b[0m";
 
 constexpr std::size_t kGap = 2;         // spaces between columns
 constexpr std::size_t kShortCell = 20;  // chosen: no column is wrapped to less
@@ -58,7 +58,7 @@ std::string markdown_cell(const std::string& cell) {
 
 std::string Paint::operator()(Tone tone, std::string_view text) const {
   if (colour_ == Colour::kNone || text.empty()) return std::string(text);
-  return fmt::format("{}{}{}", kBegin[static_cast<std::size_t>(tone)], text, kEnd);
+  return fmt::format("{}{}{}", kBegin[static_cast<std::size_t>(tone)], text, kReset);
 }
 
 std::string Paint::fitted(std::string_view text) const {

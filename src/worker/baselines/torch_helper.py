@@ -27,7 +27,7 @@ import statistics
 import traceback
 import warnings
 
-GRAPH_US = 400  # of a replay; this and the next three as in src/worker/timing/sampling_plan.hpp and src/worker/device/contender.cpp
+GRAPH_US = 400  # of a replay; this and the next three as in src/worker/timing/sampler.hpp and src/worker/device/judged.cpp
 MAX_GRAPH_LAUNCHES = 256
 SLOW_US = 1_000  # a launch this long is measured cold once a turn
 LONG_US = 20_000  # one launch stands for hot and cold
