@@ -151,8 +151,6 @@ std::string unexpected_argument(const CLI::App& app) {
                      nearest_hint(*option, known, "; did you mean {}?"));
 }
 
-bool is_argument(const OptionRow& row) { return row.flags[0] != '-'; }
-
 struct Register {
   CLI::App& command;
   const OptionRow& row;
@@ -167,7 +165,7 @@ struct Register {
   CLI::Option* operator()(std::vector<std::string>* values) const {
     CLI::Option* option = command.add_option(row.flags, *values, row.help);
     // One value a flag: what stands behind it is the command's argument.
-    if (!is_argument(row)) option->allow_extra_args(false);
+    if (!option->get_positional()) option->allow_extra_args(false);
     if (row.separator != '\0') option->delimiter(row.separator);
     return values->empty() ? option : option->capture_default_str();
   }

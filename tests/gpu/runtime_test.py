@@ -50,7 +50,7 @@ def has_gpu():
 
 
 def export(fatune, folder):
-    for options in (["--config", *map(str, RESULTS)], WITH_LSE):
+    for options in (list(map(str, RESULTS)), WITH_LSE):
         must_run(fatune, "export", *options, "--to", "wisdom", "-o", folder)
 
 
