@@ -186,9 +186,8 @@ TEST_CASE("after the trials a kernel without a chance has no more candidates") {
   };
   FakeEvaluator evaluator(device);
   std::map<std::string, int> counts;
-  for (const CandidateRecord& record : fixture.run_well(evaluator).problems.front().candidates) {
-    ++counts[record.kernel];
-  }
+  const SweepResult result = fixture.run_well(evaluator);
+  for (const CandidateRecord& record : result.problems.front().candidates) ++counts[record.kernel];
   CHECK(counts["slow"] == 4);
   CHECK(counts["quick"] == 26);
 }
