@@ -86,6 +86,27 @@ Result<NamedSize> parse_size(std::string_view part) {
   return size;
 }
 
+/// Empty when q, k, v and out can lie so.
+std::string layout_fault(const Problem& problem) {
+  const Layouts& layouts = problem.layouts;
+  const auto packed = [&](std::string_view tensor) {
+    return layouts.of(tensor).kind == LayoutKind::kPacked;
+  };
+  const int parts = packed("q") + packed("k") + packed("v");
+  if (packed("out")) return "out cannot be packed: it is no part of what a product leaves";
+  if (parts % 3 != 0) return "q, k and v are packed together, or none of them is";
+  if (parts > 0 && problem.seq_q != problem.seq_kv)
+    return "packed q, k and v have one sequence length: give q, k and v layouts of their own";
+  for (const std::string_view tensor : {"q", "k", "v", "out"}) {
+    const Layout& layout = layouts.of(tensor);
+    if (layout.kind != LayoutKind::kStrides) continue;
+    const std::string fault =
+        strides_fault(sizes_of(problem, tensor), layout.strides, size_of(problem.dtype));
+    if (!fault.empty()) return fmt::format("{}: {}", tensor, fault);
+  }
+  return {};
+}
+
 Bytes bytes_of(std::int64_t elements, Dtype dtype) {
   return Bytes(static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(size_of(dtype)));
 }
@@ -157,7 +178,34 @@ Status validate(const Problem& problem) {
   if (!fits({problem.batch, problem.kv_heads, problem.seq_kv, problem.head_dim}, bytes)) {
     return usage_error("k and v would be larger than 1 TiB each");
   }
+  const std::string fault = layout_fault(problem);
+  if (!fault.empty()) return usage_error(fault);
   return {};
+}
+
+TensorSizes sizes_of(const Problem& p, std::string_view tensor) {
+  const bool query_like = tensor == "q" || tensor == "out";
+  return {p.batch, query_like ? p.heads : p.kv_heads, query_like ? p.seq_q : p.seq_kv, p.head_dim};
+}
+
+Strides strides_of(const Problem& p, std::string_view tensor) {
+  const Layout& layout = p.layouts.of(tensor);
+  switch (layout.kind) {
+    case LayoutKind::kBhsd:
+      return bhsd_strides(sizes_of(p, tensor));
+    case LayoutKind::kBshd:
+      return bshd_strides(sizes_of(p, tensor));
+    case LayoutKind::kPacked:
+      return bshd_strides({p.batch, p.heads + 2 * p.kv_heads, p.seq_q, p.head_dim});
+    case LayoutKind::kStrides:
+      return layout.strides;
+  }
+  return {};
+}
+
+std::int64_t packed_offset(const Problem& p, std::string_view tensor) {
+  if (p.layouts.of(tensor).kind != LayoutKind::kPacked || tensor == "q") return 0;
+  return (tensor == "k" ? p.heads : p.heads + p.kv_heads) * p.head_dim;
 }
 
 Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_view where) {
@@ -211,14 +259,16 @@ std::string describe(const Problem& p) {
   text += fmt::format(",{} {}", p.head_dim, name(p.dtype));
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
   if (p.lse) text += " lse";
+  if (!p.layouts.plain()) text += " " + name(p.layouts);
   return text;
 }
 
 std::string key(const Problem& p) {
   if (p.custom)
     return fmt::format("{}:{}:{}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}-{}{}", p.batch, p.heads, p.kv_heads, p.seq_q,
-                     p.seq_kv, p.head_dim, name(p.dtype), name(p.mask), p.lse ? "-lse" : "");
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}-{}{}{}", p.batch, p.heads, p.kv_heads, p.seq_q,
+                     p.seq_kv, p.head_dim, name(p.dtype), name(p.mask), p.lse ? "-lse" : "",
+                     p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
 std::string_view operation_name(const Problem& problem) {
@@ -227,14 +277,23 @@ std::string_view operation_name(const Problem& problem) {
 
 std::vector<NamedSize> named_sizes(const Problem& p) {
   if (p.custom) return p.custom->sizes;
-  return {{"BATCH", p.batch},
-          {"HEADS", p.heads},
-          {"KV_HEADS", p.kv_heads},
-          {"SEQ_Q", p.seq_q},
-          {"SEQ_KV", p.seq_kv},
-          {"HEAD_DIM", p.head_dim},
-          {"CAUSAL", p.mask == Mask::kCausal ? 1 : 0},
-          {"LSE", p.lse ? 1 : 0}};
+  std::vector<NamedSize> sizes = {{"BATCH", p.batch},
+                                  {"HEADS", p.heads},
+                                  {"KV_HEADS", p.kv_heads},
+                                  {"SEQ_Q", p.seq_q},
+                                  {"SEQ_KV", p.seq_kv},
+                                  {"HEAD_DIM", p.head_dim},
+                                  {"CAUSAL", p.mask == Mask::kCausal ? 1 : 0},
+                                  {"LSE", p.lse ? 1 : 0}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPrefixes = {
+      {{"q", "Q"}, {"k", "K"}, {"v", "V"}, {"out", "OUT"}}};
+  for (const auto& [tensor, prefix] : kPrefixes) {
+    const Strides strides = strides_of(p, tensor);
+    sizes.push_back({fmt::format("{}_BATCH_STRIDE", prefix), strides.batch});
+    sizes.push_back({fmt::format("{}_HEAD_STRIDE", prefix), strides.head});
+    sizes.push_back({fmt::format("{}_ROW_STRIDE", prefix), strides.row});
+  }
+  return sizes;
 }
 
 void fields(Problem& x, FieldList& f) {
@@ -253,6 +312,7 @@ void fields(Problem& x, FieldList& f) {
   f("dtype", x.dtype);
   f("mask", x.mask);
   f("lse", x.lse).omitted().about("The log-sum-exp of each row is written, too");
+  f("layout", x.layouts).omitted().about("bhsd, bshd, packed, or by tensor: q=BATCH:HEAD:ROW");
   f.rule("", [&x] {
     const Status valid = validate(x);
     return valid ? std::string() : valid.error().message;

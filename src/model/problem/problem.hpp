@@ -14,6 +14,7 @@
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "model/problem/dtype.hpp"
+#include "model/problem/layout.hpp"
 
 namespace fatune {
 
@@ -46,8 +47,9 @@ struct CustomProblem {
 };
 void fields(CustomProblem& x, FieldList& f);
 
-/// q and out are (batch, heads, seq_q, head_dim); k and v are (batch, kv_heads, seq_kv, head_dim),
-/// contiguous. Causal is aligned bottom-right: query i sees key j when j <= i + seq_kv - seq_q.
+/// q and out are (batch, heads, seq_q, head_dim); k and v are (batch, kv_heads, seq_kv, head_dim);
+/// where their rows lie is said by layouts. Causal is aligned bottom-right: query i sees key j when
+/// j <= i + seq_kv - seq_q.
 struct Problem {
   std::int64_t batch = 1;
   std::int64_t heads = 1;
@@ -57,7 +59,9 @@ struct Problem {
   std::int64_t head_dim = 64;
   Dtype dtype = Dtype::kF16;
   Mask mask = Mask::kNone;
-  bool lse = false;  ///< also wanted: the log-sum-exp of each row, fp32, (batch, heads, seq_q)
+  /// Also wanted: the log-sum-exp of each row, fp32, contiguous (batch, heads, seq_q).
+  bool lse = false;
+  Layouts layouts = {};
   /// Set for a custom operation; then only dtype of the members above counts.
   std::optional<CustomProblem> custom = std::nullopt;
 
@@ -71,15 +75,24 @@ struct Problem {
 /// text came from and the part that is wrong: "--shape 4,8,0,64: seq must be at least 1 (third
 /// part)".
 Result<Problem> parse_shape(std::string_view text, std::string_view where = "--shape");
-/// Positive sizes within limits (each <= 2^31-1, tensors <= 2^40 bytes), kv_heads divides heads.
+/// Positive sizes within limits (each <= 2^31-1, tensors <= 2^40 bytes), kv_heads divides heads,
+/// and rows that neither overlap nor, where strides are told, are other than 16-byte aligned.
 Status validate(const Problem& problem);
-/// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse", "rmsnorm ROWS=4096,COLUMNS=1024 f16"
+/// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse packed", "rmsnorm ROWS=4096,COLUMNS=1024
+/// f16"
 std::string describe(const Problem& problem);
 std::string key(const Problem& problem);                  ///< stable, for ids and lookups
 std::string_view operation_name(const Problem& problem);  ///< "attention", or the custom operation
-/// What expressions and templates know of a problem: BATCH, ..., CAUSAL, LSE of attention, or the
-/// sizes of the custom operation.
+/// What expressions and templates know of a problem: BATCH, ..., CAUSAL, LSE and the strides
+/// Q_BATCH_STRIDE, Q_HEAD_STRIDE, Q_ROW_STRIDE, K_... of attention, or the sizes of the custom
+/// operation.
 std::vector<NamedSize> named_sizes(const Problem& problem);
+
+/// These are for attention only; `tensor` is q, k, v or out.
+TensorSizes sizes_of(const Problem& problem, std::string_view tensor);
+Strides strides_of(const Problem& problem, std::string_view tensor);
+/// Of the tensor's first element in the packed one; 0 in other layouts.
+std::int64_t packed_offset(const Problem& problem, std::string_view tensor);
 
 /// "ROWS=4096,COLUMNS=1024", each size from 1 to 2^31-1 and named once. The error names `where` and
 /// the part that is wrong.
@@ -89,8 +102,9 @@ std::string describe(const std::vector<NamedSize>& sizes);
 /// {"ROWS": 4096, "COLUMNS": 1024}
 Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where);
 
-/// The members of Problem; lse if wanted. Of a custom operation: those of CustomProblem and dtype.
-/// Reading checks it as validate() does; kv_heads, seq_kv, dtype, mask and lse may be left out.
+/// The members of Problem; lse if wanted, layout if not bhsd. Of a custom operation: those of
+/// CustomProblem and dtype. Reading checks it as validate() does; kv_heads, seq_kv, dtype, mask,
+/// lse and layout may be left out.
 void fields(Problem& x, FieldList& f);
 
 /// 4·B·H·Sq·Skv·D, half of it for causal; for a custom operation what it declares.

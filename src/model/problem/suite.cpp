@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/text.hpp"
 
 namespace fatune {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 constexpr std::string_view kSuiteSchema = "fatune.problems/1";
 
 Result<NamedProblem> parse_entry(const Fields& entry) {
-  FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "causal", "lse"}));
+  FATUNE_TRY_STATUS(
+      entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "causal", "lse", "layout"}));
   NamedProblem named;
   FATUNE_TRY(named.name, entry.text("name"));
   if (named.name.empty()) return entry.error("name", "must not be empty");
@@ -29,6 +31,10 @@ Result<NamedProblem> parse_entry(const Fields& entry) {
   FATUNE_TRY(const bool causal, entry.boolean_or("causal", false));
   problem.mask = causal ? Mask::kCausal : Mask::kNone;
   FATUNE_TRY(problem.lse, entry.boolean_or("lse", false));
+  FATUNE_TRY(const std::string layout_text, entry.text_or("layout", "bhsd"));
+  const Result<Layouts> layouts = parse_layouts(layout_text);
+  if (!layouts) return entry.error("layout", "is wrong: " + layouts.error().message);
+  problem.layouts = *layouts;
   if (const Status valid = validate(problem); !valid) {
     return file_error(entry.where() + ": " + valid.error().message);
   }
@@ -98,6 +104,9 @@ std::string slug(const Problem& p) {
   text += fmt::format("-{}", name(p.dtype));
   if (p.mask == Mask::kCausal) text += "-causal";
   if (p.lse) text += "-lse";
+  if (p.layouts.plain()) return text;
+  text += "-" + name(p.layouts);
+  for (char& c : text) c = in_class(c, "a-z0-9-") ? c : '-';
   return text;
 }
 

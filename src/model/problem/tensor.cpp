@@ -1,6 +1,7 @@
 // tensor.cpp - tensors of a problem to sizes, places and fields.
 #include "model/problem/tensor.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -31,6 +32,40 @@ std::int64_t TensorPlan::elements() const {
 
 std::size_t TensorPlan::width() const {
   return type ? static_cast<std::size_t>(size_of(*type)) : sizeof(float);
+}
+
+std::int64_t TensorPlan::span() const {
+  if (strides.empty()) return elements();
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) last += (shape[i] - 1) * strides[i];
+  return last + 1;
+}
+
+std::int64_t TensorPlan::row_offset(std::int64_t row) const {
+  if (strides.empty()) return row * columns();
+  std::int64_t offset = 0;
+  for (std::size_t i = shape.size() - 1; i-- > 0; row /= shape[i])
+    offset += row % shape[i] * strides[i];
+  return offset;
+}
+
+std::vector<BufferPlan> buffers_of(const std::vector<TensorPlan>& tensors) {
+  std::vector<BufferPlan> buffers;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TensorPlan& tensor = tensors[i];
+    const std::string& name = tensor.buffer.empty() ? tensor.name : tensor.buffer;
+    auto buffer = std::ranges::find(buffers, name, &BufferPlan::name);
+    if (buffer == buffers.end()) buffer = buffers.insert(buffer, {name, {}, 0, false});
+    buffer->tensors.push_back(i);
+    const auto end = static_cast<std::size_t>(tensor.first + tensor.span()) * tensor.width();
+    buffer->bytes = std::max(buffer->bytes, end);
+  }
+  for (BufferPlan& buffer : buffers) {
+    std::size_t filled = 0;
+    for (const std::size_t i : buffer.tensors) filled += tensors[i].bytes();
+    buffer.gaps = filled < buffer.bytes;
+  }
+  return buffers;
 }
 
 std::string describe_place(const TensorPlan& tensor, std::int64_t element) {
@@ -92,15 +127,29 @@ void fields(OperationPlan& x, FieldList& f) {
   f("tolerance", x.tolerance);
 }
 
+/// A tensor of attention where the problem's layout puts it.
+static TensorPlan attention_tensor(const Problem& problem, const std::string& name, bool output) {
+  const TensorSizes sizes = sizes_of(problem, name);
+  TensorPlan tensor;
+  tensor.name = name;
+  tensor.type = problem.dtype;
+  tensor.shape = {sizes.batch, sizes.heads, sizes.rows, sizes.columns};
+  tensor.output = output;
+  tensor.axes = {"batch", "head", "row", "column"};
+  if (output) tensor.noun = "outputs";
+  const LayoutKind kind = problem.layouts.of(name).kind;
+  if (kind == LayoutKind::kBhsd) return tensor;
+  const Strides strides = strides_of(problem, name);
+  tensor.strides = {strides.batch, strides.head, strides.row, 1};
+  if (kind == LayoutKind::kPacked) tensor.buffer = "qkv";
+  tensor.first = packed_offset(problem, name);
+  return tensor;
+}
+
 OperationPlan attention_plan(const Problem& p) {
-  const std::vector<std::int64_t> query = {p.batch, p.heads, p.seq_q, p.head_dim};
-  const std::vector<std::int64_t> key = {p.batch, p.kv_heads, p.seq_kv, p.head_dim};
-  const std::vector<std::string> axes = {"batch", "head", "row", "column"};
   OperationPlan plan;
-  plan.tensors = {{"q", p.dtype, query, false, {}, axes, ""},
-                  {"k", p.dtype, key, false, {}, axes, ""},
-                  {"v", p.dtype, key, false, {}, axes, ""},
-                  {"out", p.dtype, query, true, {}, axes, "outputs"}};
+  for (const char* name : {"q", "k", "v", "out"})
+    plan.tensors.push_back(attention_tensor(p, name, std::string_view(name) == "out"));
   if (!p.lse) return plan;
   plan.tensors.push_back({"lse",
                           std::nullopt,

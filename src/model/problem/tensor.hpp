@@ -26,7 +26,8 @@ std::string_view name(Fill::Kind kind);
 FieldWord<Fill::Kind> word_of(const Fill::Kind*);
 void fields(Fill& x, FieldList& f);
 
-/// Contiguous, the last dimension fastest.
+/// Elements are counted as if it were contiguous, the last dimension fastest, wherever its rows
+/// lie.
 struct TensorPlan {
   std::string name;
   std::optional<Dtype> type;  ///< none: fp32
@@ -38,8 +39,17 @@ struct TensorPlan {
   /// they do not travel.
   std::vector<std::string> axes = {};
   std::string noun = {};
+  /// Elements from one to the next of each dimension, the last of them 1; empty: contiguous.
+  std::vector<std::int64_t> strides = {};
+  /// Of its first element, in a buffer that it shares with others of that name; empty: its own.
+  std::string buffer = {};
+  std::int64_t first = 0;
 
   std::int64_t elements() const;
+  /// Elements from its first to its last one in memory.
+  std::int64_t span() const;
+  /// Where row `row` of rows() begins in memory, from the tensor's first element.
+  std::int64_t row_offset(std::int64_t row) const;
   std::int64_t columns() const { return shape.back(); }
   std::int64_t rows() const { return elements() / columns(); }
   /// Rows of a head; all rows where there are no heads.
@@ -49,6 +59,15 @@ struct TensorPlan {
   friend bool operator==(const TensorPlan&, const TensorPlan&) = default;
 };
 void fields(TensorPlan& x, FieldList& f);
+/// Memory of one or more tensors.
+struct BufferPlan {
+  std::string name;                  ///< of its tensor, or of what several are parts of
+  std::vector<std::size_t> tensors;  ///< their places in the list
+  std::size_t bytes = 0;
+  bool gaps = false;  ///< bytes of no tensor lie between the rows
+};
+/// Of a list of tensors, in the order of their first ones.
+std::vector<BufferPlan> buffers_of(const std::vector<TensorPlan>& tensors);
 /// Where an element stands: "y[17, 5]", "batch 0, head 3, row 17, column 5".
 std::string describe_place(const TensorPlan& tensor, std::int64_t element);
 /// "batch 0, head 3": of a tensor with axes.
