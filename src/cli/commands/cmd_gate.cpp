@@ -27,7 +27,7 @@ struct GateArgs {
   ProblemArgs problem;
   std::string device = "auto";
   std::string threshold = "0.95";
-  std::string objective = "hot";
+  std::string objective = kInLayerObjective;
   RoundsArgs rounds;
   std::string format = "text";
   std::string out;
@@ -43,10 +43,12 @@ Result<GateRules> rules_of(const GateArgs& args) {
         "more");
   }
   rules.threshold = *threshold;
-  if (args.objective != "hot" && args.objective != "cold")
-    return usage_error("--objective: '" + args.objective + "' is neither hot nor cold");
   rules.objective = args.objective;
-  return rules;
+  for (const std::string_view known : {"in_layer", "plain", "hot", "cold"}) {
+    if (args.objective == known) return rules;
+  }
+  return usage_error("--objective: '" + args.objective +
+                     "' is not one of in_layer, plain, hot, cold");
 }
 
 OptionTable gate_table(GateArgs& a) {
@@ -62,7 +64,9 @@ OptionTable gate_table(GateArgs& a) {
       {"Decision",
        {{"--threshold", &a.threshold, "R",
          "Pass when the whole interval of candidate/baseline is below", Repeat::kChanged},
-        {"--objective", &a.objective, "hot|cold", "What is compared: hot or cold latency",
+        {"--objective", &a.objective, "in_layer|plain|hot|cold",
+         "What is compared: time between two products, or latency of plain launches, of launches "
+         "of each one's own kind, or cold",
          Repeat::kChanged},
         {"--format", &a.format, "text|md", "text, or md for a pull request's comment"},
         {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/2)"}}}};

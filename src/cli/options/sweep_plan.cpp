@@ -45,9 +45,10 @@ OptionTable search_table(SweepArgs& a) {
         {"--baselines", &a.baselines, "IMPL,...",
          "Implementations measured beside the winners; none for none", Repeat::kChanged,
          kSameAsRun<&RunPlan::baselines>},
-        {"--objective", &a.plan.objective, "hot|cold|score",
-         "hot or cold latency, or score: hot, then speed and use of the device", Repeat::kChanged,
-         kSameAsRun<&RunPlan::objective>}}}};
+        {"--objective", &a.plan.objective, "in_layer|hot|cold|score",
+         "What the final phase ranks by: time between two products, hot or cold latency, or score "
+         "of speed and use of the device",
+         Repeat::kChanged, kSameAsRun<&RunPlan::objective>}}}};
 }
 
 OptionTable suite_table(SweepArgs& a) {

@@ -76,7 +76,7 @@ void fields(GateMean& x, FieldList& f);
 struct GateResult {
   Environment environment;
   std::string command;
-  std::string objective = "hot";
+  std::string objective = "in_layer";
   double threshold = 0.95;
   int rounds = 0;
   std::uint64_t seed = 42;
@@ -93,6 +93,7 @@ struct SuiteProblem {
   std::optional<FinalRecord> best{};
   std::vector<FinalRecord> baselines{};
   std::string best_baseline{};    ///< empty: none is correct
+  std::string time{};             ///< that the ratio is of: "in_layer", "plain", "hot"
   std::optional<double> ratio{};  ///< of the medians
   std::optional<std::array<double, 2>> ci95{};
   std::string comparison{}, verdict{};

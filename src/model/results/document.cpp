@@ -74,11 +74,12 @@ void not_run_fields(std::string& text, FieldList& f) {
   text_fields<GateNotRun>(text, {text.substr(0, colon), reason}, &describe, f);
 }
 
-/// TFLOP/s, or GB/s of the least bytes where operations are not counted.
+/// Of plain launches: TFLOP/s, or GB/s of the least bytes where operations are not counted.
 void rate_fields(const FinalRecord& x, FieldList& f) {
   std::optional<double> tflops, gbytes_per_s;
-  if (x.hot && x.hot->median_us > 0) {
-    const Seconds time = to_seconds(Micros(x.hot->median_us));
+  const std::optional<Timing>& timing = x.plain ? x.plain : x.hot;
+  if (timing && timing->median_us > 0) {
+    const Seconds time = to_seconds(Micros(timing->median_us));
     if (counts_flops(x.problem)) {
       tflops = (flops(x.problem) / time).value;
     } else {
@@ -204,6 +205,8 @@ void contestant_fields(FinalRecord& x, FieldList& f) {
   f("id", x.id).omitted().looks_like(kIdPattern);
   f("detail", x.detail).omitted();
   f("external", x.external).omitted().about("Timed and verified by itself");
+  f.as<&time_fields>("in_layer", x.in_layer);
+  f.as<&time_fields>("plain", x.plain);
   f.as<&time_fields>("hot", x.hot);
   f.as<&time_fields>("cold", x.cold);
   rate_fields(x, f);

@@ -20,8 +20,8 @@ struct RunPlan {
   std::vector<std::string> kernels;
   std::vector<std::string> kernel_hashes;  ///< text_hash of each, filled by run_sweep
   std::string strategy = "evo";
-  bool one_lever = false;         ///< each move changes exactly one parameter
-  std::string objective = "hot";  ///< hot, cold
+  bool one_lever = false;              ///< each move changes exactly one parameter
+  std::string objective = "in_layer";  ///< in_layer, hot, cold, score
   std::uint64_t seed = 42;
   std::uint64_t budget_evaluations = 150;  ///< a problem; 0: no limit
   std::optional<double> budget_seconds;    ///< a problem; either may end it

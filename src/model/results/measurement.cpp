@@ -114,7 +114,9 @@ void outcome_fields(Observation& x, FieldList& f) {
 }
 
 void measured_fields(Observation& x, FieldList& f) {
-  f("hot", x.hot);
+  f("in_layer", x.in_layer).about("Between two products: with, less without");
+  f("plain", x.plain).about("Behind plain launches of itself");
+  f("hot", x.hot).about("Behind launches of itself, chained where the kernel asks for it");
   f("cold", x.cold);
   f("verify", x.verification);
   f("resources", x.resources);

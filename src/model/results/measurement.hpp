@@ -141,7 +141,9 @@ struct Environment {
 struct Observation {
   Outcome outcome = Outcome::kMeasured;
   std::string reason;  ///< why, for every outcome but measured
-  std::optional<Timing> hot, cold;
+  /// docs/measuring.md says what each is. Hot: behind launches of itself, of its own kind (a
+  /// chained kernel begins while the one before ends).
+  std::optional<Timing> in_layer, plain, cold, hot;
   std::optional<Verification> verification;
   std::optional<Resources> resources;
   std::optional<Conditions> conditions;

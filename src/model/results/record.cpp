@@ -47,6 +47,8 @@ void fields(FinalRecord& x, FieldList& f) {
   f("problem", x.problem).required();
   outcome_fields(x, f);
   measured_fields(x, f);
+  f("in_layer_rounds_us", x.in_layer_rounds_us).omitted().about("One value a steady round");
+  f("plain_rounds_us", x.plain_rounds_us).omitted();
   f("hot_rounds_us", x.hot_rounds_us).omitted().about("One value a round");
   f("cold_rounds_us", x.cold_rounds_us).omitted();
   f("detail", x.detail).omitted();

@@ -59,8 +59,8 @@ struct FinalRecord : Observation {
   std::string kernel;
   Json config = Json::object();
   Problem problem;
-  std::vector<double> hot_rounds_us;  ///< one value per round, rounds aligned over contestants
-  std::vector<double> cold_rounds_us;
+  /// One value per round, rounds aligned over contestants; in a layer without unsteady rounds.
+  std::vector<double> in_layer_rounds_us, plain_rounds_us, hot_rounds_us, cold_rounds_us;
   std::string detail;     ///< of an implementation from elsewhere: its version and plan
   bool external = false;  ///< timed and verified by itself, with fewer values than rounds
   bool recorded = false;

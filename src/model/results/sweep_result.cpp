@@ -1,6 +1,8 @@
 // sweep_result.cpp - picks out of a sweep's result, and fields of its parts.
 #include "model/results/sweep_result.hpp"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
@@ -15,6 +17,7 @@ void fields(Ratio& x, FieldList& f) {
 
 void fields(Gate& x, FieldList& f) {
   f("baseline", x.baseline).required();
+  f("time", x.time).omitted().one_of("in_layer, plain, hot, cold").about("That the ratio is of");
   fields(x.ratio, f);
   f.record("gate", "The best against the baseline");
   f("threshold", x.threshold).finite().positive();
@@ -39,9 +42,40 @@ const FinalRecord* ProblemResult::best() const {
   return !finals.empty() && finals.front().is_candidate() ? &finals.front() : nullptr;
 }
 
-const std::optional<Timing>& objective_timing(const Observation& record,
+const std::optional<Timing>& timing_of(const Observation& record, const std::string& time) {
+  if (time == "in_layer") return record.in_layer;
+  if (time == "plain") return record.plain;
+  return time == "cold" ? record.cold : record.hot;
+}
+
+const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& time) {
+  if (time == "in_layer") return record.in_layer_rounds_us;
+  if (time == "plain") return record.plain_rounds_us;
+  return time == "cold" ? record.cold_rounds_us : record.hot_rounds_us;
+}
+
+std::string search_time(const std::string& objective) {
+  return objective == "cold" ? "cold" : "hot";
+}
+
+const std::optional<Timing>& objective_timing(const CandidateRecord& record,
                                               const std::string& objective) {
-  return objective == "cold" ? record.cold : record.hot;
+  return timing_of(record, search_time(objective));
+}
+
+std::string final_time(const std::vector<FinalRecord>& finals, const std::string& objective) {
+  if (objective == "cold") return objective;
+  const bool candidates = std::ranges::any_of(
+      finals, [](const FinalRecord& record) { return record.is_candidate() && record.is_timed(); });
+  const auto all_have = [&](const std::string& time) {
+    return std::ranges::all_of(finals, [&](const FinalRecord& record) {
+      const bool counts =
+          record.is_timed() && !record.external && (record.is_candidate() || !candidates);
+      return !counts || timing_of(record, time).has_value();
+    });
+  };
+  if (objective == "in_layer" && all_have("in_layer")) return "in_layer";
+  return all_have("plain") ? "plain" : "hot";
 }
 
 }  // namespace fatune

@@ -33,7 +33,10 @@ PageFinal final_of(const FinalRecord& record, const Standing& standing) {
   PageFinal final{record, standing, {}};
   round_time(final.hot);
   round_time(final.cold);
-  for (auto* rounds : {&final.hot_rounds_us, &final.cold_rounds_us}) {
+  round_time(final.plain);
+  round_time(final.in_layer);
+  for (auto* rounds : {&final.hot_rounds_us, &final.cold_rounds_us, &final.plain_rounds_us,
+                       &final.in_layer_rounds_us}) {
     for (double& value : *rounds) value = rounded(value);
   }
   if (standing.to_baseline) final.standing.to_baseline = rounded_ratio(*standing.to_baseline);
@@ -42,17 +45,16 @@ PageFinal final_of(const FinalRecord& record, const Standing& standing) {
 
 /// With the best's time over that of each baseline: medians alone, the interval that counts is the
 /// gate's.
-std::vector<PageFinal> finals_of(const ProblemResult& result, const std::string& objective) {
+std::vector<PageFinal> finals_of(const ProblemResult& result, const std::string& time) {
   std::vector<PageFinal> finals;
   const FinalRecord* best = result.best();
   for (std::size_t i = 0; i < result.finals.size(); ++i) {
     const FinalRecord& record = result.finals[i];
     PageFinal& final = finals.emplace_back(final_of(record, result.standings[i]));
-    const auto& timing = objective_timing(record, objective);
+    const auto& timing = timing_of(record, time);
     if (!record.is_baseline() || record.outcome != Outcome::kMeasured || !timing) continue;
-    if (best == nullptr || !objective_timing(*best, objective)) continue;
-    final.best_over_this =
-        rounded(objective_timing(*best, objective)->median_us / timing->median_us);
+    if (best == nullptr || !timing_of(*best, time)) continue;
+    final.best_over_this = rounded(timing_of(*best, time)->median_us / timing->median_us);
   }
   return finals;
 }
@@ -109,7 +111,7 @@ PageProblemData data_of(const PageProblem& problem, const JournalHeader& header,
   data.flops = flops(what).value;
   data.least_bytes = static_cast<double>(least_bytes(what).value);
   data.has_best = result.best() != nullptr;
-  data.finals = finals_of(result, header.plan.objective == "cold" ? "cold" : "hot");
+  data.finals = finals_of(result, final_time(result.finals, header.plan.objective));
   data.gate = result.gate;
   if (data.gate) data.gate->ratio = rounded_ratio(data.gate->ratio);
   data.outcomes = outcomes_of(problem);

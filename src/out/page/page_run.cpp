@@ -128,7 +128,7 @@ PageProblem page_problem(const NamedProblem& named, const Journal& journal,
     return problem;
   Scoring scoring;
   if (entry != published.end()) scoring.winner = entry->second.best ? entry->second.best->id : "";
-  settle_finals(problem.result, timed_objective(journal), journal.header.plan.seed, scoring);
+  settle_finals(problem.result, journal.header.plan.objective, journal.header.plan.seed, scoring);
   return problem;
 }
 

@@ -40,20 +40,20 @@ std::string head(const std::string& title, const std::string& subtitle) {
 }
 
 /// The best, the best of each other kernel, and every baseline, fastest first.
-std::vector<const FinalRecord*> bar_rows(const PageProblem& problem, const std::string& objective) {
+std::vector<const FinalRecord*> bar_rows(const PageProblem& problem, const std::string& time) {
   std::vector<const FinalRecord*> rows;
   std::set<std::string> seen;
   for (const FinalRecord& record : problem.result.finals) {
-    const bool timed = record.outcome == Outcome::kMeasured && objective_timing(record, objective);
+    const bool timed = record.outcome == Outcome::kMeasured && timing_of(record, time);
     if (timed && seen.insert(record.impl).second) rows.push_back(&record);
   }
   return rows;
 }
 
-double longest_bar(const std::vector<const FinalRecord*>& rows, const std::string& objective) {
+double longest_bar(const std::vector<const FinalRecord*>& rows, const std::string& time) {
   double longest = 0, baseline = 0;
   for (const FinalRecord* record : rows) {
-    const double us = objective_timing(*record, objective)->median_us;
+    const double us = timing_of(*record, time)->median_us;
     longest = std::max(longest, us);
     if (record->is_baseline() && baseline == 0) baseline = us;
   }
@@ -76,18 +76,17 @@ std::string value_text(const Timing& timing) {
 }
 
 std::string bars_svg(const PageProblem& problem, const JournalHeader& header,
-                     const std::vector<const FinalRecord*>& rows) {
-  const std::string objective = objective_of(header);
-  const double longest = longest_bar(rows, objective);
+                     const std::string& time, const std::vector<const FinalRecord*>& rows) {
+  const double longest = longest_bar(rows, time);
   const double space = kWidth - kLabels - kValues - kMargin;
   const double scale = space / longest;
   const double height = kHead + kRow * static_cast<double>(rows.size()) + kMargin;
   std::string text = svg::begin(kWidth, height);
   text += head(title_of(problem, header),
-               objective + " latency: median and 95 % interval of the final phase's rounds");
+               time + " latency: median and 95 % interval of the final phase's rounds");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const FinalRecord& record = *rows[i];
-    const Timing& timing = *objective_timing(record, objective);
+    const Timing& timing = *timing_of(record, time);
     const double y = kHead + kRow * (static_cast<double>(i) + 0.5);
     const bool cut = timing.median_us > longest;
     const double length = std::min(timing.median_us, longest) * scale;
@@ -189,8 +188,9 @@ std::string convergence_svg(const PageProblem& problem, const JournalHeader& hea
 
 std::vector<Plot> plots(const PageProblem& problem, const JournalHeader& header) {
   std::vector<Plot> drawn;
-  const auto rows = bar_rows(problem, objective_of(header));
-  if (!rows.empty()) drawn.push_back({"baselines", bars_svg(problem, header, rows)});
+  const std::string time = final_time(problem.result.finals, header.plan.objective);
+  const auto rows = bar_rows(problem, time);
+  if (!rows.empty()) drawn.push_back({"baselines", bars_svg(problem, header, time, rows)});
   const std::vector<TriedConfig> all = tried(problem);
   double best = HUGE_VAL;
   for (const TriedConfig& each : all) best = std::min(best, time_of(each));

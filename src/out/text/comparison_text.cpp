@@ -30,14 +30,16 @@ std::vector<std::string> quantile_cells(const std::vector<double>& rounds_us) {
   return cells;
 }
 
-std::vector<std::string> bench_cells(const FinalRecord& row) {
-  const bool measured = row.outcome == Outcome::kMeasured && row.hot;
-  std::vector<std::string> line = {impl_cell(row), measured ? median_cell(row.hot) : "-",
-                                   interval_cell(row.hot)};
-  for (std::string& cell : quantile_cells(row.hot_rounds_us)) line.push_back(std::move(cell));
-  line.push_back(row.hot ? fmt::to_string(row.hot->samples) : "-");
-  line.push_back(median_cell(row.cold));
-  line.push_back(interval_cell(row.cold));
+std::vector<std::string> bench_cells(const FinalRecord& row, std::vector<TimeColumn> times) {
+  const bool measured = row.is_timed();
+  const std::string lead = times.front().time;
+  const auto& timing = timing_of(row, lead);
+  std::vector<std::string> line = {impl_cell(row), measured ? median_cell(timing) : "-",
+                                   interval_cell(timing)};
+  for (std::string& cell : quantile_cells(rounds_of(row, lead))) line.push_back(std::move(cell));
+  line.push_back(timing ? fmt::to_string(timing->samples) : "-");
+  times.erase(times.begin());
+  for (std::string& cell : time_cells(row, times)) line.push_back(std::move(cell));
   line.push_back(measured ? rate_cell(row) : "-");
   line.push_back(std::string(name(row.outcome)));
   return line;
@@ -100,21 +102,18 @@ std::string confirmation_text(const Confirmation& c, bool recorded) {
 std::string problem_text(const BenchProblem& problem, const Paint& paint) {
   std::string text = label(problem.problem) + "\n";
   if (!problem.reason.empty()) return text + "not measured: " + problem.reason + "\n";
-  Table table({"implementation",
-               ">hot us",
-               ">95 %",
-               {">p05", 3},
-               {">p25", 5},
-               {">p75", 5},
-               {">p95", 3},
-               {">n", 1},
-               {">cold us", 2},
-               {">95 %", 4},
-               ">" + rate_name(problem.problem.problem),
-               "outcome"});
+  const std::vector<TimeColumn> times = time_columns(problem.rows, kInLayerObjective);
+  std::vector<Column> heads = time_heads(times);
+  const std::vector<Column> quantiles = {
+      {">p05", 3}, {">p25", 5}, {">p75", 5}, {">p95", 3}, {">n", 1}};
+  heads.insert(heads.begin() + 2, quantiles.begin(), quantiles.end());
+  heads.insert(heads.begin(), "implementation");
+  heads.push_back(">" + rate_name(problem.problem.problem));
+  heads.push_back("outcome");
+  Table table(std::move(heads));
   std::vector<std::string> notes;
   for (const FinalRecord& row : problem.rows) {
-    table.add(bench_cells(row));
+    table.add(bench_cells(row, times));
     if (!row.config.empty()) notes.push_back(impl_cell(row) + " " + describe_config(row.config));
     if (!row.detail.empty()) notes.push_back(impl_cell(row) + " " + row.detail);
     if (!row.reason.empty()) notes.push_back(impl_cell(row) + ": " + row.reason);
@@ -145,21 +144,21 @@ std::string pass_cell(bool passed) { return passed ? "pass" : "FAIL"; }
 
 std::string candidate_line(const GateProblem& problem, const GateResult& result) {
   const FinalRecord& candidate = problem.candidate;
-  const auto& timing = objective_timing(candidate, result.objective);
+  const auto& timing = timing_of(candidate, result.objective);
   std::string text = label(problem.problem) + " on " + device_text(result.environment) + "\n";
   if (!problem.reason.empty()) return text + "not measured: " + problem.reason + "\n";
   text += "candidate: " + candidate.impl;
   if (!candidate.config.empty()) text += " " + describe_config(candidate.config);
   if (candidate.outcome != Outcome::kMeasured)
     return text + ": " + std::string(name(candidate.outcome)) + "\n";
-  return text + ", " + median_cell(timing) + " us " + result.objective + " " +
+  return text + ", " + median_cell(timing) + " us " + time_words(result.objective) + " " +
          interval_cell(timing) + "\n";
 }
 
 std::string problem_text(const GateProblem& problem, const GateResult& result, const Paint& paint) {
   std::string text = paint.fitted(candidate_line(problem, result));
   Table table({"baseline",
-               ">" + result.objective + " us",
+               ">" + time_words(result.objective) + " us",
                {">95 %", 2},
                ">ratio",
                ">95 %",
@@ -168,7 +167,7 @@ std::string problem_text(const GateProblem& problem, const GateResult& result, c
                "gate"});
   std::string reasons;
   for (const GateRow& row : problem.rows) {
-    const auto& timing = objective_timing(row.baseline, result.objective);
+    const auto& timing = timing_of(row.baseline, result.objective);
     table.add({baseline_cell(row), median_cell(timing), interval_cell(timing),
                ratio_cell(row.ratio), ratio_interval_cell(row.ratio), comparison_cell(row),
                row.verdict.empty() ? "-" : row.verdict,
@@ -214,18 +213,17 @@ std::string gate_markdown(const GateResult& result) {
       fmt::format("### fatune gate: {}\n\n{}, driver {}, {} interleaved rounds; {}.\n\n",
                   result.passed ? "pass" : "**fail**", device_text(result.environment),
                   result.environment.driver, result.rounds, limit_text(result));
-  const std::string time_title = ">" + result.objective + " us";
+  const std::string time_title = ">" + time_words(result.objective) + " us";
   Table table({"problem", "candidate", time_title, "baseline", time_title, ">ratio", ">95 %",
                "candidate is", "gate"});
   std::string reasons;
   for (const GateProblem& problem : result.problems) {
     const std::string name = label(problem.problem);
-    const auto& time = objective_timing(problem.candidate, result.objective);
+    const auto& time = timing_of(problem.candidate, result.objective);
     for (const GateRow& row : problem.rows) {
       table.add({name, problem.candidate.impl, median_cell(time), baseline_cell(row),
-                 median_cell(objective_timing(row.baseline, result.objective)),
-                 ratio_cell(row.ratio), ratio_interval_cell(row.ratio), comparison_cell(row),
-                 pass_cell(row.passed)});
+                 median_cell(timing_of(row.baseline, result.objective)), ratio_cell(row.ratio),
+                 ratio_interval_cell(row.ratio), comparison_cell(row), pass_cell(row.passed)});
       if (!row.ratio) reasons += "- " + name + ": " + row.reason + "\n";
     }
     if (!problem.reason.empty()) reasons += "- " + name + ": " + problem.reason + "\n";

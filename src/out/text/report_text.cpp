@@ -263,7 +263,7 @@ void fields(ReportDocument& x, FieldList& f) {
   f.as<&document::device_fields>("device", x.environment);
   f("status", x.status).one_of("complete, interrupted, unfinished");
   f("strategy", x.strategy);
-  f("objective", x.objective).one_of("hot, cold, score");
+  f("objective", x.objective).one_of("in_layer, hot, cold, score");
   f("seed", x.seed);
   f("problems", x.problems);
 }

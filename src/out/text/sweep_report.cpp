@@ -31,21 +31,19 @@ std::string place_cell(const FinalRecord& record, const Standing& standing, std:
 }
 
 std::vector<std::string> finalist_row(const FinalRecord& record, const Standing& standing,
-                                      const std::string& place, const std::string& gate_baseline) {
+                                      const std::string& place, const std::string& gate_baseline,
+                                      const std::vector<TimeColumn>& times) {
   const bool measured = record.outcome == Outcome::kMeasured;
   const auto ratio = record.impl == gate_baseline ? std::nullopt : standing.to_baseline;
-  return {place,
-          record.impl,
-          median_cell(record.hot),
-          interval_cell(record.hot),
-          median_cell(record.cold),
-          interval_cell(record.cold),
-          rate_cell(record),
-          ratio_cell(ratio),
-          ratio_interval_cell(ratio),
-          !measured                   ? std::string(name(record.outcome))
-          : record.role == "baseline" ? "baseline"
-                                      : standing.verdict};
+  std::vector<std::string> row = {place, record.impl};
+  for (std::string& cell : time_cells(record, times)) row.push_back(std::move(cell));
+  row.push_back(rate_cell(record));
+  row.push_back(ratio_cell(ratio));
+  row.push_back(ratio_interval_cell(ratio));
+  row.push_back(!measured                   ? std::string(name(record.outcome))
+                : record.role == "baseline" ? "baseline"
+                                            : standing.verdict);
+  return row;
 }
 
 /// The parameters of a config that differ from the winner's; the whole config of another kernel.
@@ -100,22 +98,22 @@ std::vector<std::string> painted(std::vector<std::string> cells, const std::stri
 
 std::string finalists(const ProblemResult& problem, const SweepResult& run, const Paint& paint) {
   const std::string baseline = compared_with(problem);
-  Table table({">#",
-               "implementation",
-               ">hot us",
-               ">95 %",
-               {">cold us", 2},
-               {">95 %", 4},
-               {">" + rate_name(problem.problem.problem), 1},
-               ">x " + baseline,
-               {">95 %", 3},
-               "verdict"});
+  const std::vector<TimeColumn> times = time_columns(problem.finals, run.plan.objective);
+  std::vector<Column> heads = {">#", "implementation"};
+  for (Column& head : time_heads(times)) heads.push_back(std::move(head));
+  for (Column& head : std::vector<Column>{{">" + rate_name(problem.problem.problem), 1},
+                                          ">x " + baseline,
+                                          {">95 %", 3},
+                                          "verdict"}) {
+    heads.push_back(std::move(head));
+  }
+  Table table(std::move(heads));
   Table configs({">#", ">regs", ">shared", ">margin", "config"});
   std::size_t place = 0;
   for (std::size_t i = 0; i < problem.finals.size(); ++i) {
     const FinalRecord& record = problem.finals[i];
     const std::string cell = place_cell(record, problem.standings[i], place);
-    const auto row = finalist_row(record, problem.standings[i], cell, baseline);
+    const auto row = finalist_row(record, problem.standings[i], cell, baseline, times);
     table.add(painted(row, cell, paint));
     configs.add(painted(config_row(record, problem.best(), cell), cell, paint));
   }
@@ -172,10 +170,10 @@ std::string winner(const ProblemResult& problem, const SweepResult& run) {
     if (!problem.finals.empty()) return "no candidate passed the final phase";
     return run.interrupted ? "interrupted before the final phase" : "no correct candidate";
   }
-  const auto& timing = objective_timing(*best, run.plan.objective);
+  const std::string time = final_time(problem.finals, run.plan.objective);
+  const auto& timing = timing_of(*best, time);
   std::string text = "Winner: " + best->impl;
-  const std::string kind = run.plan.objective == "cold" ? " cold" : " hot";
-  if (timing) text += " at " + describe(Micros(timing->median_us)) + kind;
+  if (timing) text += " at " + describe(Micros(timing->median_us)) + " " + time_words(time);
   if (best->hot) text += ", " + rate_cell(*best) + " " + rate_name(best->problem);
   const Standing& standing = problem.standings.front();
   if (standing.score) text += ", score " + fixed(*standing.score, 1);

@@ -19,7 +19,7 @@ namespace {
 constexpr double kPreciseRatio = 2;  // chosen: of two margins, before it is worth a note
 constexpr const char* kEdgeGate = "edge_problems";
 
-Timing timing_of(const std::vector<double>& rounds_us, std::int64_t launches, std::uint64_t seed) {
+Timing summary_of(const std::vector<double>& rounds_us, std::int64_t launches, std::uint64_t seed) {
   Timing timing = summarize(rounds_us, launches);
   const Interval interval = bootstrap_median(rounds_us, kResamples, seed);
   timing.ci95_low_us = interval.low;
@@ -151,12 +151,20 @@ Status FinalPhase::check_stage(const Stage& stage, const std::string& label) {
   return {};
 }
 
+void FinalPhase::take_times(std::vector<double>& rounds_us, std::int64_t launches,
+                            std::optional<Timing>& timing, std::vector<double>& kept) const {
+  if (rounds_us.empty()) return;
+  timing = summary_of(rounds_us, launches, plan_.seed);
+  kept = std::move(rounds_us);
+}
+
 Status FinalPhase::time_survivors() {
   RoundsOrder order;
   order.rounds = plan_.rounds;
   order.launches_per_round = plan_.launches_per_round;
   order.seed = plan_.seed;
   order.verify = !setting_.run.skip_correctness;
+  order.in_layer = !problem_.custom;
   std::vector<std::size_t> timed;
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (!alive(i) || !programs_[i]) continue;
@@ -167,6 +175,7 @@ Status FinalPhase::time_survivors() {
   FATUNE_TRY(RoundsReply reply, setting_.worker.rounds(order, setting_.progress));
   if (reply.rows.size() != timed.size())
     return device_error("the device worker's rounds do not match the contestants");
+  if (!reply.layer_note.empty()) log::info(describe(problem_) + ": " + reply.layer_note);
   for (std::size_t i = 0; i < timed.size(); ++i) {
     FinalRecord& record = records_[timed[i]];
     RoundsRow& row = reply.rows[i];
@@ -176,10 +185,10 @@ Status FinalPhase::time_survivors() {
     record.conditions = row.conditions;
     if (record.verification) add_gates(row, *record.verification);
     if (row.outcome != Outcome::kMeasured || row.hot_us.empty()) continue;
-    record.hot = timing_of(row.hot_us, row.hot_launches, plan_.seed);
-    if (!row.cold_us.empty()) record.cold = timing_of(row.cold_us, 1, plan_.seed);
-    record.hot_rounds_us = std::move(row.hot_us);
-    record.cold_rounds_us = std::move(row.cold_us);
+    take_times(row.hot_us, row.hot_launches, record.hot, record.hot_rounds_us);
+    take_times(row.plain_us, row.hot_launches, record.plain, record.plain_rounds_us);
+    take_times(row.in_layer_us, 1, record.in_layer, record.in_layer_rounds_us);
+    take_times(row.cold_us, 1, record.cold, record.cold_rounds_us);
   }
   return {};
 }

@@ -49,6 +49,8 @@ class FinalPhase {
   Status check_one(const Build& build, const std::optional<Compiled>& compiled,
                    const std::string& label);
   Status time_survivors();
+  void take_times(std::vector<double>& rounds_us, std::int64_t launches,
+                  std::optional<Timing>& timing, std::vector<double>& kept) const;
   bool alive(std::size_t index) const { return records_[index].outcome == Outcome::kMeasured; }
 
   const FinalSetting& setting_;

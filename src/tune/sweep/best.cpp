@@ -188,7 +188,7 @@ void fields(BestSearch& x, FieldList& f) {
   f.record("search");
   f("strategy", x.strategy);
   f("seed", x.seed);
-  f("objective", x.objective).one_of("hot, cold, score");
+  f("objective", x.objective).one_of("in_layer, hot, cold, score");
   f("evaluations", x.evaluations);
   f("outcomes", x.outcomes);
   f("seconds", x.seconds).finite();

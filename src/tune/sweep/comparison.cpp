@@ -112,11 +112,10 @@ std::vector<GateMean> mean_ratios(const std::vector<GateProblem>& problems) {
 
 /// Ratio, interval, comparison and verdict, where both sides have them.
 void add_ratio(const FinalRecord& baseline, std::uint64_t seed, SuiteProblem& row) {
-  constexpr const char* kObjective = "hot";
-  row.ratio = row.best->hot->median_us / baseline.hot->median_us;
+  row.ratio = timing_of(*row.best, row.time)->median_us / timing_of(baseline, row.time)->median_us;
   row.verdict = verdict_word(*row.ratio);
-  const Pairing pairing = pairing_in_phase(*row.best, baseline, kObjective);
-  const auto ratio = ratio_of(*row.best, baseline, kObjective, pairing, seed);
+  const Pairing pairing = pairing_in_phase(*row.best, baseline, row.time);
+  const auto ratio = ratio_of(*row.best, baseline, row.time, pairing, seed);
   if (!ratio) return;
   row.ci95 = {ratio->low, ratio->high};
   row.comparison = name(compare_interval({ratio->low, ratio->high}, kSameSpeed));
@@ -124,13 +123,15 @@ void add_ratio(const FinalRecord& baseline, std::uint64_t seed, SuiteProblem& ro
 
 SuiteProblem suite_row(const BenchProblem& problem, std::uint64_t seed) {
   SuiteProblem row{.problem = problem.problem, .reason = problem.reason};
+  row.time = final_time(problem.rows, kInLayerObjective);
+  const auto time_of = [&](const FinalRecord& each) { return timing_of(each, row.time); };
   const FinalRecord* fastest = nullptr;
   for (const FinalRecord& each : problem.rows) {
     if (each.is_baseline()) row.baselines.push_back(each);
-    if (!each.is_timed()) continue;
+    if (!each.is_timed() || !time_of(each)) continue;
     if (!each.is_baseline()) {
       if (!row.best) row.best = each;
-    } else if (fastest == nullptr || each.hot->median_us < fastest->hot->median_us) {
+    } else if (fastest == nullptr || time_of(each)->median_us < time_of(*fastest)->median_us) {
       fastest = &each;
     }
   }

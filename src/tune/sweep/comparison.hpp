@@ -39,7 +39,7 @@ std::optional<Confirmation> confirm(const BestFile& saved, const BestProblem& wi
 
 struct GateRules {
   double threshold = kGateThreshold;
-  std::string objective = "hot";
+  std::string objective = kInLayerObjective;
   std::uint64_t seed = 42;  ///< of the bootstrap
 };
 

@@ -113,7 +113,7 @@ std::string note_of(const CompositeScore& score, const std::map<std::string, Dev
 constexpr std::int64_t kRegisterBytes = 4;
 
 double median_of(const FinalRecord& record, const std::string& objective) {
-  const auto& timing = objective_timing(record, objective);
+  const auto& timing = timing_of(record, objective);
   return timing ? timing->median_us : std::numeric_limits<double>::infinity();
 }
 
@@ -238,10 +238,6 @@ bool covers(const std::vector<FinalRecord>& finals,
   });
 }
 
-const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& objective) {
-  return objective == "cold" ? record.cold_rounds_us : record.hot_rounds_us;
-}
-
 Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, const std::string& objective) {
   const bool aligned = rounds_of(a, objective).size() == rounds_of(b, objective).size();
   return aligned && !a.external && !b.external ? Pairing::kRounds : Pairing::kNone;
@@ -260,9 +256,11 @@ Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, const std::st
 }
 
 Status check_objective(std::string_view objective) {
-  if (objective == "hot" || objective == "cold" || objective == kScoreObjective) return {};
+  for (const std::string_view known : {kInLayerObjective, "hot", "cold", kScoreObjective}) {
+    if (objective == known) return {};
+  }
   return usage_error(
-      fmt::format("--objective: '{}' is neither hot nor cold nor {}", objective, kScoreObjective));
+      fmt::format("--objective: '{}' is not one of in_layer, hot, cold, score", objective));
 }
 
 Result<std::map<std::string, DeviceUse>> count_finalists(
@@ -308,21 +306,22 @@ void settle_finals(ProblemResult& result, const std::string& objective, std::uin
   result.gate.reset();
   result.score_note = scoring.note;
   if (finals.empty()) return;
-  sort_by_time(finals, objective);
-  const Place winner = winner_of(finals, scoring, objective, seed);
+  const std::string time = final_time(finals, objective);
+  sort_by_time(finals, time);
+  const Place winner = winner_of(finals, scoring, time, seed);
   // The others keep their order.
   if (winner != finals.end()) std::rotate(finals.begin(), winner, winner + 1);
   const Place baseline = std::ranges::find_if(finals, &FinalRecord::is_baseline);
   for (const FinalRecord& record : finals) {
     result.standings.push_back(standing_of(
-        record, finals.front(), baseline == finals.end() ? nullptr : &*baseline, objective, seed));
+        record, finals.front(), baseline == finals.end() ? nullptr : &*baseline, time, seed));
     const auto score = scoring.by_id.find(record.id);
     if (record.is_candidate() && score != scoring.by_id.end())
       result.standings.back().score = score->second;
   }
   if (result.best() == nullptr || !result.standings.front().to_baseline) return;
   const Ratio ratio = *result.standings.front().to_baseline;
-  result.gate = Gate{baseline->impl, ratio, kGateThreshold, ratio.high < kGateThreshold};
+  result.gate = Gate{baseline->impl, ratio, kGateThreshold, ratio.high < kGateThreshold, time};
 }
 
 }  // namespace fatune

@@ -44,8 +44,6 @@ enum class Pairing { kRounds, kNone };
 /// Two contestants of one final phase are paired, unless one is external or has fewer values.
 Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, const std::string& objective);
 
-const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& objective);
-
 /// Median of a over median of b; 10,000 resamples. Fails when either was not measured, has too few
 /// rounds or one that is no time; the message names the row.
 Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, const std::string& objective,
@@ -53,7 +51,7 @@ Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, const std::st
 
 /// The objective under which the search minimises hot time and the final phase ranks by score.
 inline constexpr const char* kScoreObjective = "score";
-/// A usage error unless it is hot, cold or score.
+/// A usage error unless it is in_layer, hot, cold or score.
 Status check_objective(std::string_view objective);
 
 /// Counts what the hardware does for a candidate; may find nothing.

@@ -260,8 +260,9 @@ class SuiteSweep {
       double log_sum = 0;
       for (const ProblemResult& problem : result_.problems) {
         const FinalRecord* row = final_of(problem, *elite);
-        const bool measured = row != nullptr && objective_timing(*row, run_.plan.objective);
-        log_sum += measured ? std::log(objective_timing(*row, run_.plan.objective)->median_us)
+        const std::string time = final_time(problem.finals, run_.plan.objective);
+        const bool measured = row != nullptr && timing_of(*row, time);
+        log_sum += measured ? std::log(timing_of(*row, time)->median_us)
                             : std::numeric_limits<double>::infinity();
       }
       if (log_sum >= least) continue;

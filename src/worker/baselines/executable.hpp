@@ -29,7 +29,9 @@ inline TensorAddresses addresses_of(std::initializer_list<std::span<const Guarde
 /// The times of one turn in a round, microseconds a launch.
 struct TurnTimes {
   double hot_us = 0;
-  std::optional<double> cold_us;  ///< empty if it does not measure cold times
+  std::optional<double> cold_us{};      ///< empty if it does not measure cold times
+  std::optional<double> plain_us{};     ///< of plain launches, where hot_us is of others
+  std::optional<double> in_layer_us{};  ///< with the layer less without, a layer
 };
 
 /// An implementation that runs in a process of its own, and so times itself, the way the sampler
@@ -40,6 +42,8 @@ class SelfTimed {
   /// Whether it takes a turn in this round; one that is slow to start takes only a few.
   virtual bool takes_turn(int round, int rounds) const = 0;
   virtual Result<TurnTimes> take_turn(int cold_launches) = 0;
+  /// Whether its turns have a time in a layer.
+  virtual bool has_layer() const { return false; }
   virtual std::int64_t hot_launches() const = 0;  ///< behind a hot value
 };
 
@@ -54,6 +58,8 @@ class Executable {
   /// One pass over the problem. Only queues on the stream it was made for, fit for graph capture;
   /// a self-timed one waits until its output is in place.
   virtual Status queue() = 0;
+  /// The same with every launch plain: none begins before the work in front of it has ended.
+  virtual Status queue_plainly() { return queue(); }
   /// Called once, bound, before anything is verified: an implementation with several plans times
   /// them and keeps the fastest.
   virtual Status settle(const TimeWork&) { return {}; }

@@ -284,6 +284,25 @@ MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
   return failure;
 }
 
+MaybeFailure GateKeeper::check_in_layer(const Layer& layer, const HotLoop& loop) {
+  if (auto failure = failed(layer.clear_output())) return failure;
+  if (auto failure = unfinished(session_.sampler->time_loop(loop))) return failure;
+  const auto between = layer.output();
+  if (!between) return failed(between);
+  if (auto failure = failed(program_.bind(layer.last_addresses()))) return failure;
+  if (auto failure = failed(layer.clear_output())) return failure;
+  if (auto failure = unfinished(session_.sampler->time_once([&] { return program_.queue(); })))
+    return failure;
+  const auto alone = layer.output();
+  if (!alone) return failed(alone);
+  if (*between != *alone && !program_.may_vary()) {
+    return wrong_result(std::string(kInLayerGate) +
+                        ": between two products the output is not that of a launch by itself");
+  }
+  verification_.gates.push_back(kInLayerGate);
+  return std::nullopt;
+}
+
 MaybeFailure GateKeeper::check_persisting_lines() {
   const auto limit = gpu::persisting_limit();
   if (!limit) return failed(limit);

@@ -12,6 +12,7 @@
 #include "worker/baselines/executable.hpp"
 #include "worker/device/device_problem.hpp"
 #include "worker/device/judged.hpp"
+#include "worker/timing/layer.hpp"
 #include "worker/timing/sampler.hpp"
 
 namespace fatune {
@@ -23,6 +24,7 @@ const std::vector<std::string>& gate_names();
 inline constexpr const char* kPhysicsGate = "physics";
 inline constexpr const char* kTimedOutputGate = "timed_output";
 inline constexpr const char* kPersistingGate = "persisting_l2";
+inline constexpr const char* kInLayerGate = "in_layer";
 /// The gate of dependent launches.
 inline constexpr const char* kEarlyStartGate = "early_start";
 
@@ -54,6 +56,9 @@ class GateKeeper {
   /// addresses; nothing may be set aside in the L2 cache. Outputs that were not verified here are
   /// compared in full.
   MaybeFailure check_timed(const TimedRun& run);
+  /// Between the products of a layer, where the next kernel begins behind it, the output must be
+  /// the one that a launch by itself leaves on the same inputs.
+  MaybeFailure check_in_layer(const Layer& layer, const HotLoop& loop);
   const Verification& verification() const { return verification_; }
 
  private:

@@ -85,7 +85,7 @@ void* LoadedProgram::value_of(const std::string& argument) {
   return &pointer->second;
 }
 
-Status LoadedProgram::queue() {
+Status LoadedProgram::queue_stages(bool plainly) {
   std::vector<void*> values;
   for (const Stage& stage : stages_) {
     if (stage.gemm) {
@@ -97,7 +97,9 @@ Status LoadedProgram::queue() {
     }
     values.clear();
     for (const std::string& argument : stage.arguments) values.push_back(value_of(argument));
-    FATUNE_TRY_STATUS(gpu::launch(stage.function, stage.shape, values, stream_));
+    gpu::LaunchShape shape = stage.shape;
+    if (plainly) shape.dependent = false;
+    FATUNE_TRY_STATUS(gpu::launch(stage.function, shape, values, stream_));
   }
   return {};
 }

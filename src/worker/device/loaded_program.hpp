@@ -30,7 +30,8 @@ class LoadedProgram : public Executable {
   /// Where the next queue() reads and writes; encodes the tensor maps anew.
   Status bind(const TensorAddresses& tensors) override;
   /// All stages, in order. Only queues; fit for graph capture.
-  Status queue() override;
+  Status queue() override { return queue_stages(false); }
+  Status queue_plainly() override { return queue_stages(true); }
   std::span<const GuardedBuffer> scratch() const override { return scratch_; }
   bool writes_lse() const override { return problem_.lse; }
   bool begins_early() const override { return stages_.front().shape.dependent; }
@@ -50,6 +51,7 @@ class LoadedProgram : public Executable {
   Status add_gemm(const GemmPlan& plan);
   Status add_scratch(const gpu::Context& context, const std::string& name, std::size_t bytes);
   void* value_of(const std::string& argument);
+  Status queue_stages(bool plainly);
 
   gpu::Module module_;
   CUstream stream_ = nullptr;

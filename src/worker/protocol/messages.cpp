@@ -76,12 +76,15 @@ void fields(RoundsOrder& x, FieldList& f) {
   f("rounds", x.rounds).required();
   f("launches_per_round", x.launches_per_round).required();
   f("verify", x.verify);
+  f("in_layer", x.in_layer);
   f("seed", x.seed).required();
 }
 
 void fields(RoundsRow& x, FieldList& f) {
   f("hot_us", x.hot_us);
+  f("plain_us", x.plain_us);
   f("cold_us", x.cold_us);
+  f("in_layer_us", x.in_layer_us);
   f("hot_launches", x.hot_launches).required();
   outcome_fields(x, f);
   measured_fields(x, f);
@@ -93,6 +96,7 @@ void fields(RoundsRow& x, FieldList& f) {
 void fields(RoundsReply& x, FieldList& f) {
   f.tag("t", "rounded");
   f("rows", x.rows);
+  f("layer_note", x.layer_note).omitted();
 }
 
 void fields(ProgressNote& x, FieldList& f) {

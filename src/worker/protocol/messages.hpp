@@ -63,18 +63,23 @@ struct RoundsOrder {
   std::vector<Program> contestants;
   int rounds = 40;
   int launches_per_round = 5;
-  bool verify = true;  ///< what the timed graphs leave is checked after the last round
+  bool verify = true;    ///< what the timed graphs leave is checked after the last round
+  bool in_layer = true;  ///< also between products, see worker/timing/layer.hpp
   std::uint64_t seed = 42;
 };
 /// Without hot, cold and verification: those are for the parent to work out.
 struct RoundsRow : Observation {
-  std::vector<double> hot_us, cold_us;  ///< one value a round; fewer for one that takes few turns
-  std::int64_t hot_launches = 1;        ///< launches in the graph behind a hot value
+  /// One value a round; fewer for one that takes few turns. In a layer also without the rounds in
+  /// which the layer without attention was not steady.
+  std::vector<double> hot_us, plain_us, cold_us, in_layer_us;
+  std::int64_t hot_launches = 1;  ///< launches in the graph behind a hot value
   std::string detail;
   std::vector<std::string> gates, not_run;  ///< of Verification: those that look at timed launches
 };
 struct RoundsReply {
   std::vector<RoundsRow> rows;  ///< in the order of the contestants
+  /// "16 layers of 512, ...", or why there are no times in a layer.
+  std::string layer_note;
 };
 
 /// Worker, between order and answer.

@@ -94,10 +94,15 @@ Result<MaybeTime> Sampler::estimate(const QueueWork& work) {
 }
 
 Result<HotLoop> Sampler::make_loop(const QueueWork& work, Micros each) {
+  return make_loop_of(work, 1, launches_per_replay(plan_, each));
+}
+
+Result<HotLoop> Sampler::make_loop_of(const QueueWork& work, std::int64_t parts,
+                                      std::int64_t passes) {
   HotLoop loop;
-  loop.launches = launches_per_replay(plan_, each);
+  loop.launches = parts * passes;
   const auto queue_all = [&]() -> Status {
-    for (std::int64_t i = 0; i < loop.launches; ++i) FATUNE_TRY_STATUS(work());
+    for (std::int64_t i = 0; i < passes; ++i) FATUNE_TRY_STATUS(work());
     return {};
   };
   FATUNE_TRY(const gpu::Graph graph, gpu::capture(stream_, queue_all));

@@ -106,6 +106,8 @@ class Sampler {
   /// Shortest of a few launches.
   Result<MaybeTime> estimate(const QueueWork& work);
   Result<HotLoop> make_loop(const QueueWork& work, Micros each);
+  /// A graph of `passes` times the work, which counts as `parts` launches each time.
+  Result<HotLoop> make_loop_of(const QueueWork& work, std::int64_t parts, std::int64_t passes);
   /// One replay, divided by its launches.
   Result<MaybeTime> time_loop(const HotLoop& loop);
   /// One launch with a flushed cache; the flush is outside the event pair.

@@ -1,0 +1,248 @@
+// layer.cpp - plans the products around attention, fills their memory, and captures the layers.
+#include "worker/timing/layer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/check.hpp"
+#include "model/problem/tensor.hpp"
+#include "worker/verify/inputs.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::int64_t kLeastLayers = 3, kMostLayers = 64;
+// Chosen: the weights of all layers are this many times the L2 cache. A model's other weights pass
+// through it, too; and where all just fit, what stays in it is chance.
+constexpr std::int64_t kWeightsOverL2 = 2;
+constexpr double kLayersFlops = 6e12;  // chosen: of attention in all layers, some milliseconds
+constexpr double kReplayUs = 600;      // chosen: 0.5 us of event jitter are then below 0.1 %
+constexpr double kMostRepeats = 8;
+constexpr std::size_t kBlockElements = std::size_t{1} << 20;
+constexpr std::size_t kBlockStep = 2 * 777'767;  ///< bytes; prime to the block, but for the 2
+constexpr std::uint64_t kWeightSeed = 2024;
+constexpr const char* kHidden = "hidden";
+constexpr const char* kResult = "result";
+
+/// Elements from token to token where a product can write (or read) the heads of a token side by
+/// side; else the memory is taken as it lies, dense.
+std::int64_t token_pitch(const Problem& problem, const std::string& tensor) {
+  const TensorSizes sizes = sizes_of(problem, tensor);
+  const Strides strides = strides_of(problem, tensor);
+  const bool by_token = (sizes.heads == 1 || strides.head == sizes.columns) &&
+                        (sizes.batch == 1 || strides.batch == sizes.rows * strides.row);
+  return by_token ? strides.row : sizes.heads * sizes.columns;
+}
+
+LayerProduct product(const Problem& problem, std::int64_t tokens, std::string from,
+                     std::int64_t from_pitch, std::int64_t columns, std::int64_t inner,
+                     std::string to, std::int64_t to_pitch) {
+  const GemmType type = problem.dtype == Dtype::kF16 ? GemmType::kF16 : GemmType::kBf16;
+  LayerProduct made{{}, std::move(from), std::move(to)};
+  GemmPlan& plan = made.plan;
+  plan.m = tokens, plan.n = columns, plan.k = inner;
+  plan.operands[0] = {"tokens", type, tokens, inner, from_pitch, 0, false};
+  plan.operands[1] = {"weights", type, columns, inner, inner, 0, true};
+  plan.operands[2] = {"result", type, tokens, columns, to_pitch, 0, false};
+  return made;
+}
+
+/// As many as give the weights, unless that takes too long.
+std::int64_t layers_of(const LayerPlan& plan, const Problem& problem, std::int64_t l2_bytes) {
+  std::int64_t bytes = 0;
+  for (const LayerProduct& each : plan.before) bytes += 2 * each.plan.n * each.plan.k;
+  bytes += 2 * plan.after.plan.n * plan.after.plan.k;
+  const std::int64_t wanted = (kWeightsOverL2 * l2_bytes + bytes - 1) / bytes;
+  const auto affordable = static_cast<std::int64_t>(kLayersFlops / flops(problem).value);
+  return std::clamp(std::min(wanted, affordable), kLeastLayers, kMostLayers);
+}
+
+/// Tokens and weights of one stream would be each other's multiples, and scores far too large.
+std::vector<std::uint16_t> normal_block(Dtype dtype, double scale) {
+  std::vector<std::uint16_t> block(kBlockElements);
+  const std::uint64_t stream = scale == 1 ? 0 : 1;
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const auto draw = static_cast<std::uint16_t>(random_bits(kWeightSeed, stream, i));
+    block[i] = encode(dtype, static_cast<float>(scale) * normal_value(draw));
+  }
+  return block;
+}
+
+}  // namespace
+
+Result<LayerPlan> layer_plan(const Problem& problem, std::int64_t l2_bytes) {
+  if (problem.custom) return usage_error("only attention stands between two products");
+  if (size_of(problem.dtype) != 2)
+    return usage_error("the products of a layer are in f16 or bf16, not in 8-bit floats");
+  LayerPlan plan;
+  plan.cached_keys = problem.seq_q != problem.seq_kv;
+  plan.tokens = problem.batch * problem.seq_q;
+  plan.hidden = problem.heads * problem.head_dim;
+  const std::vector<TensorPlan> inputs = attention_plan(problem).inputs();
+  for (const BufferPlan& buffer : buffers_of(inputs)) {
+    const std::string& first = inputs[buffer.tensors.front()].name;
+    if (plan.cached_keys && first != "q") continue;
+    std::int64_t columns = 0;
+    for (const std::size_t i : buffer.tensors) columns += inputs[i].shape[1] * inputs[i].shape[3];
+    plan.before.push_back(product(problem, plan.tokens, kHidden, plan.hidden, columns, plan.hidden,
+                                  buffer.name, std::max(columns, token_pitch(problem, first))));
+  }
+  plan.after = product(problem, plan.tokens, "out", token_pitch(problem, "out"), plan.hidden,
+                       plan.hidden, kResult, plan.hidden);
+  plan.layers = layers_of(plan, problem, l2_bytes);
+  return plan;
+}
+
+Result<std::unique_ptr<Layer>> Layer::make(const gpu::Context& context, CUstream stream,
+                                           const Problem& problem, std::int64_t l2_bytes) {
+  FATUNE_TRY(LayerPlan plan, layer_plan(problem, l2_bytes));
+  std::unique_ptr<Layer> layer(new Layer(stream, problem, std::move(plan)));
+  std::size_t workspace = 0;
+  const auto open = [&](const LayerProduct& each) -> Status {
+    FATUNE_TRY(auto gemm, BatchedGemm::open(each.plan));
+    workspace = std::max(workspace, gemm->workspace_bytes());
+    layer->products_.push_back(std::move(gemm));
+    return {};
+  };
+  for (const LayerProduct& each : layer->plan_.before) FATUNE_TRY_STATUS(open(each));
+  FATUNE_TRY_STATUS(open(layer->plan_.after));
+  FATUNE_TRY(layer->workspace_, gpu::make_buffer(context, workspace));
+  FATUNE_TRY_STATUS(layer->allocate(context));
+  // Outside of a capture first: the library may load code.
+  for (std::size_t i = 0; i < layer->products_.size(); ++i)
+    FATUNE_TRY_STATUS(layer->queue_product(i, 0));
+  FATUNE_TRY_STATUS(gpu::synchronize(stream));
+  return layer;
+}
+
+/// Each buffer begins elsewhere in the block: equal weights would make q and k equal.
+Result<gpu::Buffer> Layer::filled(const gpu::Context& context, std::size_t bytes, double scale) {
+  FATUNE_TRY(gpu::Buffer buffer, gpu::make_buffer(context, bytes));
+  if (block_.empty() || scale != block_scale_) {
+    block_ = normal_block(problem_.dtype, scale);
+    block_scale_ = scale;
+  }
+  const auto block = std::as_bytes(std::span(block_));
+  block_start_ = (block_start_ + kBlockStep) % block.size();
+  std::size_t from = block_start_;
+  for (std::size_t at = 0; at < bytes;) {
+    const std::size_t part = std::min(block.size() - from, bytes - at);
+    FATUNE_TRY_STATUS(
+        gpu::copy_to_device(buffer.address() + at, block.subspan(from, part), stream_));
+    at += part;
+    from = 0;
+  }
+  return buffer;
+}
+
+Status Layer::allocate(const gpu::Context& context) {
+  const std::size_t row_block = static_cast<std::size_t>(plan_.tokens * plan_.hidden) * 2;
+  const OperationPlan tensors = attention_plan(problem_);
+  const auto add = [&](const std::string& name, std::size_t bytes) -> Status {
+    FATUNE_TRY(gpu::Buffer buffer, filled(context, bytes, 1));
+    memory_.push_back({name, std::move(buffer)});
+    return {};
+  };
+  FATUNE_TRY_STATUS(add(kHidden, row_block));
+  FATUNE_TRY_STATUS(add(kResult, row_block));
+  for (const auto& list : {tensors.inputs(), tensors.outputs()}) {
+    for (const BufferPlan& buffer : buffers_of(list)) {
+      const bool cached = plan_.cached_keys && (buffer.name == "k" || buffer.name == "v");
+      if (!cached) FATUNE_TRY_STATUS(add(buffer.name, buffer.bytes));
+    }
+  }
+  weights_.resize(static_cast<std::size_t>(plan_.layers));
+  if (plan_.cached_keys) {
+    const auto inputs = tensors.inputs();
+    for (Weights& layer : weights_) {
+      FATUNE_TRY(layer.k, filled(context, static_cast<std::size_t>(inputs[1].span()) * 2, 1));
+      FATUNE_TRY(layer.v, filled(context, static_cast<std::size_t>(inputs[2].span()) * 2, 1));
+    }
+  }
+  const double scale = 1 / std::sqrt(static_cast<double>(plan_.hidden));
+  for (Weights& layer : weights_) {
+    for (const auto& each : products_) {
+      const GemmOperand& operand = each->plan().operands[1];
+      const auto elements = static_cast<std::size_t>(operand.rows * operand.pitch);
+      FATUNE_TRY(gpu::Buffer buffer, filled(context, elements * 2, scale));
+      layer.products.push_back(std::move(buffer));
+    }
+  }
+  return {};
+}
+
+CUdeviceptr Layer::address(const std::string& name) const {
+  const auto found = std::ranges::find(memory_, name, &Memory::name);
+  FATUNE_CHECK(found != memory_.end(), "the plan names what was allocated");
+  return found->buffer.address();
+}
+
+TensorAddresses Layer::addresses(std::size_t layer) const {
+  TensorAddresses all;
+  for (const TensorPlan& tensor : attention_plan(problem_).tensors) {
+    if (plan_.cached_keys && (tensor.name == "k" || tensor.name == "v")) {
+      all[tensor.name] = (tensor.name == "k" ? weights_[layer].k : weights_[layer].v).address();
+      continue;
+    }
+    all[tensor.name] = address(tensor.buffer.empty() ? tensor.name : tensor.buffer) +
+                       static_cast<std::size_t>(tensor.first) * tensor.width();
+  }
+  return all;
+}
+
+TensorAddresses Layer::last_addresses() const { return addresses(weights_.size() - 1); }
+
+Status Layer::queue_product(std::size_t product, std::size_t layer) {
+  const LayerProduct& plan = product < plan_.before.size() ? plan_.before[product] : plan_.after;
+  return products_[product]->queue(
+      {address(plan.from), weights_[layer].products[product].address(), address(plan.to)},
+      workspace_.address(), stream_);
+}
+
+/// One or more passes over all layers, so that a replay is long against the jitter of events.
+Result<HotLoop> Layer::loop(Sampler& sampler, Executable* program) {
+  const auto queue_layers = [&]() -> Status {
+    for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
+      for (std::size_t i = 0; i < plan_.before.size(); ++i)
+        FATUNE_TRY_STATUS(queue_product(i, layer));
+      if (program != nullptr) {
+        FATUNE_TRY_STATUS(program->bind(addresses(layer)));
+        FATUNE_TRY_STATUS(program->queue());
+      }
+      FATUNE_TRY_STATUS(queue_product(plan_.before.size(), layer));
+    }
+    return {};
+  };
+  return sampler.make_loop_of(queue_layers, plan_.layers, passes_);
+}
+
+Result<HotLoop> Layer::loop_without(Sampler& sampler) {
+  FATUNE_TRY(const HotLoop single, loop(sampler, nullptr));
+  FATUNE_TRY(const MaybeTime each, sampler.time_loop(single));
+  if (!each) return device_error("the products of a layer do not come to an end");
+  const double pass_us = each->value * static_cast<double>(plan_.layers);
+  passes_ = static_cast<int>(std::clamp(std::ceil(kReplayUs / pass_us), 1.0, kMostRepeats));
+  return loop(sampler, nullptr);
+}
+
+Result<HotLoop> Layer::loop_with(Sampler& sampler, Executable& program) {
+  return loop(sampler, &program);
+}
+
+Result<std::vector<std::byte>> Layer::output() const {
+  const auto found = std::ranges::find(memory_, "out", &Memory::name);
+  std::vector<std::byte> bytes(found->buffer.bytes());
+  FATUNE_TRY_STATUS(gpu::copy_to_host(bytes, found->buffer.address(), stream_));
+  return bytes;
+}
+
+Status Layer::clear_output() const {
+  const auto found = std::ranges::find(memory_, "out", &Memory::name);
+  return gpu::fill_bytes(found->buffer.address(), kNanByte, found->buffer.bytes(), stream_);
+}
+
+}  // namespace fatune

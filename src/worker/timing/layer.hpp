@@ -1,0 +1,89 @@
+// layer.hpp - attention between its two matrix products, over layers with weights of their own, as
+// graphs with and without it: what it costs in a program (docs/measuring.md, "In a layer").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/problem/problem.hpp"
+#include "worker/baselines/cublas_lt.hpp"
+#include "worker/baselines/executable.hpp"
+#include "worker/timing/sampler.hpp"
+
+namespace fatune {
+
+/// A product of the layer: rows of tokens times weights, written where attention or the next layer
+/// reads them.
+struct LayerProduct {
+  GemmPlan plan;         ///< a: tokens; b: weights, transposed; c: the result
+  std::string from, to;  ///< "hidden", "y", or a buffer of the problem
+};
+
+/// The products around attention. The hidden size is heads * head_dim. q, k and v come from a
+/// product each, or packed from one; k and v of another length than q come from memory, as of a
+/// cache.
+struct LayerPlan {
+  std::vector<LayerProduct> before;
+  LayerProduct after;
+  std::int64_t layers = 1;
+  bool cached_keys = false;
+  std::int64_t tokens = 1, hidden = 1;
+};
+/// 8-bit floats and custom operations have no layer: usage errors.
+Result<LayerPlan> layer_plan(const Problem& problem, std::int64_t l2_bytes);
+
+/// Memory and products of a plan.
+class Layer {
+ public:
+  /// `context` must outlive it. A missing cuBLASLt is an environment error.
+  static Result<std::unique_ptr<Layer>> make(const gpu::Context& context, CUstream stream,
+                                             const Problem& problem, std::int64_t l2_bytes);
+  /// All layers, with the program's attention in each; the program is bound to the layer's memory,
+  /// until it is bound elsewhere.
+  Result<HotLoop> loop_with(Sampler& sampler, Executable& program);
+  /// All layers, without.
+  Result<HotLoop> loop_without(Sampler& sampler);
+  /// Where attention reads and writes in the last layer.
+  TensorAddresses last_addresses() const;
+  const LayerPlan& plan() const { return plan_; }
+  /// The buffer of out, as it lies.
+  Result<std::vector<std::byte>> output() const;
+  /// NaN.
+  Status clear_output() const;
+
+ private:
+  struct Memory {
+    std::string name;
+    gpu::Buffer buffer;
+  };
+  struct Weights {
+    std::vector<gpu::Buffer> products;  ///< of those before, then of the one after
+    gpu::Buffer k, v;                   ///< of cached keys
+  };
+  Layer(CUstream stream, const Problem& problem, LayerPlan plan)
+      : stream_(stream), problem_(problem), plan_(std::move(plan)) {}
+  Status allocate(const gpu::Context& context);
+  Result<gpu::Buffer> filled(const gpu::Context& context, std::size_t bytes, double scale);
+  CUdeviceptr address(const std::string& name) const;
+  TensorAddresses addresses(std::size_t layer) const;
+  Status queue_product(std::size_t product, std::size_t layer);
+  Result<HotLoop> loop(Sampler& sampler, Executable* program);
+
+  CUstream stream_;
+  Problem problem_;
+  LayerPlan plan_;
+  std::vector<Memory> memory_;
+  std::vector<Weights> weights_;  ///< by layer
+  std::vector<std::unique_ptr<BatchedGemm>> products_;
+  gpu::Buffer workspace_;
+  int passes_ = 1;                    ///< over all layers in a replay
+  std::vector<std::uint16_t> block_;  ///< N(0, scale), to fill memory with
+  double block_scale_ = 0;
+  std::size_t block_start_ = 0;  ///< of the last buffer, bytes
+};
+
+}  // namespace fatune
