@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every honest kernel passes every gate at problems chosen to be awkward.
+"""Every honest kernel passes every gate at problems chosen to be awkward, and libraries at those that lie apart.
 
     verify_test.py --fatune PATH
 """
@@ -22,6 +22,15 @@ PROBLEMS = [
     ["--shape", "1,4,100,128", "--seq-kv", "77", "--kv-heads", "2", "--causal", "--dtype", "bf16", "--lse"],
     ["--shape", "2,8,4,128", "--kv-heads", "2", "--seq-kv", "1301", "--causal"],
 ]
+
+LAYOUT_PROBLEMS = [
+    ["--shape", "4,8,512,64", "--layout", "bshd"],
+    ["--shape", "3,4,257,128", "--layout", "packed", "--dtype", "bf16"],
+    ["--shape", "2,8,300,64", "--layout", "packed", "--kv-heads", "2", "--causal", "--lse"],
+    ["--shape", "2,8,130,64", "--seq-kv", "411", "--layout", "bshd,q=74888:9360:72,out=68640:64:528"],
+    ["--shape", "2,6,65,128", "--kv-heads", "3", "--layout", "q=768:128:1544,k=384:128:768,v=27000:8840:136,out=768:128:1536"],
+]
+LIBRARIES = "cudnn,cudnn:best,cublas,torch:flash,torch:cudnn,torch:efficient,torch:math,torch:auto"
 
 # Ways through a template that its default config does not take: parameters that differ from the default.
 VARIANTS = {
@@ -50,6 +59,7 @@ VARIANTS = {
     ],
 }
 VARIANT_PROBLEMS = [
+    ["--shape", "4,12,200,64", "--kv-heads", "3", "--causal", "--layout", "packed,out=155136:12928:64"],
     ["--shape", "2,8,300,64", "--seq-kv", "411", "--causal", "--lse"],
     ["--shape", "3,12,257,64", "--kv-heads", "3", "--dtype", "bf16"],
     ["--shape", "16,12,130,128", "--seq-kv", "700", "--kv-heads", "6", "--causal", "--lse"],
@@ -84,6 +94,19 @@ def verify_variants(verify, kernels, folder):
             verify.checks.expect(any(done), f"{label}: possible at none of the problems")
 
 
+def bench_libraries(fatune, checks):
+    """Each passes its gates, or says why it cannot do the problem or is not here."""
+    for problem in LAYOUT_PROBLEMS:
+        code, result, stderr = run_json(fatune, "bench", "--impl", LIBRARIES, "--rounds", "3", *problem)
+        rows = result["problems"][0]["rows"] if result else []
+        checks.expect(code == 0 and rows, f"libraries {' '.join(problem)}: exit {code}; {stderr[-500:]}")
+        for row in rows:
+            refused = row["outcome"] in ("unavailable", "infeasible") or "cannot do this" in row.get("reason", "")
+            checks.expect(row.get("verify", {}).get("passed") or refused,
+                          f"{row['impl']} {' '.join(problem)}: {row['outcome']}: {row.get('reason')}")
+            print(f"{row['impl']:16} {' '.join(problem[1:])}: {row['outcome']} {row.get('detail', '')} {row.get('reason', '')[:90]}")
+
+
 def main():
     args = arguments(__doc__.splitlines()[0])
     checks = Checks()
@@ -91,11 +114,12 @@ def main():
     checks.expect(code == 0, "kernels: " + stderr)
     honest = [kernel["name"] for kernel in document["kernels"] if kernel["role"] == "attention"]
     verify = Verifier(args.fatune, checks)
-    for problem in PROBLEMS:
+    for problem in PROBLEMS + LAYOUT_PROBLEMS:
         for kernel in honest:
             verify(["--kernel", kernel], problem, kernel)
     with tempfile.TemporaryDirectory() as folder:
         verify_variants(verify, document["kernels"], pathlib.Path(folder))
+    bench_libraries(args.fatune, checks)
     checks.finish()
 
 

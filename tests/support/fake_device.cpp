@@ -21,6 +21,13 @@ double number(std::uint16_t bits) {
 }
 std::uint16_t half(float value) { return encode(Dtype::kF16, value); }
 
+/// Where an element's row begins.
+std::int64_t row_at(const Problem& p, const char* tensor, std::int64_t batch, std::int64_t head,
+                    std::int64_t row) {
+  const Strides strides = strides_of(p, tensor);
+  return batch * strides.batch + head * strides.head + row * strides.row;
+}
+
 /// Of one query row over the keys of its head; probabilities rounded to f16 first, if so asked.
 struct Row {
   std::vector<float> out;
@@ -30,10 +37,12 @@ Row attend_row(const Problem& p, const std::uint16_t* q, const std::uint16_t* k,
                const std::uint16_t* v, bool round) {
   const auto width = static_cast<std::size_t>(p.head_dim);
   const auto keys = static_cast<std::size_t>(p.seq_kv);
+  const auto k_step = static_cast<std::size_t>(strides_of(p, "k").row);
+  const auto v_step = static_cast<std::size_t>(strides_of(p, "v").row);
   const double scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
   std::vector<double> scores(keys);
   for (std::size_t j = 0; j < keys; ++j) {
-    for (std::size_t d = 0; d < width; ++d) scores[j] += number(q[d]) * number(k[j * width + d]);
+    for (std::size_t d = 0; d < width; ++d) scores[j] += number(q[d]) * number(k[j * k_step + d]);
     scores[j] *= scale;
   }
   const double largest = *std::max_element(scores.begin(), scores.end());
@@ -43,7 +52,7 @@ Row attend_row(const Problem& p, const std::uint16_t* q, const std::uint16_t* k,
     double weight = std::exp(scores[j] - largest);
     sum += weight;
     if (round) weight = number(half(static_cast<float>(weight)));
-    for (std::size_t d = 0; d < width; ++d) out[d] += weight * number(v[j * width + d]);
+    for (std::size_t d = 0; d < width; ++d) out[d] += weight * number(v[j * v_step + d]);
   }
   Row row;
   for (const double value : out) row.out.push_back(static_cast<float>(value / sum));
@@ -51,16 +60,16 @@ Row attend_row(const Problem& p, const std::uint16_t* q, const std::uint16_t* k,
   return row;
 }
 
-/// Writes every row of the problem through `write(row, values)`.
+/// Writes every row of the problem through `write(row, place of its first element, values)`.
 template <typename Write>
 void attend_all(const Problem& p, const HostTensors& tensors, bool round, const Write& write) {
   for (std::int64_t row = 0; row < p.rows(); ++row) {
-    const std::int64_t head = row / p.seq_q;
-    const std::int64_t key_head =
-        head / p.heads * p.kv_heads + head % p.heads * p.kv_heads / p.heads;
-    const std::int64_t keys = key_head * p.seq_kv * p.head_dim;
-    write(static_cast<std::size_t>(row),
-          attend_row(p, tensors.q + row * p.head_dim, tensors.k + keys, tensors.v + keys, round));
+    const std::int64_t batch = row / p.seq_q / p.heads, head = row / p.seq_q % p.heads;
+    const std::int64_t key_head = head * p.kv_heads / p.heads;
+    write(static_cast<std::size_t>(row), row_at(p, "out", batch, head, row % p.seq_q),
+          attend_row(p, tensors.q + row_at(p, "q", batch, head, row % p.seq_q),
+                     tensors.k + row_at(p, "k", batch, key_head, 0),
+                     tensors.v + row_at(p, "v", batch, key_head, 0), round));
   }
 }
 
@@ -139,23 +148,24 @@ void FakeDevice::define_reference(const std::string& entry, bool twin) {
   head.batch = head.heads = head.kv_heads = 1;
   driver.define(entry, std::function([head, twin](const std::uint16_t* q, const std::uint16_t* k,
                                                   const std::uint16_t* v, void* out, float* lse) {
-                  attend_all(head, {q, k, v}, twin, [&](std::size_t row, const Row& values) {
-                    for (std::size_t d = 0; d < values.out.size(); ++d) {
-                      const std::size_t at = row * values.out.size() + d;
-                      if (twin) static_cast<std::uint16_t*>(out)[at] = half(values.out[d]);
-                      if (!twin) static_cast<float*>(out)[at] = values.out[d];
-                    }
-                    lse[row] = values.lse;
-                  });
+                  attend_all(head, {q, k, v}, twin,
+                             [&](std::size_t row, std::int64_t at, const Row& values) {
+                               for (const float value : values.out) {
+                                 if (twin) static_cast<std::uint16_t*>(out)[at] = half(value);
+                                 if (!twin) static_cast<float*>(out)[at] = value;
+                                 ++at;
+                               }
+                               lse[row] = values.lse;
+                             });
                 }));
 }
 
 void FakeDevice::attend(const HostTensors& tensors) const {
-  attend_all(order.problem, tensors, true, [&](std::size_t row, const Row& values) {
-    std::transform(values.out.begin(), values.out.end(), tensors.out + row * values.out.size(),
-                   half);
-    tensors.lse[row] = values.lse;
-  });
+  attend_all(order.problem, tensors, true,
+             [&](std::size_t row, std::int64_t at, const Row& values) {
+               std::transform(values.out.begin(), values.out.end(), tensors.out + at, half);
+               tensors.lse[row] = values.lse;
+             });
 }
 
 Program FakeDevice::program_of(const std::string& entry) const {

@@ -58,7 +58,8 @@ class FakeDevice {
   static constexpr double kUs = 400;
 
   FakeDriver driver;
-  /// Two sets of inputs, with lse. A launch may take 20 ms.
+  /// Two sets of inputs, with lse; its layouts may be changed before it begins. A launch may take
+  /// 20 ms.
   BeginOrder order;
   std::vector<std::string> phases;  ///< as reported to the parent
 

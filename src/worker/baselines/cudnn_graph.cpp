@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ struct PointwiseInputs {
 };
 
 /// Strides of a contiguous tensor.
-Extents packed(const Extents& extents) {
+Extents contiguous(const Extents& extents) {
   return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1};
 }
 
@@ -83,6 +84,11 @@ class Writer {
     return {problem_.batch, problem_.heads, problem_.seq_q, problem_.seq_kv};
   }
   Extents row_extents() const { return {problem_.batch, problem_.heads, problem_.seq_q, 1}; }
+  /// Where the problem's layout puts q, k, v or out.
+  Extents strides(std::string_view tensor) const {
+    const Strides strides = strides_of(problem_, tensor);
+    return {strides.batch, strides.head, strides.row, 1};
+  }
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(problem_.head_dim)); }
 
   const CudnnFunctions& functions_;
@@ -135,7 +141,7 @@ Result<void*> Writer::host_value(std::int64_t id, std::variant<float, std::int32
 }
 
 Result<void*> Writer::result(const Extents& extents, CudnnData type) {
-  return tensor({next_id_++, extents, packed(extents), type, Tensor::Place::kVirtual});
+  return tensor({next_id_++, extents, contiguous(extents), type, Tensor::Place::kVirtual});
 }
 
 Status Writer::matmul(void* a, void* b, void* c) {
@@ -226,13 +232,13 @@ Result<CudnnGraph> Writer::attention(void* handle) {
   const Extents queries = query_extents();
   const Extents keys = key_extents();
   // The first product takes K transposed: extents and strides of the last two dimensions swapped.
-  const Extents key_strides = packed(keys);
-  FATUNE_TRY(void* const q, device(cudnn_id::kQ, queries, packed(queries)));
+  const Extents key_strides = strides("k");
+  FATUNE_TRY(void* const q, device(cudnn_id::kQ, queries, strides("q")));
   FATUNE_TRY(void* const k,
              device(cudnn_id::kK, {keys[0], keys[1], keys[3], keys[2]},
                     {key_strides[0], key_strides[1], key_strides[3], key_strides[2]}));
-  FATUNE_TRY(void* const v, device(cudnn_id::kV, keys, packed(keys)));
-  FATUNE_TRY(void* const out, device(cudnn_id::kOut, queries, packed(queries)));
+  FATUNE_TRY(void* const v, device(cudnn_id::kV, keys, strides("v")));
+  FATUNE_TRY(void* const out, device(cudnn_id::kOut, queries, strides("out")));
   FATUNE_TRY(void* const products, result(score_extents()));
   FATUNE_TRY_STATUS(matmul(q, k, products));
   FATUNE_TRY(void* const factor, host_value(cudnn_id::kScale, scale()));

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -11,18 +10,30 @@
 
 #include "core/result.hpp"
 #include "gpu/driver.hpp"
+#include "model/problem/tensor.hpp"
 #include "model/results/measurement.hpp"
 #include "worker/verify/guarded_buffer.hpp"
 
 namespace fatune {
 
 /// Device addresses of a problem's tensors by name. Of attention: q, out (batch, heads, seq_q,
-/// head_dim); k, v (batch, kv_heads, seq_kv, head_dim); contiguous, in the problem's element type;
+/// head_dim); k, v (batch, kv_heads, seq_kv, head_dim); in the problem's layout and element type;
 /// lse (batch, heads, seq_q), fp32, for a problem that wants it.
 using TensorAddresses = std::map<std::string, CUdeviceptr>;
-inline TensorAddresses addresses_of(std::initializer_list<std::span<const GuardedBuffer>> lists) {
+/// `buffers`: those of the plan's inputs, then those of its outputs.
+inline TensorAddresses addresses_of(const OperationPlan& plan,
+                                    std::span<const GuardedBuffer* const> buffers) {
   TensorAddresses addresses;
-  for (const GuardedBuffer* each : pointers_to(lists)) addresses[each->name()] = each->address();
+  std::size_t next = 0;
+  for (const auto& tensors : {plan.inputs(), plan.outputs()}) {
+    for (const BufferPlan& buffer : buffers_of(tensors)) {
+      const CUdeviceptr begin = buffers[next++]->address();
+      for (const std::size_t i : buffer.tensors) {
+        const TensorPlan& tensor = tensors[i];
+        addresses[tensor.name] = begin + static_cast<std::size_t>(tensor.first) * tensor.width();
+      }
+    }
+  }
   return addresses;
 }
 

@@ -5,7 +5,8 @@ Each line holds one order; its answer is one line: {"ok": true, ...} or {"ok": f
 "reason": "...", "ends": whether the helper ends now}. What PyTorch says besides goes to stderr. The orders:
 
   hello    versions and the device
-  problem  {problem, memory, flush_bytes}: frees the problem before; `memory` says where q, k, v and out lie in a file
+  problem  {problem, strides, memory, flush_bytes}: frees the problem before; `memory` says where q, k, v and out begin
+           in a file, `strides` how they lie in it
   open     {backend}: forces flash, cudnn, efficient or math, or leaves the choice to PyTorch (auto); says which one runs
   run      {backend, upload}: one pass; `upload` takes the inputs from the memory first, the output always goes there
   prepare  {backend, upload}: makes a graph of launches, ready to be timed
@@ -31,6 +32,7 @@ GRAPH_US = 400  # of a replay; this and the next three as in src/worker/timing/s
 MAX_GRAPH_LAUNCHES = 256
 SLOW_US = 1_000  # a launch this long is measured cold once a turn
 LONG_US = 20_000  # one launch stands for hot and cold
+ELEMENT_BYTES = 2  # of every type that PyTorch's attention takes
 HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues any of these calls
 
 torch = None
@@ -104,28 +106,32 @@ class Problem:
         key = (sizes["batch"], sizes["kv_heads"], sizes["seq_kv"], sizes["head_dim"])
         with open(memory["path"], "r+b") as file:
             mapped = mmap.mmap(file.fileno(), memory["bytes"])
-        self.host, self.device, self.untouched = {}, {}, {}
-        for name, shape in (("q", query), ("k", key), ("v", key), ("out", query)):
-            flat = torch.frombuffer(mapped, dtype=dtype, count=math.prod(shape), offset=memory[name])
-            self.host[name] = flat.view(shape)
-            if name != "out":
-                self.device[name] = torch.zeros(shape, dtype=dtype, device="cuda")
+        self.shapes, self.strides = {"q": query, "k": key, "v": key, "out": query}, order["strides"]
+        self.begins = {name: memory[name] // ELEMENT_BYTES for name in self.shapes}
+        whole = torch.frombuffer(mapped, dtype=dtype, count=memory["bytes"] // ELEMENT_BYTES, offset=0)
+        self.out = self.view("out", whole)
+        self.host_inputs = whole[:self.begins["out"]]
+        self.inputs = torch.zeros(self.begins["out"], dtype=dtype, device="cuda")
+        self.device = {name: self.view(name, self.inputs) for name in "qkv"}
         l2_bytes = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
         self.flush = torch.empty(max(2 * l2_bytes, order["flush_bytes"], 1), dtype=torch.uint8, device="cuda")
         self.varies_within = order["varies_within"]
         self.contestants = {}
 
+    def view(self, name, memory):
+        return torch.as_strided(memory, self.shapes[name], self.strides[name], self.begins[name])
+
     def upload(self):
-        for name, tensor in self.device.items():
-            tensor.copy_(self.host[name])
-            self.untouched[name] = tensor.clone()
+        self.inputs.copy_(self.host_inputs)
+        self.untouched = self.inputs.clone()
         for contestant in self.contestants.values():
             contestant.expected = None
 
     def check_inputs(self):
-        for name, tensor in self.device.items():
-            if not same_bits(tensor, self.untouched[name]):
-                raise Refused(f"inputs: the kernel changed {name}")
+        if same_bits(self.inputs, self.untouched):
+            return
+        changed = [name for name in self.device if not same_bits(self.device[name], self.view(name, self.untouched))]
+        raise Refused(f"inputs: the kernel changed {', '.join(changed) or 'what lies between rows'}")
 
 
 class Contestant:
@@ -144,7 +150,7 @@ class Contestant:
         self.options = {"dropout_p": 0.0}
         if problem.gqa:
             self.options["enable_gqa"] = True
-        self.note = ""  # what a reader of the time must know
+        self.notes = []  # what a reader of the time must know
         self.lower_right = self.mask_causal()
         self.graph, self.launches, self.each_us = None, 1, 0.0
         self.expected, self.output = None, None
@@ -162,7 +168,7 @@ class Contestant:
         if self.name in ("cudnn", "math"):
             ones = torch.ones(queries, keys, dtype=torch.bool, device="cuda")
             self.options["attn_mask"] = ones.tril(diagonal=keys - queries)
-            self.note = "the mask as a tensor"
+            self.notes.append("the mask as a tensor")
             return False
         from torch.nn.attention.bias import causal_lower_right
 
@@ -210,7 +216,7 @@ class Contestant:
             warnings.simplefilter("always")
             try:
                 with self.forced():
-                    self.call()
+                    output = self.call()
                     torch.cuda.synchronize()
                     ran = self.choice()
             except RuntimeError as error:
@@ -222,12 +228,16 @@ class Contestant:
                 raise Refused(f"PyTorch's {self.name} cannot do this: {'; '.join([shortened(error)] + reasons)}")
         if self.backend is not None and ran != self.name:
             raise Refused(f"PyTorch was told to use {self.name} and used {ran}")
+        lies = [stride for size, stride in zip(output.shape, output.stride()) if size > 1]
+        wanted = [stride for size, stride in zip(output.shape, self.problem.strides["out"]) if size > 1]
+        if lies != wanted:
+            self.notes.append("its output lies otherwise than asked")
         return ran
 
     def run(self):
         with self.forced():
             output = self.call()
-        self.problem.host["out"].copy_(output)
+        self.problem.out.copy_(output)
         torch.cuda.synchronize()
         self.problem.check_inputs()
 
@@ -316,7 +326,7 @@ class Helper:
         if what == "open":
             contestant = Contestant(self.problem, order["backend"])
             self.problem.contestants[order["backend"]] = contestant
-            return {"ran": contestant.ran, "note": contestant.note}
+            return {"ran": contestant.ran, "note": ", ".join(contestant.notes)}
         if what == "run":
             self.contestant(order).run()
             return {}

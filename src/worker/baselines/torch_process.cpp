@@ -19,7 +19,7 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "gpu/objects.hpp"
-#include "model/problem/problem.hpp"
+#include "model/problem/tensor.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/verify/tolerance.hpp"
 
@@ -82,8 +82,12 @@ class TorchExecutable : public Executable, public SelfTimed {
 
   Status queue() override {
     FATUNE_TRY_STATUS(ensure_inputs());
+    const std::span<std::byte> out = process_.tensors()[SharedTensors::kOut];
+    // What lies between its rows comes back with them.
+    if (setting_.problem.layouts.out.kind == LayoutKind::kStrides)
+      FATUNE_TRY_STATUS(gpu::copy_to_host(out, bound_.at("out"), stream_));
     FATUNE_TRY_STATUS(process_.run(backend_));
-    return gpu::copy_to_device(bound_.at("out"), process_.tensors()[SharedTensors::kOut], stream_);
+    return gpu::copy_to_device(bound_.at("out"), out, stream_);
   }
 
   /// The graph is made here, so that the number of its launches is known before the first turn.
@@ -138,11 +142,14 @@ Result<SharedTensors> SharedTensors::make(const Problem& problem) {
   SharedTensors tensors;
   tensors.memory_ = std::make_unique<Memory>();
   Memory& memory = *tensors.memory_;
-  const std::size_t query = query_bytes(problem).value, key = key_bytes(problem).value;
-  tensors.sizes_ = {query, key, key, query};
-  for (std::size_t i = 0; i < tensors.sizes_.size(); ++i) {
-    tensors.starts_[i] = memory.bytes;
-    memory.bytes += (tensors.sizes_[i] + kTensorPage - 1) / kTensorPage * kTensorPage;
+  std::vector<TensorPlan> plans = attention_plan(problem).tensors;
+  plans.resize(tensors.starts_.size());  // without lse
+  for (const BufferPlan& buffer : buffers_of(plans)) {
+    tensors.sizes_[buffer.tensors.front()] = buffer.bytes;
+    for (const std::size_t i : buffer.tensors)
+      tensors.starts_[i] =
+          memory.bytes + static_cast<std::size_t>(plans[i].first) * plans[i].width();
+    memory.bytes += (buffer.bytes + kTensorPage - 1) / kTensorPage * kTensorPage;
   }
   const auto problem_with = [&](const char* what) {
     return device_error(fmt::format("cannot {} {} of host memory to share with a helper: {}", what,
@@ -263,8 +270,14 @@ Status TorchProcess::begin(const TorchSetting& setting) {
   inputs_are_new_ = true;
   source_.reset();
   FATUNE_TRY(tensors_, SharedTensors::make(setting.problem));
+  Json strides;
+  for (const char* tensor : {"q", "k", "v", "out"}) {
+    const Strides each = strides_of(setting.problem, tensor);
+    strides[tensor] = {each.batch, each.head, each.row, 1};
+  }
   const Json order = {{"do", "problem"},
                       {"problem", to_json(setting.problem)},
+                      {"strides", strides},
                       {"memory", tensors_.place()},
                       {"flush_bytes", setting.flush_bytes},
                       {"varies_within", varies_within(setting.problem.dtype)}};

@@ -19,13 +19,15 @@
 
 namespace fatune {
 
-/// Host memory for a problem's tensors that a child process can open, too: q, k, v and out one
-/// after the other in an anonymous file; gone with the last that has it mapped.
+/// Host memory for a problem's tensors that a child process can open, too: the buffers of q, k, v
+/// and out one after the other in an anonymous file, as they lie on the device; gone with the last
+/// that has it mapped.
 class SharedTensors {
  public:
   enum Tensor { kQ, kK, kV, kOut };
 
   static Result<SharedTensors> make(const Problem& problem);
+  /// The buffer that begins with the tensor; empty if it begins with another.
   std::span<std::byte> operator[](Tensor which) const;
   /// {"path", "bytes", "q", "k", "v", "out"}: where a child finds it, and the tensors in it. The
   /// path is good as long as this lives.

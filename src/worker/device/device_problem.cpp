@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/check.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -63,30 +64,50 @@ DeviceProblem::DeviceProblem(DeviceSession& session, const BeginOrder& order)
     : session_(&session),
       order_(order),
       plan_(plan_of(order.problem, order.custom)),
+      input_plans_(plan_.inputs()),
       output_plans_(plan_.outputs()),
+      output_buffers_(buffers_of(output_plans_)),
       references_(ReferenceMaker::of(session, order_, plan_)) {}
 
 Status DeviceProblem::make_outputs() {
-  for (const TensorPlan& tensor : output_plans_) {
-    FATUNE_TRY(GuardedBuffer buffer,
-               GuardedBuffer::make(session_->context, tensor.name, tensor.bytes(), kGuardByte,
-                                   session_->stream.raw()));
+  for (const BufferPlan& plan : output_buffers_) {
+    FATUNE_CHECK(plan.tensors.size() == 1, "no two outputs share memory");
+    FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(session_->context, plan.name, plan.bytes,
+                                                         kGuardByte, session_->stream.raw()));
     outputs_.push_back(std::move(buffer));
     for (std::vector<gpu::HostBuffer>& hosts : host_) {
-      FATUNE_TRY(gpu::HostBuffer host, gpu::make_host_buffer(session_->context, tensor.bytes()));
+      FATUNE_TRY(gpu::HostBuffer host, gpu::make_host_buffer(session_->context, plan.bytes));
       hosts.push_back(std::move(host));
     }
   }
+  for (auto& outputs : in_order_) outputs.resize(output_plans_.size());
   return {};
 }
 
-std::span<std::byte> DeviceProblem::host_output(std::size_t which, std::size_t output) const {
+Status DeviceProblem::fetch(std::size_t which, std::size_t output) {
+  const gpu::HostBuffer& host = host_[which][output];
+  FATUNE_TRY_STATUS(gpu::copy_to_host({host.data(), host.bytes()}, outputs_[output].address(),
+                                      session_->stream.raw()));
+  const TensorPlan& tensor = output_plans_[output];
+  if (tensor.strides.empty()) return {};
+  std::vector<std::byte>& elements = in_order_[which][output];
+  elements.resize(tensor.bytes());
+  gather_rows(tensor, host_memory(which, output), elements);
+  return {};
+}
+
+std::span<const std::byte> DeviceProblem::host_output(std::size_t which, std::size_t output) const {
+  if (output_plans_[output].strides.empty()) return host_memory(which, output);
+  return in_order_[which][output];
+}
+
+std::span<const std::byte> DeviceProblem::host_memory(std::size_t which, std::size_t output) const {
   const gpu::HostBuffer& host = host_[which][output];
   return {host.data(), host.bytes()};
 }
 
 TensorAddresses DeviceProblem::addresses(const InputSet& set) const {
-  return addresses_of({set.inputs, outputs_});
+  return addresses_of(plan_, pointers_to({set.inputs, outputs_}));
 }
 
 std::chrono::microseconds DeviceProblem::kernel_limit() const {
@@ -95,25 +116,13 @@ std::chrono::microseconds DeviceProblem::kernel_limit() const {
       static_cast<std::int64_t>(std::min(wanted, 1e6 * order_.kernel_deadline_s)));
 }
 
-Result<InputSet> DeviceProblem::upload(const InputCase& which, int v_doublings,
-                                       const std::vector<HostTensor>& tensors) {
-  InputSet set;
-  set.which = which;
-  set.v_doublings = v_doublings;
-  const CUstream stream = session_->stream.raw();
-  for (const HostTensor& tensor : tensors) {
-    FATUNE_TRY(GuardedBuffer buffer,
-               GuardedBuffer::of(session_->context, tensor.name, tensor.bytes, stream));
-    set.inputs.push_back(std::move(buffer));
-  }
-  FATUNE_TRY(set.checksums, checks_.checksums(pointers_to({set.inputs})));
-  return set;
-}
-
 Result<InputSet> DeviceProblem::make_set(const InputCase& which) {
   for (int doublings = 0;; ++doublings) {
     std::vector<HostTensor> inputs = input_tensors(order_.problem, plan_, which, doublings);
-    FATUNE_TRY(InputSet set, upload(which, doublings, inputs));
+    InputSet set{{}, which, doublings, {}, {}};
+    FATUNE_TRY(set.inputs,
+               upload_inputs(session_->context, session_->stream.raw(), input_plans_, inputs));
+    FATUNE_TRY(set.checksums, checks_.checksums(pointers_to({set.inputs})));
     FATUNE_TRY(static_cast<References&>(set),
                references_->make(which, addresses(set), std::move(inputs)));
     reference_time_ = set.time;
@@ -142,9 +151,11 @@ Status DeviceProblem::restore() {
       if (sums != set.checksums) {
         const std::vector<HostTensor> tensors =
             input_tensors(order_.problem, plan_, set.which, set.v_doublings);
-        for (std::size_t i = 0; i < tensors.size(); ++i) {
-          const CUdeviceptr to = set.inputs[i].address();
-          FATUNE_TRY_STATUS(gpu::copy_to_device(to, tensors[i].bytes, stream));
+        const std::vector<BufferPlan> plans = buffers_of(input_plans_);
+        std::vector<std::byte> room;
+        for (std::size_t i = 0; i < plans.size(); ++i) {
+          const auto memory = memory_of(plans[i], input_plans_, tensors, room);
+          FATUNE_TRY_STATUS(gpu::copy_to_device(set.inputs[i].address(), memory, stream));
         }
       }
       for (const GuardedBuffer& buffer : set.inputs) FATUNE_TRY_STATUS(buffer.fill_bands(stream));

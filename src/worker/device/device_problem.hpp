@@ -60,10 +60,11 @@ class ReferenceMaker {
       : session_(session), order_(order), plan_(plan) {}
   virtual ~ReferenceMaker() = default;
 
-  /// `addresses` of the inputs by name, `inputs` their bytes. A wrong or unfinished reference and a
-  /// low-precision reference that breaks its own limits are device errors: nothing may be measured
-  /// by them. What they left on the device is overwritten.
-  Result<References> make(const InputCase& which, const TensorAddresses& addresses,
+  /// `addresses` of the inputs by name, `inputs` their elements; those that do not lie contiguous
+  /// are copied for as long as it takes. A wrong or unfinished reference and a low-precision
+  /// reference that breaks its own limits are device errors: nothing may be measured by them. What
+  /// they left on the device is overwritten.
+  Result<References> make(const InputCase& which, TensorAddresses addresses,
                           std::vector<HostTensor> inputs);
   /// How often v may be doubled so that zeros miss the limits.
   virtual int most_doublings() const = 0;
@@ -102,7 +103,7 @@ class ReferenceMaker {
 struct InputSet : References {
   InputCase which;
   int v_doublings = 0;
-  std::vector<GuardedBuffer> inputs;     ///< in the order of the plan
+  std::vector<GuardedBuffer> inputs;     ///< in the order of buffers_of()
   std::vector<std::uint64_t> checksums;  ///< of the inputs
 };
 
@@ -120,8 +121,13 @@ class DeviceProblem {
   /// In the order of the plan: of attention out, and lse when the problem wants it.
   std::span<const GuardedBuffer> outputs() const { return outputs_; }
   const TensorPlan& output(std::size_t i) const { return output_plans_[i]; }
-  /// Page-locked room for two of each output, in the order of outputs().
-  std::span<std::byte> host_output(std::size_t which, std::size_t output = 0) const;
+  /// Brings an output to the host, where there is page-locked room for two of each, in the order of
+  /// outputs().
+  Status fetch(std::size_t which, std::size_t output);
+  /// What came: the elements in order, and the memory as it lies.
+  std::span<const std::byte> host_output(std::size_t which, std::size_t output = 0) const;
+  std::span<const std::byte> host_memory(std::size_t which, std::size_t output) const;
+  bool has_gaps(std::size_t output) const { return output_buffers_[output].gaps; }
   DeviceChecks& checks() { return checks_; }
   TensorAddresses addresses(const InputSet& set) const;
   Micros reference_time() const { return reference_time_; }
@@ -135,17 +141,17 @@ class DeviceProblem {
   DeviceProblem(DeviceSession& session, const BeginOrder& order);
   Status make_outputs();
   Result<InputSet> make_set(const InputCase& which);
-  Result<InputSet> upload(const InputCase& which, int v_doublings,
-                          const std::vector<HostTensor>& tensors);
 
   DeviceSession* session_;
   BeginOrder order_;
   OperationPlan plan_;
-  std::vector<TensorPlan> output_plans_;
+  std::vector<TensorPlan> input_plans_, output_plans_;
+  std::vector<BufferPlan> output_buffers_;  ///< of one tensor each
   std::unique_ptr<ReferenceMaker> references_;
   DeviceChecks checks_;
   std::vector<GuardedBuffer> outputs_;
-  std::vector<gpu::HostBuffer> host_[2];  ///< as outputs_
+  std::vector<gpu::HostBuffer> host_[2];             ///< as outputs_
+  std::vector<std::vector<std::byte>> in_order_[2];  ///< of those that are not contiguous
   std::vector<InputSet> sets_, extra_sets_;
   Micros reference_time_{0};
 };

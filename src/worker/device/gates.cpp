@@ -2,6 +2,8 @@
 #include "worker/device/gates.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -69,13 +71,17 @@ std::span<const GuardedBuffer> GateKeeper::checked_outputs() const {
   return all ? problem_.outputs() : problem_.outputs().first(1);
 }
 
+MaybeFailure GateKeeper::fill_outputs(std::uint8_t pattern) {
+  pattern_ = pattern;
+  return failed(fill_insides(problem_.outputs(), pattern, session_.stream.raw()));
+}
+
 MaybeFailure GateKeeper::run(InputSet& set, std::optional<std::uint8_t> poison) {
   if (auto failure = failed(program_.bind(problem_.addresses(set)))) return failure;
   if (poison) {
-    const CUstream stream = session_.stream.raw();
-    for (const auto buffers : {problem_.outputs(), program_.scratch()}) {
-      if (auto failure = failed(fill_insides(buffers, *poison, stream))) return failure;
-    }
+    if (auto failure = fill_outputs(*poison)) return failure;
+    const Status filled = fill_insides(program_.scratch(), *poison, session_.stream.raw());
+    if (auto failure = failed(filled)) return failure;
   }
   session_.sampler->set_limit(problem_.kernel_limit());
   return unfinished(session_.sampler->time_once([&] { return program_.queue(); }));
@@ -87,12 +93,8 @@ MaybeFailure GateKeeper::run_and_look(InputSet& set, std::optional<std::uint8_t>
 }
 
 MaybeFailure GateKeeper::to_host(std::size_t host) {
-  const CUstream stream = session_.stream.raw();
-  const auto outputs = checked_outputs();
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::span<std::byte> room = problem_.host_output(host, i);
-    if (auto failure = failed(gpu::copy_to_host(room, outputs[i].address(), stream)))
-      return failure;
+  for (std::size_t i = 0; i < checked_outputs().size(); ++i) {
+    if (auto failure = failed(problem_.fetch(host, i))) return failure;
   }
   return std::nullopt;
 }
@@ -110,8 +112,25 @@ MaybeFailure GateKeeper::look_around(const InputSet& set) {
                       sums->end());
   const auto findings = problem_.checks().check_bands(
       pointers_to({set.inputs, problem_.outputs(), program_.scratch()}));
-  if (!findings || findings->empty()) return failed(findings);
-  return wrong_result("guard_bands: " + describe(findings->front()));
+  if (!findings) return failed(findings);
+  if (!findings->empty()) return wrong_result("guard_bands: " + describe(findings->front()));
+  return look_between_rows();
+}
+
+/// Gaps hold the pattern of the last filling, so the checksum of an output with gaps is one of its
+/// elements.
+MaybeFailure GateKeeper::look_between_rows() {
+  for (std::size_t i = 0; i < output_sums_.size(); ++i) {
+    if (!problem_.has_gaps(i)) continue;
+    if (auto failure = failed(problem_.fetch(1, i))) return failure;
+    const std::string finding =
+        gap_finding(problem_.output(i), {problem_.host_memory(1, i), pattern_});
+    if (!finding.empty()) return wrong_result(finding);
+    const std::span<const std::byte> elements = problem_.host_output(1, i);
+    output_sums_[i] = std::hash<std::string_view>()(
+        {reinterpret_cast<const char*>(elements.data()), elements.size()});
+  }
+  return std::nullopt;
 }
 
 /// Of what to_host() brought.
@@ -190,6 +209,7 @@ MaybeFailure GateKeeper::check_early_start() {
   std::vector<DeviceChecks::Exchange> pairs;
   for (std::size_t i = 0; i < first.inputs.size(); ++i)
     pairs.push_back({first.inputs[i], second.inputs[i]});
+  pattern_ = kPoisons[0];
   const auto both = [&]() -> Status {  // nothing between the two, or the second could not be early
     FATUNE_TRY_STATUS(
         problem_.checks().exchange_late(pairs, problem_.outputs().front(), kPoisons[0]));
@@ -245,13 +265,11 @@ MaybeFailure GateKeeper::replay_swapped(const HotLoop& loop) {
 }
 
 MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
-  const CUstream stream = session_.stream.raw();
   verified_.resize(problem_.sets().size());
   const std::size_t other = problem_.sets().size() > 1 ? 1 : 0;
   session_.sampler->set_limit(problem_.kernel_limit());
   if (loop != nullptr) {
-    if (auto failure = failed(fill_insides(problem_.outputs(), kPoisons[0], stream)))
-      return failure;
+    if (auto failure = fill_outputs(kPoisons[0])) return failure;
     if (auto failure = unfinished(session_.sampler->time_loop(*loop))) return failure;
     if (auto failure = expect_verified(0, kTimedOutputGate, "after the timed launches"))
       return failure;

@@ -69,12 +69,14 @@ class GateKeeper {
   MaybeFailure failed(const Done& done) const;
   MaybeFailure unfinished(const Result<MaybeTime>& time) const;
   std::span<const GuardedBuffer> checked_outputs() const;
+  MaybeFailure fill_outputs(std::uint8_t pattern);
   MaybeFailure run(InputSet& set, std::optional<std::uint8_t> poison);
   MaybeFailure run_and_look(InputSet& set, std::optional<std::uint8_t> poison);
   MaybeFailure to_host(std::size_t host);
   MaybeFailure same_again(InputSet& set, std::optional<std::uint8_t> poison, const Sums& sums,
                           std::uint8_t pattern);
   MaybeFailure look_around(const InputSet& set);
+  MaybeFailure look_between_rows();
   MaybeFailure verify_set(InputSet& set);
   MaybeFailure check_early_start();
   MaybeFailure check_outputs(const HotLoop* loop);
@@ -90,6 +92,7 @@ class GateKeeper {
   Verification verification_;
   Variation variation_;
   Sums output_sums_;                           ///< what look_around() saw last
+  std::uint8_t pattern_ = 0;                   ///< that the outputs were filled with last
   std::vector<std::optional<Sums>> verified_;  ///< of right outputs, by set
 };
 

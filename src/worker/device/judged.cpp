@@ -78,6 +78,28 @@ std::string poison_finding(const TensorPlan& tensor, const PoisonedRun& first,
                      place(at / width));
 }
 
+std::string gap_finding(const TensorPlan& tensor, const PoisonedRun& run) {
+  const std::size_t row_bytes = static_cast<std::size_t>(tensor.columns()) * tensor.width();
+  const auto begin_of = [&](std::int64_t row) {
+    return static_cast<std::size_t>(tensor.row_offset(row)) * tensor.width();
+  };
+  std::vector<std::byte> gaps(run.bytes.begin(), run.bytes.end());
+  for (std::int64_t row = 0; row < tensor.rows(); ++row)
+    std::fill_n(&gaps[begin_of(row)], row_bytes, std::byte{run.pattern});
+  const auto changed = [&](std::byte byte) { return byte != std::byte{run.pattern}; };
+  const auto found = std::ranges::find_if(gaps, changed);
+  if (found == gaps.end()) return "";
+  const auto first = static_cast<std::size_t>(found - gaps.begin());
+  std::int64_t before = 0;  // the row in front of it
+  for (std::int64_t row = 1; row < tensor.rows(); ++row) {
+    if (begin_of(row) <= first && begin_of(row) > begin_of(before)) before = row;
+  }
+  return fmt::format(
+      "guard_bands: {} bytes between rows of {} were written, the first at +{} behind {}",
+      std::ranges::count_if(gaps, changed), tensor.name, first - begin_of(before) - row_bytes,
+      describe_place(tensor, (before + 1) * tensor.columns() - 1));
+}
+
 void account_margin(const Judgement& verdict, Verification& verification) {
   if (verdict.margin < verification.margin) return;
   verification.margin = verdict.margin;

@@ -41,6 +41,10 @@ struct PoisonedRun {
 std::string poison_finding(const TensorPlan& tensor, const PoisonedRun& first,
                            const PoisonedRun& second);
 
+/// "guard_bands: ..." for bytes between rows of an output whose memory was filled with that
+/// pattern; empty when all have kept it.
+std::string gap_finding(const TensorPlan& tensor, const PoisonedRun& run);
+
 /// The margin becomes the verdict's where that is larger.
 void account_margin(const Judgement& verdict, Verification& verification);
 /// Adds a set's verdict to those before it. The figures are of inputs as they are usually.

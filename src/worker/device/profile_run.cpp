@@ -24,20 +24,17 @@ constexpr int kTrialPasses = 3;  // of a plan that is compared with others
 
 /// The problem's tensors in guarded memory, as candidates get them.
 Result<std::vector<GuardedBuffer>> make_tensors(const gpu::Context& context, CUstream stream,
-                                                const ProfileJob& job) {
-  std::vector<GuardedBuffer> tensors;
-  const OperationPlan plan = plan_of(job.problem, job.custom);
+                                                const ProfileJob& job, const OperationPlan& plan) {
   const InputCase which{Distribution::kNormal, job.seed};
-  for (const HostTensor& input : input_tensors(job.problem, plan, which)) {
-    FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::of(context, input.name, input.bytes, stream));
-    tensors.push_back(std::move(buffer));
-  }
-  for (const TensorPlan& output : plan.outputs()) {
+  FATUNE_TRY(
+      std::vector<GuardedBuffer> buffers,
+      upload_inputs(context, stream, plan.inputs(), input_tensors(job.problem, plan, which)));
+  for (const BufferPlan& output : buffers_of(plan.outputs())) {
     FATUNE_TRY(GuardedBuffer buffer,
-               GuardedBuffer::make(context, output.name, output.bytes(), kGuardByte, stream));
-    tensors.push_back(std::move(buffer));
+               GuardedBuffer::make(context, output.name, output.bytes, kGuardByte, stream));
+    buffers.push_back(std::move(buffer));
   }
-  return tensors;
+  return buffers;
 }
 
 /// For implementations that choose among plans: a few passes between two events.
@@ -67,17 +64,19 @@ Status run_job(const ProfileJob& job) {
   FATUNE_TRY(const gpu::DeviceFacts facts, gpu::device_facts(job.device));
   FATUNE_TRY(const gpu::Context context, gpu::make_context(job.device));
   FATUNE_TRY(const gpu::Stream stream, gpu::make_stream(context));
-  FATUNE_TRY(const auto tensors, make_tensors(context, stream.raw(), job));
+  const OperationPlan plan = plan_of(job.problem, job.custom);
+  FATUNE_TRY(const auto buffers, make_tensors(context, stream.raw(), job, plan));
+  const TensorAddresses tensors = addresses_of(plan, pointers_to({buffers}));
   if (!job.program.outside) {
     FATUNE_TRY(LoadedProgram program,
                LoadedProgram::load(context, stream.raw(), job.program, job.problem));
-    FATUNE_TRY_STATUS(program.bind(addresses_of({tensors})));
+    FATUNE_TRY_STATUS(program.bind(tensors));
     return run_passes(program, stream.raw(), job.warm_ups);
   }
   OutsideHost host;
   FATUNE_TRY(Executable * executable,
              host.open(*job.program.outside, {context, stream.raw(), job.problem, facts.l2_bytes}));
-  FATUNE_TRY_STATUS(executable->bind(addresses_of({tensors})));
+  FATUNE_TRY_STATUS(executable->bind(tensors));
   FATUNE_TRY_STATUS(executable->settle([&](const std::function<Status()>& work) {
     return time_passes(context, stream.raw(), work);
   }));

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/kernel/operation.hpp"
 #include "worker/device/device_problem.hpp"
 #include "worker/device/loaded_program.hpp"
 
@@ -32,11 +33,7 @@ class AttentionReference final : public ReferenceMaker {
   }
 
  private:
-  Problem slice() const override {
-    Problem slice = order_.problem;
-    slice.batch = slice.heads = slice.kv_heads = 1;
-    return slice;
-  }
+  Problem slice() const override { return attention()->reference_problem(order_.problem); }
 
   std::vector<Offsets> slices() const override {
     const Problem& whole = order_.problem;
@@ -117,8 +114,17 @@ std::unique_ptr<ReferenceMaker> ReferenceMaker::of(DeviceSession& session, const
   return std::make_unique<AttentionReference>(session, order, plan);
 }
 
-Result<References> ReferenceMaker::make(const InputCase& which, const TensorAddresses& addresses,
+Result<References> ReferenceMaker::make(const InputCase& which, TensorAddresses addresses,
                                         std::vector<HostTensor> inputs) {
+  std::vector<gpu::Buffer> copies;
+  const std::vector<TensorPlan> tensors = plan_.inputs();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].strides.empty()) continue;
+    FATUNE_TRY(gpu::Buffer copy, gpu::make_buffer(session_.context, tensors[i].bytes()));
+    FATUNE_TRY_STATUS(gpu::copy_to_device(copy.address(), inputs[i].bytes, session_.stream.raw()));
+    addresses[tensors[i].name] = copy.address();
+    copies.push_back(std::move(copy));
+  }
   FATUNE_TRY(Results results, run(order_.reference, addresses, true));
   const Micros time = results.time;
   FATUNE_TRY(References made, take(std::move(results), which, std::move(inputs)));

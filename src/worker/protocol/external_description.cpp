@@ -57,6 +57,7 @@ Result<std::string> value_of(std::string_view placeholder, const Problem& proble
         placeholder));
   }
   if (placeholder == "mask") return std::string(name(problem.mask));
+  if (placeholder == "layout") return name(problem.layouts);
   if (placeholder == "causal") return std::string(causal ? "1" : "0");
   constexpr std::string_view kChoice = "causal:";
   const std::size_t bar = placeholder.find('|');
@@ -66,7 +67,7 @@ Result<std::string> value_of(std::string_view placeholder, const Problem& proble
   }
   return file_error(
       fmt::format("{}: there is no placeholder {{{}}}; there are batch, heads, kv_heads, seq_q, "
-                  "seq_kv, head_dim, dtype, mask, causal, causal:A|B",
+                  "seq_kv, head_dim, dtype, mask, layout, causal, causal:A|B",
                   where, placeholder));
 }
 
@@ -208,9 +209,11 @@ void fields(ExternalDescription& x, FieldList& f) {
     g("dtypes", x.dtypes);
     g("masks", x.masks).omitted();
     g("head_dims", x.head_dims).omitted();
+    g("layouts", x.layouts).omitted();
     g("rules", x.rules);
     g.rule("dtypes", [&x] { return fault_of_words(x.dtypes, parse_dtype); });
     g.rule("masks", [&x] { return fault_of_words(x.masks, parse_mask); });
+    g.rule("layouts", [&x] { return fault_of_words(x.layouts, parse_layouts); });
   });
   f("output", x.output).required();
   count(f, "launches", x.launches, 1'000'000);
@@ -233,7 +236,7 @@ Result<ExternalDescription> parse_external(std::string_view text, const std::str
     return fields.error("sizes", custom ? "must name the operation's sizes, for placeholders"
                                         : "goes with 'operation', which is missing");
   }
-  for (const char* field : {"masks", "head_dims"}) {
+  for (const char* field : {"masks", "head_dims", "layouts"}) {
     if (custom && document.contains("supports") && document["supports"].contains(field)) {
       return file_error(fmt::format("{} is of attention, not of {}",
                                     field_place(field_place(where, "supports"), field),
@@ -258,6 +261,12 @@ Result<std::string> refusal(const ExternalDescription& description, const Proble
   if (!allowed(description.head_dims, problem.head_dim)) {
     return fmt::format("it does the head dims {}, not {}", fmt::join(description.head_dims, ", "),
                        problem.head_dim);
+  }
+  const std::vector<std::string> layouts =
+      description.layouts.empty() ? std::vector<std::string>{"bhsd"} : description.layouts;
+  if (!allowed(layouts, name(problem.layouts))) {
+    return fmt::format("it does the layouts {}, not {}", join(layouts, ", "),
+                       name(problem.layouts));
   }
   const Scope scope = scope_of(problem);
   for (const ExternalRule& rule : description.rules) {

@@ -50,6 +50,7 @@ struct ExternalDescription {
   std::vector<std::string> arguments;   ///< with placeholders
   std::vector<std::string> dtypes, masks;
   std::vector<std::int64_t> head_dims;  ///< this list and the two above: empty is all
+  std::vector<std::string> layouts;     ///< as name(Layouts) writes them; empty: bhsd alone
   std::vector<ExternalRule> rules;
   ExternalOutput output;
   std::int64_t launches = 1;  ///< behind a hot time
@@ -60,9 +61,9 @@ struct ExternalDescription {
 void fields(ExternalDescription& x, FieldList& f);
 Result<ExternalDescription> parse_external(std::string_view text, const std::string& where);
 
-/// Fills in {batch}, {heads}, {kv_heads}, {seq_q}, {seq_kv}, {head_dim}, {dtype}, {mask}, {causal}
-/// (0 or 1) and {causal:A|B}, A without a mask and B with it. For a custom operation: its sizes, as
-/// {ROWS}, and {dtype}.
+/// Fills in {batch}, {heads}, {kv_heads}, {seq_q}, {seq_kv}, {head_dim}, {dtype}, {mask}, {layout},
+/// {causal} (0 or 1) and {causal:A|B}, A without a mask and B with it. For a custom operation: its
+/// sizes, as {ROWS}, and {dtype}.
 Result<std::string> fill_in(std::string_view text, const Problem& problem,
                             const std::string& where);
 

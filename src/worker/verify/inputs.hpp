@@ -1,24 +1,26 @@
-// inputs.hpp - problem, distribution and seed to the bytes of the inputs, on every machine.
+// inputs.hpp - problem, distribution and seed to the bytes of the inputs, on every machine;
+// elements in order to memory as tensors lie in it, and back.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "model/problem/input_case.hpp"
 #include "model/problem/tensor.hpp"
+#include "worker/verify/guarded_buffer.hpp"
 
 namespace fatune {
 
-/// An input as it goes to the device.
+/// The elements of an input, in order.
 struct HostTensor {
   std::string name;
   std::vector<std::byte> bytes;
 };
 
-/// Attention's, with elements as the problem's dtype stores them, contiguous, in the layout of
-/// Problem.
+/// Attention's, with elements as the problem's dtype stores them, contiguous whatever the layout.
 struct HostInputs {
   std::vector<std::byte> q, k, v;
 };
@@ -35,6 +37,19 @@ std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCa
 /// The one or the other; only attention's v can be doubled.
 std::vector<HostTensor> input_tensors(const Problem& problem, const OperationPlan& plan,
                                       const InputCase& which, int v_doublings = 0);
+
+/// What a buffer of `plans` holds: rows of its tensors where they lie, NaN between them. A view of
+/// `tensors`, or of `room`, which is filled if a tensor is not contiguous.
+std::span<const std::byte> memory_of(const BufferPlan& buffer, const std::vector<TensorPlan>& plans,
+                                     const std::vector<HostTensor>& tensors,
+                                     std::vector<std::byte>& room);
+/// Inputs in guarded memory, in the order of buffers_of(plans).
+Result<std::vector<GuardedBuffer>> upload_inputs(const gpu::Context& context, CUstream stream,
+                                                 const std::vector<TensorPlan>& plans,
+                                                 const std::vector<HostTensor>& tensors);
+/// The elements in order, from memory that holds the tensor alone.
+void gather_rows(const TensorPlan& tensor, std::span<const std::byte> memory,
+                 std::span<std::byte> elements);
 
 /// The `draw`-th of the 65536 values that stand for N(0,1): its quantile at (draw + 1/2) / 65536.
 float normal_value(std::uint16_t draw);

@@ -97,6 +97,23 @@ TEST_CASE("attention is written as cuDNN's fused engines know it") {
   CHECK(graph->scalars.size() == 1);
 }
 
+TEST_CASE("tensors have the strides of the problem's layout") {
+  test::FakeCudnn cudnn;
+  int handle = 0;
+  Problem problem{2, 8, 2, 512, 512, 128};
+  problem.layouts = *parse_layouts("packed,out=600000:70000:136");
+  const auto graph = build_cudnn_graph(cudnn.functions(), &handle, problem);
+  REQUIRE(graph);
+  const auto strides = [&](std::int64_t id) {
+    return values(cudnn.tensor(id), cudnn_attribute::kTensorStrides);
+  };
+  CHECK(strides(cudnn_id::kQ) == Values{512 * 12 * 128, 128, 12 * 128, 1});
+  CHECK(strides(cudnn_id::kK) == Values{512 * 12 * 128, 128, 1, 12 * 128});
+  CHECK(strides(cudnn_id::kV) == Values{512 * 12 * 128, 128, 12 * 128, 1});
+  CHECK(strides(cudnn_id::kOut) == Values{600000, 70000, 136, 1});
+  CHECK(strides(100) == Values{8 * 512 * 512, 512 * 512, 512, 1});
+}
+
 TEST_CASE("a causal mask compares row and column, shifted when lengths differ") {
   test::FakeCudnn cudnn;
   int handle = 0;

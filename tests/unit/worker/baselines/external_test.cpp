@@ -91,6 +91,7 @@ TEST_CASE("placeholders become the problem's numbers") {
   CHECK(filled("{batch},{heads},{kv_heads},{seq_q},{seq_kv},{head_dim}") == "4,8,2,512,1024,64");
   CHECK(filled("{dtype} {mask} {causal}") == "f16 causal 1");
   CHECK(filled("x{causal:|,1}") == "x,1");
+  CHECK(filled("{layout}") == "bhsd");
   CHECK(filled("x{causal:|,1}", kSquare) == "x");
   CHECK(filled("{causal:full|causal}", kSquare) == "full");
   CHECK(filled("plain").size() == 5);
@@ -136,6 +137,18 @@ TEST_CASE("a problem that the program cannot do is refused with the reason") {
         "it does the masks none, not causal");
   CHECK(reason({4, 8, 8, 512, 512, 80}) == "it does the head dims 64, 128, not 80");
   CHECK(reason({4, 8, 8, 512, 256, 64}) == "it needs seq_q == seq_kv: it takes one length");
+}
+
+TEST_CASE("a program is given other layouts than bhsd only where its description names them") {
+  Problem packed = kSquare;
+  packed.layouts = *parse_layouts("packed");
+  CHECK(*refusal(described(), packed) == "it does the layouts bhsd, not packed");
+  Json description = kDescription;
+  description["supports"]["layouts"] = {"bshd", "packed"};
+  CHECK(refusal(described(description), packed)->empty());
+  CHECK(*refusal(described(description), kSquare) == "it does the layouts bshd, packed, not bhsd");
+  CHECK(*fill_in("{layout}", packed, "here") == "packed");
+  CHECK(fault("supports", {{"layouts", {"bsdh"}}}).find("supports.layouts") != std::string::npos);
 }
 
 TEST_CASE("times are read from the first line that matches") {

@@ -78,6 +78,45 @@ TEST_CASE("the script runs a backend, makes its graph and times it") {
   CHECK(times->cold_us == 125);
 }
 
+TEST_CASE("the script gives PyTorch tensors where the layout puts them, and brings out there") {
+  Problem problem = kSixteen;
+  problem.kv_heads = 1;
+  SECTION("packed") {
+    problem.layouts = *parse_layouts("packed");
+    Script script("", problem);
+    REQUIRE(script.process.open("flash", script.setting));
+    CHECK(script.process.detail("flash") == "PyTorch 2.99.0+none, flash");
+    const auto inputs = script.process.tensors()[SharedTensors::kQ];
+    CHECK(script.process.tensors()[SharedTensors::kK].empty());
+    constexpr std::size_t kTokenBytes = (2 + 1 + 1) * 8 * 2, kQueryBytes = 2 * 8 * 2;
+    REQUIRE(inputs.size() == 16 * kTokenBytes);
+    for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<std::byte>(i);
+    script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
+    REQUIRE(script.process.run("flash"));
+    const auto out = script.process.tensors()[SharedTensors::kOut];
+    REQUIRE(out.size() == 16 * kQueryBytes);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      CHECK(out[i] == inputs[i / kQueryBytes * kTokenBytes + i % kQueryBytes]);
+  }
+  SECTION("apart, and out otherwise than PyTorch leaves it") {
+    problem.layouts = *parse_layouts("q=512:256:16,out=384:8:24");
+    Script script("", problem);
+    REQUIRE(script.process.open("flash", script.setting));
+    CHECK(script.process.detail("flash") ==
+          "PyTorch 2.99.0+none, flash, its output lies otherwise than asked");
+    const auto q = script.process.tensors()[SharedTensors::kQ];
+    for (std::size_t i = 0; i < q.size(); ++i) q[i] = static_cast<std::byte>(i % 251);
+    const auto out = script.process.tensors()[SharedTensors::kOut];
+    std::fill(out.begin(), out.end(), std::byte{0x5a});
+    script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
+    REQUIRE(script.process.run("flash"));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::size_t row = i / 48, head = i % 48 / 16;
+      CHECK(out[i] == (head == 2 ? std::byte{0x5a} : q[head * 512 + row * 32 + i % 16]));
+    }
+  }
+}
+
 TEST_CASE("auto leaves the choice to PyTorch and tells it") {
   Script script;
   REQUIRE(script.process.open("auto", script.setting));

@@ -4,6 +4,7 @@ Just enough for torch_helper.py to run without a GPU. What it should do wrong is
 backend cannot do it), "falls_back" (math runs, whatever was forced), "drifts" (a graph leaves another output), "varies"
 (it leaves one that differs in a last bit), "writes_input", "out_of_memory".
 """
+import itertools
 import math
 import os
 import struct
@@ -17,26 +18,57 @@ enabled = {0, 1, 2, 3}
 capturing = None
 
 
-class Tensor:
-    def __init__(self, data, shape):
-        self.data, self.shape = data, tuple(shape)
+def dense(shape, order):
+    """Strides without gaps; `order` has the dimensions from the closest."""
+    strides, step = [0] * len(shape), 1
+    for dimension in order:
+        strides[dimension] = step
+        step *= shape[dimension]
+    return tuple(strides)
 
-    def view(self, shape):
-        return Tensor(self.data, self.shape if isinstance(shape, str) else shape)
+
+class Tensor:
+    """Elements of two bytes in `data`, from its first."""
+
+    def __init__(self, data, shape, strides=None):
+        self.data, self.shape = data, tuple(shape)
+        self.strides = tuple(strides or dense(shape, range(len(shape) - 1, -1, -1)))
+
+    def __getitem__(self, part):
+        return Tensor(memoryview(self.data)[:2 * part.stop], (part.stop,))
+
+    def view(self, dtype):
+        return self
 
     def size(self, dimension):
         return self.shape[dimension]
 
+    def stride(self):
+        return self.strides
+
+    def places(self):
+        for at in itertools.product(*map(range, self.shape)):
+            yield 2 * sum(i * stride for i, stride in zip(at, self.strides))
+
     def copy_(self, other):
-        self.data[:] = other.data
+        for to, of in zip(self.places(), other.places()):
+            self.data[to:to + 2] = other.data[of:of + 2]
 
     def clone(self):
-        return Tensor(bytearray(self.data), self.shape)
+        """Without gaps, its dimensions in the same order."""
+        order = sorted(range(len(self.shape)), key=lambda i: self.strides[i])
+        copy = Tensor(bytearray(2 * math.prod(self.shape)), self.shape, dense(self.shape, order))
+        copy.copy_(self)
+        return copy
 
-    contiguous = cpu = lambda self: self
+    def contiguous(self):
+        copy = Tensor(bytearray(2 * math.prod(self.shape)), self.shape)
+        copy.copy_(self)
+        return copy
 
     def float(self):
-        return Values(struct.unpack(f"<{len(self.data) // 2}e", self.data))
+        data = self.contiguous().data
+        return Values(struct.unpack(f"<{len(data) // 2}e", data))
 
     def zero_(self):
         tick(1.0)
@@ -61,7 +93,12 @@ def tick(ms):
 
 
 def zeros(shape, dtype, device):
+    shape = (shape,) if isinstance(shape, int) else shape
     return Tensor(bytearray(2 * math.prod(shape)), shape)
+
+
+def as_strided(tensor, shape, strides, begin):
+    return Tensor(memoryview(tensor.data)[2 * begin:], shape, strides)
 
 
 def empty(count, dtype, device):
