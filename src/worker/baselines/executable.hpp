@@ -53,8 +53,6 @@ class SelfTimed {
   /// Whether it takes a turn in this round; one that is slow to start takes only a few.
   virtual bool takes_turn(int round, int rounds) const = 0;
   virtual Result<TurnTimes> take_turn(int cold_launches) = 0;
-  /// Whether its turns have a time in a layer.
-  virtual bool has_layer() const { return false; }
   virtual std::int64_t hot_launches() const = 0;  ///< behind a hot value
 };
 

@@ -5,12 +5,14 @@ Each line holds one order; its answer is one line: {"ok": true, ...} or {"ok": f
 "reason": "...", "ends": whether the helper ends now}. What PyTorch says besides goes to stderr. The orders:
 
   hello    versions and the device
-  problem  {problem, strides, memory, flush_bytes}: frees the problem before; `memory` says where q, k, v and out begin
-           in a file, `strides` how they lie in it
+  problem  {problem, strides, memory, flush_bytes, layer}: frees the problem before; `memory` says where q, k, v and out begin
+           in a file, `strides` how they lie in it, `layer` {layers, tokens, hidden, packed, cached_keys} what to time it
+           in, or null
   open     {backend}: forces flash, cudnn, efficient or math, or leaves the choice to PyTorch (auto); says which one runs
   run      {backend, upload}: one pass; `upload` takes the inputs from the memory first, the output always goes there
   prepare  {backend, upload}: makes a graph of launches, ready to be timed
-  turn     {backend, cold_launches}: {hot_us, cold_us} of a launch, by the method of docs/measuring.md
+  turn     {backend, cold_launches}: {hot_us, cold_us} of a launch, and in_layer_us where the problem came with a
+           layer, by the method of docs/measuring.md
 """
 import sys
 
@@ -32,6 +34,7 @@ GRAPH_US = 400  # of a replay; this and the next three as in src/worker/timing/s
 MAX_GRAPH_LAUNCHES = 256
 SLOW_US = 1_000  # a launch this long is measured cold once a turn
 LONG_US = 20_000  # one launch stands for hot and cold
+LAYER_REPLAYS = 5  # as in src/worker/device/rounds.cpp
 ELEMENT_BYTES = 2  # of every type that PyTorch's attention takes
 HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues any of these calls
 
@@ -117,6 +120,7 @@ class Problem:
         self.flush = torch.empty(max(2 * l2_bytes, order["flush_bytes"], 1), dtype=torch.uint8, device="cuda")
         self.varies_within = order["varies_within"]
         self.contestants = {}
+        self.layer_plan, self.layer = order.get("layer"), None
 
     def view(self, name, memory):
         return torch.as_strided(memory, self.shapes[name], self.strides[name], self.begins[name])
@@ -127,11 +131,77 @@ class Problem:
         for contestant in self.contestants.values():
             contestant.expected = None
 
+    def in_layer(self, call):
+        """A graph of the layers, where the problem came with some."""
+        if not self.layer_plan:
+            return None
+        self.layer = self.layer or Layer(self, self.layer_plan)
+        return self.layer.graph(call)
+
     def check_inputs(self):
         if same_bits(self.inputs, self.untouched):
             return
         changed = [name for name in self.device if not same_bits(self.device[name], self.view(name, self.untouched))]
         raise Refused(f"inputs: the kernel changed {', '.join(changed) or 'what lies between rows'}")
+
+
+class Layer:
+    """Attention between its two products, over layers with weights of their own: as Layer of src/worker/timing/layer.hpp,
+    with PyTorch's products. Rows with gaps between them have no layer here."""
+
+    def __init__(self, problem, plan):
+        self.problem, self.tokens, self.hidden = problem, plan["tokens"], plan["hidden"]
+        dtype = problem.out.dtype
+        scale = self.hidden ** -0.5
+
+        def weights(columns):
+            return torch.randn(columns, self.hidden, device="cuda").mul_(scale).to(dtype)
+
+        self.hidden_states = torch.randn(self.tokens, self.hidden, device="cuda").to(dtype)
+        self.last_output = torch.randn(self.tokens, self.hidden, device="cuda").to(dtype)
+        columns = {name: problem.shapes[name][1] * problem.shapes[name][3] for name in "qkv"}
+        self.packed, self.cached = plan["packed"], plan["cached_keys"]
+        written = ["q"] if self.cached else ["q", "k", "v"]
+        sizes = [sum(columns.values())] if self.packed else [columns[name] for name in written]
+        self.firsts = {"q": 0, "k": columns["q"], "v": columns["q"] + columns["k"]} if self.packed else dict.fromkeys("qkv", 0)
+        self.written = written
+        self.layers = [{"before": [weights(size) for size in sizes], "after": weights(self.hidden),
+                        "cache": {name: self.cache(name) for name in "qkv" if name not in written}}
+                       for _ in range(plan["layers"])]
+        strides = problem.strides["out"]
+        self.by_token = strides[1] <= strides[2]
+        self.without = self.graph(None)
+
+    def cache(self, name):
+        shape, strides = self.problem.shapes[name], self.problem.strides[name]
+        span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
+        return torch.randn(span, device="cuda").to(self.problem.out.dtype).as_strided(shape, strides)
+
+    def pass_through(self, call):
+        linear = torch.nn.functional.linear
+        for layer in self.layers:
+            results = [linear(self.hidden_states, weights) for weights in layer["before"]]
+            output = self.last_output
+            if call is not None:
+                tensors = dict(layer["cache"])
+                for i, name in enumerate(self.written):
+                    memory = results[0 if self.packed else i]
+                    tensors[name] = memory.as_strided(self.problem.shapes[name], self.problem.strides[name],
+                                                      self.firsts[name])
+                output = call(tensors)
+                output = (output.transpose(1, 2) if self.by_token else output).reshape(self.tokens, self.hidden)
+            linear(output, layer["after"])
+
+    def graph(self, call):
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            self.pass_through(call)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.pass_through(call)
+        return graph
 
 
 class Contestant:
@@ -153,6 +223,7 @@ class Contestant:
         self.notes = []  # what a reader of the time must know
         self.lower_right = self.mask_causal()
         self.graph, self.launches, self.each_us = None, 1, 0.0
+        self.in_layer = None  # a graph
         self.expected, self.output = None, None
         self.ran = self.first_run()
 
@@ -180,8 +251,8 @@ class Contestant:
             return contextlib.nullcontext()
         return torch.nn.attention.sdpa_kernel([self.backend])
 
-    def call(self):
-        tensors = self.problem.device
+    def call(self, tensors=None):
+        tensors = tensors or self.problem.device
         return torch.nn.functional.scaled_dot_product_attention(tensors["q"], tensors["k"], tensors["v"],
                                                                 **self.options)
 
@@ -259,6 +330,7 @@ class Contestant:
             with torch.cuda.graph(self.graph):
                 for _ in range(self.launches):
                     self.call_and_keep()
+            self.in_layer = self.problem.in_layer(self.call)
         self.graph.replay()
         torch.cuda.synchronize()
         self.check_output(self.output)
@@ -300,7 +372,17 @@ class Contestant:
             for _ in range(1 if self.each_us >= SLOW_US else cold_launches):
                 self.problem.flush.zero_()
                 cold_us.append(self.timed(self.call))
-        return {"hot_us": hot_us, "cold_us": statistics.median(cold_us)}
+        times = {"hot_us": hot_us, "cold_us": statistics.median(cold_us)}
+        if self.in_layer is not None:
+            times["in_layer_us"] = self.layer_turn()
+        return times
+
+    def layer_turn(self):
+        """A layer with attention less one without, which is timed before and after it."""
+        layer = self.problem.layer
+        without, within, again = (statistics.median([self.timed(graph.replay) for _ in range(1 + LAYER_REPLAYS)][1:])
+                                  for graph in (layer.without, self.in_layer, layer.without))
+        return (within - (without + again) / 2) / len(layer.layers)
 
 
 class Helper:

@@ -21,6 +21,7 @@
 #include "gpu/objects.hpp"
 #include "model/problem/tensor.hpp"
 #include "worker/baselines/outside.hpp"
+#include "worker/timing/layer.hpp"
 #include "worker/verify/tolerance.hpp"
 
 namespace fatune {
@@ -62,6 +63,21 @@ std::string refusal(const Problem& problem) {
     return "with more queries than keys the first rows see no key; PyTorch gives NaN for them";
   }
   return "";
+}
+
+/// What the helper needs to time a backend in a layer; null where it cannot.
+Json layer_of(const TorchSetting& setting) {
+  const Layouts& layouts = setting.problem.layouts;
+  for (const Layout& each : {layouts.q, layouts.k, layouts.v, layouts.out}) {
+    if (each.kind == LayoutKind::kStrides) return nullptr;
+  }
+  const auto plan = layer_plan(setting.problem, setting.flush_bytes / kFlushFactor);
+  if (!plan) return nullptr;
+  return {{"layers", plan->layers},
+          {"tokens", plan->tokens},
+          {"hidden", plan->hidden},
+          {"packed", layouts.q.kind == LayoutKind::kPacked},
+          {"cached_keys", plan->cached_keys}};
 }
 
 /// Copies between the worker's device memory and the memory shared with the helper.
@@ -280,6 +296,7 @@ Status TorchProcess::begin(const TorchSetting& setting) {
                       {"strides", strides},
                       {"memory", tensors_.place()},
                       {"flush_bytes", setting.flush_bytes},
+                      {"layer", layer_of(setting)},
                       {"varies_within", varies_within(setting.problem.dtype)}};
   FATUNE_TRY_STATUS(ask(order, patience_.order));
   problem_ = setting.problem;
@@ -349,6 +366,9 @@ Result<TurnTimes> TorchProcess::turn(const std::string& backend, int cold_launch
   TurnTimes times;
   FATUNE_TRY(times.hot_us, fields.number("hot_us"));
   FATUNE_TRY(times.cold_us, fields.number("cold_us"));
+  if (answer.contains("in_layer_us")) {
+    FATUNE_TRY(times.in_layer_us, fields.number("in_layer_us"));
+  }
   if (!(times.hot_us > 0) || !(*times.cold_us > 0))
     return device_error("the PyTorch helper told a time that is none: " + dump(answer));
   return times;
