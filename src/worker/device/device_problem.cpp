@@ -119,7 +119,9 @@ std::chrono::microseconds DeviceProblem::kernel_limit() const {
 Result<InputSet> DeviceProblem::make_set(const InputCase& which) {
   for (int doublings = 0;; ++doublings) {
     std::vector<HostTensor> inputs = input_tensors(order_.problem, plan_, which, doublings);
-    InputSet set{{}, which, doublings, {}, {}};
+    InputSet set;
+    set.which = which;
+    set.v_doublings = doublings;
     FATUNE_TRY(set.inputs,
                upload_inputs(session_->context, session_->stream.raw(), input_plans_, inputs));
     FATUNE_TRY(set.checksums, checks_.checksums(pointers_to({set.inputs})));
