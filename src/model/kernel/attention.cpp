@@ -1,4 +1,6 @@
 // attention.cpp - the operation that fatune defines itself: its tensors, edge problems and inputs.
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "model/kernel/operation.hpp"
@@ -24,26 +26,68 @@ constexpr EdgeSizes kSizes[] = {
 constexpr EdgeSizes kHard = {1, 3, 3, 127, 129};  // with every distribution
 constexpr double kLargeFlops = 2e11;  // chosen: a tenth of a second of the reference on an H200
 
-Problem with_sizes(Problem problem, const EdgeSizes& sizes) {
+/// Strides for other sizes: the dimensions in the same order, with 16 bytes of gap where there was
+/// a gap.
+Strides strides_like(const Strides& strides, const TensorSizes& from, const TensorSizes& to,
+                     std::int64_t width) {
+  struct Step {
+    std::int64_t from, stride, to;
+    std::int64_t Strides::*which;
+  };
+  std::array<Step, 3> steps = {{{from.rows, strides.row, to.rows, &Strides::row},
+                                {from.heads, strides.head, to.heads, &Strides::head},
+                                {from.batch, strides.batch, to.batch, &Strides::batch}}};
+  std::ranges::stable_sort(steps, {}, [](const Step& step) {
+    return step.from == 1 ? kLargestTensor : step.stride;  // those of one were told any stride
+  });
+  const std::int64_t aligned = 16 / width;
+  std::int64_t before = from.columns, now = (to.columns + aligned - 1) / aligned * aligned;
+  Strides made;
+  for (const Step& step : steps) {
+    const bool gap = step.from > 1 && step.stride > before;
+    made.*step.which = now + (gap ? aligned : 0);
+    if (step.from > 1) before = step.from * step.stride;
+    now = step.to * made.*step.which;
+  }
+  return made;
+}
+
+/// Of the same kinds; those that were packed are (B,S,H,D) where lengths differ.
+Layouts layouts_like(const Problem& from, const Problem& to) {
+  Layouts layouts = from.layouts;
+  const auto refit = [&](std::string_view tensor, Layout& layout) {
+    const bool apart = to.seq_q != to.seq_kv;
+    if (layout.kind == LayoutKind::kPacked && apart) layout.kind = LayoutKind::kBshd;
+    if (layout.kind != LayoutKind::kStrides) return;
+    layout.strides = strides_like(layout.strides, sizes_of(from, tensor), sizes_of(to, tensor),
+                                  size_of(from.dtype));
+  };
+  refit("q", layouts.q);
+  refit("k", layouts.k);
+  refit("v", layouts.v);
+  refit("out", layouts.out);
+  return layouts;
+}
+
+Problem with_sizes(const Problem& like, const EdgeSizes& sizes) {
+  Problem problem = like;
   problem.batch = sizes.batch;
   problem.heads = sizes.heads;
   problem.kv_heads = sizes.kv_heads;
   problem.seq_q = sizes.seq_q;
   problem.seq_kv = sizes.seq_kv;
+  problem.layouts = layouts_like(like, problem);
   return problem;
 }
 
 /// One batch and one key/value head, with the query heads that share it.
-Problem one_head_group(Problem problem) {
-  problem.batch = 1;
-  problem.heads /= problem.kv_heads;
-  problem.kv_heads = 1;
-  return problem;
+Problem one_head_group(const Problem& like) {
+  return with_sizes(like, {1, like.heads / like.kv_heads, 1, like.seq_q, like.seq_kv});
 }
 
 /// A problem of one head group is never large: there is nothing smaller that has its lengths.
 bool is_large(const Problem& problem) {
-  return flops(problem).value > kLargeFlops && !(one_head_group(problem) == problem);
+  return flops(problem).value > kLargeFlops && problem.batch * problem.kv_heads > 1;
 }
 
 struct Attention final : Operation {
@@ -56,6 +100,7 @@ struct Attention final : Operation {
   Problem reference_problem(const Problem& problem) const override {
     Problem head = problem;
     head.batch = head.heads = head.kv_heads = 1;
+    head.layouts = {};
     return head;
   }
   std::string_view size_option() const override { return "--shape"; }

@@ -92,7 +92,7 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
 }
 
 TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem) {
-  TensorMapFacts map = contiguous_map(plan.tensor, problem);
+  TensorMapFacts map = map_of(plan.tensor, problem);
   map.name = plan.name;
   map.box = plan.box;
   map.swizzle_bytes = plan.swizzle;

@@ -50,7 +50,8 @@ struct Operation {
   virtual std::vector<std::string> tensor_names() const = 0;
   /// All sizes 1: for names, not for values.
   virtual Problem smallest_problem() const = 0;
-  /// The part of a problem that a launch of the reference computes: one head, or all of it.
+  /// The part of a problem that a launch of the reference computes: one head, contiguous, so that
+  /// no stride that kernels compile in is the reference's too; or all of it.
   virtual Problem reference_problem(const Problem& problem) const = 0;
   /// What finalists meet besides search_cases().
   virtual std::vector<InputCase> hard_cases(const Problem& problem, std::uint64_t seed) const = 0;

@@ -38,9 +38,9 @@ std::string cluster_fault(const StageFacts& stage) {
   return product(stage.cluster) > kMostClusterBlocks ? "has over 16 blocks" : "";
 }
 
-/// The map must cover exactly the contiguous tensor that the problem names.
+/// The map must cover exactly the tensor that the problem names.
 std::string map_fault(const TensorMapFacts& map, const Problem& problem) {
-  const TensorMapFacts wanted = contiguous_map(map.tensor, problem);
+  const TensorMapFacts wanted = map_of(map.tensor, problem);
   if (map.element != wanted.element) {
     return fmt::format(".element is '{}', which a problem in {} has not", name(map.element),
                        name(problem.dtype));
@@ -48,7 +48,7 @@ std::string map_fault(const TensorMapFacts& map, const Problem& problem) {
   if (map.sizes != wanted.sizes)
     return fmt::format(".sizes are not those of {} in the problem", map.tensor);
   if (map.strides_bytes == wanted.strides_bytes) return {};
-  return fmt::format(".strides_bytes are not those of a contiguous {}", map.tensor);
+  return fmt::format(".strides_bytes are not those of {} in {}", map.tensor, name(problem.layouts));
 }
 
 std::string maps_fault(const KernelFacts& facts) {
@@ -98,18 +98,20 @@ std::string_view name(MapElement element) {
   return kNames.at(static_cast<std::size_t>(element));
 }
 
-TensorMapFacts contiguous_map(const std::string& tensor, const Problem& problem) {
-  const bool query_like = tensor == "q" || tensor == "out";
+TensorMapFacts map_of(const std::string& tensor, const Problem& problem) {
+  const TensorSizes sizes = sizes_of(problem, tensor);
+  const Strides strides = strides_of(problem, tensor), plain = bhsd_strides(sizes);
   TensorMapFacts map;
   map.tensor = tensor;
   map.element = problem.dtype == Dtype::kF16    ? MapElement::kF16
                 : problem.dtype == Dtype::kBf16 ? MapElement::kBf16
                                                 : MapElement::kByte;
-  map.sizes = {problem.head_dim, query_like ? problem.seq_q : problem.seq_kv,
-               query_like ? problem.heads : problem.kv_heads, problem.batch};
-  std::int64_t stride = size_of(problem.dtype);
-  for (std::size_t i = 0; i < map.strides_bytes.size(); ++i)
-    map.strides_bytes[i] = stride *= map.sizes[i];
+  map.sizes = {sizes.columns, sizes.rows, sizes.heads, sizes.batch};
+  // A dimension of one may have been told any stride, which is never used but must be aligned.
+  map.strides_bytes = {sizes.rows == 1 ? plain.row : strides.row,
+                       sizes.heads == 1 ? plain.head : strides.head,
+                       sizes.batch == 1 ? plain.batch : strides.batch};
+  for (std::int64_t& stride : map.strides_bytes) stride *= size_of(problem.dtype);
   return map;
 }
 

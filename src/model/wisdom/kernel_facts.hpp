@@ -56,8 +56,8 @@ struct TensorMapFacts {
   std::array<std::int64_t, 4> box{1, 1, 1, 1};         ///< elements, at most 256 each
   int swizzle_bytes = 0;                               ///< 0, 32, 64 or 128
 };
-/// Of one of the problem's tensors, which are contiguous: element, sizes and strides.
-TensorMapFacts contiguous_map(const std::string& tensor, const Problem& problem);
+/// Of one of the problem's tensors where its layout puts it: element, sizes and strides.
+TensorMapFacts map_of(const std::string& tensor, const Problem& problem);
 
 /// Device memory of a launch: written before it is read, and not kept between launches. Aligned to
 /// 256 bytes.

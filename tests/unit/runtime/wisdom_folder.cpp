@@ -32,8 +32,8 @@ std::string cubin_of(const KernelFacts& facts) {
          facts.arch;
 }
 
-TensorMapFacts map_of(const std::string& tensor, const Problem& p) {
-  TensorMapFacts map = contiguous_map(tensor, p);
+TensorMapFacts placed_map(const std::string& tensor, const Problem& p) {
+  TensorMapFacts map = map_of(tensor, p);
   map.name = "map_" + tensor;
   map.box = {64, 16, 1, 1};
   map.swizzle_bytes = 128;
@@ -105,7 +105,8 @@ KernelFacts facts_of(const Problem& p) {
 KernelFacts elaborate_facts(const Problem& p) {
   KernelFacts facts = facts_of(p);
   facts.kernel = "fa_elaborate";
-  facts.tensor_maps = {map_of("q", p), map_of("k", p), map_of("v", p), map_of("out", p)};
+  facts.tensor_maps = {placed_map("q", p), placed_map("k", p), placed_map("v", p),
+                       placed_map("out", p)};
   facts.scratch = {{"partial", 1000}, {"stats", 300}};
   StageFacts& first = facts.stages[0];
   first.grid = {4, 2, 1};

@@ -9,7 +9,7 @@ using namespace fatune;
 
 namespace {
 
-Environment sample() {
+Environment sample_environment() {
   Environment x;
   x.device_name = "NVIDIA H200";
   x.device_uuid = "GPU-1234";
@@ -39,13 +39,14 @@ Environment sample() {
 }  // namespace
 
 TEST_CASE("an environment reads back as it was written") {
-  const auto read = from_json<Environment>(*parse_json(dump(to_json(sample())), "x"), "x");
+  const auto read =
+      from_json<Environment>(*parse_json(dump(to_json(sample_environment())), "x"), "x");
   REQUIRE(read);
-  CHECK(*read == sample());
+  CHECK(*read == sample_environment());
 }
 
 TEST_CASE("unknown fields are ignored, missing and wrong ones are named") {
-  Json json = to_json(sample());
+  Json json = to_json(sample_environment());
   json["later"] = 1;
   CHECK(from_json<Environment>(json, "x"));
   json["limits"].erase("sm_count");

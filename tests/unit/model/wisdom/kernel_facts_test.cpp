@@ -98,6 +98,21 @@ TEST_CASE("code for sm_90a runs there alone, plain code on later minor versions 
   CHECK_FALSE(runs_on(facts, 8, 0));
 }
 
+TEST_CASE("a map covers the tensor where the problem's layout puts it") {
+  Problem problem{4, 8, 2, 512, 512, 64};
+  CHECK(map_of("k", problem).strides_bytes == std::array<std::int64_t, 3>{128, 65536, 131072});
+  problem.layouts = *parse_layouts("packed");
+  const TensorMapFacts packed = map_of("k", problem);
+  CHECK(packed.sizes == std::array<std::int64_t, 4>{64, 512, 2, 4});
+  CHECK(packed.strides_bytes == std::array<std::int64_t, 3>{12 * 128, 128, 512 * 12 * 128});
+  CHECK(map_of("out", problem).strides_bytes ==
+        std::array<std::int64_t, 3>{8 * 128, 128, 512 * 8 * 128});
+  problem.batch = 1;
+  problem.layouts = *parse_layouts("q=3:40000:72");
+  CHECK(map_of("q", problem).strides_bytes ==
+        std::array<std::int64_t, 3>{144, 80000, 8 * 512 * 128});
+}
+
 TEST_CASE("a damaged or made-up launch is refused, with file and field") {
   CHECK(contains(complaint([](Json& j) { j["schema"] = "fatune.launch/2"; }), "newer fatune"));
   CHECK(contains(complaint([](Json& j) { j["schema"] = "else"; }), "x.json: field 'schema'"));
@@ -136,7 +151,7 @@ TEST_CASE("a damaged or made-up launch is refused, with file and field") {
                  }),
                  "not those of k"));
   CHECK(contains(complaint([](Json& j) { j["tensor_maps"][0]["strides_bytes"][0] = 256; }),
-                 "contiguous k"));
+                 "not those of k in bhsd"));
   CHECK(contains(complaint([](Json& j) { j["tensor_maps"][0]["box"][0] = 257; }), "box"));
   CHECK(contains(complaint([](Json& j) { j["tensor_maps"][0]["element"] = "bf16"; }), "element"));
   CHECK(contains(complaint([](Json& j) { j["tensor_maps"][0]["swizzle_bytes"] = 48; }), "swizzle"));

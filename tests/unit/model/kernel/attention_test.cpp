@@ -1,0 +1,78 @@
+// attention_test.cpp - edge problems and the reference's slice of problems in every layout.
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "model/kernel/operation.hpp"
+#include "model/problem/problem.hpp"
+
+using namespace fatune;
+
+namespace {
+
+Problem laid_out(const std::string& layout, std::int64_t kv_heads = 8) {
+  Problem problem{4, 8, kv_heads, 512, 512, 64};
+  problem.layouts = *parse_layouts(layout);
+  REQUIRE(validate(problem));
+  return problem;
+}
+
+std::vector<Problem> edges_of(const Problem& like) {
+  const auto edges = attention()->edge_problems(like, 1);
+  REQUIRE(edges);
+  std::vector<Problem> problems;
+  for (const EdgeProblem& edge : *edges) {
+    CHECK(validate(edge.problem));
+    problems.push_back(edge.problem);
+  }
+  return problems;
+}
+
+}  // namespace
+
+TEST_CASE("edge problems keep the kind of layout") {
+  for (const Problem& edge : edges_of(laid_out("bhsd"))) CHECK(edge.layouts.plain());
+  for (const Problem& edge : edges_of(laid_out("bshd,out=bhsd")))
+    CHECK(name(edge.layouts) == "bshd,out=bhsd");
+  for (const Problem& edge : edges_of(laid_out("packed", 2)))
+    CHECK(name(edge.layouts) == (edge.seq_q == edge.seq_kv ? "packed" : "bshd"));
+}
+
+TEST_CASE("edge problems keep the order of told strides, and where there were gaps") {
+  // Rows 72 apart, in heads without a gap, in batches with one; and the heads of a row together.
+  const auto edges = edges_of(laid_out("q=400000:36864:72,out=262144:64:512"));
+  const auto third = std::ranges::find(edges, 63, &Problem::seq_q);
+  REQUIRE(third != edges.end());
+  CHECK(third->layouts.q.strides == Strides{63 * 72 + 8, 63 * 72, 72});
+  CHECK(third->layouts.out.strides == Strides{63 * 64, 64, 64});
+  CHECK(third->layouts.k.kind == LayoutKind::kBhsd);
+}
+
+TEST_CASE("the strides of a dimension of one decide nothing") {
+  Problem problem{1, 8, 8, 512, 512, 64};
+  problem.layouts = *parse_layouts("q=3:32768:64");
+  REQUIRE(validate(problem));
+  for (const Problem& edge : edges_of(problem)) {
+    const Strides wanted = bhsd_strides(sizes_of(edge, "q"));
+    CHECK(edge.layouts.q.strides == wanted);
+  }
+}
+
+TEST_CASE("a long problem in one head group is no smaller in another layout") {
+  Problem problem{1, 1, 1, 65536, 65536, 64};
+  problem.layouts = *parse_layouts("q=8388608:8388608:128");
+  CHECK_FALSE(attention()->hard_cases(problem, 1).empty());
+  problem.batch = 2;
+  CHECK(attention()->hard_cases(problem, 1).empty());
+  const auto edges = edges_of(problem);
+  const auto group = std::ranges::find(edges, 65536, &Problem::seq_q);
+  REQUIRE(group != edges.end());
+  CHECK(group->batch == 1);
+  CHECK(group->layouts.q.strides.row == 72);
+}
+
+TEST_CASE("the reference computes a contiguous head, whatever the layout") {
+  const Problem head = attention()->reference_problem(laid_out("packed", 2));
+  CHECK(head == attention()->reference_problem(laid_out("bhsd")));
+  CHECK(head == Problem{1, 1, 1, 512, 512, 64});
+}
