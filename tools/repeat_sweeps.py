@@ -31,7 +31,8 @@ def times_of(path):
 
 def options_of(problem):
     shape = ",".join(str(problem[name]) for name in ("batch", "heads", "seq_q", "head_dim"))
-    return ["--shape", shape, "--dtype", problem["dtype"], *(["--causal"] if problem["mask"] == "causal" else [])]
+    return ["--shape", shape, "--dtype", problem["dtype"], *(["--causal"] if problem["mask"] == "causal" else []),
+            *(["--layout", problem["layout"]] if "layout" in problem else [])]
 
 
 def one_sweep(fatune, journal, options, out):

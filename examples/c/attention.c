@@ -18,6 +18,15 @@
 #define LAUNCHES 500
 #define REPEATS 9
 
+/* Elements of a tensor (Q, K, V, OUT) in front of a row of head_dim. */
+#define AT(TENSOR, batch, head, row)                    \
+  ((size_t)(batch)*ATTENTION_##TENSOR##_BATCH_STRIDE +  \
+   (size_t)(head)*ATTENTION_##TENSOR##_HEAD_STRIDE +    \
+   (size_t)(row)*ATTENTION_##TENSOR##_ROW_STRIDE)
+/* From its first to its last one. */
+#define SPAN(TENSOR, HEADS, ROWS) \
+  (AT(TENSOR, ATTENTION_BATCH - 1, (HEADS)-1, (ROWS)-1) + ATTENTION_HEAD_DIM)
+
 static const char *const kDtype = ATTENTION_DTYPE;
 
 /* Prints what failed and ends the program. */
@@ -112,7 +121,7 @@ static double attend(const unsigned short *q, const unsigned short *k, const uns
   for (key = 0; key < keys; ++key) {
     double score = 0;
     for (d = 0; d < ATTENTION_HEAD_DIM; ++d)
-      score += value_of(q[d]) * value_of(k[(size_t)key * ATTENTION_HEAD_DIM + (size_t)d]);
+      score += value_of(q[d]) * value_of(k[AT(K, 0, 0, key) + (size_t)d]);
     weights[key] = score * ATTENTION_SCALE;
     if (weights[key] > peak) peak = weights[key];
   }
@@ -121,7 +130,7 @@ static double attend(const unsigned short *q, const unsigned short *k, const uns
   for (key = 0; key < keys; ++key) {
     const double weight = exp(weights[key] - peak) / sum;
     for (d = 0; d < ATTENTION_HEAD_DIM; ++d)
-      out[d] += weight * value_of(v[(size_t)key * ATTENTION_HEAD_DIM + (size_t)d]);
+      out[d] += weight * value_of(v[AT(V, 0, 0, key) + (size_t)d]);
   }
   free(weights);
   return peak + log(sum);
@@ -136,14 +145,15 @@ struct Tensors {
 static double row_error(const struct Tensors *t, int batch, int head, int row) {
   const int kv_head = head / (ATTENTION_HEADS / ATTENTION_KV_HEADS);
   const size_t query = (size_t)(batch * ATTENTION_HEADS + head) * ATTENTION_SEQ_Q + (size_t)row;
-  const size_t keys = (size_t)(batch * ATTENTION_KV_HEADS + kv_head) * ATTENTION_SEQ_KV * ATTENTION_HEAD_DIM;
+  const unsigned short *out = t->out + AT(OUT, batch, head, row);
   double expected[ATTENTION_HEAD_DIM];
   double worst = 0;
   const double lse =
-      attend(t->q + query * ATTENTION_HEAD_DIM, t->k + keys, t->v + keys, row, expected);
+      attend(t->q + AT(Q, batch, head, row), t->k + AT(K, batch, kv_head, 0),
+             t->v + AT(V, batch, kv_head, 0), row, expected);
   int d;
   for (d = 0; d < ATTENTION_HEAD_DIM; ++d) {
-    const double error = fabs(expected[d] - value_of(t->out[query * ATTENTION_HEAD_DIM + (size_t)d]));
+    const double error = fabs(expected[d] - value_of(out[d]));
     if (!(error <= worst)) worst = error; /* so that NaN counts */
   }
   if (t->lse != NULL && lse != t->lse[query] && !(fabs(lse - t->lse[query]) <= worst))
@@ -216,7 +226,7 @@ static double time_launch(const struct Launch *l) {
 
 int main(void) {
   const size_t queries = (size_t)ATTENTION_BATCH * ATTENTION_HEADS * ATTENTION_SEQ_Q;
-  const size_t keys = (size_t)ATTENTION_BATCH * ATTENTION_KV_HEADS * ATTENTION_SEQ_KV;
+  const size_t outputs = SPAN(OUT, ATTENTION_HEADS, ATTENTION_SEQ_Q);
   /* Twice the rounding of an output of size 1, and of the weights. */
   const double limit = strcmp(kDtype, "bf16") == 0 ? 1.6e-2 : 2e-3;
   struct Tensors host;
@@ -231,13 +241,13 @@ int main(void) {
   check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
   check(attention_load(&l.kernel), "attention_load");
   check(cuStreamCreate(&l.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  host.q = make_input(queries * ATTENTION_HEAD_DIM, &l.q);
-  host.k = make_input(keys * ATTENTION_HEAD_DIM, &l.k);
-  host.v = make_input(keys * ATTENTION_HEAD_DIM, &l.v);
-  host.out = (unsigned short *)allocate(2 * queries * ATTENTION_HEAD_DIM);
+  host.q = make_input(SPAN(Q, ATTENTION_HEADS, ATTENTION_SEQ_Q), &l.q);
+  host.k = make_input(SPAN(K, ATTENTION_KV_HEADS, ATTENTION_SEQ_KV), &l.k);
+  host.v = make_input(SPAN(V, ATTENTION_KV_HEADS, ATTENTION_SEQ_KV), &l.v);
+  host.out = (unsigned short *)allocate(2 * outputs);
   host.lse = ATTENTION_LSE ? (float *)allocate(sizeof(float) * queries) : NULL;
-  check(cuMemAlloc(&l.out, 2 * queries * ATTENTION_HEAD_DIM), "cuMemAlloc");
-  check(cuMemsetD8(l.out, 0xff, 2 * queries * ATTENTION_HEAD_DIM), "cuMemsetD8"); /* NaN */
+  check(cuMemAlloc(&l.out, 2 * outputs), "cuMemAlloc");
+  check(cuMemsetD8(l.out, 0xff, 2 * outputs), "cuMemsetD8"); /* NaN */
   if (ATTENTION_LSE) check(cuMemAlloc(&l.lse, sizeof(float) * queries), "cuMemAlloc");
   if (attention_scratch_bytes() > 0)
     check(cuMemAlloc(&l.scratch, attention_scratch_bytes()), "cuMemAlloc");
@@ -245,7 +255,7 @@ int main(void) {
 
   launch(&l);
   check(cuStreamSynchronize(l.stream), "the kernel");
-  check(cuMemcpyDtoH(host.out, l.out, 2 * queries * ATTENTION_HEAD_DIM), "cuMemcpyDtoH");
+  check(cuMemcpyDtoH(host.out, l.out, 2 * outputs), "cuMemcpyDtoH");
   if (ATTENTION_LSE)
     check(cuMemcpyDtoH(host.lse, l.lse, sizeof(float) * queries), "cuMemcpyDtoH");
   error = worst_error(&host);

@@ -40,14 +40,14 @@ static uint16_t *random_tensor(size_t count, int32_t dtype, const void **device)
 }
 
 static void make_tensors(job *j) {
-  const size_t queries = query_elements(&j->problem);
-  const size_t keys = key_elements(&j->problem);
-  j->host.q = random_tensor(queries, j->problem.dtype, &j->device.q);
-  j->host.k = random_tensor(keys, j->problem.dtype, &j->device.k);
-  j->host.v = random_tensor(keys, j->problem.dtype, &j->device.v);
-  j->host.out = host_memory(2 * queries);
-  j->device.out = gpu_allocate(2 * queries);
-  gpu_fill(j->device.out, 0xff, 2 * queries); /* no number: what is not written is found */
+  const fatune_rt_problem *p = &j->problem;
+  const size_t outputs = query_elements(p, &p->out);
+  j->host.q = random_tensor(query_elements(p, &p->q), p->dtype, &j->device.q);
+  j->host.k = random_tensor(key_elements(p, &p->k), p->dtype, &j->device.k);
+  j->host.v = random_tensor(key_elements(p, &p->v), p->dtype, &j->device.v);
+  j->host.out = host_memory(2 * outputs);
+  j->device.out = gpu_allocate(2 * outputs);
+  gpu_fill(j->device.out, 0xff, 2 * outputs); /* no number: what is not written is found */
   if (j->problem.lse) {
     j->host.lse = host_memory(4 * query_rows(&j->problem));
     j->device.lse = gpu_allocate(4 * query_rows(&j->problem));
@@ -77,22 +77,30 @@ static int queue(void *context, gpu_stream stream) {
   return 1;
 }
 
+/* Strides of 0 stand for contiguous tensors. */
+static int is_contiguous(const fatune_rt_problem *p) {
+  return p->q.row == 0 && p->k.row == 0 && p->v.row == 0 && p->out.row == 0;
+}
+
 static void print_problem(const fatune_rt_problem *p) {
   char text[96];
-  snprintf(text, sizeof(text), "%lld,%lld(kv %lld),%lldx%lld,%lld %s%s%s", (long long)p->batch,
+  snprintf(text, sizeof(text), "%lld,%lld(kv %lld),%lldx%lld,%lld %s%s%s%s", (long long)p->batch,
            (long long)p->heads, (long long)p->kv_heads, (long long)p->seq_q, (long long)p->seq_kv,
            (long long)p->head_dim, p->dtype == FATUNE_RT_BF16 ? "bf16" : "f16",
-           p->mask == FATUNE_RT_MASK_CAUSAL ? " causal" : "", p->lse ? " lse" : "");
-  printf("%-42s", text);
+           p->mask == FATUNE_RT_MASK_CAUSAL ? " causal" : "", p->lse ? " lse" : "",
+           is_contiguous(p) ? "" : " strided");
+  printf("%-50s", text);
 }
 
 /* Launches without scratch of the caller's, then, for the timing, with. 0: right. */
 static int run_job(fatune_rt *wisdom, job *j, gpu_stream stream) {
   static const char *const fits[] = {"exact", "regrouped", "repeated"};
   fatune_rt_kernel_info kernel;
+  const fatune_rt_problem asked = j->problem;
   double error, us;
   if (fatune_rt_kernel(wisdom, j->info.kernel, &kernel, NULL) != FATUNE_RT_OK) return 1;
   j->problem.scale = kernel.tuned.scale;
+  fill_strides(&j->problem);
   make_tensors(j);
   if (queue(j, stream)) return 1;
   us = gpu_time(queue, j, stream);
@@ -102,10 +110,10 @@ static int run_job(fatune_rt *wisdom, job *j, gpu_stream stream) {
     us = gpu_time(queue, j, stream);
   }
   if (us < 0) return 1;
-  gpu_download(j->host.out, j->device.out, 2 * query_elements(&j->problem));
+  gpu_download(j->host.out, j->device.out, 2 * query_elements(&j->problem, &j->problem.out));
   if (j->problem.lse) gpu_download(j->host.lse, j->device.lse, 4 * query_rows(&j->problem));
   error = largest_error(&j->problem, &j->host);
-  print_problem(&j->problem);
+  print_problem(&asked);
   printf("%-10s %-10s %8d %10.2e %8.2f %10.2f  %s\n", kernel.kernel, fits[j->info.fit],
          (int)j->info.launches, error, us, kernel.measured_us * (double)j->info.launches,
          error <= allowed_error(j->problem.dtype) ? "right" : "WRONG");
@@ -133,7 +141,8 @@ static int run_problem(fatune_rt *wisdom, const fatune_rt_problem *problem, gpu_
   return run_job(wisdom, &j, stream);
 }
 
-/* Each kernel's own problem, its batches as heads, and twice as many batches. */
+/* Each kernel's own problem; of contiguous tensors also its batches as heads, and twice as many
+ * batches. */
 static int run_all(fatune_rt *wisdom, gpu_stream stream) {
   const size_t count = fatune_rt_count(wisdom);
   int wrong = 0;
@@ -144,6 +153,7 @@ static int run_all(fatune_rt *wisdom, gpu_stream stream) {
     if (fatune_rt_kernel(wisdom, i, &kernel, NULL) != FATUNE_RT_OK) return 1;
     problem = kernel.tuned;
     wrong |= run_problem(wisdom, &problem, stream);
+    if (!is_contiguous(&problem)) continue;
     problem.heads *= problem.batch;
     problem.kv_heads *= problem.batch;
     problem.batch = 1;
@@ -224,7 +234,7 @@ int main(int argc, char **argv) {
     return 3;
   }
   printf("%s, libfatune_rt %s\n", gpu_name(), fatune_rt_version());
-  printf("%-42s%-10s %-10s %8s %10s %8s %10s\n", "problem", "kernel", "fit", "launches", "error",
+  printf("%-50s%-10s %-10s %8s %10s %8s %10s\n", "problem", "kernel", "fit", "launches", "error",
          "hot us", "tuned us");
   stream = gpu_new_stream();
   failed = argc > 2 ? run_problem(wisdom, &problem, stream) : run_all(wisdom, stream);

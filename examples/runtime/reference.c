@@ -7,10 +7,30 @@
 
 #define ROWS_OF_HEAD 5
 
-size_t query_elements(const fatune_rt_problem *p) { return query_rows(p) * (size_t)p->head_dim; }
+static void fill(fatune_rt_strides *s, int64_t heads, int64_t rows, int64_t head_dim) {
+  if (s->batch != 0 || s->head != 0 || s->row != 0) return;
+  s->row = head_dim;
+  s->head = rows * head_dim;
+  s->batch = heads * s->head;
+}
 
-size_t key_elements(const fatune_rt_problem *p) {
-  return (size_t)(p->batch * p->kv_heads) * (size_t)(p->seq_kv * p->head_dim);
+void fill_strides(fatune_rt_problem *p) {
+  fill(&p->q, p->heads, p->seq_q, p->head_dim);
+  fill(&p->k, p->kv_heads, p->seq_kv, p->head_dim);
+  fill(&p->v, p->kv_heads, p->seq_kv, p->head_dim);
+  fill(&p->out, p->heads, p->seq_q, p->head_dim);
+}
+
+static size_t at(const fatune_rt_strides *s, int64_t batch, int64_t head, int64_t row) {
+  return (size_t)(batch * s->batch + head * s->head + row * s->row);
+}
+
+size_t query_elements(const fatune_rt_problem *p, const fatune_rt_strides *s) {
+  return at(s, p->batch - 1, p->heads - 1, p->seq_q - 1) + (size_t)p->head_dim;
+}
+
+size_t key_elements(const fatune_rt_problem *p, const fatune_rt_strides *s) {
+  return at(s, p->batch - 1, p->kv_heads - 1, p->seq_kv - 1) + (size_t)p->head_dim;
 }
 
 size_t query_rows(const fatune_rt_problem *p) {
@@ -69,31 +89,32 @@ static double larger(double a, double b) { return b <= a ? a : b == b ? b : HUGE
 /* Of one row: out's largest error, and lse's. */
 static double row_error(const fatune_rt_problem *p, const host_tensors *t, int64_t head,
                         int64_t row, double *scores, double *out) {
-  const int64_t key_head = head / p->heads * p->kv_heads + head % p->heads / (p->heads / p->kv_heads);
-  const size_t at = (size_t)((head * p->seq_q + row) * p->head_dim);
-  const size_t keys = (size_t)(key_head * p->seq_kv * p->head_dim);
+  const int64_t batch = head / p->heads, own = head % p->heads;
+  const int64_t key_head = own / (p->heads / p->kv_heads);
+  const uint16_t *q = t->q + at(&p->q, batch, own, row);
+  const uint16_t *result = t->out + at(&p->out, batch, own, row);
   const int64_t seen =
       p->mask == FATUNE_RT_MASK_CAUSAL ? row + 1 + p->seq_kv - p->seq_q : p->seq_kv;
   double peak = -HUGE_VAL, sum = 0, error = 0;
   int64_t j, d;
   for (j = 0; j < seen; ++j) {
+    const uint16_t *key = t->k + at(&p->k, batch, key_head, j);
     scores[j] = 0;
     for (d = 0; d < p->head_dim; ++d)
-      scores[j] += value_of(t->q[at + (size_t)d], p->dtype) *
-                   value_of(t->k[keys + (size_t)(j * p->head_dim + d)], p->dtype);
+      scores[j] += value_of(q[d], p->dtype) * value_of(key[d], p->dtype);
     scores[j] *= (double)p->scale;
     peak = larger(peak, scores[j]);
   }
   for (d = 0; d < p->head_dim; ++d) out[d] = 0;
   for (j = 0; j < seen; ++j) {
+    const uint16_t *value = t->v + at(&p->v, batch, key_head, j);
     const double weight = exp(scores[j] - peak);
     sum += weight;
-    for (d = 0; d < p->head_dim; ++d)
-      out[d] += weight * value_of(t->v[keys + (size_t)(j * p->head_dim + d)], p->dtype);
+    for (d = 0; d < p->head_dim; ++d) out[d] += weight * value_of(value[d], p->dtype);
   }
   for (d = 0; d < p->head_dim; ++d) {
     const double right = seen > 0 ? out[d] / sum : 0;
-    error = larger(error, fabs(right - value_of(t->out[at + (size_t)d], p->dtype)));
+    error = larger(error, fabs(right - value_of(result[d], p->dtype)));
   }
   if (t->lse != NULL && seen > 0)
     error = larger(error, fabs(peak + log(sum) - (double)t->lse[head * p->seq_q + row]));

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+
+#include "core/text.hpp"
 
 namespace fatune::rt {
 namespace {
@@ -53,12 +57,32 @@ double log_ratio(std::int64_t a, std::int64_t b) {
   return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
 }
 
+constexpr std::pair<const char*, Layout Layouts::*> kLayouts[] = {
+    {"q", &Layouts::q}, {"k", &Layouts::k}, {"v", &Layouts::v}, {"out", &Layouts::out}};
+
+/// As `problem` has it, with head_dim where no step is taken.
+Strides stepped_strides(const Problem& problem, const char* tensor) {
+  const TensorSizes sizes = sizes_of(problem, tensor);
+  Strides strides = strides_of(problem, tensor);
+  if (sizes.batch == 1) strides.batch = sizes.columns;
+  if (sizes.heads == 1) strides.head = sizes.columns;
+  if (sizes.rows == 1) strides.row = sizes.columns;
+  return strides;
+}
+
+bool same_but_for_layouts(Problem a, const Problem& b) {
+  a.layouts = b.layouts;
+  return a == b;
+}
+
 /// Doublings of a length count once, of the number of heads half: kernels take the heads one by
-/// one, but tile the lengths. Masks and head_dim change the kernel's loop itself. Chosen.
+/// one, but tile the lengths. Masks and head_dim change the kernel's loop itself, layouts addresses
+/// alone. Chosen.
 double distance(const Problem& a, const Problem& b) {
   const double mask = a.mask == b.mask ? 0 : 4;
   const double lse = a.lse == b.lse ? 0 : 0.5;
-  return mask + lse + 4 * log_ratio(a.head_dim, b.head_dim) + log_ratio(a.seq_q, b.seq_q) +
+  const double layout = with_named_layouts(a).layouts == b.layouts ? 0 : 0.25;
+  return mask + lse + layout + 4 * log_ratio(a.head_dim, b.head_dim) + log_ratio(a.seq_q, b.seq_q) +
          log_ratio(a.seq_kv, b.seq_kv) +
          (log_ratio(a.batch * a.heads, b.batch * b.heads) +
           log_ratio(a.batch * a.kv_heads, b.batch * b.kv_heads)) /
@@ -67,8 +91,32 @@ double distance(const Problem& a, const Problem& b) {
 
 }  // namespace
 
-std::optional<Fit> fit(const Problem& tuned, const Problem& wanted) {
+Problem with_named_layouts(Problem problem) {
+  Layouts named;
+  Problem other = problem;
+  const auto lies_so = [&](const char* tensor, Layout Layouts::*layout, LayoutKind kind) {
+    other.layouts.*layout = {kind, {}};
+    return stepped_strides(problem, tensor) == stepped_strides(other, tensor);
+  };
+  bool packed = problem.seq_q == problem.seq_kv;
+  for (const auto& [tensor, layout] : kLayouts) {
+    packed = packed && (layout == &Layouts::out || lies_so(tensor, layout, LayoutKind::kPacked));
+    if (lies_so(tensor, layout, LayoutKind::kBhsd)) continue;
+    named.*layout = lies_so(tensor, layout, LayoutKind::kBshd)
+                        ? Layout{LayoutKind::kBshd, {}}
+                        : Layout{LayoutKind::kStrides, stepped_strides(problem, tensor)};
+  }
+  if (packed && named.q.kind == LayoutKind::kStrides)
+    named.q = named.k = named.v = {LayoutKind::kPacked, {}};
+  problem.layouts = named;
+  return problem;
+}
+
+std::optional<Fit> fit(Problem tuned, Problem wanted) {
+  tuned = with_named_layouts(std::move(tuned));
+  wanted = with_named_layouts(std::move(wanted));
   if (tuned == wanted) return Fit{};
+  if (!tuned.layouts.plain() || !wanted.layouts.plain()) return std::nullopt;
   if (work_of(tuned) != work_of(wanted)) return std::nullopt;
   const std::int64_t launches = key_heads(wanted) / key_heads(tuned);
   if (launches * key_heads(tuned) != key_heads(wanted)) return std::nullopt;
@@ -86,8 +134,10 @@ PartBytes part_bytes(const Problem& tuned) {
 
 Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
                        const DeviceFacts& device) {
-  const std::string problem = describe(wish.problem);
+  const Problem wanted = with_named_layouts(wish.problem);
+  const std::string problem = describe(wanted);
   std::optional<Choice> best;
+  std::vector<std::string> other_layouts;
   const auto rank = [&](const Choice& choice) {
     return std::tuple(choice.fit.launches, choice.fit.kind,
                       measured_us(kernels[choice.kernel].facts));
@@ -107,7 +157,9 @@ Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
       "run `fatune sweep` there and export its result to this folder";
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const KernelFacts& facts = kernels[i].facts;
-    const std::optional<Fit> found = fit(facts.problem, wish.problem);
+    const std::optional<Fit> found = fit(facts.problem, wanted);
+    if (!found && same_but_for_layouts(facts.problem, wanted))
+      other_layouts.push_back(name(facts.problem.layouts));
     if (!found) continue;
     const Choice choice{i, *found};
     if (found->launches > wish.max_launches) {
@@ -135,7 +187,12 @@ Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
     }
   }
   if (best) return *best;
-  return failure;
+  if (nearest > 0 || other_layouts.empty()) return failure;
+  return Failure{
+      FATUNE_RT_NO_KERNEL,
+      fmt::format("none of the {} kernels takes {}; those for its sizes take {}: lay "
+                  "the tensors out so, or tune this layout (`fatune sweep --layout {}`)",
+                  kernels.size(), problem, join(other_layouts, "; "), name(wanted.layouts))};
 }
 
 std::optional<std::size_t> nearest(std::span<const StoredKernel> kernels, const Problem& problem) {

@@ -19,9 +19,14 @@ struct Fit {
   std::int64_t launches = 1;  ///< the i-th of them on the i-th part of each tensor
 };
 
+/// The layouts of the same memory by name: strides that a word has become the word, and a stride
+/// that is never stepped, over the only head say, that of head_dim.
+Problem with_named_layouts(Problem problem);
+
 /// Nothing when the kernel would compute something else, or touch other memory.
 ///
-/// Why what is left is safe. Tensors are contiguous, so head (b, h) of q is block b * heads + h of
+/// Why what is left is safe. Tensors that are not contiguous must lie as the kernel's do, in the
+/// very problem. Contiguous ones need not: head (b, h) of q is block b * heads + h of
 /// seq_q * head_dim elements, and of k and v block b * kv_heads + h / group of seq_kv * head_dim,
 /// group being heads / kv_heads. As h < heads, that is block (b * heads + h) / group: only the
 /// number of key heads, batch * kv_heads, and the group matter, not how batch and heads make them
@@ -34,7 +39,7 @@ struct Fit {
 /// A kernel whose number of key heads is an n-th of the problem's computes the i-th n-th of it from
 /// the i-th n-th of each tensor: parts are whole blocks, one after the other. Their first elements
 /// must be aligned as kernels expect of a tensor.
-std::optional<Fit> fit(const Problem& tuned, const Problem& wanted);
+std::optional<Fit> fit(Problem tuned, Problem wanted);
 
 /// Kernels read and write 16 bytes at once, and tensor maps demand it. Bytes.
 constexpr std::uint64_t kTensorAlignment = 16;

@@ -49,6 +49,13 @@ Failure null_argument(const char* name) {
   return {FATUNE_RT_BAD_ARGUMENT, std::string(name) + " is null"};
 }
 
+/// Zeros when all tensors are contiguous.
+fatune_rt_strides strides_to_c(const Problem& problem, std::string_view tensor) {
+  if (problem.layouts.plain()) return {};
+  const fatune::Strides strides = strides_of(problem, tensor);
+  return {strides.batch, strides.head, strides.row};
+}
+
 fatune_rt_problem to_c(const Problem& problem, double scale) {
   return {problem.batch,
           problem.heads,
@@ -59,7 +66,11 @@ fatune_rt_problem to_c(const Problem& problem, double scale) {
           static_cast<std::int32_t>(problem.dtype),
           problem.mask == Mask::kCausal ? FATUNE_RT_MASK_CAUSAL : FATUNE_RT_MASK_NONE,
           problem.lse ? 1 : 0,
-          static_cast<float>(scale)};
+          static_cast<float>(scale),
+          strides_to_c(problem, "q"),
+          strides_to_c(problem, "k"),
+          strides_to_c(problem, "v"),
+          strides_to_c(problem, "out")};
 }
 
 fatune_rt_kernel_info info_of(const KernelFacts& facts) {

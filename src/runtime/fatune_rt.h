@@ -8,7 +8,7 @@
  *   fatune_rt_error error;
  *   if (fatune_rt_open("wisdom", &wisdom, &error) != FATUNE_RT_OK) complain(error.message);
  *
- *   fatune_rt_problem problem = {4, 8, 8, 512, 512, 64, FATUNE_RT_F16, FATUNE_RT_MASK_NONE, 0, 0};
+ *   fatune_rt_problem problem = {4, 8, 8, 512, 512, 64, FATUNE_RT_F16, FATUNE_RT_MASK_NONE};
  *   const fatune_rt_plan *plan;
  *   if (fatune_rt_find(wisdom, &problem, NULL, &plan, &error) != FATUNE_RT_OK) fall_back();
  *
@@ -44,7 +44,7 @@ extern "C" {
 #endif
 
 /* Counts up when a struct or a function of this header changes its meaning or layout. */
-#define FATUNE_RT_ABI 1
+#define FATUNE_RT_ABI 2
 
 /* FATUNE_RT_ABI of the library that is loaded. A program that opens the library itself should
  * compare the two before any other call; otherwise the library's soname sees to it. */
@@ -93,14 +93,23 @@ typedef enum fatune_rt_mask {
   FATUNE_RT_MASK_CAUSAL = 1
 } fatune_rt_mask;
 
+/* Elements from one batch entry, head and row of a tensor to the next; the head_dim elements of a
+ * row lie side by side. All 0: contiguous in the order (batch, heads, rows, head_dim). */
+typedef struct fatune_rt_strides {
+  int64_t batch, head, row;
+} fatune_rt_strides;
+
 /* out = softmax(scale * q k^T + mask) v, forward. q and out are (batch, heads, seq_q, head_dim), k
- * and v (batch, kv_heads, seq_kv, head_dim), all contiguous and of one element type. */
+ * and v (batch, kv_heads, seq_kv, head_dim), all of one element type. */
 typedef struct fatune_rt_problem {
   int64_t batch, heads, kv_heads, seq_q, seq_kv, head_dim; /* each 1 or more; kv_heads | heads */
   int32_t dtype;                                           /* a fatune_rt_dtype */
   int32_t mask;                                            /* a fatune_rt_mask */
   int32_t lse; /* not 0: also wanted is the log-sum-exp of each row, fp32, (batch, heads, seq_q) */
   float scale; /* 0: 1 / sqrt(head_dim). A kernel has its scale compiled in; it must be this one */
+  /* Compiled in, too. Those of rows that a product over packed weights leaves, (batch, seq, heads +
+   * 2 kv_heads, head_dim), are seq * row, head_dim, row = (heads + 2 kv_heads) * head_dim. */
+  fatune_rt_strides q, k, v, out;
 } fatune_rt_problem;
 
 /* Opens a folder and checks every file named in its index against its SHA-256. Reads all of it, so
@@ -139,12 +148,13 @@ typedef struct fatune_rt_options {
   int32_t allow_unverified; /* not 0: kernels exported with --unverified may be chosen */
 } fatune_rt_options;
 
-/* The plan for a problem on the current context's device. Kernels are compiled for exact sizes, so
- * only what is provably the same computation is ever chosen, the first of
- *   1. a kernel for this very problem;
+/* The plan for a problem on the current context's device. Kernels are compiled for exact sizes and
+ * strides, so only what is provably the same computation is ever chosen, the first of
+ *   1. a kernel for this very problem, in its layout;
  *   2. a kernel for the same bytes seen otherwise: batches and heads regrouped (4 x 8 heads are 32
  *      x 1 heads), and without a mask query heads that share keys as more rows of one head;
- *   3. a kernel for an n-th of the heads, launched n times at offsets, the fewest launches first;
+ *   3. a kernel for an n-th of the heads, launched n times at offsets, the fewest launches first,
+ *      these two for contiguous tensors only;
  * and among equals the fastest as measured. The first call for a kernel and device loads it, so
  * call it before a stream capture when that matters; later calls look it up. Null `options` are
  * zeros. The plan lives as long as the handle.

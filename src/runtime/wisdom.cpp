@@ -40,7 +40,12 @@ double scale_of(const fatune_rt_problem& problem) {
       static_cast<float>(1.0 / std::sqrt(static_cast<double>(problem.head_dim))));
 }
 
-/// In our types, checked; errors name the field.
+Layout layout_of(const fatune_rt_strides& given) {
+  const Strides strides{given.batch, given.head, given.row};
+  return strides == Strides() ? Layout() : Layout{LayoutKind::kStrides, strides};
+}
+
+/// In our types, checked, its layouts named; errors name the field.
 Outcome<Problem> problem_of(const fatune_rt_problem& given) {
   const auto bad = [](std::string message) -> Failure {
     return {FATUNE_RT_BAD_ARGUMENT, "problem." + std::move(message)};
@@ -52,15 +57,19 @@ Outcome<Problem> problem_of(const fatune_rt_problem& given) {
     return bad(fmt::format("mask is {}, not a fatune_rt_mask", given.mask));
   }
   if (!std::isfinite(given.scale)) return bad("scale is not finite");
-  const Problem problem{.batch = given.batch,
-                        .heads = given.heads,
-                        .kv_heads = given.kv_heads,
-                        .seq_q = given.seq_q,
-                        .seq_kv = given.seq_kv,
-                        .head_dim = given.head_dim,
-                        .dtype = static_cast<Dtype>(given.dtype),  // the numbers are the same
-                        .mask = given.mask == FATUNE_RT_MASK_CAUSAL ? Mask::kCausal : Mask::kNone,
-                        .lse = given.lse != 0};
+  Problem problem{.batch = given.batch,
+                  .heads = given.heads,
+                  .kv_heads = given.kv_heads,
+                  .seq_q = given.seq_q,
+                  .seq_kv = given.seq_kv,
+                  .head_dim = given.head_dim,
+                  .dtype = static_cast<Dtype>(given.dtype),  // the numbers are the same
+                  .mask = given.mask == FATUNE_RT_MASK_CAUSAL ? Mask::kCausal : Mask::kNone,
+                  .lse = given.lse != 0};
+  if (const Status valid = validate(problem); !valid) return bad(valid.error().message);
+  problem.layouts = {layout_of(given.q), layout_of(given.k), layout_of(given.v),
+                     layout_of(given.out)};
+  problem = with_named_layouts(std::move(problem));
   if (const Status valid = validate(problem); !valid) return bad(valid.error().message);
   return problem;
 }
@@ -86,13 +95,13 @@ Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& fold
 }
 
 bool Wisdom::Query::operator==(const Query& other) const {
-  static_assert(sizeof(problem) == 64 && sizeof(options) == 8, "no padding: bytes decide");
+  static_assert(sizeof(problem) == 160 && sizeof(options) == 8, "no padding: bytes decide");
   return std::memcmp(&problem, &other.problem, sizeof(problem)) == 0 &&
          std::memcmp(&options, &other.options, sizeof(options)) == 0 && device == other.device;
 }
 
 std::size_t Wisdom::QueryHash::operator()(const Query& query) const {
-  static_assert(sizeof(Query) == 80, "problem, options and device, and 4 bytes of padding");
+  static_assert(sizeof(Query) == 176, "problem, options and device, and 4 bytes of padding");
   std::array<char, sizeof(query.problem) + sizeof(query.options) + sizeof(query.device)> bytes;
   char* end = bytes.data();
   const auto add = [&end](const auto& part) {

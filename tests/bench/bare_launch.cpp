@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gpu/driver.hpp"
+#include "model/problem/tensor.hpp"
 
 namespace fatune {
 namespace {
@@ -24,14 +25,13 @@ std::size_t tensor_named(const std::string& name) {
 
 }  // namespace
 
-Result<TensorBuffers> make_tensors(const gpu::Context& context, const Problem& p) {
-  const std::int64_t element = size_of(p.dtype);
-  const std::array<std::int64_t, 5> bytes = {
-      p.query_elements() * element, p.key_elements() * element, p.key_elements() * element,
-      p.query_elements() * element, p.lse ? p.rows() * 4 : 0};
+Result<TensorBuffers> make_tensors(const gpu::Context& context, const Problem& problem) {
+  const OperationPlan plan = attention_plan(problem);
   TensorBuffers tensors;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    FATUNE_TRY(tensors[i], gpu::make_buffer(context, static_cast<std::size_t>(bytes[i])));
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    const TensorPlan& tensor = plan.tensors[i];
+    FATUNE_TRY(tensors[i],
+               gpu::make_buffer(context, static_cast<std::size_t>(tensor.span()) * tensor.width()));
   }
   return tensors;
 }

@@ -12,7 +12,7 @@
 
 namespace fatune {
 
-/// q, k, v, out, lse.
+/// q, k, v, out, lse; the last is null when the problem has none.
 using TensorBuffers = std::array<gpu::Buffer, 5>;
 Result<TensorBuffers> make_tensors(const gpu::Context& context, const Problem& problem);
 

@@ -5,9 +5,9 @@
     runtime_test.py --build build/rt --wisdom FOLDER --prepare       only builds, on a machine without a GPU
     runtime_test.py --build build/rt --wisdom FOLDER [--out FILE]    only runs what was prepared
 
-The wisdom is that of committed results (the mission and decoding suites) and of a kernel with lse; the program
-is examples/runtime, which checks each kernel at its own problem, with batches as heads, and with twice the
-batches, in a CUDA graph. When --build has bench_runtime, its limits are checked, too: less than 2 us added to a
+The wisdom is that of committed results (the mission and decoding suites) and of a kernel with lse, also for packed
+tensors; the program is examples/runtime, which checks each kernel at its own problem and, if its tensors are contiguous,
+with batches as heads, and with twice the batches, in a CUDA graph. When --build has bench_runtime, its limits are checked, too: less than 2 us added to a
 bare launch, less than 50 ms to open 100 kernels.
 """
 import argparse
@@ -26,6 +26,7 @@ EXAMPLE = ROOT / "examples" / "runtime"
 RESULTS = [ROOT / "results/h200/suite-mission/best.json", ROOT / "results/h200/suite-decode/best.json"]
 WITH_LSE = ["--unverified", "--config", str(ROOT / "tests/data/cli/fa_mma.json"), "--arch", "sm_90a", "--shape",
             "4,8,512,64", "--dtype", "bf16", "--causal", "--lse"]
+PACKED = [*WITH_LSE, "--layout", "packed"]
 MOST_ADDED_NS = 2000
 MOST_OPEN_MS = 50
 
@@ -50,7 +51,7 @@ def has_gpu():
 
 
 def export(fatune, folder):
-    for options in (list(map(str, RESULTS)), WITH_LSE):
+    for options in (list(map(str, RESULTS)), WITH_LSE, PACKED):
         must_run(fatune, "export", *options, "--to", "wisdom", "-o", folder)
 
 
@@ -82,6 +83,7 @@ def check_kernels(checks, program, wisdom):
     checks.expect(code == 0, f"the example's exit code is {code}: {err}")
     for fit in ("exact", "regrouped", "repeated"):
         checks.expect(any(row["fit"] == fit for row in rows), f"no kernel was fitted {fit}")
+    checks.expect(any("strided" in row["problem"] for row in rows), "no kernel ran on tensors that are not contiguous")
     return rows
 
 

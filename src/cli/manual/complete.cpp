@@ -231,6 +231,10 @@ Values known_values(const std::string& type, const Settings& settings) {
              {"sm_89", "L40S, RTX 40"},
              {"sm_90a", "H100, H200"},
              {"sm_100a", "B200"}}};
+  if (type == "LAYOUT")
+    return {{{"bhsd", "(batch, heads, sequence, head_dim)"},
+             {"bshd", "(batch, sequence, heads, head_dim)"},
+             {"packed", "q, k and v in one (batch, sequence, heads + 2 kv_heads, head_dim)"}}};
   Values values{{}, type == "SUITE" || type == "WHAT" ? Paths::kFile : Paths::kNone};
   const auto add = [&](std::string_view name, std::string_view summary) {
     values.words.push_back({std::string(name), std::string(summary)});

@@ -89,6 +89,8 @@ OptionTable problem_table(ProblemArgs& a) {
         {"--kv-heads", &a.kv_heads, "N", "Key/value heads; divides heads [heads]",
          Repeat::kChanged},
         {"--seq-kv", &a.seq_kv, "N", "Length of keys and values [seq]", Repeat::kChanged},
+        {"--layout", &a.layout, "LAYOUT",
+         "How tensors lie: bhsd, bshd, packed, or q=BATCH:HEAD:ROW,... [bhsd]", Repeat::kChanged},
         {"--causal", &a.causal, "", "Causal mask, aligned bottom-right", Repeat::kChanged},
         {"--lse", &a.lse, "", "Also write the log-sum-exp of each row, fp32", Repeat::kChanged}}}};
 }

@@ -119,6 +119,7 @@ struct ProblemArgs {
   bool lse = false;
   std::string kv_heads;
   std::string seq_kv;
+  std::string layout;  ///< empty: bhsd, or what the suite says
 };
 OptionTable problem_table(ProblemArgs& args);
 

@@ -21,6 +21,18 @@ Result<Dtype> resolve_dtype(const ProblemArgs& args) {
   return dtype;
 }
 
+/// Laid out as --layout says. `place` stands before what is wrong, a suite's problem say.
+Result<Problem> laid_out(Problem problem, const std::string& layout, const std::string& place) {
+  const auto refused = [&](const std::string& why) {
+    return usage_error(fmt::format("--layout {}: {}{}", layout, place, why));
+  };
+  const Result<Layouts> layouts = parse_layouts(layout);
+  if (!layouts) return refused(layouts.error().message);
+  problem.layouts = *layouts;
+  if (const Status valid = validate(problem); !valid) return refused(valid.error().message);
+  return problem;
+}
+
 Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args) {
   if (std::string commas = shape; shape.find(',') == std::string::npos) {
     std::replace(commas.begin(), commas.end(), 'x', ',');
@@ -43,7 +55,7 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
   }
   if (auto valid = validate(problem); !valid)
     return usage_error("--shape " + shape + ": " + valid.error().message);
-  return problem;
+  return args.layout.empty() ? problem : laid_out(problem, args.layout, "");
 }
 
 Error not_for(const std::string& flag, const DeclaredOperation& operation) {
@@ -58,6 +70,7 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   if (args.lse) flags.emplace_back("--lse");
   if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");
   if (!args.seq_kv.empty()) flags.emplace_back("--seq-kv");
+  if (!args.layout.empty()) flags.emplace_back("--layout");
   return flags;
 }
 
@@ -81,6 +94,23 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
     problems.push_back({"", *std::move(problem)});
   }
   return problems;
+}
+
+/// --layout is of every problem of a suite that says none.
+Result<std::vector<NamedProblem>> resolve_suite(const ProblemArgs& args) {
+  ProblemArgs others = args;
+  others.layout.clear();
+  FATUNE_TRY_STATUS(refuse_companions(others, "--suite " + args.suite));
+  FATUNE_TRY(Suite suite, load_suite(args.suite));
+  if (args.layout.empty()) return std::move(suite.problems);
+  for (NamedProblem& named : suite.problems) {
+    if (!named.problem.layouts.plain()) {
+      return usage_error(fmt::format("--layout: --suite {} says its own layouts: {} is {}",
+                                     args.suite, named.name, name(named.problem.layouts)));
+    }
+    FATUNE_TRY(named.problem, laid_out(named.problem, args.layout, named.name + ": "));
+  }
+  return std::move(suite.problems);
 }
 
 Status refuse_twice(const std::string& flag, const std::vector<std::string>& values) {
@@ -174,11 +204,7 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
   }
   if (!args.shapes.empty() && !args.suite.empty())
     return usage_error("--shape and --suite exclude each other");
-  if (!args.suite.empty()) {
-    FATUNE_TRY_STATUS(refuse_companions(args, "--suite " + args.suite));
-    FATUNE_TRY(Suite suite, load_suite(args.suite));
-    return std::move(suite.problems);
-  }
+  if (!args.suite.empty()) return resolve_suite(args);
   std::vector<NamedProblem> problems;
   for (const std::string& shape : args.shapes) {
     FATUNE_TRY(const Problem problem, resolve_shape(shape, args));

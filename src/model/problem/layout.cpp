@@ -35,8 +35,10 @@ Result<Layout> parse_layout(std::string_view text) {
     if (value && *value >= 1 && *value <= kLargestTensor) values.push_back(*value);
   }
   if (parts.size() != 3 || values.size() != 3) {
+    const std::vector<std::string> kinds(kKinds.begin(), kKinds.end());
     return usage_error(fmt::format(
-        "'{}' is no layout: bhsd, bshd, packed, or strides BATCH:HEAD:ROW in elements", text));
+        "'{}' is no layout: bhsd, bshd, packed, or strides BATCH:HEAD:ROW in elements{}", text,
+        nearest_hint(text, kinds, "; did you mean {}?")));
   }
   return Layout{LayoutKind::kStrides, {values[0], values[1], values[2]}};
 }
@@ -90,7 +92,8 @@ std::string name(const Layouts& layouts) {
     if (shortest.empty() || text.size() < shortest.size()) shortest = text;
   };
   for (const std::string_view word : kKinds) {
-    if (const Result<Layouts> base = spread(word)) consider(word, *base);
+    if (const Result<Layouts> base = spread(word))
+      consider(base->plain() && !layouts.plain() ? "" : word, *base);
   }
   return shortest;
 }
@@ -141,10 +144,10 @@ std::string strides_fault(const TensorSizes& sizes, const Strides& strides, int 
     if (stride < span)
       return fmt::format("rows overlap: a stride of {} elements is less than the {} it steps over",
                          stride, span);
+    if (stride > kLargestTensor / width / size) return "it would reach over 1 TiB";
     if (stride * width % kRowAlignment != 0)
       return fmt::format("rows are not {}-byte aligned: a stride of {} elements is {} bytes",
                          kRowAlignment, stride, stride * width);
-    if (size > kLargestTensor / (stride * width)) return "it would reach over 1 TiB";
     span += (size - 1) * stride;
   }
   return {};

@@ -63,7 +63,8 @@ std::string maps_fault(const KernelFacts& facts) {
 /// stands first.
 std::string names_fault(const KernelFacts& facts) {
   std::vector<std::string> known;
-  if (!facts.problem.custom) known = {"q", "k", "v", "out", "lse"};
+  const bool custom = facts.problem.custom.has_value();
+  if (!custom) known = {"q", "k", "v", "out", "lse"};
   std::string fault;
   const auto add = [&](std::string_view field, const auto& list) {
     for (const auto& each : list) {
@@ -72,7 +73,7 @@ std::string names_fault(const KernelFacts& facts) {
       known.push_back(each.name);
     }
   };
-  add("tensors", facts.tensors);
+  if (custom) add("tensors", facts.tensors);
   add("scratch", facts.scratch);
   add("tensor_maps", facts.tensor_maps);
   for (const StageFacts& stage : facts.stages) {
@@ -203,7 +204,9 @@ void fields(KernelFacts& x, FieldList& f) {
   f.pair("min_compute", x.compute_major, x.compute_minor).required().range(0, 99);
   f("exact_compute", x.exact_compute).about("Not on later minor versions");
   f("cubin", x.cubin).required();
-  f("tensors", x.tensors).omitted().about("Of a custom operation; attention's are known");
+  f("tensors", x.tensors)
+      .omitted()
+      .about("Of a custom operation, and of attention in layouts other than bhsd");
   f("stages", x.stages).required().filled();
   f("tensor_maps", x.tensor_maps);
   f("scratch", x.scratch).about("Written before it is read; aligned to 256 bytes");

@@ -17,12 +17,12 @@
 
 namespace fatune {
 
-/// A tensor of a custom operation. Attention's are given by its problem.
+/// A tensor of a custom operation, or of attention in a layout other than bhsd.
 struct TensorFacts {
   std::string name;
   std::string type;                   ///< "f16", "bf16", "e4m3", "e5m2" or "f32"
   std::vector<std::int64_t> shape;    ///< the fastest dimension last
-  std::vector<std::int64_t> strides;  ///< elements; contiguous
+  std::vector<std::int64_t> strides;  ///< elements
   bool output = false;
 };
 
@@ -90,7 +90,7 @@ struct KernelFacts {
   int compute_major = 0, compute_minor = 0;
   bool exact_compute = true;  ///< runs on this compute capability alone, not on later minor ones
   CubinFacts cubin;
-  std::vector<TensorFacts> tensors;  ///< of a custom operation, in its order
+  std::vector<TensorFacts> tensors;  ///< in the operation's order; empty: contiguous attention's
   std::vector<StageFacts> stages;
   std::vector<TensorMapFacts> tensor_maps;
   std::vector<ScratchFacts> scratch;

@@ -118,6 +118,21 @@ std::string constants(const KernelFacts& facts) {
   return text;
 }
 
+/// Of tensors that are not contiguous: shape and strides of each.
+std::string strides_text(const KernelFacts& facts) {
+  std::string text = "Shapes, and strides in elements, all of\n * them compiled in:";
+  for (const TensorFacts& tensor : facts.tensors) {
+    text += fmt::format("\n *   {}: {} [{}] by [{}]", tensor.name, tensor.type,
+                        fmt::join(tensor.shape, ", "), fmt::join(tensor.strides, ", "));
+  }
+  if (facts.problem.layouts.q.kind == LayoutKind::kPacked) {
+    text += fmt::format("\n * In the packed tensor q is first, k begins {} elements further, v {}.",
+                        packed_offset(facts.problem, "k"), packed_offset(facts.problem, "v"));
+  }
+  return text + fmt::format("\n * Each begins on 16 bytes.{}",
+                            facts.problem.lse ? "" : " lse is not written: pass 0.");
+}
+
 /// How the tensors lie, behind "Queues the kernel on the stream and returns."
 std::string tensors_text(const KernelFacts& facts) {
   if (facts.problem.custom) {
@@ -128,6 +143,7 @@ std::string tensors_text(const KernelFacts& facts) {
     }
     return text;
   }
+  if (!facts.tensors.empty()) return strides_text(facts);
   return fmt::format(
       "q and out are contiguous [batch, heads, seq_q,\n"
       " * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.\n * {}",

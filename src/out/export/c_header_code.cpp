@@ -73,7 +73,7 @@ constexpr const char* kLaunchStage =
 )";
 
 constexpr const char* kDescribeTensor =
-    R"(/* sizes and strides in bytes of a contiguous tensor, head_dim first */
+    R"(/* sizes and strides in bytes of a tensor, head_dim first */
 static CUresult @name@_describe_tensor(
     void *map, CUdeviceptr tensor, const cuuint64_t sizes[4], const cuuint64_t strides[3],
     const cuuint32_t box[4], CUtensorMapSwizzle swizzle) {

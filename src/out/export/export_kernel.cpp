@@ -16,16 +16,17 @@
 namespace fatune {
 namespace {
 
-/// The tensors are contiguous, so strides follow from shapes.
 TensorFacts facts_of(const TensorPlan& plan) {
   TensorFacts tensor;
   tensor.name = plan.name;
   tensor.type = plan.type ? name(*plan.type) : "f32";
   tensor.shape = plan.shape;
+  tensor.output = plan.output;
+  tensor.strides = plan.strides;
+  if (!tensor.strides.empty()) return tensor;
   tensor.strides.assign(plan.shape.size(), 1);
   for (std::size_t i = plan.shape.size() - 1; i-- > 0;)
     tensor.strides[i] = tensor.strides[i + 1] * plan.shape[i + 1];
-  tensor.output = plan.output;
   return tensor;
 }
 
@@ -132,13 +133,13 @@ Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& lim
   facts.compute_major = limits.arch.number / 10;
   facts.compute_minor = limits.arch.number % 10;
   facts.exact_compute = limits.arch.suffix == 'a';
-  if (candidate.problem.custom) {
+  if (candidate.problem.custom || !candidate.problem.layouts.plain()) {
     const Operation& operation = *candidate.kernel->manifest.operation;
     FATUNE_TRY(const OperationPlan tensors, operation.plan(candidate.problem));
     for (const TensorPlan& tensor : tensors.tensors) facts.tensors.push_back(facts_of(tensor));
-  } else {
-    facts.scale = static_cast<double>(softmax_scale(candidate.problem));
   }
+  if (!candidate.problem.custom)
+    facts.scale = static_cast<double>(softmax_scale(candidate.problem));
   facts.sm_count = limits.sm_count;
   facts.stages.assign(plan.stages.begin(), plan.stages.end());
   for (const TensorMapPlan& map : plan.tensor_maps)

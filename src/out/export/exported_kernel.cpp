@@ -53,6 +53,7 @@ std::string export_name(std::string_view kernel, const Problem& p) {
     text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));
     if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
     if (p.lse) text += "_lse";
+    if (!p.layouts.plain()) text += "_" + name(p.layouts);
   }
   std::ranges::replace_if(
       text, [](char c) { return !is_word(c); }, '_');

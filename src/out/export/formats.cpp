@@ -82,9 +82,12 @@ std::string key_of(const KernelFacts& facts) {
     return key;
   }
   const std::int64_t group = p.heads / p.kv_heads;
-  return fmt::format("{}-d{}-{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
+  std::string layout = p.layouts.plain() ? "" : "-" + name(p.layouts);
+  std::ranges::replace_if(
+      layout, [](char c) { return c == ',' || c == '=' || c == ':'; }, '-');
+  return fmt::format("{}-d{}-{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
                      p.mask == Mask::kCausal ? "-causal" : "",
-                     group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "");
+                     group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "", layout);
 }
 
 /// Of a custom operation the first sizes; the others are in the key.

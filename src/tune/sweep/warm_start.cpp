@@ -22,7 +22,7 @@ constexpr std::string_view kBestSchemas = "fatune.best/";
 
 // Chosen: of two problems that differ in one respect, the one with the smaller number here is
 // expected to share its best tile. The head dim decides most of a tile's size.
-constexpr double kHeadDimWeight = 4, kMaskWeight = 1;
+constexpr double kHeadDimWeight = 4, kMaskWeight = 1, kLayoutWeight = 0.25;
 constexpr double kDtypeWeight = 1, kDtypeSizeWeight = 3;
 constexpr double kArchWeight = 2, kGenerationWeight = 6;
 
@@ -155,8 +155,8 @@ double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Ar
   return octaves(a.batch * a.heads, b.batch * b.heads) + octaves(a.seq_q, b.seq_q) +
          octaves(a.seq_kv, b.seq_kv) + kHeadDimWeight * octaves(a.head_dim, b.head_dim) +
          octaves(a.heads / a.kv_heads, b.heads / b.kv_heads) +
-         (a.mask == b.mask ? 0 : kMaskWeight) + dtype_distance(a.dtype, b.dtype) +
-         arch_distance(a_arch, b_arch);
+         (a.mask == b.mask ? 0 : kMaskWeight) + (a.layouts == b.layouts ? 0 : kLayoutWeight) +
+         dtype_distance(a.dtype, b.dtype) + arch_distance(a_arch, b_arch);
 }
 
 std::vector<SavedConfig> nearest_known(const std::vector<SavedConfig>& known,

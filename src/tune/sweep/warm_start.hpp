@@ -13,8 +13,8 @@ namespace fatune {
 
 /// Distance between two problems, for the nearest known config; 0 for the same problem on the same
 /// architecture. A doubling of batch * heads or of a length counts 1, one of the head dim 4, one of
-/// the query heads that share a key/value head 1; another mask 1; another element type 1, of
-/// another size 3; another architecture 2, of another generation 6.
+/// the query heads that share a key/value head 1; another mask 1; another layout 0.25; another
+/// element type 1, of another size 3; another architecture 2, of another generation 6.
 double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Arch& b_arch);
 
 /// The configs of a kernel, nearest problem first; each config once.

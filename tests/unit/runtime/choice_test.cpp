@@ -117,6 +117,17 @@ TEST_CASE("a problem that nothing computes is told so") {
   CHECK_THAT(failure.message, ContainsSubstring("none of the 1 kernels computes 4,8,513,64 f16"));
 }
 
+TEST_CASE("a layout without a kernel is told of those that have one") {
+  const std::vector<rt::StoredKernel> kernels = {kernel("4,8,512,64"), kernel("4,8,512,64 packed"),
+                                                 kernel("4,8,512,128 bshd")};
+  CHECK((*rt::choose(kernels, wish("4,8,512,64 packed"), kH200)).kernel == 1);
+  const rt::Failure failure = refused(kernels, wish("4,8,512,64 bshd"));
+  CHECK(failure.status == FATUNE_RT_NO_KERNEL);
+  CHECK(failure.message ==
+        "none of the 3 kernels takes 4,8,512,64 f16 bshd; those for its sizes take bhsd; packed: "
+        "lay the tensors out so, or tune this layout (`fatune sweep --layout bshd`)");
+}
+
 TEST_CASE("the nearest kernel is that of the most similar problem") {
   const std::vector<rt::StoredKernel> kernels = {kernel("4,8,512,64 causal"), kernel("4,8,512,64"),
                                                  kernel("4,8,512,128"), kernel("4,8,4096,64"),
@@ -126,6 +137,10 @@ TEST_CASE("the nearest kernel is that of the most similar problem") {
   CHECK(rt::nearest(kernels, problem("4,8,512,96")) == 2);
   CHECK(rt::nearest(kernels, problem("4,8,700,64 causal")) == 0);
   CHECK(rt::nearest(kernels, problem("4,8,512,64 bf16 causal")) == 4);
+  CHECK(rt::nearest({{kernel("4,8,512,64"), kernel("4,8,512,64 bshd")}},
+                    problem("4,8,512,64 bshd")) == 1);
+  CHECK(rt::nearest({{kernel("4,8,256,64 bshd"), kernel("4,8,512,64")}},
+                    problem("4,8,512,64 bshd")) == 1);
   Problem fp8 = problem("4,8,512,64");
   fp8.dtype = Dtype::kE4m3;
   CHECK_FALSE(rt::nearest(kernels, fp8));

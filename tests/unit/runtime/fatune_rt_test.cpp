@@ -24,9 +24,9 @@ struct Opened {
   fatune_rt_error error{};
 
   Opened() {
-    test::write_folder(folder.path(),
-                       {test::facts_of(problem("4,8,512,64")),
-                        test::facts_of(problem("1,8(kv 2),512x4096,64 bf16 causal"))});
+    test::write_folder(folder.path(), {test::facts_of(problem("4,8,512,64")),
+                                       test::facts_of(problem("1,8(kv 2),512x4096,64 bf16 causal")),
+                                       test::facts_of(problem("4,8(kv 2),512,64 packed"))});
     REQUIRE(fatune_rt_open(folder.path().c_str(), &wisdom, &error) == FATUNE_RT_OK);
   }
   Opened(const Opened&) = delete;
@@ -46,7 +46,7 @@ TEST_CASE("the library tells its versions and the names of statuses") {
 
 TEST_CASE("kernels are listed without a driver") {
   Opened opened;
-  REQUIRE(fatune_rt_count(opened.wisdom) == 2);
+  REQUIRE(fatune_rt_count(opened.wisdom) == 3);
   fatune_rt_kernel_info info;
   REQUIRE(fatune_rt_kernel(opened.wisdom, 1, &info, nullptr) == FATUNE_RT_OK);
   CHECK(std::string(info.kernel) == "fa_test");
@@ -59,8 +59,12 @@ TEST_CASE("kernels are listed without a driver") {
   CHECK(info.tuned.scale == 0.125F);
   CHECK(info.measured_us == 10);
   CHECK(info.verified == 1);
-  CHECK(fatune_rt_kernel(opened.wisdom, 2, &info, &opened.error) == FATUNE_RT_BAD_ARGUMENT);
-  CHECK_THAT(opened.error.message, ContainsSubstring("index is 2"));
+  CHECK(info.tuned.q.row == 0);
+  REQUIRE(fatune_rt_kernel(opened.wisdom, 2, &info, nullptr) == FATUNE_RT_OK);
+  CHECK((info.tuned.k.batch == 393216 && info.tuned.k.head == 64 && info.tuned.k.row == 768));
+  CHECK((info.tuned.out.batch == 262144 && info.tuned.out.head == 64 && info.tuned.out.row == 512));
+  CHECK(fatune_rt_kernel(opened.wisdom, 3, &info, &opened.error) == FATUNE_RT_BAD_ARGUMENT);
+  CHECK_THAT(opened.error.message, ContainsSubstring("index is 3"));
 }
 
 TEST_CASE("a failed call leaves its outputs alone and says why") {
@@ -139,6 +143,22 @@ TEST_CASE("problems that make no sense are refused by field") {
     wanted.scale = __builtin_nanf("");
     refused("problem.scale is not finite");
   }
+  SECTION("overlapping rows") {
+    wanted.k = {262144, 64, 448};
+    refused("problem.k: rows overlap: a stride of 448 elements is less than the 512 it steps over");
+  }
+  SECTION("unaligned rows") {
+    wanted.out = {4 * 512 * 516, 64, 516};
+    refused("problem.out: rows are not 16-byte aligned: a stride of 516 elements is 1032 bytes");
+  }
+  SECTION("negative strides") {
+    wanted.q = {262144, 64, -512};
+    refused("problem.q: rows overlap: a stride of -512");
+  }
+  SECTION("strides beyond any memory") {
+    wanted.v = {INT64_MAX, 64, 512};
+    refused("problem.v: it would reach over 1 TiB");
+  }
   SECTION("size") {
     wanted.batch = INT64_MAX;
     refused("problem.batch must be at most");
@@ -151,9 +171,12 @@ TEST_CASE("advice names the nearest kernel") {
   fatune_rt_problem wanted = test::c_problem(problem("1,8,2048,64 bf16"));
   REQUIRE(fatune_rt_nearest(opened.wisdom, &wanted, &index, nullptr) == FATUNE_RT_OK);
   CHECK(index == 1);
+  wanted = test::c_problem(problem("4,8(kv 2),640,64 packed"));
+  REQUIRE(fatune_rt_nearest(opened.wisdom, &wanted, &index, nullptr) == FATUNE_RT_OK);
+  CHECK(index == 2);
   wanted.dtype = FATUNE_RT_E5M2;
   CHECK(fatune_rt_nearest(opened.wisdom, &wanted, &index, &opened.error) == FATUNE_RT_NO_KERNEL);
-  CHECK_THAT(opened.error.message, ContainsSubstring("none of the 2 kernels is for e5m2"));
+  CHECK_THAT(opened.error.message, ContainsSubstring("none of the 3 kernels is for e5m2"));
 }
 
 TEST_CASE("without a driver a search says what to do") {

@@ -138,6 +138,38 @@ TEST_CASE("what else differs never fits") {
   CHECK_FALSE(fit("4,8,512,64", wanted));
 }
 
+TEST_CASE("tensors that are not contiguous are taken as they lie, whatever that is called") {
+  CHECK(is(fit("4,8,512,64 packed", "4,8,512,64 packed"), FATUNE_RT_EXACT, 1));
+  CHECK(is(fit("4,8,512,64 bshd", "4,8,512,64 q=262144:64:512,k=bshd,v=bshd,out=bshd"),
+           FATUNE_RT_EXACT, 1));
+  CHECK(is(fit("4,8,512,64", "4,8,512,64 q=262144:32768:64"), FATUNE_RT_EXACT, 1));
+  CHECK(is(fit("4,8,1x512,64", "4,8,1x512,64 q=bshd,out=bshd"), FATUNE_RT_EXACT, 1));
+  CHECK_FALSE(fit("4,8,512,64", "4,8,512,64 bshd"));
+  CHECK_FALSE(fit("4,8,512,64 packed", "4,8,512,64 bshd"));
+  CHECK_FALSE(fit("4,8,512,64 packed", "4,8,512,64 packed,out=bhsd"));
+}
+
+TEST_CASE("only contiguous tensors are regrouped or taken in parts") {
+  const char* layout = GENERATE(" bshd", " packed", " out=bshd");
+  const auto laid = [&](const char* sizes) { return std::string(sizes) + layout; };
+  CHECK_FALSE(rt::fit(problem(laid("4,8,512,64")), problem("32,1,512,64")));
+  CHECK_FALSE(rt::fit(problem("4,8,512,64"), problem(laid("2,16,512,64"))));
+  CHECK_FALSE(rt::fit(problem(laid("1,8,512,64")), problem(laid("4,8,512,64"))));
+}
+
+TEST_CASE("layouts are named by the memory, not by the words") {
+  const auto named = [](const char* text) {
+    return name(rt::with_named_layouts(problem(text)).layouts);
+  };
+  CHECK(named("4,8(kv 2),512,64 q=393216:64:768,k=393216:64:768,v=393216:64:768,out=bshd") ==
+        "packed");
+  CHECK(named("4,8,512,64 q=786432:64:1536") == "q=786432:64:1536");
+  CHECK(named("1,8,512,64 bshd,q=8:64:512") == "bshd");
+  CHECK(named("1,1,512,64 packed") == "packed,out=bhsd");
+  CHECK(named("1,2,2x9,64 q=8:64:384,k=8:64:384,v=8:64:384") ==
+        "q=64:64:384,k=64:64:384,v=64:64:384");
+}
+
 TEST_CASE("whatever fits computes the same, bit by bit") {
   const std::vector<Problem> problems = small_problems();
   const Flat in{noise(4 * 12 * 4 * 8, 1), noise(4 * 3 * 4 * 8, 2), noise(4 * 3 * 4 * 8, 3)};

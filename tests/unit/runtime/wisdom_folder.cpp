@@ -2,6 +2,7 @@
 #include "wisdom_folder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/check.hpp"
 #include "core/file.hpp"
@@ -61,11 +62,17 @@ Problem problem(const std::string& text) {
   take(rest, " f16");
   p.mask = take(rest, " causal") ? Mask::kCausal : Mask::kNone;
   p.lse = take(rest, " lse");
+  if (take(rest, " ")) p.layouts = *parse_layouts(std::exchange(rest, ""));
   FATUNE_CHECK(rest.empty() && validate(p), "a test's problem can be read");
   return p;
 }
 
 fatune_rt_problem c_problem(const Problem& p) {
+  const auto strides = [&p](const char* tensor) -> fatune_rt_strides {
+    if (p.layouts.plain()) return {};
+    const Strides told = strides_of(p, tensor);
+    return {told.batch, told.head, told.row};
+  };
   return {p.batch,
           p.heads,
           p.kv_heads,
@@ -75,7 +82,11 @@ fatune_rt_problem c_problem(const Problem& p) {
           static_cast<std::int32_t>(p.dtype),
           p.mask == Mask::kCausal ? FATUNE_RT_MASK_CAUSAL : FATUNE_RT_MASK_NONE,
           p.lse ? 1 : 0,
-          0};
+          0,
+          strides("q"),
+          strides("k"),
+          strides("v"),
+          strides("out")};
 }
 
 KernelFacts facts_of(const Problem& p) {

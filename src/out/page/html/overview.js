@@ -61,7 +61,7 @@ function ratiosFigure(entries) {
 
 /// Problems that differ in length (and batch) alone belong in one panel.
 function lengthPanels(entries) {
-  const key = ({problem: {problem: p}}) => [p.dtype, p.mask, p.head_dim, p.heads / p.kv_heads > 1 ? 'grouped' : '', p.seq_q === p.seq_kv ? '' : p.seq_q].join('|');
+  const key = ({problem: {problem: p}}) => [p.dtype, p.mask, p.head_dim, p.heads / p.kv_heads > 1 ? 'grouped' : '', p.seq_q === p.seq_kv ? '' : p.seq_q, p.layout ?? ''].join('|');
   return [...d3.group(entries.filter((e) => bestOf(e.problem)), key).values()]
     .map((list) => ({list: [...list].sort((a, b) => a.problem.problem.seq_kv - b.problem.problem.seq_kv)}))
     .filter(({list}) => new Set(list.map((e) => e.problem.problem.seq_kv)).size > 1)
@@ -70,6 +70,7 @@ function lengthPanels(entries) {
       const parts = [`head dim ${p.head_dim}`, p.mask === 'causal' ? 'causal' : 'full mask', p.dtype];
       if (p.heads !== p.kv_heads) parts.push('grouped heads');
       if (p.seq_q !== p.seq_kv) parts.push(p.seq_q === 1 ? 'one query' : `${p.seq_q} queries`);
+      if (p.layout) parts.push(p.layout);
       return {list, title: parts.join(', ')};
     });
 }

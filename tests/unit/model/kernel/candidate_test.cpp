@@ -50,11 +50,37 @@ TEST_CASE("a key survives a change of the text") {
 
 TEST_CASE("macros are in a fixed order and complete") {
   CHECK(macros_of(with(sample_candidate(), "REDUCE", 1), limits_of("sm_90a")) ==
-        std::vector<std::string>{"BLOCK_M=64", "BLOCK_N=32", "REDUCE=1", "EXP2=1", "REDUCE_WARP=0",
-                                 "REDUCE_SERIAL=1", "BATCH=4", "HEADS=8", "KV_HEADS=8", "SEQ_Q=512",
-                                 "SEQ_KV=512", "HEAD_DIM=64", "CAUSAL=0", "LSE=0", "DTYPE=1",
-                                 "DTYPE_BYTES=2", "SOFTMAX_SCALE=0.125f",
-                                 "SOFTMAX_SCALE_LOG2E=0.180336878f", "SM_COUNT=132"});
+        std::vector<std::string>{"BLOCK_M=64",
+                                 "BLOCK_N=32",
+                                 "REDUCE=1",
+                                 "EXP2=1",
+                                 "REDUCE_WARP=0",
+                                 "REDUCE_SERIAL=1",
+                                 "BATCH=4",
+                                 "HEADS=8",
+                                 "KV_HEADS=8",
+                                 "SEQ_Q=512",
+                                 "SEQ_KV=512",
+                                 "HEAD_DIM=64",
+                                 "CAUSAL=0",
+                                 "LSE=0",
+                                 "Q_BATCH_STRIDE=262144",
+                                 "Q_HEAD_STRIDE=32768",
+                                 "Q_ROW_STRIDE=64",
+                                 "K_BATCH_STRIDE=262144",
+                                 "K_HEAD_STRIDE=32768",
+                                 "K_ROW_STRIDE=64",
+                                 "V_BATCH_STRIDE=262144",
+                                 "V_HEAD_STRIDE=32768",
+                                 "V_ROW_STRIDE=64",
+                                 "OUT_BATCH_STRIDE=262144",
+                                 "OUT_HEAD_STRIDE=32768",
+                                 "OUT_ROW_STRIDE=64",
+                                 "DTYPE=1",
+                                 "DTYPE_BYTES=2",
+                                 "SOFTMAX_SCALE=0.125f",
+                                 "SOFTMAX_SCALE_LOG2E=0.180336878f",
+                                 "SM_COUNT=132"});
 }
 
 TEST_CASE("the log-sum-exp is a macro, a variable, and another candidate") {

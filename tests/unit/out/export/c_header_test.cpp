@@ -75,6 +75,22 @@ TEST_CASE("scratch and log-sum-exp are asked for only when the kernel needs them
   CHECK_FALSE(contains(c_header(empty), "scratch == 0"));
 }
 
+TEST_CASE("tensors that are not contiguous are told with their strides") {
+  Problem problem{.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 512, .seq_kv = 512};
+  problem.layouts = *parse_layouts("packed");
+  const std::string text = c_header(exported("fa_mma", problem));
+  CHECK(contains(text,
+                 " * them compiled in:\n"
+                 " *   q: f16 [2, 8, 512, 64] by [524288, 64, 1024, 1]\n"
+                 " *   k: f16 [2, 4, 512, 64] by [524288, 64, 1024, 1]\n"
+                 " *   v: f16 [2, 4, 512, 64] by [524288, 64, 1024, 1]\n"
+                 " *   out: f16 [2, 8, 512, 64] by [262144, 64, 512, 1]\n"
+                 " * In the packed tensor q is first, k begins 512 elements further, v 768.\n"));
+  CHECK(contains(text, "#define ATTENTION_K_ROW_STRIDE 1024\n"));
+  CHECK(contains(text, "lse is not written: pass 0."));
+  CHECK_FALSE(contains(text, "are contiguous"));
+}
+
 TEST_CASE("a custom operation is launched with its own tensors and sizes") {
   const KernelRef declared = test::custom_kernels().front();
   ExportedKernel kernel;

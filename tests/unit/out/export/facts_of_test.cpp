@@ -44,6 +44,23 @@ TEST_CASE("tensor maps carry sizes and strides of the contiguous tensors") {
   }
 }
 
+TEST_CASE("tensors that are not contiguous are told, and the reader accepts them") {
+  Problem problem = test::mission();
+  problem.layouts = *parse_layouts("packed");
+  problem.lse = true;
+  auto facts = facts_of(test::default_candidate("fa_mma", problem), test::limits_of("sm_90a"));
+  REQUIRE(facts);
+  REQUIRE(facts->tensors.size() == 5);
+  CHECK(facts->tensors[1].name == "k");
+  CHECK(facts->tensors[1].strides == std::vector<std::int64_t>{786432, 64, 1536, 1});
+  CHECK(facts->tensors[3].strides == std::vector<std::int64_t>{262144, 64, 512, 1});
+  CHECK(facts->tensors[4].strides == std::vector<std::int64_t>{4096, 512, 1});
+  facts->cubin = {"x.cubin", std::string(64, '0'), 1};
+  const auto again = from_json<KernelFacts>(to_json(*facts), "x");
+  if (!again) FAIL(again.error().message);
+  CHECK(dump(to_json(*again)) == dump(to_json(*facts)));
+}
+
 TEST_CASE("a library stage and a fixture are refused by name") {
   for (const char* kernel : {"cublas", "hybrid_qkt", "hybrid_pv"}) {
     const auto facts =

@@ -13,6 +13,10 @@ TEST_CASE("a name tells kernel and problem") {
   problem.dtype = Dtype::kBf16;
   problem.lse = true;
   CHECK(export_name("my-kernel", problem) == "my_kernel_b4_h8_kvh2_q512_kv512_d64_bf16_causal_lse");
+  problem.lse = false;
+  problem.layouts = *parse_layouts("packed,out=bhsd");
+  CHECK(export_name("fa_mma", problem) ==
+        "fa_mma_b4_h8_kvh2_q512_kv512_d64_bf16_causal_packed_out_bhsd");
 }
 
 TEST_CASE("equal names are numbered, and no number is given twice") {

@@ -71,6 +71,11 @@ TEST_CASE("what a template is compiled for besides sizes is in the file's name")
   REQUIRE(files);
   REQUIRE(files->size() == 2);
   CHECK(files->front() == folder / "fa_test-d128-bf16-causal-g4-lse.wisdom");
+  Problem strided = kLongKeys;
+  strided.layouts = *parse_layouts("bshd,q=524288:64:1024");
+  const auto laid = write_kernel_launcher(std::vector{exported(strided, 1)}, folder.path());
+  REQUIRE(laid);
+  CHECK(laid->front() == folder / "fa_test-d64-f16-bshd-q-524288-64-1024.wisdom");
 }
 
 TEST_CASE("a kernel that was not measured is left out, and none at all is an error") {

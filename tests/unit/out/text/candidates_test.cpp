@@ -29,6 +29,12 @@ TEST_CASE("CSV has a column for each parameter and each member of the problem") 
         "1,fa_mma,1,1,1,1,1,64,f16,none,16,warp,,measured,12.000,,,,,,id16,\n"
         ",fa_mma,1,1,1,1,1,64,f16,none,32,,2,compile_error,,,,,,,id32,\"too many registers, it "
         "said\nmore\"\n");
+  candidates[0].problem.layouts = *parse_layouts("packed");
+  CHECK(candidates_csv(candidates, "hot")
+            .starts_with("place,kernel,batch,heads,kv_heads,seq_q,seq_kv,head_dim,dtype,mask,"
+                         "layout,TILE,"));
+  CHECK(candidates_csv(candidates, "hot").find("\n1,fa_mma,1,1,1,1,1,64,f16,none,packed,16,") !=
+        std::string::npos);
 }
 
 }  // namespace

@@ -41,6 +41,9 @@ TEST_CASE("a problem is nearest to itself, then to those of its head dim and arc
   Problem grouped = problem;
   grouped.kv_heads = 2;
   CHECK(away(grouped) == 2);
+  Problem packed = problem;
+  packed.layouts = *parse_layouts("packed");
+  CHECK(away(packed) == 0.25);
   CHECK(away(problem, Arch{90, 0}) == 0);
   CHECK(away(problem, Arch{80, 0}) == 6);
   CHECK(distance(problem, {86, 0}, problem, {80, 0}) == 2);
@@ -56,6 +59,19 @@ TEST_CASE("known configs come nearest first, each once, of one kernel") {
   REQUIRE(nearest.size() == 2);
   CHECK(nearest[0].source == "near");
   CHECK(nearest[1].source == "far");
+}
+
+TEST_CASE("the nearest to a layout is the same one, then another one of the same sizes") {
+  Problem packed = with_length(512);
+  packed.layouts = *parse_layouts("packed");
+  const std::vector<SavedConfig> known = {
+      {"k", {{"A", 1}}, with_length(640), "", kHopper, "longer"},
+      {"k", {{"A", 2}}, with_length(512), "", kHopper, "bhsd"},
+      {"k", {{"A", 3}}, packed, "", kHopper, "packed"}};
+  const auto nearest = nearest_known(known, "k", packed, kHopper);
+  REQUIRE(nearest.size() == 3);
+  CHECK(nearest[0].source == "packed");
+  CHECK(nearest[1].source == "bhsd");
 }
 
 TEST_CASE("best.json, a journal and a run's folder know the best of each kernel") {
