@@ -312,7 +312,9 @@ void fields(Problem& x, FieldList& f) {
   f("dtype", x.dtype);
   f("mask", x.mask);
   f("lse", x.lse).omitted().about("The log-sum-exp of each row is written, too");
-  f("layout", x.layouts).omitted().about("bhsd, bshd, packed, or by tensor: q=BATCH:HEAD:ROW");
+  f("layout", x.layouts)
+      .absent_if(x.layouts.plain())
+      .about("bhsd, bshd, packed, or by tensor: q=BATCH:HEAD:ROW");
   f.rule("", [&x] {
     const Status valid = validate(x);
     return valid ? std::string() : valid.error().message;
