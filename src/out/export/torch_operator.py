@@ -246,10 +246,11 @@ def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, s
     if torch.is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
     mask = _UPPER_LEFT if is_causal else None
-    if isinstance(attn_mask, CausalBias):
+    if isinstance(attn_mask, CausalBias) and (attn_mask.seq_len_q, attn_mask.seq_len_kv) == (
+            query.shape[-2], key.shape[-2]):
         mask, attn_mask = _LOWER_RIGHT if attn_mask.variant == CausalVariant.LOWER_RIGHT else _UPPER_LEFT, None
     if attn_mask is not None or dropout_p != 0.0:
-        return "PyTorch: no kernel takes a mask tensor or dropout"
+        return "PyTorch: no kernel takes such a mask, or dropout"
     if _needs_gradients(query, key, value):
         return "PyTorch: gradients are wanted"
     if not query.is_cuda or torch.version.cuda is None:

@@ -258,7 +258,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(said, [
             "4,8,512,64 f16: fa_tensor_maps, sm_90a, 6.29 us, 0.64 of cudnn, on NVIDIA H200",
             "4,8,512,64 f16 packed: fa_packed_maps, sm_90a, 5.80 us, on NVIDIA H200",
-            "PyTorch: no kernel takes a mask tensor or dropout",
+            "PyTorch: no kernel takes such a mask, or dropout",
             "PyTorch: no kernel is for these sizes, type and mask",
             "PyTorch: no kernel for it has the scale 1.0",
             "PyTorch: no kernel for it takes these strides, or writes in the query's order: q (262144, 512, 1, 8), "
