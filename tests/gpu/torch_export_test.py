@@ -32,7 +32,8 @@ except ImportError as error:
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 RUNS = ROOT / "results/h200/suite-mission"
-SHAPE = (4, 8, 512, 64)  # of LAYOUTS
+HOPPER = (9, 0)  # of LAYOUTS
+SHAPE = (4, 8, 512, 64)
 LAYOUTS = [(ROOT / "results/h200/mission/best.json", "bshd"),
            (ROOT / "tests/data/cli/fa_mma.json", "packed"),
            (ROOT / "tests/data/cli/fa_mma.json", "bhsd,k=524288:65536:128,v=524288:65536:128")]  # parts of rows
@@ -64,7 +65,7 @@ def load_module(args, folder):
     shape = ",".join(map(str, SHAPE))
     for i, (config, layout) in enumerate(LAYOUTS):
         imported(exported(args.fatune, folder / f"layout_{i}.py", "--config", config, "--shape", shape, "--layout",
-                          layout), f"layout_{i}")
+                          layout, "--arch", "sm_90a"), f"layout_{i}")
     return imported(exported(args.fatune, folder / "sdpa.py", *args.runs), "sdpa")
 
 
@@ -244,7 +245,7 @@ def main():
         checks.expect(len(by_kernel) >= loaded, f"only {len(by_kernel)} problems by {loaded} kernels")
         ratio = math.exp(statistics.fmean(math.log(row["graph_us"] / row["pytorch_graph_us"]) for row in by_kernel)
                          ) if by_kernel else None
-        if args.module is None:
+        if args.module is None and torch.cuda.get_device_capability() == HOPPER:
             check_layouts(module, checks)
         said = run_cases(module, checks)
         result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,

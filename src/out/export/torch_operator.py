@@ -136,7 +136,7 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
             out = _attend_below(attn_mask, query, key, value, scale, enable_gqa)
             if out is not None:
                 return out
-        if F.scaled_dot_product_attention is not _pytorch:  # such a mask only heeds who stands there
+        if F.scaled_dot_product_attention is not _pytorch:  # such a mask calls what stands there alone
             return CausalBias.__torch_function__(
                 F.scaled_dot_product_attention, (CausalBias,), (query, key, value, attn_mask, dropout_p, is_causal),
                 {"scale": scale, "enable_gqa": enable_gqa})
@@ -182,7 +182,7 @@ def _needs_gradients(query, key, value):
 
 
 def _is_real(query, key, value):
-    """Tensors with memory, and nobody who wants to see the operators that run on them: no tracer, no transform."""
+    """Tensors with memory, and nothing that must see the operators that run on them: no tracer, no transform."""
     return (type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN
             and torch._C._len_torch_dispatch_stack() == 0 and torch._C._functorch.peek_interpreter_stack() is None
             and _forward_ad._current_level < 0 and torch._C._get_tracing_state() is None)
