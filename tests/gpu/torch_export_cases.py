@@ -15,11 +15,14 @@ def case(function):
 
 
 def tensors_of(facts, seed=0):
+    """q, k and v with the kernel's strides."""
     p = facts["problem"]
     torch.manual_seed(seed)
     dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[p["dtype"]]
     sizes = ((p["batch"], p["heads"], p["seq_q"]), *[(p["batch"], p["kv_heads"], p["seq_kv"])] * 2)
-    return [torch.randn(*size, p["head_dim"], device="cuda", dtype=dtype) for size in sizes]
+    made = [torch.empty_strided((*size, p["head_dim"]), facts["strides"][name], device="cuda", dtype=dtype)
+            for name, size in zip("qkv", sizes)]
+    return [tensor.copy_(torch.randn(tensor.shape, device="cuda", dtype=dtype)) for tensor in made]
 
 
 def options_of(facts):
@@ -172,17 +175,34 @@ def threads_that_had_no_context(module, facts):
     return next(filter(None, wrong), None) or (None if len(wrong) == 200 else f"{len(wrong)} results, not 200")
 
 
+def packed(tensors):
+    """q, k and v as parts of one (batch, seq, heads + 2 kv_heads, head_dim), and that."""
+    whole = torch.cat([tensor.transpose(1, 2) for tensor in tensors], dim=2)
+    return [part.transpose(1, 2) for part in whole.split([tensor.shape[1] for tensor in tensors], dim=2)], whole
+
+
 def layouts(tensor):
     """The same values in other memory."""
     batch, heads, seq, dim = tensor.shape
-    rows = tensor.transpose(1, 2).contiguous().transpose(1, 2)
-    padded = torch.empty(batch, heads, seq, dim + 8, device=tensor.device, dtype=tensor.dtype)[..., :dim].copy_(tensor)
-    odd = torch.empty(batch, heads, seq, dim + 1, device=tensor.device, dtype=tensor.dtype)[..., :dim].copy_(tensor)
-    columns = tensor.transpose(2, 3).contiguous().transpose(2, 3)
-    shifted = torch.empty(tensor.numel() + 1, device=tensor.device, dtype=tensor.dtype)[1:].view_as(tensor)
-    packed = torch.empty(batch, seq, 3, heads, dim, device=tensor.device, dtype=tensor.dtype)[:, :, 1].transpose(1, 2)
-    return {"rows first": rows, "padded rows": padded, "oddly padded rows": odd, "columns first": columns,
-            "an address off by 2 bytes": shifted.copy_(tensor), "a part of packed q, k, v": packed.copy_(tensor)}
+
+    def empty(*shape):
+        return torch.empty(*shape, device=tensor.device, dtype=tensor.dtype)
+
+    made = {"contiguous": empty(batch, heads, seq, dim),
+            "rows first": empty(batch, seq, heads, dim).transpose(1, 2),
+            "a part of packed q, k, v": empty(batch, seq, 3, heads, dim)[:, :, 1].transpose(1, 2),
+            "half of the heads": empty(batch, seq, 2 * heads, dim)[:, :, heads:].transpose(1, 2),
+            "padded rows": empty(batch, heads, seq, dim + 8)[..., :dim],
+            "batches between heads": empty(seq, heads, batch, dim).permute(2, 1, 0, 3),
+            "oddly padded rows": empty(batch, heads, seq, dim + 1)[..., :dim],
+            "columns first": empty(batch, heads, dim, seq).transpose(2, 3),
+            "an address off by 2 bytes": empty(tensor.numel() + 1)[1:].view_as(tensor)}
+    return {name: memory.copy_(tensor) for name, memory in made.items()}
+
+
+def steps(tensor):
+    """Strides, but of dimensions of one, where they mean nothing."""
+    return [stride for size, stride in zip(tensor.shape, tensor.stride()) if size > 1]
 
 
 @case
@@ -197,6 +217,57 @@ def tensors_that_are_not_contiguous(module, facts):
                 return wrong
     repeated = [inputs[0], *(t[:, :1].expand_as(t) for t in inputs[1:])]
     return close(module.sdpa(*repeated, **options), F.scaled_dot_product_attention(*repeated, **options), "expanded: ")
+
+
+@case
+def outputs_lie_in_memory_as_pytorchs_do(module, facts):
+    inputs, options = tensors_of(facts), options_of(facts)
+    for name in layouts(inputs[0]):
+        given = [layouts(tensor)[name] for tensor in inputs]
+        ours, theirs = module.sdpa(*given, **options), F.scaled_dot_product_attention(*given, **options)
+        if name not in ("oddly padded rows", "an address off by 2 bytes") and steps(ours) != steps(theirs):
+            return f"{name}: strides {ours.stride()}, PyTorch's {theirs.stride()}; {module.explain(*given, **options)}"
+    (q, k, v), _ = packed(inputs)
+    out = module.sdpa(q, k, v, **options)
+    rows = out.transpose(1, 2).reshape(q.shape[0], q.shape[2], -1)
+    return None if rows.data_ptr() == out.data_ptr() else "the rows of a packed query's output had to be copied"
+
+
+@case
+def a_graph_of_parts_of_a_packed_tensor(module, facts):
+    options = options_of(facts)
+    inputs, whole = packed(tensors_of(facts))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = module.sdpa(*inputs, **options).transpose(1, 2).flatten(2)
+    for seed in (1, 2):
+        new = tensors_of(facts, seed)
+        whole.copy_(packed(new)[1])
+        graph.replay()
+        wrong = close(out, F.scaled_dot_product_attention(*new, **options).transpose(1, 2).flatten(2))
+        if wrong:
+            return wrong
+    return None
+
+
+@case
+def parts_of_a_packed_tensor_compiled(module, facts):
+    inputs, options = tensors_of(facts), options_of(facts)
+    counts = [tensor.shape[1] for tensor in inputs]
+
+    def layer(whole, attention):
+        out = attention(*(part.transpose(1, 2) for part in (whole * 2).split(counts, dim=2)), **options)
+        return out, out.transpose(1, 2).flatten(2) + 1
+
+    for dynamic in (False, True):
+        compiled_layer = torch.compile(lambda whole: layer(whole, module.sdpa), fullgraph=True, dynamic=dynamic)
+        for seed in (0, 1):
+            _, whole = packed(tensors_of(facts, seed))
+            ours, theirs = compiled_layer(whole), layer(whole, F.scaled_dot_product_attention)
+            wrong = close(ours[0], theirs[0]) or close(ours[1], theirs[1])
+            if wrong or steps(ours[0]) != steps(theirs[0]):
+                return wrong or f"strides {ours[0].stride()}, PyTorch's {theirs[0].stride()}"
+    return None
 
 
 @case
@@ -223,9 +294,10 @@ def a_batch_dimension_of_vmap(module, facts):
 
 @case
 def checks_of_the_operator(module, facts):
-    inputs, options = tensors_of(facts), options_of(facts)
-    for operator in (torch.ops.fatune.sdpa.default, torch.ops.fatune._sdpa_kernel.default):
-        torch.library.opcheck(operator, tuple(inputs), options, rtol=4e-3, atol=4e-3)
+    options = options_of(facts)
+    for inputs in (tensors_of(facts), packed(tensors_of(facts))[0]):
+        for operator in (torch.ops.fatune.sdpa.default, torch.ops.fatune._sdpa_kernel.default):
+            torch.library.opcheck(operator, tuple(inputs), options, rtol=4e-3, atol=4e-3)
     return None
 
 

@@ -1,8 +1,9 @@
 """torch_export_test.py - `fatune export --to torch` against F.scaled_dot_product_attention, in value and in time.
 
-Exports the kernels of committed runs (or takes --module FILE, an exported file), then: 30 problems, those of the
-kernels and random others that are left to PyTorch; and everything else a program may do (torch_export_cases.py).
-Prints a table; --json FILE keeps it. Exit code 77 without PyTorch and a GPU it can use.
+Exports the kernels of committed runs, and some configs in other layouts (or takes --module FILE, an exported file),
+then: 30 problems, those of the kernels and random others that are left to PyTorch; which kernel a layout gets; and
+everything else a program may do (torch_export_cases.py). Prints a table; --json FILE keeps it. Exit code 77 without
+PyTorch and a GPU it can use.
 
     python3 tests/gpu/torch_export_test.py --fatune build/dev/fatune [--json FILE]
 """
@@ -31,59 +32,100 @@ except ImportError as error:
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 RUNS = ROOT / "results/h200/suite-mission"
+HOPPER = (9, 0)  # of LAYOUTS
+SHAPE = (4, 8, 512, 64)
+LAYOUTS = [(ROOT / "results/h200/mission/best.json", "bshd"),
+           (ROOT / "tests/data/cli/fa_mma.json", "packed"),
+           (ROOT / "tests/data/cli/fa_mma.json", "bhsd,k=524288:65536:128,v=524288:65536:128")]  # parts of rows
 PROBLEMS = 30
 SEED = 42
 CALLS = 40  # in a graph, and in a row
 
 
-def load_module(args, folder):
-    file = args.module
-    if file is None:
-        if args.fatune is None:
-            sys.exit("say --fatune FILE, the program under test, or --module FILE, a file it exported")
-        file = folder / "sdpa.py"
-        subprocess.run([args.fatune, "export", args.runs, "--to", "torch", "--unverified", "-o", file], check=True,
-                       stdout=subprocess.DEVNULL)
-    spec = importlib.util.spec_from_file_location("sdpa", file)
+def imported(file, name):
+    spec = importlib.util.spec_from_file_location(name, file)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["sdpa"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
+def exported(fatune, file, *words):
+    subprocess.run([fatune, "export", *words, "--to", "torch", "--unverified", "-o", file], check=True,
+                   stdout=subprocess.DEVNULL)
+    return file
+
+
+def load_module(args, folder):
+    """The function with the kernels of the runs, and with those of LAYOUTS: files share their kernels."""
+    if args.module is not None:
+        return imported(args.module, "sdpa")
+    if args.fatune is None:
+        sys.exit("say --fatune FILE, the program under test, or --module FILE, a file it exported")
+    shape = ",".join(map(str, SHAPE))
+    for i, (config, layout) in enumerate(LAYOUTS):
+        imported(exported(args.fatune, folder / f"layout_{i}.py", "--config", config, "--shape", shape, "--layout",
+                          layout, "--arch", "sm_90a"), f"layout_{i}")
+    return imported(exported(args.fatune, folder / "sdpa.py", *args.runs), "sdpa")
+
+
 def problems(module):
-    """(batch, heads, kv_heads, seq_q, seq_kv, head_dim, dtype, causal, layout): the kernels', some with the same heads
-    in other batches or rows first in memory, and random others up to PROBLEMS."""
+    """(batch, heads, kv_heads, seq_q, seq_kv, head_dim, dtype, causal, layout, strides): the kernels' in their own
+    layouts, some with the same heads in other batches or rows first in memory, and random others up to PROBLEMS."""
     chance, listed = random.Random(SEED), []
     for kernel in module.info():
         p = kernel["problem"]
         one = (p["batch"], p["heads"], p["kv_heads"], p["seq_q"], p["seq_kv"], p["head_dim"], p["dtype"],
                p["mask"] == "causal")
-        listed.append((*one, "plain"))
-        if p["seq_q"] <= 512 and len(listed) < PROBLEMS // 2:
+        listed.append((*one, p.get("layout", "plain"), kernel["strides"]))
+        if p["seq_q"] <= 512 and "layout" not in p and len(listed) < PROBLEMS // 2:
             layout = chance.choice(["rows first", "other batches"])
             if layout == "other batches":
                 one = (p["batch"] * p["heads"], 1, 1, *one[3:])
-            listed.append((*one, layout))
+            listed.append((*one, layout, None))
     while len(listed) < PROBLEMS:
         kv_heads = chance.choice([1, 2, 3, 8])
         heads, seq = kv_heads * chance.choice([1, 1, 4]), chance.choice([1, 17, 100, 512, 777, 1024, 2048])
         keys = chance.choice([seq, seq, seq, 512, 1500])
         listed.append((chance.randint(1, 6), heads, kv_heads, seq, keys, chance.choice([32, 64, 80, 128]),
-                       chance.choice(["f16", "bf16"]), chance.random() < 0.4, chance.choice(["plain", "rows first"])))
+                       chance.choice(["f16", "bf16"]), chance.random() < 0.4, chance.choice(["plain", "rows first"]),
+                       None))
     return listed
 
 
 def make_inputs(problem):
-    batch, heads, kv_heads, seq_q, seq_kv, dim, dtype, _, layout = problem
+    batch, heads, kv_heads, seq_q, seq_kv, dim, dtype, _, layout, strides = problem
     kind = {"f16": torch.float16, "bf16": torch.bfloat16}[dtype]
     inputs = []
-    for own_heads, seq in ((heads, seq_q), (kv_heads, seq_kv), (kv_heads, seq_kv)):
+    for name, own_heads, seq in (("q", heads, seq_q), ("k", kv_heads, seq_kv), ("v", kv_heads, seq_kv)):
+        shape = (batch, own_heads, seq, dim)
         if layout == "rows first":
-            inputs.append(torch.randn(batch, seq, own_heads, dim, device="cuda", dtype=kind).transpose(1, 2))
+            memory = torch.empty(batch, seq, own_heads, dim, device="cuda", dtype=kind).transpose(1, 2)
+        elif strides is not None:
+            memory = torch.empty_strided(shape, strides[name], device="cuda", dtype=kind)
         else:
-            inputs.append(torch.randn(batch, own_heads, seq, dim, device="cuda", dtype=kind))
+            memory = torch.empty(shape, device="cuda", dtype=kind)
+        inputs.append(memory.copy_(torch.randn(shape, device="cuda", dtype=kind)))
     return inputs
+
+
+def check_layouts(module, checks):
+    """Which kernel of LAYOUTS a call gets: the exact one, else one that reads through tensor maps; or none."""
+    q, k, v = (torch.randn(SHAPE, device="cuda", dtype=torch.float16) for _ in range(3))
+    parts, _ = cases.packed((q, k, v))
+    laid = [cases.layouts(tensor) for tensor in (q, k, v)]
+    half = [torch.randn(*SHAPE[:3], 2 * SHAPE[3], device="cuda", dtype=torch.float16)[..., :64] for _ in range(2)]
+    expected = {"packed": (parts, "fa_mma"), "rows first": ([t["rows first"] for t in laid], "fa_wgmma"),
+                "half of the heads": ([t["half of the heads"] for t in laid], "fa_wgmma"),
+                "keys in half rows": ([q, *half], "fa_mma"),
+                "padded rows": ([t["padded rows"] for t in laid], "fa_wgmma"),
+                "batches between heads": ([t["batches between heads"] for t in laid], "PyTorch"),
+                "unaligned": ([t["an address off by 2 bytes"] for t in laid], "PyTorch")}
+    for name, (given, wanted) in expected.items():
+        said = module.explain(*given)
+        checks.expect(wanted in said, f"{name}: {said}, not {wanted}")
+        wrong = cases.close(module.sdpa(*given), F.scaled_dot_product_attention(*given), f"{name}: ")
+        checks.expect(wrong is None, wrong)
 
 
 def graph_us(call):
@@ -131,7 +173,11 @@ def measure(module, problem, checks):
     ours, theirs = (lambda: module.sdpa(*inputs, **options)), (
         lambda: F.scaled_dot_product_attention(*inputs, **options))
     mask = module._UPPER_LEFT if causal else None
-    by_kernel = module._attend(*inputs, mask, None, options["enable_gqa"]) is not None
+    out = module._attend(*inputs, mask, None, options["enable_gqa"])
+    by_kernel = out is not None
+    if by_kernel:
+        wanted = torch.empty_like(inputs[0])
+        checks.expect(cases.steps(out) == cases.steps(wanted), f"{problem}: strides {out.stride()}")
     reference = exact(inputs, options)
     errors = [cases.difference(call(), reference) for call in (ours, theirs)]
     limit = {"f16": 2e-3, "bf16": 1e-2}[problem[6]]
@@ -154,19 +200,10 @@ def text_of(row):
     return f"{name:28} {row['layout']:13} {row['by']:8} {errors} {times}"
 
 
-def copies():
-    """Microseconds of a copy to contiguous memory, by megabytes: what torch_problem.py's constants estimate."""
-    found = {}
-    for megabytes in (0.5, 2, 8, 64):
-        seq = int(megabytes * 2**20 / 2 / 64 / 8)
-        source = torch.randn(1, seq, 8, 64, device="cuda").half().transpose(1, 2)
-        found[megabytes] = graph_us(lambda: source.clone(memory_format=torch.contiguous_format))
-    return found
-
-
 def run_cases(module, checks):
-    """The first kernel whose mask PyTorch can name by is_causal."""
-    facts = next(f for f in module.info() if f["problem"]["seq_q"] == f["problem"]["seq_kv"])
+    """For a contiguous kernel whose mask PyTorch can name by is_causal, else the first one."""
+    facts = min(module.info(), key=lambda f: ("layout" in f["problem"],
+                                              f["problem"]["seq_q"] != f["problem"]["seq_kv"]))
     said = {}
     for name, case in cases.CASES.items():
         try:
@@ -182,7 +219,7 @@ def run_cases(module, checks):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fatune", help="the program under test")
-    parser.add_argument("--runs", default=str(RUNS), help="what it exports")
+    parser.add_argument("--runs", nargs="+", default=[str(RUNS)], help="what it exports")
     parser.add_argument("--module", type=pathlib.Path, help="a file exported before")
     parser.add_argument("--json", type=pathlib.Path, help="where the results are kept")
     return parser.parse_args()
@@ -208,12 +245,13 @@ def main():
         checks.expect(len(by_kernel) >= loaded, f"only {len(by_kernel)} problems by {loaded} kernels")
         ratio = math.exp(statistics.fmean(math.log(row["graph_us"] / row["pytorch_graph_us"]) for row in by_kernel)
                          ) if by_kernel else None
+        if args.module is None and torch.cuda.get_device_capability() == HOPPER:
+            check_layouts(module, checks)
         said = run_cases(module, checks)
         result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
                   "kernels": loaded, "rows": rows, "graph_ratio_geomean": ratio, "cases": said,
-                  "copy_us_by_megabytes": copies(), "checks": checks.made, "failed": checks.failed}
+                  "checks": checks.made, "failed": checks.failed}
         print(f"geometric mean of our time over PyTorch's in a graph, {len(by_kernel)} problems by kernels: {ratio}")
-        print(f"a copy to contiguous memory, us by MB: {result['copy_us_by_megabytes']}")
         if args.json:
             args.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     checks.finish()

@@ -6,15 +6,17 @@ class _Kernel(_Loaded):
     def __init__(self, facts, cubin):
         super().__init__(facts, cubin)
         problem = facts["problem"]
-        batch, heads, self.kv_heads = problem["batch"], problem["heads"], problem["kv_heads"]
-        self.heads = heads
+        batch, dim = problem["batch"], problem["head_dim"]
         self.dtype = _DTYPES[problem["dtype"]]
-        key = (batch, self.kv_heads, problem["seq_kv"], problem["head_dim"])
-        query = (batch, heads, problem["seq_q"], problem["head_dim"])
-        mask = _LOWER_RIGHT if problem["mask"] == "causal" else None
-        self.key = _problem_key(query, key, key, self.dtype, mask, True)
+        key = (batch, problem["kv_heads"], problem["seq_kv"], dim)
+        query = (batch, problem["heads"], problem["seq_q"], dim)
+        self.mask = _LOWER_RIGHT if problem["mask"] == "causal" else None
+        self.key = _problem_key(query, key, key, self.dtype, self.mask, True)
+        self.shapes = {"q": query, "k": key, "v": key, "out": query}
+        self.strides = {name: _strides_seen(shape, facts["strides"][name], shape[1])  # compiled in
+                        for name, shape in self.shapes.items()}
         arguments = {name for stage in facts["stages"] for name in stage["arguments"]}
-        self.by_pointer = arguments & {"q", "k", "v"}  # these are read as contiguous memory
+        self.by_pointer = arguments & {"q", "k", "v"}  # these are read with these strides, others through tensor maps
         if problem.get("lse"):
             self.reserve("lse", 4 * math.prod(query[:3]))
 
@@ -23,20 +25,25 @@ class _Kernel(_Loaded):
         wanted = 1 / math.sqrt(self.facts["problem"]["head_dim"]) if scale is None else scale
         return abs(wanted - own) <= 1e-6 * abs(own)
 
-    def strides_of(self, name, tensor):
-        """() for contiguous memory, as _byte_strides has them for other strides that can be read as they are, else
-        None."""
-        if tensor.is_contiguous():
-            return ()
-        if name in self.by_pointer:
+    def reads(self, tensors):
+        """Strides of q, k and v as _strides_seen has them, when the kernel takes these and writes where PyTorch does:
+        its output has the query's order in memory. Else None."""
+        query = tensors["q"]
+        seen = {name: _strides_seen(tensor.shape, tensor.stride(), self.shapes[name][1])
+                for name, tensor in tensors.items()}
+        out = _dense_strides(query.shape, query.stride())
+        if None in (out, *seen.values()) or _strides_seen(query.shape, out, self.shapes["q"][1]) != self.strides["out"]:
             return None
-        heads = self.heads if name == "q" else self.kv_heads
-        return _byte_strides(tensor.shape, tensor.stride(), heads, tensor.element_size())
+        takes = (strides == self.strides[name] or name not in self.by_pointer and _can_be_mapped(strides)
+                 for name, strides in seen.items())
+        return seen if all(takes) else None
 
-    def rank(self, device_name):
-        """Of kernels for one problem the least is taken: measured on such a device, verified, fast."""
+    def rank(self, seen, device_name):
+        """Of kernels for a call the least is taken: for these very strides, measured on such a device, verified, fast.
+        """
         measured = self.facts["measured"] or {"hot_us": math.inf}
-        return (self.facts["device"]["name"] != device_name, not self.facts["verified"], measured["hot_us"])
+        return (any(strides != self.strides[name] for name, strides in seen.items()),
+                self.facts["device"]["name"] != device_name, not self.facts["verified"], measured["hot_us"])
 
 
 class _Route:
@@ -44,21 +51,16 @@ class _Route:
     on the current stream. Launches are kept by the addresses in them: PyTorch's allocator soon gives the same again.
     A kept one never changes, so threads can share it."""
 
-    def __init__(self, kernel, index, strides):
-        """`strides` of q, k and v as strides_of has them; None where a contiguous copy is to be read."""
-        self.kernel, self.index, self.strides = kernel, index, strides
-        self.copied = [name for name in "qkv" if strides[name] is None]
+    def __init__(self, kernel, index, seen):
+        """`seen`: strides of q, k and v, as _Kernel.reads has them."""
+        self.kernel, self.index, self.seen = kernel, index, seen
         self.functions, self.launches = kernel.on(index), {}
 
     def __call__(self, query, key, value, q, k, v):
         if _current_device() != self.index:
             with torch.cuda.device(self.index):
                 return self(query, key, value, q, k, v)
-        if self.copied:
-            query, key, value = (tensor.clone(memory_format=torch.contiguous_format) if name in self.copied else tensor
-                                 for name, tensor in zip("qkv", (query, key, value)))
-            q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
-        out = torch.empty_like(query, memory_format=torch.contiguous_format)
+        out = torch.empty_like(query)
         scratch = out
         if self.kernel.memory_bytes:
             scratch = torch.empty(self.kernel.memory_bytes, dtype=torch.uint8, device=query.device)
@@ -79,7 +81,9 @@ class _Route:
         addresses = {name: ctypes.addressof(value) for name, value in values.items()}
         maps = []
         for plan in self.kernel.facts["tensor_maps"]:
-            strides = self.strides.get(plan["tensor"]) or plan["strides_bytes"]
+            strides = plan["strides_bytes"]
+            if plan["tensor"] != "out":
+                strides = [step * _ELEMENT for step in self.seen[plan["tensor"]]]
             memory, addresses[plan["name"]] = _driver.encode(plan, strides, pointers[plan["tensor"]])
             maps.append(memory)
         launches = []

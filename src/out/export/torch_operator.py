@@ -1,13 +1,26 @@
 # torch_operator.py - which route a call takes, remembered by all that it depends on; the function, the operator.
 
-def _best_kernel(key, index, scale):
-    """Of this process's kernels for a problem, the one for a device; None without one."""
-    kernels = [kernel for kernel in _kernels if kernel.key == key and kernel.has_scale(scale)]
+def _choice(tensors, mask, scale, gqa):
+    """Of this process's kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
+    reason."""
+    query, key, value = tensors.values()
+    found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
+    kernels = [kernel for kernel in _kernels if kernel.key == found]
     if not kernels:
-        return None
+        return None, "no kernel is for these sizes, type and mask"
+    kernels = [kernel for kernel in kernels if kernel.has_scale(scale)]
+    if not kernels:
+        return None, f"no kernel for it has the scale {scale}"
+    index = query.device.index or 0
     capability, name = torch.cuda.get_device_capability(index), torch.cuda.get_device_name(index)
     kernels = [kernel for kernel in kernels if _runs_on(kernel.facts, capability)]
-    return min(kernels, key=lambda kernel: kernel.rank(name), default=None)
+    if not kernels:
+        return None, f"no kernel for it runs on {name}"
+    kernels = [(kernel, seen) for kernel in kernels if (seen := kernel.reads(tensors))]
+    if not kernels:
+        strides = ", ".join(f"{name} {tuple(tensor.stride())}" for name, tensor in tensors.items())
+        return None, f"no kernel for it takes these strides, or writes in the query's order: {strides}"
+    return min(kernels, key=lambda pair: pair[0].rank(pair[1], name))
 
 
 class _AlignedCopies:
@@ -18,8 +31,7 @@ class _AlignedCopies:
         self.is_causal, self.scale, self.gqa = mask == _UPPER_LEFT, scale, gqa
 
     def __call__(self, query, key, value, *_):
-        tensors = [tensor if _is_aligned(tensor) else tensor.clone(memory_format=torch.contiguous_format)
-                   for tensor in (query, key, value)]
+        tensors = [tensor if _is_aligned(tensor) else tensor.clone() for tensor in (query, key, value)]
         return _pytorch(*tensors, is_causal=self.is_causal, scale=self.scale, enable_gqa=self.gqa)
 
 
@@ -30,6 +42,13 @@ def _is_aligned(tensor):
 
 def _no_rows(query, key, value, *_):
     """The route of a call without a query, for which PyTorch's attention on CUDA gives no tensor at all."""
+    return _new_output(query, value)
+
+
+def _new_output(query, value):
+    """Where PyTorch's attention leaves its result: in the query's order."""
+    if query.shape[-1] == value.shape[-1]:
+        return torch.empty_like(query)
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 
 
@@ -41,25 +60,18 @@ def _choose(tensors, mask, scale, gqa, misaligned):
         return None
     if 0 in query.shape:
         return _no_rows
-    route = _kernel_route(tensors, mask, scale, gqa, misaligned)
+    route = None if misaligned else _kernel_route(tensors, mask, scale, gqa)
     if route is None and mask != _LOWER_RIGHT and not all(map(_is_aligned, tensors.values())):
         return _AlignedCopies(mask, scale, gqa)
     return route
 
 
-def _kernel_route(tensors, mask, scale, gqa, misaligned):
-    query, key, value = tensors.values()
-    device = query.device
-    found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
-    kernel = _best_kernel(found, device.index, scale) if found else None
+def _kernel_route(tensors, mask, scale, gqa):
+    kernel, seen = _choice(tensors, mask, scale, gqa)
     if kernel is None:
         return None
-    strides = {name: None if misaligned else kernel.strides_of(name, tensor) for name, tensor in tensors.items()}
-    copied = [tensor.nbytes for name, tensor in tensors.items() if strides[name] is None]
-    if copied and not _worth_copying(kernel.facts, copied):
-        return None
     try:
-        return _Route(kernel, device.index, strides)
+        return _Route(kernel, tensors["q"].device.index, seen)
     except (OSError, RuntimeError) as error:
         warnings.warn(f"PyTorch's attention is used instead of {kernel.facts['kernel']}: {error}", RuntimeWarning)
         return None
@@ -124,7 +136,7 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
             out = _attend_below(attn_mask, query, key, value, scale, enable_gqa)
             if out is not None:
                 return out
-        if F.scaled_dot_product_attention is not _pytorch:  # such a mask only heeds who stands there
+        if F.scaled_dot_product_attention is not _pytorch:  # such a mask calls what stands there alone
             return CausalBias.__torch_function__(
                 F.scaled_dot_product_attention, (CausalBias,), (query, key, value, attn_mask, dropout_p, is_causal),
                 {"scale": scale, "enable_gqa": enable_gqa})
@@ -170,7 +182,7 @@ def _needs_gradients(query, key, value):
 
 
 def _is_real(query, key, value):
-    """Tensors with memory, and nobody who wants to see the operators that run on them: no tracer, no transform."""
+    """Tensors with memory, and nothing that must see the operators that run on them: no tracer, no transform."""
     return (type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN
             and torch._C._len_torch_dispatch_stack() == 0 and torch._C._functorch.peek_interpreter_stack() is None
             and _forward_ad._current_level < 0 and torch._C._get_tracing_state() is None)
@@ -187,40 +199,66 @@ def _may_have_kernel(query, key, value, mask, scale, gqa):
     if (not traced or torch._C._functorch.peek_interpreter_stack() is not None or _forward_ad._current_level >= 0
             or not all(tensor.device.type == "cuda" and tensor.dim() == 4 for tensor in tensors)):
         return False
-    if all(type(size) is int for tensor in tensors for size in tensor.shape):
-        found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
-        return found is not None and _best_kernel(found, query.device.index or 0, scale) is not None
+    if all(type(size) is int for tensor in tensors for size in (*tensor.shape, *tensor.stride())):
+        return _choice(dict(zip("qkv", tensors)), mask, scale, gqa)[0] is not None
     return any(kernel.dtype == query.dtype and (type(query.shape[3]) is not int or kernel.key[4] == query.shape[3])
                for kernel in _kernels)
 
 
 def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-    """fatune::_sdpa_kernel: chooses when it runs; the result is contiguous whoever computed it."""
+    """fatune::_sdpa_kernel: chooses when it runs; the result has the query's order whatever computed it."""
     out = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa)
-    if out is None:
-        out = _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
-    return out.contiguous()
+    if out is not None:
+        return out
+    out, promised = _pytorch(query, key, value, is_causal=is_causal, scale=scale,
+                             enable_gqa=enable_gqa), _new_output(query, value)
+    if all(size <= 1 or given == wanted for size, given, wanted in zip(out.shape, out.stride(), promised.stride())):
+        return out
+    return promised.copy_(out)
 
 
 def _register():
     library = torch.library.Library("fatune", "FRAGMENT")
     arguments = ("(Tensor query, Tensor key, Tensor value, bool is_causal=False, float? scale=None, "
                  "bool enable_gqa=False) -> Tensor")
-    library.define("sdpa" + arguments, tags=(torch.Tag.pt2_compliant_tag,))
+    tags = (torch.Tag.pt2_compliant_tag,
+            getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order))  # kernels are made for them
+    library.define("sdpa" + arguments, tags=tags)
     library.impl("sdpa", _operator, "CompositeImplicitAutograd")
-    library.define("_sdpa_kernel" + arguments, tags=(torch.Tag.pt2_compliant_tag,))
+    library.define("_sdpa_kernel" + arguments, tags=tags)
     library.impl("_sdpa_kernel", _run_kernel, "CompositeExplicitAutograd")
 
     @torch.library.register_fake("fatune::_sdpa_kernel", lib=library)
     def fake(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-        return query.new_empty((*query.shape[:-1], value.shape[-1]))
+        return _new_output(query, value)
 
     return library
 
 
 def info() -> list[dict]:
-    """The launch facts (fatune.launch/1) of every kernel: problem, config, device, times, whether it was verified."""
+    """The launch facts (fatune.launch/1) of every kernel: problem, config, device, times, whether it was verified; and
+    the strides of q, k, v and out that it is for."""
     return [kernel.facts for kernel in _kernels]
+
+
+def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False) -> str:
+    """Called like sdpa(): the kernel that such a call runs, or "PyTorch: " and the reason."""
+    if torch.is_autocast_enabled():
+        query, key, value = (_autocast(tensor) for tensor in (query, key, value))
+    mask = _UPPER_LEFT if is_causal else None
+    if isinstance(attn_mask, CausalBias) and (attn_mask.seq_len_q, attn_mask.seq_len_kv) == (
+            query.shape[-2], key.shape[-2]):
+        mask, attn_mask = _LOWER_RIGHT if attn_mask.variant == CausalVariant.LOWER_RIGHT else _UPPER_LEFT, None
+    if attn_mask is not None or dropout_p != 0.0:
+        return "PyTorch: no kernel takes such a mask, or dropout"
+    if _needs_gradients(query, key, value):
+        return "PyTorch: gradients are wanted"
+    if not query.is_cuda or torch.version.cuda is None:
+        return f"PyTorch: the tensors are on {query.device}"
+    if any(tensor.data_ptr() % _ALIGNMENT for tensor in (query, key, value)):
+        return f"PyTorch: a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
+    kernel, why = _choice({"q": query, "k": key, "v": value}, mask, scale, enable_gqa)
+    return f"PyTorch: {why}" if kernel is None else _describe(kernel.facts)
 
 
 def load(device: torch.device | int | None = None) -> int:
@@ -236,11 +274,11 @@ def load(device: torch.device | int | None = None) -> int:
 # A process may import several such files: they share kernels, decisions, the operators, and PyTorch's own attention
 # as it was before one of them took its place.
 _shared = torch.ops.fatune.__dict__.setdefault(
-    "shared_1", {"kernels": [], "routes": {}, "pytorch": F.scaled_dot_product_attention})
+    "shared_2", {"kernels": [], "routes": {}, "pytorch": F.scaled_dot_product_attention})
 _kernels, _routes, _pytorch = _shared["kernels"], _shared["routes"], _shared["pytorch"]
-_present = {kernel.facts["cubin"]["sha256"] for kernel in _kernels}
+_present = {(kernel.facts["cubin"]["sha256"], kernel.facts["id"]) for kernel in _kernels}  # one code, many layouts
 _kernels.extend(_Kernel(facts, _CUBINS[facts["cubin"]["sha256"]]) for facts in _FACTS
-                if facts["cubin"]["sha256"] not in _present)
+                if (facts["cubin"]["sha256"], facts["id"]) not in _present)
 _routes.clear()
 if "library" not in _shared:
     _shared["library"] = _register()

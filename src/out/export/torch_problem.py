@@ -5,11 +5,13 @@
 
 query is (batch, heads, seq_q, head_dim), key and value are (batch, kv_heads, seq_kv, head_dim), as in
 torch.nn.functional.scaled_dot_product_attention, which does whatever no kernel of this file was made for: other sizes,
-types, masks, scales and devices, dropout, and everything that needs gradients. The result is the same but for rounding.
-Also registered as the operator torch.ops.fatune.sdpa. Needs PyTorch 2.5 or newer and nothing else.
+strides, types, masks, scales and devices, dropout, and everything that needs gradients. The result is the same but for
+rounding, and its dimensions lie in memory as the query's do. Also registered as the operator torch.ops.fatune.sdpa.
+Needs PyTorch 2.5 or newer and nothing else.
 
     info()      what is in this file: one dictionary a kernel
     load()      loads all kernels that a device can run, which otherwise happens at the first call of each
+    explain()   called like sdpa(): which kernel does it, or why PyTorch does
     python sdpa.py      prints the list; on a GPU also compares each kernel with PyTorch in value and time
 """
 from __future__ import annotations
@@ -34,20 +36,19 @@ _FACTS = json.loads("[]")  # @fatune: facts
 _CUBINS: dict[str, str] = {}  # @fatune: cubins
 
 _DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
+_ELEMENT = 2  # bytes: of either
 _UNKNOWN = object()
 _UPPER_LEFT, _LOWER_RIGHT = "upper_left", "lower_right"  # where a causal mask starts; is_causal means the first
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _MAX_REMEMBERED = 1024  # chosen: decisions, and addresses of a tensor map, kept before all are forgotten
 _ALIGNMENT = 16  # bytes: of the copy engine's addresses and strides, and of the kernels' vector loads
-_COPY_US = 2.5  # chosen: a small copy in a stream
-_COPY_BYTES_PER_US = 2e6  # chosen: half of what an H200's memory does
 
 
-# What is asked, and can a kernel do it? Sizes only: no tensor and no device.
+# What is asked, and can a kernel do it? Sizes and strides only: no tensor and no device.
 
 def _problem_key(q, k, v, dtype, mask, gqa):
-    """What a kernel must have been made for, from the tensors' shapes; None when no kernel can do it. Heads lie one
-    after the other, batch after batch: their number counts, not how it is made up."""
+    """What a kernel must have been made for, from the tensors' shapes; None when no kernel can do it. Of heads and
+    batch the product counts: strides say whether one can be seen as the other."""
     if not len(q) == len(k) == len(v) == 4 or k != v or q[0] != k[0] or q[3] != k[3]:
         return None
     if q[1] != k[1] and not (gqa and k[1] > 0 and q[1] % k[1] == 0):
@@ -57,9 +58,9 @@ def _problem_key(q, k, v, dtype, mask, gqa):
     return (q[0] * q[1], k[0] * k[1], q[2], k[2], q[3], dtype, mask is not None and q[2] > 1)
 
 
-def _byte_strides(shape, stride, heads, element):
-    """Bytes from row to row, head to head and batch to batch of a tensor (batch, heads, seq, dim) seen with `heads`
-    heads; None when it cannot be seen so, or its strides are none for the copy engine."""
+def _strides_seen(shape, stride, heads):
+    """Elements from row to row, head to head and batch to batch of a tensor (batch, heads, seq, dim) seen with `heads`
+    heads, as in contiguous memory where there is but one; None when it cannot be seen so or its columns lie apart."""
     batch, own_heads, seq, dim = shape
     of_batch, of_head, of_row, of_column = stride
     if of_column != 1:
@@ -70,14 +71,30 @@ def _byte_strides(shape, stride, heads, element):
         of_head = of_batch if own_heads == 1 else of_head
         of_batch = of_head * heads
         batch = batch * own_heads // heads
-    row = of_row if seq > 1 else dim
-    head = of_head if heads > 1 else seq * dim
-    strides = tuple(count * element for count in (row, head, of_batch if batch > 1 else heads * seq * dim))
-    return strides if all(0 < s < 2**40 and s % _ALIGNMENT == 0 for s in strides) else None
+    return (of_row if seq > 1 else dim, of_head if heads > 1 else seq * dim,
+            of_batch if batch > 1 else heads * seq * dim)
+
+
+def _dense_strides(shape, stride):
+    """Those of torch.empty_like, which PyTorch's attention gives its output: without gaps, in the order that a tensor's
+    dimensions have in memory. None when two begin at the same places."""
+    order = sorted((i for i in range(4) if shape[i] > 1), key=lambda i: stride[i])
+    if len({stride[i] for i in order}) < len(order):
+        return None
+    dense, step = [1] * 4, 1
+    for i in order:
+        dense[i] = step
+        step *= shape[i]
+    return tuple(dense)
+
+
+def _can_be_mapped(strides):
+    """Whether the copy engine takes strides, as _strides_seen has them."""
+    return all(0 < step * _ELEMENT < 2**40 and step * _ELEMENT % _ALIGNMENT == 0 for step in strides)
 
 
 def _begins_aligned(shape, stride, element):
-    """Whether every row begins a multiple of 16 bytes behind the first."""
+    """Whether every row begins a multiple of 16 bytes behind the first, for elements of any type."""
     return all(size <= 1 or distance * element % _ALIGNMENT == 0 for size, distance in zip(shape[:-1], stride[:-1]))
 
 
@@ -86,15 +103,3 @@ def _runs_on(facts, capability):
     if facts["exact_compute"]:
         return capability == (major, minor)
     return capability[0] == major and capability[1] >= minor
-
-
-def _saved_us(facts):
-    """Microseconds a call that the kernel saves of what its baseline takes, as measured; 0 when unknown."""
-    measured = facts["measured"] or {}
-    ratio = measured.get("ratio")
-    return measured["hot_us"] * (1 / ratio - 1) if ratio else 0.0
-
-
-def _worth_copying(facts, copied_bytes):
-    """Whether the kernel on contiguous copies is quicker than PyTorch, which reads other strides as they are."""
-    return sum(_COPY_US + 2 * count / _COPY_BYTES_PER_US for count in copied_bytes) < _saved_us(facts)

@@ -89,19 +89,36 @@ std::string contents(std::span<const ExportedKernel> kernels) {
   return text;
 }
 
+bool is_custom(const ExportedKernel& kernel) { return kernel.facts.problem.custom.has_value(); }
+
+/// Of attention's tensors, as PyTorch tells them: elements of batch, head, row and column.
+Json strides_json(const Problem& problem) {
+  Json json;
+  for (const char* tensor : {"q", "k", "v", "out"}) {
+    const Strides strides = strides_of(problem, tensor);
+    json[tensor] = {strides.batch, strides.head, strides.row, 1};
+  }
+  return json;
+}
+
 /// A raw string of Python takes JSON as it is: quotes are escaped in it, and never three in a row.
 std::string facts_json(std::span<const ExportedKernel> kernels) {
   std::string text = "_FACTS = json.loads(r\"\"\"[";
   for (const ExportedKernel& kernel : kernels) {
     text += &kernel == &kernels.front() ? "\n" : ",\n";
-    text += to_json(kernel.facts).dump(-1, ' ', true, Json::error_handler_t::replace);
+    Json facts = to_json(kernel.facts);
+    if (!is_custom(kernel)) facts["strides"] = strides_json(kernel.facts.problem);
+    text += facts.dump(-1, ' ', true, Json::error_handler_t::replace);
   }
   return text + "\n]\"\"\")\n";
 }
 
+/// By their hash: kernels of several layouts may be one machine code.
 std::string cubins_of(std::span<const ExportedKernel> kernels) {
+  std::set<std::string> written;
   std::string text = "_CUBINS: dict[str, str] = {  # zlib, base64\n";
   for (const ExportedKernel& kernel : kernels) {
+    if (!written.insert(kernel.facts.cubin.sha256).second) continue;
     text += fmt::format("    \"{}\": \"\"\"\n{}\"\"\",\n", kernel.facts.cubin.sha256,
                         packed_text(kernel.cubin, kColumns));
   }
@@ -120,8 +137,6 @@ Status check_types(std::span<const ExportedKernel> kernels) {
   }
   return {};
 }
-
-bool is_custom(const ExportedKernel& kernel) { return kernel.facts.problem.custom.has_value(); }
 
 }  // namespace
 

@@ -7,7 +7,6 @@ import types
 state = types.SimpleNamespace(grad=False, autocast=None, modes=0, compiling=False, device=0, stream=70,
                               capability=(9, 0), name="NVIDIA H200", next_address=0x10000)
 float16, bfloat16, float32, float64, uint8 = "float16", "bfloat16", "float32", "float64", "uint8"
-contiguous_format = "contiguous_format"
 BYTES = {float16: 2, bfloat16: 2, float32: 4, float64: 8, uint8: 1}
 
 
@@ -63,8 +62,8 @@ class Tensor:
         sized = [i for i, size in enumerate(self.shape) if size > 1]
         return all(self.strides[i] == dense(self.shape)[i] for i in sized)
 
-    def clone(self, memory_format):
-        return self.like(self.dtype)
+    def clone(self):
+        return empty_like(self).copy_(self)
 
     def to(self, dtype):
         return self if dtype == self.dtype else self.like(dtype)
@@ -72,8 +71,9 @@ class Tensor:
     def new_empty(self, shape):
         return Tensor(shape, self.dtype, self.device)
 
-    def contiguous(self):
-        return self if self.is_contiguous() else self.like(self.dtype)
+    def copy_(self, source):
+        self.history = [*source.history, source]
+        return self
 
     def like(self, dtype):
         made = Tensor(self.shape, dtype, self.device)
@@ -81,8 +81,12 @@ class Tensor:
         return made
 
 
-def empty_like(tensor, memory_format):
-    return Tensor(tensor.shape, tensor.dtype, tensor.device)
+def empty_like(tensor):
+    """Without gaps, its dimensions in the same order."""
+    strides, step = [1] * tensor.dim(), 1
+    for i in sorted(range(tensor.dim()), key=lambda i: (tensor.strides[i], -i)):
+        strides[i], step = step, step * tensor.shape[i]
+    return Tensor(tensor.shape, tensor.dtype, tensor.device, tuple(strides))
 
 
 def empty(count, dtype, device):
@@ -183,7 +187,8 @@ def install():
         autograd=module("torch.autograd", forward_ad=forward_ad), ops=types.SimpleNamespace(
             fatune=types.SimpleNamespace()),
         library=types.SimpleNamespace(Library=Library, register_fake=lambda name, lib: lambda function: function),
-        Tag=types.SimpleNamespace(pt2_compliant_tag="compliant"), version=types.SimpleNamespace(cuda="13.0"),
+        Tag=types.SimpleNamespace(pt2_compliant_tag="compliant", needs_fixed_stride_order="order"),
+        version=types.SimpleNamespace(cuda="13.0"),
         compiler=types.SimpleNamespace(is_compiling=lambda: state.compiling),
         cuda=types.SimpleNamespace(
             current_device=lambda: state.device, device=OnDevice, is_available=lambda: False,

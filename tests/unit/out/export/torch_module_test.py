@@ -1,7 +1,8 @@
 """torch_module_test.py FILE - imports a file that `fatune export --to torch` wrote, on stand-ins for PyTorch and the
 CUDA driver, and checks which kernel each call launches, with which arguments, and what is left to PyTorch.
 
-FILE is the one that write_torch_test.cpp makes: kernels tensor_maps, pointers and two_stages."""
+FILE is the one that write_torch_test.cpp makes: kernels tensor_maps, pointers, two_stages, packed_maps and
+packed_pointers."""
 import importlib.util
 import math
 import pathlib
@@ -33,10 +34,26 @@ def qkv(batch, heads, seq_q, dim, dtype=torch.float16, kv_heads=None, seq_kv=Non
     return [torch.Tensor(shape, dtype, **options) for shape in ((batch, heads, seq_q, dim), key, key)]
 
 
+def laid(tensor, strides, address=None):
+    """As many elements, elsewhere."""
+    return torch.Tensor(tensor.shape, tensor.dtype, tensor.device, strides, address)
+
+
 def rows_first(tensor):
     """As after x.view(batch, seq, heads, dim).transpose(1, 2)."""
     batch, heads, seq, dim = tensor.shape
-    return torch.Tensor(tensor.shape, tensor.dtype, tensor.device, (seq * heads * dim, dim, heads * dim, 1))
+    return laid(tensor, (seq * heads * dim, dim, heads * dim, 1))
+
+
+def packed(batch, heads, seq, dim, kv_heads=None, dtype=torch.float16):
+    """q, k and v as parts of x.view(batch, seq, heads + 2 * kv_heads, dim), seen as (batch, heads, seq, dim)."""
+    kv_heads = kv_heads or heads
+    row = (heads + 2 * kv_heads) * dim
+    whole = torch.Tensor((batch, seq, row), dtype)
+    starts = (0, heads * dim, (heads + kv_heads) * dim)
+    return [torch.Tensor((batch, count, seq, dim), dtype, stride=(seq * row, dim, row, 1),
+                         address=whole.address + start * torch.BYTES[dtype])
+            for count, start in zip((heads, kv_heads, kv_heads), starts)]
 
 
 class Sizes(unittest.TestCase):
@@ -81,22 +98,35 @@ class Sizes(unittest.TestCase):
                 step *= shape[dimension] * chance.choice((1, 1, 2))
             total = shape[0] * shape[1]
             heads = chance.choice([count for count in range(1, total + 1) if total % count == 0])
-            found = self.sdpa._byte_strides(shape, strides, heads, 2)
+            found = self.sdpa._strides_seen(shape, strides, heads)
             if found is None:
                 continue
             seen += 1
             row, head, batch = found
             view = (total // heads, heads, shape[2], shape[3])
-            self.assertEqual([2 * offset for offset in fake_cuda.offsets(shape, strides)],
-                             fake_cuda.offsets(view, (batch, head, row, 2)))
+            self.assertEqual(fake_cuda.offsets(shape, strides), fake_cuda.offsets(view, (batch, head, row, 1)))
         self.assertGreater(seen, 500)
 
     def test_strides_that_cannot_be_read(self):
-        strides = self.sdpa._byte_strides
-        self.assertIsNone(strides((2, 4, 16, 64), (4096, 1024, 1, 16), 4, 2))  # columns apart
-        self.assertIsNone(strides((2, 4, 16, 64), (4096, 0, 64, 1), 4, 2))  # one head for all
-        self.assertIsNone(strides((2, 4, 16, 64), (4 * 16 * 68, 16 * 68, 68, 1), 4, 2))  # rows of 136 bytes
-        self.assertIsNone(strides((2, 4, 16, 64), (5000, 64, 256, 1), 8, 2))  # heads of two batches, unevenly apart
+        strides, can_be_mapped = self.sdpa._strides_seen, self.sdpa._can_be_mapped
+        self.assertIsNone(strides((2, 4, 16, 64), (4096, 1024, 1, 16), 4))  # columns apart
+        self.assertIsNone(strides((2, 4, 16, 64), (5000, 64, 256, 1), 8))  # heads of two batches, unevenly apart
+        self.assertTrue(can_be_mapped(strides((2, 4, 16, 64), (4 * 16 * 72, 16 * 72, 72, 1), 4)))
+        self.assertFalse(can_be_mapped(strides((2, 4, 16, 64), (4096, 0, 64, 1), 4)))  # one head for all
+        self.assertFalse(can_be_mapped(strides((2, 4, 16, 64), (4 * 16 * 68, 16 * 68, 68, 1), 4)))  # rows of 136 bytes
+
+    def test_an_output_has_the_order_of_the_query_and_no_gaps(self):
+        chance, dense = random.Random(42), self.sdpa._dense_strides
+        for _ in range(500):
+            shape = tuple(chance.choice((1, 2, 3, 5)) for _ in range(4))
+            strides, step = [0] * 4, 1
+            for dimension in chance.sample(range(4), 4):
+                strides[dimension] = step
+                step *= shape[dimension] * chance.choice((1, 2))
+            found, made = dense(shape, strides), torch.empty_like(torch.Tensor(shape, stride=tuple(strides)))
+            for size, own, theirs in zip(shape, found, made.stride()):
+                self.assertTrue(size == 1 or own == theirs)
+        self.assertIsNone(dense((2, 4, 16, 64), (4096, 64, 64, 1)))  # heads and rows begin at the same places
 
     def test_devices(self):
         runs_on = self.sdpa._runs_on
@@ -160,40 +190,95 @@ class Calls(unittest.TestCase):
         self.sdpa.sdpa(*tensors)
         self.assertEqual((self.api.launches[-1].arguments[0], self.api.launches[-1].stream), (out.address, 80))
 
-    def test_strides_of_maps_are_those_of_the_tensors(self):
-        tensors = [rows_first(tensor) for tensor in qkv(4, 8, 512, 64)]
-        out = self.sdpa.sdpa(*tensors)
-        self.assertEqual(self.one_launch().arguments[2:5], [tensor.address for tensor in tensors])
-        self.assertEqual([m["strides"] for m in self.api.maps if m["pointer"] != out.address],
-                         [(1024, 128, 524288)] * 3)
-        self.assertEqual(self.api.maps[-1]["strides"], (128, 65536, 524288))
+    def test_maps_of_a_kernel_have_the_strides_of_the_tensors(self):
+        q, *others = qkv(4, 8, 512, 64)
+        k, v = (rows_first(tensor) for tensor in others)
+        out = self.sdpa.sdpa(q, k, v)
+        self.assertEqual(self.one_launch().entry, "tensor_maps")
+        self.assertEqual(self.one_launch().arguments[2:5], [q.address, k.address, v.address])
+        self.assertEqual([m["strides"] for m in self.api.maps],
+                         [(128, 65536, 524288), (1024, 128, 524288), (1024, 128, 524288), (128, 65536, 524288)])
         self.assertTrue(out.is_contiguous())
+
+    def test_one_kernel_serves_every_query_whose_rows_come_before_its_heads(self):
+        sliced = [laid(tensor, (4096, 64, 1024, 1)) for tensor in qkv(4, 8, 512, 64)]  # the half of 16 heads
+        for given, strides in ((packed(4, 8, 512, 64), (3072, 128, 1572864)), (sliced, (2048, 128, 8192)),
+                               ([rows_first(tensor) for tensor in qkv(4, 8, 512, 64)], (1024, 128, 524288))):
+            out = self.sdpa.sdpa(*given)
+            self.assertEqual(self.api.launches[-1].entry, "packed_maps")
+            self.assertEqual(self.api.launches[-1].arguments[2:5], [tensor.address for tensor in given])
+            self.assertEqual([m["strides"] for m in self.api.maps[-4:]], [strides] * 3 + [(1024, 128, 524288)])
+            self.assertEqual(out.stride(), (262144, 64, 512, 1))  # transpose(1, 2).reshape() costs nothing
+        self.assertEqual(fake_torch.calls, [])
+
+    def test_the_output_is_where_pytorch_would_leave_it_or_pytorchs(self):
+        q, k, v = qkv(4, 8, 512, 64)
+        heads_last = laid(q, (64, 512 * 4 * 64, 4 * 64, 1))  # (head, row, batch, column)
+        self.left_to_pytorch(heads_last, k, v)
+        self.left_to_pytorch(laid(q, (262144, 512, 1, 8)), k, v)
+        self.left_to_pytorch(laid(q, (262144, 0, 64, 1)), k, v)  # expanded
+        q, k, v = qkv(2, 8, 128, 64, torch.bfloat16, kv_heads=2, seq_kv=256)
+        mask = fake_torch.CausalBias("lower", 128, 256)
+        self.left_to_pytorch(rows_first(q), k, v, mask, enable_gqa=True)
+
+    def test_strides_that_were_compiled_in_are_those_of_the_tensors(self):
+        tensors = packed(2, 4, 256, 128, 1, torch.bfloat16)
+        out = self.sdpa.sdpa(*tensors, enable_gqa=True)
+        launch = self.one_launch()
+        self.assertEqual((launch.entry, launch.arguments[:3]),
+                         ("packed_pointers", [tensor.address for tensor in tensors]))
+        self.assertEqual(out.stride(), (131072, 128, 512, 1))
+        self.left_to_pytorch(*(rows_first(tensor) for tensor in tensors), enable_gqa=True)
+        self.left_to_pytorch(*qkv(2, 4, 256, 128, torch.bfloat16, kv_heads=1), enable_gqa=True)
+        self.left_to_pytorch(*packed(1, 8, 256, 128, 2, torch.bfloat16), enable_gqa=True)  # other rows in a batch
+
+    def test_strides_of_dimensions_of_one_do_not_count(self):
+        q, k, v = qkv(1, 4, 1, 64, seq_kv=1024)
+        self.sdpa.sdpa(laid(q, (7, 64, 3, 1)), laid(k, (5, 65536, 64, 1)), v)
+        self.assertEqual(self.api.launches[0].entry, "two_stages")
+        self.assertEqual(fake_torch.calls, [])
+
+    def test_of_kernels_for_several_layouts_the_exact_one_is_taken(self):
+        maps = self.sdpa._kernels[3]
+        faster = type(maps)({**maps.facts, "kernel": "fa_other", "stages": [{**maps.facts["stages"][0],
+                             "entry": "for_rows_first"}], "strides": dict.fromkeys(
+                             ("q", "k", "v", "out"), [262144, 64, 512, 1])}, maps.cubin)
+        self.sdpa._kernels.append(faster)
+        maps.facts["measured"]["hot_us"] = 1.0
+        self.sdpa.sdpa(*(rows_first(tensor) for tensor in qkv(4, 8, 512, 64)))
+        self.sdpa.sdpa(*packed(4, 8, 512, 64))
+        self.assertEqual([launch.entry for launch in self.api.launches], ["for_rows_first", "packed_maps"])
+
+    def test_a_call_can_be_explained(self):
+        q, k, v = qkv(4, 8, 512, 64)
+        said = [self.sdpa.explain(*arguments, **options) for arguments, options in (
+            ((q, k, v), {}), (packed(4, 8, 512, 64), {}), ((q, k, v, torch.Tensor((512, 512))), {}),
+            (qkv(4, 8, 500, 64), {}), ((q, k, v), {"scale": 1.0}), ((laid(q, (262144, 512, 1, 8)), k, v), {}),
+            ((laid(q, q.stride(), q.address + 2), k, v), {}), (qkv(4, 8, 512, 64, device="cpu"), {}))]
+        self.assertEqual(said, [
+            "4,8,512,64 f16: fa_tensor_maps, sm_90a, 6.29 us, 0.64 of cudnn, on NVIDIA H200",
+            "4,8,512,64 f16 packed: fa_packed_maps, sm_90a, 5.80 us, on NVIDIA H200",
+            "PyTorch: no kernel takes such a mask, or dropout",
+            "PyTorch: no kernel is for these sizes, type and mask",
+            "PyTorch: no kernel for it has the scale 1.0",
+            "PyTorch: no kernel for it takes these strides, or writes in the query's order: q (262144, 512, 1, 8), "
+            "k (262144, 32768, 64, 1), v (262144, 32768, 64, 1)",
+            "PyTorch: a tensor does not begin at a multiple of 16 bytes",
+            "PyTorch: the tensors are on cpu"])
+        fake_torch.state.capability = (10, 0)
+        self.assertEqual(self.sdpa.explain(q, k, v), "PyTorch: no kernel for it runs on NVIDIA H200")
+        q.requires_grad, fake_torch.state.grad = True, True
+        self.assertEqual(self.sdpa.explain(q, k, v), "PyTorch: gradients are wanted")
+        self.assertEqual((fake_torch.calls, self.api.launches), ([], []))
 
     def test_other_batches_of_as_many_heads(self):
         out = self.sdpa.sdpa(*qkv(2, 16, 512, 64))
         self.assertEqual(out.shape, (2, 16, 512, 64))
         self.assertEqual(self.one_launch().grid, (2, 4, 8))
 
-    def test_memory_that_is_not_contiguous_is_copied_where_it_pays(self):
-        q, k, v = qkv(2, 8, 128, 64, torch.bfloat16, kv_heads=2, seq_kv=256)
-        mask = fake_torch.CausalBias("lower", 128, 256)
-        self.sdpa.sdpa(rows_first(q), k, v, mask, enable_gqa=True)
-        copied, *rest, out, lse = self.one_launch().arguments
-        self.assertEqual(rest, [k.address, v.address])
-        self.assertNotEqual(copied, q.address)
-        self.assertEqual(lse, 0)
-        self.sdpa._kernels[1].facts["measured"] = None  # nobody knows whether it pays
-        self.sdpa._routes.clear()
-        self.left_to_pytorch(rows_first(q), k, v, mask, enable_gqa=True)
-
-    def test_addresses_that_are_not_aligned_are_copied(self):
+    def test_addresses_that_are_not_aligned_are_left_to_pytorch(self):
         q, k, v = qkv(4, 8, 512, 64)
         q.address += 2
-        self.sdpa._kernels[0].facts["measured"].update(ratio=0.1)
-        self.sdpa.sdpa(q, k, v)
-        self.assertNotIn(q.address, self.one_launch().arguments)
-        self.sdpa._kernels[0].facts["measured"].update(ratio=0.99)
-        self.sdpa._routes.clear()
         (given, *rest), _ = self.left_to_pytorch(q, k, v)
         self.assertEqual((given.history, rest), ([q], [k, v]))
 
@@ -348,6 +433,7 @@ class Calls(unittest.TestCase):
             self.sdpa.sdpa(*tensors)
             self.assertEqual(seen.pop(), (*tensors, False, None, False))
             self.left_to_pytorch(*(kind((4, 8, 500, 64)) for _ in range(3)))
+            self.left_to_pytorch(*(kind((4, 8, 512, 64), stride=(262144, 512, 1, 8)) for _ in range(3)))
         symbolic = [torch.FakeTensor((torch.Symbol(), 8, torch.Symbol(), 64), stride=(1,) * 4, address=0)
                     for _ in range(3)]
         self.sdpa.sdpa(*symbolic)
@@ -357,8 +443,16 @@ class Calls(unittest.TestCase):
         self.assertEqual(self.api.launches, [])
 
     def test_the_operator_chooses_when_it_runs(self):
-        self.sdpa._run_kernel(*qkv(4, 8, 512, 64))
-        self.one_launch()
+        out = self.sdpa._run_kernel(*packed(4, 8, 512, 64))
+        self.assertEqual((self.one_launch().entry, out.stride()), ("packed_maps", (262144, 64, 512, 1)))
+
+    def test_the_operator_leaves_its_result_in_the_querys_order_whatever_computed_it(self):
+        tensors = [rows_first(tensor) for tensor in qkv(3, 5, 40, 64)]  # no kernel's problem
+        for made in (torch.Tensor((3, 5, 40, 64)), rows_first(torch.Tensor((3, 5, 40, 64)))):
+            self.sdpa._pytorch = lambda *_, **__: made
+            out = self.sdpa._run_kernel(*tensors)
+            self.assertEqual(out.stride(), (12800, 64, 320, 1))
+            self.assertEqual(out.history, [made] if made.is_contiguous() else [])
 
     def test_it_can_stand_in_pytorchs_place(self):
         functional = sys.modules["torch.nn.functional"]
@@ -376,7 +470,7 @@ class Calls(unittest.TestCase):
 
     def test_two_files_share_their_kernels_and_the_operators(self):
         second, _ = load()
-        self.assertEqual(len(second.info()), 3)
+        self.assertEqual(len(second.info()), 5)
         self.assertIs(second._kernels, self.sdpa._kernels)
 
     def test_an_unverified_kernel_is_announced(self):
@@ -385,7 +479,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(len(self.said), 1)
 
     def test_load_takes_what_the_device_can_run(self):
-        self.assertEqual(self.sdpa.load(0), 3)
+        self.assertEqual(self.sdpa.load(0), 5)
         fake_torch.state.capability = (8, 6)
         self.assertEqual(self.sdpa.load("cuda:1"), 0)
 

@@ -36,21 +36,49 @@ ExportedKernel kernel(const std::string& entry, const Problem& problem) {
   return made;
 }
 
-TensorMapFacts map(const std::string& tensor) {
-  return {"map_" + tensor, tensor, MapElement::kF16, {64, 512, 8, 4}, {128, 65536, 524288},
-          {64, 64, 1, 1},  128};
+using MapStrides = std::array<std::int64_t, 3>;
+
+TensorMapFacts map(const std::string& tensor, const MapStrides& strides) {
+  return {"map_" + tensor, tensor, MapElement::kF16, {64, 512, 8, 4}, strides, {64, 64, 1, 1}, 128};
 }
 
 /// Reads its tensors through maps only, so that any strides will do.
-ExportedKernel with_tensor_maps() {
-  ExportedKernel made = kernel("tensor_maps", {4, 8, 8, 512, 512, 64});
+ExportedKernel with_maps(const std::string& entry, const Problem& problem, const MapStrides& inputs,
+                         const MapStrides& out) {
+  ExportedKernel made = kernel(entry, problem);
   StageFacts& stage = made.facts.stages.front();
   stage.cluster = {2, 1, 1};
   stage.shared_bytes = 147608;
   stage.dependent = true;
   stage.arguments = {"out", "lse", "map_q", "map_k", "map_v", "map_out"};
-  made.facts.tensor_maps = {map("q"), map("k"), map("v"), map("out")};
+  made.facts.tensor_maps = {map("q", inputs), map("k", inputs), map("v", inputs), map("out", out)};
+  return made;
+}
+
+ExportedKernel with_tensor_maps() {
+  constexpr MapStrides kPlain = {128, 65536, 524288};
+  ExportedKernel made = with_maps("tensor_maps", {4, 8, 8, 512, 512, 64}, kPlain, kPlain);
   made.facts.measured = MeasuredFacts{6.29, {{6.28, 6.3}}, "cudnn", 0.64};
+  return made;
+}
+
+constexpr Layout kPacked = {LayoutKind::kPacked, {}}, kBshd = {LayoutKind::kBshd, {}};
+constexpr Layouts kPackedToBshd = {kPacked, kPacked, kPacked, kBshd};
+
+ExportedKernel with_packed_maps() {
+  const Problem problem{
+      .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .layouts = kPackedToBshd};
+  ExportedKernel made =
+      with_maps("packed_maps", problem, {3072, 128, 1572864}, {1024, 128, 524288});
+  made.facts.measured = MeasuredFacts{5.8, {}, "", {}};
+  return made;
+}
+
+ExportedKernel with_packed_pointers() {
+  ExportedKernel made = kernel(
+      "packed_pointers", {2, 4, 1, 256, 256, 128, Dtype::kBf16, Mask::kNone, false, kPackedToBshd});
+  made.facts.stages.front().arguments = {"q", "k", "v", "out", "lse"};
+  made.facts.scale = 0.08838834764831845;
   return made;
 }
 
@@ -80,15 +108,16 @@ ExportedKernel with_two_stages() {
   return made;
 }
 
-std::vector<ExportedKernel> three_kernels() {
-  return {with_tensor_maps(), with_pointers(), with_two_stages()};
+std::vector<ExportedKernel> five_kernels() {
+  return {with_tensor_maps(), with_pointers(), with_two_stages(), with_packed_maps(),
+          with_packed_pointers()};
 }
 
 }  // namespace
 
 TEST_CASE("the file launches what was exported and leaves the rest to PyTorch") {
   const test::TemporaryFolder folder;
-  const auto written = write_torch(three_kernels(), folder / "attention.py");
+  const auto written = write_torch(five_kernels(), folder / "attention.py");
   REQUIRE(written);
   REQUIRE(*written == std::vector{folder / "attention.py"});
   const std::string script = FATUNE_SOURCE_DIR "/tests/unit/out/export/torch_module_test.py";
@@ -101,7 +130,7 @@ TEST_CASE("the file launches what was exported and leaves the rest to PyTorch") 
 }
 
 TEST_CASE("the file begins with what is in it") {
-  const auto text = torch_module(three_kernels());
+  const auto text = torch_module(five_kernels());
   REQUIRE(text);
   CHECK_THAT(*text, ContainsSubstring("# Written by fatune 1.2.3"));
   CHECK_THAT(*text, ContainsSubstring("#   4,8,512,64 f16: fa_tensor_maps for sm_90a, 6.29 us"));
@@ -143,7 +172,7 @@ TEST_CASE("a target that ends in the format's extension is its file, another a f
   REQUIRE_FALSE(both);
   CHECK_THAT(both.error().message,
              ContainsSubstring("names a file, which --to torch alone writes"));
-  const auto written = write_torch(three_kernels(), folder / "both");
+  const auto written = write_torch(five_kernels(), folder / "both");
   REQUIRE(written);
   CHECK(written->front() == folder / "both" / "sdpa.py");
 }
