@@ -14,7 +14,7 @@ using namespace fatune;
 
 namespace {
 
-struct Layout {
+struct MatrixLayout {
   int type = 0;
   std::uint64_t rows = 0, columns = 0;
   std::int64_t pitch = 0, stride = 0;
@@ -25,7 +25,7 @@ struct Layout {
 struct Library {
   std::vector<std::string> calls;
   std::map<int, std::int32_t> transposed;
-  std::vector<Layout> layouts;
+  std::vector<MatrixLayout> layouts;
   std::uint64_t workspace_limit = 0;
   int offered = 3;
   int alive = 0;
@@ -52,7 +52,7 @@ int drop(void*) {
 
 /// Layouts are their position, counted from 1.
 void* handle_of(std::size_t position) { return reinterpret_cast<void*>(position); }
-Layout& layout_of(void* layout) {
+MatrixLayout& layout_of(void* layout) {
   return told->layouts.at(reinterpret_cast<std::size_t>(layout) - 1);
 }
 
@@ -160,14 +160,14 @@ TEST_CASE("row-major operands reach the column-major library transposed and in t
     CHECK(gemm.workspace_bytes() == 2000);
     CHECK(gemm.detail() == "cuBLASLt 13.1.0, algorithm 2 of 3");
     REQUIRE(library.layouts.size() == 3);
-    const Layout& q = library.layouts[0];
+    const MatrixLayout& q = library.layouts[0];
     CHECK(q.type == kCudaReal16Bf);
     CHECK(q.rows == 64);
     CHECK(q.columns == 40);
     CHECK(q.pitch == 64);
     CHECK(q.stride == 2560);
     CHECK(q.batch == 4);
-    const Layout& scores = library.layouts[2];
+    const MatrixLayout& scores = library.layouts[2];
     CHECK(scores.type == kCudaReal32F);
     CHECK(scores.rows == 35);
     CHECK(scores.columns == 40);
