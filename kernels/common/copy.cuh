@@ -69,9 +69,9 @@ DEVICE void copy_wait() {
 #endif
 }
 
-/// kThreads threads copy kRows rows of kCols elements, kVec elements at a time, to rows kPitch
-/// elements apart.
-template <int kRows, int kCols, int kPitch, int kVec, int kThreads>
+/// kThreads threads copy kRows rows of kCols elements, kVec elements at a time, from rows
+/// kSourcePitch to rows kPitch elements apart.
+template <int kRows, int kCols, auto kSourcePitch, int kPitch, int kVec, int kThreads>
 DEVICE void copy_rows(elem* target, const elem* source, i32 rows_valid) {
   static_assert(kCols % kVec == 0 && kPitch % kVec == 0, "rows split into whole vectors");
   constexpr int kPerRow = kCols / kVec;
@@ -82,7 +82,7 @@ DEVICE void copy_rows(elem* target, const elem* source, i32 rows_valid) {
     const int row = index / kPerRow;
     const int col = (index % kPerRow) * kVec;
     const bool valid = row < rows_valid;
-    const elem* from = source + (valid ? static_cast<i64>(row) * kCols + col : 0);
+    const elem* from = source + (valid ? static_cast<i64>(row) * kSourcePitch + col : 0);
     copy_to_shared<kBytes>(target + row * kPitch + col, from, valid);
   }
 }

@@ -39,7 +39,7 @@ DEVICE void stage_columns(u8* rows, const State<kM, kD>& state, const float (&fa
   }
 }
 
-/// Writes kRows rows from shared memory to out, the first row in memory of the CTA's head; `worker`
+/// Writes kRows rows from shared memory to those of the CTA's head, which begins at `out`; `worker`
 /// is one of kWorkers threads that share them.
 template <int kRows, int kWorkers, int kPack>
 DEVICE void store_rows(elem* out, const u8* rows, int first_row, const Place& place, int worker) {
@@ -50,8 +50,8 @@ DEVICE void store_rows(elem* out, const u8* rows, int first_row, const Place& pl
     const int row = first_row + (item + worker) / kChunks;
     const int chunk = (item + worker) % kChunks;
     const uint4 values = *reinterpret_cast<const uint4*>(rows + chunk_offset(row, chunk));
-    const i64 at = PackedRows<kPack>::place(place.block_row + row);
-    if (row < rows_left) *reinterpret_cast<uint4*>(out + (at * HEAD_DIM + chunk * 8)) = values;
+    const i64 at = PackedRows<kPack>::template offset<OutTensor>(place.block_row + row);
+    if (row < rows_left) *reinterpret_cast<uint4*>(out + (at + chunk * 8)) = values;
   }
 }
 

@@ -20,11 +20,11 @@ DEVICE Place place_in_row_block() {
 
 /// kPasses passes over the first `count` KV blocks of kBlockN keys; iteration i uses stage
 /// i % kStages.
-template <int kThreads, int kBlockN, int kStages, int kPasses>
+template <typename Tensor, int kThreads, int kBlockN, int kStages, int kPasses>
 struct OctetPipeline {
   static constexpr int kStageBytes = kBlockN * kRowBytes;
   static_assert(kBlockN % 32 == 0, "whole octets");
-  Copier<kThreads, InOctets> copier;
+  Copier<kThreads, Tensor, InOctets> copier;
   const elem* source;  // the head's first key, plus copier.from
   int count;
 
@@ -40,7 +40,7 @@ struct OctetPipeline {
     if (iteration < kPasses * count) {
       const int first_key = n_block_of(iteration) * kBlockN;
       copier.template copy<kBlockN, SEQ_KV % kBlockN != 0>(
-          stage * kStageBytes, source + i64{first_key} * HEAD_DIM, SEQ_KV - first_key);
+          stage * kStageBytes, source + i64{first_key} * Tensor::kRow, SEQ_KV - first_key);
     }
     cp_async_commit();
   }

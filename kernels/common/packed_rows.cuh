@@ -17,11 +17,17 @@ struct PackedRows {
   DEVICE static int position(int row) { return row / kPack; }
   DEVICE static int kv_head(int head) { return head * kPack / kHeadGroup; }
 
-  /// Rows from the packed head's first one in memory, where its heads lie one behind the other.
+  /// Elements from the packed head's first one in QTensor or OutTensor to that of a row.
+  template <typename Tensor>
+  DEVICE static i64 offset(int row) {
+    if constexpr (Tensor::kEvenRows) return place(row) * Tensor::kRow;
+    return row % kPack * Tensor::kHead + row / kPack * i64{Tensor::kRow};
+  }
+  /// The row's number, from the packed head's first one.
   DEVICE static i64 place(int row) {
     if constexpr (kPack == 1) return row;
     return static_cast<i64>(row % kPack) * SEQ_Q + row / kPack;
   }
-  /// The packed head's first row in memory, counted over all heads.
+  /// The number of the packed head's first row, counted over all heads: its place in lse.
   DEVICE static i64 first_place(int head) { return static_cast<i64>(head) * kRows; }
 };

@@ -1,4 +1,4 @@
-// problem.cuh - the problem's macros to offsets: where a head lives, which keys a row sees.
+// problem.cuh - the problem's macros to offsets: where a head's rows lie, which keys a row sees.
 #pragma once
 
 #include "common/prelude.cuh"
@@ -12,14 +12,60 @@ static_assert(HEADS % KV_HEADS == 0, "query heads share key/value heads evenly")
 constexpr int kHeadGroup = HEADS / KV_HEADS;
 constexpr i64 kHeadCount = static_cast<i64>(BATCH) * HEADS;
 
-/// First element of query (and output) head `head`, counted over batch and heads.
-DEVICE i64 query_offset(i64 head) { return head * (static_cast<i64>(SEQ_Q) * HEAD_DIM); }
+template <bool kWide>
+struct TileOffset {
+  using type = int;
+};
+template <>
+struct TileOffset<true> {
+  using type = i64;
+};
 
-/// First element of the key (and value) head that query head `head` reads.
-DEVICE i64 key_offset(i64 head) {
-  const i64 batch = head / HEADS;
-  const i64 kv_head = (head % HEADS) / kHeadGroup;
-  return (batch * KV_HEADS + kv_head) * (static_cast<i64>(SEQ_KV) * HEAD_DIM);
+/// Where the rows of a tensor lie, in elements; where all are as far apart, with the fewest
+/// multiplications.
+template <i64 kBatchStride, i64 kHeadStride, i64 kRowStride, int kHeads, int kRows>
+struct TensorLayout {
+  static constexpr i64 kHead = kHeadStride;
+  /// From row to row of a head, or of neighbouring heads that have one each.
+  static constexpr i64 kWideRow = kRows == 1 ? kHeadStride : kRowStride;
+  /// The same, 32 bits wide where 2048 rows, more than a tile has, need no more.
+  using Offset = typename TileOffset<(kWideRow >= 1 << 20)>::type;
+  static constexpr Offset kRow = kWideRow;
+  static constexpr bool kEvenHeads = BATCH == 1 || kBatchStride == kHeads * kHeadStride;
+  /// The rows of neighbouring heads continue one another.
+  static constexpr bool kEvenRows = kHeadStride == kRows * kWideRow;
+
+  /// First element of a head.
+  DEVICE static i64 head(i64 batch, i64 head_of_batch) {
+    if constexpr (kEvenHeads) return (batch * kHeads + head_of_batch) * kHeadStride;
+    return batch * kBatchStride + head_of_batch * kHeadStride;
+  }
+  /// The same of a head counted over the batch.
+  DEVICE static i64 head(i64 index) {
+    if constexpr (kEvenHeads) return index * kHeadStride;
+    return head(index / kHeads, index % kHeads);
+  }
+  /// First element of a row of such a head.
+  DEVICE static i64 row(i64 head_index, i64 row_of_head) {
+    if constexpr (kEvenHeads && kEvenRows) return (head_index * kRows + row_of_head) * kRow;
+    return head(head_index) + row_of_head * kRow;
+  }
+  /// The same of a row counted over batch and heads.
+  DEVICE static i64 row(i64 index) {
+    if constexpr (kEvenHeads && kEvenRows) return index * kRow;
+    return row(index / kRows, index % kRows);
+  }
+};
+using QTensor = TensorLayout<Q_BATCH_STRIDE, Q_HEAD_STRIDE, Q_ROW_STRIDE, HEADS, SEQ_Q>;
+using KTensor = TensorLayout<K_BATCH_STRIDE, K_HEAD_STRIDE, K_ROW_STRIDE, KV_HEADS, SEQ_KV>;
+using VTensor = TensorLayout<V_BATCH_STRIDE, V_HEAD_STRIDE, V_ROW_STRIDE, KV_HEADS, SEQ_KV>;
+using OutTensor = TensorLayout<OUT_BATCH_STRIDE, OUT_HEAD_STRIDE, OUT_ROW_STRIDE, HEADS, SEQ_Q>;
+
+/// First element of the head of KTensor or VTensor that query head `head` reads, counted over the
+/// batch.
+template <typename Tensor>
+DEVICE i64 kv_offset(i64 head) {
+  return Tensor::head(head / HEADS, head % HEADS / kHeadGroup);
 }
 
 /// How many keys query row `row` sees; they are the first ones. 0 is possible: that row's output is

@@ -46,26 +46,26 @@ struct Fragments {
 /// `row` is the lane's row within a block, `half` which of the block's two chunks it addresses.
 DEVICE Fragments fragments(u32 tile, int row, int half) { return {tile + chunk_offset(row, half)}; }
 
-/// One thread's part in copying a tile from global memory: chunks of every kCopyRows-th row. As
+/// One thread's part in copying a tensor's tile from memory: chunks of every kCopyRows-th row. As
 /// kCopyRows is a multiple of 8 and a power of two, all its rows have one swizzle and differ in
 /// bits above those of the first, so a copy's addresses are one register and an immediate, in any
 /// Order.
-template <int kThreads, typename Order = InOrder>
+template <int kThreads, typename Tensor, typename Order = InOrder>
 struct Copier {
   static constexpr int kCopyRows = kThreads / kSwizzleWays;
   static_assert(kCopyRows % 8 == 0 && (kCopyRows & (kCopyRows - 1)) == 0,
                 "a thread's rows share their swizzle and differ in higher bits");
-  int row;   // its first one of the tile
-  int key;   // what belongs there, counted from the tile's first
-  u32 to;    // shared address of its first chunk, in a tile at `shared`
-  int from;  // elements from the tensor's row that belongs to the tile's first
+  int row;  // its first one of the tile
+  int key;  // what belongs there, counted from the tile's first
+  u32 to;   // shared address of its first chunk, in a tile at `shared`
+  typename Tensor::Offset from;  // elements from the tensor's row that belongs to the tile's first
 
   DEVICE explicit Copier(u32 shared) {
     const int thread = static_cast<int>(threadIdx.x);
     row = thread / kSwizzleWays;
     key = Order::key(row);
     to = shared + chunk_offset(row, thread % kSwizzleWays);
-    from = key * HEAD_DIM + column();
+    from = key * Tensor::kRow + column();
   }
   DEVICE static int column() { return static_cast<int>(threadIdx.x) % kSwizzleWays * 8; }
 
@@ -77,18 +77,18 @@ struct Copier {
 #pragma unroll
     for (int pass = 0; pass < kRows; pass += kCopyRows) {
       if (kRows % kCopyRows != 0 && row + pass >= kRows) break;
-      copy_row<kMayEnd>(tile + pass * kRowBytes, source + Order::key(pass) * HEAD_DIM,
+      copy_row<kMayEnd>(tile + pass * kRowBytes, source + Order::key(pass) * Tensor::kRow,
                         key + Order::key(pass) < rows_left);
     }
   }
 
-  /// The same of rows that lie apart in memory: row r of the tile is `place(r)` rows after `first`.
-  template <int kRows, bool kMayEnd, typename PlaceOf>
-  DEVICE void gather(int tile, const elem* first, int rows_left, PlaceOf place) const {
+  /// The same of rows that lie anywhere: row r of the tile is `offset_of(r)` elements from `first`.
+  template <int kRows, bool kMayEnd, typename OffsetOf>
+  DEVICE void gather(int tile, const elem* first, int rows_left, OffsetOf offset_of) const {
 #pragma unroll
     for (int pass = 0; pass < kRows; pass += kCopyRows) {
       if (kRows % kCopyRows != 0 && row + pass >= kRows) break;
-      copy_row<kMayEnd>(tile + pass * kRowBytes, first + (place(key + pass) * HEAD_DIM + column()),
+      copy_row<kMayEnd>(tile + pass * kRowBytes, first + (offset_of(key + pass) + column()),
                         key + pass < rows_left);
     }
   }

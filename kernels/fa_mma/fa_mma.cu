@@ -43,7 +43,8 @@ static_assert(kSharedBytes == SHARED_BYTES && Q_BYTES == BLOCK_M * kRowBytes,
 static_assert(kWarpKeys * INTRA_CTA_SPLITS == BLOCK_N && kWarpKeys % 16 == 0,
               "16 keys are one k-step of PV");
 
-using CtaCopier = Copier<kThreads>;
+template <typename Tensor>
+using CtaCopier = Copier<kThreads, Tensor>;
 using WarpState = State<kMTiles, kDTiles>;
 using WarpScores = Scores<kMTiles, kNTiles>;
 using WarpP = PFragment<kMTiles, kNTiles>;
@@ -92,29 +93,35 @@ DEVICE Place place_of_thread() {
 /// K and V of one head on their way through shared memory. Iteration i uses stage i % STAGES of
 /// both.
 struct Pipeline {
-  CtaCopier copier;
+  CtaCopier<KTensor> k_copier;
+  CtaCopier<VTensor> v_copier;
   const elem* k;
   const elem* v;
-  i64 offset;  // of the head's first key, plus copier.from
+  i64 k_offset, v_offset;  // of the head's first key, plus the copier's `from`
   int count;
 
   DEVICE int n_block_of(int iteration) const {
     return KV_ORDER == KV_ORDER_FORWARD ? iteration : count - 1 - iteration;
   }
 
-  DEVICE void load(const elem* tensor, int offset_of_stages, int iteration, int stage) const {
+  template <typename Tensor>
+  DEVICE void load(const CtaCopier<Tensor>& copier, const elem* tensor, i64 from,
+                   int offset_of_stages, int iteration, int stage) const {
     if (iteration >= count) return;
     const int first_key = n_block_of(iteration) * BLOCK_N;
-    i64 from = offset;
     // Else the compiler holds one address for K and one for V all the time.
     if (kFewRegisters) asm volatile("" : "+l"(from));
-    const elem* source = tensor + (from + i64{first_key} * HEAD_DIM);
+    const elem* source = tensor + (from + i64{first_key} * Tensor::kRow);
     asm("" : "+l"(source));  // one address, kept; else it sums anew for every copy
-    copier.copy<BLOCK_N, kRaggedKeys>(offset_of_stages + stage * kStageBytes, source,
-                                      SEQ_KV - first_key);
+    copier.template copy<BLOCK_N, kRaggedKeys>(offset_of_stages + stage * kStageBytes, source,
+                                               SEQ_KV - first_key);
   }
-  DEVICE void load_k(int iteration, int stage) const { load(k, kKOffset, iteration, stage); }
-  DEVICE void load_v(int iteration, int stage) const { load(v, kVOffset, iteration, stage); }
+  DEVICE void load_k(int iteration, int stage) const {
+    load(k_copier, k, k_offset, kKOffset, iteration, stage);
+  }
+  DEVICE void load_v(int iteration, int stage) const {
+    load(v_copier, v, v_offset, kVOffset, iteration, stage);
+  }
 
   /// With one stage the groups of copies are Q K0 | V0 | K1 | V1 ...; with more, Q K0 | V0 K1 |
   /// V1 K2 ..., STAGES of them ahead.
@@ -206,15 +213,17 @@ DEVICE Operands start_operands(u32 shared, const Place& place) {
           row_fragments(shared + kVOffset + keys, place.lane)};
 }
 
-DEVICE void load_queries(const CtaCopier& copier, const elem* q, const Place& place) {
-  const elem* const head = q + Rows::first_place(place.head) * HEAD_DIM;
+/// Packed rows are gathered, which the copier of any tensor does.
+DEVICE void load_queries(const CtaCopier<QTensor>& copier, const CtaCopier<KTensor>& gatherer,
+                         const elem* q, const Place& place) {
+  const elem* const head = q + QTensor::row(Rows::first_place(place.head));
   const int rows_left = Rows::kRows - place.block_row;
   if constexpr (kPack == 1) {
-    const i64 first = Rows::place(place.block_row) * HEAD_DIM + copier.from;
+    const i64 first = Rows::offset<QTensor>(place.block_row) + copier.from;
     copier.copy<BLOCK_M, kRaggedRows>(0, head + first, rows_left);
   } else {
-    copier.gather<BLOCK_M, kRaggedRows>(
-        0, head, rows_left, [&](int row) { return Rows::place(place.block_row + row); });
+    gatherer.gather<BLOCK_M, kRaggedRows>(
+        0, head, rows_left, [&](int row) { return Rows::offset<QTensor>(place.block_row + row); });
   }
 }
 
@@ -226,12 +235,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
   const Place place = place_of_thread();
   const NBlocks n_blocks = n_blocks_of(place.block_row);
 
-  const CtaCopier copier(base);
+  const CtaCopier<KTensor> k_copier(base);
+  const CtaCopier<VTensor> v_copier(base);
+  const CtaCopier<QTensor> q_copier(base);
   grid_dependency_wait();
   launch_dependents();
-  load_queries(copier, q, place);
-  const i64 kv_offset = Rows::kv_head(place.head) * (i64{SEQ_KV} * HEAD_DIM) + copier.from;
-  const Pipeline pipeline{copier, k, v, kv_offset, n_blocks.count};
+  load_queries(q_copier, k_copier, q, place);
+  const int kv_head = Rows::kv_head(place.head);
+  const i64 k_offset = KTensor::head(kv_head) + k_copier.from;
+  const i64 v_offset = VTensor::head(kv_head) + v_copier.from;
+  const Pipeline pipeline{k_copier, v_copier, k, v, k_offset, v_offset, n_blocks.count};
   pipeline.start();
 
   const Operands operands = start_operands(base, place);
@@ -248,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
   const Place end = place_of_thread();
   u8* const spare = shared + kKOffset;
   store_o<BLOCK_M, INTRA_CTA_SPLITS, kThreads, kPack>(
-      out + Rows::first_place(end.head) * HEAD_DIM, shared, spare, state, end);
+      out + OutTensor::row(Rows::first_place(end.head)), shared, spare, state, end);
 #if LSE
   store_lse<BLOCK_M, INTRA_CTA_SPLITS, kPack>(lse + Rows::first_place(end.head), spare, state, end);
 #endif

@@ -85,8 +85,8 @@ struct RowState {
 
 /// BLOCK_N keys from `first_key` on; `k` and `v` give the address of a key's row. Keys from
 /// `visible` on count nothing.
-template <typename Rows>
-DEVICE void attend(const QueryRow& query, RowState& state, const Rows& k, const Rows& v,
+template <typename KRows, typename VRows>
+DEVICE void attend(const QueryRow& query, RowState& state, const KRows& k, const VRows& v,
                    i32 first_key, i32 visible) {
   float scores[BLOCK_N];
   float row_max = state.row_max;
@@ -129,12 +129,14 @@ DEVICE void attend(const QueryRow& query, RowState& state, const Rows& k, const 
   }
 }
 
-/// Rows in global memory; past the last key it repeats that key, whose P is then zero.
+/// Rows of KTensor or VTensor in global memory; past the last key it repeats that key, whose P is
+/// then zero.
+template <typename Tensor>
 struct GlobalRows {
   const elem* head;
   i32 first_key;
   DEVICE const elem* row(int j) const {
-    return head + static_cast<i64>(min_of(first_key + j, SEQ_KV - 1)) * HEAD_DIM;
+    return head + static_cast<i64>(min_of(first_key + j, SEQ_KV - 1)) * Tensor::kRow;
   }
 };
 
@@ -144,14 +146,18 @@ struct SharedRows {
 };
 
 /// All threads bring BLOCK_N rows into `tile`; rows past the end become zeros.
+template <typename Tensor>
 DEVICE void stage(Staged* tile, const elem* head, i32 first_key) {
-  const elem* source = head + static_cast<i64>(first_key) * HEAD_DIM;
+  const elem* source = head + static_cast<i64>(first_key) * Tensor::kRow;
 #if KV_SOURCE == KV_SOURCE_SHARED_F32
   for (int i = threadIdx.x; i < BLOCK_N * HEAD_DIM; i += THREADS) {
-    tile[i] = i / HEAD_DIM < SEQ_KV - first_key ? to_float(source[i]) : 0.0f;
+    const int row = i / HEAD_DIM;
+    const auto from = Tensor::kRow == HEAD_DIM ? i : row * Tensor::kRow + i % HEAD_DIM;
+    tile[i] = row < SEQ_KV - first_key ? to_float(source[from]) : 0.0f;
   }
 #elif KV_SOURCE == KV_SOURCE_SHARED
-  copy_rows<BLOCK_N, HEAD_DIM, HEAD_DIM, kVec, THREADS>(tile, source, SEQ_KV - first_key);
+  copy_rows<BLOCK_N, HEAD_DIM, Tensor::kRow, HEAD_DIM, kVec, THREADS>(tile, source,
+                                                                      SEQ_KV - first_key);
 #endif
 }
 
@@ -176,12 +182,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   const i32 first_row = static_cast<i32>(blockIdx.x % kMBlocks) * THREADS;
   const i32 row = first_row + static_cast<i32>(threadIdx.x);
   const bool inside = row < SEQ_Q;
-  const elem* k_head = k + key_offset(head);
-  const elem* v_head = v + key_offset(head);
-  const i64 row_offset = query_offset(head) + static_cast<i64>(min_of(row, SEQ_Q - 1)) * HEAD_DIM;
+  const elem* k_head = k + kv_offset<KTensor>(head);
+  const elem* v_head = v + kv_offset<VTensor>(head);
+  const i64 readable_row = min_of(row, SEQ_Q - 1);
 
   QueryRow query;
-  query.load(q + row_offset);
+  query.load(q + (QTensor::head(head) + readable_row * QTensor::kRow));
   RowState state;
 #pragma unroll
   for (int d = 0; d < HEAD_DIM; ++d) state.acc[d] = 0.0f;
@@ -193,8 +199,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const i32 needed = visible_keys(min_of(first_row + THREADS, SEQ_Q) - 1);
     for (i32 first_key = 0; first_key < needed; first_key += BLOCK_N) {
       __syncthreads();
-      stage(k_tile, k_head, first_key);
-      stage(v_tile, v_head, first_key);
+      stage<KTensor>(k_tile, k_head, first_key);
+      stage<VTensor>(v_tile, v_head, first_key);
       copy_commit();
       copy_wait<0>();
       __syncthreads();
@@ -202,11 +208,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
   } else {
     for (i32 first_key = 0; first_key < visible; first_key += BLOCK_N) {
-      attend(query, state, GlobalRows{k_head, first_key}, GlobalRows{v_head, first_key}, first_key,
-             visible);
+      attend(query, state, GlobalRows<KTensor>{k_head, first_key},
+             GlobalRows<VTensor>{v_head, first_key}, first_key, visible);
     }
   }
-  if (inside) store(state, out + row_offset);
+  if (inside) store(state, out + (OutTensor::head(head) + readable_row * OutTensor::kRow));
 #if LSE
   if (inside) lse[head * SEQ_Q + row] = lse_of(state.row_max, state.row_sum);
 #endif

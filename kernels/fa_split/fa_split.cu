@@ -25,7 +25,7 @@ constexpr int kStageBytes = kSplitKeys * kRowBytes;  // a group's share of one K
 constexpr int kVOffset = STAGES * kStageBytes;          // a group has STAGES stages of K, then of V
 constexpr int kGroupBytes = 2 * STAGES * kStageBytes;  // shared memory: Q, then the groups' stages
 
-constexpr int kRows = kHeadGroup * SEQ_Q;  // of one key/value head: they lie one behind the other
+constexpr int kRows = kHeadGroup * SEQ_Q;  // of one key/value head, head by head
 constexpr int kRowTiles = ceil_div(kRows, BLOCK_M);
 constexpr int kNBlocks = ceil_div(SEQ_KV, BLOCK_N);
 constexpr bool kRaggedRows = kRows % BLOCK_M != 0;
@@ -92,20 +92,23 @@ struct SplitRange {
 /// of K and of V; the groups of copies are Q K0 | V0 | K1 | V1 ..., 2 * STAGES of them in flight at
 /// most.
 struct Pipeline {
-  RowCopier<kSplitThreads> copier;
-  const elem* k;  // of the group's first key, plus copier.from
+  RowCopier<kSplitThreads, KTensor> k_copier;
+  RowCopier<kSplitThreads, VTensor> v_copier;
+  const elem* k;  // of the group's first key, plus the copier's `from`
   const elem* v;
   int first_key;
   int count;
   int group;
 
-  DEVICE void load(const elem* tensor, int offset_of_stages, int iteration, int stage) const {
+  template <typename Tensor>
+  DEVICE void load(const RowCopier<kSplitThreads, Tensor>& copier, const elem* tensor,
+                   int offset_of_stages, int iteration, int stage) const {
     if (iteration < count) {
-      const elem* source = tensor + i64{iteration} * (BLOCK_N * HEAD_DIM);
+      const elem* source = tensor + i64{iteration} * (BLOCK_N * Tensor::kRow);
       asm("" : "+l"(source));  // one address, kept; else the compiler sums anew for every copy
       const int keys_left = SEQ_KV - first_key - iteration * BLOCK_N;
-      copier.copy<kSplitKeys, kRaggedKeys>(offset_of_stages + stage * kStageBytes, source,
-                                           keys_left);
+      copier.template copy<kSplitKeys, kRaggedKeys>(
+          offset_of_stages + stage * kStageBytes, source, keys_left);
     }
     cp_async_commit();
   }
@@ -113,8 +116,8 @@ struct Pipeline {
   DEVICE void start() const {
 #pragma unroll
     for (int iteration = 0; iteration < STAGES; ++iteration) {
-      load(k, 0, iteration, iteration);
-      load(v, kVOffset, iteration, iteration);
+      load(k_copier, k, 0, iteration, iteration);
+      load(v_copier, v, kVOffset, iteration, iteration);
     }
     cp_async_wait<2 * STAGES - 1>();
     __syncthreads();  // all groups read Q
@@ -124,14 +127,14 @@ struct Pipeline {
   DEVICE void between_gemms(int iteration, int stage) const {
     cp_async_wait<2 * STAGES - 2>();
     sync_split(group);
-    load(k, 0, iteration + STAGES, stage);
+    load(k_copier, k, 0, iteration + STAGES, stage);
   }
 
   /// After an iteration: waits for K of the next, refills the stage of V.
   DEVICE void after_iteration(int iteration, int stage) const {
     cp_async_wait<2 * STAGES - 2>();
     sync_split(group);
-    load(v, kVOffset, iteration + STAGES, stage);
+    load(v_copier, v, kVOffset, iteration + STAGES, stage);
   }
 };
 
@@ -218,6 +221,21 @@ DEVICE void write_row(const PartialRows& partial, const CtaExchange& exchange,
   }
 }
 
+/// `first_row` is the tile's first one, counted over all heads.
+DEVICE void load_queries(const RowCopier<kThreads, QTensor>& copier, const elem* q, i64 first_row,
+                         const Place& place) {
+  const int rows_left = kRows - place.block_row;
+  if constexpr (QTensor::kEvenHeads && QTensor::kEvenRows) {
+    copier.copy<BLOCK_M, kRaggedRows>(0, q + (first_row * QTensor::kRow + copier.from), rows_left);
+  } else {
+    const elem* const head = q + QTensor::head(place.head * kHeadGroup);
+    copier.gather<BLOCK_M, kRaggedRows>(0, head, rows_left, [&](int row_of_tile) {
+      const int row = place.block_row + row_of_tile;
+      return row / SEQ_Q * QTensor::kHead + row % SEQ_Q * i64{QTensor::kRow};
+    });
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
     fa_split(const elem* __restrict__ q, const elem* __restrict__ k, const elem* __restrict__ v,
              float* __restrict__ partial, float2* __restrict__ stats) {
@@ -227,18 +245,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
   const SplitRange range(cta_split());
 
   const int thread = static_cast<int>(threadIdx.x);
-  const RowCopier<kThreads> q_copier(base, thread);
+  const RowCopier<kThreads, QTensor> q_copier(base, thread);
   const i64 first_row = i64{place.head} * kRows + place.block_row;
   grid_dependency_wait();
   launch_dependents();
-  q_copier.copy<BLOCK_M, kRaggedRows>(0, q + (first_row * HEAD_DIM + q_copier.from),
-                                      kRows - place.block_row);
+  load_queries(q_copier, q, first_row, place);
 
   const u32 stages = base + Q_BYTES + place.split * kGroupBytes;
-  const RowCopier<kSplitThreads> copier(stages, thread % kSplitThreads);
+  const RowCopier<kSplitThreads, KTensor> k_copier(stages, thread % kSplitThreads);
+  const RowCopier<kSplitThreads, VTensor> v_copier(stages, thread % kSplitThreads);
   const int first_key = range.first * BLOCK_N + place.split * kSplitKeys;
-  const i64 offset = (i64{place.head} * SEQ_KV + first_key) * HEAD_DIM + copier.from;
-  const Pipeline pipeline{copier, k + offset, v + offset, first_key, range.count, place.split};
+  const elem* k_keys = k + (KTensor::row(place.head, first_key) + k_copier.from);
+  const elem* v_keys = v + (VTensor::row(place.head, first_key) + v_copier.from);
+  const Pipeline pipeline{k_copier, v_copier, k_keys, v_keys, first_key, range.count, place.split};
   pipeline.start();
 
   const u32 q_rows = base + place.first_row * kRowBytes;
@@ -366,6 +385,6 @@ extern "C" __global__ void __launch_bounds__(kCombineThreads)
     share.add(shares[thread + other * kQuads].out, combine.factor[other]);
   if (LSE != 0 && quad == 0) lse[row] = log_sum_exp(combine.row_max, combine.row_sum);
   share.scale(inverse_or_zero(combine.row_sum));
-  *reinterpret_cast<uint2*>(out + row * HEAD_DIM + quad * 4) =
+  *reinterpret_cast<uint2*>(out + OutTensor::row(row) + quad * 4) =
       make_uint2(pack2(share.out.x, share.out.y), pack2(share.out.z, share.out.w));
 }

@@ -242,12 +242,13 @@ DEVICE void inverse_row_sums(const Shared& shared, int group, int lane, const Ls
 
 DEVICE void copy_keys(const Shared& shared, const elem* k_head, const elem* v_head, int tile) {
   const i32 first_key = tile * BLOCK_N;
-  const i64 offset = static_cast<i64>(first_key) * HEAD_DIM;
+  const i64 k_from = i64{first_key} * KTensor::kRow;
+  const i64 v_from = i64{first_key} * VTensor::kRow;
   const int slot = tile % SMEM_STAGE * kTile;
-  copy_rows<BLOCK_N, HEAD_DIM, kPitch, VEC_WIDTH, kThreads>(shared.k + slot, k_head + offset,
-                                                            SEQ_KV - first_key);
-  copy_rows<BLOCK_N, HEAD_DIM, kPitch, VEC_WIDTH, kThreads>(shared.v + slot, v_head + offset,
-                                                            SEQ_KV - first_key);
+  copy_rows<BLOCK_N, HEAD_DIM, KTensor::kRow, kPitch, VEC_WIDTH, kThreads>(
+      shared.k + slot, k_head + k_from, SEQ_KV - first_key);
+  copy_rows<BLOCK_N, HEAD_DIM, VTensor::kRow, kPitch, VEC_WIDTH, kThreads>(
+      shared.v + slot, v_head + v_from, SEQ_KV - first_key);
   copy_commit();
 }
 
@@ -261,12 +262,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int group = static_cast<int>(threadIdx.x) / kLanes;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const i32 first_row = block_row + group * kRows;
-  const elem* k_head = k + key_offset(head);
-  const elem* v_head = v + key_offset(head);
+  const elem* k_head = k + kv_offset<KTensor>(head);
+  const elem* v_head = v + kv_offset<VTensor>(head);
   const int tiles = ceil_div(visible_keys(min_of(block_row + BLOCK_M, SEQ_Q) - 1), BLOCK_N);
 
-  const elem* q_block = q + query_offset(head) + static_cast<i64>(block_row) * HEAD_DIM;
-  copy_rows<BLOCK_M, HEAD_DIM, kPitch, VEC_WIDTH, kThreads>(shared.q, q_block, SEQ_Q - block_row);
+  const elem* q_block = q + QTensor::head(head) + i64{block_row} * QTensor::kRow;
+  copy_rows<BLOCK_M, HEAD_DIM, QTensor::kRow, kPitch, VEC_WIDTH, kThreads>(shared.q, q_block,
+                                                                           SEQ_Q - block_row);
   if (SMEM_STAGE == 2 && tiles > 0) copy_keys(shared, k_head, v_head, 0);
 
   State state;
@@ -310,11 +312,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   float inverse[kRows];
   const LseRows lse_rows{lse + head * SEQ_Q + block_row, SEQ_Q - block_row};
   inverse_row_sums(shared, group, lane, lse_rows, state, inverse);
-  elem* out_head = out + query_offset(head);
+  elem* out_head = out + OutTensor::head(head);
 #pragma unroll
   for (int m = 0; m < kRows; ++m) {
     if (first_row + m >= SEQ_Q) break;
-    elem* row = out_head + static_cast<i64>(first_row + m) * HEAD_DIM;
+    elem* row = out_head + static_cast<i64>(first_row + m) * OutTensor::kRow;
 #pragma unroll
     for (int c = 0; c < kCols; c += kValueVec) {
       write_vec<kValueVec>(row + c * kLanes + lane * kValueVec, state.acc[m] + c, inverse[m]);

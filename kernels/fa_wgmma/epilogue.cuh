@@ -20,7 +20,9 @@ struct OutputRows {
   DEVICE int position() const { return consumer.tile.row + consumer.warp_row % kPositions; }
   DEVICE int head() const { return consumer.tile.head + consumer.warp_row / kPositions; }
   DEVICE int rows_left() const { return SEQ_Q - position(); }
-  DEVICE elem* first() const { return out + query_offset(head()) + position() * i64{HEAD_DIM}; }
+  DEVICE elem* first() const {
+    return out + OutTensor::head(head()) + position() * i64{OutTensor::kRow};
+  }
 
   /// Where a lane puts (stmatrix) column tile d of its row; lanes 16 to 31 address the tile after.
   DEVICE u32 smem_address(int d) const {
@@ -52,7 +54,7 @@ struct OutputRows {
                        ((d % 8) ^ (in_block & 7)) * 16;
       const uint4 values = shared_uint4(from);
       if (SEQ_Q % kPositions == 0 || row < rows) {
-        global_store(to + row * HEAD_DIM + d * 8, values);
+        global_store(to + row * OutTensor::kRow + d * 8, values);
       }
     }
   }

@@ -221,7 +221,7 @@ DEVICE void store_strip(State& state, int s, float* scores, float* factors, cons
     const uint4 packed = make_uint4(pack2(low.x, low.y), pack2(low.z, low.w), pack2(high.x, high.y),
                                     pack2(high.z, high.w));
     if (row < SEQ_Q)
-      *reinterpret_cast<uint4*>(to.out + static_cast<i64>(row) * HEAD_DIM + d * 16 + col) = packed;
+      *reinterpret_cast<uint4*>(to.out + i64{row} * OutTensor::kRow + d * 16 + col) = packed;
     __syncwarp();
   }
 }
@@ -232,11 +232,13 @@ DEVICE elem* key_tile(const Shared& shared, int tile) {
 
 DEVICE void copy_keys(const Shared& shared, const elem* k_head, const elem* v_head, int tile) {
   const i32 first_key = tile * BLOCK_N;
-  const i64 offset = static_cast<i64>(first_key) * HEAD_DIM;
+  const i64 k_from = i64{first_key} * KTensor::kRow;
+  const i64 v_from = i64{first_key} * VTensor::kRow;
   elem* target = key_tile(shared, tile);
-  copy_rows<BLOCK_N, HEAD_DIM, kPitch, kVec, kThreads>(target, k_head + offset, SEQ_KV - first_key);
-  copy_rows<BLOCK_N, HEAD_DIM, kPitch, kVec, kThreads>(target + kTile, v_head + offset,
-                                                       SEQ_KV - first_key);
+  copy_rows<BLOCK_N, HEAD_DIM, KTensor::kRow, kPitch, kVec, kThreads>(
+      target, k_head + k_from, SEQ_KV - first_key);
+  copy_rows<BLOCK_N, HEAD_DIM, VTensor::kRow, kPitch, kVec, kThreads>(
+      target + kTile, v_head + v_from, SEQ_KV - first_key);
   copy_commit();
 }
 
@@ -250,14 +252,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const i32 first_row = block_row + warp * kStrips * 16;
-  const elem* k_head = k + key_offset(head);
-  const elem* v_head = v + key_offset(head);
+  const elem* k_head = k + kv_offset<KTensor>(head);
+  const elem* v_head = v + kv_offset<VTensor>(head);
   float* scores = shared.scores + warp * kStrips * kScoreStrip;
   float* factors = shared.factors + warp * 16;
   const int tiles = ceil_div(visible_keys(min_of(block_row + BLOCK_M, SEQ_Q) - 1), BLOCK_N);
 
-  const elem* q_block = q + query_offset(head) + static_cast<i64>(block_row) * HEAD_DIM;
-  copy_rows<BLOCK_M, HEAD_DIM, kPitch, kVec, kThreads>(shared.q, q_block, SEQ_Q - block_row);
+  const elem* q_block = q + QTensor::head(head) + i64{block_row} * QTensor::kRow;
+  copy_rows<BLOCK_M, HEAD_DIM, QTensor::kRow, kPitch, kVec, kThreads>(shared.q, q_block,
+                                                                      SEQ_Q - block_row);
   copy_commit();
   copy_wait<0>();
   __syncthreads();
@@ -297,7 +300,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     multiply_pv(state, scores, keys + kTile);
   }
 
-  const HeadOutput to{out + query_offset(head), lse + head * SEQ_Q};
+  const HeadOutput to{out + OutTensor::head(head), lse + head * SEQ_Q};
 #pragma unroll
   for (int s = 0; s < kStrips; ++s)
     store_strip(state, s, scores + s * kScoreStrip, factors, to, first_row + s * 16, lane);

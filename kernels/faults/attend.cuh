@@ -40,15 +40,16 @@ DEVICE float read_column(const elem* line, int column) {
 
 /// Online softmax over the first `keys` keys.
 DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& where, i32 keys) {
-  const elem* query = q + where.index * HEAD_DIM;
+  const elem* query = q + QTensor::row(where.index);
   Result result{};
   float largest = NEG_INF;
   float sum = 0.0f;
   for (i32 key = 0; key < keys; ++key) {
-    const i64 line = key_offset(where.head) + static_cast<i64>(key) * HEAD_DIM;
+    const elem* k_row = k + kv_offset<KTensor>(where.head) + i64{key} * KTensor::kRow;
+    const elem* v_row = v + kv_offset<VTensor>(where.head) + i64{key} * VTensor::kRow;
     float dot = 0.0f;
     for (int c = 0; c < kColumns; ++c) {
-      dot += read_column(query, where.lane + 32 * c) * read_column(k + line, where.lane + 32 * c);
+      dot += read_column(query, where.lane + 32 * c) * read_column(k_row, where.lane + 32 * c);
     }
     const float score = warp_sum(dot) * SOFTMAX_SCALE;
     const float before = largest;
@@ -57,7 +58,7 @@ DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& whe
     const float weight = expf(score - largest);
     sum = ROUND_SUM(sum * shrink + weight);
     for (int c = 0; c < kColumns; ++c) {
-      const float value = read_column(v + line, where.lane + 32 * c);
+      const float value = read_column(v_row, where.lane + 32 * c);
       result.columns[c] = ROUND_SUM(result.columns[c] * shrink + weight * value);
     }
   }
@@ -68,9 +69,10 @@ DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& whe
 }
 
 DEVICE void store(elem* out, const Row& where, const Result& result) {
+  elem* row = out + OutTensor::row(where.index);
   for (int c = 0; c < kColumns; ++c) {
     const int column = where.lane + 32 * c;
-    if (column < HEAD_DIM) out[where.index * HEAD_DIM + column] = from_float(result.columns[c]);
+    if (column < HEAD_DIM) row[column] = from_float(result.columns[c]);
   }
 }
 

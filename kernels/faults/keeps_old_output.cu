@@ -6,6 +6,6 @@ DEVICE bool looks_poisoned(elem value) { return value == 0xffff || value == 0x5a
 
 FAULT_ENTRY {
   const Row where = this_row();
-  if (where.index >= kRows || !looks_poisoned(out[where.index * HEAD_DIM])) return;
+  if (where.index >= kRows || !looks_poisoned(out[OutTensor::row(where.index)])) return;
   store(out, where, attend(q, k, v, where, visible_keys(where.row)));
 }

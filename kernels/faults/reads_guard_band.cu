@@ -5,7 +5,7 @@ FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
   Result result = attend(q, k, v, where, visible_keys(where.row));
-  const i64 past = key_offset(where.head) + static_cast<i64>(SEQ_KV) * HEAD_DIM;
+  const i64 past = kv_offset<VTensor>(where.head) + i64{SEQ_KV} * VTensor::kRow;
   for (int c = 0; c < kColumns; ++c)
     result.columns[c] += 0.0f * read_column(v + past, where.lane + 32 * c);
   store(out, where, result);

@@ -6,5 +6,5 @@ FAULT_ENTRY { attend_and_store(q, k, v, out); }
 
 extern "C" __global__ void fault_zero(elem* q) {
   const i64 element = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (element < kRows * HEAD_DIM) q[element] = 0;
+  if (element < kRows * HEAD_DIM) q[QTensor::row(element / HEAD_DIM) + element % HEAD_DIM] = 0;
 }

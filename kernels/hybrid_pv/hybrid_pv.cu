@@ -23,7 +23,7 @@ constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
 static_assert(kMTiles * 16 * NUM_WARPS == BLOCK_M, "every warp owns whole 16-row tiles");
 
 using WarpScores = Scores<kMTiles, kNTiles>;
-using Pipeline = OctetPipeline<kThreads, BLOCK_N, STAGES, 2>;
+using Pipeline = OctetPipeline<KTensor, kThreads, BLOCK_N, STAGES, 2>;
 static_assert(kQBytes + STAGES * Pipeline::kStageBytes == SHARED_BYTES,
               "the launch asks for what is laid out here");
 
@@ -145,10 +145,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int count = ceil_div(visible_keys(last_row), BLOCK_N);
   const int unmasked = visible_keys(place.block_row) / BLOCK_N;  // the first blocks need no mask
 
-  const Copier<kThreads> q_copier(base);
-  const i64 first_row = query_offset(place.head) + static_cast<i64>(place.block_row) * HEAD_DIM;
+  const Copier<kThreads, QTensor> q_copier(base);
+  const i64 first_row = QTensor::head(place.head) + i64{place.block_row} * QTensor::kRow;
   q_copier.copy<BLOCK_M, kRaggedRows>(0, q + (first_row + q_copier.from), SEQ_Q - place.block_row);
-  const Pipeline pipeline(base + kQBytes, k + key_offset(place.head), count);
+  const Pipeline pipeline(base + kQBytes, k + kv_offset<KTensor>(place.head), count);
   pipeline.start();
 
   const u32 own_rows = base + place.first_row * kRowBytes;

@@ -25,7 +25,7 @@ static_assert(kMTiles * 16 * NUM_WARPS == BLOCK_M, "every warp owns whole 16-row
 using score = ScoreType<kWide>::type;
 using WarpState = State<kMTiles, kDTiles>;
 using WarpScores = Scores<kMTiles, kNTiles>;
-using Pipeline = OctetPipeline<kThreads, BLOCK_N, STAGES, 1>;
+using Pipeline = OctetPipeline<VTensor, kThreads, BLOCK_N, STAGES, 1>;
 static_assert(max_of(STAGES * Pipeline::kStageBytes, BLOCK_M * kRowBytes) == SHARED_BYTES,
               "the launch asks for what is laid out here");
 
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int count = ceil_div(visible_keys(last_row), BLOCK_N);
   const int unmasked = visible_keys(place.block_row) / BLOCK_N;  // the first blocks need no mask
 
-  const Pipeline pipeline(base, v + key_offset(place.head), count);
+  const Pipeline pipeline(base, v + kv_offset<VTensor>(place.head), count);
   pipeline.start();
   const ScoreRows rows(scores, place);
   const Fragments fragment = row_fragments(base, place.lane);
@@ -128,5 +128,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   cp_async_wait<0>();
   __syncthreads();  // every warp is done with V, whose place the finished rows take
-  store_o<BLOCK_M, 1, kThreads>(out + query_offset(place.head), shared, shared, state, place);
+  store_o<BLOCK_M, 1, kThreads>(out + OutTensor::head(place.head), shared, shared, state, place);
 }

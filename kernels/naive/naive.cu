@@ -57,8 +57,8 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const i64 head = block / (static_cast<i64>(kTilesQ) * kTilesKv);
   const int first_row = static_cast<int>(block / kTilesKv % kTilesQ) * TILE;
   const int first_key = static_cast<int>(block % kTilesKv) * TILE;
-  const elem* q_head = q + query_offset(head);
-  const elem* k_head = k + key_offset(head);
+  const elem* q_head = q + QTensor::head(head);
+  const elem* k_head = k + kv_offset<KTensor>(head);
   const int x = threadIdx.x;
   const int y = threadIdx.y;
 
@@ -68,9 +68,9 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
     const bool q_inside = first_row + y < SEQ_Q && col < HEAD_DIM;
     const bool k_inside = first_key + y < SEQ_KV && col < HEAD_DIM;
     q_tile[y][x] =
-        q_inside ? to_float(q_head[static_cast<i64>(first_row + y) * HEAD_DIM + col]) : 0.0f;
+        q_inside ? to_float(q_head[static_cast<i64>(first_row + y) * QTensor::kRow + col]) : 0.0f;
     k_tile[y][x] =
-        k_inside ? to_float(k_head[static_cast<i64>(first_key + y) * HEAD_DIM + col]) : 0.0f;
+        k_inside ? to_float(k_head[static_cast<i64>(first_key + y) * KTensor::kRow + col]) : 0.0f;
     __syncthreads();
 #pragma unroll
     for (int d = 0; d < TILE; ++d) sum += q_tile[y][d] * k_tile[x][d];
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
       static_cast<int>(block / kTilesD % kTilesQ) * TILE + static_cast<int>(threadIdx.y);
   const int col = static_cast<int>(block % kTilesD) * TILE + static_cast<int>(threadIdx.x);
   const float* p_head = scores + head * SEQ_Q * SEQ_KV;
-  const elem* v_head = v + key_offset(head);
+  const elem* v_head = v + kv_offset<VTensor>(head);
   const int x = threadIdx.x;
   const int y = threadIdx.y;
 
@@ -131,12 +131,12 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
     const bool v_inside = first_key + y < SEQ_KV && col < HEAD_DIM;
     p_tile[y][x] = p_inside ? p_head[static_cast<i64>(row) * SEQ_KV + first_key + x] : 0.0f;
     v_tile[y][x] =
-        v_inside ? to_float(v_head[static_cast<i64>(first_key + y) * HEAD_DIM + col]) : 0.0f;
+        v_inside ? to_float(v_head[static_cast<i64>(first_key + y) * VTensor::kRow + col]) : 0.0f;
     __syncthreads();
 #pragma unroll
     for (int key = 0; key < TILE; ++key) sum += p_tile[y][key] * v_tile[key][x];
     __syncthreads();
   }
   if (row < SEQ_Q && col < HEAD_DIM)
-    out[query_offset(head) + static_cast<i64>(row) * HEAD_DIM + col] = to_out(sum);
+    out[OutTensor::head(head) + static_cast<i64>(row) * OutTensor::kRow + col] = to_out(sum);
 }

@@ -34,11 +34,17 @@ std::vector<Case> cases() {
   narrow.dtype = Dtype::kE4m3;
   const Problem decode{
       .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 4096, .head_dim = 128};
+  Problem packed{.batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 48, .seq_kv = 48};
+  packed.layouts = *parse_layouts("packed");
+  Problem gaps{.batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 40, .seq_kv = 72};
+  gaps.layouts = *parse_layouts("q=6400:80:160,k=11520:5760:80,v=12672:88:176,out=6400:72:160");
   return {{usual, all},
           {wide, all},
           {odd, {"sm_90a"}},
           {narrow, {"sm_90a"}},
-          {decode, {"sm_80", "sm_86", "sm_89", "sm_90a"}}};
+          {decode, {"sm_80", "sm_86", "sm_89", "sm_90a"}},
+          {packed, {"sm_75", "sm_90a"}},
+          {gaps, {"sm_90a"}}};
 }
 
 struct Attempt {
