@@ -87,6 +87,7 @@ void gate_row_fields(GateRow& x, FieldList& f) {
 void gate_problem_fields(GateProblem& x, FieldList& f) {
   document::problem_fields(x.problem.name, x.problem.problem, f);
   f.as<&gate_side_fields>("candidate", x.candidate).absent_if(!x.reason.empty());
+  f("time", x.time).one_of("in_layer, plain, hot, cold").about("That is compared");
   f("reason", x.reason).omitted();
   f.as<&gate_row_fields>("baselines", x.rows);
   f("pass", x.passed);

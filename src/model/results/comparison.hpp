@@ -60,6 +60,7 @@ struct GateRow {
 struct GateProblem {
   NamedProblem problem;
   FinalRecord candidate;
+  std::string time = "hot";  ///< that is compared: the objective's, or the next that all have
   std::vector<GateRow> rows;
   std::string reason;   ///< why nothing could be measured; then there are no rows
   bool passed = false;  ///< every row passed, and there is one

@@ -144,21 +144,21 @@ std::string pass_cell(bool passed) { return passed ? "pass" : "FAIL"; }
 
 std::string candidate_line(const GateProblem& problem, const GateResult& result) {
   const FinalRecord& candidate = problem.candidate;
-  const auto& timing = timing_of(candidate, result.objective);
+  const auto& timing = timing_of(candidate, problem.time);
   std::string text = label(problem.problem) + " on " + device_text(result.environment) + "\n";
   if (!problem.reason.empty()) return text + "not measured: " + problem.reason + "\n";
   text += "candidate: " + candidate.impl;
   if (!candidate.config.empty()) text += " " + describe_config(candidate.config);
   if (candidate.outcome != Outcome::kMeasured)
     return text + ": " + std::string(name(candidate.outcome)) + "\n";
-  return text + ", " + median_cell(timing) + " us " + time_words(result.objective) + " " +
+  return text + ", " + median_cell(timing) + " us " + time_words(problem.time) + " " +
          interval_cell(timing) + "\n";
 }
 
 std::string problem_text(const GateProblem& problem, const GateResult& result, const Paint& paint) {
   std::string text = paint.fitted(candidate_line(problem, result));
   Table table({"baseline",
-               ">" + time_words(result.objective) + " us",
+               ">" + time_words(problem.time) + " us",
                {">95 %", 2},
                ">ratio",
                ">95 %",
@@ -167,7 +167,7 @@ std::string problem_text(const GateProblem& problem, const GateResult& result, c
                "gate"});
   std::string reasons;
   for (const GateRow& row : problem.rows) {
-    const auto& timing = timing_of(row.baseline, result.objective);
+    const auto& timing = timing_of(row.baseline, problem.time);
     table.add({baseline_cell(row), median_cell(timing), interval_cell(timing),
                ratio_cell(row.ratio), ratio_interval_cell(row.ratio), comparison_cell(row),
                row.verdict.empty() ? "-" : row.verdict,
@@ -213,16 +213,17 @@ std::string gate_markdown(const GateResult& result) {
       fmt::format("### fatune gate: {}\n\n{}, driver {}, {} interleaved rounds; {}.\n\n",
                   result.passed ? "pass" : "**fail**", device_text(result.environment),
                   result.environment.driver, result.rounds, limit_text(result));
-  const std::string time_title = ">" + time_words(result.objective) + " us";
+  const std::string& first = result.problems.empty() ? result.objective : result.problems[0].time;
+  const std::string time_title = ">" + time_words(first) + " us";
   Table table({"problem", "candidate", time_title, "baseline", time_title, ">ratio", ">95 %",
                "candidate is", "gate"});
   std::string reasons;
   for (const GateProblem& problem : result.problems) {
     const std::string name = label(problem.problem);
-    const auto& time = timing_of(problem.candidate, result.objective);
+    const auto& time = timing_of(problem.candidate, problem.time);
     for (const GateRow& row : problem.rows) {
       table.add({name, problem.candidate.impl, median_cell(time), baseline_cell(row),
-                 median_cell(timing_of(row.baseline, result.objective)), ratio_cell(row.ratio),
+                 median_cell(timing_of(row.baseline, problem.time)), ratio_cell(row.ratio),
                  ratio_interval_cell(row.ratio), comparison_cell(row), pass_cell(row.passed)});
       if (!row.ratio) reasons += "- " + name + ": " + row.reason + "\n";
     }

@@ -61,14 +61,28 @@ Status check_times(const FinalRecord& record, const std::string& objective) {
   return check_samples(rounds, record.impl + " (" + objective + ")");
 }
 
-GateRow decide_row(const FinalRecord& candidate, const Rival& rival, const GateRules& rules) {
+/// Of "in_layer" the first of in_layer, plain and hot that all contestants have: recordings, saved
+/// results of before and machines without cuBLASLt have no times in a layer.
+std::string gate_time(const FinalRecord& candidate, const std::vector<Rival>& rivals,
+                      const std::string& objective) {
+  if (objective != kInLayerObjective) return objective;
+  for (const char* time : {"in_layer", "plain"}) {
+    const auto has = [&](const FinalRecord& record) {
+      return !record.is_timed() || record.external || timing_of(record, time);
+    };
+    if (has(candidate) && std::ranges::all_of(rivals, has, &Rival::record)) return time;
+  }
+  return "hot";
+}
+
+GateRow decide_row(const FinalRecord& candidate, const Rival& rival, const std::string& time,
+                   const GateRules& rules) {
   GateRow row;
   row.baseline = rival.record;
   row.source = rival.source;
-  const Pairing pairing = rival.source.empty()
-                              ? pairing_in_phase(candidate, rival.record, rules.objective)
-                              : Pairing::kNone;
-  const auto ratio = ratio_of(candidate, rival.record, rules.objective, pairing, rules.seed);
+  const Pairing pairing =
+      rival.source.empty() ? pairing_in_phase(candidate, rival.record, time) : Pairing::kNone;
+  const auto ratio = ratio_of(candidate, rival.record, time, pairing, rules.seed);
   if (!ratio) {
     row.reason = ratio.error().message;
     return row;
@@ -200,13 +214,14 @@ Result<GateProblem> decide_gate(const NamedProblem& problem, const FinalRecord& 
   GateProblem decision;
   decision.problem = problem;
   decision.candidate = candidate;
-  FATUNE_TRY_STATUS(check_times(candidate, rules.objective));
+  decision.time = gate_time(candidate, rivals, rules.objective);
+  FATUNE_TRY_STATUS(check_times(candidate, decision.time));
   for (const Rival& rival : rivals) {
-    if (auto times = check_times(rival.record, rules.objective); !times) {
+    if (auto times = check_times(rival.record, decision.time); !times) {
       if (rival.source.empty()) return std::move(times).error();
       return file_error(rival.source + ": " + times.error().message);
     }
-    decision.rows.push_back(decide_row(candidate, rival, rules));
+    decision.rows.push_back(decide_row(candidate, rival, decision.time, rules));
   }
   decision.passed = !rivals.empty() && std::ranges::all_of(decision.rows, &GateRow::passed);
   return decision;

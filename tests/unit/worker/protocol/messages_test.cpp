@@ -103,7 +103,8 @@ TEST_CASE("the answer of the rounds survives the journey") {
   RoundsRow failed;
   failed.outcome = Outcome::kUnavailable;
   failed.reason = "no python3";
-  const auto answer = read_message<RoundsReply>(sent(to_json(RoundsReply{{row, failed}, "16 layers"})));
+  const auto answer =
+      read_message<RoundsReply>(sent(to_json(RoundsReply{{row, failed}, "16 layers"})));
   REQUIRE(answer);
   CHECK(answer->layer_note == "16 layers");
   CHECK(answer->rows[0].in_layer_us == std::vector<double>{0.5});
