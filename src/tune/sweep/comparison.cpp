@@ -68,7 +68,8 @@ std::string gate_time(const FinalRecord& candidate, const std::vector<Rival>& ri
   if (objective != kInLayerObjective) return objective;
   for (const char* time : {"in_layer", "plain"}) {
     const auto has = [&](const FinalRecord& record) {
-      return !record.is_timed() || record.external || timing_of(record, time);
+      return record.outcome != Outcome::kMeasured || record.external ||
+             !rounds_of(record, time).empty();
     };
     if (has(candidate) && std::ranges::all_of(rivals, has, &Rival::record)) return time;
   }

@@ -104,7 +104,7 @@ class Problem:
         sizes, memory = order["problem"], order["memory"]
         self.causal = sizes["mask"] == "causal"
         self.gqa = sizes["kv_heads"] != sizes["heads"]
-        dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[sizes["dtype"]]
+        self.dtype = dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[sizes["dtype"]]
         query = (sizes["batch"], sizes["heads"], sizes["seq_q"], sizes["head_dim"])
         key = (sizes["batch"], sizes["kv_heads"], sizes["seq_kv"], sizes["head_dim"])
         with open(memory["path"], "r+b") as file:
@@ -151,8 +151,7 @@ class Layer:
 
     def __init__(self, problem, plan):
         self.problem, self.tokens, self.hidden = problem, plan["tokens"], plan["hidden"]
-        dtype = problem.out.dtype
-        scale = self.hidden ** -0.5
+        dtype, scale = problem.dtype, self.hidden ** -0.5
 
         def weights(columns):
             return torch.randn(columns, self.hidden, device="cuda").mul_(scale).to(dtype)
@@ -175,7 +174,7 @@ class Layer:
     def cache(self, name):
         shape, strides = self.problem.shapes[name], self.problem.strides[name]
         span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
-        return torch.randn(span, device="cuda").to(self.problem.out.dtype).as_strided(shape, strides)
+        return torch.randn(span, device="cuda").to(self.problem.dtype).as_strided(shape, strides)
 
     def pass_through(self, call):
         linear = torch.nn.functional.linear

@@ -76,6 +76,8 @@ TEST_CASE("the script runs a backend, makes its graph and times it") {
   REQUIRE(times);
   CHECK(times->hot_us == 62.5);
   CHECK(times->cold_us == 125);
+  // The products of a layer take as long again each, which its time does not contain.
+  CHECK(times->in_layer_us == 62.5);
 }
 
 TEST_CASE("the script gives PyTorch tensors where the layout puts them, and brings out there") {
