@@ -31,21 +31,31 @@ const std::array<std::string, 3> kInputs = {"q", "k", "v"};
 constexpr std::string_view kKeys =
     "$schema schema name summary source role tuned_by_default needs_toolkit_headers operation arch "
     "supports parameters former_parameters split_from terms constraints scratch tensor_maps stages "
-    "expected_outcome expected_gate selftest_shape persisting_window";
+    "expected_outcome expected_gate selftest_shape selftest_layout persisting_window";
 
 /// What only fixtures that misbehave have.
 Status parse_fault(const Fields& root, Manifest& manifest) {
-  for (const char* field :
-       {"expected_outcome", "expected_gate", "selftest_shape", "persisting_window"}) {
+  for (const char* field : {"expected_outcome", "expected_gate", "selftest_shape",
+                            "selftest_layout", "persisting_window"}) {
     if (root.has(field) && manifest.role != Role::kFault)
       return root.error(field, "is for kernels of role 'fault' only");
   }
   FATUNE_TRY(manifest.expected_outcome, parse_one_of(root, "expected_outcome", "", kFaultOutcomes));
   FATUNE_TRY(manifest.expected_gate, parse_one_of(root, "expected_gate", "", kGates));
   FATUNE_TRY(manifest.persisting_window, parse_one_of(root, "persisting_window", "", kInputs));
-  if (!root.has("selftest_shape")) return {};
+  if (!root.has("selftest_shape")) {
+    if (root.has("selftest_layout"))
+      return root.error("selftest_layout", "goes with 'selftest_shape'");
+    return {};
+  }
   FATUNE_TRY(const std::string shape, root.text("selftest_shape"));
   FATUNE_TRY(manifest.selftest_shape, parse_shape(shape, place(root, "selftest_shape")));
+  FATUNE_TRY(const std::string layout, root.text_or("selftest_layout", "bhsd"));
+  const Result<Layouts> layouts = parse_layouts(layout);
+  if (!layouts) return root.error("selftest_layout", "is wrong: " + layouts.error().message);
+  manifest.selftest_shape->layouts = *layouts;
+  if (const Status valid = validate(*manifest.selftest_shape); !valid)
+    return root.error("selftest_layout", "is wrong: " + valid.error().message);
   return {};
 }
 

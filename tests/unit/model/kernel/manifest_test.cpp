@@ -86,6 +86,13 @@ TEST_CASE("mistakes in the head are named") {
        "edge_problems"},
       {"\"role\": \"attention\"", "\"role\": \"fault\", \"persisting_window\": \"out\"",
        "field 'persisting_window' is 'out', which is not one of q, k, v"},
+      {"\"role\": \"attention\"", "\"role\": \"fault\", \"selftest_layout\": \"bshd\"",
+       "field 'selftest_layout' goes with 'selftest_shape'"},
+      {"\"role\": \"attention\"",
+       "\"role\": \"fault\", \"selftest_shape\": \"1,2,8,64\", \"selftest_layout\": \"out=9:9:9\"",
+       "field 'selftest_layout' is wrong: out: rows overlap: a stride of 9 elements is less than "
+       "the "
+       "64 it steps over"},
       {"\"min\": 80", "\"min\": 8",
        "field 'arch.min' is 8, which is not a compute capability such as 80"},
       {"\"min\": 80", "\"mim\": 80", "field 'arch.mim' is unknown; did you mean 'min'?"},
