@@ -134,7 +134,7 @@ function drawSamples(problem, key, plot, width) {
   const {which, near: rows} = sampleRows(problem, key), word = timeWord(problem, which);
   const narrow = width < 560, rowHeight = 30, top = 6;
   const label = (f) => `${problem.finals.indexOf(f) + 1}  ` + (f.role !== 'default' ? f.kernel : narrow ? 'default config' : `${f.kernel} (default)`);
-  const labels = narrow ? 136 : d3.max(rows, (f) => textWidth(label(f))) + 20;
+  const labels = Math.min(narrow ? 180 : 400, d3.max(rows, (f) => textWidth(label(f))) * 1.1 + 14);
   const all = rows.flatMap((f) => roundsOf(f, which)).sort(d3.ascending);
   const low = all[0], high = Math.max(d3.quantile(all, 0.98), d3.max(rows, (f) => f[which].us));
   const x = d3.scaleLinear([low, high], [labels + 6, width - 12]).nice(6);

@@ -110,7 +110,7 @@ function reproduceSection(run, problem) {
   const others = problem.finals.filter((f) => isBaseline(f) && f.detail).map((f) => f.detail);
   add('Others', others.join('; '));
   return el('section', {id: 'reproduce'}, el('h2', {}, 'Next, and again'),
-    ...(best ? nextLines(problem, run).map(([what, line]) => commandLine(line, what)) : []),
+    best ? el('p', {}, `runs/${run.name} stands for the folder of the run.`) : null, ...(best ? nextLines(problem, run).map(([what, line]) => commandLine(line, what)) : []),
     run.command ? commandLine(run.command, 'The same search') : null,
     problem.warm_starts ? el('p', {class: 'soft small'}, 'This search began with what was known then; --no-warm-start begins with nothing, so that it can be repeated anywhere.') : null, pairs,
     el('div', {class: 'under'}, el('button', {type: 'button', onclick: () => saveText('fatune-page.json', 'application/json', JSON.stringify(JSON.parse(byId('data').textContent), null, 1))}, 'All that this page shows, as JSON')));
