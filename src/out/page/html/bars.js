@@ -40,7 +40,7 @@ function drawBars(problem, key, plot, width) {
   const rows = barRows(problem, which);
   const narrow = width < 560;
   const rowHeight = narrow ? 44 : 32, bar = 16, top = 4;
-  const labels = narrow ? 0 : Math.min(230, d3.max(rows, (row) => textWidth(row.label, 13)) * 1.1 + 16);
+  const labels = narrow ? 0 : Math.min(280, d3.max(rows, (row) => textWidth(row.label, 13)) * 1.1 + 16);
   const gain = (final) => !narrow && final.best_over_this && which === problem.time ? `best takes ${partOf(final.best_over_this)} of it` : '';
   const values = d3.max(rows, ({final}) => textWidth(us(final[which].us) + ' µs', 13) + textWidth(gain(final), 12)) + (narrow ? 14 : 30);
   const longest = longestBar(rows, which);
