@@ -116,6 +116,8 @@ PageProblemData data_of(const PageProblem& problem, const JournalHeader& header,
   if (data.gate) data.gate->ratio = rounded_ratio(data.gate->ratio);
   data.outcomes = outcomes_of(problem);
   data.hardware = {peak_rates(what, header.environment), physics_floor(what, header.environment)};
+  data.warm_starts = result.warm_starts;
+  if (data.has_best) data.began_with_best = result.known_best() != nullptr;
   add_candidates(problem, header, depth, data);
   return data;
 }
@@ -222,6 +224,8 @@ void fields(PageProblemData& x, FieldList& f) {
   f("kernels", x.kernels);
   f("candidates", x.candidates);
   f("reasons", x.reasons);
+  f("warm_starts", x.warm_starts).about("That began the searches");
+  f("began_with_best", x.began_with_best).about("Whether the best is one of the warm starts");
 }
 
 void fields(PageRunData& x, FieldList& f) {

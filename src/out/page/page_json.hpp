@@ -74,6 +74,8 @@ struct PageProblemData {
   std::vector<PageKernel> kernels;
   PageCandidates candidates;
   std::vector<std::string> reasons;  ///< of candidates, each once
+  std::vector<SavedConfig> warm_starts;
+  std::optional<bool> began_with_best;
 };
 struct PageRunData : PageRunHead {
   bool recorded = false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -110,6 +111,20 @@ std::vector<FinalRecord> last_finals(const Journal& journal, const Problem& prob
   return finals;
 }
 
+/// Those of the plan that the search of this problem tried, each config once.
+std::vector<SavedConfig> tried_warm_starts(const RunPlan& plan, const PageProblem& problem) {
+  std::set<std::pair<std::string, std::string>> tried;  // kernel and config
+  for (const JournalGroup& group : problem.groups) {
+    for (const ToldRecord& config : group.configs)
+      tried.emplace(group.kernel, config.record.config.dump());
+  }
+  std::vector<SavedConfig> starts;
+  for (const SavedConfig& start : plan.warm_starts) {
+    if (tried.erase({start.kernel, start.config.dump()}) > 0) starts.push_back(start);
+  }
+  return starts;
+}
+
 PageProblem page_problem(const NamedProblem& named, const Journal& journal,
                          std::vector<JournalGroup>& groups,
                          const std::map<Problem, BestProblem>& published) {
@@ -124,6 +139,9 @@ PageProblem page_problem(const NamedProblem& named, const Journal& journal,
   }
   problem.result.finals = last_finals(journal, named.problem);
   const auto entry = published.find(named.problem);
+  problem.result.warm_starts = entry != published.end() && entry->second.search
+                                   ? entry->second.search->warm_starts
+                                   : tried_warm_starts(journal.header.plan, problem);
   if (entry != published.end() && settle_as_published(entry->second, problem.result))
     return problem;
   Scoring scoring;
