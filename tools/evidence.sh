@@ -5,7 +5,7 @@
 #
 # FATUNE: the program. OUT: a folder; a step that was interrupted goes on from there. DIR: where the programs of
 # configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
-# compilation cache unless its name says otherwise. BUDGET=N in the environment: evaluations a problem of suites,
+# compilation cache unless its name says otherwise, and none from configs that were best before. BUDGET=N in the environment: evaluations a problem of suites,
 # instead of each one's own number; SEEDS='N...': those of repeats-60. tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,7 +18,7 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode suite-models exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -37,7 +37,7 @@ sweep() {
   if [[ -e $name/journal.jsonl ]]; then
     timed "$name" "$fatune" sweep --resume "$name" --cache "$cache/$name" "${externals[@]}"
   else
-    timed "$name" "$fatune" sweep "$@" --out "$name" --cache "$cache/${CACHE:-$name}" "${externals[@]}"
+    timed "$name" "$fatune" sweep "$@" --no-warm-start --out "$name" --cache "$cache/${CACHE:-$name}" "${externals[@]}"
   fi
 }
 
@@ -62,7 +62,7 @@ sanitize_winners() {
   done
 }
 
-from_nothing() { sweep "$1" --suite mission --budget 60 --no-warm-start --baselines cudnn,torch:flash "${@:2}"; }
+from_nothing() { sweep "$1" --suite mission --budget 60 --baselines cudnn,torch:flash "${@:2}"; }
 
 against_whole_spaces() {  # against_whole_spaces RUN [SUFFIX]: a suite's winners and the best of whole spaces, in the same rounds
   local name run best
@@ -103,6 +103,7 @@ run_step() {
     suite-mission) sweep suite-mission --suite mission --budget ${BUDGET:-240} --baselines $rivals,external:fa3 ;;
     suite-fa3) sweep suite-fa3 --suite fa3 --budget ${BUDGET:-40} --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
     suite-decode) sweep suite-decode --suite decode --budget ${BUDGET:-80} --baselines cudnn,torch:flash ;;
+    suite-models) sweep suite-models --suite models --budget ${BUDGET:-80} --baselines cudnn,torch:flash,torch:cudnn,torch:efficient ;;
     exhaustive-wide) whole_space wide 4,8,512,128 ;;
     exhaustive-small) whole_space small 2,8,128,64 ;;
     exhaustive-single) whole_space single 1,8,512,64 ;;

@@ -233,6 +233,17 @@ def journal():
 ```"""
 
 
+def models():
+    """The suite of real models: what its file says."""
+    document = json.loads((ROOT / "configs" / "problems" / "models.json").read_text())
+    rows = ["| problem | shape | keys | type | layout | source |", "|---|---|---|---|---|---|"]
+    for each in document["problems"]:
+        keys = [f"{each[key]} {word}" for key, word in (("kv_heads", "heads"), ("seq_kv", "long")) if key in each]
+        kind = each.get("dtype", "f16") + (" causal" if each.get("causal") else "")
+        rows.append(f"| {each['name']} | {each['shape']} | {', '.join(keys)} | {kind} | `{each['layout']}` | {each['source']} |")
+    return "\n".join(rows)
+
+
 def check_limits():
     lines = (ROOT / "README.md").read_text().splitlines()
     wide = [number for number, line in enumerate(lines, 1) if len(line) > README_COLUMNS]
@@ -245,6 +256,7 @@ def main():
     fill("docs/results.md", (("headline", mission_row), ("warm", warm), ("mission", lambda: suite("suite-mission")),
                              ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table)))
     fill("docs/journal.md", (("journal", journal),))
+    fill("docs/models.md", (("models", models),))
     check_limits()
 
 

@@ -42,7 +42,7 @@ class Limits(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        for name in ("results", "docs"):
+        for name in ("results", "docs", "configs"):
             (self.root / name).symlink_to(TOOLS.parent / name)
         (self.root / "tools").mkdir()
         for name in ("update_readme.py", "filled_page.py", "documents.py"):

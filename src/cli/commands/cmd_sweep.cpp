@@ -204,6 +204,10 @@ Result<int> run_ready(ReadySweep ready, const Settings& settings) {
   if (ready.options.plan.objective == kScoreObjective)
     ready.options.count_use = make_count_use(ready.device.device, limits, settings);
   std::vector<SavedConfig>& known = ready.options.known;
+  if (!ready.options.resume) {
+    const std::string said = known_notice(ready.options.plan, known, limits.arch);
+    if (!said.empty()) log::info(said);
+  }
   const auto imported =
       import_known(ready.imports, ready.kernels, ready.options.plan.problems, limits.arch);
   known.insert(known.begin(), imported.begin(), imported.end());

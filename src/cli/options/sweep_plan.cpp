@@ -12,6 +12,7 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "out/page/live_server.hpp"
+#include "out/text/cells.hpp"
 #include "search/datasets/spaces.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/evaluate/evaluator.hpp"
@@ -39,8 +40,8 @@ OptionTable search_table(SweepArgs& a) {
         {"--one-lever", &a.plan.one_lever, "", "Each move changes exactly one parameter (evo, ga)",
          Repeat::kChanged, kSameAsRun<&RunPlan::one_lever>},
         {"--budget", &a.budget, "N",
-         "For each problem: candidates (150) or time (60s, 5m) [150; everything if "
-         "exhaustive]",
+         "For each problem: candidates (150), time (60s, 5m), or 0: no search, only what is known "
+         "[150; everything if exhaustive]",
          Repeat::kChanged, kSameAsRun<&RunPlan::budget_evaluations, &RunPlan::budget_seconds>},
         {"--baselines", &a.baselines, "IMPL,...",
          "Implementations measured beside the winners; none for none", Repeat::kChanged,
@@ -129,6 +130,17 @@ Status check_one_lever(const SweepArgs& args) {
                      "' does not know it; --strategy takes " + join(keepers, " or "));
 }
 
+/// --budget 0 leaves nothing to search, and needs what --no-warm-start leaves out.
+Status check_known_only(const SweepArgs& args) {
+  for (const char* flag : {"--no-warm-start", "--strategy", "--one-lever", "--compile-only"}) {
+    if (args.common.typed.count(flag) > 0) {
+      return usage_error(
+          fmt::format("--budget 0 takes what is known and searches nothing; leave out {}", flag));
+    }
+  }
+  return {};
+}
+
 Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problems) {
   const int ways = int{args.one_config} + int{args.per_problem} + int{!args.portfolio.empty()};
   if (ways > 1)
@@ -156,6 +168,8 @@ std::filesystem::path folder_of(std::filesystem::path run) {
   const std::filesystem::path folder = run.parent_path();
   return folder.empty() ? "." : folder;
 }
+
+constexpr std::string_view kShippedFolder = "configs/known/";
 
 constexpr std::size_t kTaken = 5;  // of a file for a kernel; a handful, chosen
 
@@ -225,7 +239,11 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
   FATUNE_TRY(plan.configs, resolve_configs(args, problems.size()));
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
   Budget budget;
-  if (!args.budget.empty()) {
+  if (args.budget == "0") {
+    FATUNE_TRY_STATUS(check_known_only(args));
+    plan.strategy = kKnownStrategy;
+    budget.evaluations = 0;
+  } else if (!args.budget.empty()) {
     FATUNE_TRY(budget, parse_budget(args.budget));
   } else if (args.plan.strategy == "exhaustive") {
     budget.evaluations = 0;
@@ -281,10 +299,43 @@ Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& p
   append(known, known_of_runs(folder_of(own_folder), own_folder));
   for (const EmbeddedFile& file : embedded_known_files()) {
     FATUNE_TRY(std::vector<SavedConfig> shipped, parse_known(file.text, std::string(file.path)));
+    for (SavedConfig& each : shipped)
+      each.source = fmt::format("{}{} ({})", kShippedFolder, file.path, each.source);
     append(known, std::move(shipped));
   }
   for (SavedConfig& each : known) update_names(catalog, each.kernel, each.config);
   return known;
+}
+
+std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& known,
+                         const Arch& arch) {
+  std::vector<SavedConfig> first;
+  std::vector<std::string> without;
+  for (const NamedProblem& named : plan.problems) {
+    auto exact = known_exactly(known, plan.kernels, named.problem, arch);
+    if (exact.empty()) {
+      without.push_back(label(named));
+    } else {
+      first.push_back(std::move(exact.front()));
+    }
+  }
+  if (plan.strategy == kKnownStrategy) {
+    if (without.empty()) return "";
+    return fmt::format("nothing is known for exactly {}; --budget 0 takes the nearest and defaults",
+                       join(without, "; "));
+  }
+  if (first.empty()) return "";
+  if (plan.problems.size() > 1) {
+    return fmt::format(
+        "known: a config for exactly each of {} of {} problems; --budget 0 takes "
+        "what is known",
+        first.size(), plan.problems.size());
+  }
+  const SavedConfig& best = first.front();
+  std::string text = fmt::format("known: {} for exactly {}", best.kernel, describe(*best.problem));
+  if (best.median_us)
+    text += fmt::format(", {} {}", describe(Micros(*best.median_us)), time_words(best.time));
+  return text + fmt::format(", from {}; --budget 0 takes it", best.source);
 }
 
 Result<std::vector<Recording>> read_imports(const std::vector<std::string>& paths) {

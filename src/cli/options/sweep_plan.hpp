@@ -71,6 +71,11 @@ Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& p
                                                const std::filesystem::path& own_folder,
                                                const std::vector<KernelRef>& catalog);
 
+/// "known: fa_wgmma for exactly 4,8,512,64 f16, 5.62 us hot, from FILE; --budget 0 takes it"; of
+/// --budget 0, for which problems the nearest stand in. Empty when there is nothing to say.
+std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& known,
+                         const Arch& arch);
+
 Result<std::vector<Recording>> read_imports(const std::vector<std::string>& paths);
 
 /// The few best configs of each recording for each kernel that they map onto, as known for every

@@ -13,8 +13,9 @@ namespace {
 constexpr std::string_view kSuiteSchema = "fatune.problems/1";
 
 Result<NamedProblem> parse_entry(const Fields& entry) {
-  FATUNE_TRY_STATUS(
-      entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "causal", "lse", "layout"}));
+  FATUNE_TRY_STATUS(entry.only(
+      {"name", "shape", "kv_heads", "seq_kv", "dtype", "causal", "lse", "layout", "source"}));
+  FATUNE_TRY_STATUS(entry.text_or("source", ""));  // for people who read the file
   NamedProblem named;
   FATUNE_TRY(named.name, entry.text("name"));
   if (named.name.empty()) return entry.error("name", "must not be empty");

@@ -14,6 +14,9 @@
 
 namespace fatune {
 
+/// The strategy of --budget 0: nothing is searched, the final phase takes what is known.
+inline constexpr const char* kKnownStrategy = "known";
+
 /// What a run set out to do.
 struct RunPlan {
   std::vector<NamedProblem> problems;

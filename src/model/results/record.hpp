@@ -88,7 +88,9 @@ struct SavedConfig {
   std::optional<Problem> problem = {};
   std::string problem_name = {};  ///< in its suite or file; may be empty
   Arch arch = {};
-  std::string source = {};  ///< a file, or the run that measured it
+  std::string source = {};               ///< a file, or the run that measured it
+  std::string time = {};                 ///< that median_us is of: "in_layer", "plain", "hot"
+  std::optional<double> median_us = {};  ///< where it was measured, if that is known
 };
 /// Of two configs or records: the same kernel with the same config.
 bool same_config(const auto& a, const auto& b) {

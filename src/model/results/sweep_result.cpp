@@ -42,6 +42,14 @@ const FinalRecord* ProblemResult::best() const {
   return !finals.empty() && finals.front().is_candidate() ? &finals.front() : nullptr;
 }
 
+const SavedConfig* ProblemResult::known_best() const {
+  const FinalRecord* winner = best();
+  if (winner == nullptr) return nullptr;
+  const auto found = std::ranges::find_if(
+      warm_starts, [&](const SavedConfig& each) { return same_config(each, *winner); });
+  return found == warm_starts.end() ? nullptr : &*found;
+}
+
 const std::optional<Timing>& timing_of(const Observation& record, const std::string& time) {
   if (time == "in_layer") return record.in_layer;
   if (time == "plain") return record.plain;

@@ -63,6 +63,8 @@ struct ProblemResult {
 
   /// finals.front() when it passed every gate and is a candidate, not a baseline.
   const FinalRecord* best() const;
+  /// The warm start that has the best's config; null: the search found it.
+  const SavedConfig* known_best() const;
 };
 
 /// A config on its way through a suite.

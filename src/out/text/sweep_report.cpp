@@ -13,6 +13,8 @@
 namespace fatune {
 namespace {
 
+constexpr std::size_t kFilesShown = 3;  // of warm starts; chosen
+
 std::string skip_mark(const SweepResult& run) {
   return run.plan.skip_correctness ? " - CORRECTNESS NOT CHECKED (--skip-correctness)" : "";
 }
@@ -143,6 +145,29 @@ std::string example(const ProblemResult& problem, Outcome outcome) {
   return std::string(trim(found->reason.substr(0, found->reason.find('\n'))));
 }
 
+/// "4, from configs/known/sm_90a.json, first/best.json and 2 other files": where searches began.
+std::string warm_starts(const ProblemResult& problem) {
+  std::vector<std::string> files;
+  for (const SavedConfig& each : problem.warm_starts) {
+    std::string file = each.source.substr(0, each.source.find(" ("));
+    if (std::ranges::count(files, file) == 0) files.push_back(std::move(file));
+  }
+  std::string text = fmt::format("Warm starts: {}", problem.warm_starts.size());
+  if (files.empty()) return text;
+  const std::size_t others = files.size() - std::min(files.size(), kFilesShown);
+  files.resize(files.size() - others);
+  text += ", from " + join(files, ", ");
+  return others == 0 ? text : text + fmt::format(" and {} more", others);
+}
+
+/// Whether the search found the winner, if it began with what was known.
+std::string known_line(const ProblemResult& problem) {
+  if (problem.warm_starts.empty() || problem.best() == nullptr) return "";
+  const SavedConfig* known = problem.known_best();
+  if (known == nullptr) return "The winner is none of the warm starts";
+  return fmt::format("The winner was known: {}, for {}", known->source, describe(*known->problem));
+}
+
 std::string outcomes(const ProblemResult& problem, const SweepResult& run, const Paint& paint) {
   Table table({">candidates", "outcome", "for example"});
   for (const Outcome outcome : kAllOutcomes) {
@@ -155,6 +180,7 @@ std::string outcomes(const ProblemResult& problem, const SweepResult& run, const
       fmt::format("Tried: {} of {} valid configs in {}{}\n", problem.candidates.size(),
                   problem.valid_points, describe(Seconds(problem.seconds)), skip_mark(run));
   text += table.text(paint.columns());
+  text += paint.fitted(warm_starts(problem));
   for (const std::string& reason : problem.left_out) text += paint.fitted("left out: " + reason);
   return text;
 }
@@ -230,6 +256,8 @@ std::string problem_report(const ProblemResult& problem, const SweepResult& run,
   if (!problem.score_note.empty()) text += problem.score_note + "\n";
   text += "\n";
   if (problem.gate) text += paint.fitted(gate_line(*problem.gate, paint));
+  const std::string known = known_line(problem);
+  if (!known.empty()) text += paint.fitted(known);
   return text + paint.fitted(paint(Tone::kStrong, winner(problem, run)));
 }
 

@@ -101,7 +101,10 @@ BestSearch search_of(const ProblemResult& result, const RunPlan& plan) {
           .valid_points = result.valid_points,
           .raw_points = result.raw_points,
           .gpu_waited_s = result.gpu_waited_s,
-          .warm_starts = result.warm_starts};
+          .warm_starts = result.warm_starts,
+          .began_with_best = result.best() == nullptr
+                                 ? std::nullopt
+                                 : std::optional(result.known_best() != nullptr)};
 }
 
 BestProblem problem_of(const ProblemResult& result, const RunPlan& plan) {
@@ -196,6 +199,7 @@ void fields(BestSearch& x, FieldList& f) {
   f("raw_points", x.raw_points);
   f("gpu_waited_s", x.gpu_waited_s).finite();
   f("warm_starts", x.warm_starts).omitted();
+  f("began_with_best", x.began_with_best).about("Whether the best is one of the warm starts");
 }
 
 void fields(BestProblem& x, FieldList& f) {

@@ -35,6 +35,7 @@ struct BestSearch {
   std::uint64_t valid_points = 0, raw_points = 0;
   double gpu_waited_s = 0;
   std::vector<SavedConfig> warm_starts;
+  std::optional<bool> began_with_best;  ///< the best is a warm start; empty: no best
 };
 
 /// All but name, problem and best is absent in a bare config file.

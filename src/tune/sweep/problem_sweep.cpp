@@ -34,15 +34,6 @@ void add_ruled_out(const Space& space, bool several_kernels, ProblemResult& resu
   }
 }
 
-/// A config of an earlier version of the kernel, with the defaults of what it does not set.
-Json completed(const Manifest& manifest, const Json& known) {
-  Json config = to_json(default_config(manifest));
-  for (auto& [name, value] : config.items()) {
-    if (known.contains(name)) value = known.at(name);
-  }
-  return config;
-}
-
 /// The default config, and what was best for this kernel elsewhere: nearest problem first.
 std::vector<Point> start_points(const Space& space, const SavedConfigs& known_configs,
                                 const Arch& arch, ProblemResult& result) {
@@ -53,30 +44,60 @@ std::vector<Point> start_points(const Space& space, const SavedConfigs& known_co
   for (const SavedConfig& known :
        nearest_known(known_configs, manifest.name, space.problem(), arch)) {
     if (warm == kWarmStarts) break;
-    const auto config = config_from_json(manifest, completed(manifest, known.config), known.source);
+    const auto config = config_from_json(manifest, known.config, known.source);
     if (!config) continue;
     auto point = space.point_of(*config);
     if (!point || !space.contains(*point)) continue;
-    start.push_back(*std::move(point));
+    if (std::ranges::find(start, *point) == start.end()) start.push_back(*std::move(point));
     result.warm_starts.push_back(known);
     ++warm;
   }
   return start;
 }
 
-Status add_searches(const SavedConfigs& known, const std::vector<Space>& spaces,
-                    const RunState& run, ProblemResult& result, SearchLoop& loop) {
+/// Asks for each of the points it was given, in their order, and learns nothing.
+class PointList final : public Strategy {
+ public:
+  explicit PointList(std::vector<Point> points) : points_(std::move(points)) {}
+  std::string_view name() const override { return "list"; }
+  std::vector<Point> ask(std::size_t count) override {
+    std::vector<Point> asked;
+    while (asked.size() < count && next_ < points_.size()) asked.push_back(points_[next_++]);
+    return asked;
+  }
+  void tell(const Told&) override {}
+
+ private:
+  std::vector<Point> points_;
+  std::size_t next_ = 0;
+};
+
+/// The candidates of the searches; of --budget 0 those that are known for exactly this problem,
+/// without them the nearest, and the default configs.
+Result<std::uint64_t> add_searches(SavedConfigs known, const std::vector<Space>& spaces,
+                                   const RunState& run, ProblemResult& result, SearchLoop& loop) {
   const Arch& arch = run.evaluator.environment().limits.arch;
+  const bool search = run.plan.strategy != kKnownStrategy;
+  if (!search) {
+    auto exact = known_exactly(known, run.plan.kernels, result.problem.problem, arch);
+    if (!exact.empty()) known = std::move(exact);
+  }
+  std::uint64_t known_points = 0;
   for (const Space& space : spaces) {
     StrategyOptions options;
     options.seed = run.plan.seed;
     options.budget = run.plan.budget_evaluations;
     options.one_lever = run.plan.one_lever;
     options.start = start_points(space, known, arch, result);
+    if (!search) {
+      known_points += options.start.size();
+      loop.add(space, std::make_unique<PointList>(std::move(options.start)));
+      continue;
+    }
     FATUNE_TRY(auto strategy, make_strategy(run.plan.strategy, space.lattice(), options));
     loop.add(space, std::move(strategy));
   }
-  return {};
+  return search ? result.valid_points : known_points;
 }
 
 /// Trials in turn, one candidate each, so that all kernels have results when they end. Without a
@@ -113,9 +134,9 @@ Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces
   for (const Space& space : spaces) sizes.push_back(space.size());
   const Budget budget(run.plan, sizes, run.clock.now());
   const Share& whole = budget.whole();
-  run.progress.plan_candidates(std::min(whole.evaluations, result.valid_points), whole.deadline_s);
   SearchLoop loop(run, result);
-  FATUNE_TRY_STATUS(add_searches(known, spaces, run, result, loop));
+  FATUNE_TRY(const std::uint64_t all, add_searches(known, spaces, run, result, loop));
+  run.progress.plan_candidates(std::min(whole.evaluations, all), whole.deadline_s);
   FATUNE_TRY_STATUS(run_trials(budget, run, loop));
   std::vector<std::uint64_t> in_trials;
   for (std::size_t i = 0; i < loop.size(); ++i) in_trials.push_back(loop.standing(i).asked);
@@ -132,23 +153,6 @@ Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces
   }
   return loop.finish();
 }
-
-/// Asks for each of the points it was given, in their order, and learns nothing.
-class PointList final : public Strategy {
- public:
-  explicit PointList(std::vector<Point> points) : points_(std::move(points)) {}
-  std::string_view name() const override { return "list"; }
-  std::vector<Point> ask(std::size_t count) override {
-    std::vector<Point> asked;
-    while (asked.size() < count && next_ < points_.size()) asked.push_back(points_[next_++]);
-    return asked;
-  }
-  void tell(const Told&) override {}
-
- private:
-  std::vector<Point> points_;
-  std::size_t next_ = 0;
-};
 
 /// Entrants of the space's kernel that are valid in it and have no record yet.
 std::vector<Point> points_to_race(const Space& space, const SavedConfigs& entrants,

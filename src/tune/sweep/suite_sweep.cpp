@@ -78,6 +78,7 @@ class SuiteSweep {
     FATUNE_TRY_STATUS(single() ? search_and_race() : search_and_cross());
     result_.choice = SuiteChoice();
     for (const std::size_t p : order_) result_.choice->order.push_back(name_or_sizes(problems_[p]));
+    share_warm_starts();
     if (!run_.interrupted) FATUNE_TRY_STATUS(run_finals(saved));
     for (std::size_t p = result_.problems.size(); p < results_.size(); ++p) {
       results_[p].problem = problems_[p];
@@ -115,6 +116,17 @@ class SuiteSweep {
       FATUNE_TRY_STATUS(race(p));
     }
     return {};
+  }
+
+  /// Entrants of every problem's search race on all problems.
+  void share_warm_starts() {
+    std::vector<SavedConfig> all;
+    for (const ProblemResult& each : results_) {
+      for (const SavedConfig& start : each.warm_starts) {
+        if (!is_among(start, all)) all.push_back(start);
+      }
+    }
+    for (ProblemResult& each : results_) each.warm_starts = all;
   }
 
   void enter(const std::vector<SavedConfig>& entrants) {

@@ -79,6 +79,7 @@ Status check_problems(const RunPlan& plan, const std::vector<KernelRef>& kernels
     for (const std::string& left_out : scratch.left_out) {
       log::debug(describe(problem.problem) + ": left out " + left_out);
     }
+    if (plan.strategy == kKnownStrategy) continue;
     auto strategy = make_strategy(plan.strategy, built.spaces.front().lattice(), {});
     if (!strategy) return std::move(strategy).error();
   }
@@ -143,6 +144,7 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   FATUNE_TRY_STATUS(check_problems(result.plan, kernels, result.environment.limits));
   const Arch& arch = result.environment.limits.arch;
   result.plan.warm_starts = select_warm_starts(options.known, result.plan, arch);
+  complete_configs(kernels, result.plan.warm_starts);
   FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, result.environment));
   result.plan.warm_starts = std::move(opened.warm_starts);
 

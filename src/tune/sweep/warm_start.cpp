@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/log.hpp"
 #include "model/results/journal.hpp"
 #include "model/results/sweep_result.hpp"
+#include "tune/evaluate/implementations.hpp"
 #include "tune/sweep/best.hpp"
 
 namespace fatune {
@@ -140,6 +142,8 @@ static void entry_fields(SavedConfig& x, FieldList& f) {
   f("kernel", x.kernel).required();
   f("config", x.config).required().object().schema(kConfigSchema);
   f("source", x.source).required();
+  f("time", x.time).omitted().one_of("in_layer, plain, hot").about("That median_us is of");
+  f("median_us", x.median_us).finite().positive();
 }
 
 void fields(KnownFile& x, FieldList& f) {
@@ -174,6 +178,29 @@ std::vector<SavedConfig> nearest_known(const std::vector<SavedConfig>& known,
       nearest.push_back(*each);
   }
   return nearest;
+}
+
+std::vector<SavedConfig> known_exactly(const std::vector<SavedConfig>& known,
+                                       const std::vector<std::string>& kernels,
+                                       const Problem& problem, const Arch& arch) {
+  std::vector<SavedConfig> exact;
+  std::ranges::copy_if(known, std::back_inserter(exact), [&](const SavedConfig& each) {
+    return each.problem == problem && each.arch.number == arch.number &&
+           std::ranges::count(kernels, each.kernel) > 0;
+  });
+  return exact;
+}
+
+void complete_configs(const std::vector<KernelRef>& kernels, std::vector<SavedConfig>& known) {
+  for (SavedConfig& each : known) {
+    const KernelRef kernel = kernel_named(kernels, each.kernel);
+    if (!kernel) continue;
+    Json config = to_json(default_config(kernel->manifest));
+    for (auto& [name, value] : config.items()) {
+      if (each.config.contains(name)) value = each.config.at(name);
+    }
+    each.config = std::move(config);
+  }
 }
 
 std::vector<SavedConfig> select_warm_starts(const std::vector<SavedConfig>& known,

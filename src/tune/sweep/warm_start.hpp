@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/kernel/kernel.hpp"
 #include "model/results/journal.hpp"
 
 namespace fatune {
@@ -25,6 +26,15 @@ inline constexpr std::size_t kWarmStarts = 4;
 std::vector<SavedConfig> nearest_known(const std::vector<SavedConfig>& known,
                                        const std::string& kernel, const Problem& problem,
                                        const Arch& arch);
+
+/// Those of one of these kernels for exactly this problem on this architecture.
+std::vector<SavedConfig> known_exactly(const std::vector<SavedConfig>& known,
+                                       const std::vector<std::string>& kernels,
+                                       const Problem& problem, const Arch& arch);
+
+/// Configs of earlier versions of the kernels, with the defaults of what they do not set and
+/// without what is gone.
+void complete_configs(const std::vector<KernelRef>& kernels, std::vector<SavedConfig>& known);
 
 /// What a plan keeps of all that is known: for each of its problems and kernels the nearest few.
 std::vector<SavedConfig> select_warm_starts(const std::vector<SavedConfig>& known,

@@ -57,6 +57,19 @@ TEST_CASE("the fa3 suite is 36 problems of 16384 tokens") {
   CHECK(head_dims == std::set<std::int64_t>{64, 128, 256});
 }
 
+TEST_CASE("the models suite has at least 24 problems with the layouts of their models") {
+  const Suite suite = shipped("models");
+  CHECK(suite.problems.size() >= 24);
+  const auto described = [&](const std::string& name) {
+    for (const NamedProblem& named : suite.problems) {
+      if (named.name == name) return describe(named.problem);
+    }
+    return "no " + name;
+  };
+  CHECK(described("gpt2-medium") == "4,16,1024,64 f16 causal packed");
+  CHECK(described("falcon-7b-prefill") == "1,71(kv 1),2048,64 bf16 causal packed");
+}
+
 TEST_CASE("the decode suite has few queries and many keys") {
   const Suite suite = shipped("decode");
   REQUIRE(suite.problems.size() == 8);

@@ -63,6 +63,7 @@ candidates  outcome        for example
          1  compile_error  too many registers, it said
          1  wrong_result   margin 3.1
          3  measured
+Warm starts: 0
 left out: fa_rows: HEAD_DIM is too large
 
 Finalists (final phase, interleaved rounds)

@@ -142,6 +142,10 @@ TEST_CASE("a search starts from what was best for the nearest problem, and says 
   CHECK(starts[0].at("source") == "near.json");
   CHECK(starts[1].at("source") == "far.json");
 
+  CHECK(starts[1].at("config") == Json({{"TILE", 128}, {"WARPS", 4}, {"STAGES", 1}}));
+  REQUIRE(result.problems.front().known_best() != nullptr);
+  CHECK(result.problems.front().known_best()->source == "near.json");
+
   SECTION("and a resumed run starts from what its journal says") {
     const std::string whole = fixture.text("journal.jsonl");
     const std::string best = fixture.text("best.json");
@@ -152,6 +156,30 @@ TEST_CASE("a search starts from what was best for the nearest problem, and says 
     CHECK(idle.evaluated().empty());
     CHECK(fixture.text("journal.jsonl") == whole);
     CHECK(fixture.text("best.json") == best);
+  }
+}
+
+TEST_CASE("without a search the final phase takes what is known, and the default config") {
+  SweepFixture fixture;
+  fixture.options.plan.strategy = kKnownStrategy;
+  fixture.options.plan.budget_evaluations = 0;
+  const Json other = {{"TILE", 128}, {"WARPS", 4}, {"STAGES", 2}};
+  fixture.options.known = {{"toy", other, with_length(1024), "", kHopper, "near.json"}};
+  const auto tried = [&] {
+    FakeEvaluator evaluator(toy_device());
+    const SweepResult result = fixture.run_well(evaluator);
+    std::vector<std::string> configs;
+    for (const CandidateRecord& record : result.problems.front().candidates)
+      configs.push_back(describe_config(record.config));
+    return configs;
+  };
+  SECTION("the nearest where nothing is known for exactly this problem") {
+    CHECK(tried() == std::vector<std::string>{"TILE=128 WARPS=4 STAGES=2"});
+  }
+  SECTION("else that alone") {
+    fixture.options.known.push_back(
+        {"toy", kBest, test::test_problem(), "", kHopper, "exact.json"});
+    CHECK(tried() == std::vector<std::string>{"TILE=64 WARPS=4 STAGES=2"});
   }
 }
 
