@@ -16,8 +16,8 @@ namespace fatune {
 namespace {
 
 constexpr std::int64_t kLeastLayers = 3, kMostLayers = 64;
-// Chosen: the weights of all layers are this many times the L2 cache. A model's other weights pass
-// through it, too; and where all just fit, what stays in it is chance.
+// Chosen: what all layers own, weights and cached keys, is this many times the L2 cache. A model's
+// other weights pass through it, too; and where all just fit, what stays in it is chance.
 constexpr std::int64_t kWeightsOverL2 = 2;
 constexpr double kLayersFlops = 6e12;  // chosen: of attention in all layers, some milliseconds
 constexpr double kReplayUs = 600;      // chosen: 0.5 us of event jitter are then below 0.1 %
@@ -51,11 +51,12 @@ LayerProduct product(const Problem& problem, std::int64_t tokens, std::string fr
   return made;
 }
 
-/// As many as give the weights, unless that takes too long.
+/// As many as give the weights and cached keys, unless that takes too long.
 std::int64_t layers_of(const LayerPlan& plan, const Problem& problem, std::int64_t l2_bytes) {
   std::int64_t bytes = 0;
   for (const LayerProduct& each : plan.before) bytes += 2 * each.plan.n * each.plan.k;
   bytes += 2 * plan.after.plan.n * plan.after.plan.k;
+  if (plan.cached_keys) bytes += 2 * static_cast<std::int64_t>(key_bytes(problem).value);
   const std::int64_t wanted = (kWeightsOverL2 * l2_bytes + bytes - 1) / bytes;
   const auto affordable = static_cast<std::int64_t>(kLayersFlops / flops(problem).value);
   return std::clamp(std::min(wanted, affordable), kLeastLayers, kMostLayers);

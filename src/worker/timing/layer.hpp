@@ -20,7 +20,7 @@ namespace fatune {
 /// reads them.
 struct LayerProduct {
   GemmPlan plan;         ///< a: tokens; b: weights, transposed; c: the result
-  std::string from, to;  ///< "hidden", "y", or a buffer of the problem
+  std::string from, to;  ///< "hidden", "result", or a buffer of the problem
 };
 
 /// The products around attention. The hidden size is heads * head_dim. q, k and v come from a

@@ -1,0 +1,74 @@
+// layer_test.cpp - problems to the products around attention, and how many layers are timed.
+#include "worker/timing/layer.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace fatune {
+namespace {
+
+constexpr std::int64_t kL2 = std::int64_t{50} << 20;
+
+Problem laid(const char* shape, const char* layout) {
+  Problem problem = *parse_shape(shape);
+  problem.layouts = *parse_layouts(layout);
+  return problem;
+}
+
+TEST_CASE("one product leaves packed q, k and v, one each the others") {
+  Problem problem = laid("4,8,512,64", "packed");
+  problem.kv_heads = 2;
+  const auto packed = layer_plan(problem, kL2);
+  REQUIRE(packed);
+  REQUIRE(packed->before.size() == 1);
+  CHECK(packed->before[0].to == "qkv");
+  CHECK(packed->before[0].plan.m == 2048);
+  CHECK(packed->before[0].plan.n == (8 + 2 * 2) * 64);
+  CHECK(packed->before[0].plan.k == 512);
+  CHECK(packed->after.from == "out");
+  CHECK(packed->after.plan.n == 512);
+
+  const auto apart = layer_plan(laid("4,8,512,64", "bshd"), kL2);
+  REQUIRE(apart);
+  REQUIRE(apart->before.size() == 3);
+  CHECK(apart->before[2].to == "v");
+  CHECK(apart->before[2].plan.operands[2].pitch == 512);
+}
+
+TEST_CASE("rows with gaps are written where they lie, heads apart as dense memory") {
+  const auto gaps = layer_plan(laid("2,8,128,64", "bshd,q=66560:64:520"), kL2);
+  REQUIRE(gaps);
+  CHECK(gaps->before[0].plan.operands[2].pitch == 520);
+  const auto heads = layer_plan(laid("2,8,128,64", "bhsd"), kL2);
+  REQUIRE(heads);
+  CHECK(heads->before[0].plan.operands[2].pitch == 512);
+}
+
+TEST_CASE("layers own twice the L2 cache, keys of another length included, but long ones are few") {
+  const auto mission = layer_plan(laid("4,8,512,64", "packed"), kL2);
+  REQUIRE(mission);
+  CHECK(mission->layers == 50);  // of 2 MiB
+  const auto stress = layer_plan(laid("2,16,8192,128", "packed"), kL2);
+  REQUIRE(stress);
+  CHECK(stress->layers == 4);  // of 32 MiB
+  const auto longer = layer_plan(laid("2,16,16384,128", "packed"), kL2);
+  REQUIRE(longer);
+  CHECK(longer->layers == 3);  // 4.4e12 FLOPs each
+  Problem decoding = laid("16,32,1,128", "bshd");
+  decoding.kv_heads = 8;
+  decoding.seq_kv = 4096;
+  const auto cached = layer_plan(decoding, kL2);
+  REQUIRE(cached);
+  CHECK(cached->cached_keys);
+  REQUIRE(cached->before.size() == 1);
+  CHECK(cached->before[0].to == "q");
+  CHECK(cached->layers == 3);
+}
+
+TEST_CASE("8-bit floats have no layer") {
+  Problem problem = laid("4,8,512,64", "bhsd");
+  problem.dtype = Dtype::kE4m3;
+  CHECK_FALSE(layer_plan(problem, kL2));
+}
+
+}  // namespace
+}  // namespace fatune
