@@ -63,8 +63,8 @@ struct RoundsOrder {
   std::vector<Program> contestants;
   int rounds = 40;
   int launches_per_round = 5;
-  bool verify = true;    ///< what the timed graphs leave is checked after the last round
-  bool in_layer = true;  ///< also between products, see worker/timing/layer.hpp
+  bool verify = true;     ///< what the timed graphs leave is checked after the last round
+  bool in_layer = false;  ///< also between products, see worker/timing/layer.hpp
   std::uint64_t seed = 42;
 };
 /// Without hot, cold and verification: those are for the parent to work out.
