@@ -197,22 +197,31 @@ def suites(checks, browser, fatune, folder):
     checks.check("mission" in found["title"] and "suite-decode" in found["title"], f"two runs: the title is {found['title']}")
 
 
+def changed_recording(run, lines, change):
+    """A run of the recording's first lines, and of those behind them that are no candidates; `change` edits each."""
+    run.mkdir()
+    recorded = subprocess.run(["zcat", RECORDED], capture_output=True, text=True, check=True).stdout.splitlines()
+    with open(run / "journal.jsonl", "w") as out:
+        for number, line in enumerate(recorded):
+            record = json.loads(line)
+            if record.get("t") == "candidate" and number > lines:
+                continue
+            change(record)
+            out.write(json.dumps(record) + "\n")
+    return run
+
+
 def custom_operation(checks, browser, fatune, folder):
     """The recording's times as if of a custom operation, which tells no flops: GB/s, and no roofline to draw."""
     own = {"operation": "rmsnorm", "sizes": {"ROWS": 4096, "COLUMNS": 1024}, "bytes_read": 8390656, "bytes_written": 8388608, "dtype": "f16"}
-    run = folder / "own"
-    run.mkdir()
-    lines = subprocess.run(["zcat", RECORDED], capture_output=True, text=True, check=True).stdout.splitlines()
-    with open(run / "journal.jsonl", "w") as out:
-        for number, line in enumerate(lines):
-            record = json.loads(line)
-            if record.get("t") == "candidate" and number > 200:
-                continue
-            if "plan" in record:
-                record["plan"]["problems"] = [{"name": "", "problem": own}]
-            if "problem" in record:
-                record["problem"] = own
-            out.write(json.dumps(record) + "\n")
+
+    def change(record):
+        if "plan" in record:
+            record["plan"]["problems"] = [{"name": "", "problem": own}]
+        if "problem" in record:
+            record["problem"] = own
+
+    run = changed_recording(folder / "own", 200, change)
     found = browser.probe(report(fatune, folder / "own.html", run), folder)
     checks.common("custom operation", found)
     checks.figures("custom operation", found, {"bars", "samples", "outcomes"})
@@ -225,21 +234,16 @@ def custom_operation(checks, browser, fatune, folder):
 
 def four_times(checks, browser, fatune, folder):
     """The recording's finals as if timed in a layer and by plain launches, too: those lead, and the page shows the layer."""
-    run = folder / "layers"
-    run.mkdir()
-    lines = subprocess.run(["zcat", RECORDED], capture_output=True, text=True, check=True).stdout.splitlines()
-    with open(run / "journal.jsonl", "w") as out:
-        for number, line in enumerate(lines):
-            record = json.loads(line)
-            if record.get("t") == "candidate" and number > 300:
-                continue
-            if record.get("t") == "final" and record["outcome"] == "measured":
-                for time, factor in (("in_layer", 1.25), ("plain", 1.1)):
-                    record[time] = {key: value * factor if key.endswith("_us") else value for key, value in record["hot"].items()}
-                    record[time + "_rounds_us"] = [value * factor for value in record.get("hot_rounds_us", [])]
-            if "plan" in record:
-                record["plan"]["objective"] = "in_layer"
-            out.write(json.dumps(record) + "\n")
+
+    def change(record):
+        if record.get("t") == "final" and record["outcome"] == "measured":
+            for time, factor in (("in_layer", 1.25), ("plain", 1.1)):
+                record[time] = {key: value * factor if key.endswith("_us") else value for key, value in record["hot"].items()}
+                record[time + "_rounds_us"] = [value * factor for value in record.get("hot_rounds_us", [])]
+        if "plan" in record:
+            record["plan"]["objective"] = "in_layer"
+
+    run = changed_recording(folder / "layers", 300, change)
     page = report(fatune, folder / "layers.html", run)
     checks.check(str(folder) not in page.read_text(), "four times: the page names a folder of the machine that made it")
     for width in (1200, 500):

@@ -98,6 +98,12 @@ std::string name(const Layouts& layouts) {
   return shortest;
 }
 
+std::string slug(const Layouts& layouts) {
+  std::string text = name(layouts);
+  for (char& c : text) c = in_class(c, "a-z0-9") ? c : '-';
+  return text;
+}
+
 Result<Layouts> parse_layouts(std::string_view text) {
   Layouts layouts;
   std::vector<std::string> seen;
@@ -131,11 +137,6 @@ Strides bhsd_strides(const TensorSizes& sizes) {
 Strides bshd_strides(const TensorSizes& sizes) {
   const std::int64_t row = sizes.heads * sizes.columns;
   return {sizes.rows * row, sizes.columns, row};
-}
-
-std::int64_t span_of(const TensorSizes& sizes, const Strides& strides) {
-  return (sizes.batch - 1) * strides.batch + (sizes.heads - 1) * strides.head +
-         (sizes.rows - 1) * strides.row + sizes.columns;
 }
 
 std::string strides_fault(const TensorSizes& sizes, const Strides& strides, int width) {

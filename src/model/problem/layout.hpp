@@ -2,6 +2,7 @@
 // back.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -16,6 +17,8 @@ namespace fatune {
 /// side by side.
 struct Strides {
   std::int64_t batch = 0, head = 0, row = 0;
+  /// Of batch, head, row and column.
+  std::array<std::int64_t, 4> all() const { return {batch, head, row, 1}; }
   friend auto operator<=>(const Strides&, const Strides&) = default;
 };
 
@@ -42,6 +45,8 @@ struct Layouts {
 /// The shortest text that parse_layouts() reads as these: "bhsd", "bshd", "packed",
 /// "packed,out=bhsd", "q=32768:64:512,k=...".
 std::string name(const Layouts& layouts);
+/// The same for names of files and keys: "q-32768-64-512".
+std::string slug(const Layouts& layouts);
 /// A word for all tensors ("packed": of q, k and v, with out as bshd), or NAME=LAYOUT by tensor,
 /// or the word first and then what differs; what is not named is bhsd. LAYOUT is bhsd, bshd,
 /// packed, or the strides BATCH:HEAD:ROW in elements.
@@ -54,8 +59,6 @@ struct TensorSizes {
 };
 Strides bhsd_strides(const TensorSizes& sizes);
 Strides bshd_strides(const TensorSizes& sizes);
-/// Elements from the first to the last one.
-std::int64_t span_of(const TensorSizes& sizes, const Strides& strides);
 /// What is wrong with strides that were told, for elements of `width` bytes: rows that overlap or
 /// are not 16-byte aligned. Empty when nothing is.
 std::string strides_fault(const TensorSizes& sizes, const Strides& strides, int width);

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "core/text.hpp"
 
 namespace fatune {
 namespace {
@@ -105,10 +104,7 @@ std::string slug(const Problem& p) {
   text += fmt::format("-{}", name(p.dtype));
   if (p.mask == Mask::kCausal) text += "-causal";
   if (p.lse) text += "-lse";
-  if (p.layouts.plain()) return text;
-  text += "-" + name(p.layouts);
-  for (char& c : text) c = in_class(c, "a-z0-9-") ? c : '-';
-  return text;
+  return p.layouts.plain() ? text : text + "-" + slug(p.layouts);
 }
 
 }  // namespace fatune

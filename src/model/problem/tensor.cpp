@@ -139,8 +139,8 @@ static TensorPlan attention_tensor(const Problem& problem, const std::string& na
   if (output) tensor.noun = "outputs";
   const LayoutKind kind = problem.layouts.of(name).kind;
   if (kind == LayoutKind::kBhsd) return tensor;
-  const Strides strides = strides_of(problem, name);
-  tensor.strides = {strides.batch, strides.head, strides.row, 1};
+  const auto strides = strides_of(problem, name).all();
+  tensor.strides.assign(strides.begin(), strides.end());
   if (kind == LayoutKind::kPacked) tensor.buffer = "qkv";
   tensor.first = packed_offset(problem, name);
   return tensor;

@@ -77,8 +77,7 @@ void not_run_fields(std::string& text, FieldList& f) {
 /// Of plain launches: TFLOP/s, or GB/s of the least bytes where operations are not counted.
 void rate_fields(const FinalRecord& x, FieldList& f) {
   std::optional<double> tflops, gbytes_per_s;
-  const std::optional<Timing>& timing = x.plain ? x.plain : x.hot;
-  if (timing && timing->median_us > 0) {
+  if (const auto& timing = x.rated_time(); timing && timing->median_us > 0) {
     const Seconds time = to_seconds(Micros(timing->median_us));
     if (counts_flops(x.problem)) {
       tflops = (flops(x.problem) / time).value;

@@ -65,6 +65,8 @@ struct FinalRecord : Observation {
   bool external = false;  ///< timed and verified by itself, with fewer values than rounds
   bool recorded = false;
 
+  /// The time that rates are of: plain launches', or hot where those were not timed.
+  const std::optional<Timing>& rated_time() const { return plain ? plain : hot; }
   bool is_baseline() const { return role == "baseline"; }
   bool is_timed() const { return outcome == Outcome::kMeasured && hot.has_value(); }
   /// Passed every gate, and is no baseline.

@@ -82,9 +82,7 @@ std::string key_of(const KernelFacts& facts) {
     return key;
   }
   const std::int64_t group = p.heads / p.kv_heads;
-  std::string layout = p.layouts.plain() ? "" : "-" + name(p.layouts);
-  std::ranges::replace_if(
-      layout, [](char c) { return c == ',' || c == '=' || c == ':'; }, '-');
+  const std::string layout = p.layouts.plain() ? "" : "-" + slug(p.layouts);
   return fmt::format("{}-d{}-{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
                      p.mask == Mask::kCausal ? "-causal" : "",
                      group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "", layout);

@@ -94,10 +94,8 @@ bool is_custom(const ExportedKernel& kernel) { return kernel.facts.problem.custo
 /// Of attention's tensors, as PyTorch tells them: elements of batch, head, row and column.
 Json strides_json(const Problem& problem) {
   Json json;
-  for (const char* tensor : {"q", "k", "v", "out"}) {
-    const Strides strides = strides_of(problem, tensor);
-    json[tensor] = {strides.batch, strides.head, strides.row, 1};
-  }
+  for (const char* tensor : {"q", "k", "v", "out"})
+    json[tensor] = strides_of(problem, tensor).all();
   return json;
 }
 

@@ -37,7 +37,7 @@ std::string ratio_interval_cell(const std::optional<Ratio>& ratio) {
 }
 
 std::string rate_cell(const FinalRecord& record) {
-  const std::optional<Timing>& timing = record.plain ? record.plain : record.hot;
+  const std::optional<Timing>& timing = record.rated_time();
   if (!timing) return "-";
   const Seconds time = to_seconds(Micros(timing->median_us));
   const double rate = counts_flops(record.problem) ? (flops(record.problem) / time).value

@@ -122,7 +122,6 @@ class BatchedGemm {
   static Result<std::unique_ptr<BatchedGemm>> open(const GemmPlan& plan);
   /// The same with the library opened; it must outlive the product.
   static Result<std::unique_ptr<BatchedGemm>> make(const CublasLt& library, const GemmPlan& plan);
-  const GemmPlan& plan() const { return plan_; }
   /// Device memory that queue() needs; its contents never matter.
   std::size_t workspace_bytes() const { return chosen_.workspace_bytes; }
   /// Only queues; fit for graph capture after a first run outside of one, which may load code.

@@ -85,10 +85,7 @@ class Writer {
   }
   Extents row_extents() const { return {problem_.batch, problem_.heads, problem_.seq_q, 1}; }
   /// Where the problem's layout puts q, k, v or out.
-  Extents strides(std::string_view tensor) const {
-    const Strides strides = strides_of(problem_, tensor);
-    return {strides.batch, strides.head, strides.row, 1};
-  }
+  Extents strides(std::string_view tensor) const { return strides_of(problem_, tensor).all(); }
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(problem_.head_dim)); }
 
   const CudnnFunctions& functions_;

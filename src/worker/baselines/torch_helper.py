@@ -97,6 +97,21 @@ def difference(a, b):
     return part if math.isfinite(part) else math.inf
 
 
+def captured(warm_up, warm_ups, work, times):
+    """A graph of the work so many times; before it, some runs on a stream of their own, in which libraries settle."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(warm_ups):
+            warm_up()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(times):
+            work()
+    return graph
+
+
 class Problem:
     """The tensors of a problem, on the device and in the memory shared with fatune."""
 
@@ -192,15 +207,7 @@ class Layer:
             linear(output, layer["after"])
 
     def graph(self, call):
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            self.pass_through(call)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.pass_through(call)
-        return graph
+        return captured(lambda: self.pass_through(call), 1, lambda: self.pass_through(call), 1)
 
 
 class Contestant:
@@ -319,16 +326,7 @@ class Contestant:
             self.launches = max(1, min(MAX_GRAPH_LAUNCHES, math.ceil(GRAPH_US / max(self.each_us, 1e-3))))
             if self.each_us >= LONG_US:
                 return
-            stream = torch.cuda.Stream()
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
-                for _ in range(3):
-                    self.call()
-            torch.cuda.synchronize()
-            self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph):
-                for _ in range(self.launches):
-                    self.call_and_keep()
+            self.graph = captured(self.call, 3, self.call_and_keep, self.launches)
             self.in_layer = self.problem.in_layer(self.call)
         self.graph.replay()
         torch.cuda.synchronize()

@@ -287,10 +287,8 @@ Status TorchProcess::begin(const TorchSetting& setting) {
   source_.reset();
   FATUNE_TRY(tensors_, SharedTensors::make(setting.problem));
   Json strides;
-  for (const char* tensor : {"q", "k", "v", "out"}) {
-    const Strides each = strides_of(setting.problem, tensor);
-    strides[tensor] = {each.batch, each.head, each.row, 1};
-  }
+  for (const char* tensor : {"q", "k", "v", "out"})
+    strides[tensor] = strides_of(setting.problem, tensor).all();
   const Json order = {{"do", "problem"},
                       {"problem", to_json(setting.problem)},
                       {"strides", strides},

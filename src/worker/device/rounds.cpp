@@ -104,7 +104,10 @@ class Rounds {
   }
 
  private:
-  using Values = std::vector<std::optional<TurnTimes>>;
+  struct Round {
+    std::vector<std::optional<TurnTimes>> values;  ///< by contestant
+    LayerRound layer;
+  };
 
   /// Without a layer there are no times in one, and a note says why.
   void open_layer() {
@@ -209,8 +212,9 @@ class Rounds {
   }
 
   /// Round -1 warms up: one cold launch, and only those that are always there.
-  Result<Values> measure(const std::vector<std::size_t>& order, int round) {
-    Values values(programs_.size());
+  Result<Round> measure(const std::vector<std::size_t>& order, int round) {
+    Round measured{std::vector<std::optional<TurnTimes>>(programs_.size()), {}};
+    auto& values = measured.values;
     const bool warming = round < 0;
     std::vector<double> without_us;  // between any two turns
     const auto time_without = [&]() -> Status {
@@ -232,23 +236,23 @@ class Rounds {
       FATUNE_TRY_STATUS(time_without());
       *values[i]->in_layer_us -= (without_us.end()[-1] + without_us.end()[-2]) / 2;
     }
-    if (layer_) round_ = steadiness(without_us);
-    return values;
+    if (layer_) measured.layer = steadiness(without_us);
+    return measured;
   }
 
   /// Repeated while the GPU is throttled.
   Status run_round(const std::vector<std::size_t>& order, int round) {
     for (int attempt = 0;; ++attempt) {
-      FATUNE_TRY(const Values values, measure(order, round));
+      FATUNE_TRY(const Round measured, measure(order, round));
       if (watch_.look() && attempt < kRoundRetries) {
         watch_.count_discarded(1);
         continue;
       }
       if (round < 0) return {};
-      layer_rounds_.push_back(round_);
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!values[i]) continue;
-        const TurnTimes& times = *values[i];
+      layer_rounds_.push_back(measured.layer);
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        if (!measured.values[i]) continue;
+        const TurnTimes& times = *measured.values[i];
         rows_[i].hot_us.push_back(times.hot_us);
         rows_[i].plain_us.push_back(times.plain_us.value_or(times.hot_us));
         if (times.cold_us) rows_[i].cold_us.push_back(*times.cold_us);
@@ -315,7 +319,6 @@ class Rounds {
   std::unique_ptr<Layer> layer_;  ///< null: no times in a layer
   HotLoop without_;
   std::string layer_note_;
-  LayerRound round_;  ///< the present one
   std::vector<LayerRound> layer_rounds_;
   struct InLayer {
     std::size_t round;

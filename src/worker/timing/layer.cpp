@@ -6,8 +6,6 @@
 #include <span>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "core/check.hpp"
 #include "model/problem/tensor.hpp"
 #include "worker/verify/inputs.hpp"
@@ -38,9 +36,9 @@ std::int64_t token_pitch(const Problem& problem, const std::string& tensor) {
   return by_token ? strides.row : sizes.heads * sizes.columns;
 }
 
-LayerProduct product(const Problem& problem, std::int64_t tokens, std::string from,
-                     std::int64_t from_pitch, std::int64_t columns, std::int64_t inner,
-                     std::string to, std::int64_t to_pitch) {
+LayerProduct make_product(const Problem& problem, std::int64_t tokens, std::string from,
+                          std::int64_t from_pitch, std::int64_t columns, std::int64_t inner,
+                          std::string to, std::int64_t to_pitch) {
   const GemmType type = problem.dtype == Dtype::kF16 ? GemmType::kF16 : GemmType::kBf16;
   LayerProduct made{{}, std::move(from), std::move(to)};
   GemmPlan& plan = made.plan;
@@ -89,11 +87,12 @@ Result<LayerPlan> layer_plan(const Problem& problem, std::int64_t l2_bytes) {
     if (plan.cached_keys && first != "q") continue;
     std::int64_t columns = 0;
     for (const std::size_t i : buffer.tensors) columns += inputs[i].shape[1] * inputs[i].shape[3];
-    plan.before.push_back(product(problem, plan.tokens, kHidden, plan.hidden, columns, plan.hidden,
-                                  buffer.name, std::max(columns, token_pitch(problem, first))));
+    plan.before.push_back(make_product(problem, plan.tokens, kHidden, plan.hidden, columns,
+                                       plan.hidden, buffer.name,
+                                       std::max(columns, token_pitch(problem, first))));
   }
-  plan.after = product(problem, plan.tokens, "out", token_pitch(problem, "out"), plan.hidden,
-                       plan.hidden, kResult, plan.hidden);
+  plan.after = make_product(problem, plan.tokens, "out", token_pitch(problem, "out"), plan.hidden,
+                            plan.hidden, kResult, plan.hidden);
   plan.layers = layers_of(plan, problem, l2_bytes);
   return plan;
 }
@@ -109,8 +108,8 @@ Result<std::unique_ptr<Layer>> Layer::make(const gpu::Context& context, CUstream
     layer->products_.push_back(std::move(gemm));
     return {};
   };
-  for (const LayerProduct& each : layer->plan_.before) FATUNE_TRY_STATUS(open(each));
-  FATUNE_TRY_STATUS(open(layer->plan_.after));
+  for (std::size_t i = 0; i <= layer->plan_.before.size(); ++i)
+    FATUNE_TRY_STATUS(open(layer->product(i)));
   FATUNE_TRY(layer->workspace_, gpu::make_buffer(context, workspace));
   FATUNE_TRY_STATUS(layer->allocate(context));
   // Outside of a capture first: the library may load code.
@@ -166,8 +165,8 @@ Status Layer::allocate(const gpu::Context& context) {
   }
   const double scale = 1 / std::sqrt(static_cast<double>(plan_.hidden));
   for (Weights& layer : weights_) {
-    for (const auto& each : products_) {
-      const GemmOperand& operand = each->plan().operands[1];
+    for (std::size_t i = 0; i < products_.size(); ++i) {
+      const GemmOperand& operand = product(i).plan.operands[1];
       const auto elements = static_cast<std::size_t>(operand.rows * operand.pitch);
       FATUNE_TRY(gpu::Buffer buffer, filled(context, elements * 2, scale));
       layer.products.push_back(std::move(buffer));
@@ -176,10 +175,14 @@ Status Layer::allocate(const gpu::Context& context) {
   return {};
 }
 
-CUdeviceptr Layer::address(const std::string& name) const {
+const gpu::Buffer& Layer::buffer(const std::string& name) const {
   const auto found = std::ranges::find(memory_, name, &Memory::name);
   FATUNE_CHECK(found != memory_.end(), "the plan names what was allocated");
-  return found->buffer.address();
+  return found->buffer;
+}
+
+const LayerProduct& Layer::product(std::size_t i) const {
+  return i < plan_.before.size() ? plan_.before[i] : plan_.after;
 }
 
 TensorAddresses Layer::addresses(std::size_t layer) const {
@@ -189,18 +192,18 @@ TensorAddresses Layer::addresses(std::size_t layer) const {
       all[tensor.name] = (tensor.name == "k" ? weights_[layer].k : weights_[layer].v).address();
       continue;
     }
-    all[tensor.name] = address(tensor.buffer.empty() ? tensor.name : tensor.buffer) +
-                       static_cast<std::size_t>(tensor.first) * tensor.width();
+    const gpu::Buffer& whole = buffer(tensor.buffer.empty() ? tensor.name : tensor.buffer);
+    all[tensor.name] = whole.address() + static_cast<std::size_t>(tensor.first) * tensor.width();
   }
   return all;
 }
 
 TensorAddresses Layer::last_addresses() const { return addresses(weights_.size() - 1); }
 
-Status Layer::queue_product(std::size_t product, std::size_t layer) {
-  const LayerProduct& plan = product < plan_.before.size() ? plan_.before[product] : plan_.after;
-  return products_[product]->queue(
-      {address(plan.from), weights_[layer].products[product].address(), address(plan.to)},
+Status Layer::queue_product(std::size_t i, std::size_t layer) {
+  const CUdeviceptr weights = weights_[layer].products[i].address();
+  return products_[i]->queue(
+      {buffer(product(i).from).address(), weights, buffer(product(i).to).address()},
       workspace_.address(), stream_);
 }
 
@@ -235,15 +238,15 @@ Result<HotLoop> Layer::loop_with(Sampler& sampler, Executable& program) {
 }
 
 Result<std::vector<std::byte>> Layer::output() const {
-  const auto found = std::ranges::find(memory_, "out", &Memory::name);
-  std::vector<std::byte> bytes(found->buffer.bytes());
-  FATUNE_TRY_STATUS(gpu::copy_to_host(bytes, found->buffer.address(), stream_));
+  const gpu::Buffer& out = buffer("out");
+  std::vector<std::byte> bytes(out.bytes());
+  FATUNE_TRY_STATUS(gpu::copy_to_host(bytes, out.address(), stream_));
   return bytes;
 }
 
 Status Layer::clear_output() const {
-  const auto found = std::ranges::find(memory_, "out", &Memory::name);
-  return gpu::fill_bytes(found->buffer.address(), kNanByte, found->buffer.bytes(), stream_);
+  const gpu::Buffer& out = buffer("out");
+  return gpu::fill_bytes(out.address(), kNanByte, out.bytes(), stream_);
 }
 
 }  // namespace fatune

@@ -68,9 +68,11 @@ class Layer {
       : stream_(stream), problem_(problem), plan_(std::move(plan)) {}
   Status allocate(const gpu::Context& context);
   Result<gpu::Buffer> filled(const gpu::Context& context, std::size_t bytes, double scale);
-  CUdeviceptr address(const std::string& name) const;
+  const gpu::Buffer& buffer(const std::string& name) const;
+  /// Of those before attention, then the one after.
+  const LayerProduct& product(std::size_t i) const;
   TensorAddresses addresses(std::size_t layer) const;
-  Status queue_product(std::size_t product, std::size_t layer);
+  Status queue_product(std::size_t i, std::size_t layer);
   Result<HotLoop> loop(Sampler& sampler, Executable* program);
 
   CUstream stream_;
