@@ -15,7 +15,7 @@ RUNS = {"mission": "mission", "long": "long", "exhaustive": "kernels", "suite-mi
 RUNS |= {f"exhaustive-{name}": f"space-{name}" for name in ("single", "wide", "small", "long", "stress")}
 RECORDED = "exhaustive"  # whose journal stands in for a GPU
 DOCUMENTS = ["selftest.json", "gate-1.json", "gate-2.json", "gate-tie-1.json", "gate-tie-2.json", "bench-1.json", "bench-2.json", "profile-mission.json",
-             "profile-long.json", "profile-hybrid.json", "sanitize.json", "times.txt", "date.txt"]
+             "profile-long.json", "profile-hybrid.json", "sanitize.json", "scores.json", "times.txt", "date.txt"]
 
 
 def copy_journal(source, target, folder):

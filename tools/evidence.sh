@@ -6,7 +6,7 @@
 # FATUNE: the program. OUT: a folder; a step that was interrupted goes on from there. DIR: where the programs of
 # configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
 # compilation cache unless its name says otherwise, and none from configs that were best before. BUDGET=N in the environment: evaluations a problem of suites,
-# instead of each one's own number; SEEDS='N...': those of repeats-60. tools/collect_results.py copies OUT to results/.
+# instead of each one's own number; SEEDS='N...': those of repeats-60. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 fatune=$(realpath "$1") out=$2
@@ -18,7 +18,7 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode suite-models exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode suite-models exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60 scores)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -117,6 +117,9 @@ run_step() {
         from_nothing "suite-mission-60-$seed" --seed "$seed"
         against_whole_spaces "suite-mission-60-$seed" "-$seed"
       done ;;
+    scores)
+      timed scores python3 "$root/tools/score_sweeps.py" "$fatune" scores --out scores.json --limit-s "${LIMIT_S:-3600}" \
+        --suite mission --layout packed --budget ${BUDGET:-60} --baselines none ;;
     *) echo "evidence.sh: there is no step '$1'" >&2; exit 2 ;;
   esac
 }

@@ -267,6 +267,39 @@ def models():
     return "\n".join(rows)
 
 
+def percent(share, sign=""):
+    return "" if share is None else f"{100 * share:{sign}.2f} %"
+
+
+def regret_cells(regret):
+    if not regret:
+        return " | "
+    ends = regret["ci95"]
+    return f"{percent(regret['regret'])} | " + (f"{100 * ends[0]:.2f} to {percent(ends[1])}" if ends else "")
+
+
+def score_rows(document):
+    """A row a problem: regret, flips, and every later measurement."""
+    flips = {row["problem"]: row for row in document["flips"]}
+    for row in document["regret"]:
+        flip, again = flips.get(row["problem"]), [each for each in document["fidelity"] if each["problem"] == row["problem"]]
+        cells = [row["problem"], row["time"].replace("_", " "), regret_cells(row["first"]), f"{row['place_of_best']} of {row['contestants']}", regret_cells(row["winner"])]
+        cells += [f"{flip['flips']} of {flip['sweeps']}", percent(flip["spread"]), f"{flip['told_apart']} of {flip['winners'] - 1}"] if flip else ["", "", ""]
+        yield "| " + " | ".join([*cells, ", ".join(f"{percent(each['difference'], '+')} ({each['date']})" for each in again)]) + " |"
+
+
+def scores():
+    """Regret, flips and fidelity, once they were measured."""
+    if not (RESULTS / "scores.json").exists():
+        return "Not measured yet."
+    document = load("scores.json")
+    head = ["| problem | time | search's first | 95 % interval | place of the best | winner | 95 % interval | flips | apart | told apart | again |",
+            "|---|---|---:|---|---:|---:|---|---:|---:|---:|---|"]
+    missing = f" Not measured: {'; '.join(document['failures'])}." if document["failures"] else ""
+    return "\n".join([*head, *score_rows(document), "", f"[scores.json](../results/h200/scores.json) has every command.{missing} {len(document['sweeps'])} sweeps like\n\n"
+                      + shell(document["sweeps"][0])])
+
+
 def check_limits():
     lines = (ROOT / "README.md").read_text().splitlines()
     wide = [number for number, line in enumerate(lines, 1) if len(line) > README_COLUMNS]
@@ -277,7 +310,7 @@ def check_limits():
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("headline", mission_row), ("warm", warm), ("layer", layer), ("mission", lambda: suite("suite-mission")),
-                             ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table)))
+                             ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/models.md", (("models", models),))
     check_limits()

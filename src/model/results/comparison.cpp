@@ -143,6 +143,7 @@ void fields(SuiteProblem& x, FieldList& f) {
   f("ci95", x.ci95).finite();
   f("comparison", x.comparison).omitted().one_of(kComparisons);
   f("verdict", x.verdict).omitted();
+  f("sol", x.sol);
   f("reason", x.reason).omitted();
 }
 

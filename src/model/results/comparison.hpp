@@ -11,6 +11,7 @@
 #include "core/fields_fwd.hpp"
 #include "model/problem/suite.hpp"
 #include "model/results/document.hpp"
+#include "model/results/sol_score.hpp"
 #include "model/results/sweep_result.hpp"
 
 namespace fatune {
@@ -97,6 +98,7 @@ struct SuiteProblem {
   std::string time{};             ///< that the ratio is of: "in_layer", "plain", "hot"
   std::optional<double> ratio{};  ///< of the medians
   std::optional<std::array<double, 2>> ci95{};
+  std::optional<SolScore> sol{};
   std::string comparison{}, verdict{};
   std::string reason{};  ///< why nothing could be measured
 };

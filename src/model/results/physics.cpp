@@ -121,6 +121,11 @@ PeakRates peak_rates(const Problem& problem, const Environment& environment) {
   return peak;
 }
 
+const Floor& PhysicsFloor::of(std::string_view time) const {
+  if (time == "in_layer") return in_layer;
+  return time == "cold" ? cold : hot;
+}
+
 PhysicsFloor physics_floor(const Problem& problem, const Environment& environment) {
   PhysicsFloor floor;
   const PeakRates peak = peak_rates(problem, environment);
@@ -139,6 +144,7 @@ PhysicsFloor physics_floor(const Problem& problem, const Environment& environmen
   const Floor beyond_cache{Micros(excess / dram), rate_text(excess, dram, "memory")};
   floor.hot = higher(arithmetic, higher(from_cache, beyond_cache));
   floor.cold = higher(arithmetic, from_dram);
+  floor.in_layer = problem.seq_q == problem.seq_kv ? floor.hot : floor.cold;
   return floor;
 }
 

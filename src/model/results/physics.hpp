@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/units.hpp"
 #include "model/problem/problem.hpp"
@@ -16,12 +17,17 @@ struct Floor {
 };
 
 struct PhysicsFloor {
-  Floor hot, cold;
-  std::string unknown;  ///< which fact of the device is missing; then there are no floors
+  Floor in_layer{}, hot{}, cold{};
+  std::string unknown{};  ///< which fact of the device is missing; then there are no floors
+
+  /// Of "in_layer", "plain", "hot", "cold"; plain launches find the caches as hot ones do.
+  const Floor& of(std::string_view time) const;
 };
 /// The larger of two bounds. Arithmetic: the products of visible pairs alone, at the tensor cores'
 /// peak. Memory: q, k and v read once, from DRAM when cold; when hot, from the L2 cache as far as
-/// they fit. Both at the highest clocks that the device has; every guess is on the generous side.
+/// they fit; in a layer as when hot, but keys and values from DRAM where the lengths differ. Both
+/// at the highest clocks that the device has; every guess is on the generous side. Neither a launch
+/// nor exponentials are counted.
 /// For a custom operation: its declared least work, at the rate of the fastest element type, since
 /// its tensors may have several.
 PhysicsFloor physics_floor(const Problem& problem, const Environment& environment);

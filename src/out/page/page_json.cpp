@@ -116,6 +116,11 @@ PageProblemData data_of(const PageProblem& problem, const JournalHeader& header,
   data.finals = finals_of(result, data.time);
   data.gate = result.gate;
   if (data.gate) data.gate->ratio = rounded_ratio(data.gate->ratio);
+  data.sol = sol_score(result, header.plan.objective, header.environment);
+  if (data.sol) {
+    data.sol->value = rounded(data.sol->value);
+    data.sol->floor.time = Micros(rounded(data.sol->floor.time.value));
+  }
   data.outcomes = outcomes_of(problem);
   data.hardware = {peak_rates(what, header.environment), physics_floor(what, header.environment)};
   add_candidates(problem, header, depth, data);
@@ -199,6 +204,7 @@ void fields(PageHardware& x, FieldList& f) {
   f("memory_origin", peak.memory_origin).absent_if(unknown);
   f.derived("cache_tbs", rounded(peak.cache_bytes * kTeraPerSecond)).absent_if(unknown);
   f("cache_origin", peak.cache_origin).absent_if(unknown);
+  floor_fields("in_layer_floor", x.floor.in_layer, unknown, f);
   floor_fields("hot_floor", x.floor.hot, unknown, f);
   floor_fields("cold_floor", x.floor.cold, unknown, f);
 }
@@ -248,6 +254,7 @@ void fields(PageProblemData& x, FieldList& f) {
   f("has_best", x.has_best);
   f("finals", x.finals);
   f("gate", x.gate).or_null();
+  f("sol", x.sol);
   f("outcomes", x.outcomes);
   f("hardware", x.hardware);
   f("kernels", x.kernels);

@@ -9,6 +9,7 @@
 #include "core/json.hpp"
 #include "model/results/document.hpp"
 #include "model/results/physics.hpp"
+#include "model/results/sol_score.hpp"
 #include "model/results/sweep_result.hpp"
 #include "out/page/page_run.hpp"
 #include "search/strategies/importance.hpp"
@@ -82,6 +83,7 @@ struct PageProblemData {
   bool has_best = false;
   std::vector<PageFinal> finals;
   std::optional<Gate> gate;
+  std::optional<SolScore> sol;
   std::vector<PageOutcome> outcomes;
   PageHardware hardware;
   std::vector<PageKernel> kernels;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "model/results/sol_score.hpp"
 #include "out/text/cells.hpp"
 
 namespace fatune {
@@ -227,6 +228,12 @@ std::string gate_line(const Gate& gate, const Paint& paint) {
                      decision_text(gate.passed, paint));
 }
 
+std::string sol_line(const SolScore& sol, const std::string& baseline) {
+  return fmt::format("SOL score: {}; 0.5 is {}, 1 is {} {} ({})\n",
+                     fixed(sol.value, kRatioDecimals), baseline, describe(sol.floor.time),
+                     time_words(sol.time), sol.floor.why);
+}
+
 /// The configs that the problems of a suite share, and why others were turned down.
 std::string choice_text(const SuiteChoice& choice, const Paint& paint) {
   Table table({">x default", "best of", "kernel", "config"});
@@ -256,6 +263,8 @@ std::string problem_report(const ProblemResult& problem, const SweepResult& run,
   if (!problem.score_note.empty()) text += problem.score_note + "\n";
   text += "\n";
   if (problem.gate) text += paint.fitted(gate_line(*problem.gate, paint));
+  if (const auto sol = sol_score(problem, run.plan.objective, run.environment))
+    text += paint.fitted(sol_line(*sol, problem.gate->baseline));
   const std::string known = known_line(problem);
   if (!known.empty()) text += paint.fitted(known);
   return text + paint.fitted(paint(Tone::kStrong, winner(problem, run)));

@@ -107,7 +107,8 @@ BestSearch search_of(const ProblemResult& result, const RunPlan& plan) {
                                  : std::optional(result.known_best() != nullptr)};
 }
 
-BestProblem problem_of(const ProblemResult& result, const RunPlan& plan) {
+BestProblem problem_of(const ProblemResult& result, const SweepResult& run) {
+  const RunPlan& plan = run.plan;
   BestProblem problem;
   problem.name = result.problem.name;
   problem.problem = result.problem.problem;
@@ -125,6 +126,7 @@ BestProblem problem_of(const ProblemResult& result, const RunPlan& plan) {
     rows.push_back(row_of(record, result.standings[i]));
   }
   problem.gate = result.gate;
+  problem.sol = sol_score(result, plan.objective, run.environment);
   problem.search = search_of(result, plan);
   return problem;
 }
@@ -141,7 +143,7 @@ BestFile file_of(const SweepResult& result) {
   for (const ProblemResult& problem : result.problems) {
     if (problem.gate) ratios.push_back(problem.gate->ratio.value);
     if (has_finals(problem) || result.plan.problems.size() == 1)
-      file.problems.push_back(problem_of(problem, result.plan));
+      file.problems.push_back(problem_of(problem, result));
   }
   file.geomean_ratio = geomean(ratios);
   file.seconds = result.seconds;
@@ -212,6 +214,7 @@ void fields(BestProblem& x, FieldList& f) {
   f("finalists", x.finalists);
   f("baselines", x.baselines);
   f("gate", x.gate).or_null();
+  f("sol", x.sol);
   f("search", x.search);
 }
 

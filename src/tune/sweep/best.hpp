@@ -13,6 +13,7 @@
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "model/results/document.hpp"
+#include "model/results/sol_score.hpp"
 #include "model/results/sweep_result.hpp"
 
 namespace fatune {
@@ -46,6 +47,7 @@ struct BestProblem {
   std::string score_note;
   std::vector<BestRow> finalists, baselines;  ///< in the order of their places
   std::optional<Gate> gate;
+  std::optional<SolScore> sol;
   std::optional<BestSearch> search;
 };
 

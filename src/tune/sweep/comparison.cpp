@@ -136,7 +136,7 @@ void add_ratio(const FinalRecord& baseline, std::uint64_t seed, SuiteProblem& ro
   row.comparison = name(compare_interval({ratio->low, ratio->high}, kSameSpeed));
 }
 
-SuiteProblem suite_row(const BenchProblem& problem, std::uint64_t seed) {
+SuiteProblem suite_row(const BenchProblem& problem, const BenchResult& result) {
   SuiteProblem row{.problem = problem.problem, .reason = problem.reason};
   row.time = final_time(problem.rows, kInLayerObjective);
   const auto time_of = [&](const FinalRecord& each) { return timing_of(each, row.time); };
@@ -152,7 +152,9 @@ SuiteProblem suite_row(const BenchProblem& problem, std::uint64_t seed) {
   }
   if (fastest == nullptr) return row;
   row.best_baseline = fastest->impl;
-  if (row.best) add_ratio(*fastest, seed, row);
+  if (!row.best) return row;
+  add_ratio(*fastest, result.seed, row);
+  row.sol = sol_score(*row.best, *fastest, row.time, result.environment);
   return row;
 }
 
@@ -270,7 +272,7 @@ SuiteTable suite_table(const BenchResult& result) {
                    .environment = environment};
   std::vector<double> ratios;
   for (const BenchProblem& problem : result.problems) {
-    table.problems.push_back(suite_row(problem, result.seed));
+    table.problems.push_back(suite_row(problem, result));
     if (const auto& ratio = table.problems.back().ratio) ratios.push_back(*ratio);
   }
   table.geomean_ratio = geomean(ratios);

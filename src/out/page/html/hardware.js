@@ -71,10 +71,10 @@ const originText = (h) => `Roofs are the highest that the device can do. Tensor 
 function floorTable(problem) {
   const best = bestOf(problem), h = problem.hardware;
   if (!best) return null;
-  const floor = (which) => h[(which === 'cold' ? 'cold' : 'hot') + '_floor'];
+  const floor = (which) => h[(which === 'plain' ? 'hot' : which) + '_floor'];
   const row = (which) => best[which] ? el('tr', {}, el('td', {}, timeWord(problem, which)), el('td', {class: 'n'}, us(best[which].us) + ' µs'), el('td', {class: 'n'}, us3(floor(which).time_us) + ' µs'),
-    el('td', {class: 'n'}, percent(floor(which).time_us / best[which].us)), el('td', {}, floor(which).why)) : null;
-  return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {}, 'the floor is'))),
+    el('td', {class: 'n'}, percent(floor(which).time_us / best[which].us)), el('td', {class: 'n'}, which === problem.sol?.time ? times(problem.sol.score) : ''), el('td', {}, floor(which).why)) : null;
+  return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {class: 'n'}, 'SOL score'), el('th', {}, 'the floor is'))),
     el('tbody', {}, ...timesOf(problem).map(row).filter(Boolean))));
 }
 
@@ -86,7 +86,8 @@ function hardwareSection(problem) {
     return section;
   }
   const points = rooflinePoints(problem);
-  section.append(el('p', {}, 'The floor is the least time that any right kernel needs: its arithmetic at the tensor cores’ peak, or its tensors moved once, whichever takes longer.'));
+  section.append(el('p', {}, 'The floor is the least time that any right kernel needs: its arithmetic at the tensor cores’ peak, or its tensors moved once, whichever takes longer. ' +
+    'Launches are not counted, so short problems stay far above it; the SOL score is 1 at the floor and 0.5 as fast as the fastest other.'));
   const floors = floorTable(problem);
   if (floors) section.append(floors);
   if (points.length) section.append(figure({

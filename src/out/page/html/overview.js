@@ -10,13 +10,13 @@ function entryRow(entry, several, mixed) {
     several ? el('td', {}, entry.run.name) : null,
     el('td', {}, el('a', {href: '#' + entry.key}, problemName(entry.problem))), el('td', {class: 'n'}, best ? us(best[time].us) + (mixed ? ` ${timeWord(entry.problem, time)}` : '') : ''),
     el('td', {class: 'n'}, ratio ? times(ratio.value) : ''), el('td', {class: 'n'}, ratio ? `${times(ratio.low)} – ${times(ratio.high)}` : ''), el('td', {}, best && best.verdict ? best.verdict : ''),
-    el('td', {}, rival ? implName(rival.impl) : ''), el('td', {class: 'n'}, rival ? us(rival[time].us) : ''),
+    el('td', {class: 'n'}, entry.problem.sol ? times(entry.problem.sol.score) : ''), el('td', {}, rival ? implName(rival.impl) : ''), el('td', {class: 'n'}, rival ? us(rival[time].us) : ''),
     el('td', {}, best ? best.kernel : 'none'), el('td', {}, entry.problem.name ? entry.problem.shape : ''));
 }
 
 function overviewTable(entries) {
   const several = data.runs.length > 1, words = [...new Set(entries.map(({problem}) => timeWord(problem, problem.time)))], mixed = words.length > 1;
-  const head = [several ? ['run'] : null, ['problem'], [mixed ? 'best µs' : `best µs ${words[0]}`, 'n'], ['ratio', 'n'], ['95 %', 'n'], ['verdict'], ['best of the others'], ['µs', 'n'], ['kernel'], ['shape']];
+  const head = [several ? ['run'] : null, ['problem'], [mixed ? 'best µs' : `best µs ${words[0]}`, 'n'], ['ratio', 'n'], ['95 %', 'n'], ['verdict'], ['SOL score', 'n'], ['best of the others'], ['µs', 'n'], ['kernel'], ['shape']];
   return el('div', {class: 'scroll'}, el('table', {},
     el('thead', {}, el('tr', {}, ...head.filter(Boolean).map(([title, css]) => el('th', {class: css ?? null}, title)))),
     el('tbody', {}, ...entries.map((entry) => entryRow(entry, several, mixed)))));

@@ -4,24 +4,16 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include "samples.hpp"
+
 using namespace fatune;
 using Catch::Approx;
+using test::h200;
 
 namespace {
 
 const Problem kMission{
     .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
-
-Environment h200() {
-  Environment environment;
-  environment.limits.arch = {90, 'a'};
-  environment.limits.sm_count = 132;
-  environment.l2_bytes = 60LL * 1024 * 1024;
-  environment.memory_bus_bits = 6144;
-  environment.memory_clock_mhz = 3201;
-  environment.max_sm_clock_mhz = 1980;
-  return environment;
-}
 
 }  // namespace
 
@@ -59,6 +51,17 @@ TEST_CASE("one query over many keys is bound by memory, or by the cache when hot
   const PhysicsFloor large = physics_floor(decode, h200());
   const double more = 2.0 * 32 * (1 << 20) * 64 * 2 + 32 * 64 * 2;
   CHECK(large.hot.time.value == Approx((more - 60.0 * 1024 * 1024) / (768.0 * 3201 * 2)));
+}
+
+TEST_CASE("in a layer keys of another length come from memory, as in a cold launch") {
+  Problem problem = kMission;
+  const PhysicsFloor same = physics_floor(problem, h200());
+  CHECK(same.of("in_layer").time.value == same.hot.time.value);
+  CHECK(same.of("plain").why == same.hot.why);
+  problem.seq_q = 1;
+  const PhysicsFloor decode = physics_floor(problem, h200());
+  CHECK(decode.of("in_layer").time.value == decode.of("cold").time.value);
+  CHECK(decode.of("cold").time.value > decode.of("hot").time.value);
 }
 
 TEST_CASE("fp8 has twice the rate where the tensor cores know it") {

@@ -1,4 +1,4 @@
-// samples.hpp - filled-in observations, every member different from its default.
+// samples.hpp - filled-in observations, every member different from its default; a device.
 #pragma once
 
 #include "model/results/record.hpp"
@@ -66,6 +66,18 @@ inline Problem sample_problem() {
                  .head_dim = 96,
                  .dtype = Dtype::kBf16,
                  .mask = Mask::kCausal};
+}
+
+/// The facts that its peak rates follow from.
+inline Environment h200() {
+  Environment environment;
+  environment.limits.arch = {90, 'a'};
+  environment.limits.sm_count = 132;
+  environment.l2_bytes = 60LL * 1024 * 1024;
+  environment.memory_bus_bits = 6144;
+  environment.memory_clock_mhz = 3201;
+  environment.max_sm_clock_mhz = 1980;
+  return environment;
 }
 
 inline CandidateRecord sample_candidate() {

@@ -60,6 +60,12 @@ TEST_CASE("the best comes first, with its ratio to each baseline") {
   CHECK(problem["finals"][1]["best_over_this"] == 0.8);
   CHECK(problem["gate"]["pass"] == true);
   CHECK(problem["hardware"]["tensor_tflops"] == 1070.5);
+  CHECK(problem["hardware"]["in_layer_floor"] == problem["hardware"]["hot_floor"]);
+  // (12.5 - 2.006) / (12.5 - 2.006 + 10 - 2.006)
+  CHECK(problem["sol"] == Json({{"score", 0.56761},
+                                {"time", "hot"},
+                                {"floor_us", 2.006},
+                                {"floor_why", "2.15 GFLOP at 1071 TFLOP/s"}}));
 }
 
 TEST_CASE("the time that ranks is named, and rounds of every time are told") {
@@ -144,6 +150,7 @@ TEST_CASE("a device without known peaks gets a sentence instead of a roof") {
   header.environment.limits.arch = {61, 0};
   const Json problem = problem_of(test::SampleRun(test::sample_records(), header));
   CHECK(problem["hardware"]["unknown"] == "the peak rate of sm_61 is not in the table");
+  CHECK_FALSE(problem.contains("sol"));
 }
 
 TEST_CASE("nothing measured: no best, no gate, every reason") {

@@ -48,7 +48,7 @@ void wrong_is_refused(test::HostKernel after, const char* gate, const char* why)
 }  // namespace
 
 TEST_CASE("physics passes possible times, fails impossible ones, hot or cold") {
-  const PhysicsFloor floor{{Micros(2.0), "why hot"}, {Micros(5.0), "why cold"}, ""};
+  const PhysicsFloor floor{.hot = {Micros(2.0), "why hot"}, .cold = {Micros(5.0), "why cold"}};
   Verification passed;
   CHECK_FALSE(check_physics(floor, Micros(2.1), Micros(5.1), passed));
   CHECK(passed.gates == std::vector<std::string>{"physics"});

@@ -1,0 +1,32 @@
+// sol_score.hpp - a winner's time, a baseline's and the floor of physics to a number from 0 to 1.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/fields_fwd.hpp"
+#include "model/results/physics.hpp"
+#include "model/results/sweep_result.hpp"
+
+namespace fatune {
+
+/// SOL-ExecBench's score (arXiv 2603.19173), 1 / (1 + (time - floor) / (baseline - floor)): 1 at
+/// the floor, 0.5 as fast as the baseline. A time below the floor counts as the floor. Empty unless
+/// the baseline is above it.
+std::optional<double> sol_score(Micros time, Micros baseline, Micros floor);
+
+struct SolScore {
+  double value = 0;
+  std::string time;  ///< that it is of: "in_layer", "plain", "hot", "cold"
+  Floor floor;
+};
+void fields(SolScore& x, FieldList& f);
+
+/// Empty, too, when either lacks this time, or the peaks of the device are unknown.
+std::optional<SolScore> sol_score(const FinalRecord& best, const FinalRecord& baseline,
+                                  const std::string& time, const Environment& environment);
+/// Of the best against the baseline of its gate, in the time by which this objective ranks finals.
+std::optional<SolScore> sol_score(const ProblemResult& result, const std::string& objective,
+                                  const Environment& environment);
+
+}  // namespace fatune
