@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often a sweep of few candidates finds the best of a whole space: sweeps on recorded journals, each with another seed.
 
-    repeat_sweeps.py FATUNE NAME=JOURNAL... [--budget N] [--repeats N] [--out FILE]     JOURNAL: of a sweep with --strategy exhaustive, relative to the project
+    repeat_sweeps.py FATUNE NAME=JOURNAL... [--budget N|default] [--repeats N] [--out FILE]     JOURNAL: of a sweep with --strategy exhaustive, relative to the project
 
 Needs no GPU. Kernels, shape and mask are those of the journal but for baselines of our own; nothing known starts the search. Writes `fatune.sweeps/1` to FILE or stdout.
 """
@@ -24,9 +24,9 @@ def lines_of(path):
         return [json.loads(line) for line in lines]
 
 
-def times_of(path):
+def times_of(lines):
     """Hot medians of correct candidates of KERNELS, in microseconds."""
-    return [line["hot"]["median_us"] for line in lines_of(path) if line.get("outcome") == "measured" and "spent" in line and line["kernel"] in KERNELS]
+    return [line["hot"]["median_us"] for line in lines if line.get("outcome") == "measured" and "spent" in line and line["kernel"] in KERNELS]
 
 
 def options_of(problem):
@@ -36,37 +36,42 @@ def options_of(problem):
 
 
 def one_sweep(fatune, journal, options, out):
+    """Its best time, and how many candidates it tried."""
     command = [fatune, "sweep", *options, "--device", f"recorded:{journal}", "--out", out, "-q"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}")
-    return min(times_of(pathlib.Path(out) / "journal.jsonl"))
+    lines = lines_of(pathlib.Path(out) / "journal.jsonl")
+    return min(times_of(lines)), sum(line.get("t") == "candidate" for line in lines)
 
 
 def repeat(fatune, name, journal, budget, repeats):
     path = ROOT / journal
-    problem = lines_of(path)[0]["plan"]["problems"][0]["problem"]
-    options = [*options_of(problem), "--kernel", ",".join(KERNELS), "--baselines", "none", "--no-warm-start", "--budget", str(budget)]
-    best = min(times_of(path))
-    ratios = []
+    lines = lines_of(path)
+    problem = lines[0]["plan"]["problems"][0]["problem"]
+    options = [*options_of(problem), "--kernel", ",".join(KERNELS), "--baselines", "none", "--no-warm-start", *([] if budget == "default" else ["--budget", budget])]
+    best = min(times_of(lines))
+    ratios, tried = [], []
     for seed in range(1, repeats + 1):
         with tempfile.TemporaryDirectory() as folder:
-            ratios.append(one_sweep(fatune, path, [*options, "--seed", str(seed)], f"{folder}/run") / best)
+            found, evaluations = one_sweep(fatune, path, [*options, "--seed", str(seed)], f"{folder}/run")
+            ratios.append(found / best)
+            tried.append(evaluations)
     ratios.sort()
     return {"problem": name, "journal": journal, "command": " ".join(["fatune", "sweep", *options, "--device", f"recorded:{journal}", "--seed", f"1..{repeats}"]), "best_us": best,
-            "repeats": repeats, "within2": sum(ratio <= 1.02 for ratio in ratios) / repeats, "median": ratios[repeats // 2], "worst": ratios[-1]}
+            "repeats": repeats, "within1": sum(ratio <= 1.01 for ratio in ratios) / repeats, "within2": sum(ratio <= 1.02 for ratio in ratios) / repeats, "evaluations": sum(tried) / repeats, "median": ratios[repeats // 2], "worst": ratios[-1]}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("fatune")
     parser.add_argument("journals", nargs="+", metavar="NAME=JOURNAL")
-    parser.add_argument("--budget", type=int, default=60)
+    parser.add_argument("--budget", default="60")
     parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--out", type=pathlib.Path)
     args = parser.parse_args()
     rows = [repeat(args.fatune, *word.split("=", 1), args.budget, args.repeats) for word in args.journals]
-    text = json.dumps({"schema": "fatune.sweeps/1", "budget": args.budget, "rows": rows}, indent=2) + "\n"
+    text = json.dumps({"schema": "fatune.sweeps/1", "budget": args.budget if args.budget == "default" else int(args.budget), "rows": rows}, indent=2) + "\n"
     args.out.write_text(text) if args.out else print(text, end="")
 
 

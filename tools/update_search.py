@@ -223,8 +223,18 @@ def sixty():
             f"Searched by `{first['command']}` and with other seeds ({links}), compared by `{commands[0]}` and the like.")
 
 
+def ending():
+    """Sweeps that end by themselves."""
+    rows = load("sweeps-default")["rows"]
+    facts = [("within 1 % of the best", [percent(row["within1"]) for row in rows]), ("within 2 %", [percent(row["within2"]) for row in rows]),
+             ("worst over the best", [number(row["worst"], 3) for row in rows]), ("candidates, mean", [number(row["evaluations"], 0) for row in rows])]
+    head = [f"{rows[0]['repeats']} sweeps a problem", *(row["problem"] for row in rows)]
+    return (f"{table(head, [[name, *cells] for name, cells in facts])}\n\n"
+            f"Each by sweeps like `{rows[0]['command']}` ([sweeps-default.json](../results/replay/sweeps-default.json)).")
+
+
 def main():
-    fill("docs/search.md", (("spaces", spaces), ("scores", scores), ("hub", hub), ("fractions", fractions), ("batches", batches), ("journals", journals), ("sweeps", sweeps), ("sixty", sixty)))
+    fill("docs/search.md", (("spaces", spaces), ("scores", scores), ("hub", hub), ("fractions", fractions), ("batches", batches), ("journals", journals), ("sweeps", sweeps), ("ending", ending), ("sixty", sixty)))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@
 namespace fatune::cli {
 namespace {
 
+constexpr std::uint64_t kUsualPatience = 40;  // chosen on recorded spaces: docs/search.md
+
 std::string strategy_help() {
   std::string text = "How to search:";
   for (const StrategyInfo& info : strategies())
@@ -40,9 +42,12 @@ OptionTable search_table(SweepArgs& a) {
         {"--one-lever", &a.plan.one_lever, "", "Each move changes exactly one parameter (evo, ga)",
          Repeat::kChanged, kSameAsRun<&RunPlan::one_lever>},
         {"--budget", &a.budget, "N",
-         "For each problem: candidates (150), time (60s, 5m), or 0: no search, only what is known "
-         "[150; everything if exhaustive]",
-         Repeat::kChanged, kSameAsRun<&RunPlan::budget_evaluations, &RunPlan::budget_seconds>},
+         fmt::format("For each problem: candidates (150), time (60s, 5m), or 0: no search, only "
+                     "what is known [150, but evo ends after {} in a row that bring nothing "
+                     "faster; everything if exhaustive]",
+                     kUsualPatience),
+         Repeat::kChanged,
+         kSameAsRun<&RunPlan::budget_evaluations, &RunPlan::budget_seconds, &RunPlan::patience>},
         {"--baselines", &a.baselines, "IMPL,...",
          "Implementations measured beside the winners; none for none", Repeat::kChanged,
          kSameAsRun<&RunPlan::baselines>},
@@ -247,6 +252,8 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
     FATUNE_TRY(budget, parse_budget(args.budget));
   } else if (args.plan.strategy == "exhaustive") {
     budget.evaluations = 0;
+  } else if (args.plan.strategy == "evo") {
+    plan.patience = kUsualPatience;
   }
   plan.budget_evaluations = budget.evaluations;
   plan.budget_seconds = budget.seconds;

@@ -23,7 +23,7 @@ struct SweepArgs {
   std::vector<std::string> kernels;
   std::string device = "auto";
   RunPlan plan;  ///< the members that options set as they are typed: strategy, objective, switches
-  std::string budget;  ///< empty: 150, or everything for the exhaustive strategy
+  std::string budget;  ///< empty: by the strategy
   std::string baselines = "naive,cudnn,torch:flash";
   std::string seed = "42";
   std::string out, resume;

@@ -91,6 +91,8 @@ std::string describe_budget(const RunPlan& plan) {
   std::string text = plan.budget_evaluations == 0
                          ? "unlimited evaluations"
                          : fmt::format("{} evaluations", plan.budget_evaluations);
+  if (plan.patience > 0)
+    text += fmt::format(", ending after {} without a faster one", plan.patience);
   if (plan.budget_seconds) text += ", " + describe(Seconds(*plan.budget_seconds));
   return text;
 }
@@ -115,6 +117,7 @@ void fields(RunPlan& x, FieldList& f) {
   f("budget_evaluations", x.budget_evaluations).required().option("--budget");
   f("one_lever", x.one_lever).omitted().option("--one-lever");
   f("budget_seconds", x.budget_seconds).finite().positive().option("--budget");
+  f("patience", x.patience).omitted().option("--budget").about("Candidates without a faster one");
   f("configs", x.configs).omitted().option("--portfolio").about("That all problems share");
   f("skip_correctness", x.skip_correctness).option("--skip-correctness");
   f("record_cold", x.record_cold).option("cold timing of every candidate");

@@ -21,9 +21,13 @@ constexpr int kMoreChildren = 25, kMoreStrangers = 20;  // else, beside those th
 constexpr std::size_t kMoved = 3;
 constexpr int kMovedTo = 1000;
 constexpr std::size_t kRanked = 32;  // kept of a ranking, for likely(); chosen
-// Asked and not told, at most: two, and one for each eighth answer. See
-// docs/decisions/0017-few-in-flight-while-little-is-known.md.
-constexpr std::size_t kLeastInFlight = 2, kAnswersForOneMore = 8;
+// Asked and not told, at most: so many, and one more for each few answers. See
+// docs/decisions/0017-few-in-flight-while-little-is-known.md and
+// docs/decisions/0024-a-search-ends-by-itself.md.
+struct InFlight {
+  std::size_t least, answers_for_one_more;
+};
+constexpr InFlight kFewEvaluations{2, 8}, kLittleTime{6, 4};
 
 class Evo final : public DeckStrategy {
  public:
@@ -33,11 +37,12 @@ class Evo final : public DeckStrategy {
         spread_(space, options, {kStarts, kSpreadTries}),
         surrogate_(space),
         one_lever_(options.one_lever),
-        tries_all_(space.size() <= options.budget) {}
+        tries_all_(space.size() <= options.budget),
+        in_flight_(options.scarce == Scarce::kTime ? kLittleTime : kFewEvaluations) {}
 
   std::size_t most_in_flight() const override {
     if (tries_all_) return Strategy::most_in_flight();
-    const std::size_t known = kLeastInFlight + told_ / kAnswersForOneMore;
+    const std::size_t known = in_flight_.least + told_ / in_flight_.answers_for_one_more;
     // Points of the spread do not depend on observations.
     if (spread_.wanted()) return std::max<std::size_t>(known, pending_.size() + spread_.left());
     return known;
@@ -150,6 +155,7 @@ class Evo final : public DeckStrategy {
   Surrogate surrogate_;
   bool one_lever_;
   bool tries_all_;  ///< in whatever order
+  InFlight in_flight_;
   std::vector<std::uint64_t> pool_;
   std::vector<std::uint64_t> ranking_;  ///< what promised most when the model last chose
   std::vector<Point> pending_;          ///< asked, not told

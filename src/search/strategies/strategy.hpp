@@ -38,9 +38,14 @@ class Strategy {
   virtual std::vector<Point> likely(std::size_t /*count*/) const { return {}; }
 };
 
+/// What a run has little of. With few evaluations each should know the results of those before it;
+/// with little time compilers and device should not wait for results.
+enum class Scarce { kEvaluations, kTime };
+
 struct StrategyOptions {
   std::uint64_t seed = 42;
-  std::uint64_t budget = 150;     ///< evaluations the run may use; shapes populations
+  std::uint64_t budget = 150;  ///< evaluations the run may use; shapes populations
+  Scarce scarce = Scarce::kEvaluations;
   std::vector<Point> start = {};  ///< tried first: default config, known-good ones
   /// Each new point differs in exactly one axis from one asked before, while there is such a point.
   bool one_lever = false;

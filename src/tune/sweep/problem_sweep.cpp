@@ -86,7 +86,9 @@ Result<std::uint64_t> add_searches(SavedConfigs known, const std::vector<Space>&
   for (const Space& space : spaces) {
     StrategyOptions options;
     options.seed = run.plan.seed;
-    options.budget = run.plan.budget_evaluations;
+    options.budget = sure_evaluations(run.plan, result.valid_points);
+    const bool counted = run.plan.patience == 0 && !run.plan.budget_seconds;
+    options.scarce = counted ? Scarce::kEvaluations : Scarce::kTime;
     options.one_lever = run.plan.one_lever;
     options.start = start_points(space, known, arch, result);
     if (!search) {
@@ -137,7 +139,7 @@ Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces
   SearchLoop loop(run, result);
   FATUNE_TRY(const std::uint64_t all, add_searches(known, spaces, run, result, loop));
   run.progress.plan_candidates(std::min(whole.evaluations, all), whole.deadline_s);
-  FATUNE_TRY_STATUS(run_trials(budget, run, loop));
+  if (loop.size() > 1) FATUNE_TRY_STATUS(run_trials(budget, run, loop));
   std::vector<std::uint64_t> in_trials;
   for (std::size_t i = 0; i < loop.size(); ++i) in_trials.push_back(loop.standing(i).asked);
   for (;;) {
@@ -149,7 +151,10 @@ Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces
     const std::size_t next = next_kernel(standings);
     const bool spent = loop.asked() >= whole.evaluations || run.clock.now() >= whole.deadline_s;
     if (run.interrupted || spent || next == loop.size()) break;
-    FATUNE_TRY_STATUS(loop.has_room(next) ? loop.ask(next) : loop.settle_one());
+    // What is in flight may still be faster, and make more worth asking.
+    const bool waits = loop.asked() >= budget.worth_asking(loop.fastest());
+    if (waits && !loop.in_flight()) break;
+    FATUNE_TRY_STATUS(waits || !loop.has_room(next) ? loop.settle_one() : loop.ask(next));
   }
   return loop.finish();
 }

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/interrupt.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr std::uint64_t kTrialPart = 4;  // one of so many; chosen, see decision 0008
+constexpr std::uint64_t kTrialPart = 4;       // one of so many; chosen, see decision 0008
+constexpr std::uint64_t kLeastSearched = 60;  // before patience ends it; see decision 0024
 
 // Of the leader's time; chosen among 0.1, 0.2, 0.3 and no share at all on recorded spaces.
 constexpr double kBehindForOneEth = 0.1;
@@ -41,13 +43,21 @@ std::optional<double> cost_of(const CandidateRecord& record,
 
 }  // namespace
 
-Budget::Budget(const RunPlan& plan, const std::vector<std::uint64_t>& sizes, double now_s) {
+std::uint64_t sure_evaluations(const RunPlan& plan, std::uint64_t valid) {
+  const std::uint64_t budget = plan.budget_evaluations;
+  const bool may_end = plan.patience > 0 && valid > budget;
+  return may_end ? std::min(budget, kLeastSearched) : budget;
+}
+
+Budget::Budget(const RunPlan& plan, const std::vector<std::uint64_t>& sizes, double now_s)
+    : sure_(sure_evaluations(plan, std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}))),
+      patience_(plan.patience) {
   if (plan.budget_evaluations > 0) whole_.evaluations = plan.budget_evaluations;
   if (plan.budget_seconds) whole_.deadline_s = now_s + *plan.budget_seconds;
   const bool several = sizes.size() > 1;
   Share all_trials = whole_;
   if (several && whole_.evaluations != kUnlimited) {
-    const std::uint64_t quarter = (whole_.evaluations + kTrialPart - 1) / kTrialPart;
+    const std::uint64_t quarter = (sure_ + kTrialPart - 1) / kTrialPart;
     all_trials.evaluations =
         std::min(std::max<std::uint64_t>(quarter, sizes.size()), whole_.evaluations);
   }
@@ -61,6 +71,11 @@ Budget::Budget(const RunPlan& plan, const std::vector<std::uint64_t>& sizes, dou
     }
     trials_.push_back(trial);
   }
+}
+
+std::uint64_t Budget::worth_asking(std::uint64_t fastest) const {
+  if (sure_ == 0 || sure_ == whole_.evaluations) return whole_.evaluations;
+  return std::min(whole_.evaluations, std::max(sure_, fastest + patience_));
 }
 
 std::size_t next_kernel(std::span<const KernelStanding> kernels) {
@@ -196,8 +211,12 @@ void SearchLoop::tell(const Slot& slot, const CandidateRecord& record) {
   --search.in_flight;
   const auto cost = cost_of(record, result_.candidates, run_.plan.objective);
   search.strategy->tell({slot.point, cost, record.outcome == Outcome::kDuplicate});
-  if (record.outcome == Outcome::kMeasured && cost)
+  ++told_;
+  if (record.outcome == Outcome::kMeasured && cost) {
     search.best_us = std::min(search.best_us, *cost);
+    if (*cost < fastest_us_) fastest_ = told_;
+    fastest_us_ = std::min(fastest_us_, *cost);
+  }
   ++result_.outcomes[record.outcome];
   result_.gpu_waited_s += record.spent.gpu_wait_s;
   result_.candidates.push_back(record);

@@ -25,9 +25,13 @@ struct Share {
   double deadline_s = std::numeric_limits<double>::infinity();  ///< on the run's clock
 };
 
-/// A quarter of a problem's budget goes to trials of its kernels, evenly and at least one candidate
-/// each (what a small space leaves, to those after it); they then compete for the rest. A single
-/// kernel has it all.
+/// The evaluations that a problem's search has for sure, where `valid` are all configs: less than
+/// the budget when patience may end it. A space within the budget is tried whole.
+std::uint64_t sure_evaluations(const RunPlan& plan, std::uint64_t valid);
+
+/// A quarter of a problem's sure evaluations goes to trials of its kernels, evenly and at least one
+/// candidate each (what a small space leaves, to those after it); they then compete for the rest. A
+/// single kernel has it all.
 class Budget {
  public:
   /// `sizes` are the valid configs of each kernel, ascending.
@@ -36,10 +40,14 @@ class Budget {
   const Share& trial(std::size_t kernel) const { return trials_.at(kernel); }
   /// What all of them together may use.
   const Share& whole() const { return whole_; }
+  /// How many candidates to ask for when the fastest so far was the n-th, from 1; 0: there is none.
+  std::uint64_t worth_asking(std::uint64_t fastest) const;
 
  private:
   Share whole_;
   std::vector<Share> trials_;
+  std::uint64_t sure_;
+  std::uint64_t patience_;
 };
 
 struct KernelStanding {
@@ -82,6 +90,9 @@ class SearchLoop {
 
   /// By all searches.
   std::uint64_t asked() const;
+  /// Of what was told, the place of the fastest candidate, from 1; 0 while there is none.
+  std::uint64_t fastest() const { return fastest_; }
+  bool in_flight() const { return !window_.empty(); }
 
  private:
   struct Search : KernelStanding {
@@ -108,6 +119,8 @@ class SearchLoop {
   std::size_t capacity_;
   std::vector<Search> searches_;
   std::deque<Slot> window_;
+  std::uint64_t told_ = 0, fastest_ = 0;
+  double fastest_us_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace fatune

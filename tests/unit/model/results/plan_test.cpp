@@ -86,6 +86,10 @@ TEST_CASE("each field that differs is named with both values") {
           plan.budget_evaluations = 0;
         }).find("'unlimited evaluations, ") != std::string::npos);
   CHECK(difference_after([](RunPlan& plan) {
+          plan.patience = 40;
+        }).find("and '12 evaluations, ending after 40 without a faster one, ") !=
+        std::string::npos);
+  CHECK(difference_after([](RunPlan& plan) {
           plan.problems.pop_back();
         }).starts_with("the problem is "));
   CHECK_FALSE(difference_after([](RunPlan& plan) { plan.record_cold = false; }).empty());

@@ -132,6 +132,17 @@ TEST_CASE("evo wants more in flight the more it was told") {
   CHECK(strategy_on(space, "evo", {.budget = space.size()})->most_in_flight() >= space.size());
 }
 
+TEST_CASE("evo wants more in flight where time is scarce") {
+  const Lattice space = tiles();
+  const auto strategy = strategy_on(space, "evo", {.budget = 100, .scarce = Scarce::kTime});
+  const std::vector<Point> asked = strategy->ask(7);
+  CHECK(strategy->most_in_flight() == 6);
+  for (std::size_t told = 1; told <= asked.size(); ++told) {
+    strategy->tell({asked[told - 1], tile_cost(asked[told - 1]), false});
+    CHECK(strategy->most_in_flight() == 6 + told / 4);
+  }
+}
+
 /// As run(), and in front of each ask the points that are likely next are handed to `see`.
 std::vector<Point> run_guessing(Strategy& strategy, Cost cost, std::size_t budget,
                                 std::size_t in_flight,

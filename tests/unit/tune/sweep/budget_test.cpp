@@ -39,6 +39,23 @@ TEST_CASE("a single kernel has all of the budget at once") {
   CHECK(budget.trial(0).deadline_s == 65);
 }
 
+TEST_CASE("patience leaves a search sixty evaluations, and more after each that is faster") {
+  RunPlan plan;
+  plan.budget_evaluations = 150;
+  plan.patience = 40;
+  const Budget budget(plan, {100, 500}, 0);
+  CHECK(budget.whole().evaluations == 150);
+  CHECK(budget.trial(0).evaluations + budget.trial(1).evaluations == 15);
+  CHECK(budget.worth_asking(0) == 60);
+  CHECK(budget.worth_asking(20) == 60);
+  CHECK(budget.worth_asking(21) == 61);
+  CHECK(budget.worth_asking(130) == 150);
+  // 50 and 100 are all there are.
+  CHECK(Budget(plan, {50, 100}, 0).worth_asking(1) == 150);
+  plan.patience = 0;
+  CHECK(Budget(plan, {100, 500}, 0).worth_asking(1) == 150);
+}
+
 TEST_CASE("no limit stays no limit") {
   RunPlan plan;
   plan.budget_evaluations = 0;

@@ -152,6 +152,50 @@ TEST_CASE("a space within the budget is tried whole, and no more is asked") {
   CHECK(problem.outcomes.size() == 8);  // all but infeasible
 }
 
+/// How many candidates of 128 a sweep tries of which each of the first `improving` is faster than
+/// those before it.
+std::size_t tried_with(const RunPlan& plan, std::size_t improving, std::size_t capacity) {
+  SweepFixture fixture;
+  const char* tiles = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]";
+  fixture.kernels = {test::make_kernel(
+      {.name = "wide", .axes = {{"TILE", tiles, ""}, {"STAGES", "[1, 2, 3, 4, 5, 6, 7, 8]", ""}}})};
+  fixture.options.plan.strategy = "random";
+  fixture.options.plan.budget_evaluations = plan.budget_evaluations;
+  fixture.options.plan.patience = plan.patience;
+  test::FakeDevice device;
+  std::size_t results = 0;
+  device.on_result = [&](std::size_t before) { results = before; };
+  device.cost_us = [&](const Config&) {
+    return 1000 - static_cast<double>(std::min(results + 1, improving));
+  };
+  device.capacity = capacity;
+  FakeEvaluator evaluator(device);
+  return fixture.run_well(evaluator).problems.front().candidates.size();
+}
+
+TEST_CASE("a search ends by itself when many in a row bring nothing faster") {
+  RunPlan plan;
+  plan.budget_evaluations = 120;
+  plan.patience = 40;
+  for (const std::size_t capacity : {1U, 16U}) {
+    CAPTURE(capacity);
+    CHECK(tried_with(plan, 1, capacity) == 60);
+    CHECK(tried_with(plan, 20, capacity) == 60);
+    CHECK(tried_with(plan, 21, capacity) == 61);
+    CHECK(tried_with(plan, 50, capacity) == 90);
+    CHECK(tried_with(plan, 100, capacity) == 120);
+  }
+}
+
+TEST_CASE("without patience, and of a space within the budget, all of the budget is tried") {
+  RunPlan plan;
+  plan.budget_evaluations = 120;
+  CHECK(tried_with(plan, 1, 4) == 120);
+  plan.budget_evaluations = 128;
+  plan.patience = 40;
+  CHECK(tried_with(plan, 1, 4) == 128);
+}
+
 TEST_CASE("a time budget ends the search") {
   SweepFixture fixture;
   fixture.options.plan.budget_evaluations = 0;
