@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/kernel/candidate.hpp"
+#include "out/page/colours.hpp"
 #include "out/page/page_json.hpp"
 #include "tune/sweep/warm_start.hpp"
 
@@ -167,8 +168,8 @@ void add_candidates(const PageProblem& problem, const JournalHeader& header, Dep
   for (const JournalGroup& group : problem.groups) {
     parameters.emplace_back(group);
     kernels.push_back(same_kernel(group.kernel, header.plan));
-    data.kernels.push_back(
-        {group.kernel, parameters.back().list(), importance_in(group, header, depth)});
+    data.kernels.push_back({group.kernel, kernel_colour(group.kernel), parameters.back().list(),
+                            importance_in(group, header, depth)});
   }
   const std::vector<TriedConfig> rows = tried(problem);
   data.warm_starts = warm_starts_in(rows, problem, header);

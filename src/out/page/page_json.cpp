@@ -8,6 +8,7 @@
 #include "core/fields.hpp"
 #include "model/problem/problem.hpp"
 #include "model/results/physics.hpp"
+#include "out/page/colours.hpp"
 
 namespace fatune {
 namespace {
@@ -30,7 +31,8 @@ Ratio rounded_ratio(const Ratio& ratio) {
 }
 
 PageFinal final_of(const FinalRecord& record, const Standing& standing) {
-  PageFinal final{record, standing, {}};
+  PageFinal final{record, standing, {}, {}};
+  if (!record.is_baseline()) final.colour = kernel_colour(record.kernel);
   round_time(final.hot);
   round_time(final.cold);
   round_time(final.plain);
@@ -176,6 +178,7 @@ void fields(PageFinal& x, FieldList& f) {
   f("ties_with_best", x.standing.ties_with_best).omitted();
   f("verdict", x.standing.verdict).omitted();
   f("best_over_this", x.best_over_this).finite().about("Of a baseline: the best's time over its");
+  f("colour", x.colour).about("Its kernel's");
 }
 
 void fields(PageReason& x, FieldList& f) {
@@ -210,6 +213,7 @@ void fields(PageParameter& x, FieldList& f) {
 
 void fields(PageKernel& x, FieldList& f) {
   f("name", x.name);
+  f("colour", x.colour).about("0 to 7, by the name alone");
   f("parameters", x.parameters);
   f("importance", x.importance).or_null();
 }

@@ -30,6 +30,7 @@ std::string without_folders(const std::string& text);
 struct PageFinal : FinalRecord {
   Standing standing;
   std::optional<double> best_over_this;  ///< of a baseline: the best's time over its own
+  std::optional<std::size_t> colour;     ///< its kernel's; none of a baseline
 };
 struct PageReason {
   std::size_t count = 0;
@@ -51,6 +52,7 @@ struct PageParameter {
 };
 struct PageKernel {
   std::string name;
+  std::size_t colour = 0;  ///< position in kernel_colours()
   std::vector<PageParameter> parameters;
   std::optional<ParameterImportance> importance;
 };

@@ -17,6 +17,7 @@
 #include "core/svg.hpp"
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"
+#include "out/page/colours.hpp"
 #include "out/page/page_json.hpp"
 
 namespace fatune {
@@ -75,6 +76,15 @@ std::string_view embedded_text(std::string_view path) {
 }
 
 std::string_view part(const char* name) { return embedded_text(std::string(kHtml) + name); }
+
+/// Variables for both colour schemes.
+std::string colour_variables() {
+  std::string text = ":root {";
+  const auto colours = kernel_colours();
+  for (std::size_t i = 0; i < colours.size(); ++i)
+    text += fmt::format(" --k{}: light-dark({}, {});", i, colours[i].light, colours[i].dark);
+  return text + " }\n";
+}
 
 std::string scripts(PageMode mode) {
   std::string text = "<script>";
@@ -166,7 +176,7 @@ std::string page_html(const Json& data, const std::string& title, PageMode mode)
   return fill(part("page.html"),
               {{"{{title}}", escape_html(title)},
                {"{{connect}}", mode == PageMode::kLive ? "'self'" : "'none'"},
-               {"{{style}}", std::string(part("style.css"))},
+               {"{{style}}", colour_variables() + std::string(part("style.css"))},
                {"{{data}}", replaced(dump(data), "<", "\\u003c")},
                {"{{scripts}}", scripts(mode)},
                {"{{licence}}", escape_html(std::string(embedded_text(kD3Licence)))}});

@@ -96,14 +96,9 @@ const configObject = (problem, candidate) => Object.fromEntries(problem.kernels[
   .flatMap((p, i) => candidate.config[i] < 0 ? [] : [[p.name, p.values[candidate.config[i]]]]));
 const finalConfig = (final) => Object.entries(final.config ?? {}).map(([k, v]) => `${k}=${v}`).join(' ');
 
-/// A kernel has one colour on every page: those built in by name, others by a hash of theirs.
-const KERNELS = ['fa_wgmma', 'fa_wgmma_interleaved', 'fa_mma', 'fa_split', 'fa_rows', 'fa_tiled', 'fa_wmma', 'hybrid_qkt', 'hybrid_pv'];
-function kernelColour(name) {
-  const known = KERNELS.indexOf(name);
-  const place = known >= 0 ? known : [...name].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) >>> 0, 7);
-  return `var(--k${place % 8})`;
-}
-const finalColour = (final) => isBaseline(final) ? 'var(--other)' : kernelColour(final.kernel);
+/// Of a kernel or a finalist.
+const kernelColour = ({colour}) => `var(--k${colour})`;
+const finalColour = (final) => isBaseline(final) ? 'var(--other)' : kernelColour(final);
 
 /// Names of the parameters in which configs of one kernel differ, over all kernels.
 function differing(configs) {

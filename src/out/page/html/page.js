@@ -142,7 +142,7 @@ function problemSections({problem, run}) {
   if (timed) {
     search.append(el('p', {}, 'Dots are candidates, the line is the best so far. Slower ones lie on the upper edge.' + (problem.warm_starts ? ' Rings are warm starts: known from elsewhere, not found here.' : '')),
       el('div', {class: 'grid2'}, convergenceFigure(problem, 'evaluations'), convergenceFigure(problem, 'seconds')));
-    legend(search, [...problem.kernels.map((k) => [kernelColour(k.name), k.name])]);
+    legend(search, [...problem.kernels.map((k) => [kernelColour(k), k.name])]);
   }
   if (list.length) search.append(outcomesFigure(problem));
   sections.push(search);

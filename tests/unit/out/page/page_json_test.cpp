@@ -42,6 +42,14 @@ TEST_CASE("candidates are columns in the order tried, configs positions in lists
   CHECK(problem["kernels"][0]["importance"].is_null());
 }
 
+TEST_CASE("kernels and finals tell their colour, baselines have none") {
+  const Json problem = problem_of(test::SampleRun());
+  CHECK(problem["kernels"][0]["colour"] == 2);
+  CHECK(problem["kernels"][1]["colour"] == 5);
+  CHECK(problem["finals"][0]["colour"] == 2);
+  CHECK_FALSE(problem["finals"][1].contains("colour"));
+}
+
 TEST_CASE("reasons that differ in numbers alone are counted together, with an example") {
   const Json problem = problem_of(test::SampleRun());
   for (const Json& outcome : problem["outcomes"]) {
