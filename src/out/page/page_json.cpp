@@ -216,6 +216,7 @@ void fields(PageKernel& x, FieldList& f) {
   f("colour", x.colour).about("0 to 7, by the name alone");
   f("parameters", x.parameters);
   f("importance", x.importance).or_null();
+  f("waves_unknown", x.waves_unknown).omitted().about("Why candidates have none");
 }
 
 void fields(PageCandidates& x, FieldList& f) {
@@ -234,7 +235,7 @@ void fields(PageCandidates& x, FieldList& f) {
   f("spill_bytes", x.spill_bytes).or_null();
   f("threads", x.threads).or_null().about("Of a block");
   f("blocks_per_sm", x.blocks_per_sm).or_null();
-  f("waves", x.waves).or_null().about("Of kernels that are as they were");
+  f("waves", x.waves).or_null();
 }
 
 void fields(PageWarmStart& x, FieldList& f) {

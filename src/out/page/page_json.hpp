@@ -55,6 +55,7 @@ struct PageKernel {
   std::size_t colour = 0;  ///< position in kernel_colours()
   std::vector<PageParameter> parameters;
   std::optional<ParameterImportance> importance;
+  std::string waves_unknown{};  ///< why candidates have none; empty: they have
 };
 /// Columns of equal length, in the order tried.
 struct PageCandidates {
@@ -68,7 +69,7 @@ struct PageCandidates {
   std::vector<std::optional<std::int64_t>> registers, shared_bytes, spill_bytes;
   std::vector<std::optional<std::int64_t>> threads;  ///< of a block
   std::vector<std::optional<std::int64_t>> blocks_per_sm;
-  /// Blocks of the grid over those that the device holds; of kernels that are as they were.
+  /// Blocks of the grid over those that the device holds.
   std::vector<std::optional<double>> waves;
 };
 /// A candidate that was not the strategy's idea: the search began with it.

@@ -2,7 +2,7 @@
 
 /// Finalists and the candidate that the reader picked, by id.
 function comparable(problem) {
-  const finals = problem.finals.filter((f) => !isBaseline(f) && f.id).map((f, i) => ({...f, params: f.config, waves: wavesOf(problem, f), label: `${i + 1}  ${f.kernel}${f.role === 'default' ? ' (default)' : ''}, ${f[problem.time] ? us(f[problem.time].us) + ' µs' : f.outcome}`}));
+  const finals = problem.finals.filter((f) => !isBaseline(f) && f.id).map((f, i) => ({...f, params: f.config, ...wavesOf(problem, f), label: `${i + 1}  ${f.kernel}${f.role === 'default' ? ' (default)' : ''}, ${f[problem.time] ? us(f[problem.time].us) + ' µs' : f.outcome}`}));
   const picked = candidatesOf(problem).filter((c) => c.params && [choices.get('left'), choices.get('right')].includes(c.id) && !finals.some((f) => f.id === c.id));
   return [...finals, ...picked.map((c) => ({...c, [problem.search_time]: c.us === null ? undefined : {us: c.us}, label: `candidate ${count(c.number)}  ${c.kernel}`}))];
 }
@@ -10,7 +10,7 @@ function comparable(problem) {
 function compareRows(problem, run, [a, b]) {
   const value = (of, text) => [a, b].map((x) => { const v = of(x); return v === null || v === undefined ? '' : text(v); });
   const rows = timesOf(problem).map((which) => [timeWord(problem, which) + ' µs', ...value((x) => x[which]?.us, us)]);
-  for (const column of resourceColumns(run)) rows.push([column.title, ...value(column.value, column.text)]);
+  for (const column of resourceColumns(run)) rows.push([column.title, cellText(column, a), cellText(column, b)]);
   if (a.kernel !== b.kernel) rows.push(['kernel', a.kernel, b.kernel]);
   const names = [...new Set([...Object.keys(a.params), ...Object.keys(b.params)])];
   const parameters = names.map((name) => [name, ...[a, b].map((x) => name in x.params ? valueText(x.params[name]) : '')]);

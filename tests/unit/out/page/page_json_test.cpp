@@ -50,6 +50,24 @@ TEST_CASE("kernels and finals tell their colour, baselines have none") {
   CHECK_FALSE(problem["finals"][1].contains("colour"));
 }
 
+TEST_CASE("waves are of the journal's grids; without them the page says why they are unknown") {
+  const auto told = [](std::int64_t blocks) {
+    std::vector<Record> records = test::sample_records();
+    auto& first = std::get<CandidateRecord>(records.front());
+    first.resources = Resources{.registers = 96, .threads = 128, .blocks_per_sm = 2};
+    first.resources->blocks = blocks;
+    return problem_of(test::SampleRun(records));
+  };
+  const Json known = told(528);
+  CHECK(dump(known["candidates"]["waves"]) == "[2.0,null,null,null,null,null]");
+  CHECK_FALSE(known["kernels"][0].contains("waves_unknown"));
+  const Json unknown = told(0);
+  CHECK(unknown["candidates"]["waves"][0].is_null());
+  CHECK(unknown["kernels"][0]["waves_unknown"] ==
+        "the journal has no grids, and this program's kernel of that name is not the run's");
+  CHECK_FALSE(unknown["kernels"][1].contains("waves_unknown"));  // nothing is known of its launches
+}
+
 TEST_CASE("reasons that differ in numbers alone are counted together, with an example") {
   const Json problem = problem_of(test::SampleRun());
   for (const Json& outcome : problem["outcomes"]) {
