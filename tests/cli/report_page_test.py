@@ -9,19 +9,21 @@ skipped with the reason (exit 77); under CI=true that is a failure.
 """
 import argparse
 import html
+import http.client
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 
 SKIPPED = 77
+DONE, FILES, INTERRUPTED = 0, 4, 130  # exit codes
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "h200"
 RECORDED = ROOT / "configs" / "recorded" / "h200-mission.jsonl.gz"  # 7,630 candidates
@@ -271,18 +273,38 @@ def bad_input(checks, browser, fatune, folder):
     checks.check("no end" in found["text"], "nothing measured: nothing says that the journal has no end")
 
 
-def live(checks, browser, fatune, folder):
-    """A sweep on the recorded device, held open by a slow budget, seen by a browser and by a stranger."""
+def served(fatune, out):
+    """A sweep on the recorded device, held open by a large budget, and its page's address."""
     sweep = subprocess.Popen([fatune, "sweep", "--shape", "4,8,512,64", "--device", "recorded", "--kernel", "fa_mma,fa_wgmma", "--budget", "6000",
-                              "--strategy", "random", "--serve", "0", "--out", str(folder / "live")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                              "--strategy", "random", "--serve", "0", "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while True:
+        line = sweep.stderr.readline()
+        if not line:
+            raise SystemExit("the sweep ended before it served anything")
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
+        if found:
+            return sweep, found.group(0)
+
+
+def ends(checks, sweep, url, expected, how):
+    """The sweep ends by itself, and nothing answers at its address any more."""
     try:
-        url = None
-        while url is None:
-            line = sweep.stderr.readline()
-            if not line:
-                raise SystemExit("the sweep ended before it served anything")
-            found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
-            url = found.group(0) if found else None
+        sweep.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        sweep.kill()
+        sweep.communicate()
+    checks.check(sweep.returncode in expected, f"live: {how} ends the sweep with {sweep.returncode}")
+    try:
+        urllib.request.urlopen(url, timeout=2)
+        checks.check(False, f"live: the server outlives a sweep that ended by {how}")
+    except (urllib.error.URLError, ConnectionError):
+        pass
+
+
+def live(checks, browser, fatune, folder):
+    """A sweep that is served, seen by a browser and by a stranger, and each way in which it ends."""
+    sweep, url = served(fatune, folder / "live")
+    try:
         request = urllib.request.Request(url + "data.json", headers={"Host": "attacker.example"})
         try:
             urllib.request.urlopen(request, timeout=10)
@@ -292,18 +314,18 @@ def live(checks, browser, fatune, folder):
         dom = browser.dump(url, budget_ms=3000)
         checks.check("<main" in dom and 'data-ready="yes"' in dom, "live: the page does not come up")
         checks.check(re.search(r'id="live"[^>]*>[^<]*(of|candidate|phase|ended)', dom) is not None, "live: nothing says how far the sweep is")
-        sweep.terminate()
-        sweep.communicate(timeout=60)
-        time.sleep(0.2)
-        try:
-            urllib.request.urlopen(url, timeout=2)
-            checks.check(False, "live: the server outlives its sweep")
-        except (urllib.error.URLError, ConnectionError):
-            pass
     finally:
-        if sweep.poll() is None:
-            sweep.kill()
-            sweep.wait()
+        sweep.terminate()
+    ends(checks, sweep, url, (DONE, INTERRUPTED), "SIGTERM")  # it may have come to its own end before the browser did
+    sweep, url = served(fatune, folder / "interrupted")
+    viewer = http.client.HTTPConnection(url.split("/")[2])  # keeps its connection, as a browser does
+    viewer.request("GET", "/data.json")
+    viewer.getresponse().read()
+    sweep.send_signal(signal.SIGINT)
+    ends(checks, sweep, url, (INTERRUPTED,), "Ctrl-C")
+    viewer.close()
+    sweep, url = served(fatune, folder / "interrupted")  # where there is a run already
+    ends(checks, sweep, url, (FILES,), "an error")
 
 
 def main():
