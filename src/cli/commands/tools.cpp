@@ -103,7 +103,7 @@ class UseCounter {
   Status add_counters(const Candidate& candidate, DeviceUse& use) {
     if (no_counters_.empty()) {
       FATUNE_TRY(const NcuOutcome outcome,
-                 take_profile(candidate, limits_, device_, *pool_, settings_));
+                 take_profile(candidate, {limits_, device_}, *pool_, settings_));
       if (const Counters* launch = longest(outcome.launches)) {
         use.tensor_pct = launch->tensor_pct;
         use.sm_busy_pct = launch->sm_busy_pct;
@@ -136,18 +136,18 @@ std::optional<std::filesystem::path> find_tool(const std::string& name, const Se
   return find_program(name, folders);
 }
 
-Result<NcuOutcome> take_profile(const Candidate& candidate, const DeviceLimits& limits, int device,
+Result<NcuOutcome> take_profile(const Candidate& candidate, const ProfileOptions& options,
                                 CompilePool& pool, const Settings& settings) {
   const auto ncu = find_tool("ncu", settings);
   if (!ncu) return no_ncu();
-  FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, limits)));
+  FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, options.limits)));
   if (!compiled.ok) return environment_error("cannot compile it again: " + compiled.problem);
   ProfileJob wanted;
-  wanted.device = device;
-  FATUNE_TRY(const JobFile job, write_job(wanted, candidate, compiled, limits));
+  wanted.device = options.device;
+  FATUNE_TRY(const JobFile job, write_job(wanted, candidate, compiled, options.limits));
   log::info("profiling " + candidate.kernel->manifest.name + " at " + describe(candidate.problem) +
             " with " + ncu->string());
-  return run_ncu({*ncu, job.program, job.arguments, limits.arch});
+  return run_ncu({*ncu, job.program, job.arguments, options.limits.arch, options.report});
 }
 
 Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const DeviceLimits& limits,

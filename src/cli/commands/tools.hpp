@@ -27,9 +27,14 @@ std::vector<OptionalTool> optional_tools();
 /// On PATH, or in bin/ of a CUDA folder.
 std::optional<std::filesystem::path> find_tool(const std::string& name, const Settings& settings);
 
+struct ProfileOptions {
+  DeviceLimits limits;
+  int device = 0;
+  std::filesystem::path report{};  ///< ncu's own is kept there; empty: nowhere
+};
 /// Machine code from the pool's cache, a job file, ncu around `fatune profile-worker`. No ncu, no
 /// permission and no counters are outcomes, not errors.
-Result<NcuOutcome> take_profile(const Candidate& candidate, const DeviceLimits& limits, int device,
+Result<NcuOutcome> take_profile(const Candidate& candidate, const ProfileOptions& options,
                                 CompilePool& pool, const Settings& settings);
 
 /// Runs the config at one of its edge problems under every tool. Whatever keeps it from running, a
