@@ -3,8 +3,8 @@
 
     report_page_test.py --fatune PATH
 
-Reports of journals (one problem, a suite, two runs, a custom operation, four times, nothing measured) and a live page while a sweep runs on the recorded
-device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
+Reports of journals (one problem, a suite, two runs, a custom operation, four times, machine code and counters, nothing measured) and a live page
+while a sweep runs on the recorded device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
 skipped with the reason (exit 77); under CI=true that is a failure.
 """
 import argparse
@@ -46,6 +46,14 @@ const probe = async () => {
   await wait(400);
   const column = (title) => [...document.querySelectorAll('#candidates th')].findIndex((th) => th.textContent === title);
   const values = (i) => [...document.querySelectorAll('#candidates tbody tr')].map((tr) => tr.children[i].textContent);
+  const sass = document.querySelector('#sass');
+  if (sass) {
+    sass.open = true;
+    await wait(100);
+    found.sass = [...sass.querySelectorAll('.sass tr')].map((tr) => [...tr.children].map((td) => td.textContent));
+    found.links = [...document.querySelectorAll('#compare a')].map((a) => a.getAttribute('href'));
+    found.counters = [...document.querySelectorAll('#compare tr')].map((tr) => [...tr.children].map((td) => td.textContent)).filter((row) => /tensor|barrier/.test(row[0]));
+  }
   found.title = document.title;
   found.heading = document.querySelector('h1').textContent;
   found.text = document.body.innerText;
@@ -70,6 +78,7 @@ const probe = async () => {
       const detail = pick.nextSibling.querySelector('div'), box = detail.getBoundingClientRect();
       found.detail = [detail.textContent, box.left, box.right - innerWidth];
       [...detail.querySelectorAll('button')].filter((b) => b.textContent === 'Beside the best').forEach((b) => b.click());
+      document.querySelectorAll('#compare details').forEach((d) => { d.open = true; });
       found.compared = document.querySelector('#compare')?.innerText;
     }
   }
@@ -252,6 +261,37 @@ def four_times(checks, browser, fatune, folder):
         checks.check(found["times"] == [["in layer", "true"], ["plain", "false"], ["chained", "false"], ["cold", "false"]], f"four times: the times to choose are {found['times']}")
 
 
+def machine_code(checks, browser, fatune, folder):
+    """Two configs with listings and counters: what differs stands side by side, what is alike is left out."""
+    page = report(fatune, folder / "code.html", RESULTS / "mission")
+    text = page.read_text()
+    found = re.search(r'(?<=<script id="data" type="application/json">).*?(?=</script>)', text, re.DOTALL)
+    data = json.loads(found.group(0))
+    run = data["runs"][0]
+    pair = [run["problems"][0]["finals"][0]["id"], next(f["id"] for f in run["problems"][0]["finals"] if f["role"] == "default")]
+    lines = ["fa_wgmma:", "MOV R1, R2", "LDG.E R0, [R2]", "LDG.E R4, [R6]", "HGMMA.64x64x16.F32 R24", "@P0 BRA `(.L_x_1)", "@!P1 BRA `(.L_x_2)", "FADD R1, R1, R2", "EXIT"]
+    listed = [[0] + 9 * [1] + [2, 5, 7, 8], [0] + 9 * [1] + [3, 4, 6, 8]]
+    counts = [{"wgmma (HGMMA, QGMMA)": number, "stmatrix (STSM)": 0} for number in (0, 1)]
+    run["code"] = {"lines": lines, "listings": [{"id": name, "instructions": 14, "counts": counts[i], "lines": listed[i]} for i, name in enumerate(pair)]}
+    finding = lambda what, value: {"what": what, "value": value, "unit": "%", "mark": "good", "sentence": ""}
+    run["folder"] = "mission"
+    run["profiles"] = [{"id": name, "report": f"profiles/{name}.ncu-rep", "reading": {"bound_by": "barrier", "sentence": f"sentence {i}",
+                        "findings": [finding("tensor active", 61.25 - i), finding("stall: barrier", 3 + i)]}} for i, name in enumerate(pair)]
+    page.write_text(text[:found.start()] + json.dumps(data) + text[found.end():])
+    for width in (1200, 500):
+        name = f"machine code at {width}"
+        found = browser.probe(page, folder, width)
+        checks.common(name, found)
+        wanted = [["9 lines alike"], 2 * ["MOV R1, R2"], ["LDG.E R0, [R2]", "LDG.E R4, [R6]"], ["", "HGMMA.64x64x16.F32 R24"], ["@P0 BRA `(.L_x_1)", "@!P1 BRA `(.L_x_2)"],
+                  ["FADD R1, R1, R2", ""], 2 * ["EXIT"]]
+        checks.check(found["sass"] == wanted, f"{name}: the listings show {found['sass']}")
+        checks.check(found["links"] == [f"mission/profiles/{each}.ncu-rep" for each in pair], f"{name}: ncu's reports are at {found['links']}")
+        checks.check(found["counters"] == [["tensor active, %", "61.3", "60.3"], ["stall: barrier, %", "3.00", "4.00"]], f"{name}: the counters are {found['counters']}")
+        for words in ("2 of 15 lines differ", "sentence 0", "sentence 1", "wgmma (HGMMA, QGMMA)"):
+            checks.check(words in found["text"], f"{name}: '{words}' is not on the page")
+        checks.check("stmatrix" not in found["text"], f"{name}: a class of instructions that neither has is counted")
+
+
 def bad_input(checks, browser, fatune, folder):
     """Nothing measured, reasons that look like markup, and a GPU that nobody knows."""
     run = folder / "none"
@@ -337,7 +377,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         browser = Browser(path, folder)
-        for part in (one_problem, suites, custom_operation, four_times, bad_input, live):
+        for part in (one_problem, suites, custom_operation, four_times, machine_code, bad_input, live):
             part(checks, browser, fatune, folder)
     for failure in checks.failures:
         print(failure)

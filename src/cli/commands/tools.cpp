@@ -176,18 +176,24 @@ CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,
   return [counter](const Candidate& candidate) { return counter->count(candidate); };
 }
 
-CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settings) {
+Result<std::string> disassembly_of(const std::filesystem::path& cubin, const Settings& settings) {
   std::string failures;
   for (const std::string& name : disassemblers()) {
     const auto tool = find_tool(name, settings);
     if (!tool) continue;
-    auto entries = take_census(*tool, cubin);
-    if (entries) return {*std::move(entries), "", ""};
-    failures += (failures.empty() ? "" : "; ") + entries.error().message;
+    auto text = disassemble(*tool, cubin);
+    if (text) return *std::move(text);
+    failures += (failures.empty() ? "" : "; ") + text.error().message;
   }
   if (failures.empty())
     failures = "neither " + join(disassemblers(), " nor ") + " is on PATH or in a CUDA folder";
-  return {{}, failures, disassembler_remedy()};
+  return environment_error(failures);
+}
+
+CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settings) {
+  const auto text = disassembly_of(cubin, settings);
+  if (!text) return {{}, text.error().message, disassembler_remedy()};
+  return {parse_sass(*text), "", ""};
 }
 
 std::string census_text(const CubinCensus& census, const Paint& paint) {

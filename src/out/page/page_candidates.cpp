@@ -70,17 +70,11 @@ std::optional<ParameterImportance> importance_in(const JournalGroup& group,
   return importance;
 }
 
-/// The program's kernel, if it still is what the run had: grids of another may differ.
-KernelRef same_kernel(const std::string& name, const RunPlan& plan) {
+/// Built in: the page of a run with other kernels is made without them.
+const std::vector<KernelRef>& known_kernels() {
   static const auto kernels = embedded_kernels();
-  if (!kernels) return nullptr;
-  for (const KernelRef& kernel : *kernels) {
-    for (std::size_t i = 0; i < std::min(plan.kernels.size(), plan.kernel_hashes.size()); ++i) {
-      const bool same = plan.kernels[i] == name && plan.kernel_hashes[i] == kernel->text_hash;
-      if (same && kernel->manifest.name == name) return kernel;
-    }
-  }
-  return nullptr;
+  static const std::vector<KernelRef> none;
+  return kernels ? *kernels : none;
 }
 
 /// Of the grid: as recorded, else of the first of its launches that has the block whose resources
@@ -174,7 +168,7 @@ void add_candidates(const PageProblem& problem, const JournalHeader& header, Dep
   std::vector<KernelRef> kernels;
   for (const JournalGroup& group : problem.groups) {
     parameters.emplace_back(group);
-    kernels.push_back(same_kernel(group.kernel, header.plan));
+    kernels.push_back(same_kernel(group.kernel, header.plan, known_kernels()));
     data.kernels.push_back({group.kernel, kernel_colour(group.kernel), parameters.back().list(),
                             importance_in(group, header, depth)});
   }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <unordered_map>
 
 #include "core/fields.hpp"
 #include "model/problem/problem.hpp"
@@ -124,10 +126,41 @@ PageProblemData data_of(const PageProblem& problem, const JournalHeader& header,
   return data;
 }
 
+PageListings listings_of(const std::vector<PageCode>& code) {
+  PageListings all;
+  std::unordered_map<std::string, std::size_t> positions;
+  for (const PageCode& each : code) {
+    PageListing& listing = all.listings.emplace_back();
+    listing.id = each.id;
+    listing.remade = each.remade;
+    listing.counts.resize(instruction_classes().size());
+    for (const Census& entry : each.entries) {
+      listing.instructions += entry.instructions;
+      std::ranges::transform(entry.counts, listing.counts, listing.counts.begin(), std::plus());
+    }
+    for (const std::string& line : each.lines) {
+      const auto [place, fresh] = positions.try_emplace(line, all.lines.size());
+      if (fresh) all.lines.push_back(line);
+      listing.lines.push_back(place->second);
+    }
+  }
+  return all;
+}
+
 PageRunData data_of(const PageRun& run, Depth depth) {
-  PageRunData data{static_cast<const PageRunHead&>(run), run.header.environment.recorded, {}};
+  PageRunData data{
+      static_cast<const PageRunHead&>(run), run.header.environment.recorded, {}, {}, {}};
   data.header.plan.command = without_folders(data.header.plan.command);
   data.header.environment.device_uuid.clear();
+  if (!run.code.empty()) data.code = listings_of(run.code);
+  for (const ProfiledConfig& each : run.profiles) {
+    const NcuOutcome& outcome = each.profile.outcome;
+    const Counters* launch = longest(outcome.launches);
+    if (launch == nullptr) continue;
+    std::string report;
+    if (!outcome.report.empty()) report = kept_profile("", each.id, ".ncu-rep").generic_string();
+    data.profiles.push_back({each.id, report, read_counters(*launch, each.profile.facts)});
+  }
   for (const PageProblem& problem : run.problems) {
     for (const FinalRecord& final : problem.result.finals)
       data.recorded = data.recorded || final.recorded;
@@ -261,6 +294,32 @@ void fields(PageProblemData& x, FieldList& f) {
   f("warm_starts", x.warm_starts).omitted();
 }
 
+void fields(PageProfile& x, FieldList& f) {
+  f.record("profile", "What ncu counted of a candidate, in its launch that takes longest");
+  f("id", x.id);
+  f("report", x.report).omitted().about("ncu's own, from the run's folder on");
+  f("reading", x.reading);
+}
+
+void fields(PageListing& x, FieldList& f) {
+  f.record("listing", "Machine code of a finalist");
+  f("id", x.id);
+  f("remade", x.remade).omitted().about("By another compiler: not what was measured");
+  f("instructions", x.instructions);
+  f.group("counts", [&x](FieldList& counts) {
+    const auto classes = instruction_classes();
+    for (std::size_t i = 0; i < classes.size(); ++i)
+      counts.derived(classes[i].what.data(), x.counts.empty() ? 0 : x.counts[i]);
+  });
+  f("lines", x.lines).about("Positions");
+}
+
+void fields(PageListings& x, FieldList& f) {
+  f.record("code");
+  f("lines", x.lines).about("Instructions, entries and labels, each once");
+  f("listings", x.listings);
+}
+
 void fields(PageRunData& x, FieldList& f) {
   RunPlan& plan = x.header.plan;
   Environment& environment = x.header.environment;
@@ -279,6 +338,9 @@ void fields(PageRunData& x, FieldList& f) {
   });
   f("fatune", environment.fatune);
   f.as<&document::device_fields>("device", environment);
+  f("folder", x.folder).omitted().about("The run's, from the page's on");
+  f("profiles", x.profiles).omitted();
+  f("code", x.code);
   f("problems", x.problems);
 }
 

@@ -92,8 +92,28 @@ struct PageProblemData {
   std::vector<std::string> reasons;  ///< of candidates, each once
   std::vector<PageWarmStart> warm_starts;
 };
+/// What ncu counted of a candidate.
+struct PageProfile {
+  std::string id;
+  std::string report;  ///< ncu's own, from the run's folder on; empty: not kept
+  Reading reading;
+};
+/// Each line once, and what lists them by their positions.
+struct PageListing {
+  std::string id;
+  bool remade = false;
+  std::int64_t instructions = 0;
+  std::vector<std::int64_t> counts;  ///< in the order of instruction_classes()
+  std::vector<std::size_t> lines;
+};
+struct PageListings {
+  std::vector<std::string> lines;
+  std::vector<PageListing> listings;
+};
 struct PageRunData : PageRunHead {
   bool recorded = false;
+  std::vector<PageProfile> profiles;
+  std::optional<PageListings> code;
   std::vector<PageProblemData> problems;
 };
 /// How far a running sweep is.
@@ -115,6 +135,9 @@ void fields(PageKernel& x, FieldList& f);
 void fields(PageCandidates& x, FieldList& f);
 void fields(PageWarmStart& x, FieldList& f);
 void fields(PageProblemData& x, FieldList& f);
+void fields(PageProfile& x, FieldList& f);
+void fields(PageListing& x, FieldList& f);
+void fields(PageListings& x, FieldList& f);
 void fields(PageRunData& x, FieldList& f);
 void fields(PageLive& x, FieldList& f);
 /// Times with at most five significant digits.

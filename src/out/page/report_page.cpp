@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -63,9 +64,9 @@ constexpr std::string_view kHtml = "src/out/page/html/";
 constexpr std::string_view kD3 = "third_party/d3/d3.min.js";
 constexpr std::string_view kD3Licence = "third_party/d3/LICENSE";
 /// In this order: each may use those before it.
-constexpr const char* kScripts[] = {"model.js", "frame.js",   "bars.js",     "search.js",
-                                    "space.js", "matter.js",  "hardware.js", "overview.js",
-                                    "table.js", "compare.js", "page.js"};
+constexpr const char* kScripts[] = {"model.js", "frame.js",  "bars.js",     "search.js",
+                                    "space.js", "matter.js", "hardware.js", "overview.js",
+                                    "table.js", "code.js",   "compare.js",  "page.js"};
 
 std::string_view embedded_text(std::string_view path) {
   for (const EmbeddedFile& file : embedded_page_files()) {
@@ -121,6 +122,14 @@ std::string fill(std::string_view page, const std::vector<Place>& places) {
   return text;
 }
 
+std::string folder_below(const std::filesystem::path& page, const std::filesystem::path& journal) {
+  std::error_code none;
+  const auto from = std::filesystem::absolute(page, none).parent_path();
+  const auto folder =
+      std::filesystem::relative(std::filesystem::absolute(journal, none).parent_path(), from, none);
+  return none || folder.empty() || *folder.begin() == ".." ? "" : folder.generic_string();
+}
+
 /// Text between tags or in a quoted attribute.
 std::string escape_html(const std::string& text) {
   return replaced(svg::escape(text), ">", "&gt;");
@@ -142,9 +151,13 @@ Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& path
   return runs;
 }
 
-std::string report_page(const std::vector<PageRun>& runs, const DocumentHead& head) {
+std::string report_page(std::vector<PageRun> runs, const DocumentHead& head,
+                        const std::filesystem::path& file) {
   std::vector<std::string> names;
-  for (const PageRun& run : runs) names.push_back(run.name);
+  for (PageRun& run : runs) {
+    names.push_back(run.name);
+    if (!file.empty()) run.folder = folder_below(file, run.source);
+  }
   return page_html(to_json(page_document(runs, Depth::kFull, head)), "fatune: " + join(names, ", "),
                    PageMode::kFile);
 }

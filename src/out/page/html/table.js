@@ -9,6 +9,13 @@ const resourceColumns = (run) => [
   columnOf('spills', (c) => c.spills ?? null, (v) => v === 0 ? '0' : bytes(v)), columnOf('threads', (c) => c.threads ?? null), columnOf('blocks/SM', (c) => c.resident ?? null),
   columnOf('occupancy', (c) => occupancy(run, c), (v) => percent(v)), {...columnOf('waves', (c) => c.waves ?? null, times), why: (c) => c.wavesUnknown},
 ];
+/// What ncu counted, of finalists and of candidates put side by side; stalls only of these.
+const profileOf = (run, c) => run.profiles?.find((p) => p.id === c.id);
+function counterColumns(run, all) {
+  const findings = (run.profiles ?? []).flatMap((p) => p.reading.findings).filter((f) => f.value !== undefined && (all || !f.what.startsWith('stall')));
+  return [...new Map(findings.map((f) => [f.what, f.unit]))].map(([what, unit]) =>
+    columnOf(`${what}, ${unit}`, (c) => profileOf(run, c)?.reading.findings.find((f) => f.what === what)?.value ?? null, (v) => digits(v, 3)));
+}
 /// Numbers sort as numbers, words as words.
 const parameterColumns = (names, rows) => names.map((name) => ({title: name, value: (c) => c.params[name] ?? null, text: valueText,
   number: rows.every((c) => c.params[name] === undefined || typeof c.params[name] === 'number')}));
@@ -79,7 +86,7 @@ function finalistsTable(problem, run) {
   const columns = filledColumns([columnOf('#', (c) => c.number), {title: 'kernel', value: (c) => c.kernel + (c.role === 'default' ? ' (default)' : ''), text: String},
     ...all.map((which) => columnOf(timeWord(problem, which) + ' µs', (c) => c[which]?.us ?? null, us)),
     ...(best ? [columnOf('over the best', (c) => c[problem.time]?.us / best[problem.time].us || null, times)] : []),
-    ...parameterColumns(differing(rows.map((c) => ({kernel: c.kernel, config: c.params}))), rows), ...resourceColumns(run)], rows);
+    ...parameterColumns(differing(rows.map((c) => ({kernel: c.kernel, config: c.params}))), rows), ...resourceColumns(run), ...counterColumns(run, false)], rows);
   const table = sortedTable({key: 'finalists', columns, rows: () => [...rows], state: choices.get('finalists') ?? {column: '#', down: false},
     css: (c) => c.final === best ? 'best' : null, detail: (c) => rowDetail(problem, run, c)});
   return el('div', {id: 'finalists', class: 'candidates'}, el('h3', {}, 'Finalists'),

@@ -108,6 +108,30 @@ TEST_CASE("the time that ranks is named, and rounds of every time are told") {
   CHECK(problem["finals"][1]["best_over_this"] == 0.81481);
 }
 
+TEST_CASE("machine code holds each line once, and counts over all entries") {
+  const test::SampleRun sample;
+  PageRun run = sample.load();
+  const auto code = [](const std::string& id, const std::string& sass, bool remade) {
+    return PageCode{id, remade, parse_sass(sass), sass_lines(sass)};
+  };
+  run.code = {code("12",
+                   ".text.main:\n/*0000*/ LDS.128 R4, [R9] ;\n/*0010*/ EXIT ;\n"
+                   ".text.combine:\n/*0000*/ LDS.128 R4, [R9] ;\n/*0010*/ EXIT ;\n",
+                   false),
+              code("13", ".text.main:\n/*0000*/ EXIT ;\n", true)};
+  const Json page = to_json(page_document(std::array{run}, Depth::kFull, {}));
+  const Json& told = page["runs"][0]["code"];
+  CHECK(dump(told["lines"]) == R"(["main:","LDS.128 R4, [R9]","EXIT","combine:"])");
+  CHECK(dump(told["listings"][0]["lines"]) == "[0,1,2,3,1,2]");
+  CHECK(told["listings"][0]["instructions"] == 4);
+  CHECK(told["listings"][0]["counts"]["shared loads of 128 bits"] == 2);
+  CHECK_FALSE(told["listings"][0].contains("remade"));
+  CHECK(told["listings"][1]["remade"] == true);
+  CHECK_FALSE(
+      to_json(page_document(std::array{sample.load()}, Depth::kFull, {}))["runs"][0].contains(
+          "code"));
+}
+
 TEST_CASE("a candidate with which the search began is marked, with what knew it") {
   JournalHeader header = test::sample_header();
   SavedConfig known;
