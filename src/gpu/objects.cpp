@@ -314,7 +314,7 @@ Status launch(CUfunction function, const LaunchShape& shape, std::span<void*> ar
 Result<int> blocks_per_sm(CUfunction function, const LaunchShape& shape) {
   FATUNE_TRY_STATUS(check_range(shape));
   int count = 0;
-  const std::int64_t threads = shape.block[0] * shape.block[1] * shape.block[2];
+  const std::int64_t threads = product(shape.block);
   FATUNE_TRY_STATUS(check(driver().occupancy(&count, function, static_cast<int>(threads),
                                              static_cast<std::size_t>(shape.shared_bytes)),
                           "cannot ask for the occupancy"));

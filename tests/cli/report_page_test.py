@@ -3,25 +3,27 @@
 
     report_page_test.py --fatune PATH
 
-Reports of journals (one problem, a suite, two runs, a custom operation, four times, nothing measured) and a live page while a sweep runs on the recorded
-device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
+Reports of journals (one problem, a suite, two runs, a custom operation, four times, machine code and counters, nothing measured) and a live page
+while a sweep runs on the recorded device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
 skipped with the reason (exit 77); under CI=true that is a failure.
 """
 import argparse
 import html
+import http.client
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 
 SKIPPED = 77
+DONE, FILES, INTERRUPTED = 0, 4, 130  # exit codes
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "h200"
 RECORDED = ROOT / "configs" / "recorded" / "h200-mission.jsonl.gz"  # 7,630 candidates
@@ -44,6 +46,14 @@ const probe = async () => {
   await wait(400);
   const column = (title) => [...document.querySelectorAll('#candidates th')].findIndex((th) => th.textContent === title);
   const values = (i) => [...document.querySelectorAll('#candidates tbody tr')].map((tr) => tr.children[i].textContent);
+  const sass = document.querySelector('#sass');
+  if (sass) {
+    sass.open = true;
+    await wait(100);
+    found.sass = [...sass.querySelectorAll('.sass tr')].map((tr) => [...tr.children].map((td) => td.textContent));
+    found.links = [...document.querySelectorAll('#compare a')].map((a) => a.getAttribute('href'));
+    found.counters = [...document.querySelectorAll('#compare tr')].map((tr) => [...tr.children].map((td) => td.textContent)).filter((row) => /tensor|barrier/.test(row[0]));
+  }
   found.title = document.title;
   found.heading = document.querySelector('h1').textContent;
   found.text = document.body.innerText;
@@ -68,6 +78,7 @@ const probe = async () => {
       const detail = pick.nextSibling.querySelector('div'), box = detail.getBoundingClientRect();
       found.detail = [detail.textContent, box.left, box.right - innerWidth];
       [...detail.querySelectorAll('button')].filter((b) => b.textContent === 'Beside the best').forEach((b) => b.click());
+      document.querySelectorAll('#compare details').forEach((d) => { d.open = true; });
       found.compared = document.querySelector('#compare')?.innerText;
     }
   }
@@ -254,6 +265,37 @@ def four_times(checks, browser, fatune, folder):
         checks.check(found["times"] == [["in layer", "true"], ["plain", "false"], ["chained", "false"], ["cold", "false"]], f"four times: the times to choose are {found['times']}")
 
 
+def machine_code(checks, browser, fatune, folder):
+    """Two configs with listings and counters: what differs stands side by side, what is alike is left out."""
+    page = report(fatune, folder / "code.html", RESULTS / "mission")
+    text = page.read_text()
+    found = re.search(r'(?<=<script id="data" type="application/json">).*?(?=</script>)', text, re.DOTALL)
+    data = json.loads(found.group(0))
+    run = data["runs"][0]
+    pair = [run["problems"][0]["finals"][0]["id"], next(f["id"] for f in run["problems"][0]["finals"] if f["role"] == "default")]
+    lines = ["fa_wgmma:", "MOV R1, R2", "LDG.E R0, [R2]", "LDG.E R4, [R6]", "HGMMA.64x64x16.F32 R24", "@P0 BRA `(.L_x_1)", "@!P1 BRA `(.L_x_2)", "FADD R1, R1, R2", "EXIT"]
+    listed = [[0] + 9 * [1] + [2, 5, 7, 8], [0] + 9 * [1] + [3, 4, 6, 8]]
+    counts = [{"wgmma (HGMMA, QGMMA)": number, "stmatrix (STSM)": 0} for number in (0, 1)]
+    run["code"] = {"lines": lines, "listings": [{"id": name, "instructions": 14, "counts": counts[i], "lines": listed[i]} for i, name in enumerate(pair)]}
+    finding = lambda what, value: {"what": what, "value": value, "unit": "%", "mark": "good", "sentence": ""}
+    run["folder"] = "mission"
+    run["profiles"] = [{"id": name, "report": f"profiles/{name}.ncu-rep", "reading": {"bound_by": "barrier", "sentence": f"sentence {i}",
+                        "findings": [finding("tensor active", 61.25 - i), finding("stall: barrier", 3 + i)]}} for i, name in enumerate(pair)]
+    page.write_text(text[:found.start()] + json.dumps(data) + text[found.end():])
+    for width in (1200, 500):
+        name = f"machine code at {width}"
+        found = browser.probe(page, folder, width)
+        checks.common(name, found)
+        wanted = [["9 lines alike"], 2 * ["MOV R1, R2"], ["LDG.E R0, [R2]", "LDG.E R4, [R6]"], ["", "HGMMA.64x64x16.F32 R24"], ["@P0 BRA `(.L_x_1)", "@!P1 BRA `(.L_x_2)"],
+                  ["FADD R1, R1, R2", ""], 2 * ["EXIT"]]
+        checks.check(found["sass"] == wanted, f"{name}: the listings show {found['sass']}")
+        checks.check(found["links"] == [f"mission/profiles/{each}.ncu-rep" for each in pair], f"{name}: ncu's reports are at {found['links']}")
+        checks.check(found["counters"] == [["tensor active, %", "61.3", "60.3"], ["stall: barrier, %", "3.00", "4.00"]], f"{name}: the counters are {found['counters']}")
+        for words in ("2 of 15 lines differ", "sentence 0", "sentence 1", "wgmma (HGMMA, QGMMA)"):
+            checks.check(words in found["text"], f"{name}: '{words}' is not on the page")
+        checks.check("stmatrix" not in found["text"], f"{name}: a class of instructions that neither has is counted")
+
+
 def bad_input(checks, browser, fatune, folder):
     """Nothing measured, reasons that look like markup, and a GPU that nobody knows."""
     run = folder / "none"
@@ -275,18 +317,38 @@ def bad_input(checks, browser, fatune, folder):
     checks.check("no end" in found["text"], "nothing measured: nothing says that the journal has no end")
 
 
-def live(checks, browser, fatune, folder):
-    """A sweep on the recorded device, held open by a slow budget, seen by a browser and by a stranger."""
+def served(fatune, out):
+    """A sweep on the recorded device, held open by a large budget, and its page's address."""
     sweep = subprocess.Popen([fatune, "sweep", "--shape", "4,8,512,64", "--device", "recorded", "--kernel", "fa_mma,fa_wgmma", "--budget", "6000",
-                              "--strategy", "random", "--serve", "0", "--out", str(folder / "live")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                              "--strategy", "random", "--serve", "0", "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while True:
+        line = sweep.stderr.readline()
+        if not line:
+            raise SystemExit("the sweep ended before it served anything")
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
+        if found:
+            return sweep, found.group(0)
+
+
+def ends(checks, sweep, url, expected, how):
+    """The sweep ends by itself, and nothing answers at its address any more."""
     try:
-        url = None
-        while url is None:
-            line = sweep.stderr.readline()
-            if not line:
-                raise SystemExit("the sweep ended before it served anything")
-            found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
-            url = found.group(0) if found else None
+        sweep.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        sweep.kill()
+        sweep.communicate()
+    checks.check(sweep.returncode in expected, f"live: {how} ends the sweep with {sweep.returncode}")
+    try:
+        urllib.request.urlopen(url, timeout=2)
+        checks.check(False, f"live: the server outlives a sweep that ended by {how}")
+    except (urllib.error.URLError, ConnectionError):
+        pass
+
+
+def live(checks, browser, fatune, folder):
+    """A sweep that is served, seen by a browser and by a stranger, and each way in which it ends."""
+    sweep, url = served(fatune, folder / "live")
+    try:
         request = urllib.request.Request(url + "data.json", headers={"Host": "attacker.example"})
         try:
             urllib.request.urlopen(request, timeout=10)
@@ -296,18 +358,18 @@ def live(checks, browser, fatune, folder):
         dom = browser.dump(url, budget_ms=3000)
         checks.check("<main" in dom and 'data-ready="yes"' in dom, "live: the page does not come up")
         checks.check(re.search(r'id="live"[^>]*>[^<]*(of|candidate|phase|ended)', dom) is not None, "live: nothing says how far the sweep is")
-        sweep.terminate()
-        sweep.communicate(timeout=60)
-        time.sleep(0.2)
-        try:
-            urllib.request.urlopen(url, timeout=2)
-            checks.check(False, "live: the server outlives its sweep")
-        except (urllib.error.URLError, ConnectionError):
-            pass
     finally:
-        if sweep.poll() is None:
-            sweep.kill()
-            sweep.wait()
+        sweep.terminate()
+    ends(checks, sweep, url, (DONE, INTERRUPTED), "SIGTERM")  # it may have come to its own end before the browser did
+    sweep, url = served(fatune, folder / "interrupted")
+    viewer = http.client.HTTPConnection(url.split("/")[2])  # keeps its connection, as a browser does
+    viewer.request("GET", "/data.json")
+    viewer.getresponse().read()
+    sweep.send_signal(signal.SIGINT)
+    ends(checks, sweep, url, (INTERRUPTED,), "Ctrl-C")
+    viewer.close()
+    sweep, url = served(fatune, folder / "interrupted")  # where there is a run already
+    ends(checks, sweep, url, (FILES,), "an error")
 
 
 def main():
@@ -319,7 +381,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         browser = Browser(path, folder)
-        for part in (one_problem, suites, custom_operation, four_times, bad_input, live):
+        for part in (one_problem, suites, custom_operation, four_times, machine_code, bad_input, live):
             part(checks, browser, fatune, folder)
     for failure in checks.failures:
         print(failure)

@@ -1,13 +1,18 @@
 // cmd_profile.cpp - checks and times configs, then has ncu count what the hardware did in a launch.
+#include <system_error>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/commands/documents.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/session.hpp"
 #include "core/fields.hpp"
+#include "core/file.hpp"
+#include "core/log.hpp"
 #include "out/text/kernel_text.hpp"
-#include "tune/profile/profile.hpp"
+#include "search/datasets/recording.hpp"
+#include "tune/profile/profile_document.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -16,6 +21,7 @@ struct ProfileArgs {
   CommonArgs common;
   ChoiceArgs choice;
   std::string device = "auto";
+  std::string out;
 };
 
 /// A config that passed the gates or did not, with what is known of its launch.
@@ -28,7 +34,7 @@ struct Profiled {
 };
 
 NcuOutcome not_run(std::string reason, std::vector<std::string> remedies = {}) {
-  return {ProfileStatus::kNotRun, std::move(reason), std::move(remedies), {}, {}};
+  return {ProfileStatus::kNotRun, std::move(reason), std::move(remedies)};
 }
 
 /// Through every gate first: the counters of a wrong kernel explain nothing.
@@ -53,17 +59,19 @@ std::string outcome_reason(const CandidateRecord& record) {
   return record.reason.empty() ? word : word + ": " + record.reason;
 }
 
-Status count_all(std::vector<Profiled>& results, const DeviceLimits& limits, int device,
-                 const Settings& settings) {
-  FATUNE_TRY(CompilePool pool, open_pool(settings));
-  for (Profiled& result : results) {
-    if (!measured(result)) {
-      result.outcome = not_run(outcome_reason(result.record));
-      continue;
-    }
-    FATUNE_TRY(result.outcome, take_profile(result.candidate, limits, device, pool, settings));
+/// The folder of the run that --out names, else of the one that --config is of; empty: no run.
+Result<std::filesystem::path> run_folder(const ProfileArgs& args) {
+  std::error_code none;
+  if (!args.out.empty()) {
+    if (!std::filesystem::is_directory(args.out, none))
+      return usage_error(fmt::format("--out {}: there is no such folder of a run", args.out));
+    FATUNE_TRY_STATUS(find_results(args.out));
+    return std::filesystem::path(args.out);
   }
-  return {};
+  if (args.choice.config.empty()) return std::filesystem::path();
+  auto folder = std::filesystem::path(args.choice.config).parent_path();
+  if (folder.empty()) folder = ".";
+  return find_results(folder) ? folder : std::filesystem::path();
 }
 
 ProfileDocument document_of(const DocumentHead& head, const std::vector<Profiled>& results,
@@ -75,10 +83,36 @@ ProfileDocument document_of(const DocumentHead& head, const std::vector<Profiled
     document.profiles.push_back({result.problem,
                                  candidate.kernel->manifest.name,
                                  to_json(candidate.config),
+                                 result.record.id,
                                  result.record.hot,
                                  {result.facts, result.outcome}});
   }
   return document;
+}
+
+/// Counts each that was measured; into the run's folder go counters and ncu's own report.
+Status count_all(std::vector<Profiled>& results, const Environment& environment, int device,
+                 const std::filesystem::path& run, const Settings& settings) {
+  FATUNE_TRY(CompilePool pool, open_pool(settings));
+  for (Profiled& result : results) {
+    if (!measured(result)) {
+      result.outcome = not_run(outcome_reason(result.record));
+      continue;
+    }
+    ProfileOptions options{environment.limits, device};
+    if (!run.empty()) {
+      options.report = kept_profile(run, result.record.id, ".ncu-rep");
+      FATUNE_TRY_STATUS(make_directories(options.report.parent_path()));
+    }
+    FATUNE_TRY(result.outcome, take_profile(result.candidate, options, pool, settings));
+    if (run.empty() || result.outcome.status != ProfileStatus::kProfiled) continue;
+    const auto file = kept_profile(run, result.record.id, ".json");
+    FATUNE_TRY_STATUS(replace_file(
+        file, dump_pretty(to_json(document_of(settings.head, {result}, environment)))));
+    const std::string& report = result.outcome.report;
+    log::info("kept " + file.string() + (report.empty() ? "" : " and " + report));
+  }
+  return {};
 }
 
 std::string profiles_text(const std::vector<Profiled>& results, const Paint& paint) {
@@ -94,6 +128,7 @@ std::string profiles_text(const std::vector<Profiled>& results, const Paint& pai
 
 Result<int> profile(const ProfileArgs& args, const Settings& settings) {
   FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
+  FATUNE_TRY(const std::filesystem::path run, run_folder(args));
   FATUNE_TRY(Session session, open_session(args.choice, args.device, settings));
   const Environment environment = session.evaluator->environment();
   FATUNE_TRY(std::vector<Profiled> results, evaluate_all(session));
@@ -104,7 +139,7 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
     }
   } else {
     session.evaluator.reset();  // its worker's memory and context are not to stand beside ncu's
-    FATUNE_TRY_STATUS(count_all(results, environment.limits, device.ordinal, settings));
+    FATUNE_TRY_STATUS(count_all(results, environment, device.ordinal, run, settings));
   }
   print(settings.json ? dump_pretty(to_json(document_of(settings.head, results, environment)))
                       : session.with_notice(profiles_text(results, settings.paint)));
@@ -115,7 +150,12 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
 }
 
 OptionTable profile_table(ProfileArgs& a) {
-  return tables({choice_table(a.choice), device_table(a.device), common_table(a.common)});
+  const OptionTable kept = {
+      {"Run",
+       {{"--out", &a.out, "RUN",
+         "A run's folder: it keeps the counters, for its page, and ncu's own report [the run "
+         "that --config is of]"}}}};
+  return tables({choice_table(a.choice), device_table(a.device), kept, common_table(a.common)});
 }
 
 }  // namespace

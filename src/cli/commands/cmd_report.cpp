@@ -2,11 +2,14 @@
 // tuners.
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/tools.hpp"
+#include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
@@ -29,6 +32,7 @@ struct ReportArgs {
   std::string format;  ///< empty: what the suffix of `out` says, else text
   std::vector<std::string> kernels;
   std::string out;
+  bool sass = false;
 };
 
 bool is_page(const std::string& format) { return format == "html" || format == "svg"; }
@@ -59,6 +63,8 @@ Status check_format(const ReportArgs& args, const std::string& format) {
     return usage_error("--out " + args.out +
                        ": several pictures are drawn, not one file; say --format svg and name a "
                        "folder with --out");
+  if (args.sass && format != "html")
+    return usage_error("--sass puts machine code into a page: name one with --out FILE.html");
   if (format == "svg" && args.out.empty())
     return usage_error("--format svg draws several pictures: name a folder with --out");
   return {};
@@ -131,17 +137,101 @@ Status write_or_print(const std::string& out, const std::string& text) {
   return {};
 }
 
+/// Chosen: about a megabyte of page, some 35 finalists.
+constexpr std::size_t kMostLines = 60'000;
+
+/// A finalist whose machine code is wanted, and what compiles it.
+struct Wanted {
+  PageRun* run;
+  const FinalRecord* final;
+  Candidate candidate;
+  std::size_t rank;  ///< winners come first, then default configs, then the others
+};
+
+Result<std::vector<Wanted>> finalists_of(std::vector<PageRun>& runs, const Settings& settings) {
+  FATUNE_TRY(const std::vector<KernelRef> catalog, load_catalog(settings));
+  std::vector<Wanted> wanted;
+  std::set<std::string> foreign;
+  for (PageRun& run : runs) {
+    for (const PageProblem& problem : run.problems) {
+      std::size_t rank = 0;
+      for (const FinalRecord& final : problem.result.finals) {
+        if (final.is_baseline()) continue;
+        const KernelRef kernel = same_kernel(final.kernel, run.header.plan, catalog);
+        if (!kernel) {
+          foreign.insert(final.kernel);
+          continue;
+        }
+        FATUNE_TRY(Config config, config_from_json(kernel->manifest, final.config, run.source));
+        wanted.push_back({&run,
+                          &final,
+                          {kernel, std::move(config), final.problem},
+                          final.role == "default" ? 1 : rank});
+        rank += rank == 0 ? 2 : 1;
+      }
+    }
+  }
+  for (const std::string& name : foreign) {
+    log::warn("--sass leaves out " + name +
+              ": its text is not the run's; use the fatune, or the --kernel-dir, of the run");
+  }
+  std::ranges::stable_sort(wanted, {}, &Wanted::rank);
+  return wanted;
+}
+
+/// As recorded of the candidate; empty: not recorded.
+std::string measured_cubin(const PageRun& run, const std::string& id) {
+  for (const PageProblem& problem : run.problems) {
+    for (const TriedConfig& each : tried(problem)) {
+      if (each.config->record.id == id) return each.config->record.cubin;
+    }
+  }
+  return "";
+}
+
+/// Compiles finalists again, where the cache does not have them, and disassembles them.
+Status add_code(std::vector<PageRun>& runs, const Settings& settings) {
+  FATUNE_TRY(const std::vector<Wanted> wanted, finalists_of(runs, settings));
+  if (wanted.empty()) return {};
+  FATUNE_TRY(CompilePool pool, open_pool(settings));
+  std::vector<Ticket> tickets;
+  for (const Wanted& each : wanted) {
+    tickets.push_back(
+        pool.submit(compile_request(each.candidate, each.run->header.environment.limits)));
+  }
+  std::size_t lines = 0;
+  for (std::size_t i = 0; i < wanted.size() && lines < kMostLines; ++i) {
+    const auto& [run, final, candidate, rank] = wanted[i];
+    FATUNE_TRY(const Compiled compiled, wait_for(pool, tickets[i]));
+    if (!compiled.ok) {
+      log::warn(fmt::format("--sass leaves out {}: it does not compile: {}", final->id,
+                            compiled.problem));
+      continue;
+    }
+    const auto sass = disassembly_of(compiled.cubin_path, settings);
+    if (!sass)
+      return environment_error("--sass: " + sass.error().message + "; " + disassembler_remedy());
+    const std::string measured = measured_cubin(*run, final->id);
+    const bool remade = !measured.empty() && measured != compiled.cubin_hash;
+    run->code.push_back({final->id, remade, parse_sass(*sass), sass_lines(*sass)});
+    lines += run->code.back().lines.size();
+  }
+  return {};
+}
+
 /// What the records of a run add up to: a page, pictures, a document.
 Result<int> show_pages(const ReportArgs& args, const std::string& format,
                        const Settings& settings) {
-  FATUNE_TRY(const std::vector<PageRun> runs, load_page_runs(args.runs, args.kernels));
+  FATUNE_TRY(std::vector<PageRun> runs, load_page_runs(args.runs, args.kernels));
+  if (args.sass) FATUNE_TRY_STATUS(add_code(runs, settings));
   if (settings.json) {
     const Json document = to_json(report_document(runs.front(), settings.head));
     FATUNE_TRY_STATUS(write_or_print(args.out, dump_pretty(document)));
   } else if (format == "svg") {
     FATUNE_TRY_STATUS(write_plots(runs, args.out));
   } else {
-    FATUNE_TRY_STATUS(write_or_print(args.out, report_page(runs, settings.head)));
+    FATUNE_TRY_STATUS(
+        write_or_print(args.out, report_page(std::move(runs), settings.head, args.out)));
   }
   return kDone;
 }
@@ -172,7 +262,10 @@ OptionTable report_table(ReportArgs& a) {
             {"--kernel", &a.kernels, "KERNEL,...", "Only these kernels, comma-separated"}),
         {"-o,--out", &a.out, "PATH",
          "Write to this file; svg, and t4 and kernel-tuner of several problems: to this "
-         "folder"}}}};
+         "folder"},
+        {"--sass", &a.sass, "",
+         "Put the finalists' machine code into the page, to compare it: compiled again where the "
+         "cache lacks it, and disassembled"}}}};
   return tables({own, common_table(a.common)});
 }
 

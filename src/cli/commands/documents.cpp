@@ -207,19 +207,6 @@ void fields(DevicesDocument& x, FieldList& f) {
   f.as<&document::device_fields>("devices", x.devices);
 }
 
-void fields(ProfiledConfig& x, FieldList& f) {
-  config_fields(x.problem, x.kernel, x.config, f);
-  f.as<&document::time_fields>("hot", x.hot);
-  fields(x.profile, f);
-}
-
-void fields(ProfileDocument& x, FieldList& f) {
-  begin(f, "fatune.profile", x.head);
-  f.as<&document::device_fields>("device", x.environment);
-  document::host_fields(x.environment, f);
-  f("profiles", x.profiles);
-}
-
 void fields(ListedExport& x, FieldList& f) {
   f("name", x.name);
   f("launch", x.launch);

@@ -15,7 +15,6 @@
 #include "tune/compile/inert.hpp"
 #include "tune/evaluate/forecast.hpp"
 #include "tune/evaluate/selftest.hpp"
-#include "tune/profile/profile.hpp"
 
 namespace fatune::cli {
 
@@ -153,22 +152,6 @@ struct DevicesDocument {
   std::vector<Environment> devices;
 };
 void fields(DevicesDocument& x, FieldList& f);
-
-struct ProfiledConfig {
-  NamedProblem problem;
-  std::string kernel;
-  Json config = Json::object();
-  std::optional<Timing> hot;
-  Profile profile;
-};
-/// fatune.profile/2
-struct ProfileDocument {
-  DocumentHead head;
-  Environment environment;
-  std::vector<ProfiledConfig> profiles;
-};
-void fields(ProfiledConfig& x, FieldList& f);
-void fields(ProfileDocument& x, FieldList& f);
 
 struct ListedExport {
   std::string name;

@@ -103,7 +103,7 @@ class UseCounter {
   Status add_counters(const Candidate& candidate, DeviceUse& use) {
     if (no_counters_.empty()) {
       FATUNE_TRY(const NcuOutcome outcome,
-                 take_profile(candidate, limits_, device_, *pool_, settings_));
+                 take_profile(candidate, {limits_, device_}, *pool_, settings_));
       if (const Counters* launch = longest(outcome.launches)) {
         use.tensor_pct = launch->tensor_pct;
         use.sm_busy_pct = launch->sm_busy_pct;
@@ -136,18 +136,18 @@ std::optional<std::filesystem::path> find_tool(const std::string& name, const Se
   return find_program(name, folders);
 }
 
-Result<NcuOutcome> take_profile(const Candidate& candidate, const DeviceLimits& limits, int device,
+Result<NcuOutcome> take_profile(const Candidate& candidate, const ProfileOptions& options,
                                 CompilePool& pool, const Settings& settings) {
   const auto ncu = find_tool("ncu", settings);
   if (!ncu) return no_ncu();
-  FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, limits)));
+  FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, options.limits)));
   if (!compiled.ok) return environment_error("cannot compile it again: " + compiled.problem);
   ProfileJob wanted;
-  wanted.device = device;
-  FATUNE_TRY(const JobFile job, write_job(wanted, candidate, compiled, limits));
+  wanted.device = options.device;
+  FATUNE_TRY(const JobFile job, write_job(wanted, candidate, compiled, options.limits));
   log::info("profiling " + candidate.kernel->manifest.name + " at " + describe(candidate.problem) +
             " with " + ncu->string());
-  return run_ncu({*ncu, job.program, job.arguments, limits.arch});
+  return run_ncu({*ncu, job.program, job.arguments, options.limits.arch, options.report});
 }
 
 Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const DeviceLimits& limits,
@@ -176,18 +176,24 @@ CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,
   return [counter](const Candidate& candidate) { return counter->count(candidate); };
 }
 
-CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settings) {
+Result<std::string> disassembly_of(const std::filesystem::path& cubin, const Settings& settings) {
   std::string failures;
   for (const std::string& name : disassemblers()) {
     const auto tool = find_tool(name, settings);
     if (!tool) continue;
-    auto entries = take_census(*tool, cubin);
-    if (entries) return {*std::move(entries), "", ""};
-    failures += (failures.empty() ? "" : "; ") + entries.error().message;
+    auto text = disassemble(*tool, cubin);
+    if (text) return *std::move(text);
+    failures += (failures.empty() ? "" : "; ") + text.error().message;
   }
   if (failures.empty())
     failures = "neither " + join(disassemblers(), " nor ") + " is on PATH or in a CUDA folder";
-  return {{}, failures, disassembler_remedy()};
+  return environment_error(failures);
+}
+
+CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settings) {
+  const auto text = disassembly_of(cubin, settings);
+  if (!text) return {{}, text.error().message, disassembler_remedy()};
+  return {parse_sass(*text), "", ""};
 }
 
 std::string census_text(const CubinCensus& census, const Paint& paint) {

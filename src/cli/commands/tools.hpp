@@ -27,9 +27,14 @@ std::vector<OptionalTool> optional_tools();
 /// On PATH, or in bin/ of a CUDA folder.
 std::optional<std::filesystem::path> find_tool(const std::string& name, const Settings& settings);
 
+struct ProfileOptions {
+  DeviceLimits limits;
+  int device = 0;
+  std::filesystem::path report{};  ///< ncu's own is kept there; empty: nowhere
+};
 /// Machine code from the pool's cache, a job file, ncu around `fatune profile-worker`. No ncu, no
 /// permission and no counters are outcomes, not errors.
-Result<NcuOutcome> take_profile(const Candidate& candidate, const DeviceLimits& limits, int device,
+Result<NcuOutcome> take_profile(const Candidate& candidate, const ProfileOptions& options,
                                 CompilePool& pool, const Settings& settings);
 
 /// Runs the config at one of its edge problems under every tool. Whatever keeps it from running, a
@@ -42,12 +47,16 @@ Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const Devi
 CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,
                         const Settings& settings);
 
+/// Machine code as text, by the disassembler on PATH or in a CUDA folder; none there, or one that
+/// fails, is an environment error.
+Result<std::string> disassembly_of(const std::filesystem::path& cubin, const Settings& settings);
+
 struct CubinCensus {
   std::vector<Census> entries;  ///< empty: see reason
   std::string reason;           ///< why nothing was counted
   std::string remedy;
 };
-/// With the disassembler on PATH or in a CUDA folder; none there, or one that fails, is an outcome.
+/// Of its disassembly; that there is none is an outcome.
 CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settings);
 /// A row for each class of instructions that occurs, a column for each entry.
 std::string census_text(const CubinCensus& census, const Paint& paint);

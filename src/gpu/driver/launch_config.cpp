@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::int64_t kPortableCluster = 8;  // CUDA: larger clusters need an attribute
 
-std::int64_t blocks(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
-
 CUtensorMapDataType type_of(MapElement element) {
   if (element == MapElement::kF16) return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
   if (element == MapElement::kBf16) return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
@@ -39,7 +37,7 @@ LaunchConfig::LaunchConfig(const LaunchShape& shape) {
   config_.blockDimY = narrow(shape.block[1]);
   config_.blockDimZ = narrow(shape.block[2]);
   config_.sharedMemBytes = narrow(shape.shared_bytes);
-  if (blocks(shape.cluster) > 1) {
+  if (product(shape.cluster) > 1) {
     add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).value.clusterDim = {
         narrow(shape.cluster[0]), narrow(shape.cluster[1]), narrow(shape.cluster[2])};
   }
@@ -70,9 +68,9 @@ std::vector<FunctionSetting> settings_of(const LaunchShape& shape) {
     settings.push_back({CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
                         CU_SHAREDMEM_CARVEOUT_MAX_SHARED, "the largest shared-memory carveout"});
   }
-  if (blocks(shape.cluster) > kPortableCluster) {
+  if (product(shape.cluster) > kPortableCluster) {
     settings.push_back({CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
-                        fmt::format("a cluster of {} blocks", blocks(shape.cluster))});
+                        fmt::format("a cluster of {} blocks", product(shape.cluster))});
   }
   return settings;
 }

@@ -176,6 +176,7 @@ void resource_fields(Resources& x, FieldList& f) {
   f("stack_bytes", x.stack_bytes).at_least(0);
   f("threads", x.threads).at_least(1).omitted().about("Of a block");
   f("blocks_per_sm", x.blocks_per_sm).at_least(1).omitted();
+  f("blocks", x.blocks).at_least(1).omitted().about("Of the grid");
   f("warnings", x.warnings).omitted().about("Compiler warnings that matter");
 }
 

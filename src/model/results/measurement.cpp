@@ -94,6 +94,7 @@ void fields(Resources& x, FieldList& f) {
   f("stack_bytes", x.stack_bytes).at_least(0);
   f("threads", x.threads).at_least(0);
   f("blocks_per_sm", x.blocks_per_sm).at_least(0).about("0: not asked");
+  f("blocks", x.blocks).at_least(0).omitted().about("Of the grid");
   f("warnings", x.warnings).omitted().about("Compiler warnings that matter");
 }
 

@@ -103,6 +103,7 @@ struct Resources {
   std::int64_t spill_store_bytes = 0, spill_load_bytes = 0, stack_bytes = 0;
   int threads = 0;
   int blocks_per_sm = 0;                ///< 0: not asked
+  std::int64_t blocks = 0;              ///< of the grid; 0: not asked
   std::vector<std::string> warnings{};  ///< compiler warnings that matter (C75xx, spills)
 
   friend bool operator==(const Resources&, const Resources&) = default;

@@ -24,13 +24,6 @@ constexpr std::int64_t kMostBox = 256;                      ///< cuTensorMapEnco
 /// Of entries, scratch and tensor maps: they end up as names in programs that others write.
 constexpr const char* kIdentifier = "[A-Za-z_][A-Za-z0-9_]*";
 
-template <std::size_t kCount>
-std::int64_t product(const std::array<std::int64_t, kCount>& values) {
-  std::int64_t all = 1;
-  for (const std::int64_t value : values) all *= value;
-  return all;
-}
-
 std::string cluster_fault(const StageFacts& stage) {
   for (std::size_t i = 0; i < stage.grid.size(); ++i) {
     if (stage.grid[i] % stage.cluster[i] != 0) return "does not divide the grid";

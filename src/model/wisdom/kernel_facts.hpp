@@ -26,6 +26,11 @@ struct TensorFacts {
   bool output = false;
 };
 
+/// Of a grid's blocks, of a block's threads.
+inline std::int64_t product(const std::array<std::int64_t, 3>& extent) {
+  return extent[0] * extent[1] * extent[2];
+}
+
 /// One launch. Arguments are passed in this order, each by name: q, k, v, out and lse, or the
 /// tensors of a custom operation, are device pointers, lse being null when the problem has none; a
 /// scratch's name is a device pointer; a tensor map's name is a CUtensorMap by value.

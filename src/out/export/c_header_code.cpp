@@ -123,7 +123,7 @@ std::string load_function(const KernelFacts& facts) {
 )";
   for (std::size_t i = 0; i < facts.stages.size(); ++i) {
     const StageFacts& stage = facts.stages[i];
-    const std::int64_t blocks = stage.cluster[0] * stage.cluster[1] * stage.cluster[2];
+    const std::int64_t blocks = product(stage.cluster);
     text += fmt::format(
         "  if (code == CUDA_SUCCESS) {{\n"
         "    code = @name@_prepare(\n"

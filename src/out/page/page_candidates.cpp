@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/kernel/candidate.hpp"
+#include "out/page/colours.hpp"
 #include "out/page/page_json.hpp"
 #include "tune/sweep/warm_start.hpp"
 
@@ -69,36 +70,37 @@ std::optional<ParameterImportance> importance_in(const JournalGroup& group,
   return importance;
 }
 
-/// The program's kernel, if it still is what the run had: grids of another may differ.
-KernelRef same_kernel(const std::string& name, const RunPlan& plan) {
+/// Built in: the page of a run with other kernels is made without them.
+const std::vector<KernelRef>& known_kernels() {
   static const auto kernels = embedded_kernels();
-  if (!kernels) return nullptr;
-  for (const KernelRef& kernel : *kernels) {
-    for (std::size_t i = 0; i < std::min(plan.kernels.size(), plan.kernel_hashes.size()); ++i) {
-      const bool same = plan.kernels[i] == name && plan.kernel_hashes[i] == kernel->text_hash;
-      if (same && kernel->manifest.name == name) return kernel;
-    }
-  }
-  return nullptr;
+  static const std::vector<KernelRef> none;
+  return kernels ? *kernels : none;
 }
 
-/// Of the first of its launches that has the block whose resources were recorded.
+/// Of the grid: as recorded, else of the first of its launches that has the block whose resources
+/// were recorded. 0: unknown.
+std::int64_t blocks_of(const CandidateRecord& record, const KernelRef& kernel,
+                       const DeviceLimits& limits) {
+  if (record.resources->blocks > 0 || !kernel) return record.resources->blocks;
+  const auto config = config_from_json(kernel->manifest, record.config, "the journal");
+  if (!config) return 0;
+  const auto plan = launch_plan({kernel, *config, record.problem}, limits);
+  if (!plan) return 0;
+  for (const StagePlan& stage : plan->stages) {
+    if (stage.gemm || product(stage.block) != record.resources->threads) continue;
+    return product(stage.grid);
+  }
+  return 0;
+}
+
 std::optional<double> waves_of(const CandidateRecord& record, const KernelRef& kernel,
                                const DeviceLimits& limits) {
-  if (!kernel || !record.resources || limits.sm_count <= 0) return {};
-  const Resources& used = *record.resources;
-  if (used.blocks_per_sm <= 0) return {};
-  const auto config = config_from_json(kernel->manifest, record.config, "the journal");
-  if (!config) return {};
-  const auto plan = launch_plan({kernel, *config, record.problem}, limits);
-  if (!plan) return {};
-  for (const StagePlan& stage : plan->stages) {
-    if (stage.gemm || stage.block[0] * stage.block[1] * stage.block[2] != used.threads) continue;
-    const auto blocks = static_cast<double>(stage.grid[0] * stage.grid[1] * stage.grid[2]);
-    const auto at_once = static_cast<double>(used.blocks_per_sm * limits.sm_count);
-    return rounded(blocks / at_once, kShareDigits);
-  }
-  return {};
+  const std::int64_t at_once =
+      record.resources ? record.resources->blocks_per_sm * limits.sm_count : 0;
+  if (at_once <= 0) return {};
+  const auto blocks = static_cast<double>(blocks_of(record, kernel, limits));
+  if (blocks == 0) return {};
+  return rounded(blocks / static_cast<double>(at_once), kShareDigits);
 }
 
 std::optional<double> median_of(const std::optional<Timing>& timing) {
@@ -166,9 +168,9 @@ void add_candidates(const PageProblem& problem, const JournalHeader& header, Dep
   std::vector<KernelRef> kernels;
   for (const JournalGroup& group : problem.groups) {
     parameters.emplace_back(group);
-    kernels.push_back(same_kernel(group.kernel, header.plan));
-    data.kernels.push_back(
-        {group.kernel, parameters.back().list(), importance_in(group, header, depth)});
+    kernels.push_back(same_kernel(group.kernel, header.plan, known_kernels()));
+    data.kernels.push_back({group.kernel, kernel_colour(group.kernel), parameters.back().list(),
+                            importance_in(group, header, depth)});
   }
   const std::vector<TriedConfig> rows = tried(problem);
   data.warm_starts = warm_starts_in(rows, problem, header);
@@ -190,9 +192,13 @@ void add_candidates(const PageProblem& problem, const JournalHeader& header, Dep
       if (reason == next) data.reasons.push_back(record.reason);
     }
     data.candidates.reason.push_back(reason);
-    data.candidates.waves.push_back(
-        waves_of(record, kernels[row.kernel], header.environment.limits));
+    const KernelRef& kernel = kernels[row.kernel];
+    data.candidates.waves.push_back(waves_of(record, kernel, header.environment.limits));
     add(record, begun_s, data.candidates);
+    if (!kernel && data.candidates.blocks_per_sm.back() && !data.candidates.waves.back()) {
+      data.kernels[row.kernel].waves_unknown =
+          "the journal has no grids, and this program's kernel of that name is not the run's";
+    }
   }
 }
 

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <unordered_map>
 
 #include "core/fields.hpp"
 #include "model/problem/problem.hpp"
 #include "model/results/physics.hpp"
+#include "out/page/colours.hpp"
 
 namespace fatune {
 namespace {
@@ -30,7 +33,8 @@ Ratio rounded_ratio(const Ratio& ratio) {
 }
 
 PageFinal final_of(const FinalRecord& record, const Standing& standing) {
-  PageFinal final{record, standing, {}};
+  PageFinal final{record, standing, {}, {}};
+  if (!record.is_baseline()) final.colour = kernel_colour(record.kernel);
   round_time(final.hot);
   round_time(final.cold);
   round_time(final.plain);
@@ -127,10 +131,41 @@ PageProblemData data_of(const PageProblem& problem, const JournalHeader& header,
   return data;
 }
 
+PageListings listings_of(const std::vector<PageCode>& code) {
+  PageListings all;
+  std::unordered_map<std::string, std::size_t> positions;
+  for (const PageCode& each : code) {
+    PageListing& listing = all.listings.emplace_back();
+    listing.id = each.id;
+    listing.remade = each.remade;
+    listing.counts.resize(instruction_classes().size());
+    for (const Census& entry : each.entries) {
+      listing.instructions += entry.instructions;
+      std::ranges::transform(entry.counts, listing.counts, listing.counts.begin(), std::plus());
+    }
+    for (const std::string& line : each.lines) {
+      const auto [place, fresh] = positions.try_emplace(line, all.lines.size());
+      if (fresh) all.lines.push_back(line);
+      listing.lines.push_back(place->second);
+    }
+  }
+  return all;
+}
+
 PageRunData data_of(const PageRun& run, Depth depth) {
-  PageRunData data{static_cast<const PageRunHead&>(run), run.header.environment.recorded, {}};
+  PageRunData data{
+      static_cast<const PageRunHead&>(run), run.header.environment.recorded, {}, {}, {}};
   data.header.plan.command = without_folders(data.header.plan.command);
   data.header.environment.device_uuid.clear();
+  if (!run.code.empty()) data.code = listings_of(run.code);
+  for (const ProfiledConfig& each : run.profiles) {
+    const NcuOutcome& outcome = each.profile.outcome;
+    const Counters* launch = longest(outcome.launches);
+    if (launch == nullptr) continue;
+    std::string report;
+    if (!outcome.report.empty()) report = kept_profile("", each.id, ".ncu-rep").generic_string();
+    data.profiles.push_back({each.id, report, read_counters(*launch, each.profile.facts)});
+  }
   for (const PageProblem& problem : run.problems) {
     for (const FinalRecord& final : problem.result.finals)
       data.recorded = data.recorded || final.recorded;
@@ -181,6 +216,7 @@ void fields(PageFinal& x, FieldList& f) {
   f("ties_with_best", x.standing.ties_with_best).omitted();
   f("verdict", x.standing.verdict).omitted();
   f("best_over_this", x.best_over_this).finite().about("Of a baseline: the best's time over its");
+  f("colour", x.colour).about("Its kernel's");
 }
 
 void fields(PageReason& x, FieldList& f) {
@@ -216,8 +252,10 @@ void fields(PageParameter& x, FieldList& f) {
 
 void fields(PageKernel& x, FieldList& f) {
   f("name", x.name);
+  f("colour", x.colour).about("0 to 7, by the name alone");
   f("parameters", x.parameters);
   f("importance", x.importance).or_null();
+  f("waves_unknown", x.waves_unknown).omitted().about("Why candidates have none");
 }
 
 void fields(PageCandidates& x, FieldList& f) {
@@ -236,7 +274,7 @@ void fields(PageCandidates& x, FieldList& f) {
   f("spill_bytes", x.spill_bytes).or_null();
   f("threads", x.threads).or_null().about("Of a block");
   f("blocks_per_sm", x.blocks_per_sm).or_null();
-  f("waves", x.waves).or_null().about("Of kernels that are as they were");
+  f("waves", x.waves).or_null();
 }
 
 void fields(PageWarmStart& x, FieldList& f) {
@@ -263,6 +301,32 @@ void fields(PageProblemData& x, FieldList& f) {
   f("warm_starts", x.warm_starts).omitted();
 }
 
+void fields(PageProfile& x, FieldList& f) {
+  f.record("profile", "What ncu counted of a candidate, in its launch that takes longest");
+  f("id", x.id);
+  f("report", x.report).omitted().about("ncu's own, from the run's folder on");
+  f("reading", x.reading);
+}
+
+void fields(PageListing& x, FieldList& f) {
+  f.record("listing", "Machine code of a finalist");
+  f("id", x.id);
+  f("remade", x.remade).omitted().about("By another compiler: not what was measured");
+  f("instructions", x.instructions);
+  f.group("counts", [&x](FieldList& counts) {
+    const auto classes = instruction_classes();
+    for (std::size_t i = 0; i < classes.size(); ++i)
+      counts.derived(classes[i].what.data(), x.counts.empty() ? 0 : x.counts[i]);
+  });
+  f("lines", x.lines).about("Positions");
+}
+
+void fields(PageListings& x, FieldList& f) {
+  f.record("code");
+  f("lines", x.lines).about("Instructions, entries and labels, each once");
+  f("listings", x.listings);
+}
+
 void fields(PageRunData& x, FieldList& f) {
   RunPlan& plan = x.header.plan;
   Environment& environment = x.header.environment;
@@ -281,6 +345,9 @@ void fields(PageRunData& x, FieldList& f) {
   });
   f("fatune", environment.fatune);
   f.as<&document::device_fields>("device", environment);
+  f("folder", x.folder).omitted().about("The run's, from the page's on");
+  f("profiles", x.profiles).omitted();
+  f("code", x.code);
   f("problems", x.problems);
 }
 

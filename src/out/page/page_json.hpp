@@ -31,6 +31,7 @@ std::string without_folders(const std::string& text);
 struct PageFinal : FinalRecord {
   Standing standing;
   std::optional<double> best_over_this;  ///< of a baseline: the best's time over its own
+  std::optional<std::size_t> colour;     ///< its kernel's; none of a baseline
 };
 struct PageReason {
   std::size_t count = 0;
@@ -52,8 +53,10 @@ struct PageParameter {
 };
 struct PageKernel {
   std::string name;
+  std::size_t colour = 0;  ///< position in kernel_colours()
   std::vector<PageParameter> parameters;
   std::optional<ParameterImportance> importance;
+  std::string waves_unknown{};  ///< why candidates have none; empty: they have
 };
 /// Columns of equal length, in the order tried.
 struct PageCandidates {
@@ -67,7 +70,7 @@ struct PageCandidates {
   std::vector<std::optional<std::int64_t>> registers, shared_bytes, spill_bytes;
   std::vector<std::optional<std::int64_t>> threads;  ///< of a block
   std::vector<std::optional<std::int64_t>> blocks_per_sm;
-  /// Blocks of the grid over those that the device holds; of kernels that are as they were.
+  /// Blocks of the grid over those that the device holds.
   std::vector<std::optional<double>> waves;
 };
 /// A candidate that was not the strategy's idea: the search began with it.
@@ -91,8 +94,28 @@ struct PageProblemData {
   std::vector<std::string> reasons;  ///< of candidates, each once
   std::vector<PageWarmStart> warm_starts;
 };
+/// What ncu counted of a candidate.
+struct PageProfile {
+  std::string id;
+  std::string report;  ///< ncu's own, from the run's folder on; empty: not kept
+  Reading reading;
+};
+/// Each line once, and what lists them by their positions.
+struct PageListing {
+  std::string id;
+  bool remade = false;
+  std::int64_t instructions = 0;
+  std::vector<std::int64_t> counts;  ///< in the order of instruction_classes()
+  std::vector<std::size_t> lines;
+};
+struct PageListings {
+  std::vector<std::string> lines;
+  std::vector<PageListing> listings;
+};
 struct PageRunData : PageRunHead {
   bool recorded = false;
+  std::vector<PageProfile> profiles;
+  std::optional<PageListings> code;
   std::vector<PageProblemData> problems;
 };
 /// How far a running sweep is.
@@ -114,6 +137,9 @@ void fields(PageKernel& x, FieldList& f);
 void fields(PageCandidates& x, FieldList& f);
 void fields(PageWarmStart& x, FieldList& f);
 void fields(PageProblemData& x, FieldList& f);
+void fields(PageProfile& x, FieldList& f);
+void fields(PageListing& x, FieldList& f);
+void fields(PageListings& x, FieldList& f);
 void fields(PageRunData& x, FieldList& f);
 void fields(PageLive& x, FieldList& f);
 /// Times with at most five significant digits.

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/log.hpp"
 #include "model/results/journal.hpp"
 #include "model/results/statistics.hpp"
 #include "search/datasets/recording.hpp"
@@ -132,6 +135,28 @@ PageProblem page_problem(const NamedProblem& named, const Journal& journal,
   return problem;
 }
 
+/// Another text of the kernel or another compiler makes another candidate of the same config: its
+/// counters explain nothing here.
+std::vector<ProfiledConfig> profiles_of(const PageRun& run, const std::filesystem::path& folder) {
+  std::set<std::string> ids;
+  for (const PageProblem& problem : run.problems) {
+    for (const FinalRecord& final : problem.result.finals) ids.insert(final.id);
+    for (const TriedConfig& each : tried(problem)) ids.insert(each.config->record.id);
+  }
+  std::vector<ProfiledConfig> profiles = kept_profiles(folder);
+  std::erase_if(profiles, [&](const ProfiledConfig& each) {
+    const bool foreign = !ids.contains(each.id);
+    if (foreign) {
+      log::warn(fmt::format(
+          "the profile {} is left out: the run has no such candidate, as its kernel or compiler "
+          "was another",
+          kept_profile(folder, each.id, ".json").string()));
+    }
+    return foreign;
+  });
+  return profiles;
+}
+
 }  // namespace
 
 std::vector<TriedConfig> tried(const PageProblem& problem) {
@@ -143,6 +168,17 @@ std::vector<TriedConfig> tried(const PageProblem& problem) {
   std::ranges::stable_sort(all, {},
                            [](const TriedConfig& each) { return each.config->record.at_s; });
   return all;
+}
+
+KernelRef same_kernel(const std::string& name, const RunPlan& plan,
+                      const std::vector<KernelRef>& kernels) {
+  for (const KernelRef& kernel : kernels) {
+    if (kernel->manifest.name != name) continue;
+    for (std::size_t i = 0; i < std::min(plan.kernels.size(), plan.kernel_hashes.size()); ++i) {
+      if (plan.kernels[i] == name && plan.kernel_hashes[i] == kernel->text_hash) return kernel;
+    }
+  }
+  return nullptr;
 }
 
 Result<PageRun> load_page_run(const std::filesystem::path& path) {
@@ -160,6 +196,7 @@ Result<PageRun> load_page_run(const std::filesystem::path& path) {
     if (any) run.problems.push_back(std::move(problem));
   }
   run.header = std::move(journal.header);
+  run.profiles = profiles_of(run, file.parent_path());
   return run;
 }
 

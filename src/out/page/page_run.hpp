@@ -8,6 +8,8 @@
 #include "core/result.hpp"
 #include "model/results/sweep_result.hpp"
 #include "search/datasets/journal_dataset.hpp"
+#include "tune/profile/census.hpp"
+#include "tune/profile/profile_document.hpp"
 
 namespace fatune {
 
@@ -28,14 +30,29 @@ std::vector<TriedConfig> tried(const PageProblem& problem);
 struct PageRunHead {
   std::string name;    ///< the folder's, or the file's
   std::string source;  ///< the journal, as it was named; for messages, not for the page
+  /// Of the run as seen from the page's own; empty: not below it, and a page names no other.
+  std::string folder{};
   JournalHeader header;
   /// "complete", "interrupted", or "unfinished": the journal has no end.
   std::string status;
   double seconds = 0;  ///< of the search, so far as the journal tells
 };
-struct PageRun : PageRunHead {
-  std::vector<PageProblem> problems;  ///< those of the plan that have a record, in its order
+/// Machine code of a finalist.
+struct PageCode {
+  std::string id;
+  bool remade = false;  ///< by another compiler: not what was measured
+  std::vector<Census> entries;
+  std::vector<std::string> lines;
 };
+struct PageRun : PageRunHead {
+  std::vector<PageProblem> problems;     ///< those of the plan that have a record, in its order
+  std::vector<ProfiledConfig> profiles;  ///< of candidates; those that the folder keeps
+  std::vector<PageCode> code;            ///< empty as loaded
+};
+
+/// The kernel of that name, if its text is the run's.
+KernelRef same_kernel(const std::string& name, const RunPlan& plan,
+                      const std::vector<KernelRef>& kernels);
 
 /// A run's folder or a journal, plain or .gz. Order, ratios and intervals of the finals are those
 /// of the best.json beside the journal, if it lists them; else they are computed as a sweep does.

@@ -7,6 +7,7 @@
 
 #include "core/svg.hpp"
 #include "core/text.hpp"
+#include "out/page/colours.hpp"
 #include "out/page/report_page.hpp"
 
 namespace fatune {
@@ -15,7 +16,7 @@ namespace {
 using svg::line_at, svg::number, svg::text_at;
 
 constexpr double kWidth = 760, kMargin = 16, kHead = 56, kFoot = 44;
-constexpr double kLabels = 190, kValues = 150, kRow = 26, kBar = 14;
+constexpr double kLabels = 190, kValues = 200, kRow = 26, kBar = 14;
 constexpr double kPlotHeight = 300, kAxis = 56;
 /// A bar longer than this many times the fastest baseline is cut, or the others could not be told
 /// apart.
@@ -23,7 +24,8 @@ constexpr double kLongestBar = 3;
 constexpr double kHighestDot = 6;  // times the best; what is slower lies on the upper edge
 constexpr const char* kDots =
     ".dot { stroke-width: 3.4; stroke-linecap: round; fill: none }\n"
-    ".best { stroke-width: 2; fill: none; stroke: #d55e00 }\n";
+    ".best { stroke-width: 2; fill: none; stroke: #1f2328 }\n"
+    "@media (prefers-color-scheme: dark) { .best { stroke: #e6edf3 } }\n";
 
 std::string objective_of(const JournalHeader& header) {
   return header.plan.objective == "cold" ? "cold" : "hot";
@@ -32,6 +34,21 @@ std::string objective_of(const JournalHeader& header) {
 std::string title_of(const PageProblem& problem, const JournalHeader& header) {
   return describe(problem.result.problem) + " on " + header.environment.device_name +
          (header.environment.recorded ? " (recorded)" : "");
+}
+
+/// What is drawn in currentColor takes the class of its kernel.
+std::string colour_class(const std::string& kernel) {
+  return fmt::format("k{}", kernel_colour(kernel));
+}
+
+std::string colour_rules() {
+  std::string light, dark;
+  const auto colours = kernel_colours();
+  for (std::size_t i = 0; i < colours.size(); ++i) {
+    light += fmt::format(".k{} {{ color: {} }}\n", i, colours[i].light);
+    dark += fmt::format("  .k{} {{ color: {} }}\n", i, colours[i].dark);
+  }
+  return light + "@media (prefers-color-scheme: dark) {\n" + dark + "}\n";
 }
 
 std::string head(const std::string& title, const std::string& subtitle) {
@@ -81,7 +98,7 @@ std::string bars_svg(const PageProblem& problem, const JournalHeader& header,
   const double space = kWidth - kLabels - kValues - kMargin;
   const double scale = space / longest;
   const double height = kHead + kRow * static_cast<double>(rows.size()) + kMargin;
-  std::string text = svg::begin(kWidth, height);
+  std::string text = svg::begin(kWidth, height, colour_rules());
   text += head(title_of(problem, header),
                time + " latency: median and 95 % interval of the final phase's rounds");
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -91,9 +108,11 @@ std::string bars_svg(const PageProblem& problem, const JournalHeader& header,
     const bool cut = timing.median_us > longest;
     const double length = std::min(timing.median_us, longest) * scale;
     text += text_at(kLabels - 8, y + 4, "class=\"text\" text-anchor=\"end\"", record.impl);
-    text += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n",
+    text += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" {}/>\n",
                         number(kLabels), number(y - kBar / 2), number(length), number(kBar),
-                        record.is_baseline() ? "#8c959f" : svg::colour(0));
+                        record.is_baseline() ? std::string("fill=\"#8c959f\"")
+                                             : fmt::format("class=\"{}\" fill=\"currentColor\"",
+                                                           colour_class(record.kernel)));
     if (!cut) text += whisker(timing, y, scale);
     text += text_at(kLabels + length + 8, y + 4, "class=\"text\"",
                     (cut ? "… " : "") + value_text(timing));
@@ -145,9 +164,12 @@ std::string legend(const PageProblem& problem) {
   double x = kWidth - kMargin;
   for (std::size_t kernel = problem.groups.size(); kernel-- > 0;) {
     const std::string& name = problem.groups[kernel].kernel;
-    text += text_at(x, 44, fmt::format("text-anchor=\"end\" fill=\"{}\"", svg::colour(kernel + 1)),
-                    name);
+    text += text_at(x, 44, "class=\"text\" text-anchor=\"end\"", name);
     x -= 8.0 * static_cast<double>(name.size()) + 14;
+    text +=
+        fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"40\" r=\"4\" fill=\"currentColor\"/>\n",
+                    colour_class(name), number(x));
+    x -= 14;
   }
   return text;
 }
@@ -172,14 +194,14 @@ std::string convergence_svg(const PageProblem& problem, const JournalHeader& hea
     so_far = us;
   }
   line += "H" + number(frame.x(all.size()));
-  std::string text = svg::begin(kWidth, kHead + kPlotHeight + kFoot, kDots);
+  std::string text = svg::begin(kWidth, kHead + kPlotHeight + kFoot, colour_rules() + kDots);
   text +=
       head(title_of(problem, header),
            header.plan.strategy + ": best so far and every candidate, us " + objective_of(header));
   text += legend(problem) + frame.axes();
   for (std::size_t kernel = 0; kernel < dots.size(); ++kernel) {
-    text += fmt::format("<path class=\"dot\" stroke=\"{}\" d=\"{}\"/>\n", svg::colour(kernel + 1),
-                        dots[kernel]);
+    text += fmt::format("<path class=\"dot {}\" stroke=\"currentColor\" d=\"{}\"/>\n",
+                        colour_class(problem.groups[kernel].kernel), dots[kernel]);
   }
   return text + "<path class=\"best\" d=\"" + line + "\"/>\n</svg>\n";
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@
 #include "core/svg.hpp"
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"
+#include "out/page/colours.hpp"
 #include "out/page/page_json.hpp"
 
 namespace fatune {
@@ -62,9 +64,9 @@ constexpr std::string_view kHtml = "src/out/page/html/";
 constexpr std::string_view kD3 = "third_party/d3/d3.min.js";
 constexpr std::string_view kD3Licence = "third_party/d3/LICENSE";
 /// In this order: each may use those before it.
-constexpr const char* kScripts[] = {"model.js", "frame.js",   "bars.js",     "search.js",
-                                    "space.js", "matter.js",  "hardware.js", "overview.js",
-                                    "table.js", "compare.js", "page.js"};
+constexpr const char* kScripts[] = {"model.js", "frame.js",  "bars.js",     "search.js",
+                                    "space.js", "matter.js", "hardware.js", "overview.js",
+                                    "table.js", "code.js",   "compare.js",  "page.js"};
 
 std::string_view embedded_text(std::string_view path) {
   for (const EmbeddedFile& file : embedded_page_files()) {
@@ -75,6 +77,15 @@ std::string_view embedded_text(std::string_view path) {
 }
 
 std::string_view part(const char* name) { return embedded_text(std::string(kHtml) + name); }
+
+/// Variables for both colour schemes.
+std::string colour_variables() {
+  std::string text = ":root {";
+  const auto colours = kernel_colours();
+  for (std::size_t i = 0; i < colours.size(); ++i)
+    text += fmt::format(" --k{}: light-dark({}, {});", i, colours[i].light, colours[i].dark);
+  return text + " }\n";
+}
 
 std::string scripts(PageMode mode) {
   std::string text = "<script>";
@@ -111,6 +122,14 @@ std::string fill(std::string_view page, const std::vector<Place>& places) {
   return text;
 }
 
+std::string folder_below(const std::filesystem::path& page, const std::filesystem::path& journal) {
+  std::error_code none;
+  const auto from = std::filesystem::absolute(page, none).parent_path();
+  const auto folder =
+      std::filesystem::relative(std::filesystem::absolute(journal, none).parent_path(), from, none);
+  return none || folder.empty() || *folder.begin() == ".." ? "" : folder.generic_string();
+}
+
 /// Text between tags or in a quoted attribute.
 std::string escape_html(const std::string& text) {
   return replaced(svg::escape(text), ">", "&gt;");
@@ -132,9 +151,13 @@ Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& path
   return runs;
 }
 
-std::string report_page(const std::vector<PageRun>& runs, const DocumentHead& head) {
+std::string report_page(std::vector<PageRun> runs, const DocumentHead& head,
+                        const std::filesystem::path& file) {
   std::vector<std::string> names;
-  for (const PageRun& run : runs) names.push_back(run.name);
+  for (PageRun& run : runs) {
+    names.push_back(run.name);
+    if (!file.empty()) run.folder = folder_below(file, run.source);
+  }
   return page_html(to_json(page_document(runs, Depth::kFull, head)), "fatune: " + join(names, ", "),
                    PageMode::kFile);
 }
@@ -166,7 +189,7 @@ std::string page_html(const Json& data, const std::string& title, PageMode mode)
   return fill(part("page.html"),
               {{"{{title}}", escape_html(title)},
                {"{{connect}}", mode == PageMode::kLive ? "'self'" : "'none'"},
-               {"{{style}}", std::string(part("style.css"))},
+               {"{{style}}", colour_variables() + std::string(part("style.css"))},
                {"{{data}}", replaced(dump(data), "<", "\\u003c")},
                {"{{scripts}}", scripts(mode)},
                {"{{licence}}", escape_html(std::string(embedded_text(kD3Licence)))}});

@@ -15,7 +15,9 @@ namespace fatune {
 /// Each with at least one candidate. `kernels`: only these; one that no run holds is a usage error.
 Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& paths,
                                             const std::vector<std::string>& kernels);
-std::string report_page(const std::vector<PageRun>& runs, const DocumentHead& head);
+/// `file`: where the page will lie, so that it can lead to what its runs keep; empty: unknown.
+std::string report_page(std::vector<PageRun> runs, const DocumentHead& head,
+                        const std::filesystem::path& file);
 /// baselines.svg and convergence.svg of each problem; of several, with its name in front.
 Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path& folder);
 

@@ -34,8 +34,8 @@ StageForecast forecast_stage(const StagePlan& stage, const DeviceLimits& limits,
                              const Compiled* compiled) {
   StageForecast result;
   result.entry = stage.entry;
-  result.blocks = stage.grid[0] * stage.grid[1] * stage.grid[2];
-  result.threads = stage.block[0] * stage.block[1] * stage.block[2];
+  result.blocks = product(stage.grid);
+  result.threads = product(stage.block);
   result.shared_bytes = stage.shared_bytes + stage.static_shared_bytes;
   result.resident_blocks = limits.max_blocks_sm;
   result.bound = "blocks";
@@ -81,7 +81,7 @@ std::optional<Resources> with_compiler_log(std::optional<Resources> resources,
     if (!resources) {
       resources = Resources{};
       resources->dynamic_shared_bytes = stage.shared_bytes;
-      resources->threads = static_cast<int>(stage.block[0] * stage.block[1] * stage.block[2]);
+      resources->threads = static_cast<int>(product(stage.block));
     }
     resources->registers = std::max(resources->registers, logged.registers);
     resources->static_shared_bytes =

@@ -99,18 +99,21 @@ bool belongs(const Opcode& opcode, const ClassRule& rule) {
   return rule.modifier.empty() || opcode.has(rule.modifier);
 }
 
-/// The instruction in "   /*0050*/   @!P0 LDG.E R0, ... ;   /* 0x... */"; none in other lines.
-std::optional<Opcode> opcode_of(std::string_view line) {
-  std::string_view rest = trim(line);
-  if (!rest.starts_with("/*")) return std::nullopt;
-  const std::size_t end = rest.find("*/");
-  if (end == std::string_view::npos || rest.find(';') == std::string_view::npos)
-    return std::nullopt;
-  const std::string_view address = rest.substr(2, end - 2);
+/// "@!P0 LDG.E R0, ..." in "   /*0050*/   @!P0 LDG.E R0, ... ;   /* 0x... */"; nothing in lines
+/// without an instruction.
+std::string_view instruction_in(std::string_view line) {
+  const std::string_view text = trim(line);
+  if (!text.starts_with("/*")) return {};
+  const std::size_t end = text.find("*/"), stop = text.find(';');
+  if (end == std::string_view::npos || stop == std::string_view::npos || stop < end) return {};
+  const std::string_view address = text.substr(2, end - 2);
   const bool hex =
       !address.empty() && address.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-  if (!hex) return std::nullopt;
-  rest = trim(rest.substr(end + 2));
+  return hex ? trim(text.substr(end + 2, stop - end - 2)) : std::string_view();
+}
+
+std::optional<Opcode> opcode_of(std::string_view instruction) {
+  std::string_view rest = instruction;
   while (rest.starts_with('@') || rest.starts_with('{')) {
     const std::size_t space = rest.find(' ');
     if (space == std::string_view::npos) return std::nullopt;
@@ -172,11 +175,29 @@ std::vector<Census> parse_sass(std::string_view text) {
   for (const std::string& line : split(text, '\n')) {
     if (std::string entry = heading_of(line); !entry.empty()) {
       found.push_back({std::move(entry), 0, std::vector<std::int64_t>(kClasses.size())});
-    } else if (const auto opcode = found.empty() ? std::nullopt : opcode_of(line)) {
+    } else if (const auto opcode = found.empty() ? std::nullopt : opcode_of(instruction_in(line))) {
       tally(*opcode, found.back());
     }
   }
   return found;
+}
+
+std::vector<std::string> sass_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  for (const std::string& line : split(text, '\n')) {
+    const std::string entry = heading_of(line);
+    const std::string_view instruction = instruction_in(line);
+    if (!entry.empty()) {
+      lines.push_back(entry + ":");
+    } else if (lines.empty()) {
+      continue;  // of no function
+    } else if (const auto opcode = opcode_of(instruction); opcode && opcode->name != "NOP") {
+      lines.emplace_back(instruction);
+    } else if (line.starts_with(".L_") && trim(line).ends_with(':')) {
+      lines.emplace_back(trim(line));
+    }
+  }
+  return lines;
 }
 
 std::vector<std::string> disassemblers() { return {"nvdisasm", "cuobjdump"}; }
@@ -186,15 +207,14 @@ std::string disassembler_remedy() {
          "and cuda-cuobjdump), or the wheels nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump";
 }
 
-Result<std::vector<Census>> take_census(const std::filesystem::path& tool,
-                                        const std::filesystem::path& cubin) {
+Result<std::string> disassemble(const std::filesystem::path& tool,
+                                const std::filesystem::path& cubin) {
   const std::string option = tool.filename() == "cuobjdump" ? "-sass" : "-c";
-  FATUNE_TRY(const ProgramRun output, run_program({.program = tool,
-                                                   .arguments = {option, cubin.string()},
-                                                   .extra_environment = {"LC_ALL=C"}},
-                                                  kPatience));
-  std::vector<Census> found = parse_sass(output.text);
-  if (output.succeeded() && !found.empty()) return found;
+  FATUNE_TRY(ProgramRun output, run_program({.program = tool,
+                                             .arguments = {option, cubin.string()},
+                                             .extra_environment = {"LC_ALL=C"}},
+                                            kPatience));
+  if (output.succeeded() && !parse_sass(output.text).empty()) return std::move(output.text);
   const auto lines = split(trim(output.text), '\n');
   return environment_error(tool.string() + " cannot disassemble " + cubin.string() + ": " +
                            (output.end ? lines.back() : "it did not come to an end"));

@@ -1,4 +1,5 @@
-// census.hpp - a cubin to counts of the instructions that tell kernels apart, by a disassembler.
+// census.hpp - a cubin to its machine code as text, by a disassembler; the text to lines, and to
+// counts of the instructions that tell kernels apart.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +34,16 @@ void fields(Census& x, FieldList& f);
 
 /// Reads what `nvdisasm -c` or `cuobjdump -sass` prints.
 std::vector<Census> parse_sass(std::string_view text);
+/// The same to one line an instruction, "@!P0 LDG.E R0, desc[UR4][R2.64]", without addresses and
+/// padding; entries and labels end in a colon.
+std::vector<std::string> sass_lines(std::string_view text);
 
 /// Programs that can do it, best first, and where they come from.
 std::vector<std::string> disassemblers();
 std::string disassembler_remedy();
 /// `tool`: one of them. One that fails, or prints no function, is an environment error with its
 /// last line.
-Result<std::vector<Census>> take_census(const std::filesystem::path& tool,
-                                        const std::filesystem::path& cubin);
+Result<std::string> disassemble(const std::filesystem::path& tool,
+                                const std::filesystem::path& cubin);
 
 }  // namespace fatune

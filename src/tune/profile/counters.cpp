@@ -15,10 +15,6 @@
 namespace fatune {
 namespace {
 
-std::int64_t product(const std::array<std::int64_t, 3>& extent) {
-  return extent[0] * extent[1] * extent[2];
-}
-
 bool fits(const StagePlan& stage, const Resources& resources) {
   return !stage.entry.empty() && product(stage.block) == resources.threads &&
          stage.shared_bytes == resources.dynamic_shared_bytes;

@@ -2,6 +2,7 @@
 #include "tune/profile/ncu_run.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "core/file.hpp"
@@ -94,6 +95,12 @@ std::vector<std::string> ncu_arguments(const NcuRequest& request,
                                  "--replay-mode kernel --cache-control all --clock-control none",
                                  ' '))
     arguments.push_back(std::move(word));
+  if (!request.report.empty()) {
+    // ncu appends the suffix itself, and would fill in what stands behind a per cent sign.
+    const std::filesystem::path stem = request.report.parent_path() / request.report.stem();
+    arguments.insert(arguments.end(), {"--export", replaced(stem.string(), "%", "%%"),
+                                       "--force-overwrite", "--set", "full"});
+  }
   arguments.insert(arguments.end(), {"--metrics", join(metrics, ","), request.program.string()});
   arguments.insert(arguments.end(), request.arguments.begin(), request.arguments.end());
   return arguments;
@@ -122,6 +129,9 @@ Result<NcuOutcome> run_ncu(const NcuRequest& request) {
     const auto table = parse_ncu_csv(text.csv, metrics);
     if (table) {
       NcuOutcome outcome{ProfileStatus::kProfiled, "", {}, dropped, table->launches};
+      std::error_code none;
+      if (std::filesystem::exists(request.report, none))
+        outcome.report = request.report.filename().string();
       outcome.dropped.insert(outcome.dropped.end(), table->absent.begin(), table->absent.end());
       return outcome;
     }

@@ -27,6 +27,9 @@ struct NcuRequest {
   std::filesystem::path program;       ///< opens a profiler range around the launches that count
   std::vector<std::string> arguments;  ///< of the program
   Arch arch;
+  /// "12.ncu-rep": ncu's own report is kept there, with every section that Nsight Compute shows;
+  /// empty: nowhere.
+  std::filesystem::path report{};
   std::chrono::seconds patience{180};
 };
 
@@ -36,6 +39,7 @@ struct NcuOutcome {
   std::vector<std::string> remedies{};  ///< what the user can do about it
   std::vector<std::string> dropped{};   ///< metrics that this ncu or device does not have
   std::vector<Counters> launches{};
+  std::string report{};  ///< file name of ncu's own; empty: not kept
 };
 
 /// ncu's arguments. Clocks stay as they are, caches are emptied before every pass.

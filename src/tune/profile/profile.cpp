@@ -305,6 +305,7 @@ void fields(Profile& x, FieldList& f) {
   f("reason", outcome.reason).omitted();
   f("remedies", outcome.remedies).omitted();
   f("facts", x.facts);
+  f("report", outcome.report).omitted().about("ncu's own, in the folder of this document");
   f("dropped_metrics", outcome.dropped).absent_if(!counted);
   f.derived("breakdown", breakdown(outcome.launches)).absent_if(!counted);
   f("launches", outcome.launches).absent_if(!counted);

@@ -114,8 +114,8 @@ Result<Resources> LoadedProgram::resources() const {
     most.static_shared_bytes = facts.static_shared_bytes;
     most.dynamic_shared_bytes = stage.shape.shared_bytes;
     most.stack_bytes = facts.local_bytes;
-    most.threads =
-        static_cast<int>(stage.shape.block[0] * stage.shape.block[1] * stage.shape.block[2]);
+    most.threads = static_cast<int>(product(stage.shape.block));
+    most.blocks = product(stage.shape.grid);
     FATUNE_TRY(most.blocks_per_sm, gpu::blocks_per_sm(stage.function, stage.shape));
   }
   return most;

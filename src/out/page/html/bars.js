@@ -143,7 +143,7 @@ function drawSamples(problem, key, plot, width) {
   xAxis(svg, x, {y: bottom, top, ticks: x.ticks(narrow ? 4 : 8), format: (t) => plain(t), label: `µs ${word}`, from: labels, to: width});
   const spread = d3.randomUniform.source(d3.randomLcg(0.42))(-8, 8);
   rows.forEach((f, i) => {
-    const middle = top + (i + 0.5) * rowHeight, time = f[which], colour = kernelColour(f.kernel);
+    const middle = top + (i + 0.5) * rowHeight, time = f[which], colour = kernelColour(f);
     svg.append('text').attr('x', 0).attr('y', middle).attr('dy', '0.33em').attr('class', f === bestOf(problem) ? 'strong' : null).text(fitted(label(f), labels - 6));
     const inside = roundsOf(f, which).filter((value) => value <= x.domain()[1]);
     svg.append('path').attr('d', inside.map((value) => `M${x(value).toFixed(1)} ${(middle + spread()).toFixed(1)}h0`).join(''))

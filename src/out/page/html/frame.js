@@ -11,6 +11,9 @@ function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+/// A name that may break behind its underscores.
+const foldable = (name) => name.replaceAll('_', '_\u200b');
+
 /// What the reader chose stays chosen when a live page is drawn again.
 const choices = new Map();
 

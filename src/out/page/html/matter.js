@@ -33,7 +33,7 @@ function drawImportance(problem, plot, width) {
     const y = i * rowHeight;
     svg.append('text').attr('x', labels - 10).attr('y', y + 14).attr('dy', '0.33em').attr('text-anchor', 'end').text(fitted(row.name, labels - 10));
     svg.append('rect').attr('x', labels).attr('y', y + 6).attr('width', Math.max(1, x(row.share) - labels)).attr('height', 16).attr('rx', 2)
-      .attr('fill', kernelColour(kernel.name)).attr('fill-opacity', row.pair ? 0.45 : 1);
+      .attr('fill', kernelColour(kernel)).attr('fill-opacity', row.pair ? 0.45 : 1);
     svg.append('text').attr('x', x(row.share) + 8).attr('y', y + 14).attr('dy', '0.33em').text(percent(row.share));
   });
 }
@@ -97,11 +97,11 @@ function drawHeat(problem, plot, width) {
   for (const cell of cells) {
     const share = cell.best === null ? 0 : strength(cell.best), g = svg.append('g');
     g.append('rect').attr('x', left + cell.i * cellWidth + 1).attr('y', top + cell.j * cellHeight + 1).attr('width', cellWidth - 2).attr('height', cellHeight - 2).attr('rx', 2)
-      .attr('fill', kernelColour(kernel.name)).attr('fill-opacity', share).attr('stroke', 'var(--line)').datum(cell)
+      .attr('fill', kernelColour(kernel)).attr('fill-opacity', share).attr('stroke', 'var(--line)').datum(cell)
       .call((s) => hover(s, (c) => [`${across}=${columns[c.i]} · ${down}=${rows[c.j]}`, c.best === null ? 'none was timed' : `best ${us(c.best)} µs, ${times(c.best / best)} of the kernel’s best`, `${count(c.timed)} timed of ${count(c.tried)} tried`]));
     const text = cell.best === null ? '–' : us3(cell.best);
     if (textWidth(text, 12) < cellWidth - 4) g.append('text').attr('x', left + (cell.i + 0.5) * cellWidth).attr('y', top + (cell.j + 0.5) * cellHeight).attr('dy', '0.33em').attr('text-anchor', 'middle')
-      .attr('pointer-events', 'none').attr('style', `font-size:12px;fill:${inkOn(kernelColour(kernel.name), share)}`).text(text);
+      .attr('pointer-events', 'none').attr('style', `font-size:12px;fill:${inkOn(kernelColour(kernel), share)}`).text(text);
   }
 }
 

@@ -77,6 +77,7 @@ function candidatesOf(problem) {
     number: i + 1, kernel: problem.kernels[k].name, k, config: c.config[i], id: c.id[i], outcome: c.outcome[i],
     reason: c.reason[i] < 0 ? '' : problem.reasons[c.reason[i]], at: c.at_s[i], hot: c.hot_median_us[i], cold: c.cold_median_us[i],
     margin: c.margin[i], registers: c.registers[i], shared: c.shared_bytes[i], spills: c.spill_bytes[i], threads: c.threads[i], resident: c.blocks_per_sm[i], waves: c.waves[i],
+    wavesUnknown: c.blocks_per_sm[i] && c.waves[i] === null ? problem.kernels[k].waves_unknown : null,
     us: c.outcome[i] === 'measured' ? c[problem.search_time + '_median_us'][i] : null, warm: null,
   }));
   for (const start of problem.warm_starts ?? []) list[start.candidate].warm ??= start.source;
@@ -96,14 +97,9 @@ const configObject = (problem, candidate) => Object.fromEntries(problem.kernels[
   .flatMap((p, i) => candidate.config[i] < 0 ? [] : [[p.name, p.values[candidate.config[i]]]]));
 const finalConfig = (final) => Object.entries(final.config ?? {}).map(([k, v]) => `${k}=${v}`).join(' ');
 
-/// A kernel has one colour on every page: those built in by name, others by a hash of theirs.
-const KERNELS = ['fa_wgmma', 'fa_wgmma_interleaved', 'fa_mma', 'fa_split', 'fa_rows', 'fa_tiled', 'fa_wmma', 'hybrid_qkt', 'hybrid_pv'];
-function kernelColour(name) {
-  const known = KERNELS.indexOf(name);
-  const place = known >= 0 ? known : [...name].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) >>> 0, 7);
-  return `var(--k${place % 8})`;
-}
-const finalColour = (final) => isBaseline(final) ? 'var(--other)' : kernelColour(final.kernel);
+/// Of a kernel or a finalist.
+const kernelColour = ({colour}) => `var(--k${colour})`;
+const finalColour = (final) => isBaseline(final) ? 'var(--other)' : kernelColour(final);
 
 /// Names of the parameters in which configs of one kernel differ, over all kernels.
 function differing(configs) {
@@ -118,7 +114,7 @@ function differing(configs) {
 const occupancy = (run, x) => x.resident && x.threads && run.device.max_threads_sm ? x.resident * 32 * Math.ceil(x.threads / 32) / run.device.max_threads_sm : null;
 
 /// Of a finalist, as of the candidate that it was.
-const wavesOf = (problem, final) => candidatesOf(problem).find((c) => c.id === final.id)?.waves ?? null;
+const wavesOf = (problem, final) => { const c = candidatesOf(problem).find((each) => each.id === final.id); return {waves: c?.waves ?? null, wavesUnknown: c?.wavesUnknown}; };
 
 /// The options that name the problem on a command line.
 function problemOptions({problem: p}) {

@@ -35,7 +35,7 @@ function drawRatios(rows, plot, width) {
   svg.append('path').attr('d', `M${x(1)} ${top - 4}V${bottom}`).attr('stroke', 'var(--ink)');
   svg.append('text').attr('class', 'soft').attr('x', x(1)).attr('y', 12).attr('text-anchor', 'middle').text('as fast');
   rows.forEach((e, i) => {
-    const r = ratio(e), y = top + (i + 0.5) * rowHeight, colour = kernelColour(bestOf(e.problem).kernel);
+    const r = ratio(e), y = top + (i + 0.5) * rowHeight, colour = kernelColour(bestOf(e.problem));
     svg.append('text').attr('x', labels - 10).attr('y', y).attr('dy', '0.33em').attr('text-anchor', 'end').text(fitted(name(e), labels - 10));
     svg.append('path').attr('d', `M${x(r.low)} ${y}H${x(r.high)}M${x(r.low)} ${y - 4}v8M${x(r.high)} ${y - 4}v8`).attr('stroke', colour).attr('stroke-width', 1.5);
     svg.append('circle').attr('cx', x(r.value)).attr('cy', y).attr('r', 4.5).attr('fill', colour).attr('stroke', 'var(--paper)');

@@ -61,7 +61,7 @@ function facts(problem, run) {
   if (best?.tflops) add('Rate', `${digits(best.tflops, 3)} TFLOP/s`, problem.hardware.unknown ? '' : `${percent(best.tflops / problem.hardware.tensor_tflops)} of the tensor cores’ peak`);
   if (best?.gbytes_per_s) add('Rate', `${digits(best.gbytes_per_s, 3)} GB/s`, problem.hardware.unknown ? '' : `${percent(best.gbytes_per_s * 1e-3 / problem.hardware.memory_tbs)} of the memory’s peak`);
   if (best?.margin) add('Accuracy', `${best.margin.toFixed(2)} of the limit`, `${plural(best.gates.length, 'gate')} passed`);
-  if (best?.registers) add('Resources', `${best.registers} registers`, [`${bytes(best.shared)} of shared memory a block`, occupancy(run, best) && `${percent(occupancy(run, best))} occupancy`, wavesOf(problem, best) && `${times(wavesOf(problem, best))} waves`].filter(Boolean).join(', '));
+  if (best?.registers) add('Resources', `${best.registers} registers`, [`${bytes(best.shared)} of shared memory a block`, occupancy(run, best) && `${percent(occupancy(run, best))} occupancy`, wavesOf(problem, best).waves && `${times(wavesOf(problem, best).waves)} waves`].filter(Boolean).join(', '));
   const warm = list.filter((c) => c.warm), nearest = d3.least(warm.filter((c) => c.us !== null), (c) => c.us);
   const spent = run.problems.length === 1 ? run.seconds : list.length ? Math.max(d3.max(list, (c) => c.at), 0.01) : 0;
   add('Tried', plural(list.length, 'candidate'), `${run.strategy}, ${seconds(spent)}, ${warm.length ? plural(warm.length, 'warm start') + (nearest ? `, best of them ${us(nearest.us)} µs ${problem.search_time}` : '') : 'no warm start'}`);
@@ -142,7 +142,7 @@ function problemSections({problem, run}) {
   if (timed) {
     search.append(el('p', {}, 'Dots are candidates, the line is the best so far. Slower ones lie on the upper edge.' + (problem.warm_starts ? ' Rings are warm starts: known from elsewhere, not found here.' : '')),
       el('div', {class: 'grid2'}, convergenceFigure(problem, 'evaluations'), convergenceFigure(problem, 'seconds')));
-    legend(search, [...problem.kernels.map((k) => [kernelColour(k.name), k.name])]);
+    legend(search, [...problem.kernels.map((k) => [kernelColour(k), k.name])]);
   }
   if (list.length) search.append(outcomesFigure(problem));
   sections.push(search);

@@ -21,9 +21,9 @@ function drawConvergence(problem, over, plot, width) {
   xAxis(svg, x, {y: bottom, top: bottom, ticks: x.ticks(width < 400 ? 4 : 6), format: plain, label: over === 'seconds' ? 'seconds' : 'candidates tried', from: left, to: right});
   yAxis(svg, y, {x: left, right, ticks: logTicks(y.domain(), 7), format: plain, label: `µs ${problem.search_time}`, top});
   const thick = timed.length > 1500 ? 2.4 : timed.length > 400 ? 3.2 : 4.4, faint = timed.length > 1500 ? 0.4 : 0.55;
-  for (const [k, group] of d3.group(timed, (c) => c.kernel)) {
+  for (const [k, group] of d3.group(timed, (c) => c.k)) {
     svg.append('path').attr('d', group.map((c) => `M${x(at(c)).toFixed(1)} ${y(c.us).toFixed(1)}h0`).join(''))
-      .attr('stroke', kernelColour(k)).attr('stroke-opacity', faint).attr('stroke-width', thick).attr('stroke-linecap', 'round').attr('fill', 'none');
+      .attr('stroke', kernelColour(problem.kernels[k])).attr('stroke-opacity', faint).attr('stroke-width', thick).attr('stroke-linecap', 'round').attr('fill', 'none');
   }
   const line = d3.line().curve(d3.curveStepAfter).x((p) => p[0]).y((p) => p[1]);
   const points = steps.map((c) => [x(at(c)), y(c.us)]);

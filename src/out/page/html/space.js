@@ -24,7 +24,7 @@ function drawParallel(problem, plot, width) {
   const line = (c) => { const shift = jitter(); return 'M' + [...axes.map((a, i) => c.config[a.i] < 0 ? null : `${x(a.name).toFixed(1)} ${(place[i](c.config[a.i]) + shift).toFixed(1)}`).filter(Boolean), `${right} ${y(c.us).toFixed(1)}`].join('L'); };
   const near = list.filter((c) => c.us <= best * 1.05), others = thinned(list.slice(near.length), LINES_DRAWN);
   svg.append('path').attr('d', others.map(line).join('')).attr('fill', 'none').attr('stroke', 'var(--axis)').attr('stroke-opacity', 0.22);
-  svg.append('path').attr('d', thinned(near, LINES_DRAWN).map(line).join('')).attr('fill', 'none').attr('stroke', kernelColour(kernel.name)).attr('stroke-opacity', 0.7).attr('stroke-width', 1.4);
+  svg.append('path').attr('d', thinned(near, LINES_DRAWN).map(line).join('')).attr('fill', 'none').attr('stroke', kernelColour(kernel)).attr('stroke-opacity', 0.7).attr('stroke-width', 1.4);
   svg.append('path').attr('d', line(list[0])).attr('fill', 'none').attr('stroke', 'var(--ink)').attr('stroke-width', 2);
   const room = (right - left) / axes.length;
   axes.forEach((a, i) => {
@@ -54,7 +54,7 @@ function drawSlices(problem, plot, width) {
     const spread = Math.min(14, x.step() * 0.3), jitter = d3.randomUniform.source(d3.randomLcg(0.42))(-spread, spread);
     yAxis(svg, y, {x: 36, right: each, ticks: logTicks(y.domain(), 3), format: plain, top: 0});
     svg.append('path').attr('d', dots.filter((c) => c.config[axis.i] >= 0).map((c) => `M${(x(c.config[axis.i]) + jitter()).toFixed(1)} ${y(c.us).toFixed(1)}h0`).join(''))
-      .attr('stroke', kernelColour(kernel.name)).attr('stroke-opacity', dots.length > 400 ? 0.25 : 0.5).attr('stroke-width', 3).attr('stroke-linecap', 'round').attr('fill', 'none');
+      .attr('stroke', kernelColour(kernel)).attr('stroke-opacity', dots.length > 400 ? 0.25 : 0.5).attr('stroke-width', 3).attr('stroke-linecap', 'round').attr('fill', 'none');
     const fastest = values.map((i) => list.find((c) => c.config[axis.i] === i));
     svg.append('path').attr('d', 'M' + fastest.map((c) => `${x(c.config[axis.i])} ${y(c.us)}`).join('L')).attr('stroke', 'var(--ink)').attr('stroke-width', 1.5).attr('fill', 'none');
     fastest.forEach((c) => svg.append('circle').attr('cx', x(c.config[axis.i])).attr('cy', y(c.us)).attr('r', 3.5).attr('fill', 'var(--ink)')

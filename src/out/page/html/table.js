@@ -2,17 +2,26 @@
 
 const ROWS_AT_ONCE = 100;
 
-/// A column: title, value(row) or null, text(value), number. The same for candidates and finalists.
+/// A column: title, value(row) or null, text(value), number; why(row): what a dash means. The same for candidates and finalists.
 const columnOf = (title, value, text = String) => ({title, value, text, number: true});
 const resourceColumns = (run) => [
   columnOf('margin', (c) => c.margin ?? null, (v) => v.toFixed(2)), columnOf('registers', (c) => c.registers ?? null), columnOf('shared', (c) => c.shared ?? null, bytes),
   columnOf('spills', (c) => c.spills ?? null, (v) => v === 0 ? '0' : bytes(v)), columnOf('threads', (c) => c.threads ?? null), columnOf('blocks/SM', (c) => c.resident ?? null),
-  columnOf('occupancy', (c) => occupancy(run, c), (v) => percent(v)), columnOf('waves', (c) => c.waves ?? null, times),
+  columnOf('occupancy', (c) => occupancy(run, c), (v) => percent(v)), {...columnOf('waves', (c) => c.waves ?? null, times), why: (c) => c.wavesUnknown},
 ];
+/// What ncu counted, of finalists and of candidates put side by side; stalls only of these.
+const profileOf = (run, c) => run.profiles?.find((p) => p.id === c.id);
+function counterColumns(run, all) {
+  const findings = (run.profiles ?? []).flatMap((p) => p.reading.findings).filter((f) => f.value !== undefined && (all || !f.what.startsWith('stall')));
+  return [...new Map(findings.map((f) => [f.what, f.unit]))].map(([what, unit]) =>
+    columnOf(`${what}, ${unit}`, (c) => profileOf(run, c)?.reading.findings.find((f) => f.what === what)?.value ?? null, (v) => digits(v, 3)));
+}
 /// Numbers sort as numbers, words as words.
 const parameterColumns = (names, rows) => names.map((name) => ({title: name, value: (c) => c.params[name] ?? null, text: valueText,
   number: rows.every((c) => c.params[name] === undefined || typeof c.params[name] === 'number')}));
-const filledColumns = (columns, rows) => columns.filter((column) => rows.some((row) => column.value(row) !== null));
+const filledColumns = (columns, rows) => columns.filter((column) => rows.some((row) => column.value(row) !== null || column.why?.(row)));
+/// Its text; a dash where its absence has a reason.
+const cellText = (column, row) => { const value = column.value(row); return value !== null ? column.text(value) : column.why?.(row) ? '–' : ''; };
 
 /// Missing values come last, whichever way the others go.
 function byColumn(column, down) {
@@ -45,7 +54,7 @@ function sortedTable({key, columns, rows, state, css, detail, limit = () => Infi
     const kept = rows().sort(byColumn(column, state.down));
     body.replaceChildren(...kept.slice(0, limit()).map((row) => el('tr', {class: css(row), tabindex: '0', onclick: (event) => open(event.currentTarget, row),
       onkeydown: (event) => { if (event.key === 'Enter') open(event.currentTarget, row); }},
-      ...columns.map((c) => { const value = c.value(row); return el('td', {class: [c.number ? 'n' : '', c.css?.(row) ?? ''].join(' ').trim() || null}, value === null ? '' : c.text(value)); }))));
+      ...columns.map((c) => el('td', {class: [c.number ? 'n' : '', c.css?.(row) ?? ''].join(' ').trim() || null, title: c.why?.(row) ?? null}, cellText(c, row))))));
     changed?.(kept);
   };
   fill();
@@ -55,7 +64,7 @@ function sortedTable({key, columns, rows, state, css, detail, limit = () => Infi
 /// A row's whole config, and what can be done with it.
 function rowDetail(problem, run, c) {
   const best = bestOf(problem), text = Object.entries(c.params).map((pair) => pair.join('=')).join(' ');
-  return [c.reason ? el('p', {}, c.reason) : null, c.warm ? el('p', {}, `Warm start, from ${c.warm}.`) : null, el('p', {class: 'config'}, `${c.kernel} ${text}`),
+  return [c.reason ? el('p', {}, c.reason) : null, c.warm ? el('p', {}, `Warm start, from ${c.warm}.`) : null, c.wavesUnknown ? el('p', {class: 'soft'}, `Waves are unknown: ${c.wavesUnknown}.`) : null, el('p', {class: 'config'}, `${c.kernel} ${text}`),
     el('p', {class: 'config soft'}, c.id), best && c.id !== best.id ? el('button', {type: 'button', class: 'quiet', onclick: (event) => { event.stopPropagation(); compareWith(c.id); }}, 'Beside the best') : null].filter(Boolean);
 }
 
@@ -71,13 +80,13 @@ function matcher(term, columns) {
 
 /// The finalists and the parameters in which they differ.
 function finalistsTable(problem, run) {
-  const rows = problem.finals.filter((f) => !isBaseline(f)).map((f, i) => ({...f, number: i + 1, params: f.config ?? {}, waves: wavesOf(problem, f), final: f}));
+  const rows = problem.finals.filter((f) => !isBaseline(f)).map((f, i) => ({...f, number: i + 1, params: f.config ?? {}, ...wavesOf(problem, f), final: f}));
   if (!rows.length) return null;
   const best = bestOf(problem), all = timesOf(problem);
   const columns = filledColumns([columnOf('#', (c) => c.number), {title: 'kernel', value: (c) => c.kernel + (c.role === 'default' ? ' (default)' : ''), text: String},
     ...all.map((which) => columnOf(timeWord(problem, which) + ' µs', (c) => c[which]?.us ?? null, us)),
     ...(best ? [columnOf('over the best', (c) => c[problem.time]?.us / best[problem.time].us || null, times)] : []),
-    ...parameterColumns(differing(rows.map((c) => ({kernel: c.kernel, config: c.params}))), rows), ...resourceColumns(run)], rows);
+    ...parameterColumns(differing(rows.map((c) => ({kernel: c.kernel, config: c.params}))), rows), ...resourceColumns(run), ...counterColumns(run, false)], rows);
   const table = sortedTable({key: 'finalists', columns, rows: () => [...rows], state: choices.get('finalists') ?? {column: '#', down: false},
     css: (c) => c.final === best ? 'best' : null, detail: (c) => rowDetail(problem, run, c)});
   return el('div', {id: 'finalists', class: 'candidates'}, el('h3', {}, 'Finalists'),

@@ -44,6 +44,7 @@ inline Resources sample_resources() {
                    .stack_bytes = 40,
                    .threads = 128,
                    .blocks_per_sm = 2,
+                   .blocks = 528,
                    .warnings = {"C7510 \"quoted\"\nand a second line"}};
 }
 

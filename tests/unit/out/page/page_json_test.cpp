@@ -42,6 +42,32 @@ TEST_CASE("candidates are columns in the order tried, configs positions in lists
   CHECK(problem["kernels"][0]["importance"].is_null());
 }
 
+TEST_CASE("kernels and finals tell their colour, baselines have none") {
+  const Json problem = problem_of(test::SampleRun());
+  CHECK(problem["kernels"][0]["colour"] == 2);
+  CHECK(problem["kernels"][1]["colour"] == 5);
+  CHECK(problem["finals"][0]["colour"] == 2);
+  CHECK_FALSE(problem["finals"][1].contains("colour"));
+}
+
+TEST_CASE("waves are of the journal's grids; without them the page says why they are unknown") {
+  const auto told = [](std::int64_t blocks) {
+    std::vector<Record> records = test::sample_records();
+    auto& first = std::get<CandidateRecord>(records.front());
+    first.resources = Resources{.registers = 96, .threads = 128, .blocks_per_sm = 2};
+    first.resources->blocks = blocks;
+    return problem_of(test::SampleRun(records));
+  };
+  const Json known = told(528);
+  CHECK(dump(known["candidates"]["waves"]) == "[2.0,null,null,null,null,null]");
+  CHECK_FALSE(known["kernels"][0].contains("waves_unknown"));
+  const Json unknown = told(0);
+  CHECK(unknown["candidates"]["waves"][0].is_null());
+  CHECK(unknown["kernels"][0]["waves_unknown"] ==
+        "the journal has no grids, and this program's kernel of that name is not the run's");
+  CHECK_FALSE(unknown["kernels"][1].contains("waves_unknown"));  // nothing is known of its launches
+}
+
 TEST_CASE("reasons that differ in numbers alone are counted together, with an example") {
   const Json problem = problem_of(test::SampleRun());
   for (const Json& outcome : problem["outcomes"]) {
@@ -86,6 +112,30 @@ TEST_CASE("the time that ranks is named, and rounds of every time are told") {
   CHECK(dump(problem["finals"][0]["in_layer_rounds_us"]) == "[11.0,11.2]");
   CHECK(dump(problem["finals"][0]["plain_rounds_us"]) == "[10.5]");
   CHECK(problem["finals"][1]["best_over_this"] == 0.81481);
+}
+
+TEST_CASE("machine code holds each line once, and counts over all entries") {
+  const test::SampleRun sample;
+  PageRun run = sample.load();
+  const auto code = [](const std::string& id, const std::string& sass, bool remade) {
+    return PageCode{id, remade, parse_sass(sass), sass_lines(sass)};
+  };
+  run.code = {code("12",
+                   ".text.main:\n/*0000*/ LDS.128 R4, [R9] ;\n/*0010*/ EXIT ;\n"
+                   ".text.combine:\n/*0000*/ LDS.128 R4, [R9] ;\n/*0010*/ EXIT ;\n",
+                   false),
+              code("13", ".text.main:\n/*0000*/ EXIT ;\n", true)};
+  const Json page = to_json(page_document(std::array{run}, Depth::kFull, {}));
+  const Json& told = page["runs"][0]["code"];
+  CHECK(dump(told["lines"]) == R"(["main:","LDS.128 R4, [R9]","EXIT","combine:"])");
+  CHECK(dump(told["listings"][0]["lines"]) == "[0,1,2,3,1,2]");
+  CHECK(told["listings"][0]["instructions"] == 4);
+  CHECK(told["listings"][0]["counts"]["shared loads of 128 bits"] == 2);
+  CHECK_FALSE(told["listings"][0].contains("remade"));
+  CHECK(told["listings"][1]["remade"] == true);
+  CHECK_FALSE(
+      to_json(page_document(std::array{sample.load()}, Depth::kFull, {}))["runs"][0].contains(
+          "code"));
 }
 
 TEST_CASE("a candidate with which the search began is marked, with what knew it") {

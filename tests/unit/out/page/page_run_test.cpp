@@ -4,6 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/fields.hpp"
+#include "core/file.hpp"
+#include "out/page/report_page.hpp"
 #include "page_sample.hpp"
 
 namespace fatune {
@@ -57,6 +59,57 @@ TEST_CASE("best.json beside the journal names the winner, an unreadable one nobo
 
   REQUIRE(replace_file(sample.path() / "best.json", "{\"best\": [1, 2"));
   CHECK(sample.load().problems.front().result.best()->kernel == "fa_mma");
+}
+
+/// Keeps a profile of a candidate in the run's folder, as `fatune profile` does.
+void keep(const test::SampleRun& sample, const std::string& id) {
+  ProfiledConfig config{{"", test::kMission}, "fa_mma", Json::object(), id, {}, {}};
+  config.profile.facts.resources = Resources{.registers = 96, .threads = 128, .blocks_per_sm = 2};
+  config.profile.facts.blocks = 528;
+  config.profile.facts.sm_count = 132;
+  config.profile.outcome.status = ProfileStatus::kProfiled;
+  config.profile.outcome.report = id + ".ncu-rep";
+  Counters& counters = config.profile.outcome.launches.emplace_back();
+  counters.kernel = "fa_mma";
+  counters.time_us = 12;
+  counters.tensor_pct = 75;
+  const auto file = kept_profile(sample.path(), id, ".json");
+  const Environment environment = test::sample_header().environment;
+  REQUIRE(make_directories(file.parent_path()));
+  REQUIRE(replace_file(file, dump_pretty(to_json(ProfileDocument{{}, environment, {config}}))));
+}
+
+TEST_CASE("counters that the run's folder keeps belong to its candidates") {
+  const test::SampleRun sample;
+  CHECK(sample.load().profiles.empty());
+  keep(sample, "0000000000000012");
+  keep(sample, "00000000000000ff");  // no candidate of the run
+  REQUIRE(replace_file(kept_profile(sample.path(), "broken", ".json"), "{"));
+  REQUIRE(replace_file(kept_profile(sample.path(), "0000000000000012", ".ncu-rep"), "not ours"));
+  const PageRun run = sample.load();
+  REQUIRE(run.profiles.size() == 1);
+  const Profile& profile = run.profiles.front().profile;
+  CHECK(run.profiles.front().id == "0000000000000012");
+  CHECK(profile.outcome.report == "0000000000000012.ncu-rep");
+  REQUIRE(profile.outcome.launches.size() == 1);
+  CHECK(profile.outcome.launches.front().tensor_pct == 75);
+  CHECK(profile.facts.waves() == 2);
+}
+
+TEST_CASE(
+    "a page tells counters with their reading, and leads to ncu's report from where it lies") {
+  const test::SampleRun sample;
+  keep(sample, "0000000000000012");
+  const auto page = [&](const std::filesystem::path& file) {
+    return report_page({sample.load()}, {}, file);
+  };
+  const auto below = page(sample.path().parent_path() / "report.html");
+  CHECK(below.find(R"("report":"profiles/0000000000000012.ncu-rep")") != std::string::npos);
+  CHECK(below.find("the tensor cores are 75.0 % active") != std::string::npos);
+  CHECK(below.find(R"("folder":"sample")") != std::string::npos);
+  CHECK(page(sample.path() / "report.html").find(R"("folder":".")") != std::string::npos);
+  CHECK(page("/elsewhere/report.html").find(R"("folder")") == std::string::npos);
+  CHECK(page("").find(R"("folder")") == std::string::npos);
 }
 
 }  // namespace

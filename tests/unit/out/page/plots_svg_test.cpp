@@ -32,6 +32,14 @@ TEST_CASE("bars and convergence of a run") {
   }
 }
 
+TEST_CASE("a kernel has its own colour in every picture, the page's") {
+  const std::vector<Plot> drawn = plots_of(test::sample_records());
+  CHECK(holds(drawn[0].svg, "class=\"k2\" fill=\"currentColor\""));        // fa_mma's bar
+  CHECK(holds(drawn[1].svg, "class=\"dot k2\" stroke=\"currentColor\""));  // and its dots
+  CHECK(holds(drawn[1].svg, "class=\"dot k5\" stroke=\"currentColor\""));  // fa_tiled's
+  for (const Plot& plot : drawn) CHECK(holds(plot.svg, ".k2 { color: #7a4bd0 }"));
+}
+
 TEST_CASE("a bar far longer than the others is cut") {
   std::vector<Record> records = test::sample_records();
   records.push_back(test::contestant("naive", "baseline", 400));

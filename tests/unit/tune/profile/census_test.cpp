@@ -95,6 +95,19 @@ TEST_CASE("both disassemblers' pages of one cubin give the same census") {
   CHECK(to_json(a[0])["counts"]["global_store_32"] == 1);
 }
 
+TEST_CASE("lines are instructions without addresses and padding, entries and labels") {
+  const auto lines = sass_lines(data("copy4.nvdisasm.txt"));
+  REQUIRE(lines.size() > 12);
+  CHECK(lines[0] == "two:");
+  CHECK(lines[1] == "LDC R1, c[0x0][0x28]");
+  CHECK(lines[9] == ".L_x_2:");
+  CHECK(std::count(lines.begin(), lines.end(), "copy4:") == 1);
+  CHECK(std::count(lines.begin(), lines.end(), "NOP") == 0);
+  const auto bare = sass_lines(data("copy4.cuobjdump.txt"));  // has no labels
+  CHECK(bare.front() == "two:");
+  CHECK(sass_lines("        /*0010*/  @!P0 LDG.E R0, [R2] ;\n").empty());  // of no function
+}
+
 TEST_CASE("text without functions has no census") {
   CHECK(parse_sass("").empty());
   CHECK(parse_sass("nvdisasm fatal   : Unsupported ELF\n").empty());
@@ -118,15 +131,15 @@ TEST_CASE("a disassembler is run, and its failure is told") {
   };
   const std::string page = std::string(FATUNE_TEST_DATA_DIR) + "/profile/copy4.nvdisasm.txt";
   const auto good = script("nvdisasm", "[ \"$1 $2\" = '-c a.cubin' ] && cat '" + page + "'\n");
-  const auto census = take_census(good, "a.cubin");
-  REQUIRE(census);
-  CHECK(census->size() == 2);
+  const auto text = disassemble(good, "a.cubin");
+  REQUIRE(text);
+  CHECK(parse_sass(*text).size() == 2);
 
   const auto bad = script("cuobjdump", "echo \"cuobjdump fatal : $1 unknown\" >&2; exit 1\n");
-  const auto failure = take_census(bad, "a.cubin");
+  const auto failure = disassemble(bad, "a.cubin");
   REQUIRE_FALSE(failure);
   CHECK(failure.error().message == bad.string() +
                                        " cannot disassemble a.cubin: cuobjdump fatal : -sass "
                                        "unknown");
-  CHECK_FALSE(take_census(folder / "nothing", "a.cubin"));
+  CHECK_FALSE(disassemble(folder / "nothing", "a.cubin"));
 }

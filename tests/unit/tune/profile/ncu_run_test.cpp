@@ -16,13 +16,15 @@ namespace {
 
 constexpr const char* kGmma = "sm__inst_executed_pipe_tensor_op_gmma.sum";
 
-/// A shell script in ncu's place: $log is --log-file's value, $metrics that of --metrics.
+/// A shell script in ncu's place: $log, $metrics and $report are the values of --log-file,
+/// --metrics and --export.
 class FakeNcu {
  public:
   explicit FakeNcu(const std::string& body) {
     const std::string parse =
         "#!/bin/sh\nall=\"$*\"\n"
-        "while [ $# -gt 0 ]; do case $1 in --log-file) log=$2;; --metrics) metrics=$2;; esac; "
+        "while [ $# -gt 0 ]; do case $1 in --log-file) log=$2;; --metrics) metrics=$2;; "
+        "--export) report=$2;; esac; "
         "shift; done\npage='" +
         std::string(FATUNE_TEST_DATA_DIR) + "/profile/fa_wgmma.csv'\n";
     REQUIRE(replace_file(path(), parse + body));
@@ -65,6 +67,28 @@ TEST_CASE("ncu's arguments leave the clocks alone and profile the program's rang
         "--csv --page raw --print-units base --log-file /t/ncu.csv --kernel-name-base function "
         "--profile-from-start off --replay-mode kernel --cache-control all --clock-control none "
         "--metrics a.sum,b.pct /bin/fatune w j ");
+}
+
+TEST_CASE("ncu's own report is kept where it is wanted, with all that Nsight Compute shows") {
+  const FakeNcu ncu(
+      "cp \"$page\" \"$log\"; echo \"$all\" > \"$(dirname \"$0\")/asked\"; [ -z \"$report\" ] || "
+      "echo kept > \"$(printf %s \"$report\" | sed s/%%/%/g).ncu-rep\"\n");
+  CHECK(ncu.run().report.empty());
+  CHECK(ncu.file("asked").find("--export") == std::string::npos);
+  NcuRequest request = ncu.request();
+  request.report = ncu.folder() + "/50%.ncu-rep";
+  const auto outcome = run_ncu(request);
+  REQUIRE(outcome);
+  CHECK(outcome->report == "50%.ncu-rep");
+  CHECK(ncu.file("50%.ncu-rep") == "kept\n");
+  CHECK(ncu.file("asked").find("--clock-control none --export " + ncu.folder() +
+                               "/50%% --force-overwrite --set full --metrics") !=
+        std::string::npos);
+  request.report = ncu.folder() + "/none/50.ncu-rep";  // cannot be written
+  const auto without = run_ncu(request);
+  REQUIRE(without);
+  CHECK(without->status == ProfileStatus::kProfiled);
+  CHECK(without->report.empty());
 }
 
 TEST_CASE("a run gives counters") {

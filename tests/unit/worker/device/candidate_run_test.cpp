@@ -57,6 +57,7 @@ TEST_CASE("a candidate's resources are asked from the driver") {
   CHECK(reply.resources->registers == 64);
   CHECK(reply.resources->threads == 128);
   CHECK(reply.resources->blocks_per_sm == 2);
+  CHECK(reply.resources->blocks == 1);
 }
 
 TEST_CASE("a candidate that is far slower than the best is given up after a few samples") {
