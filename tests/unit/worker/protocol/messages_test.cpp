@@ -97,13 +97,17 @@ TEST_CASE("the answer of the rounds survives the journey") {
   row.hot_launches = 20;
   row.conditions = Conditions{.power_w = 400};
   row.detail = "cuDNN 9";
+  row.in_layer_us = {0.5};
   row.gates = {"physics", "timed_output"};
   row.not_run = {"persisting_l2: no such limit"};
   RoundsRow failed;
   failed.outcome = Outcome::kUnavailable;
   failed.reason = "no python3";
-  const auto answer = read_message<RoundsReply>(sent(to_json(RoundsReply{{row, failed}})));
+  const auto answer =
+      read_message<RoundsReply>(sent(to_json(RoundsReply{{row, failed}, "16 layers"})));
   REQUIRE(answer);
+  CHECK(answer->layer_note == "16 layers");
+  CHECK(answer->rows[0].in_layer_us == std::vector<double>{0.5});
   CHECK(answer->rows[0].hot_us == std::vector<double>{1.5, 2.5});
   CHECK(answer->rows[0].hot_launches == 20);
   CHECK(answer->rows[0].conditions->power_w == 400);
