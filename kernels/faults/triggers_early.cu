@@ -12,7 +12,7 @@ FAULT_ENTRY {
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin)::"memory");
   do {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
-  } while (now - begin < 5'000);
+  } while (now - begin < 10'000);
   if (inside) store(out, where, result);
 }
 
