@@ -46,8 +46,8 @@ def report(fatune, out, run):
 
 def live(fatune, line, folder, out):
     """A long search on the recorded device, seen after a few seconds."""
-    sweep = subprocess.Popen([fatune, "sweep", "--shape", "4,8,512,64", "--device", "recorded", "--kernel", "fa_mma,fa_wgmma,fa_wgmma_interleaved", "--strategy", "random",
-                              "--budget", "6000", "--serve", "0", "--out", folder / "live"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    sweep = subprocess.Popen([fatune, "sweep", "--shape", "4,8,512,64", "--device", "recorded", "--kernel", "fa_mma,fa_wgmma,fa_wgmma_interleaved", "--strategy", "evo",
+                              "--budget", "3000", "--serve", "0", "--out", folder / "live"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         url = None
         for text in sweep.stderr:
@@ -58,7 +58,7 @@ def live(fatune, line, folder, out):
             sys.exit("the sweep served nothing")
         journal = folder / "live" / "journal.jsonl"
         for _ in range(600):  # until there is something to see, a minute at most
-            if journal.exists() and journal.read_bytes().count(b'"candidate"') > 400:
+            if journal.exists() and journal.read_bytes().count(b'"candidate"') > 200:
                 break
             time.sleep(0.1)
         take(line, url.group(0), out, (1200, 1150))

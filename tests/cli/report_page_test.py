@@ -3,7 +3,7 @@
 
     report_page_test.py --fatune PATH
 
-Reports of journals (one problem, a suite, two runs, a custom operation, nothing measured) and a live page while a sweep runs on the recorded
+Reports of journals (one problem, a suite, two runs, a custom operation, four times, nothing measured) and a live page while a sweep runs on the recorded
 device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
 skipped with the reason (exit 77); under CI=true that is a failure.
 """
@@ -42,8 +42,8 @@ const probe = async () => {
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   const found = {ready_ms: performance.now() - __began};
   await wait(400);
-  const column = (title) => [...document.querySelectorAll('.candidates th')].findIndex((th) => th.textContent === title);
-  const values = (i) => [...document.querySelectorAll('.candidates tbody tr')].map((tr) => tr.children[i].textContent);
+  const column = (title) => [...document.querySelectorAll('#candidates th')].findIndex((th) => th.textContent === title);
+  const values = (i) => [...document.querySelectorAll('#candidates tbody tr')].map((tr) => tr.children[i].textContent);
   found.title = document.title;
   found.heading = document.querySelector('h1').textContent;
   found.text = document.body.innerText;
@@ -55,13 +55,23 @@ const probe = async () => {
   const hot = column('hot µs');
   if (hot >= 0) {
     found.sorted = values(hot).slice(0, 50);
-    document.querySelectorAll('.candidates th button')[hot].click();
+    document.querySelectorAll('#candidates th button')[hot].click();
     found.reversed = values(hot).slice(0, 50);
-    const input = document.querySelector('.candidates input');
-    input.value = 'NUM_WARPS=8'; input.dispatchEvent(new Event('input'));
-    found.filtered = values(document.querySelectorAll('.candidates th').length - 1);
-    found.count = document.querySelector('.candidates .count').textContent;
+    const input = document.querySelector('#candidates input');
+    input.value = 'BLOCK_M=128 registers<=168'; input.dispatchEvent(new Event('input'));
+    found.filtered = [values(column('BLOCK_M')), values(column('registers'))];
+    found.count = document.querySelector('#candidates .count').textContent;
+    const rows = document.querySelectorAll('#candidates tbody tr');
+    if (rows.length > 1) {
+      const pick = rows[rows.length - 1];
+      pick.click();
+      const detail = pick.nextSibling.querySelector('div'), box = detail.getBoundingClientRect();
+      found.detail = [detail.textContent, box.left, box.right - innerWidth];
+      [...detail.querySelectorAll('button')].filter((b) => b.textContent === 'Beside the best').forEach((b) => b.click());
+      found.compared = document.querySelector('#compare')?.innerText;
+    }
   }
+  found.times = [...document.querySelectorAll('#bars .choice button')].map((b) => [b.textContent, b.getAttribute('aria-pressed')]);
   const cold = [...document.querySelectorAll('#bars .choice button')].find((b) => b.textContent === 'cold');
   if (cold) { cold.click(); found.cold = document.querySelector('#bars svg').getAttribute('aria-label'); }
   const details = document.querySelector('#bars details');
@@ -160,11 +170,15 @@ def one_problem(checks, browser, fatune, folder):
         name = f"recorded at {width}"
         found = browser.probe(page, folder, width)
         checks.common(name, found)
-        checks.figures(name, found, {"bars", "samples", "convergence-evaluations", "convergence-seconds", "outcomes", "importance", "heat", "roofline"})
+        checks.figures(name, found, {"bars", "samples", "convergence-evaluations", "convergence-seconds", "outcomes", "importance", "heat", "parallel", "slices", "roofline"})
         hot, down = numbers(found["sorted"]), numbers(found["reversed"])
         checks.check(len(hot) == 50 and hot == sorted(hot), f"{name}: the table does not come sorted: {hot[:5]}")
         checks.check(down == sorted(down, reverse=True) and down[0] > hot[0], f"{name}: a click does not turn the order: {down[:5]}")
-        checks.check(found["filtered"] and all("NUM_WARPS=8" in row for row in found["filtered"]), f"{name}: the filter lets others through")
+        sizes, registers = found["filtered"]
+        checks.check(sizes and set(sizes) == {"128"} and max(map(int, registers)) <= 168, f"{name}: the filter lets others through")
+        checks.check("BLOCK_M=128" in found["detail"][0] and found["detail"][1] >= 0 and found["detail"][2] <= 0, f"{name}: a row's config is not in sight: {found['detail']}")
+        checks.check("candidate " in found["compared"] and "--census" in found["compared"], f"{name}: a candidate does not come beside the best")
+        checks.check(found["times"] == [["hot", "true"], ["cold", "false"]], f"{name}: the times to choose are {found['times']}")
         checks.check(found["count"].endswith("of 7,630 candidates"), f"{name}: {found['count']}")
         checks.check(found["cold"].startswith("cold"), f"{name}: hot and cold do not switch")
         checks.check(found["table_rows"] >= 10, f"{name}: the table under the bars has {found['table_rows']} rows")
@@ -207,6 +221,33 @@ def custom_operation(checks, browser, fatune, folder):
         checks.check(text in found["text"], f"custom operation: '{text}' is not on the page")
     found = browser.probe(report(fatune, folder / "beside.html", RESULTS / "mission", run), folder)
     checks.common("custom operation beside attention", found)
+
+
+def four_times(checks, browser, fatune, folder):
+    """The recording's finals as if timed in a layer and by plain launches, too: those lead, and the page shows the layer."""
+    run = folder / "layers"
+    run.mkdir()
+    lines = subprocess.run(["zcat", RECORDED], capture_output=True, text=True, check=True).stdout.splitlines()
+    with open(run / "journal.jsonl", "w") as out:
+        for number, line in enumerate(lines):
+            record = json.loads(line)
+            if record.get("t") == "candidate" and number > 300:
+                continue
+            if record.get("t") == "final" and record["outcome"] == "measured":
+                for time, factor in (("in_layer", 1.25), ("plain", 1.1)):
+                    record[time] = {key: value * factor if key.endswith("_us") else value for key, value in record["hot"].items()}
+                    record[time + "_rounds_us"] = [value * factor for value in record.get("hot_rounds_us", [])]
+            if "plan" in record:
+                record["plan"]["objective"] = "in_layer"
+            out.write(json.dumps(record) + "\n")
+    page = report(fatune, folder / "layers.html", run)
+    checks.check(str(folder) not in page.read_text(), "four times: the page names a folder of the machine that made it")
+    for width in (1200, 500):
+        found = browser.probe(page, folder, width)
+        checks.common(f"four times at {width}", found)
+        checks.figures(f"four times at {width}", found, {"layer", "bars", "samples"})
+        checks.check(found["heading"].endswith("µs in layer"), f"four times: the heading is {found['heading']}")
+        checks.check(found["times"] == [["in layer", "true"], ["plain", "false"], ["chained", "false"], ["cold", "false"]], f"four times: the times to choose are {found['times']}")
 
 
 def bad_input(checks, browser, fatune, folder):
@@ -274,7 +315,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         browser = Browser(path, folder)
-        for part in (one_problem, suites, custom_operation, bad_input, live):
+        for part in (one_problem, suites, custom_operation, four_times, bad_input, live):
             part(checks, browser, fatune, folder)
     for failure in checks.failures:
         print(failure)

@@ -194,7 +194,8 @@ Result<int> run_ready(ReadySweep ready, const Settings& settings) {
   std::unique_ptr<LiveServer> server;
   if (ready.serve) {
     FATUNE_TRY(server, LiveServer::start(*ready.serve, ready.options.out));
-    log::info("live at " + server->url() + " until the sweep ends");
+    log::info(fmt::format("live at {} until the sweep ends; from another machine: ssh -L {}",
+                          server->url(), server->forward()));
   }
   FATUNE_TRY(auto evaluator, open_evaluator(ready.device, settings));
   const DeviceLimits limits = evaluator->environment().limits;

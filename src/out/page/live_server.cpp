@@ -156,6 +156,8 @@ class LiveServer::Impl {
       std::this_thread::sleep_for(kStep);
   }
 
+  std::string forward() const { return fmt::format("{0}:{1}:{0} HOST", port_, kAddress); }
+
   LiveView view;
   std::string url;  ///< see LiveServer
 
@@ -222,6 +224,7 @@ Result<std::unique_ptr<LiveServer>> LiveServer::start(int port, const std::files
 }
 
 const std::string& LiveServer::url() const { return impl_->url; }
+std::string LiveServer::forward() const { return impl_->forward(); }
 void LiveServer::show(const SweepProgress& progress) { impl_->view.show(progress); }
 void LiveServer::finish() { impl_->finish(); }
 

@@ -30,6 +30,8 @@ class LiveServer {
   LiveServer& operator=(const LiveServer&) = delete;
 
   const std::string& url() const;  ///< "http://127.0.0.1:8712/"
+  /// What ssh -L takes so that the address is the same elsewhere: "8712:127.0.0.1:8712 HOST"
+  std::string forward() const;
   void show(const SweepProgress& progress);
   /// The sweep is over: returns when a page that asked within the last `linger` has the final
   /// state, or after `linger`; at once if no page asked.

@@ -5,7 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/kernel/candidate.hpp"
 #include "out/page/page_json.hpp"
+#include "tune/sweep/warm_start.hpp"
 
 namespace fatune {
 namespace {
@@ -67,6 +69,38 @@ std::optional<ParameterImportance> importance_in(const JournalGroup& group,
   return importance;
 }
 
+/// The program's kernel, if it still is what the run had: grids of another may differ.
+KernelRef same_kernel(const std::string& name, const RunPlan& plan) {
+  static const auto kernels = embedded_kernels();
+  if (!kernels) return nullptr;
+  for (const KernelRef& kernel : *kernels) {
+    for (std::size_t i = 0; i < std::min(plan.kernels.size(), plan.kernel_hashes.size()); ++i) {
+      const bool same = plan.kernels[i] == name && plan.kernel_hashes[i] == kernel->text_hash;
+      if (same && kernel->manifest.name == name) return kernel;
+    }
+  }
+  return nullptr;
+}
+
+/// Of the first of its launches that has the block whose resources were recorded.
+std::optional<double> waves_of(const CandidateRecord& record, const KernelRef& kernel,
+                               const DeviceLimits& limits) {
+  if (!kernel || !record.resources || limits.sm_count <= 0) return {};
+  const Resources& used = *record.resources;
+  if (used.blocks_per_sm <= 0) return {};
+  const auto config = config_from_json(kernel->manifest, record.config, "the journal");
+  if (!config) return {};
+  const auto plan = launch_plan({kernel, *config, record.problem}, limits);
+  if (!plan) return {};
+  for (const StagePlan& stage : plan->stages) {
+    if (stage.gemm || stage.block[0] * stage.block[1] * stage.block[2] != used.threads) continue;
+    const auto blocks = static_cast<double>(stage.grid[0] * stage.grid[1] * stage.grid[2]);
+    const auto at_once = static_cast<double>(used.blocks_per_sm * limits.sm_count);
+    return rounded(blocks / at_once, kShareDigits);
+  }
+  return {};
+}
+
 std::optional<double> median_of(const std::optional<Timing>& timing) {
   return timing ? std::optional(rounded(timing->median_us)) : std::nullopt;
 }
@@ -80,15 +114,48 @@ void add(const CandidateRecord& record, double begun_s, PageCandidates& columns)
   std::optional<double> margin;
   if (record.verification) margin = rounded(record.verification->margin, kShareDigits);
   columns.margin.push_back(margin);
-  std::optional<std::int64_t> registers, shared, spilled;
+  std::optional<std::int64_t> registers, shared, spilled, threads, resident;
   if (const auto& used = record.resources) {
     registers = used->registers;
     shared = used->static_shared_bytes + used->dynamic_shared_bytes;
     spilled = used->spill_store_bytes + used->spill_load_bytes;
+    if (used->threads > 0) threads = used->threads;
+    if (used->blocks_per_sm > 0) resident = used->blocks_per_sm;
   }
   columns.registers.push_back(registers);
   columns.shared_bytes.push_back(shared);
   columns.spill_bytes.push_back(spilled);
+  columns.threads.push_back(threads);
+  columns.blocks_per_sm.push_back(resident);
+}
+
+/// A known config may lack parameters that the kernel has got since.
+bool holds(const Json& config, const Json& known) {
+  for (const auto& [name, value] : known.items()) {
+    if (!config.contains(name) || config.at(name) != value) return false;
+  }
+  return true;
+}
+
+/// Those of the nearest that were tried, as many a kernel as a search begins with.
+std::vector<PageWarmStart> warm_starts_in(const std::vector<TriedConfig>& rows,
+                                          const PageProblem& problem, const JournalHeader& header) {
+  std::vector<PageWarmStart> found;
+  for (const JournalGroup& group : problem.groups) {
+    std::size_t warm = 0;
+    for (const SavedConfig& known :
+         nearest_known(header.plan.warm_starts, group.kernel, problem.result.problem.problem,
+                       header.environment.limits.arch)) {
+      const auto row = std::ranges::find_if(rows, [&](const TriedConfig& each) {
+        const CandidateRecord& record = each.config->record;
+        return record.kernel == group.kernel && holds(record.config, known.config);
+      });
+      if (row == rows.end() || warm++ == kWarmStarts) continue;
+      found.push_back(
+          {static_cast<std::size_t>(row - rows.begin()), without_folders(known.source)});
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -96,12 +163,15 @@ void add(const CandidateRecord& record, double begun_s, PageCandidates& columns)
 void add_candidates(const PageProblem& problem, const JournalHeader& header, Depth depth,
                     PageProblemData& data) {
   std::vector<Parameters> parameters;
+  std::vector<KernelRef> kernels;
   for (const JournalGroup& group : problem.groups) {
     parameters.emplace_back(group);
+    kernels.push_back(same_kernel(group.kernel, header.plan));
     data.kernels.push_back(
         {group.kernel, parameters.back().list(), importance_in(group, header, depth)});
   }
   const std::vector<TriedConfig> rows = tried(problem);
+  data.warm_starts = warm_starts_in(rows, problem, header);
   // A problem of a suite begins when its first candidate does, the run's only problem at once.
   double begun_s = 0;
   if (!rows.empty() && header.plan.problems.size() > 1) {
@@ -120,6 +190,8 @@ void add_candidates(const PageProblem& problem, const JournalHeader& header, Dep
       if (reason == next) data.reasons.push_back(record.reason);
     }
     data.candidates.reason.push_back(reason);
+    data.candidates.waves.push_back(
+        waves_of(record, kernels[row.kernel], header.environment.limits));
     add(record, begun_s, data.candidates);
   }
 }

@@ -108,10 +108,12 @@ PageProblemData data_of(const PageProblem& problem, const JournalHeader& header,
   const Problem& what = result.problem.problem;
   PageProblemData data;
   data.problem = result.problem;
+  data.time = final_time(result.finals, header.plan.objective);
+  data.search_time = search_time(header.plan.objective);
   data.flops = flops(what).value;
   data.least_bytes = static_cast<double>(least_bytes(what).value);
   data.has_best = result.best() != nullptr;
-  data.finals = finals_of(result, final_time(result.finals, header.plan.objective));
+  data.finals = finals_of(result, data.time);
   data.gate = result.gate;
   if (data.gate) data.gate->ratio = rounded_ratio(data.gate->ratio);
   data.outcomes = outcomes_of(problem);
@@ -122,6 +124,8 @@ PageProblemData data_of(const PageProblem& problem, const JournalHeader& header,
 
 PageRunData data_of(const PageRun& run, Depth depth) {
   PageRunData data{static_cast<const PageRunHead&>(run), run.header.environment.recorded, {}};
+  data.header.plan.command = without_folders(data.header.plan.command);
+  data.header.environment.device_uuid.clear();
   for (const PageProblem& problem : run.problems) {
     for (const FinalRecord& final : problem.result.finals)
       data.recorded = data.recorded || final.recorded;
@@ -147,9 +151,25 @@ double rounded(double value, int digits) {
   return places >= 0 ? std::round(value * scale) / scale : std::round(value / scale) * scale;
 }
 
+std::string without_folders(const std::string& text) {
+  static constexpr std::string_view kEnds = " \t\n'\",:=";
+  std::string kept;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(kEnds, at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const bool absolute = word.starts_with('/') || word.starts_with('~');
+    kept += absolute ? word.substr(word.find_last_of('/') + 1) : word;
+    if (end < text.size()) kept += text[end];
+    at = end + 1;
+  }
+  return kept;
+}
+
 void fields(PageFinal& x, FieldList& f) {
   f.record("final", "A contestant of the final phase; the best comes first");
   document::final_fields(x, f);
+  f("in_layer_rounds_us", x.in_layer_rounds_us).omitted();
+  f("plain_rounds_us", x.plain_rounds_us).omitted();
   f("hot_rounds_us", x.hot_rounds_us).omitted();
   f("cold_rounds_us", x.cold_rounds_us).omitted();
   f("to_baseline", x.standing.to_baseline).about("Its time over the fastest baseline's");
@@ -208,10 +228,21 @@ void fields(PageCandidates& x, FieldList& f) {
   f("registers", x.registers).or_null();
   f("shared_bytes", x.shared_bytes).or_null();
   f("spill_bytes", x.spill_bytes).or_null();
+  f("threads", x.threads).or_null().about("Of a block");
+  f("blocks_per_sm", x.blocks_per_sm).or_null();
+  f("waves", x.waves).or_null().about("Of kernels that are as they were");
+}
+
+void fields(PageWarmStart& x, FieldList& f) {
+  f.record("warm_start", "A candidate with which the search began, and what knew it");
+  f("candidate", x.candidate).about("Its position");
+  f("source", x.source);
 }
 
 void fields(PageProblemData& x, FieldList& f) {
   document::problem_fields(x.problem.name, x.problem.problem, f);
+  f("time", x.time).one_of("in_layer, plain, hot, cold").about("Ranks and compares finals");
+  f("search_time", x.search_time).one_of("hot, cold").about("Of candidates");
   f("flops", x.flops);
   f("least_bytes", x.least_bytes);
   f("has_best", x.has_best);
@@ -222,13 +253,13 @@ void fields(PageProblemData& x, FieldList& f) {
   f("kernels", x.kernels);
   f("candidates", x.candidates);
   f("reasons", x.reasons);
+  f("warm_starts", x.warm_starts).omitted();
 }
 
 void fields(PageRunData& x, FieldList& f) {
   RunPlan& plan = x.header.plan;
   Environment& environment = x.header.environment;
   f("name", x.name);
-  f("source", x.source);
   f("command", plan.command);
   f("recorded", x.recorded);
   f("correctness_skipped", plan.skip_correctness);
@@ -243,7 +274,6 @@ void fields(PageRunData& x, FieldList& f) {
   });
   f("fatune", environment.fatune);
   f.as<&document::device_fields>("device", environment);
-  document::host_fields(environment, f);
   f("problems", x.problems);
 }
 
@@ -272,6 +302,7 @@ void fields(PageDocument& x, FieldList& f) {
 PageDocument page_document(std::span<const PageRun> runs, Depth depth, DocumentHead head) {
   PageDocument document;
   document.head = std::move(head);
+  document.head.command = without_folders(document.head.command);
   for (const PageRun& run : runs) {
     document.runs.push_back(data_of(run, depth));
     document.head.recorded = document.head.recorded || document.runs.back().recorded;

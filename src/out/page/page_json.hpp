@@ -23,6 +23,8 @@ enum class Depth {
 inline constexpr int kPageDigits = 5;  ///< significant; times are known to three or four
 /// Rounded in decimal, so that it is short as JSON; 0 for what is no finite number.
 double rounded(double value, int digits = kPageDigits);
+/// Absolute paths lose their folders: a page is sent to others.
+std::string without_folders(const std::string& text);
 
 /// A contestant of the final phase; the best comes first.
 struct PageFinal : FinalRecord {
@@ -62,9 +64,20 @@ struct PageCandidates {
   std::vector<double> at_s;
   std::vector<std::optional<double>> hot_median_us, cold_median_us, margin;
   std::vector<std::optional<std::int64_t>> registers, shared_bytes, spill_bytes;
+  std::vector<std::optional<std::int64_t>> threads;  ///< of a block
+  std::vector<std::optional<std::int64_t>> blocks_per_sm;
+  /// Blocks of the grid over those that the device holds; of kernels that are as they were.
+  std::vector<std::optional<double>> waves;
+};
+/// A candidate that was not the strategy's idea: the search began with it.
+struct PageWarmStart {
+  std::size_t candidate = 0;  ///< position
+  std::string source;         ///< that knew it
 };
 struct PageProblemData {
   NamedProblem problem;
+  std::string time;         ///< by which finals are ranked and compared
+  std::string search_time;  ///< of candidates, which the search minimised
   double flops = 0, least_bytes = 0;
   bool has_best = false;
   std::vector<PageFinal> finals;
@@ -74,6 +87,7 @@ struct PageProblemData {
   std::vector<PageKernel> kernels;
   PageCandidates candidates;
   std::vector<std::string> reasons;  ///< of candidates, each once
+  std::vector<PageWarmStart> warm_starts;
 };
 struct PageRunData : PageRunHead {
   bool recorded = false;
@@ -96,6 +110,7 @@ void fields(PageHardware& x, FieldList& f);
 void fields(PageParameter& x, FieldList& f);
 void fields(PageKernel& x, FieldList& f);
 void fields(PageCandidates& x, FieldList& f);
+void fields(PageWarmStart& x, FieldList& f);
 void fields(PageProblemData& x, FieldList& f);
 void fields(PageRunData& x, FieldList& f);
 void fields(PageLive& x, FieldList& f);
@@ -103,7 +118,7 @@ void fields(PageLive& x, FieldList& f);
 void fields(PageDocument& x, FieldList& f);
 
 PageDocument page_document(std::span<const PageRun> runs, Depth depth, DocumentHead head);
-/// Fills in kernels, candidates and reasons.
+/// Fills in kernels, candidates, reasons and warm starts.
 void add_candidates(const PageProblem& problem, const JournalHeader& header, Depth depth,
                     PageProblemData& data);
 

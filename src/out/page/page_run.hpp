@@ -27,7 +27,7 @@ std::vector<TriedConfig> tried(const PageProblem& problem);
 
 struct PageRunHead {
   std::string name;    ///< the folder's, or the file's
-  std::string source;  ///< the journal, as it was named
+  std::string source;  ///< the journal, as it was named; for messages, not for the page
   JournalHeader header;
   /// "complete", "interrupted", or "unfinished": the journal has no end.
   std::string status;

@@ -15,8 +15,6 @@
 namespace fatune {
 namespace {
 
-constexpr std::size_t kWarmStarts = 4;  // of a kernel; chosen: half of the smallest spread start
-
 /// "no valid config: BLOCK_M % 64 == 0 (each warp owns 16 whole rows) excludes 12; ..."
 std::string describe_empty(const Space& space) {
   std::vector<std::string> rules;

@@ -17,6 +17,10 @@ namespace fatune {
 /// element type 1, of another size 3; another architecture 2, of another generation 6.
 double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Arch& b_arch);
 
+/// Known configs with which a search begins, of a kernel; chosen: half of the smallest spread
+/// start.
+inline constexpr std::size_t kWarmStarts = 4;
+
 /// The configs of a kernel, nearest problem first; each config once.
 std::vector<SavedConfig> nearest_known(const std::vector<SavedConfig>& known,
                                        const std::string& kernel, const Problem& problem,

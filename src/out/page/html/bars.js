@@ -1,9 +1,14 @@
 // bars.js - the final phase: contestants as bars, finalists round by round.
 
-const hotOrCold = (problem, key, redraw) => {
-  const both = ['hot', 'cold'].filter((which) => problem.finals.some((f) => measured(f, which)));
-  return both.length > 1 ? [choice(key, both.map((which) => [which, which]), redraw)] : [];
-};
+/// Which of the times a figure shows; first the one that ranks.
+function timeChoice(problem, key, redraw) {
+  const all = timesOf(problem).filter((which) => key !== 'samples' || problem.finals.some((f) => !isBaseline(f) && roundsOf(f, which).length));
+  const offered = choice(key, all.map((which) => [which, timeWord(problem, which)]), redraw);
+  return all.length > 1 ? [offered] : [];
+}
+const chosenTime = (problem, key) => timesOf(problem).includes(choices.get(key)) ? choices.get(key) : problem.time;
+const roundsOf = (final, which) => final[which + '_rounds_us'] ?? [];
+const meaning = (problem, which) => { const word = timeWord(problem, which); return `${word[0].toUpperCase()}${word.slice(1)}: ${TIME_MEANING[word]}.`; };
 
 /// The winner, the best finalist of every other kernel, the default config, the baselines; fastest first.
 function barRows(problem, which) {
@@ -31,17 +36,17 @@ function longestBar(rows, which) {
 const partOf = (value) => value < 0.095 ? percent(value, 1) : times(value);
 
 function drawBars(problem, key, plot, width) {
-  const which = choices.get(key) ?? problem.finals.map((f) => ['hot', 'cold'].find((w) => measured(f, w))).find(Boolean);
+  const which = chosenTime(problem, key), word = timeWord(problem, which);
   const rows = barRows(problem, which);
   const narrow = width < 560;
   const rowHeight = narrow ? 44 : 32, bar = 16, top = 4;
-  const labels = narrow ? 0 : Math.min(230, d3.max(rows, (row) => textWidth(row.label, 13)) + 16);
-  const gain = (final) => !narrow && final.best_over_this && which === choices.get('objective') ? `best takes ${partOf(final.best_over_this)} of it` : '';
+  const labels = narrow ? 0 : Math.min(280, d3.max(rows, (row) => textWidth(row.label, 13)) * 1.1 + 16);
+  const gain = (final) => !narrow && final.best_over_this && which === problem.time ? `best takes ${partOf(final.best_over_this)} of it` : '';
   const values = d3.max(rows, ({final}) => textWidth(us(final[which].us) + ' µs', 13) + textWidth(gain(final), 12)) + (narrow ? 14 : 30);
   const longest = longestBar(rows, which);
   const x = d3.scaleLinear([0, longest], [labels, Math.max(labels + 60, width - values)]);
   const height = top + rows.length * rowHeight + 8;
-  const svg = chart(plot, width, height, `${which} latency of each implementation`);
+  const svg = chart(plot, width, height, `${word} latency of each implementation`);
   const best = problem.finals[0];
   rows.forEach((row, i) => {
     const {final, label} = row, time = final[which], y = top + i * rowHeight + (narrow ? 20 : (rowHeight - bar) / 2);
@@ -61,57 +66,92 @@ function drawBars(problem, key, plot, width) {
     value.append('tspan').attr('class', final === best ? 'strong' : null).text(us(time.us) + ' µs');
     if (gain(final)) value.append('tspan').attr('class', 'soft').attr('dx', 10).text(gain(final));
     g.append('rect').attr('x', 0).attr('y', top + i * rowHeight).attr('width', width).attr('height', rowHeight).attr('fill', 'transparent').datum(final)
-      .call((s) => hover(s, () => [label, `${us(time.us)} µs ${which}` + (time.low === null ? '' : `, 95 % interval ${us(time.low)} to ${us(time.high)}`),
+      .call((s) => hover(s, () => [label, `${us(time.us)} µs ${word}` + (time.low === null ? '' : `, 95 % interval ${us(time.low)} to ${us(time.high)}`),
         final.detail, finalConfig(final), final.external ? 'measured by a program of its own' : '']));
   });
 }
 
-function barsFigure(problem, run) {
+function barsFigure(problem) {
   const rate = (f) => f.tflops ? digits(f.tflops, 3) : f.gbytes_per_s && digits(f.gbytes_per_s, 3);
-  const key = 'bars';
+  const key = 'bars', all = timesOf(problem);
   return figure({
     id: 'bars', title: 'Against the baselines', wide: true,
-    note: 'Median over the final phase’s interleaved rounds; whiskers are 95 % intervals. A torn bar goes on beyond the frame.',
-    controls: (redraw) => hotOrCold(problem, key, redraw),
+    note: () => `Median over the final phase’s interleaved rounds; whiskers are 95 % intervals. ${meaning(problem, chosenTime(problem, key))}`,
+    controls: (redraw) => timeChoice(problem, key, redraw),
     draw: (plot, width) => drawBars(problem, key, plot, width),
     table: () => ({
-      columns: [{title: 'implementation'}, {title: 'role'}, ...['hot µs', 'low', 'high', 'cold µs', 'low', 'high', problem.flops ? 'TFLOP/s' : 'GB/s', 'ratio to fastest baseline'].map((title) => ({title, number: true})), {title: 'outcome'}],
-      rows: problem.finals.map((f) => [implName(f.impl), f.role, ...['hot', 'cold'].flatMap((w) => f[w] ? [us(f[w].us), f[w].low && us(f[w].low), f[w].high && us(f[w].high)] : ['', '', '']),
+      columns: [{title: 'implementation'}, {title: 'role'}, ...[...all.flatMap((w) => [timeWord(problem, w) + ' µs', 'low', 'high']), problem.flops ? 'TFLOP/s' : 'GB/s', 'ratio to fastest baseline'].map((title) => ({title, number: true})), {title: 'outcome'}],
+      rows: problem.finals.map((f) => [implName(f.impl), f.role, ...all.flatMap((w) => f[w] ? [us(f[w].us), f[w].low && us(f[w].low), f[w].high && us(f[w].high)] : ['', '', '']),
         rate(f), f.ratio && times(f.ratio.value), f.outcome + (f.reason ? ': ' + f.reason : '')]),
     }),
   });
 }
 
-/// Finalists near the best: beside a far slower one all others would be one line.
-function sampleRows(problem, which) {
-  const all = problem.finals.filter((f) => !isBaseline(f) && f[which + '_rounds']?.length);
-  const limit = 1.6 * d3.min(all, (f) => f[which].us);
-  return {near: all.filter((f) => f[which].us <= limit), far: all.filter((f) => f[which].us > limit)};
+/// Attention between the products of a layer, ours and the fastest other's, drawn to one scale of time. The products' own
+/// time is taken off, so their boxes have none.
+function drawLayer(problem, plot, width) {
+  const p = problem.problem, rows = [bestOf(problem), baselinesOf(problem, 'in_layer')[0]].filter(Boolean);
+  const hidden = p.heads * p.head_dim, narrow = width < 560, box = narrow ? 60 : 150, rowHeight = 62, gap = 14;
+  const scale = d3.scaleLinear([0, d3.max(rows, (f) => f.in_layer.us)], [0, width - 2 * box - 2 * gap]);
+  const svg = chart(plot, width, rows.length * rowHeight, 'attention between the matrix products of a layer');
+  const product = (x, y, text, small) => {
+    svg.append('rect').attr('x', x).attr('y', y).attr('width', box).attr('height', 34).attr('rx', 4).attr('fill', 'var(--raised)').attr('stroke', 'var(--axis)').attr('stroke-dasharray', '4 3');
+    svg.append('text').attr('x', x + box / 2).attr('y', y + (narrow ? 21 : 14)).attr('text-anchor', 'middle').text(narrow ? 'product' : text);
+    if (!narrow) svg.append('text').attr('class', 'soft').attr('x', x + box / 2).attr('y', y + 29).attr('text-anchor', 'middle').text(small);
+  };
+  const cached = p.seq_q !== p.seq_kv, columns = cached ? hidden : hidden + 2 * p.kv_heads * p.head_dim;
+  rows.forEach((f, i) => {
+    const y = i * rowHeight + 20, length = Math.max(30, scale(f.in_layer.us)), end = box + gap + length;
+    svg.append('text').attr('class', i ? 'soft' : 'strong').attr('x', 0).attr('y', y - 6).text(`${implName(f.impl)}: ${us(f.in_layer.us)} µs`);
+    product(0, y, cached ? 'q product' : 'q, k, v product', `${count(hidden)} → ${count(columns)}`);
+    svg.append('rect').attr('x', box + gap).attr('y', y).attr('width', length).attr('height', 34).attr('rx', 4).attr('fill', finalColour(f));
+    svg.append('text').attr('x', box + gap + length / 2).attr('y', y + 21).attr('text-anchor', 'middle').attr('style', `fill:${inkOn(finalColour(f), 1)}`)
+      .text(fitted(`attention ${us3(f.in_layer.us)} µs`, length - 6));
+    product(end + gap, y, 'out product', `${count(hidden)} → ${count(hidden)}`);
+    for (const x of [box, end]) svg.append('path').attr('d', `M${x + 2} ${y + 17}h${gap - 5}m-4 -4l4 4l-4 4`).attr('stroke', 'var(--soft)').attr('fill', 'none');
+  });
+}
+
+function layerFigure(problem) {
+  const {batch, seq_q: tokens} = problem.problem;
+  return figure({
+    id: 'layer', title: 'In a layer', wide: true,
+    note: `What attention adds to a layer of ${count(batch * tokens)} tokens: the layer with it less the layer without, so the products’ own time is taken off. Lengths of attention are to scale.`,
+    draw: (plot, width) => drawLayer(problem, plot, width),
+    table: () => ({columns: [{title: 'implementation'}, ...['in layer µs', 'low', 'high'].map((title) => ({title, number: true}))],
+      rows: problem.finals.filter((f) => measured(f, 'in_layer')).map((f) => [implName(f.impl), us(f.in_layer.us), f.in_layer.low && us(f.in_layer.low), f.in_layer.high && us(f.in_layer.high)])}),
+  });
+}
+
+/// Finalists as near to the best as the reader wants: beside a far slower one all others would be one line.
+function sampleRows(problem, key) {
+  const which = chosenTime(problem, key), limit = {near: 1.1, wide: 1.6, all: Infinity}[choices.get('near') ?? 'near'];
+  const all = problem.finals.filter((f) => !isBaseline(f) && roundsOf(f, which).length), best = d3.min(all, (f) => f[which].us);
+  return {which, near: all.filter((f) => f[which].us <= limit * best), far: all.filter((f) => f[which].us > limit * best), limit};
 }
 
 function drawSamples(problem, key, plot, width) {
-  const which = choices.get(key) ?? 'hot';
-  const rows = sampleRows(problem, which).near;
+  const {which, near: rows} = sampleRows(problem, key), word = timeWord(problem, which);
   const narrow = width < 560, rowHeight = 30, top = 6;
-  const label = (f, i) => `${i + 1}  ` + (f.role !== 'default' ? f.kernel : narrow ? 'default config' : `${f.kernel} (default)`);
-  const labels = narrow ? 136 : d3.max(rows, (f, i) => textWidth(label(f, i))) + 20;
-  const all = rows.flatMap((f) => f[which + '_rounds']).sort(d3.ascending);
-  const low = all[0], high = Math.max(d3.quantile(all, 0.995), d3.max(rows, (f) => f[which].us));
+  const label = (f) => `${problem.finals.indexOf(f) + 1}  ` + (f.role !== 'default' ? f.kernel : narrow ? 'default config' : `${f.kernel} (default)`);
+  const labels = Math.min(narrow ? 180 : 400, d3.max(rows, (f) => textWidth(label(f))) * 1.1 + 14);
+  const all = rows.flatMap((f) => roundsOf(f, which)).sort(d3.ascending);
+  const low = all[0], high = Math.max(d3.quantile(all, 0.98), d3.max(rows, (f) => f[which].us));
   const x = d3.scaleLinear([low, high], [labels + 6, width - 12]).nice(6);
   const bottom = top + rows.length * rowHeight;
-  const svg = chart(plot, width, bottom + 42, `${which} time of each round, finalist by finalist`);
-  xAxis(svg, x, {y: bottom, top, ticks: x.ticks(narrow ? 4 : 8), format: (t) => plain(t), label: `µs ${which}`, from: labels, to: width});
+  const svg = chart(plot, width, bottom + 42, `${word} time of each round, finalist by finalist`);
+  xAxis(svg, x, {y: bottom, top, ticks: x.ticks(narrow ? 4 : 8), format: (t) => plain(t), label: `µs ${word}`, from: labels, to: width});
   const spread = d3.randomUniform.source(d3.randomLcg(0.42))(-8, 8);
   rows.forEach((f, i) => {
     const middle = top + (i + 0.5) * rowHeight, time = f[which], colour = kernelColour(f.kernel);
-    svg.append('text').attr('x', 0).attr('y', middle).attr('dy', '0.33em').attr('class', i === 0 && problem.has_best ? 'strong' : null).text(fitted(label(f, i), labels - 6));
-    const inside = f[which + '_rounds'].filter((value) => value <= x.domain()[1]);
+    svg.append('text').attr('x', 0).attr('y', middle).attr('dy', '0.33em').attr('class', f === bestOf(problem) ? 'strong' : null).text(fitted(label(f), labels - 6));
+    const inside = roundsOf(f, which).filter((value) => value <= x.domain()[1]);
     svg.append('path').attr('d', inside.map((value) => `M${x(value).toFixed(1)} ${(middle + spread()).toFixed(1)}h0`).join(''))
       .attr('stroke', colour).attr('stroke-opacity', 0.45).attr('stroke-width', 4).attr('stroke-linecap', 'round');
     if (time.low !== null) svg.append('rect').attr('x', x(time.low)).attr('width', Math.max(2, x(time.high) - x(time.low))).attr('y', middle - 11).attr('height', 22).attr('fill', colour).attr('fill-opacity', 0.25);
     svg.append('path').attr('d', `M${x(time.us)} ${middle - 11}v22`).attr('stroke', 'var(--ink)').attr('stroke-width', 2);
     svg.append('rect').attr('x', 0).attr('y', middle - rowHeight / 2).attr('width', width).attr('height', rowHeight).attr('fill', 'transparent').datum(f)
-      .call((s) => hover(s, () => [`${f.kernel}: ${us(time.us)} µs`, time.low === null ? '' : `95 % interval ${us(time.low)} to ${us(time.high)}, ${plural(f[which + '_rounds'].length, 'round')}`,
+      .call((s) => hover(s, () => [`${f.kernel}: ${us(time.us)} µs`, time.low === null ? '' : `95 % interval ${us(time.low)} to ${us(time.high)}, ${plural(roundsOf(f, which).length, 'round')}`,
         f.ties_with_best ? 'cannot be told from the best' : '', finalConfig(f)]));
   });
 }
@@ -121,15 +161,15 @@ function samplesFigure(problem) {
   return figure({
     id: 'samples', title: 'Finalists, round by round', wide: true,
     note: () => {
-      const far = sampleRows(problem, choices.get(key) ?? 'hot').far.length;
-      return 'A dot a round, in a fresh process, the finalists in random order. Line: median; band: its 95 % interval.' +
-        (far ? ` ${plural(far, 'finalist')} of more than 1.6 times the best’s time: in the table only.` : '');
+      const {which, far, limit} = sampleRows(problem, key);
+      return `A dot a round, in a fresh process, the finalists in random order; the number is the place. Line: median; band: its 95 % interval. ${meaning(problem, which)}` +
+        (far.length ? ` Not drawn: ${far.length} beyond ${limit} times the best.` : '');
     },
-    controls: (redraw) => hotOrCold({finals: problem.finals.filter((f) => !isBaseline(f))}, key, redraw),
+    controls: (redraw) => [...timeChoice(problem, key, redraw), choice('near', [['near', 'within 10 %'], ['wide', 'within 60 %'], ['all', 'all']], redraw)],
     draw: (plot, width) => drawSamples(problem, key, plot, width),
     table: () => ({
-      columns: [{title: '#', number: true}, {title: 'kernel'}, ...['hot µs', 'first quartile', 'third quartile', 'rounds'].map((title) => ({title, number: true})), {title: 'config'}],
-      rows: problem.finals.filter((f) => !isBaseline(f)).map((f, i) => [i + 1, f.kernel, f.hot && us(f.hot.us), f.hot && us(f.hot.q1), f.hot && us(f.hot.q3), f.hot && f.hot.samples, finalConfig(f)]),
+      columns: [{title: '#', number: true}, {title: 'kernel'}, ...[timeWord(problem, chosenTime(problem, key)) + ' µs', 'first quartile', 'third quartile', 'rounds'].map((title) => ({title, number: true})), {title: 'config'}],
+      rows: problem.finals.filter((f) => !isBaseline(f)).map((f, i) => { const t = f[chosenTime(problem, key)]; return [i + 1, f.kernel, t && us(t.us), t && us(t.q1), t && us(t.q3), t && t.samples, finalConfig(f)]; }),
     }),
   });
 }

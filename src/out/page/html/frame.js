@@ -14,6 +14,22 @@ function el(tag, attributes = {}, ...children) {
 /// What the reader chose stays chosen when a live page is drawn again.
 const choices = new Map();
 
+/// A file of text to the reader's downloads.
+function saveText(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], {type}));
+  el('a', {href: url, download: name}).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+const csvCell = (value) => value === null || value === undefined ? '' : /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
+const saveCsv = (name, {columns, rows}) =>
+  saveText(name + '.csv', 'text/csv', [columns.map((c) => c.title), ...rows].map((row) => row.map(csvCell).join(',')).join('\n') + '\n');
+
+/// A line to paste into a terminal.
+function commandLine(text, what) {
+  const copy = el('button', {type: 'button', class: 'quiet', onclick: () => navigator.clipboard?.writeText(text).then(() => { copy.textContent = 'Copied'; })}, 'Copy');
+  return el('div', {class: 'command'}, what ? el('span', {}, what) : null, el('code', {}, text), copy);
+}
+
 function dataTable({columns, rows}) {
   const cell = (tag, value, i) => el(tag, {class: columns[i].number ? 'n' : null}, value === null || value === undefined ? '' : String(value));
   return el('div', {class: 'scroll'}, el('table', {},
@@ -61,11 +77,12 @@ function figure(spec) {
     details.append(dataTable(spec.table()));
   };
   details.addEventListener('toggle', () => { if (details.open) fillTable(); });
-  const save = el('button', {type: 'button', onclick: () => saveSvg(plot, spec.id)}, 'Save as SVG');
+  const save = el('button', {type: 'button', onclick: () => saveSvg(plot, spec.id)}, 'SVG');
   const node = el('figure', {id: spec.id, class: spec.wide ? 'wide' : null},
     el('figcaption', {}, el('h3', {}, spec.title), note),
     el('div', {class: 'controls'}, ...(spec.controls ? spec.controls(redraw) : [])),
-    plot, el('div', {class: 'under'}, spec.table ? details : null, save));
+    plot, el('div', {class: 'under'}, spec.table ? details : null, save,
+      spec.table ? el('button', {type: 'button', onclick: () => saveCsv(spec.id, spec.table())}, 'CSV') : null));
   const fit = (now) => {
     if (Math.abs(now - width) < 2) return false;
     width = now;
@@ -160,6 +177,18 @@ function hoverNearest(svg, points, width, height, lines) {
     .on('pointerleave', () => { mark.attr('visibility', 'hidden'); tip.hide(); });
 }
 
+/// Black or white, whichever is easier to read on a colour laid over the page.
+function inkOn(colour, share) {
+  const probe = el('span', {});
+  document.body.append(probe);
+  const rgb = (name) => { probe.style.color = name; return getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number); };
+  const over = rgb(colour), under = rgb('var(--paper)');
+  probe.remove();
+  const linear = over.map((value, i) => (share * value + (1 - share) * under[i]) / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  return luminance > 0.179 ? '#000' : '#fff';
+}
+
 function legend(plot, entries) {
   plot.append(el('ul', {class: 'legend'}, ...entries.map(([colour, text, kind]) =>
     el('li', {}, el('i', {class: kind ?? null, style: kind ? `color:${colour}` : `background:${colour}`}), text))));
@@ -184,8 +213,7 @@ function saveSvg(plot, name) {
     copy.prepend(document.createElementNS('http://www.w3.org/2000/svg', 'style'));
     copy.firstChild.textContent = rules.join('\n');
     const text = resolved(new XMLSerializer().serializeToString(copy));
-    const link = el('a', {href: 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(text), download: `${name}${i ? '-' + (i + 1) : ''}.svg`});
-    link.click();
+    saveText(`${name}${i ? '-' + (i + 1) : ''}.svg`, 'image/svg+xml', text);
   });
   probe.remove();
 }

@@ -2,11 +2,10 @@
 
 /// Points of one problem: the best and the baselines. None without operations to count, as of a
 /// custom operation that tells none.
-function rooflinePoints(problem, run) {
+function rooflinePoints(problem) {
   if (!problem.flops) return [];
-  const objective = objectiveOf(run), intensity = problem.flops / problem.least_bytes;
-  return barRows(problem, objective).filter((row) => row.final.tflops || row.final[objective])
-    .map((row) => ({problem, final: row.final, label: row.label, intensity, rate: problem.flops / row.final[objective].us * 1e-6}));
+  const intensity = problem.flops / problem.least_bytes;
+  return barRows(problem, problem.time).map((row) => ({problem, final: row.final, label: row.label, intensity, rate: problem.flops / row.final[problem.time].us * 1e-6}));
 }
 
 function drawRoofline(points, hardware, plot, width, labelled) {
@@ -32,8 +31,13 @@ function drawRoofline(points, hardware, plot, width, labelled) {
     const middle = Math.sqrt(from * knee), angle = Math.atan2(y(knee * tbs) - y(from * tbs), x(knee) - x(from)) * 180 / Math.PI;
     svg.append('text').attr('class', 'soft halo').attr('transform', `translate(${x(middle)} ${y(middle * tbs)}) rotate(${angle})`).attr('dy', below ? 15 : -6).attr('text-anchor', 'middle').text(text);
   };
-  along(hardware.memory_tbs, memory, `memory ${digits(hardware.memory_tbs, 2)} TB/s`, true);
-  along(hardware.cache_tbs, cache, `L2 cache ${digits(hardware.cache_tbs, 2)} TB/s`, false);
+  // On a phone the roofs are too short to write along.
+  if (width < 560) {
+    legend(plot, [['var(--ink)', `memory ${digits(hardware.memory_tbs, 2)} TB/s`, 'line'], ['var(--ink)', `L2 cache ${digits(hardware.cache_tbs, 2)} TB/s`, 'line dash']]);
+  } else {
+    along(hardware.memory_tbs, memory, `memory ${digits(hardware.memory_tbs, 2)} TB/s`, true);
+    along(hardware.cache_tbs, cache, `L2 cache ${digits(hardware.cache_tbs, 2)} TB/s`, false);
+  }
   const ordered = [...points].sort((a, b) => Number(isBaseline(b.final)) - Number(isBaseline(a.final)));
   for (const p of ordered) {
     svg.append('circle').attr('cx', x(p.intensity)).attr('cy', y(p.rate)).attr('r', isBaseline(p.final) ? 4.5 : 5.5).attr('fill', finalColour(p.final)).attr('stroke', 'var(--paper)').attr('stroke-width', 1.5);
@@ -64,25 +68,26 @@ const rooflineTable = (points) => ({
 const originText = (h) => `Roofs are the highest that the device can do. Tensor cores: ${h.tensor_origin}; memory: ${h.memory_origin}; L2 cache: ${h.cache_origin}. ` +
   'Counts, widths and clocks are those that the driver told; what a multiprocessor does in a clock is from NVIDIA’s data sheets.';
 
-function floorTable(problem, run) {
+function floorTable(problem) {
   const best = bestOf(problem), h = problem.hardware;
   if (!best) return null;
-  const row = (which) => best[which] ? el('tr', {}, el('td', {}, which), el('td', {class: 'n'}, us(best[which].us) + ' µs'), el('td', {class: 'n'}, us3(h[which + '_floor'].time_us) + ' µs'),
-    el('td', {class: 'n'}, percent(h[which + '_floor'].time_us / best[which].us)), el('td', {}, h[which + '_floor'].why)) : null;
+  const floor = (which) => h[(which === 'cold' ? 'cold' : 'hot') + '_floor'];
+  const row = (which) => best[which] ? el('tr', {}, el('td', {}, timeWord(problem, which)), el('td', {class: 'n'}, us(best[which].us) + ' µs'), el('td', {class: 'n'}, us3(floor(which).time_us) + ' µs'),
+    el('td', {class: 'n'}, percent(floor(which).time_us / best[which].us)), el('td', {}, floor(which).why)) : null;
   return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {}, 'the floor is'))),
-    el('tbody', {}, ...['hot', 'cold'].map(row).filter(Boolean))));
+    el('tbody', {}, ...timesOf(problem).map(row).filter(Boolean))));
 }
 
-function hardwareSection(problem, run) {
+function hardwareSection(problem) {
   const section = el('section', {id: 'hardware'}, el('h2', {}, 'How far from the hardware'));
   const h = problem.hardware;
   if (h.unknown) {
     section.append(el('p', {}, `No roofline: ${h.unknown}.`));
     return section;
   }
-  const points = rooflinePoints(problem, run);
+  const points = rooflinePoints(problem);
   section.append(el('p', {}, 'The floor is the least time that any right kernel needs: its arithmetic at the tensor cores’ peak, or its tensors moved once, whichever takes longer.'));
-  const floors = floorTable(problem, run);
+  const floors = floorTable(problem);
   if (floors) section.append(floors);
   if (points.length) section.append(figure({
     id: 'roofline', title: 'Roofline', wide: true, note: originText(h),

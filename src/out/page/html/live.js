@@ -49,5 +49,7 @@ async function ask() {
   setTimeout(ask, ASK_EVERY_MS);
 }
 
+document.querySelector('footer').prepend(el('p', {}, 'Live until the sweep ends. From another machine: ', el('code', {}, `ssh -L ${location.port}:127.0.0.1:${location.port} HOST`),
+  '. Afterwards: ', el('code', {}, 'fatune report RUN -o report.html'), '.'));
 showLive(liveText(data.live), data.live.finished);
 ask();

@@ -64,11 +64,11 @@ function pairOf(kernel) {
   return {across, down, names};
 }
 
-function heatCells(problem, run, kernel, across, down) {
+function heatCells(problem, kernel, across, down) {
   const a = kernel.parameters.findIndex((p) => p.name === across), d = kernel.parameters.findIndex((p) => p.name === down);
   if (a < 0 || d < 0) return {cells: [], columns: [], rows: []};
   const cells = new Map();
-  for (const c of candidatesOf(problem, objectiveOf(run))) {
+  for (const c of candidatesOf(problem)) {
     if (c.kernel !== kernel.name || c.config[a] < 0 || c.config[d] < 0) continue;
     const key = c.config[a] + ',' + c.config[d];
     const cell = cells.get(key) ?? {i: c.config[a], j: c.config[d], best: null, timed: 0, tried: 0};
@@ -79,11 +79,11 @@ function heatCells(problem, run, kernel, across, down) {
   return {cells: [...cells.values()], columns: kernel.parameters[a].values, rows: kernel.parameters[d].values};
 }
 
-function drawHeat(problem, run, plot, width) {
+function drawHeat(problem, plot, width) {
   const kernel = chosenKernel(problem);
   const {across, down} = pairOf(kernel);
   if (!across || !down) { plot.append(el('p', {}, `Fewer than two parameters of ${kernel.name} vary.`)); return; }
-  const {cells, columns, rows} = heatCells(problem, run, kernel, across, down);
+  const {cells, columns, rows} = heatCells(problem, kernel, across, down);
   const left = Math.min(130, d3.max(rows, (v) => textWidth(valueText(v), 13)) + 14), top = 24;
   const cellWidth = (width - left) / columns.length, cellHeight = rows.length < 5 ? 48 : 36;
   const svg = chart(plot, width, top + rows.length * cellHeight + 30, `best time by ${across} and ${down}`);
@@ -101,31 +101,31 @@ function drawHeat(problem, run, plot, width) {
       .call((s) => hover(s, (c) => [`${across}=${columns[c.i]} · ${down}=${rows[c.j]}`, c.best === null ? 'none was timed' : `best ${us(c.best)} µs, ${times(c.best / best)} of the kernel’s best`, `${count(c.timed)} timed of ${count(c.tried)} tried`]));
     const text = cell.best === null ? '–' : us3(cell.best);
     if (textWidth(text, 12) < cellWidth - 4) g.append('text').attr('x', left + (cell.i + 0.5) * cellWidth).attr('y', top + (cell.j + 0.5) * cellHeight).attr('dy', '0.33em').attr('text-anchor', 'middle')
-      .attr('pointer-events', 'none').attr('style', `font-size:12px;fill:${share > 0.55 ? 'var(--paper)' : 'var(--ink)'}`).text(text);
+      .attr('pointer-events', 'none').attr('style', `font-size:12px;fill:${inkOn(kernelColour(kernel.name), share)}`).text(text);
   }
 }
 
-function heatFigure(problem, run, redrawAll) {
+function heatFigure(problem, redrawAll) {
   const kernel = chosenKernel(problem), {across, down, names} = pairOf(kernel);
   const options = names.map((name) => [name, name]);
   const front = (name) => [...options.filter((o) => o[0] === name), ...options.filter((o) => o[0] !== name)];
   return figure({
     id: 'heat', title: 'Two parameters at a time',
-    note: 'Best µs of all configs with these two values. Darker is faster; an empty field was never tried.',
+    note: 'Best µs of all configs with these two values. A stronger colour is faster; an empty field was never tried.',
     controls: () => names.length > 1 ? [dropdown('down', 'down', front(down), redrawAll), dropdown('across', 'across', front(across), redrawAll)] : [],
-    draw: (plot, width) => drawHeat(problem, run, plot, width),
+    draw: (plot, width) => drawHeat(problem, plot, width),
     table: () => {
-      const pair = pairOf(chosenKernel(problem)), heat = heatCells(problem, run, chosenKernel(problem), pair.across, pair.down);
+      const pair = pairOf(chosenKernel(problem)), heat = heatCells(problem, chosenKernel(problem), pair.across, pair.down);
       return {columns: [{title: pair.down}, {title: pair.across}, {title: 'best µs', number: true}, {title: 'timed', number: true}, {title: 'tried', number: true}],
         rows: heat.cells.sort((x, y) => (x.best ?? Infinity) - (y.best ?? Infinity)).map((c) => [heat.rows[c.j], heat.columns[c.i], c.best && us(c.best), c.timed, c.tried])};
     },
   });
 }
 
-/// Both figures and their shared choice of a kernel.
-function matterPair(problem, run) {
+/// The figures that share the choice of a kernel.
+function matterFigures(problem) {
   const holder = el('div', {class: 'grid2'});
-  const redraw = () => holder.replaceChildren(importanceFigure(problem, redraw), heatFigure(problem, run, redraw));
+  const redraw = () => holder.replaceChildren(importanceFigure(problem, redraw), heatFigure(problem, redraw), ...(isSpace(timedSpace(problem, 1)) ? [parallelFigure(problem), slicesFigure(problem)] : []));
   if (!problem.kernels.some((k) => k.name === choices.get('kernel'))) choices.set('kernel', defaultKernel(problem)[0]?.[0]);
   redraw();
   return holder;

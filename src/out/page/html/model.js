@@ -1,15 +1,19 @@
 // model.js - the page's JSON to what the charts ask for: names, times, candidates.
 const byId = (id) => document.getElementById(id);
 
+/// What a time is of: attention in a layer, behind plain launches, behind launches of its own kind, behind a flushed cache.
+const TIMES = ['in_layer', 'plain', 'hot', 'cold'];
+
 /// The document as charts want it: short names for times, ratios and the parts of a contestant.
 function unpacked(page) {
   const time = (t) => ({us: t.median_us, low: t.ci95_us?.[0] ?? null, high: t.ci95_us?.[1] ?? null,
     q1: t.iqr_us?.[0], q3: t.iqr_us?.[1], samples: t.samples});
   const ratio = (r) => ({value: r.ratio, low: r.ci95[0], high: r.ci95[1]});
   const final = (f) => ({detail: '', reason: '', verdict: '', ...f,
-    ...(f.hot && {hot: time(f.hot)}), ...(f.cold && {cold: time(f.cold)}), hot_rounds: f.hot_rounds_us, cold_rounds: f.cold_rounds_us,
+    ...Object.fromEntries(TIMES.filter((which) => f[which]).map((which) => [which, time(f[which])])),
     ratio: f.to_baseline && ratio(f.to_baseline), margin: f.verify?.margin, gates: f.verify?.gates ?? [],
-    registers: f.resources?.registers, shared_bytes: (f.resources?.static_shared_bytes ?? 0) + (f.resources?.dynamic_shared_bytes ?? 0),
+    ...(f.resources && {registers: f.resources.registers ?? null, shared: f.resources.static_shared_bytes + (f.resources.dynamic_shared_bytes ?? 0),
+      spills: f.resources.spill_store_bytes + f.resources.spill_load_bytes, threads: f.resources.threads ?? null, resident: f.resources.blocks_per_sm ?? null}),
     sm_clock_mhz: f.conditions?.sm_clock_mhz_max && [f.conditions.sm_clock_mhz_min, f.conditions.sm_clock_mhz_max], temperature_c: f.conditions?.temperature_c,
     throttled: f.conditions?.throttled ?? []});
   const problem = (p) => ({name: '', ...p, shape: p.name ? p.label.slice(p.name.length + 1) : p.label, finals: p.finals.map(final)});
@@ -42,7 +46,17 @@ const bytes = (n) => n >= 2 ** 30 ? (n / 2 ** 30).toFixed(0) + ' GiB' : n >= 2 *
   : n >= 1024 ? digits(n / 1024, 4).replace(/\.0+$/, '') + ' KiB' : n + ' B';
 const seconds = (s) => s < 120 ? `${digits(s, 3)} s` : `${Math.floor(s / 60)} min ${String(Math.round(s % 60)).padStart(2, '0')} s`;
 
-const objectiveOf = (run) => run.objective === 'cold' ? 'cold' : 'hot';
+/// The times that finals have, the one first that ranks them. A hot time that is the plain one for all says nothing of its own.
+function timesOf(problem) {
+  const all = problem.finals, has = (which) => all.some((f) => measured(f, which));
+  const chained = !has('plain') || all.some((f) => f.hot && f.plain && f.hot.us !== f.plain.us);
+  return TIMES.filter((which) => has(which) && (which !== 'hot' || chained)).sort((a, b) => (b === problem.time) - (a === problem.time));
+}
+const timeWord = (problem, which) => which === 'in_layer' ? 'in layer' : which === 'hot' && problem.finals.some((f) => f.plain) ? 'chained' : which;
+const TIME_MEANING = {
+  'in layer': 'a layer of matrix product, attention and product, less the same layer without attention: what a program gets', plain: 'plain launches of itself, back to back',
+  chained: 'launches of its own kind: a chained kernel begins while the one before it ends, which no program has', hot: 'launches of itself, back to back', cold: 'one launch, L2 flushed',
+};
 const problemName = (problem) => problem.name || problem.shape;
 const problemTitle = (problem) => problem.name ? `${problem.name} · ${problem.shape}` : problem.shape;
 const bestOf = (problem) => problem.has_best ? problem.finals[0] : null;
@@ -55,16 +69,17 @@ const VERDICT_CLASS = {Excellent: 'good', Good: 'good', Modest: 'fair', Parity: 
 const cache = new WeakMap();
 
 /// The candidates of a problem as objects, in the order tried.
-function candidatesOf(problem, objective) {
+function candidatesOf(problem) {
   const known = cache.get(problem);
   if (known) return known;
   const c = problem.candidates;
   const list = c.kernel.map((k, i) => ({
     number: i + 1, kernel: problem.kernels[k].name, k, config: c.config[i], id: c.id[i], outcome: c.outcome[i],
     reason: c.reason[i] < 0 ? '' : problem.reasons[c.reason[i]], at: c.at_s[i], hot: c.hot_median_us[i], cold: c.cold_median_us[i],
-    margin: c.margin[i], registers: c.registers[i], shared: c.shared_bytes[i], spills: c.spill_bytes[i],
-    us: c.outcome[i] === 'measured' ? c[objective + '_median_us'][i] : null,
+    margin: c.margin[i], registers: c.registers[i], shared: c.shared_bytes[i], spills: c.spill_bytes[i], threads: c.threads[i], resident: c.blocks_per_sm[i], waves: c.waves[i],
+    us: c.outcome[i] === 'measured' ? c[problem.search_time + '_median_us'][i] : null, warm: null,
   }));
+  for (const start of problem.warm_starts ?? []) list[start.candidate].warm ??= start.source;
   cache.set(problem, list);
   return list;
 }
@@ -77,25 +92,37 @@ function configPairs(problem, candidate) {
     .filter(([, value]) => value !== null);
 }
 const configText = (problem, candidate) => configPairs(problem, candidate).map((pair) => pair.join('=')).join(' ');
+const configObject = (problem, candidate) => Object.fromEntries(problem.kernels[candidate.k].parameters
+  .flatMap((p, i) => candidate.config[i] < 0 ? [] : [[p.name, p.values[candidate.config[i]]]]));
 const finalConfig = (final) => Object.entries(final.config ?? {}).map(([k, v]) => `${k}=${v}`).join(' ');
 
-/// Kernels keep their colour over the whole page.
-const kernelNames = [];
+/// A kernel has one colour on every page: those built in by name, others by a hash of theirs.
+const KERNELS = ['fa_wgmma', 'fa_wgmma_interleaved', 'fa_mma', 'fa_split', 'fa_rows', 'fa_tiled', 'fa_wmma', 'hybrid_qkt', 'hybrid_pv'];
 function kernelColour(name) {
-  if (!kernelNames.includes(name)) kernelNames.push(name);
-  return `var(--k${kernelNames.indexOf(name) % 6})`;
-}
-/// The winner's kernel first: it gets the accent.
-function settleColours() {
-  const wins = new Map();
-  for (const run of data.runs) {
-    for (const problem of run.problems) {
-      const objective = objectiveOf(run);
-      const best = bestOf(problem) ?? d3.least(candidatesOf(problem, objective).filter((c) => c.us !== null), (c) => c.us);
-      if (best) wins.set(best.kernel, (wins.get(best.kernel) ?? 0) + 1);
-    }
-  }
-  for (const [name] of [...wins].sort((a, b) => b[1] - a[1])) kernelColour(name);
-  for (const run of data.runs) for (const problem of run.problems) for (const kernel of problem.kernels) kernelColour(kernel.name);
+  const known = KERNELS.indexOf(name);
+  const place = known >= 0 ? known : [...name].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) >>> 0, 7);
+  return `var(--k${place % 8})`;
 }
 const finalColour = (final) => isBaseline(final) ? 'var(--other)' : kernelColour(final.kernel);
+
+/// Names of the parameters in which configs of one kernel differ, over all kernels.
+function differing(configs) {
+  const names = new Set();
+  for (const [, same] of d3.group(configs, (c) => c.kernel)) {
+    for (const name of same.flatMap((c) => Object.keys(c.config))) if (new Set(same.map((c) => valueText(c.config[name]))).size > 1) names.add(name);
+  }
+  return [...names];
+}
+
+/// Share of the threads that a multiprocessor can hold.
+const occupancy = (run, x) => x.resident && x.threads && run.device.max_threads_sm ? x.resident * 32 * Math.ceil(x.threads / 32) / run.device.max_threads_sm : null;
+
+/// Of a finalist, as of the candidate that it was.
+const wavesOf = (problem, final) => candidatesOf(problem).find((c) => c.id === final.id)?.waves ?? null;
+
+/// The options that name the problem on a command line.
+function problemOptions({problem: p}) {
+  if (p.sizes) return '--size ' + Object.entries(p.sizes).map((pair) => pair.join('=')).join(',');
+  return [`--shape ${p.batch},${p.heads},${p.seq_q},${p.head_dim}`, p.kv_heads !== p.heads && `--kv-heads ${p.kv_heads}`, p.seq_kv !== p.seq_q && `--seq-kv ${p.seq_kv}`,
+    p.dtype !== 'f16' && `--dtype ${p.dtype}`, p.mask === 'causal' && '--causal', p.lse && '--lse', typeof p.layout === 'string' && `--layout ${p.layout}`].filter(Boolean).join(' ');
+}

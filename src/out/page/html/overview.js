@@ -4,20 +4,19 @@
 const allEntries = () => data.runs.flatMap((run, r) => run.problems.map((problem, p) => ({run, problem, r, p, key: `${r}/${p}`})));
 
 function entryRow(entry, several, mixed) {
-  const objective = objectiveOf(entry.run), best = bestOf(entry.problem), rival = baselinesOf(entry.problem, objective)[0];
+  const time = entry.problem.time, best = bestOf(entry.problem), rival = baselinesOf(entry.problem, time)[0];
   const ratio = best && rival ? best.ratio : null;
   return el('tr', {class: 'link', onclick: () => show(entry.key)},
     several ? el('td', {}, entry.run.name) : null,
-    el('td', {}, el('a', {href: '#' + entry.key}, problemName(entry.problem))), el('td', {}, entry.problem.name ? entry.problem.shape : ''),
-    el('td', {}, best ? best.kernel : 'none'), el('td', {class: 'n'}, best ? us(best[objective].us) + (mixed ? ` ${objective}` : '') : ''),
-    el('td', {}, rival ? implName(rival.impl) : ''), el('td', {class: 'n'}, rival ? us(rival[objective].us) : ''),
-    el('td', {class: 'n'}, ratio ? times(ratio.value) : ''), el('td', {class: 'n'}, ratio ? `${times(ratio.low)} – ${times(ratio.high)}` : ''),
-    el('td', {}, best && best.verdict ? best.verdict : ''));
+    el('td', {}, el('a', {href: '#' + entry.key}, problemName(entry.problem))), el('td', {class: 'n'}, best ? us(best[time].us) + (mixed ? ` ${timeWord(entry.problem, time)}` : '') : ''),
+    el('td', {class: 'n'}, ratio ? times(ratio.value) : ''), el('td', {class: 'n'}, ratio ? `${times(ratio.low)} – ${times(ratio.high)}` : ''), el('td', {}, best && best.verdict ? best.verdict : ''),
+    el('td', {}, rival ? implName(rival.impl) : ''), el('td', {class: 'n'}, rival ? us(rival[time].us) : ''),
+    el('td', {}, best ? best.kernel : 'none'), el('td', {}, entry.problem.name ? entry.problem.shape : ''));
 }
 
 function overviewTable(entries) {
-  const several = data.runs.length > 1, objectives = [...new Set(entries.map((entry) => objectiveOf(entry.run)))], mixed = objectives.length > 1;
-  const head = [several ? ['run'] : null, ['problem'], ['shape'], ['kernel'], [mixed ? 'best µs' : `best µs ${objectives[0]}`, 'n'], ['best of the others'], ['µs', 'n'], ['ratio', 'n'], ['95 %', 'n'], ['verdict']];
+  const several = data.runs.length > 1, words = [...new Set(entries.map(({problem}) => timeWord(problem, problem.time)))], mixed = words.length > 1;
+  const head = [several ? ['run'] : null, ['problem'], [mixed ? 'best µs' : `best µs ${words[0]}`, 'n'], ['ratio', 'n'], ['95 %', 'n'], ['verdict'], ['best of the others'], ['µs', 'n'], ['kernel'], ['shape']];
   return el('div', {class: 'scroll'}, el('table', {},
     el('thead', {}, el('tr', {}, ...head.filter(Boolean).map(([title, css]) => el('th', {class: css ?? null}, title)))),
     el('tbody', {}, ...entries.map((entry) => entryRow(entry, several, mixed)))));
@@ -42,7 +41,7 @@ function drawRatios(rows, plot, width) {
     svg.append('circle').attr('cx', x(r.value)).attr('cy', y).attr('r', 4.5).attr('fill', colour).attr('stroke', 'var(--paper)');
     svg.append('text').attr('x', width - 48).attr('y', y).attr('dy', '0.33em').text(times(r.value));
     svg.append('rect').attr('x', 0).attr('y', y - rowHeight / 2).attr('width', width).attr('height', rowHeight).attr('fill', 'transparent').style('cursor', 'pointer').datum(e)
-      .on('click', () => show(e.key)).call((s) => hover(s, () => [problemTitle(e.problem), `${times(r.value)} of ${implName(baselinesOf(e.problem, objectiveOf(e.run))[0].impl)}, 95 % ${times(r.low)} to ${times(r.high)}`, bestOf(e.problem).kernel]));
+      .on('click', () => show(e.key)).call((s) => hover(s, () => [problemTitle(e.problem), `${times(r.value)} of ${implName(baselinesOf(e.problem, e.problem.time)[0].impl)}, 95 % ${times(r.low)} to ${times(r.high)}`, bestOf(e.problem).kernel]));
   });
 }
 
@@ -59,20 +58,22 @@ function ratiosFigure(entries) {
   });
 }
 
-/// Problems that differ in length (and batch) alone belong in one panel.
+/// Problems that differ in length alone, or in length and batch at one number of tokens, belong in one panel.
 function lengthPanels(entries) {
-  const key = ({problem: {problem: p}}) => [p.dtype, p.mask, p.head_dim, p.heads / p.kv_heads > 1 ? 'grouped' : '', p.seq_q === p.seq_kv ? '' : p.seq_q, p.layout ?? ''].join('|');
-  return [...d3.group(entries.filter((e) => bestOf(e.problem)), key).values()]
-    .map((list) => ({list: [...list].sort((a, b) => a.problem.problem.seq_kv - b.problem.problem.seq_kv)}))
-    .filter(({list}) => new Set(list.map((e) => e.problem.problem.seq_kv)).size > 1)
-    .map(({list}) => {
-      const p = list[0].problem.problem;
-      const parts = [`head dim ${p.head_dim}`, p.mask === 'causal' ? 'causal' : 'full mask', p.dtype];
+  const of = (e) => e.problem.problem, lengths = (list) => new Set(list.map((e) => of(e).seq_kv)).size;
+  const base = (e) => { const p = of(e); return [p.dtype, p.mask, p.head_dim, p.heads, p.kv_heads, p.seq_q === p.seq_kv ? '' : p.seq_q, JSON.stringify(p.layout ?? ''), e.problem.time].join('|'); };
+  const panels = [];
+  for (const same of d3.group(entries.filter((e) => bestOf(e.problem)), base).values()) {
+    const by = [(e) => `batch ${of(e).batch}`, (e) => `${count(of(e).batch * of(e).seq_kv)} tokens`].map((key) => [...d3.group(same, key)].filter(([, list]) => lengths(list) > 1));
+    for (const [what, list] of by[0].length >= by[1].length ? by[0] : by[1]) {
+      const p = of(list[0]), parts = [`head dim ${p.head_dim}`, p.mask === 'causal' ? 'causal' : 'full mask', p.dtype, what];
       if (p.heads !== p.kv_heads) parts.push('grouped heads');
       if (p.seq_q !== p.seq_kv) parts.push(p.seq_q === 1 ? 'one query' : `${p.seq_q} queries`);
-      if (p.layout) parts.push(p.layout);
-      return {list, title: parts.join(', ')};
-    });
+      if (p.layout) parts.push(typeof p.layout === 'string' ? p.layout : 'strides');
+      panels.push({list: [...list].sort((a, b) => of(a).seq_kv - of(b).seq_kv), title: parts.join(', ')});
+    }
+  }
+  return panels;
 }
 
 const LENGTH_VALUES = {
@@ -85,8 +86,8 @@ const RIVALS_DRAWN = 5;
 /// The baselines that come nearest to the best, on the geometric mean of the problems that have them.
 function nearestRivals(entries) {
   const ratios = new Map();
-  for (const {problem, run} of entries) {
-    const objective = objectiveOf(run), best = bestOf(problem);
+  for (const {problem} of entries) {
+    const objective = problem.time, best = bestOf(problem);
     for (const rival of best ? baselinesOf(problem, objective) : []) {
       if (!ratios.has(rival.impl)) ratios.set(rival.impl, []);
       ratios.get(rival.impl).push(Math.log(rival[objective].us / best[objective].us));
@@ -96,13 +97,11 @@ function nearestRivals(entries) {
   return [...ratios].filter(([, list]) => list.length * 2 >= most).sort((a, b) => d3.mean(a[1]) - d3.mean(b[1])).slice(0, RIVALS_DRAWN).map(([impl]) => impl);
 }
 
-/// Lines of one panel: ours, and those rivals that have at least two points. Of several problems of one
-/// length, the one with the largest batch times heads.
+/// Lines of one panel: ours, and those rivals that have at least two points.
 function lengthLines(list, value, rivals) {
-  const single = [...d3.rollup(list, (same) => d3.greatest(same, (e) => e.problem.problem.batch * e.problem.problem.heads), (e) => e.problem.problem.seq_kv).values()];
   const lines = new Map();
-  for (const e of single) {
-    const objective = objectiveOf(e.run);
+  for (const e of list) {
+    const objective = e.problem.time;
     const best = bestOf(e.problem);
     for (const final of [best, ...baselinesOf(e.problem, objective).filter((f) => rivals.includes(f.impl))]) {
       const name = final === best ? 'fatune' : final.impl;
@@ -124,14 +123,15 @@ function drawLengthPanel(panel, value, rivals, holder, width) {
   const y = value.log ? d3.scaleLog([extent[0] / 1.2, extent[1] * 1.2], [bottom, top]) : d3.scaleLinear([0, extent[1] * 1.05], [bottom, top]);
   const svg = chart(holder, width, bottom + 40, `${value.text} over length: ${panel.title}`);
   const room = Math.max(1, Math.ceil(lengths.length * 44 / (right - left)));
-  xAxis(svg, x, {y: bottom, top: bottom, ticks: lengths.filter((_, i) => i % room === 0), format: (t) => t >= 1024 ? `${t / 1024}k` : String(t), label: 'keys', from: left, to: right});
+  xAxis(svg, x, {y: bottom, top: bottom, ticks: lengths.filter((_, i) => i % room === 0), format: count, label: 'keys', from: left, to: right});
   yAxis(svg, y, {x: left, right, ticks: value.log ? logTicks(y.domain(), 5) : y.ticks(5), format: plain, label: value.unit, top});
   for (const [name, list] of [...lines].reverse()) {
-    svg.append('path').attr('d', d3.line((p) => x(p.length), (p) => y(p.value))(list)).attr('fill', 'none').attr('stroke', colour(name)).attr('stroke-width', name === 'fatune' ? 2.5 : 1.5).attr('stroke-opacity', name === 'fatune' ? 1 : 0.85);
+    svg.append('path').attr('d', d3.line((p) => x(p.length), (p) => y(p.value))(list)).attr('fill', 'none').attr('stroke', colour(name)).attr('stroke-width', name === 'fatune' ? 2.5 : 1.5)
+      .attr('stroke-dasharray', name === 'fatune' ? null : ['6 3', '2 3', '8 3 2 3', '4 4', '1 4'][rivals.indexOf(name)]);
     for (const p of list) svg.append('circle').attr('cx', x(p.length)).attr('cy', y(p.value)).attr('r', name === 'fatune' ? 3.5 : 2.5).attr('fill', colour(name));
   }
   hoverNearest(svg, points.map((p) => ({x: x(p.length), y: y(p.value), p})), width, bottom, ({p}) =>
-    [`${p.name === 'fatune' ? p.final.kernel : implName(p.name)}: ${us(p.final[objectiveOf(p.e.run)].us)} µs`, problemTitle(p.e.problem), `${digits(p.e.problem.flops / p.final[objectiveOf(p.e.run)].us * 1e-6, 3)} TFLOP/s`]);
+    [`${p.name === 'fatune' ? p.final.kernel : implName(p.name)}: ${us(p.final[p.e.problem.time].us)} µs`, problemTitle(p.e.problem), `${digits(p.e.problem.flops / p.final[p.e.problem.time].us * 1e-6, 3)} TFLOP/s`]);
 }
 
 function lengthFigure(entries) {
@@ -139,7 +139,7 @@ function lengthFigure(entries) {
   if (!panels.length) return null;
   const rivals = nearestRivals(panels.flatMap(({list}) => list)), key = 'length';
   return figure({
-    id: 'length', title: 'Latency against sequence length', wide: true, note: 'Problems that differ in length and batch alone share a panel. Of several with one length, the largest is drawn, with the five others that come nearest; the table has all.',
+    id: 'length', title: 'Latency against sequence length', wide: true, note: 'Problems that differ in length alone, or that share a number of tokens, share a panel, with the five others that come nearest; the table has all.',
     controls: (redraw) => [choice(key, Object.entries(LENGTH_VALUES).map(([name, v]) => [name, v.text]), redraw)],
     draw: (plot, width) => {
       const value = LENGTH_VALUES[choices.get(key)], columns = Math.max(1, Math.min(3, panels.length, Math.floor((width + 32) / 332)));
@@ -154,7 +154,7 @@ function lengthFigure(entries) {
       legend(plot, [...names].map((name) => [lineColour(name, rivals), name === 'fatune' ? 'fatune, best' : implName(name), 'line']));
     },
     table: () => ({columns: [{title: 'problem'}, {title: 'keys', number: true}, {title: 'implementation'}, {title: 'µs', number: true}],
-      rows: panels.flatMap(({list}) => list.flatMap((e) => [bestOf(e.problem), ...baselinesOf(e.problem, objectiveOf(e.run))].map((f) => [problemName(e.problem), e.problem.problem.seq_kv, implName(f.impl), us(f[objectiveOf(e.run)].us)])))}),
+      rows: panels.flatMap(({list}) => list.flatMap((e) => [bestOf(e.problem), ...baselinesOf(e.problem, e.problem.time)].map((f) => [problemName(e.problem), e.problem.problem.seq_kv, implName(f.impl), us(f[e.problem.time].us)])))}),
   });
 }
 
@@ -163,7 +163,7 @@ function sharedRoofline(entries) {
   const known = entries.filter((e) => bestOf(e.problem) && e.problem.flops && !e.problem.hardware.unknown);
   if (known.length < 2 || new Set(known.map((e) => e.run.device.name + e.problem.hardware.tensor_tflops)).size > 1) return null;
   const points = known.flatMap((e) => {
-    const all = rooflinePoints(e.problem, e.run), best = all.find((p) => p.final === bestOf(e.problem)), rival = all.find((p) => isBaseline(p.final));
+    const all = rooflinePoints(e.problem), best = all.find((p) => p.final === bestOf(e.problem)), rival = all.find((p) => isBaseline(p.final));
     return [best, rival].filter(Boolean);
   });
   const h = known[0].problem.hardware;

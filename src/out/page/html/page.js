@@ -13,31 +13,27 @@ function notices(runs) {
   return list;
 }
 
-function headline(problem, run) {
-  const objective = objectiveOf(run), best = bestOf(problem);
-  if (best) {
-    return el('h1', {}, `${best.kernel}: ${us(best[objective].us)} `, el('span', {class: 'unit'}, `µs ${objective}`));
-  }
-  const steps = bestSoFar(candidatesOf(problem, objective));
-  if (steps.length) {
-    return el('h1', {}, `${steps.at(-1).kernel}: ${us(steps.at(-1).us)} `, el('span', {class: 'unit'}, `µs ${objective}, best of the search so far`));
-  }
-  return el('h1', {}, 'No candidate was measured');
+function headline(problem) {
+  const best = bestOf(problem);
+  if (best) return el('h1', {}, `${best.kernel}: ${us(best[problem.time].us)} `, el('span', {class: 'unit'}, `µs ${timeWord(problem, problem.time)}`));
+  const steps = bestSoFar(candidatesOf(problem));
+  if (!steps.length) return el('h1', {}, 'No candidate was measured');
+  return el('h1', {}, `${steps.at(-1).kernel}: ${us(steps.at(-1).us)} `, el('span', {class: 'unit'}, `µs ${problem.search_time}, best of the search so far`));
 }
 
-function verdictLine(problem, run) {
-  const objective = objectiveOf(run), best = bestOf(problem);
+function verdictLine(problem) {
+  const best = bestOf(problem);
   if (!best) {
-    const any = candidatesOf(problem, objective).some((c) => c.us !== null);
+    const any = candidatesOf(problem).some((c) => c.us !== null);
     return el('p', {class: 'verdict'}, el('span', {class: 'range'}, any
       ? 'A time of the search: few samples, a hint. The final phase has not decided yet.'
       : 'None of those tried passed every gate and was timed. What became of them, and why, is below.'));
   }
   const parts = [];
-  const time = best[objective];
+  const time = best[problem.time];
   if (time.low !== null) parts.push(el('span', {class: 'range'}, `95 % interval ${us(time.low)} to ${us(time.high)}`));
   if (best.ratio) {
-    const rival = baselinesOf(problem, objective)[0];
+    const rival = baselinesOf(problem, problem.time)[0];
     parts.push(el('span', {}, `${times(best.ratio.value)} of the time of ${implName(rival.impl)}`), el('span', {class: 'range'}, `${times(best.ratio.low)} to ${times(best.ratio.high)}`),
       el('span', {class: `chip ${VERDICT_CLASS[best.verdict] ?? 'plain'}`}, best.verdict));
   } else {
@@ -46,25 +42,58 @@ function verdictLine(problem, run) {
   return el('div', {class: 'verdict'}, ...parts);
 }
 
+/// Every time of the best, each with its own ratio to the fastest baseline in that time.
+function timesTable(problem) {
+  const best = bestOf(problem), all = timesOf(problem);
+  if (!best || all.length < 2) return null;
+  const row = (which) => {
+    const rival = baselinesOf(problem, which)[0], word = timeWord(problem, which);
+    return best[which] && el('tr', {class: which === problem.time ? 'best' : null}, el('td', {}, word), el('td', {class: 'n'}, us(best[which].us)), el('td', {class: 'n'}, rival ? us(rival[which].us) : ''),
+      el('td', {class: 'n'}, rival && word !== 'chained' ? times(best[which].us / rival[which].us) : ''), el('td', {}, rival ? implName(rival.impl) : ''), el('td', {class: 'soft roomy'}, TIME_MEANING[word]));
+  };
+  return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'time'), ...['best µs', 'others’ best µs', 'ratio'].map((title) => el('th', {class: 'n'}, title)), el('th', {}, 'of'), el('th', {class: 'roomy'}, 'what it is'))),
+    el('tbody', {}, ...all.map(row).filter(Boolean))));
+}
+
 function facts(problem, run) {
-  const objective = objectiveOf(run), best = bestOf(problem), list = candidatesOf(problem, objective), box = el('dl', {class: 'facts'});
+  const best = bestOf(problem), list = candidatesOf(problem), box = el('dl', {class: 'facts'});
   const add = (term, value, small) => box.append(el('div', {}, el('dt', {}, term), el('dd', {}, value, small ? el('small', {}, small) : null)));
   if (best?.tflops) add('Rate', `${digits(best.tflops, 3)} TFLOP/s`, problem.hardware.unknown ? '' : `${percent(best.tflops / problem.hardware.tensor_tflops)} of the tensor cores’ peak`);
   if (best?.gbytes_per_s) add('Rate', `${digits(best.gbytes_per_s, 3)} GB/s`, problem.hardware.unknown ? '' : `${percent(best.gbytes_per_s * 1e-3 / problem.hardware.memory_tbs)} of the memory’s peak`);
-  if (best?.cold && objective === 'hot') add('Cold', `${us(best.cold.us)} µs`, 'one launch, L2 flushed');
   if (best?.margin) add('Accuracy', `${best.margin.toFixed(2)} of the limit`, `${plural(best.gates.length, 'gate')} passed`);
-  if (best?.registers) add('Resources', `${best.registers} registers`, `${bytes(best.shared_bytes)} of shared memory a block`);
-  add('Tried', plural(list.length, 'candidate'), `${run.strategy}, ${seconds(list.length ? Math.max(d3.max(list, (c) => c.at), 0.01) : 0)}`);
+  if (best?.registers) add('Resources', `${best.registers} registers`, [`${bytes(best.shared)} of shared memory a block`, occupancy(run, best) && `${percent(occupancy(run, best))} occupancy`, wavesOf(problem, best) && `${times(wavesOf(problem, best))} waves`].filter(Boolean).join(', '));
+  const warm = list.filter((c) => c.warm), nearest = d3.least(warm.filter((c) => c.us !== null), (c) => c.us);
+  const spent = run.problems.length === 1 ? run.seconds : list.length ? Math.max(d3.max(list, (c) => c.at), 0.01) : 0;
+  add('Tried', plural(list.length, 'candidate'), `${run.strategy}, ${seconds(spent)}, ${warm.length ? plural(warm.length, 'warm start') + (nearest ? `, best of them ${us(nearest.us)} µs ${problem.search_time}` : '') : 'no warm start'}`);
   return box;
+}
+
+/// What the best config changes of the kernel's default stands out.
+function configChips(problem) {
+  const best = bestOf(problem), usual = problem.finals.find((f) => f.role === 'default' && f.kernel === best.kernel)?.config;
+  const chip = ([name, value]) => el('li', {class: usual && valueText(usual[name]) !== valueText(value) ? 'changed' : null, title: usual && name in usual ? `default: ${usual[name]}` : null}, el('b', {}, name + '='), valueText(value));
+  const list = Object.entries(best.config), changed = list.filter(([name, value]) => usual && valueText(usual[name]) !== valueText(value));
+  const warm = candidatesOf(problem).find((c) => c.id === best.id)?.warm;
+  return el('div', {}, warm ? el('p', {class: 'notice'}, `The winner was a warm start: the search began with it, known from ${warm}.`) : null,
+    el('ul', {class: 'chosen', 'aria-label': 'The best config'}, ...(usual ? [...changed, ...list.filter((pair) => !changed.includes(pair))] : list).map(chip)),
+    usual ? el('p', {class: 'soft small'}, changed.length ? `Framed: ${changed.length} of ${plural(list.length, 'parameter')} differ from the kernel’s default config.` : 'It is the kernel’s default config.') : null);
 }
 
 function hero(problem, run) {
   const gpu = run.device, best = bestOf(problem);
   return el('section', {class: 'hero', id: 'verdict'},
     el('p', {class: 'eyebrow'}, `${problemTitle(problem)} on ${gpu.name} (${gpu.arch}${run.recorded ? ', recorded' : ''})`),
-    headline(problem, run), verdictLine(problem, run), ...notices([run]),
-    best ? el('ul', {class: 'chosen', 'aria-label': 'The best config'}, ...Object.entries(best.config).map(([k, v]) => el('li', {}, el('b', {}, k + '='), String(v)))) : null,
-    facts(problem, run));
+    headline(problem), verdictLine(problem), ...notices([run]),
+    ...(best ? [configChips(problem), timesTable(problem)].filter(Boolean) : []), facts(problem, run));
+}
+
+/// Lines for what comes after a report.
+function nextLines(problem, run) {
+  const best = `runs/${run.name}/best.json`, dir = /--kernel-dir[= ]\S+/.exec(run.command)?.[0] ?? '', rival = baselinesOf(problem, problem.time)[0]?.impl;
+  const line = (...words) => words.filter(Boolean).join(' ');
+  return [['Measure it again', line('fatune bench --config', best, rival && `--impl ${rival}`, dir)], ['Run every gate on it', line('fatune verify --config', best, dir)],
+    problem.flops && !problem.problem.operation ? ['Call it from PyTorch', line('fatune export', best, '--to torch -o exported', dir)] : ['Take it out', line('fatune export', best, '--to cubin -o exported', dir)],
+    ['Forecast it: resources, waves', line('fatune inspect --config', best, problemOptions(problem), dir)], ['Refuse a slower one, in CI', line('fatune gate --candidate', best, `--baseline ${rival ?? 'naive'}`, dir)]];
 }
 
 function reproduceSection(run, problem) {
@@ -76,14 +105,15 @@ function reproduceSection(run, problem) {
   const best = bestOf(problem);
   if (best?.sm_clock_mhz) add('During the final phase', `SM clock ${[...new Set(best.sm_clock_mhz)].join(' to ')} MHz, ${best.temperature_c} °C` + (best.throttled.length ? `, throttled: ${best.throttled.join(', ')}` : ', not throttled'));
   add('fatune', run.fatune);
-  add('Host', (run.host ?? '') + (run.cpu_cores ? `, ${run.cpu_cores} cores` : ''));
   add('Search', `${run.strategy}, objective ${run.objective}, seed ${run.seed}`);
-  add('Journal', run.source);
+  add('Warm starts', [...new Set(candidatesOf(problem).map((c) => c.warm).filter(Boolean))].join('; '));
   const others = problem.finals.filter((f) => isBaseline(f) && f.detail).map((f) => f.detail);
   add('Others', others.join('; '));
-  const copy = el('button', {type: 'button', class: 'quiet', onclick: () => navigator.clipboard?.writeText(run.command).then(() => { copy.textContent = 'Copied'; })}, 'Copy');
-  return el('section', {id: 'reproduce'}, el('h2', {}, 'Reproduce'), el('p', {}, 'On the same kind of GPU:'),
-    run.command ? el('div', {class: 'command'}, el('code', {}, run.command), copy) : null, pairs);
+  return el('section', {id: 'reproduce'}, el('h2', {}, 'Next, and again'),
+    best ? el('p', {}, `runs/${run.name} stands for the folder of the run.`) : null, ...(best ? nextLines(problem, run).map(([what, line]) => commandLine(line, what)) : []),
+    run.command ? commandLine(run.command, 'The same search') : null,
+    problem.warm_starts ? el('p', {class: 'soft small'}, 'This search began with what was known then; --no-warm-start begins with nothing, so that it can be repeated anywhere.') : null, pairs,
+    el('div', {class: 'under'}, el('button', {type: 'button', onclick: () => saveText('fatune-page.json', 'application/json', JSON.stringify(JSON.parse(byId('data').textContent), null, 1))}, 'All that this page shows, as JSON')));
 }
 
 function picker(entries, current) {
@@ -97,26 +127,33 @@ function picker(entries, current) {
 }
 
 function problemSections({problem, run}) {
-  const objective = objectiveOf(run), list = candidatesOf(problem, objective), timed = list.some((c) => c.us !== null);
-  const finals = problem.finals.filter((f) => measured(f, 'hot') || measured(f, 'cold'));
-  const sections = [hero(problem, run)];
-  if (finals.length) {
-    const section = el('section', {id: 'finals'}, el('h2', {}, 'The final phase'), barsFigure(problem, run));
-    if (finals.some((f) => !isBaseline(f) && (f.hot_rounds || f.cold_rounds))) section.append(samplesFigure(problem));
+  const list = candidatesOf(problem), timed = list.some((c) => c.us !== null), sections = [];
+  for (const c of list) c.params ??= configObject(problem, c);
+  if (timesOf(problem).length) {
+    const section = el('section', {id: 'finals'}, el('h2', {}, 'The final phase'));
+    if (bestOf(problem)?.in_layer) section.append(layerFigure(problem));
+    section.append(barsFigure(problem));
+    if (problem.finals.some((f) => !isBaseline(f) && timesOf(problem).some((which) => roundsOf(f, which).length))) section.append(samplesFigure(problem));
+    section.append(...[finalistsTable(problem, run)].filter(Boolean));
     sections.push(section);
   }
+  sections.push(...[compareSection(problem, run)].filter(Boolean));
   const search = el('section', {id: 'search'}, el('h2', {}, 'The search'));
   if (timed) {
-    search.append(el('p', {}, 'Dots are candidates, the line is the best so far. Slower ones lie on the upper edge.'),
-      el('div', {class: 'grid2'}, convergenceFigure(problem, run, 'evaluations'), convergenceFigure(problem, run, 'seconds')));
+    search.append(el('p', {}, 'Dots are candidates, the line is the best so far. Slower ones lie on the upper edge.' + (problem.warm_starts ? ' Rings are warm starts: known from elsewhere, not found here.' : '')),
+      el('div', {class: 'grid2'}, convergenceFigure(problem, 'evaluations'), convergenceFigure(problem, 'seconds')));
     legend(search, [...problem.kernels.map((k) => [kernelColour(k.name), k.name])]);
   }
   if (list.length) search.append(outcomesFigure(problem));
   sections.push(search);
-  if (timed) sections.push(el('section', {id: 'matter'}, el('h2', {}, 'What matters'), matterPair(problem, run)), hardwareSection(problem, run));
+  if (timed) sections.push(el('section', {id: 'matter'}, el('h2', {}, 'What matters'), matterFigures(problem)), hardwareSection(problem));
   if (list.length) sections.push(candidatesSection(problem, run));
   sections.push(reproduceSection(run, problem));
-  return sections;
+  const contents = el('nav', {class: 'contents', 'aria-label': 'On this page'}, ...sections.map((section) =>
+    el('button', {type: 'button', onclick: () => section.scrollIntoView()}, section.querySelector('h2').textContent)));
+  const top = hero(problem, run);
+  top.append(contents);
+  return [top, ...sections];
 }
 
 function currentKey(entries) {
@@ -137,19 +174,20 @@ function render() {
     main.replaceChildren(el('section', {class: 'hero'}, el('h1', {}, data.live ? 'The sweep is about to begin' : 'Nothing was tried')));
     return;
   }
-  settleColours();
   const key = currentKey(entries), entry = entries.find((e) => e.key === key);
-  choices.set('objective', objectiveOf(entry.run));
   byId('where').textContent = data.runs.map((run) => run.name).join(', ');
   const several = entries.length > 1;
   main.replaceChildren(...(several ? [overview(entries), el('div', {id: 'problem', class: 'divider'}), el('section', {class: 'chooser'}, el('h2', {}, 'One problem'), picker(entries, key))] : []), ...problemSections(entry));
 }
 
+// Ink on a colour is chosen when it is drawn.
 byId('theme').addEventListener('click', () => {
   const root = document.documentElement, dark = matchMedia('(prefers-color-scheme: dark)').matches;
   const now = root.dataset.theme ?? (dark ? 'dark' : 'light');
   root.dataset.theme = now === 'dark' ? 'light' : 'dark';
+  render();
 });
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', render);
 addEventListener('hashchange', render);
 render();
 document.documentElement.dataset.ready = 'yes';

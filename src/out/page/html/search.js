@@ -7,9 +7,8 @@ function bestSoFar(list) {
   return steps;
 }
 
-function drawConvergence(problem, run, over, plot, width) {
-  const objective = objectiveOf(run);
-  const list = candidatesOf(problem, objective), timed = list.filter((c) => c.us !== null);
+function drawConvergence(problem, over, plot, width) {
+  const list = candidatesOf(problem), timed = list.filter((c) => c.us !== null);
   if (!timed.length) { plot.append(el('p', {}, 'No candidate was timed.')); return; }
   const steps = bestSoFar(list), best = steps.at(-1).us;
   const left = 46, top = 26, right = width - 10, bottom = 270;
@@ -20,7 +19,7 @@ function drawConvergence(problem, run, over, plot, width) {
   const y = d3.scaleLog([best * 0.93, worst * 1.05], [bottom, top]).clamp(true);
   const svg = chart(plot, width, bottom + 42, `best so far over ${over}`);
   xAxis(svg, x, {y: bottom, top: bottom, ticks: x.ticks(width < 400 ? 4 : 6), format: plain, label: over === 'seconds' ? 'seconds' : 'candidates tried', from: left, to: right});
-  yAxis(svg, y, {x: left, right, ticks: logTicks(y.domain(), 7), format: plain, label: `µs ${objective}`, top});
+  yAxis(svg, y, {x: left, right, ticks: logTicks(y.domain(), 7), format: plain, label: `µs ${problem.search_time}`, top});
   const thick = timed.length > 1500 ? 2.4 : timed.length > 400 ? 3.2 : 4.4, faint = timed.length > 1500 ? 0.4 : 0.55;
   for (const [k, group] of d3.group(timed, (c) => c.kernel)) {
     svg.append('path').attr('d', group.map((c) => `M${x(at(c)).toFixed(1)} ${y(c.us).toFixed(1)}h0`).join(''))
@@ -29,26 +28,29 @@ function drawConvergence(problem, run, over, plot, width) {
   const line = d3.line().curve(d3.curveStepAfter).x((p) => p[0]).y((p) => p[1]);
   const points = steps.map((c) => [x(at(c)), y(c.us)]);
   svg.append('path').attr('d', line([...points, [x(end), y(best)]])).attr('stroke', 'var(--ink)').attr('stroke-width', 1.75).attr('fill', 'none');
-  const rival = baselinesOf(problem, objective)[0];
-  if (rival && rival[objective].us < y.domain()[1] && rival[objective].us > y.domain()[0]) {
+  for (const c of timed.filter((each) => each.warm)) {
+    svg.append('circle').attr('cx', x(at(c))).attr('cy', y(c.us)).attr('r', 5).attr('fill', 'none').attr('stroke', 'var(--ink)').attr('stroke-width', 1.25);
+  }
+  const objective = problem.search_time, rival = baselinesOf(problem, objective)[0];
+  // A chained time has no place beside launches of another kind.
+  if (rival && timeWord(problem, objective) !== 'chained' && rival[objective].us < y.domain()[1] && rival[objective].us > y.domain()[0]) {
     const level = y(rival[objective].us);
     svg.append('path').attr('d', `M${left} ${level}H${right}`).attr('stroke', 'var(--soft)').attr('stroke-dasharray', '5 4');
     svg.append('text').attr('class', 'soft halo').attr('x', right).attr('y', level - 6).attr('text-anchor', 'end').text(`${implName(rival.impl)} ${us3(rival[objective].us)} µs`);
   }
   hoverNearest(svg, timed.map((c) => ({x: x(at(c)), y: y(c.us), c})), width, bottom, ({c}) =>
-    [`${us(c.us)} µs · ${c.kernel}`, `candidate ${count(c.number)}, after ${seconds(Math.max(c.at, 0))}`, configText(problem, c)]);
+    [`${us(c.us)} µs · ${c.kernel}`, `candidate ${count(c.number)}, after ${seconds(Math.max(c.at, 0))}`, c.warm ? `warm start, from ${c.warm}` : '', configText(problem, c)]);
 }
 
-function convergenceFigure(problem, run, over) {
-  const objective = objectiveOf(run);
-  const list = candidatesOf(problem, objective), steps = bestSoFar(list);
+function convergenceFigure(problem, over) {
+  const list = candidatesOf(problem), steps = bestSoFar(list);
   const near = steps.find((c) => c.us <= steps.at(-1).us * 1.05);
   const note = () => !near ? '' : over === 'seconds'
     ? `Within 5 % of its best after ${seconds(Math.max(near.at, 0))}.`
     : `Within 5 % of its best after ${plural(near.number, 'candidate')} of ${count(list.length)}.`;
   return figure({
     id: `convergence-${over}`, title: over === 'seconds' ? 'Over seconds' : 'Over evaluations', note,
-    draw: (plot, width) => drawConvergence(problem, run, over, plot, width),
+    draw: (plot, width) => drawConvergence(problem, over, plot, width),
     table: () => ({
       columns: [{title: 'candidate', number: true}, {title: 'after s', number: true}, {title: 'best so far µs', number: true}, {title: 'kernel'}, {title: 'config'}],
       rows: steps.map((c) => [count(c.number), digits(Math.max(c.at, 0.001), 3), us(c.us), c.kernel, configText(problem, c)]),

@@ -1,19 +1,18 @@
-// table.js - all candidates: sorted by any column, filtered, a hundred rows at a time.
+// table.js - finalists and candidates as tables: a column each for what differs, sorted, filtered, saved.
 
 const ROWS_AT_ONCE = 100;
 
-const CANDIDATE_COLUMNS = [
-  {title: '#', value: (c) => c.number, text: (c) => count(c.number), number: true},
-  {title: 'kernel', value: (c) => c.kernel, text: (c) => c.kernel},
-  {title: 'outcome', value: (c) => c.outcome, text: (c) => outcomeText(c.outcome)},
-  {title: 'hot µs', value: (c) => c.hot, text: (c) => c.hot === null ? '' : us(c.hot), number: true, needs: 'hot'},
-  {title: 'cold µs', value: (c) => c.cold, text: (c) => c.cold === null ? '' : us(c.cold), number: true, needs: 'cold'},
-  {title: 'margin', value: (c) => c.margin, text: (c) => c.margin === null ? '' : c.margin.toFixed(2), number: true, needs: 'margin'},
-  {title: 'registers', value: (c) => c.registers, text: (c) => c.registers ?? '', number: true, needs: 'registers'},
-  {title: 'shared', value: (c) => c.shared, text: (c) => c.shared === null ? '' : bytes(c.shared), number: true, needs: 'shared'},
-  {title: 'spills', value: (c) => c.spills, text: (c) => c.spills === null ? '' : c.spills === 0 ? '0' : bytes(c.spills), number: true, needs: 'spills'},
-  {title: 'config, and why not', value: (c) => c.text, text: (c) => c.text + (c.reason ? ' — ' + c.reason : ''), css: 'config'},
+/// A column: title, value(row) or null, text(value), number. The same for candidates and finalists.
+const columnOf = (title, value, text = String) => ({title, value, text, number: true});
+const resourceColumns = (run) => [
+  columnOf('margin', (c) => c.margin ?? null, (v) => v.toFixed(2)), columnOf('registers', (c) => c.registers ?? null), columnOf('shared', (c) => c.shared ?? null, bytes),
+  columnOf('spills', (c) => c.spills ?? null, (v) => v === 0 ? '0' : bytes(v)), columnOf('threads', (c) => c.threads ?? null), columnOf('blocks/SM', (c) => c.resident ?? null),
+  columnOf('occupancy', (c) => occupancy(run, c), (v) => percent(v)), columnOf('waves', (c) => c.waves ?? null, times),
 ];
+/// Numbers sort as numbers, words as words.
+const parameterColumns = (names, rows) => names.map((name) => ({title: name, value: (c) => c.params[name] ?? null, text: valueText,
+  number: rows.every((c) => c.params[name] === undefined || typeof c.params[name] === 'number')}));
+const filledColumns = (columns, rows) => columns.filter((column) => rows.some((row) => column.value(row) !== null));
 
 /// Missing values come last, whichever way the others go.
 function byColumn(column, down) {
@@ -21,50 +20,118 @@ function byColumn(column, down) {
   return (a, b) => {
     const x = column.value(a), y = column.value(b);
     if (x === null || y === null) return (x === null) - (y === null) || a.number - b.number;
-    return sign * (column.number ? x - y : d3.ascending(x, y)) || a.number - b.number;
+    return sign * (column.number ? x - y : d3.ascending(valueText(x), valueText(y))) || a.number - b.number;
   };
 }
 
-function candidatesSection(problem, run) {
-  const objective = objectiveOf(run), list = candidatesOf(problem, objective);
-  for (const c of list) c.text ??= configText(problem, c);
-  const columns = CANDIDATE_COLUMNS.filter((column) => !column.needs || list.some((c) => c[column.needs] !== null));
-  const state = choices.get('table') ?? {column: `${objective} µs`, down: false, text: '', kernel: '', outcome: ''};
-  choices.set('table', state);
-  let shown = ROWS_AT_ONCE;
-  const body = el('tbody', {}), counter = el('span', {class: 'count', role: 'status'});
-  const more = el('button', {type: 'button', class: 'quiet more', onclick: () => { shown += 5 * ROWS_AT_ONCE; fill(); }}, '');
+/// A table that a click on a column's head sorts. A click on a row opens detail(row) under it, as wide as the window.
+function sortedTable({key, columns, rows, state, css, detail, limit = () => Infinity, changed}) {
+  state.column = columns.some((c) => c.title === state.column) ? state.column : columns[0].title;
+  choices.set(key, state);
+  const body = el('tbody', {});
   const heads = columns.map((column) => el('th', {scope: 'col', class: column.number ? 'n' : null},
     el('button', {type: 'button', onclick: () => {
       state.down = state.column === column.title ? !state.down : false;
       state.column = column.title;
       fill();
     }}, column.title)));
-  const fill = () => {
-    const column = columns.find((c) => c.title === state.column) ?? columns[0];
-    heads.forEach((head, i) => head.setAttribute('aria-sort', columns[i] !== column ? 'none' : state.down ? 'descending' : 'ascending'));
-    const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
-    const kept = list.filter((c) => (!state.kernel || c.kernel === state.kernel) && (!state.outcome || c.outcome === state.outcome) &&
-      words.every((word) => `${c.text} ${c.kernel} ${c.id} ${c.outcome} ${c.reason}`.toLowerCase().includes(word)));
-    kept.sort(byColumn(column, state.down));
-    const best = bestOf(problem)?.id;
-    body.replaceChildren(...kept.slice(0, shown).map((c) => el('tr', {class: c.id === best ? 'best' : null, onclick: (event) => event.currentTarget.classList.toggle('open')},
-      ...columns.map((col) => el('td', {class: [col.number ? 'n' : '', col.css ?? '', col.title === 'outcome' ? `outcome ${c.outcome}` : ''].join(' ').trim() || null}, String(col.text(c)))))));
-    counter.textContent = kept.length === list.length ? plural(list.length, 'candidate') : `${count(kept.length)} of ${plural(list.length, 'candidate')}`;
-    more.hidden = kept.length <= shown;
-    more.textContent = `Show ${count(Math.min(5 * ROWS_AT_ONCE, kept.length - shown))} more of ${count(kept.length - shown)}`;
+  const open = (tr, row) => {
+    if (tr.nextSibling?.classList.contains('detail')) { tr.nextSibling.remove(); return; }
+    tr.after(el('tr', {class: 'detail'}, el('td', {colspan: columns.length}, el('div', {}, ...detail(row)))));
   };
-  const pick = (name, label, values) => {
-    const options = [['', label], ...values.map((value) => [value, outcomeText(value)])];
-    const select = el('select', {'aria-label': label, onchange: () => { state[name] = options[select.selectedIndex][0]; shown = ROWS_AT_ONCE; fill(); }},
+  const fill = () => {
+    const column = columns.find((c) => c.title === state.column);
+    heads.forEach((head, i) => head.setAttribute('aria-sort', columns[i] !== column ? 'none' : state.down ? 'descending' : 'ascending'));
+    const kept = rows().sort(byColumn(column, state.down));
+    body.replaceChildren(...kept.slice(0, limit()).map((row) => el('tr', {class: css(row), tabindex: '0', onclick: (event) => open(event.currentTarget, row),
+      onkeydown: (event) => { if (event.key === 'Enter') open(event.currentTarget, row); }},
+      ...columns.map((c) => { const value = c.value(row); return el('td', {class: [c.number ? 'n' : '', c.css?.(row) ?? ''].join(' ').trim() || null}, value === null ? '' : c.text(value)); }))));
+    changed?.(kept);
+  };
+  fill();
+  return {fill, node: el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': key}, el('table', {}, el('thead', {}, el('tr', {}, ...heads)), body))};
+}
+
+/// A row's whole config, and what can be done with it.
+function rowDetail(problem, run, c) {
+  const best = bestOf(problem), text = Object.entries(c.params).map((pair) => pair.join('=')).join(' ');
+  return [c.reason ? el('p', {}, c.reason) : null, c.warm ? el('p', {}, `Warm start, from ${c.warm}.`) : null, el('p', {class: 'config'}, `${c.kernel} ${text}`),
+    el('p', {class: 'config soft'}, c.id), best && c.id !== best.id ? el('button', {type: 'button', class: 'quiet', onclick: (event) => { event.stopPropagation(); compareWith(c.id); }}, 'Beside the best') : null].filter(Boolean);
+}
+
+/// "registers<=128", "BLOCK_M=128", or a word of the row.
+function matcher(term, columns) {
+  const found = /^([\w/]+)(<=|>=|=|<|>)(.+)$/.exec(term), column = found && columns.find((c) => c.title.toLowerCase() === found[1]);
+  const limit = found && Number(found[3].replace(/%$/, '')) / (found[3].endsWith('%') ? 100 : 1);
+  if (!column) return (c) => c.words.includes(term);
+  if (found[2] === '=') return (c) => { const value = column.value(c); return value !== null && (valueText(value).toLowerCase() === found[3] || value === limit); };
+  const test = {'<=': (v) => v <= limit, '>=': (v) => v >= limit, '<': (v) => v < limit, '>': (v) => v > limit}[found[2]];
+  return (c) => { const value = column.value(c); return value !== null && test(value); };
+}
+
+/// The finalists and the parameters in which they differ.
+function finalistsTable(problem, run) {
+  const rows = problem.finals.filter((f) => !isBaseline(f)).map((f, i) => ({...f, number: i + 1, params: f.config ?? {}, waves: wavesOf(problem, f), final: f}));
+  if (!rows.length) return null;
+  const best = bestOf(problem), all = timesOf(problem);
+  const columns = filledColumns([columnOf('#', (c) => c.number), {title: 'kernel', value: (c) => c.kernel + (c.role === 'default' ? ' (default)' : ''), text: String},
+    ...all.map((which) => columnOf(timeWord(problem, which) + ' µs', (c) => c[which]?.us ?? null, us)),
+    ...(best ? [columnOf('over the best', (c) => c[problem.time]?.us / best[problem.time].us || null, times)] : []),
+    ...parameterColumns(differing(rows.map((c) => ({kernel: c.kernel, config: c.params}))), rows), ...resourceColumns(run)], rows);
+  const table = sortedTable({key: 'finalists', columns, rows: () => [...rows], state: choices.get('finalists') ?? {column: '#', down: false},
+    css: (c) => c.final === best ? 'best' : null, detail: (c) => rowDetail(problem, run, c)});
+  return el('div', {id: 'finalists', class: 'candidates'}, el('h3', {}, 'Finalists'),
+    el('p', {class: 'soft'}, 'Parameters in which they differ, a column each; a click on a head sorts, on a row shows its whole config.'), table.node,
+    el('div', {class: 'under'}, el('button', {type: 'button', onclick: () => saveCsv('finalists', {columns, rows: rows.map((c) => columns.map((col) => col.value(c)))})}, 'CSV')));
+}
+
+function candidateColumns(problem, run, list, kernel) {
+  const shown = problem.kernels.filter((k) => !kernel || k.name === kernel);
+  const names = [...new Set(shown.flatMap((k) => varying(k).map((p) => p.name)))];
+  return filledColumns([columnOf('#', (c) => c.number, count), ...(kernel ? [] : [{title: 'kernel', value: (c) => c.kernel, text: String}]),
+    {title: 'outcome', value: (c) => c.outcome, text: outcomeText, css: (c) => `outcome ${c.outcome}`}, {title: 'start', value: (c) => c.warm && 'warm', text: String},
+    columnOf('hot µs', (c) => c.hot, us), columnOf('cold µs', (c) => c.cold, us), ...parameterColumns(names, list), ...resourceColumns(run)], list);
+}
+
+function candidatesSection(problem, run) {
+  const list = candidatesOf(problem), best = bestOf(problem)?.id;
+  for (const c of list) {
+    c.params ??= configObject(problem, c);
+    c.words ??= `${configText(problem, c)} ${c.kernel} ${c.id} ${c.outcome} ${c.reason} ${c.warm ? 'warm' : ''}`.toLowerCase();
+  }
+  const state = choices.get('table') ?? {column: `${problem.search_time} µs`, down: false, text: '', kernel: kernelOptions(problem)[0]?.[0] === undefined ? '' : defaultKernel(problem)[0][0], outcome: ''};
+  if (!problem.kernels.some((k) => k.name === state.kernel)) state.kernel = '';
+  let shown = ROWS_AT_ONCE, table, kept = [], columns = [];
+  const counter = el('span', {class: 'count', role: 'status'}), place = el('div', {});
+  const more = el('button', {type: 'button', class: 'quiet more', onclick: () => { shown += 5 * ROWS_AT_ONCE; table.fill(); }}, '');
+  const rows = () => {
+    const tests = state.text.toLowerCase().split(/\s+/).filter(Boolean).map((term) => matcher(term, columns));
+    return list.filter((c) => (!state.kernel || c.kernel === state.kernel) && (!state.outcome || c.outcome === state.outcome) && tests.every((test) => test(c)));
+  };
+  const build = () => {
+    columns = candidateColumns(problem, run, list.filter((c) => !state.kernel || c.kernel === state.kernel), state.kernel);
+    table = sortedTable({key: 'table', columns, rows, state, css: (c) => c.id === best ? 'best' : null, detail: (c) => rowDetail(problem, run, c), limit: () => shown, changed: (now) => {
+      kept = now;
+      counter.textContent = kept.length === list.length ? plural(list.length, 'candidate') : `${count(kept.length)} of ${plural(list.length, 'candidate')}`;
+      more.hidden = kept.length <= shown;
+      more.textContent = `Show ${count(Math.min(5 * ROWS_AT_ONCE, kept.length - shown))} more of ${count(kept.length - shown)}`;
+    }});
+    place.replaceChildren(table.node);
+  };
+  const pick = (name, label, values, redraw, text = String) => {
+    const options = [['', label], ...values.map((value) => [value, text(value)])];
+    const select = el('select', {'aria-label': label, onchange: () => { state[name] = options[select.selectedIndex][0]; shown = ROWS_AT_ONCE; redraw(); }},
       ...options.map(([value, text]) => el('option', {selected: value === state[name]}, text)));
     return values.length > 1 ? select : null;
   };
-  const search = el('input', {type: 'search', placeholder: 'Filter: BLOCK_M=128 warp', 'aria-label': 'Filter candidates', value: state.text,
-    oninput: () => { state.text = search.value; shown = ROWS_AT_ONCE; fill(); }});
-  fill();
+  const search = el('input', {type: 'search', placeholder: 'BLOCK_M=128 registers<=168 spills=0', 'aria-label': 'Filter candidates', value: state.text,
+    oninput: () => { state.text = search.value; shown = ROWS_AT_ONCE; table.fill(); }});
+  build();
+  const plainRow = (c) => ({number: c.number, id: c.id, kernel: c.kernel, config: c.params, outcome: c.outcome, reason: c.reason || undefined, at_s: c.at, hot_us: c.hot, cold_us: c.cold,
+    margin: c.margin, registers: c.registers, shared_bytes: c.shared, spill_bytes: c.spills, threads: c.threads, blocks_per_sm: c.resident, waves: c.waves, warm_start: c.warm ?? undefined});
   return el('section', {id: 'candidates', class: 'candidates'}, el('h2', {}, 'All candidates'),
-    el('p', {}, 'Times of the search: few samples each, a hint. The final phase above decides. A margin below 1 is right. A click on a row shows its whole config.'),
-    el('div', {class: 'filters'}, search, pick('kernel', 'every kernel', problem.kernels.map((k) => k.name)), pick('outcome', 'every outcome', problem.outcomes.map((o) => o.outcome)), counter),
-    el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'All candidates'}, el('table', {}, el('thead', {}, el('tr', {}, ...heads)), body)), more);
+    el('p', {}, 'Times of the search: few samples each, a hint. The final phase above decides. A margin below 1 is right. A click on a row shows its whole config. Filter by words, or by a column: BLOCK_M=128, registers<=168, spills=0, occupancy>=25%.'),
+    el('div', {class: 'filters'}, search, pick('kernel', 'every kernel', problem.kernels.map((k) => k.name), build), pick('outcome', 'every outcome', problem.outcomes.map((o) => o.outcome), () => table.fill(), outcomeText), counter),
+    place, more, el('div', {class: 'under'}, el('button', {type: 'button', onclick: () => saveCsv('candidates', {columns: [{title: 'id'}, ...columns], rows: kept.map((c) => [c.id, ...columns.map((col) => col.value(c))])})}, 'CSV'),
+      el('button', {type: 'button', onclick: () => saveText('candidates.json', 'application/json', JSON.stringify(kept.map(plainRow), null, 1))}, 'JSON')));
 }

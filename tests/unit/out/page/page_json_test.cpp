@@ -62,6 +62,57 @@ TEST_CASE("the best comes first, with its ratio to each baseline") {
   CHECK(problem["hardware"]["tensor_tflops"] == 1070.5);
 }
 
+TEST_CASE("the time that ranks is named, and rounds of every time are told") {
+  CHECK(problem_of(test::SampleRun())["time"] == "hot");
+  std::vector<Record> records = test::sample_records();
+  for (Record& record : records) {
+    auto* final = std::get_if<FinalRecord>(&record);
+    if (final == nullptr) continue;
+    final->in_layer = test::timing(final->hot->median_us + 1);
+    final->plain = test::timing(final->hot->median_us + 0.5);
+    final->in_layer_rounds_us = {11.000004, 11.2};
+    final->plain_rounds_us = {10.5};
+  }
+  const Json problem = problem_of(test::SampleRun(records));
+  CHECK(problem["time"] == "in_layer");
+  CHECK(problem["search_time"] == "hot");
+  CHECK(problem["finals"][0]["in_layer"]["median_us"] == 11);
+  CHECK(dump(problem["finals"][0]["in_layer_rounds_us"]) == "[11.0,11.2]");
+  CHECK(dump(problem["finals"][0]["plain_rounds_us"]) == "[10.5]");
+  CHECK(problem["finals"][1]["best_over_this"] == 0.81481);
+}
+
+TEST_CASE("a candidate with which the search began is marked, with what knew it") {
+  JournalHeader header = test::sample_header();
+  SavedConfig known;
+  known.kernel = "fa_mma";
+  known.config = {{"TILE", 64}};
+  known.problem = test::kMission;
+  known.arch = header.environment.limits.arch;
+  known.source = "/somewhere/runs/first/best.json: mission";
+  header.plan.warm_starts = {known};
+  const Json problem = problem_of(test::SampleRun(test::sample_records(), header));
+  CHECK(dump(problem["warm_starts"]) == R"([{"candidate":1,"source":"best.json: mission"}])");
+  CHECK_FALSE(problem_of(test::SampleRun()).contains("warm_starts"));
+}
+
+TEST_CASE("a page names no path, host or device of its maker") {
+  CHECK(without_folders("fatune sweep --out /somewhere/runs/a --kernel-dir=~/own --suite s.json") ==
+        "fatune sweep --out a --kernel-dir=own --suite s.json");
+  CHECK(without_folders("fatune report results/h200 '/a b/c'") ==
+        "fatune report results/h200 'a b/c'");
+  JournalHeader header = test::sample_header();
+  header.environment.host = "Linux 6.1, a CPU";
+  header.environment.device_uuid = "GPU-1";
+  header.plan.command = "fatune sweep --out /somewhere/runs/a";
+  const std::array runs = {test::SampleRun(test::sample_records(), header).load()};
+  const std::string page = dump(to_json(
+      page_document(runs, Depth::kFull, {"1.0", "fatune report /somewhere/runs/a", false})));
+  for (const char* word : {"/somewhere", "6.1", "GPU-1", "journal.jsonl"})
+    CHECK(page.find(word) == std::string::npos);
+  CHECK(page.find("fatune report a") != std::string::npos);
+}
+
 TEST_CASE("a custom operation has GB/s where it tells no flops") {
   Problem own;
   own.custom = {.operation = "rmsnorm",
