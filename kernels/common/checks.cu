@@ -1,5 +1,5 @@
-// checks.cu - memory to findings: bytes that differ from a pattern, and a checksum; swaps memory,
-// at once or late.
+// checks.cu - memory to findings: bytes that differ from a pattern, a checksum, how long reading it
+// takes; swaps memory, at once or late.
 // Not an attention kernel: compiled by itself, without macros, and launched around every candidate.
 
 using u8 = unsigned char;
@@ -18,8 +18,11 @@ extern "C" __global__ void check_pattern(const u8* data, u64 bytes, unsigned pat
 }
 
 /// findings[0] += sum over 4-byte words of a mix of word and place; the last words may be cut
-/// short.
+/// short. Launched dependent, it is a neighbour that waits as it has to.
 extern "C" __global__ void check_sum(const u8* data, u64 bytes, u64* findings) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
   const u64 words = bytes / 4;
   const u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
   const u64 first = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -35,6 +38,22 @@ extern "C" __global__ void check_sum(const u8* data, u64 bytes, u64* findings) {
 #pragma unroll
   for (int lane = 16; lane > 0; lane /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lane);
   if (threadIdx.x % 32 == 0) atomicAdd(&findings[0], sum);
+}
+
+/// findings[0] += clock cycles that the reads of each CTA take, one load behind the other: loads
+/// that miss the L2 cache take 2 to 3 times as long. The memory holds zeros.
+extern "C" __global__ void read_slowly(const uint4* memory, u64 bytes, u64* findings) {
+  const u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
+  const long long begin = clock64();
+  for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes / 16;) {
+    uint4 word;
+    asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                 : "l"(memory + i));
+    i += step + (word.x | word.y | word.z | word.w);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(&findings[0], static_cast<u64>(clock64() - begin));
 }
 
 /// Exchanges two stretches of memory that do not overlap.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -236,6 +237,24 @@ Result<Graph> capture(CUstream stream, const std::function<Status()>& work) {
   if (!queued) return std::move(queued).error();
   FATUNE_TRY_STATUS(check(code, "cannot capture a graph"));
   return graph;
+}
+
+Result<std::optional<GraphEdges>> edges_of(const Graph& graph) {
+  using Edges = std::optional<GraphEdges>;
+  const auto ask = driver().graph_edges;
+  if (ask == nullptr) return Edges();
+  constexpr const char* kDoing = "cannot read the edges of a graph";
+  std::size_t count = 0;
+  FATUNE_TRY_STATUS(check(ask(graph.raw(), nullptr, nullptr, nullptr, &count), kDoing));
+  std::vector<CUgraphNode> from(count), to(count);
+  std::vector<CUgraphEdgeData> edges(count);
+  if (count > 0)
+    FATUNE_TRY_STATUS(
+        check(ask(graph.raw(), from.data(), to.data(), edges.data(), &count), kDoing));
+  const auto programmatic = std::ranges::count_if(edges, [](const CUgraphEdgeData& edge) {
+    return edge.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+  });
+  return Edges({count, static_cast<std::size_t>(programmatic)});
 }
 
 Result<GraphExec> instantiate(const Graph& graph, CUstream stream) {

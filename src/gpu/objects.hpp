@@ -128,6 +128,12 @@ using GraphExec = Handle<CUgraphExec, destroy>;
 /// Records what `work` queues on the stream instead of running it. Neither waits nor host copies
 /// are allowed in `work`.
 Result<Graph> capture(CUstream stream, const std::function<Status()>& work);
+struct GraphEdges {
+  std::size_t all = 0;
+  std::size_t programmatic = 0;  ///< those that let the kernel behind them begin early
+};
+/// As the driver has them; empty where it does not tell (before CUDA 12.3).
+Result<std::optional<GraphEdges>> edges_of(const Graph& graph);
 /// Makes the graph launchable and brings it to the device of the stream.
 Result<GraphExec> instantiate(const Graph& graph, CUstream stream);
 Status launch(const GraphExec& graph, CUstream stream);

@@ -30,6 +30,9 @@ def main():
         checks.expect(best["recorded"] is False, "recorded must be false on a GPU")
         checks.expect(hot["ci95_us"][0] <= hot["median_us"] <= hot["ci95_us"][1], f"interval around the median: {hot}")
         checks.expect(problem["best"]["verify"]["margin"] < 1, "margin below 1")
+        gates = [gate["name"] for gate in problem["best"]["verify"]["gates"]]
+        checks.expect("carry_over" in gates, f"the winner leaves the cache to others: {gates}, not run {problem['best']['verify'].get('not_run')}")
+        checks.expect("in_layer" not in gates or "; edges: " in stderr, "the edges of the layers' graphs are told")
         checks.expect(problem["gate"]["ratio"] < 1, "faster than the naive reference")
         before = count_candidates(run)
         code, again, stderr = run_json(args.fatune, "sweep", "--resume", str(run))

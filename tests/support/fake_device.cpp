@@ -132,6 +132,8 @@ FakeDevice::~FakeDevice() {
 void FakeDevice::define_checks() {
   driver.define("check_pattern", std::function(check_pattern));
   driver.define("check_sum", std::function(check_sum));
+  driver.define("read_slowly",
+                std::function([](const void*, U64, U64* findings) { findings[0] += 1000; }));
   driver.define("swap_memory", std::function(exchange));
   driver
       .define("exchange_late", std::function([](Stretch q, Stretch k, Stretch v, U8* out, U64 bytes,

@@ -28,7 +28,7 @@ struct FakeEvent {
 struct FakeMemory {
   std::size_t bytes = 0;
 };
-using FakeGraph = std::vector<Work>;
+using FakeGraph = FakeDriver::Graph;
 
 /// Any address that is not null.
 template <typename Handle>
@@ -45,6 +45,7 @@ CUresult note(const char* symbol, const std::string& detail = "") {
 }
 
 void finish_pending() {
+  current->passed_by = false;
   if (const Work work = std::exchange(current->pending, nullptr)) work();
 }
 
@@ -52,7 +53,7 @@ void finish_pending() {
 CUresult queue(Work work) {
   const std::lock_guard guard(current->lock);
   if (current->captured) {
-    current->captured->push_back(std::move(work));
+    current->captured->work.push_back(std::move(work));
   } else if (!current->hung) {
     work();
   }
@@ -320,8 +321,9 @@ CUresult encode_tensor_map(CUtensorMap* map, CUtensorMapDataType element, cuuint
 // ---- launches
 
 /// A dependent launch of a kernel that does not wait runs before the end of the kernel in front.
+/// One that waits does so for the kernel right in front of it.
 void run_kernel(const Entry& entry, bool dependent, const Work& work) {
-  const bool early = dependent && !entry.waits;
+  const bool early = dependent && (!entry.waits || current->passed_by);
   if (!early) finish_pending();
   if (current->hung) return;
   current->now_us += entry.us;
@@ -330,7 +332,7 @@ void run_kernel(const Entry& entry, bool dependent, const Work& work) {
     return;
   }
   work();
-  finish_pending();
+  current->passed_by = early;
 }
 
 CUresult launch(const CUlaunchConfig* config, CUfunction function, void** arguments, void**) {
@@ -351,6 +353,8 @@ CUresult launch(const CUlaunchConfig* config, CUfunction function, void** argume
   {
     const std::lock_guard guard(current->lock);
     current->launches.push_back(std::move(seen));
+    if (current->captured && dependent && !current->captured->work.empty())
+      ++current->captured->programmatic;
   }
   return queue(
       [&entry, dependent, work = entry.bind(arguments)] { run_kernel(entry, dependent, work); });
@@ -370,6 +374,15 @@ CUresult capture_end(CUstream, CUgraph* graph) {
   current->captured.reset();
   return note("cuStreamEndCapture");
 }
+CUresult graph_edges(CUgraph graph, CUgraphNode*, CUgraphNode*, CUgraphEdgeData* edges,
+                     std::size_t* count) {
+  const FakeGraph& fake = *reinterpret_cast<FakeGraph*>(graph);
+  *count = fake.work.empty() ? 0 : fake.work.size() - 1;
+  for (std::size_t i = 0; edges != nullptr && i < *count; ++i)
+    edges[i].type = i < fake.programmatic ? CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
+                                          : CU_GRAPH_DEPENDENCY_TYPE_DEFAULT;
+  return note("cuGraphGetEdges");
+}
 CUresult graph_destroy(CUgraph graph) {
   delete reinterpret_cast<FakeGraph*>(graph);
   return note("cuGraphDestroy");
@@ -387,7 +400,7 @@ CUresult graph_launch(CUgraphExec graph, CUstream) {
   const CUresult result = note("cuGraphLaunch");
   if (result != CUDA_SUCCESS) return result;
   return queue([graph] {
-    for (const Work& work : *reinterpret_cast<FakeGraph*>(graph)) {
+    for (const Work& work : reinterpret_cast<FakeGraph*>(graph)->work) {
       if (!current->hung) work();
     }
   });

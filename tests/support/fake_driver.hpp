@@ -89,8 +89,13 @@ class FakeDriver {
   std::size_t count(const std::string& beginning) const;  ///< of calls that begin so
 
   // For the entry points.
-  std::optional<std::vector<Work>> captured;  ///< while a graph is
-  Work pending;  ///< of the kernel that launched its dependents and is not done yet
+  struct Graph {
+    std::vector<Work> work;
+    std::size_t programmatic = 0;  ///< of the edges between two that follow each other
+  };
+  std::optional<Graph> captured;  ///< while a graph is
+  Work pending;            ///< of the kernel that launched its dependents and is not done yet
+  bool passed_by = false;  ///< another, behind it, did not wait and is done
 
  private:
   template <typename... Arguments, std::size_t... kIndex>

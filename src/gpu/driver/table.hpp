@@ -71,6 +71,7 @@ enum class NeededBy { kBoth, kFatune, kRuntime, kNeither };
     kRuntime)                                                                                  \
   X(capture_begin, cuStreamBeginCapture, "cuStreamBeginCapture_v2", kFatune)                   \
   X(capture_end, cuStreamEndCapture, "cuStreamEndCapture", kFatune)                            \
+  X(graph_edges, cuGraphGetEdges_v2, "cuGraphGetEdges_v2", kNeither)                           \
   X(graph_destroy, cuGraphDestroy, "cuGraphDestroy", kFatune)                                  \
   X(graph_instantiate, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", kFatune)    \
   X(graph_exec_destroy, cuGraphExecDestroy, "cuGraphExecDestroy", kFatune)                     \

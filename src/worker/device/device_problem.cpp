@@ -16,7 +16,8 @@
 namespace fatune {
 namespace {
 
-constexpr int kExtraSeeds = 4;  // more inputs for results near a limit
+constexpr std::int64_t kNeighboursShare = 4;  // of the L2 cache, see carry_over.cpp
+constexpr int kExtraSeeds = 4;                // more inputs for results near a limit
 constexpr std::uint64_t kExtraSeedStep = 1000;
 
 /// The first output whose limits zeros come near to. A reference of nothing but zeros (every row
@@ -49,6 +50,11 @@ Result<std::unique_ptr<DeviceProblem>> DeviceProblem::begin(DeviceSession& sessi
   std::unique_ptr<DeviceProblem> problem(new DeviceProblem(session, order));
   FATUNE_TRY(const std::string checks, read_file(order.checks_cubin));
   FATUNE_TRY(problem->checks_, DeviceChecks::load(session.context, checks, session.stream.raw()));
+  FATUNE_TRY(problem->neighbours_memory_,
+             gpu::make_buffer(session.context,
+                              static_cast<std::size_t>(session.facts.l2_bytes / kNeighboursShare)));
+  FATUNE_TRY_STATUS(gpu::fill_bytes(problem->neighbours_memory_.address(), 0,
+                                    problem->neighbours_memory_.bytes(), session.stream.raw()));
   FATUNE_TRY_STATUS(problem->make_outputs());
   for (const InputCase& which : order.cases) {
     auto set = problem->make_set(which);

@@ -129,6 +129,8 @@ class DeviceProblem {
   std::span<const std::byte> host_memory(std::size_t which, std::size_t output) const;
   bool has_gaps(std::size_t output) const { return output_buffers_[output].gaps; }
   DeviceChecks& checks() { return checks_; }
+  /// Zeros, a quarter of the L2 cache: what another kernel has there.
+  const gpu::Buffer& neighbours_memory() const { return neighbours_memory_; }
   TensorAddresses addresses(const InputSet& set) const;
   Micros reference_time() const { return reference_time_; }
   /// A launch that takes longer counts as hung: 50 references, at least 2 s, at most the order's
@@ -149,6 +151,7 @@ class DeviceProblem {
   std::vector<BufferPlan> output_buffers_;  ///< of one tensor each
   std::unique_ptr<ReferenceMaker> references_;
   DeviceChecks checks_;
+  gpu::Buffer neighbours_memory_;
   std::vector<GuardedBuffer> outputs_;
   std::vector<gpu::HostBuffer> host_[2];             ///< as outputs_
   std::vector<std::vector<std::byte>> in_order_[2];  ///< of those that are not contiguous

@@ -54,12 +54,6 @@ MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
   return std::nullopt;
 }
 
-template <typename Done>
-MaybeFailure GateKeeper::failed(const Done& done) const {
-  if (done) return std::nullopt;
-  return failure_of(done.error(), session_.stream.raw());
-}
-
 MaybeFailure GateKeeper::unfinished(const Result<MaybeTime>& time) const {
   if (time && !*time) return hang_failure(problem_.kernel_limit());
   return failed(time);
@@ -297,6 +291,7 @@ MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
   MaybeFailure failure = check_physics(floor, run.hot, run.cold, verification_);
   if (!failure) failure = check_outputs(run.loop);
   if (!failure) failure = check_persisting_lines();
+  if (!failure) failure = check_carry_over();
   variation_.note_in(verification_);
   verification_.passed = !failure;
   return failure;

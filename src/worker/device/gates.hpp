@@ -24,6 +24,7 @@ const std::vector<std::string>& gate_names();
 inline constexpr const char* kPhysicsGate = "physics";
 inline constexpr const char* kTimedOutputGate = "timed_output";
 inline constexpr const char* kPersistingGate = "persisting_l2";
+inline constexpr const char* kCarryOverGate = "carry_over";
 inline constexpr const char* kInLayerGate = "in_layer";
 /// The gate of dependent launches.
 inline constexpr const char* kEarlyStartGate = "early_start";
@@ -53,8 +54,9 @@ class GateKeeper {
   MaybeFailure launch_only();
   /// After timing: the times must be possible; the timed graph, and single launches, must still
   /// give the verified outputs, over poison, over another output, and on other inputs at the same
-  /// addresses; nothing may be set aside in the L2 cache. Outputs that were not verified here are
-  /// compared in full.
+  /// addresses; nothing may be set aside in the L2 cache; the kernel behind it must find the
+  /// output, and in the cache what it had there. Outputs that were not verified here are compared
+  /// in full.
   MaybeFailure check_timed(const TimedRun& run);
   /// Between the products of a layer, where the next kernel begins behind it, the output must be
   /// the one that a launch by itself leaves on the same inputs.
@@ -66,7 +68,10 @@ class GateKeeper {
   using Sums = std::vector<std::uint64_t>;
   /// What became of a call made for the candidate, a Status or Result; of a launch.
   template <typename Done>
-  MaybeFailure failed(const Done& done) const;
+  MaybeFailure failed(const Done& done) const {
+    if (done) return std::nullopt;
+    return failure_of(done.error(), session_.stream.raw());
+  }
   MaybeFailure unfinished(const Result<MaybeTime>& time) const;
   std::span<const GuardedBuffer> checked_outputs() const;
   MaybeFailure fill_outputs(std::uint8_t pattern);
@@ -84,6 +89,10 @@ class GateKeeper {
   Status swap_inputs();
   MaybeFailure expect_verified(std::size_t index, const char* gate, const std::string& when);
   MaybeFailure check_persisting_lines();
+  MaybeFailure check_carry_over();
+  MaybeFailure check_next_kernel();
+  MaybeFailure check_next_reads();
+  MaybeFailure time_reads_behind(const QueueWork& work, std::vector<double>& cycles);
   Judged judge(const InputSet& set, std::size_t host) const;
 
   DeviceSession& session_;

@@ -30,8 +30,7 @@ constexpr double kVerySlowUs = 50'000;
 constexpr int kFewTurns = 10;  // as many as an interval needs
 
 constexpr int kLayerReplays = 5;
-/// Chosen: rounds in which the layer without attention moved by more are thrown away.
-constexpr double kSteadyLayer = 0.005;
+constexpr std::size_t kOrderReplays = kLeastSamples;
 
 /// A program ready to take its turn in every round; one that times itself has no graphs.
 struct TimedProgram {
@@ -80,6 +79,7 @@ class Rounds {
         FATUNE_TRY_STATUS(give_up(i, opened.error()));
       }
     }
+    note_edges();
     return {};
   }
 
@@ -92,7 +92,8 @@ class Rounds {
       FATUNE_TRY_STATUS(run_round(rounds[round], static_cast<int>(round)));
     }
     keep_steady_rounds();
-    return order_.verify ? check_outputs() : Status();
+    if (order_.verify) FATUNE_TRY_STATUS(check_outputs());
+    return test_order();
   }
 
   RoundsReply reply() {
@@ -124,6 +125,19 @@ class Rounds {
     const LayerPlan& plan = layer_->plan();
     layer_note_ = fmt::format("{} layers of {} tokens, hidden size {}{}", plan.layers, plan.tokens,
                               plan.hidden, plan.cached_keys ? ", keys and values cached" : "");
+  }
+
+  /// Of the graph with the most dependent launches.
+  void note_edges() {
+    std::optional<gpu::GraphEdges> most;
+    for (const auto& timed : programs_) {
+      if (!timed || !timed->in_layer || !timed->in_layer->edges) continue;
+      if (!most || timed->in_layer->edges->programmatic > most->programmatic)
+        most = timed->in_layer->edges;
+    }
+    if (!most) return;
+    layer_note_ +=
+        fmt::format("; edges: {}, of them programmatic {}", most->all, most->programmatic);
   }
 
   Result<Micros> finished(const Result<MaybeTime>& time) const {
@@ -293,6 +307,11 @@ class Rounds {
     MaybeFailure failure = gates.check_timed(run);
     if (!failure && timed.in_layer) failure = gates.check_in_layer(*layer_, *timed.in_layer);
     found = gates.verification();
+    if (timed.in_layer && timed.in_layer->edges && timed.program->begins_early() &&
+        timed.in_layer->edges->programmatic == 0) {
+      found.not_run.push_back(std::string(kInLayerGate) +
+                              ": launched to begin early, which no edge of its graph says");
+    }
     return failure;
   }
 
@@ -307,6 +326,37 @@ class Rounds {
       if (failure->fatal) return device_error(failure->reason);
       record_failure(*failure, rows_[i]);
     }
+    return {};
+  }
+
+  /// The two that are fastest in a layer: A B A B must give the times of A A B B.
+  Status test_order() {
+    std::vector<std::size_t> leading;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const bool right = programs_[i] && rows_[i].outcome == Outcome::kMeasured;
+      if (right && programs_[i]->in_layer && !rows_[i].in_layer_us.empty()) leading.push_back(i);
+    }
+    if (leading.size() < 2) return {};
+    std::ranges::partial_sort(leading, leading.begin() + 2, {},
+                              [&](std::size_t i) { return median(rows_[i].in_layer_us); });
+    std::vector<double> in_turn[2], in_a_row[2];
+    const auto replay = [&](std::size_t which, std::vector<double>* times_us) -> Status {
+      const HotLoop& loop = *programs_[leading[which]]->in_layer;
+      FATUNE_TRY(const Micros time, finished(session_.sampler->time_loop(loop)));
+      times_us[which].push_back(time.value);
+      return {};
+    };
+    for (std::size_t i = 0; i < 2 * kOrderReplays; ++i) FATUNE_TRY_STATUS(replay(i % 2, in_turn));
+    for (std::size_t i = 0; i < 2 * kOrderReplays; ++i)
+      FATUNE_TRY_STATUS(replay(i / kOrderReplays, in_a_row));
+    bool agree = true;
+    for (std::size_t which = 0; which < 2; ++which) {
+      std::string finding = order_finding(in_turn[which], in_a_row[which], order_.seed);
+      if (finding.empty()) continue;
+      agree = false;
+      rows_[leading[which]].not_run.push_back(std::move(finding));
+    }
+    layer_note_ += agree ? "; A B A B as A A B B" : "; A B A B not as A A B B";
     return {};
   }
 

@@ -8,6 +8,7 @@
 
 #include "core/check.hpp"
 #include "model/problem/tensor.hpp"
+#include "model/results/statistics.hpp"
 #include "worker/verify/inputs.hpp"
 
 namespace fatune {
@@ -247,6 +248,15 @@ Result<std::vector<std::byte>> Layer::output() const {
 Status Layer::clear_output() const {
   const gpu::Buffer& out = buffer("out");
   return gpu::fill_bytes(out.address(), kNanByte, out.bytes(), stream_);
+}
+
+std::string order_finding(std::span<const double> in_turn_us, std::span<const double> in_a_row_us,
+                          std::uint64_t seed) {
+  const Interval ratio = bootstrap_ratio_unpaired(in_turn_us, in_a_row_us, kResamples, seed);
+  if (compare_interval(ratio, kSteadyLayer) == Verdict::kTie) return {};
+  return fmt::format(
+      "order: its layers take {:.3f} to {:.3f} times as long in turn with another's as in a row",
+      ratio.low, ratio.high);
 }
 
 }  // namespace fatune

@@ -1,10 +1,13 @@
 // layer.hpp - attention between its two matrix products, over layers with weights of their own, as
 // graphs with and without it: what it costs in a program (docs/measuring.md, "In a layer").
+// The products are cuBLASLt's, which are launched plainly; the gate carry_over looks at a kernel
+// that begins early behind attention.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +18,9 @@
 #include "worker/timing/sampler.hpp"
 
 namespace fatune {
+
+/// Chosen: where the layer without attention moves by more, times in it are differences of noise.
+inline constexpr double kSteadyLayer = 0.005;
 
 /// A product of the layer: rows of tokens times weights, written where attention or the next layer
 /// reads them.
@@ -87,5 +93,10 @@ class Layer {
   double block_scale_ = 0;
   std::size_t block_start_ = 0;  ///< of the last buffer, bytes
 };
+
+/// Of a contestant's replays, 10 or more, in turn with those of another, and one behind the other:
+/// "order: ..." when it matters which; empty when it does not, within the noise.
+std::string order_finding(std::span<const double> in_turn_us, std::span<const double> in_a_row_us,
+                          std::uint64_t seed);
 
 }  // namespace fatune

@@ -106,6 +106,7 @@ Result<HotLoop> Sampler::make_loop_of(const QueueWork& work, std::int64_t parts,
     return {};
   };
   FATUNE_TRY(const gpu::Graph graph, gpu::capture(stream_, queue_all));
+  FATUNE_TRY(loop.edges, gpu::edges_of(graph));
   FATUNE_TRY(loop.graph, gpu::instantiate(graph, stream_));
   return loop;
 }

@@ -73,6 +73,7 @@ using MaybeTime = std::optional<Micros>;
 struct HotLoop {
   gpu::GraphExec graph;
   std::int64_t launches = 1;
+  std::optional<gpu::GraphEdges> edges = {};  ///< empty: the driver does not tell
 };
 
 struct Sampled {

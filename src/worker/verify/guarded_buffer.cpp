@@ -94,6 +94,7 @@ Result<DeviceChecks> DeviceChecks::load(const gpu::Context& context, std::string
   FATUNE_TRY(checks.pattern_, gpu::find_function(checks.module_, "check_pattern"));
   FATUNE_TRY(checks.sum_, gpu::find_function(checks.module_, "check_sum"));
   FATUNE_TRY(checks.swap_, gpu::find_function(checks.module_, "swap_memory"));
+  FATUNE_TRY(checks.read_, gpu::find_function(checks.module_, "read_slowly"));
   FATUNE_TRY(checks.late_, gpu::find_function(checks.module_, "exchange_late"));
   FATUNE_TRY(checks.findings_,
              gpu::make_buffer(context, kMostFindings * 2 * sizeof(std::uint64_t)));
@@ -101,15 +102,29 @@ Result<DeviceChecks> DeviceChecks::load(const gpu::Context& context, std::string
   return checks;
 }
 
-Result<std::vector<std::uint64_t>> DeviceChecks::collect(
-    std::size_t findings, const std::function<Status(std::size_t, CUdeviceptr)>& launch) {
+CUdeviceptr DeviceChecks::place(std::size_t finding) const {
+  return findings_.address() + 2 * finding * sizeof(std::uint64_t);
+}
+
+Status DeviceChecks::clear(std::size_t findings) {
   FATUNE_CHECK(findings <= kMostFindings, "few buffers belong to a candidate");
   std::vector<std::uint64_t> values;
   for (std::size_t i = 0; i < findings; ++i) values.insert(values.end(), {0, kUntouched});
+  return gpu::copy_to_device(findings_.address(), std::as_bytes(std::span(values)), stream_);
+}
+
+Result<std::uint64_t> DeviceChecks::take(std::size_t finding) {
+  std::uint64_t value = 0;
   FATUNE_TRY_STATUS(
-      gpu::copy_to_device(findings_.address(), std::as_bytes(std::span(values)), stream_));
-  for (std::size_t i = 0; i < findings; ++i)
-    FATUNE_TRY_STATUS(launch(i, findings_.address() + 2 * i * sizeof(std::uint64_t)));
+      gpu::copy_to_host(std::as_writable_bytes(std::span(&value, 1)), place(finding), stream_));
+  return value;
+}
+
+Result<std::vector<std::uint64_t>> DeviceChecks::collect(
+    std::size_t findings, const std::function<Status(std::size_t, CUdeviceptr)>& launch) {
+  FATUNE_TRY_STATUS(clear(findings));
+  for (std::size_t i = 0; i < findings; ++i) FATUNE_TRY_STATUS(launch(i, place(i)));
+  std::vector<std::uint64_t> values(2 * findings);
   FATUNE_TRY_STATUS(
       gpu::copy_to_host(std::as_writable_bytes(std::span(values)), findings_.address(), stream_));
   return values;
@@ -136,16 +151,27 @@ Result<std::vector<BandFinding>> DeviceChecks::check_bands(
 
 Result<std::vector<std::uint64_t>> DeviceChecks::checksums(
     std::span<const GuardedBuffer* const> buffers) {
-  const auto add_up = [&](std::size_t i, CUdeviceptr slot) {
-    CUdeviceptr data = buffers[i]->address();
-    unsigned long long bytes = buffers[i]->bytes();
-    void* arguments[] = {&data, &bytes, &slot};
-    return gpu::launch(sum_, kShape, arguments, stream_);
-  };
+  const auto add_up = [&](std::size_t i, CUdeviceptr) { return queue_sum(*buffers[i], i, false); };
   FATUNE_TRY(const auto values, collect(buffers.size(), add_up));
   std::vector<std::uint64_t> sums;
   for (std::size_t i = 0; i < buffers.size(); ++i) sums.push_back(values[2 * i]);
   return sums;
+}
+
+Status DeviceChecks::queue_sum(const GuardedBuffer& buffer, std::size_t finding, bool dependent) {
+  CUdeviceptr data = buffer.address(), slot = place(finding);
+  unsigned long long bytes = buffer.bytes();
+  void* arguments[] = {&data, &bytes, &slot};
+  gpu::LaunchShape shape = kShape;
+  shape.dependent = dependent;
+  return gpu::launch(sum_, shape, arguments, stream_);
+}
+
+Status DeviceChecks::queue_read(const gpu::Buffer& memory, std::size_t finding) {
+  CUdeviceptr data = memory.address(), slot = place(finding);
+  unsigned long long bytes = memory.bytes();
+  void* arguments[] = {&data, &bytes, &slot};
+  return gpu::launch(read_, kShape, arguments, stream_);
 }
 
 Status DeviceChecks::swap(const GuardedBuffer& a, const GuardedBuffer& b) {

@@ -91,6 +91,16 @@ class DeviceChecks {
   /// them).
   Result<std::vector<BandFinding>> check_bands(std::span<const GuardedBuffer* const> buffers);
   Result<std::vector<std::uint64_t>> checksums(std::span<const GuardedBuffer* const> buffers);
+
+  // One by one, for launches between others: each adds to one of the findings, which are cleared
+  // before and taken after. Both wait, as above.
+  Status clear(std::size_t findings);
+  Result<std::uint64_t> take(std::size_t finding);
+  /// Queues a checksum. `dependent`: as of a kernel that begins early, and waits for the one
+  /// before.
+  Status queue_sum(const GuardedBuffer& buffer, std::size_t finding, bool dependent);
+  /// Queues a read of memory that holds zeros; the finding is in clock cycles, of all its CTAs.
+  Status queue_read(const gpu::Buffer& memory, std::size_t finding);
   /// Queues the exchange of what two buffers of the same size hold.
   Status swap(const GuardedBuffer& a, const GuardedBuffer& b);
   /// Two buffers of the same size that exchange what they hold.
@@ -105,12 +115,13 @@ class DeviceChecks {
                        std::uint8_t pattern);
 
  private:
+  CUdeviceptr place(std::size_t finding) const;
   /// Two numbers for each launch, which gets its number and the place for them.
   Result<std::vector<std::uint64_t>> collect(
       std::size_t findings, const std::function<Status(std::size_t, CUdeviceptr)>& launch);
 
   gpu::Module module_;
-  CUfunction pattern_ = nullptr, sum_ = nullptr, swap_ = nullptr, late_ = nullptr;
+  CUfunction pattern_ = nullptr, sum_ = nullptr, swap_ = nullptr, late_ = nullptr, read_ = nullptr;
   gpu::Buffer findings_;
   CUstream stream_ = nullptr;
 };

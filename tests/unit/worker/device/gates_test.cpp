@@ -84,7 +84,7 @@ TEST_CASE("an honest kernel passes every gate") {
   }
   const RunReply reply = device.run(program);
   measured(reply);
-  gates.insert(gates.end(), {kPhysicsGate, kTimedOutputGate, kPersistingGate});
+  gates.insert(gates.end(), {kPhysicsGate, kTimedOutputGate, kPersistingGate, kCarryOverGate});
   CHECK(reply.verification->gates == gates);
   CHECK(reply.verification->not_run.empty());
   CHECK(reply.verification->margin < 1);
@@ -309,6 +309,59 @@ TEST_CASE("persisting_l2: a host that sets lines aside is refused, and they are 
   refused(device.run(program), kPersistingGate, "of the L2 cache were set aside");
   CHECK(device.driver.persisting_bytes == 0);
   measured(device.run(device.wrong([](const HostTensors&) {})));
+}
+
+TEST_CASE("carry_over: a kernel that empties the cache of its neighbour is refused") {
+  FakeDevice device;
+  bool emptied = false;
+  device.driver.define("read_slowly", std::function([&](const void*, unsigned long long,
+                                                        unsigned long long* findings) {
+                         findings[0] += emptied ? 2500 : 1000;
+                         emptied = false;
+                       }));
+  const Program program = device.wrong([&](const HostTensors&) { emptied = true; });
+  refused(device.run(program), kCarryOverGate,
+          "takes 2.50 to 2.50 times as long behind it as behind a kernel that moves as many bytes");
+}
+
+TEST_CASE("carry_over: a little noise in the neighbour's reads is no finding") {
+  FakeDevice device;
+  int reads = 0;
+  device.driver.define(
+      "read_slowly",
+      std::function([&](const void*, unsigned long long, unsigned long long* findings) {
+        findings[0] += ++reads % 6 == 0 ? 1080 : 1000;  // the sixth is the one behind the candidate
+      }));
+  measured(device.run(device.wrong([](const HostTensors&) {})));
+  CHECK(reads == 2 * 10 * 3);
+}
+
+TEST_CASE("carry_over: what displaces the neighbour by right is not judged, and that is said") {
+  FakeDevice device;
+  Program program = device.wrong([](const HostTensors&) {});
+  program.plan.scratch = {{"partial", 16 << 10}};
+  const RunReply reply = device.run(program);
+  measured(reply);
+  CHECK(reply.verification->not_run ==
+        std::vector<std::string>{"carry_over: tensors and scratch memory are 22.2 KiB, more than a "
+                                 "quarter of the L2 cache"});
+}
+
+TEST_CASE("carry_over: a last launch that ends before the output is stored is refused") {
+  FakeDevice device;
+  Program program = device.wrong([](const HostTensors&) {});
+  device.driver.entries.at("candidate").launches_dependents = true;
+  device.driver.define("end", std::function([](void*) {}));
+  StagePlan end = program.plan.stages[0];
+  end.entry = "end";
+  end.arguments = {"out"};
+  end.dependent = true;
+  program.plan.stages.push_back(end);
+  SECTION("without waiting") {
+    device.driver.entries.at("end").waits = false;
+    refused(device.run(program), kCarryOverGate, "reads an output that is not done");
+  }
+  SECTION("but one that waits is honest") { measured(device.run(program)); }
 }
 
 TEST_CASE("launch: what the driver refuses is the candidate's launch error") {

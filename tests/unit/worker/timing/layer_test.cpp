@@ -1,10 +1,36 @@
-// layer_test.cpp - problems to the products around attention, and how many layers are timed.
+// layer_test.cpp - problems to the products around attention, and how many layers are timed;
+// whether the order of replays matters, beyond their noise; the edges of a graph.
 #include "worker/timing/layer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/fake_driver.hpp"
+
 namespace fatune {
 namespace {
+
+/// Of a plain launch, a dependent and a plain one.
+Result<std::optional<gpu::GraphEdges>> edges_of_three(test::FakeDriver& driver) {
+  gpu::use_driver(driver.symbols());
+  driver.define("nothing", std::function([](void*) {}));
+  FATUNE_TRY(const gpu::Context context, gpu::make_context(0));
+  FATUNE_TRY(const gpu::Stream stream, gpu::make_stream(context));
+  FATUNE_TRY(const gpu::Module module, gpu::load_module(context,
+                                                        "\x7f"
+                                                        "ELF"));
+  FATUNE_TRY(const CUfunction function, gpu::find_function(module, "nothing"));
+  const auto work = [&]() -> Status {
+    void* argument = nullptr;
+    void* arguments[] = {&argument};
+    for (const bool dependent : {false, true, false}) {
+      const gpu::LaunchShape shape{{1, 1, 1}, {32, 1, 1}, {1, 1, 1}, 0, dependent};
+      FATUNE_TRY_STATUS(gpu::launch(function, shape, arguments, stream.raw()));
+    }
+    return {};
+  };
+  FATUNE_TRY(const gpu::Graph graph, gpu::capture(stream.raw(), work));
+  return gpu::edges_of(graph);
+}
 
 constexpr std::int64_t kL2 = std::int64_t{50} << 20;
 
@@ -68,6 +94,23 @@ TEST_CASE("8-bit floats have no layer") {
   Problem problem = laid("4,8,512,64", "bhsd");
   problem.dtype = Dtype::kE4m3;
   CHECK_FALSE(layer_plan(problem, kL2));
+}
+
+TEST_CASE("the edges of a graph are read back, where the driver tells them") {
+  test::FakeDriver driver;
+  SECTION("as it does since CUDA 12.3") {
+    const auto edges = edges_of_three(driver);
+    REQUIRE((edges && *edges));
+    CHECK((*edges)->all == 2);
+    CHECK((*edges)->programmatic == 1);
+  }
+  SECTION("not before") {
+    driver.missing = {"cuGraphGetEdges_v2"};
+    const auto edges = edges_of_three(driver);
+    REQUIRE(edges);
+    CHECK_FALSE(*edges);
+  }
+  gpu::use_driver({});
 }
 
 }  // namespace

@@ -1,0 +1,128 @@
+// carry_over.cpp - what a candidate leaves to the kernel behind it: an output that is there, and a
+// cache that holds what others had in it.
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "model/kernel/limits.hpp"
+#include "model/results/statistics.hpp"
+#include "worker/device/gates.hpp"
+
+namespace fatune {
+namespace {
+
+// The neighbour has a quarter of the L2 cache, and a candidate is judged while what it moves is no
+// more. Both can then lie there twice, once in each half of the cache (as on an H200), and no line
+// of the neighbour's need give way.
+constexpr int kPairs = static_cast<int>(kLeastSamples);
+constexpr int kResamplesOfPairs = 1'000;
+/// Chosen: a read from memory takes 2 to 3 times one from the cache, and a warp waits for the
+/// slowest of its four lines, so that some 2 % of the lines lost already show. Below that is
+/// chance: which lines give way is a matter of addresses.
+constexpr double kMostSlower = 1.10;
+enum Finding : std::size_t { kCounted, kIgnored, kFindings };
+
+Failure refused(const std::string& why) {
+  return {Outcome::kWrongResult, std::string(kCarryOverGate) + ": " + why, false};
+}
+
+std::size_t bytes_of(const std::vector<const GuardedBuffer*>& buffers) {
+  std::size_t bytes = 0;
+  for (const GuardedBuffer* buffer : buffers) bytes += buffer->bytes();
+  return bytes;
+}
+
+}  // namespace
+
+MaybeFailure GateKeeper::check_carry_over() {
+  if (program_.self_timed() != nullptr) return std::nullopt;  // it runs in a process of its own
+  const TensorAddresses tensors = problem_.addresses(problem_.sets().front());
+  if (auto failure = failed(program_.bind(tensors))) return failure;
+  if (auto failure = check_next_kernel()) return failure;
+  return check_next_reads();
+}
+
+/// A dependent kernel that waits, as it has to, for the last launch reads what is there in the end.
+/// It does not where that launch neither writes the output nor waits for the one that does.
+MaybeFailure GateKeeper::check_next_kernel() {
+  if (session_.facts.major * 10 < kFirstDependentArch) return std::nullopt;
+  DeviceChecks& checks = problem_.checks();
+  if (auto failure = fill_outputs(kNanByte)) return failure;
+  if (auto failure = failed(checks.clear(kFindings))) return failure;
+  const auto both = [&]() -> Status {
+    FATUNE_TRY_STATUS(program_.queue());
+    return checks.queue_sum(problem_.outputs().front(), kCounted, true);
+  };
+  const auto loop = session_.sampler->make_loop_of(both, 1, 1);
+  if (!loop) return failed(loop);
+  if (auto failure = unfinished(session_.sampler->time_loop(*loop))) return failure;
+  const auto early = checks.take(kCounted);
+  if (!early) return failed(early);
+  const auto late = checks.checksums(pointers_to({problem_.outputs().first(1)}));
+  if (!late) return failed(late);
+  if (*early == late->front()) return std::nullopt;
+  return refused(
+      "a kernel that begins early behind it, and waits, reads an output that is not done");
+}
+
+/// Adds how long the neighbour reads behind the work.
+MaybeFailure GateKeeper::time_reads_behind(const QueueWork& work, std::vector<double>& cycles) {
+  DeviceChecks& checks = problem_.checks();
+  const gpu::Buffer& memory = problem_.neighbours_memory();
+  const auto all = [&]() -> Status {
+    FATUNE_TRY_STATUS(checks.queue_read(memory, kIgnored));
+    FATUNE_TRY_STATUS(checks.queue_read(memory, kIgnored));
+    FATUNE_TRY_STATUS(work());
+    return checks.queue_read(memory, kCounted);
+  };
+  if (auto failure = failed(checks.clear(kFindings))) return failure;
+  if (auto failure = unfinished(session_.sampler->time_once(all))) return failure;
+  const auto taken = checks.take(kCounted);
+  if (!taken) return failed(taken);
+  cycles.push_back(static_cast<double>(*taken));
+  return std::nullopt;
+}
+
+/// Compared with work that reads the inputs and the scratch memory once, and writes the outputs.
+MaybeFailure GateKeeper::check_next_reads() {
+  const auto outputs = problem_.outputs();
+  const auto scratch = program_.scratch();
+  const std::vector<GuardedBuffer>& inputs = problem_.sets().front().inputs;
+  const std::size_t moved = bytes_of(pointers_to({inputs, outputs, scratch}));
+  if (moved > problem_.neighbours_memory().bytes()) {
+    verification_.not_run.push_back(
+        fmt::format("{}: tensors and scratch memory are {}, more than a quarter of the L2 cache",
+                    kCarryOverGate, describe(Bytes(moved))));
+    return std::nullopt;
+  }
+  const CUstream stream = session_.stream.raw();
+  const auto neutral = [&]() -> Status {
+    FATUNE_TRY_STATUS(fill_insides(scratch, kNanByte, stream));
+    for (const GuardedBuffer* buffer : pointers_to({inputs, scratch}))
+      FATUNE_TRY_STATUS(problem_.checks().queue_sum(*buffer, kIgnored, false));
+    return fill_insides(outputs, kNanByte, stream);
+  };
+  std::vector<double> behind_it, behind_neutral;
+  for (int i = 0; i < kPairs; ++i) {
+    if (auto failure = time_reads_behind(neutral, behind_neutral)) return failure;
+    if (auto failure = time_reads_behind([&] { return program_.queue(); }, behind_it))
+      return failure;
+  }
+  const Interval slower = bootstrap_ratio(behind_it, behind_neutral, kResamplesOfPairs, 0);
+  const std::string times = fmt::format("{:.2f} to {:.2f} times", slower.low, slower.high);
+  log::debug(fmt::format("{}: reads behind it take {} as long", kCarryOverGate, times));
+  if (slower.low <= kMostSlower) {
+    verification_.gates.push_back(kCarryOverGate);
+    return std::nullopt;
+  }
+  Failure failure = refused("reading memory that was in the L2 cache takes " + times +
+                            " as long behind it as behind a kernel that moves as many bytes");
+  if (!program_.may_vary()) return failure;
+  verification_.not_run.push_back(failure.reason);  // a library is as it is
+  return std::nullopt;
+}
+
+}  // namespace fatune
