@@ -91,9 +91,13 @@ def winners_of(best):
 def ranked(journal, problem):
     """Config files of the correct candidates, in the order of the time that the search minimised."""
     header, *lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    which = "cold" if header["plan"]["objective"] == "cold" else "hot"
-    timed = [line for line in lines if line.get("t") == "candidate" and line["outcome"] == "measured" and line["problem"] == problem and which in line]
-    return [config_of(line, problem) for line in sorted(timed, key=lambda line: line[which]["median_us"])]
+    objective = header["plan"]["objective"]
+
+    def searched(line):
+        return line.get(objective) or line.get("hot")
+
+    timed = [line for line in lines if line.get("t") == "candidate" and line["outcome"] == "measured" and line["problem"] == problem and searched(line)]
+    return [config_of(line, problem) for line in sorted(timed, key=lambda line: searched(line)["median_us"])]
 
 
 def winners_by_seed(folder):

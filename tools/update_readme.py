@@ -21,10 +21,8 @@ NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its 
          "torch:efficient": "PyTorch, efficient", "torch:math": "PyTorch, math",
          "external:fa3": "FlashAttention-3 (external)", "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
          "hybrid_pv": "own softmax(QKᵀ), cuBLAS for ·V"}
-LAUNCHES = {
-    "plain": "each launch starts when the preceding one has ended",
-    "dependent": "each launch starts while the preceding one, a copy of itself, ends (programmatic dependent launch)",
-    "chained": "each launch is behind its own copy, and the two overlap (programmatic dependent launch)"}
+# The mission suite in a layer. Rows of the second run stand for the first's: see layer().
+LAYER_RUNS = ("suite-mission-packed-80.json", "suite-mission-packed-40.json")
 
 
 def load(*parts):
@@ -61,25 +59,21 @@ def warm_source(document):
 
 
 def headline():
-    """The README's one number."""
-    mission = load("mission", "best.json")
-    best, rival, gate = mission["best"], rival_of(mission), mission["gate"]
-    launch = best["config"]["LAUNCH"]
-    starts = len(mission["search"].get("warm_starts", []))
-    source = warm_source(mission)
+    """The README's one number: what a program gets."""
+    rows, documents = layer_rows(), [load(name) for name in LAYER_RUNS]
+    row, first = rows[0][1], documents[0]
+    rival = fastest_rival(row)
+    timed = [each["ratio"] for _, each in rows if each["time"] == "in_layer"]
+    plain, cold = (rival_at(row, time) for time in ("plain", "cold"))
     lines = [
-        f"**{best['hot']['median_us']:.2f} µs** (95 % interval {interval(best['hot']['ci95_us'])}) against "
-        f"{rival['hot']['median_us']:.2f} µs for {NAMES[rival['impl']]}: a ratio of **{gate['ratio']:.2f}**. "
-        "Attention forward, batch 4, 8 heads, 512 tokens, head dim 64, f16.",
-        f"{mission['device']['name']}, driver {mission['device']['driver']}, {(RESULTS / 'date.txt').read_text().strip()}, "
-        f"by `{mission['command']}` ([files](results/h200/mission)), both in the same interleaved rounds.",
-        f"Hot, and *{launch}*: {LAUNCHES[launch]}. The baseline is launched as its library does. "
-        f"{'' if launch == 'plain' else 'A plain launch of this config has no published time yet. '}"
-        f"Single launches behind an L2 flush: {best['cold']['median_us']:.2f} against "
-        f"{rival['cold']['median_us']:.2f} µs."]
-    if source:
-        lines.append(f"Warm start: the search began with {starts} configs of earlier runs, and the winner is one of them, "
-                     f"from `{source}`. [What searches find without](docs/results.md#warm-starts).")
+        f"**{row['best']['in_layer']['median_us']:.2f} µs** against {rival['in_layer']['median_us']:.2f} µs for {rival['detail'].split(',')[0]}: a ratio of "
+        f"**{row['ratio']:.2f}** (95 % interval {interval(row['ci95'], 3)}). Attention in a layer, as a program gets it: between its two matrix products, "
+        "batch 4, 8 heads, 512 tokens, head dim 64, f16, q, k and v packed.",
+        f"Geometric mean of {len(timed)} of the mission suite's {len(rows)} problems: **{geomean(timed):.2f}**, the worst {max(timed):.2f} "
+        "([table](docs/results.md#in-a-layer)). By itself, launched plainly, the kernel takes "
+        f"{row['best']['plain']['median_us']:.2f} µs against {plain:.2f}, and behind an L2 flush {row['best']['cold']['median_us']:.2f} against {cold:.2f}.",
+        f"{first['device']['name']}, driver {first['device']['driver']}, {first['date']}, by `{documents[0]['command']}`: "
+        "nothing known before, all in the same interleaved rounds."]
     return "\n>\n".join("> " + line for line in lines)
 
 
@@ -183,27 +177,50 @@ def suite(name):
         f"{without_time(document)}\n\n{shell(document['command'])}")
 
 
+def layer_rows():
+    """(number of the run, row) of every problem of the first run."""
+    rows = {each["name"]: (0, each) for each in load(LAYER_RUNS[0])["problems"]}
+    for number, name in enumerate(LAYER_RUNS[1:], 1):
+        rows |= {each["name"]: (number, each) for each in load(name)["problems"]}
+    return list(rows.values())
+
+
+def fastest_rival(row):
+    return next(each for each in row["baselines"] if each["impl"] == row["best_baseline"])
+
+
+def rival_at(row, time):
+    """Of the baseline that is fastest at this time, microseconds."""
+    return min(other[time]["median_us"] for other in row["baselines"] if time in other)
+
+
+def geomean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def layer_cells(row, ratios):
+    best, rival = row["best"], fastest_rival(row)
+    if row["time"] == "in_layer":
+        assert abs(ratios["in_layer"] - row["ratio"]) < 0.005, row["label"]
+        cells = [f"{best['in_layer']['median_us']:.2f}", NAMES[row["best_baseline"]], f"{rival['in_layer']['median_us']:.2f}", f"{row['ratio']:.3f}", interval(row["ci95"], 3)]
+    else:
+        cells = ["", "", "", "", "no steady round"]
+    return [f"`{best['kernel']}`", best["config"]["LAUNCH"], *cells, f"{ratios['plain']:.3f}", f"{ratios['cold']:.3f}"]
+
+
 def layer():
     """The mission suite in a layer: each time beside that of the best baseline at this time."""
-    document = load("suite-mission-packed-60.json")
-    rows = ["| problem | kernel | in a layer, µs | best baseline, µs | ratio | 95 % interval | plain, µs | ratio, plain | ratio, cold |",
-            "|---|---|---:|---:|---:|---|---:|---:|---:|"]
-    means = {time: [] for time in ("in_layer", "plain", "cold")}
-    for each in document["problems"]:
-        best = each["best"]
-        ratios = {}
-        for time, logs in means.items():
-            ratios[time] = best[time]["median_us"] / min(other[time]["median_us"] for other in each["baselines"] if time in other)
-            logs.append(math.log(ratios[time]))
-        assert each["time"] == "in_layer" and abs(ratios["in_layer"] - each["ratio"]) < 0.005, each["label"]
-        rival = best["in_layer"]["median_us"] / each["ratio"]
-        rows.append(f"| {each['label']} | `{best['kernel']}` | {best['in_layer']['median_us']:.2f} | {rival:.2f} | {each['ratio']:.3f} "
-                    f"| {interval(each['ci95'], 3) if each.get('ci95') else 'too few steady rounds'} | {best['plain']['median_us']:.2f} "
-                    f"| {ratios['plain']:.3f} | {ratios['cold']:.3f} |")
-    mean = {time: math.exp(sum(logs) / len(logs)) for time, logs in means.items()}
-    return ("\n".join(rows) + f"\n\nGeometric means of these {len(document['problems'])} rows: in a layer **{mean['in_layer']:.3f}**, plain "
-            f"{mean['plain']:.3f}, cold {mean['cold']:.3f}. The run was ended before the twelfth problem, the causal one of 2,16,8192,128.\n"
-            f"[suite-mission-packed-60.json](../results/h200/suite-mission-packed-60.json), by\n\n{shell(document['command'])}")
+    text = ["| problem | kernel | launch | in a layer, µs | best baseline | µs | ratio | 95 % interval | ratio, plain | ratio, cold | run |",
+            "|---|---|---|---:|---|---:|---:|---|---:|---:|---:|"]
+    found = {time: [] for time in ("in_layer", "plain", "cold")}
+    for number, row in layer_rows():
+        ratios = {time: row["best"][time]["median_us"] / rival_at(row, time) for time in found if time in row["best"]}
+        for time, ratio in ratios.items():
+            found[time].append(ratio)
+        text.append("| " + " | ".join([row["label"], *layer_cells(row, ratios), str(number + 1)]) + " |")
+    means = ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
+    runs = "\n\n".join(f"{number}. [{name}](../results/h200/{name}), by\n\n{shell(load(name)['command'])}" for number, name in enumerate(LAYER_RUNS, 1))
+    return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
 
 
 def without_time(document):

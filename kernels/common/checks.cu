@@ -18,11 +18,8 @@ extern "C" __global__ void check_pattern(const u8* data, u64 bytes, unsigned pat
 }
 
 /// findings[0] += sum over 4-byte words of a mix of word and place; the last words may be cut
-/// short. Launched dependent, it is a neighbour that waits as it has to.
+/// short.
 extern "C" __global__ void check_sum(const u8* data, u64 bytes, u64* findings) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
   const u64 words = bytes / 4;
   const u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
   const u64 first = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;

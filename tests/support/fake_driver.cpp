@@ -45,7 +45,6 @@ CUresult note(const char* symbol, const std::string& detail = "") {
 }
 
 void finish_pending() {
-  current->passed_by = false;
   if (const Work work = std::exchange(current->pending, nullptr)) work();
 }
 
@@ -321,9 +320,8 @@ CUresult encode_tensor_map(CUtensorMap* map, CUtensorMapDataType element, cuuint
 // ---- launches
 
 /// A dependent launch of a kernel that does not wait runs before the end of the kernel in front.
-/// One that waits does so for the kernel right in front of it.
 void run_kernel(const Entry& entry, bool dependent, const Work& work) {
-  const bool early = dependent && (!entry.waits || current->passed_by);
+  const bool early = dependent && !entry.waits;
   if (!early) finish_pending();
   if (current->hung) return;
   current->now_us += entry.us;
@@ -332,7 +330,7 @@ void run_kernel(const Entry& entry, bool dependent, const Work& work) {
     return;
   }
   work();
-  current->passed_by = early;
+  finish_pending();
 }
 
 CUresult launch(const CUlaunchConfig* config, CUfunction function, void** arguments, void**) {

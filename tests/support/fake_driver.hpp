@@ -94,8 +94,7 @@ class FakeDriver {
     std::size_t programmatic = 0;  ///< of the edges between two that follow each other
   };
   std::optional<Graph> captured;  ///< while a graph is
-  Work pending;            ///< of the kernel that launched its dependents and is not done yet
-  bool passed_by = false;  ///< another, behind it, did not wait and is done
+  Work pending;  ///< of the kernel that launched its dependents and is not done yet
 
  private:
   template <typename... Arguments, std::size_t... kIndex>

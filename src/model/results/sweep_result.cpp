@@ -62,13 +62,14 @@ const std::vector<double>& rounds_of(const FinalRecord& record, const std::strin
   return time == "cold" ? record.cold_rounds_us : record.hot_rounds_us;
 }
 
-std::string search_time(const std::string& objective) {
+std::string search_time(const std::string& objective, bool in_layer) {
+  if (objective == kInLayerObjective && in_layer) return objective;
   return objective == "cold" ? "cold" : "hot";
 }
 
-const std::optional<Timing>& objective_timing(const CandidateRecord& record,
+const std::optional<Timing>& objective_timing(const Observation& record,
                                               const std::string& objective) {
-  return timing_of(record, search_time(objective));
+  return timing_of(record, search_time(objective, record.in_layer.has_value()));
 }
 
 std::string final_time(const std::vector<FinalRecord>& finals, const std::string& objective) {

@@ -112,18 +112,18 @@ struct SweepProgress {
   std::string activity;  ///< of the evaluator: "compiling", ...
 };
 
-/// The objective under which the search minimises hot time, which is quick to tell, and the final
-/// phase ranks by time in a layer.
+/// The objective under which search and final phase rank by time in a layer.
 inline constexpr const char* kInLayerObjective = "in_layer";
 
 /// The time of that name: "in_layer", "plain", "hot", "cold"; empty when it was not measured.
 const std::optional<Timing>& timing_of(const Observation& record, const std::string& time);
 /// One value a round; empty when it was not measured.
 const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& time);
-/// The time of candidates that a search under this objective minimises: "cold", else "hot".
-std::string search_time(const std::string& objective);
-/// The same for candidates' records.
-const std::optional<Timing>& objective_timing(const CandidateRecord& record,
+/// The time of candidates that a search under this objective minimises: "cold", "in_layer" where
+/// they have one, else "hot".
+std::string search_time(const std::string& objective, bool in_layer);
+/// That of a record.
+const std::optional<Timing>& objective_timing(const Observation& record,
                                               const std::string& objective);
 /// The time by which finals are ranked and compared: the objective's; of "in_layer", "hot" and
 /// "score" the first of in_layer (for the first only), plain and hot that every correct candidate

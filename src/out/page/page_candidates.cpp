@@ -111,6 +111,7 @@ void add(const CandidateRecord& record, double begun_s, PageCandidates& columns)
   columns.id.push_back(record.id);
   columns.outcome.push_back(record.outcome);
   columns.at_s.push_back(rounded(record.at_s - begun_s));
+  columns.in_layer_median_us.push_back(median_of(record.in_layer));
   columns.hot_median_us.push_back(median_of(record.hot));
   columns.cold_median_us.push_back(median_of(record.cold));
   std::optional<double> margin;

@@ -113,7 +113,13 @@ PageProblemData data_of(const PageProblem& problem, const JournalHeader& header,
   PageProblemData data;
   data.problem = result.problem;
   data.time = final_time(result.finals, header.plan.objective);
-  data.search_time = search_time(header.plan.objective);
+  const auto has_layer = [](const ToldRecord& config) {
+    return config.record.in_layer.has_value();
+  };
+  data.search_time = search_time(
+      header.plan.objective, std::ranges::any_of(problem.groups, [&](const JournalGroup& group) {
+        return std::ranges::any_of(group.configs, has_layer);
+      }));
   data.flops = flops(what).value;
   data.least_bytes = static_cast<double>(least_bytes(what).value);
   data.has_best = result.best() != nullptr;
@@ -266,6 +272,7 @@ void fields(PageCandidates& x, FieldList& f) {
   f("outcome", x.outcome);
   f("reason", x.reason).about("Position in the problem's reasons, -1: none");
   f("at_s", x.at_s);
+  f("in_layer_median_us", x.in_layer_median_us).or_null();
   f("hot_median_us", x.hot_median_us).or_null();
   f("cold_median_us", x.cold_median_us).or_null();
   f("margin", x.margin).or_null();
@@ -286,7 +293,7 @@ void fields(PageWarmStart& x, FieldList& f) {
 void fields(PageProblemData& x, FieldList& f) {
   document::problem_fields(x.problem.name, x.problem.problem, f);
   f("time", x.time).one_of("in_layer, plain, hot, cold").about("Ranks and compares finals");
-  f("search_time", x.search_time).one_of("hot, cold").about("Of candidates");
+  f("search_time", x.search_time).one_of("in_layer, hot, cold").about("Of candidates");
   f("flops", x.flops);
   f("least_bytes", x.least_bytes);
   f("has_best", x.has_best);

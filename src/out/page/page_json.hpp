@@ -66,7 +66,7 @@ struct PageCandidates {
   std::vector<Outcome> outcome;
   std::vector<int> reason;  ///< position in the problem's reasons, -1: none
   std::vector<double> at_s;
-  std::vector<std::optional<double>> hot_median_us, cold_median_us, margin;
+  std::vector<std::optional<double>> in_layer_median_us, hot_median_us, cold_median_us, margin;
   std::vector<std::optional<std::int64_t>> registers, shared_bytes, spill_bytes;
   std::vector<std::optional<std::int64_t>> threads;  ///< of a block
   std::vector<std::optional<std::int64_t>> blocks_per_sm;

@@ -144,7 +144,7 @@ ReportedProblem reported(const PageProblem& problem, const JournalHeader& header
   for (const JournalGroup& group : problem.groups) {
     ReportedKernel kernel{group.kernel, group.configs.size(), count_outcomes(group), "", {}};
     const std::vector<CandidateRecord> records = records_of(group);
-    const auto ranked = rank_candidates(records, header.plan.objective == "cold" ? "cold" : "hot");
+    const auto ranked = rank_candidates(records, header.plan.objective);
     if (!ranked.empty()) kernel.best = ranked.front().record->id;
     if (const auto recording = recording_of(group, {header, {}, false}, "the journal"))
       kernel.importance = importance_of(*recording);

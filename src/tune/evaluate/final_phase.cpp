@@ -34,6 +34,14 @@ void add_gates(const RoundsRow& row, Verification& verification) {
   if (row.outcome == Outcome::kWrongResult) verification.passed = false;
 }
 
+/// Of one that turns out wrong behind the rounds.
+void drop_times(FinalRecord& record) {
+  for (auto* timing : {&record.in_layer, &record.plain, &record.hot, &record.cold}) timing->reset();
+  for (auto* rounds : {&record.in_layer_rounds_us, &record.plain_rounds_us, &record.hot_rounds_us,
+                       &record.cold_rounds_us})
+    rounds->clear();
+}
+
 bool is_baseline(const Implementation& contestant) { return contestant.role == "baseline"; }
 
 /// Marks configs whose margin is far above that of their kernel's default config: they may compute
@@ -121,6 +129,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   record.outcome = reply.outcome;
   record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
   if (!label.empty()) {
+    if (!alive(build.index)) drop_times(record);
     ++edges_checked_[build.index];
     return {};
   }
@@ -214,7 +223,8 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
   const bool checks = !setting_.run.skip_correctness;
   const std::uint64_t seed = setting_.run.seed;
   const Operation& operation = *setting_.preparation.reference->manifest.operation;
-  // Everything is handed to the compilers first; checking starts while they work.
+  // Everything is handed to the compilers first. What they need longest, the edge problems, they
+  // work at while the contestants are checked on the problem itself and timed.
   FATUNE_TRY(
       const Stage main,
       request_stage(problem_, checks ? final_cases(operation, problem_, seed) : search_cases(seed),
@@ -227,11 +237,13 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
       edges.push_back(std::move(stage));
     }
   }
+  FATUNE_TRY_STATUS(check_stage(main, ""));
+  note_precision(records_);
+  FATUNE_TRY_STATUS(time_survivors());
   for (const Stage& stage : edges) {
     if (!stage.builds.empty())
       FATUNE_TRY_STATUS(check_stage(stage, describe(stage.pending.problem)));
   }
-  FATUNE_TRY_STATUS(check_stage(main, ""));
   for (std::size_t index = 0; index < records_.size(); ++index) {
     FinalRecord& record = records_[index];
     const bool tested = !edges.empty() && !is_baseline(contestants[index]);
@@ -240,8 +252,6 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
           fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], edges.size()));
     }
   }
-  note_precision(records_);
-  FATUNE_TRY_STATUS(time_survivors());
   return std::move(records_);
 }
 

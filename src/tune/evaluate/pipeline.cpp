@@ -12,6 +12,7 @@
 #include "core/hash.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
+#include "model/results/sweep_result.hpp"
 #include "tune/evaluate/forecast.hpp"
 
 namespace fatune {
@@ -173,6 +174,7 @@ RunOrder Pipeline::order_for(const Entry& entry) const {
   order.program = {entry.compiled.cubin_path.string(), entry.plan};
   order.verify = !plan_.skip_correctness;
   order.cold = plan_.record_cold || searches_cold();
+  order.in_layer = plan_.objective == kInLayerObjective && !entry.record.problem.custom;
   const auto best = best_us_.find(entry.record.kernel);
   if (best != best_us_.end())
     (searches_cold() ? order.best_cold_us : order.best_hot_us) = best->second;

@@ -89,9 +89,7 @@ std::vector<SavedConfig> known_of(const Journal& journal, const std::string& whe
   using Rank = std::pair<bool, double>;  // of the search alone; its time
   std::map<std::pair<Problem, std::string>, std::pair<Rank, Json>> leaders;
   const auto consider = [&](const auto& record, bool searched) {
-    const std::string& objective = journal.header.plan.objective;
-    const bool in_layer = objective == kInLayerObjective && record.in_layer.has_value();
-    const auto& timing = timing_of(record, in_layer ? objective : search_time(objective));
+    const auto& timing = objective_timing(record, journal.header.plan.objective);
     if (record.outcome != Outcome::kMeasured || !timing || record.kernel.empty()) return;
     const Rank rank(searched, timing->median_us);
     const auto [leader, first] = leaders.try_emplace({record.problem, record.kernel});

@@ -40,9 +40,13 @@ inline TensorAddresses addresses_of(const OperationPlan& plan,
 /// The times of one turn in a round, microseconds a launch.
 struct TurnTimes {
   double hot_us = 0;
-  std::optional<double> cold_us{};      ///< empty if it does not measure cold times
-  std::optional<double> plain_us{};     ///< of plain launches, where hot_us is of others
-  std::optional<double> in_layer_us{};  ///< with the layer less without, a layer
+  std::optional<double> cold_us{};   ///< empty if it does not measure cold times
+  std::optional<double> plain_us{};  ///< of plain launches, where hot_us is of others
+};
+/// Between the products of a layer.
+struct LayerTurn {
+  double us = 0;        ///< with attention less without
+  bool steady = false;  ///< the layer without did not move meanwhile
 };
 
 /// An implementation that runs in a process of its own, and so times itself, the way the sampler
@@ -53,6 +57,8 @@ class SelfTimed {
   /// Whether it takes a turn in this round; one that is slow to start takes only a few.
   virtual bool takes_turn(int round, int rounds) const = 0;
   virtual Result<TurnTimes> take_turn(int cold_launches) = 0;
+  /// Empty if it is not timed in a layer.
+  virtual Result<std::optional<LayerTurn>> take_layer_turn() { return std::optional<LayerTurn>{}; }
   virtual std::int64_t hot_launches() const = 0;  ///< behind a hot value
 };
 

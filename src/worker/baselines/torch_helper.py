@@ -11,8 +11,8 @@ Each line holds one order; its answer is one line: {"ok": true, ...} or {"ok": f
   open     {backend}: forces flash, cudnn, efficient or math, or leaves the choice to PyTorch (auto); says which one runs
   run      {backend, upload}: one pass; `upload` takes the inputs from the memory first, the output always goes there
   prepare  {backend, upload}: makes a graph of launches, ready to be timed
-  turn     {backend, cold_launches}: {hot_us, cold_us} of a launch, and in_layer_us where the problem came with a
-           layer, by the method of docs/measuring.md
+  turn     {backend, cold_launches}: {hot_us, cold_us} of a launch, by the method of docs/measuring.md
+  layer_turn {backend}: in_layer_us where the problem came with a layer, and whether it was `steady`; else nothing
 """
 import sys
 
@@ -34,7 +34,7 @@ GRAPH_US = 400  # of a replay; this and the next three as in src/worker/timing/s
 MAX_GRAPH_LAUNCHES = 256
 SLOW_US = 1_000  # a launch this long is measured cold once a turn
 LONG_US = 20_000  # one launch stands for hot and cold
-LAYER_REPLAYS = 5  # as in src/worker/device/rounds.cpp
+STEADY = 0.005  # as in src/worker/timing/layer_time.hpp
 ELEMENT_BYTES = 2  # of every type that PyTorch's attention takes
 HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues any of these calls
 
@@ -322,7 +322,7 @@ class Contestant:
         self.graph, self.output = None, None
         with self.forced():
             self.expected = self.call().clone()
-            self.each_us = min(self.timed(self.call) for _ in range(3))
+            self.each_us = min(self.timed(self.call)[0] for _ in range(3))
             self.launches = max(1, min(MAX_GRAPH_LAUNCHES, math.ceil(GRAPH_US / max(self.each_us, 1e-3))))
             if self.each_us >= LONG_US:
                 return
@@ -340,17 +340,18 @@ class Contestant:
         if difference(output, self.expected) > self.problem.varies_within:
             raise Refused("accuracy: the timed launches leave another output than a single one")
 
-    def timed(self, work):
-        """Microseconds between two events, queued while the device is kept waiting, so that Python's slowness is
-        not part of it."""
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    def timed(self, *works):
+        """Microseconds of each, one behind the other, between events, queued while the device is kept waiting, so that
+        Python's slowness is not part of it."""
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(1 + len(works))]
         if hasattr(torch.cuda, "_sleep"):
             torch.cuda._sleep(HIDE_CYCLES)
-        start.record()
-        work()
-        stop.record()
-        stop.synchronize()
-        return start.elapsed_time(stop) * 1e3
+        events[0].record()
+        for work, end in zip(works, events[1:]):
+            work()
+            end.record()
+        events[-1].synchronize()
+        return [begin.elapsed_time(end) * 1e3 for begin, end in zip(events, events[1:])]
 
     def turn(self, cold_launches):
         if self.expected is None:
@@ -358,28 +359,28 @@ class Contestant:
                 self.expected = self.call().clone()
         if self.graph is None:
             with self.forced():
-                both_us = self.timed(self.call_and_keep)
+                both_us = self.timed(self.call_and_keep)[0]
             self.check_output(self.output)
             return {"hot_us": both_us, "cold_us": both_us}
-        self.graph.replay()  # the contestant before left the caches empty of this one's data
-        hot_us = self.timed(self.graph.replay) / self.launches
+        # Twice: the contestant before left the caches empty of this one's data.
+        hot_us = self.timed(self.graph.replay, self.graph.replay)[1] / self.launches
         self.check_output(self.output)
         cold_us = []
         with self.forced():
             for _ in range(1 if self.each_us >= SLOW_US else cold_launches):
                 self.problem.flush.zero_()
-                cold_us.append(self.timed(self.call))
-        times = {"hot_us": hot_us, "cold_us": statistics.median(cold_us)}
-        if self.in_layer is not None:
-            times["in_layer_us"] = self.layer_turn()
-        return times
+                cold_us += self.timed(self.call)
+        return {"hot_us": hot_us, "cold_us": statistics.median(cold_us)}
 
     def layer_turn(self):
-        """A layer with attention less one without, which is timed before and after it."""
+        """A layer with attention less its neighbours without, and whether those took as long behind as before."""
+        if self.in_layer is None:
+            return {}
         layer = self.problem.layer
-        without, within, again = (statistics.median([self.timed(graph.replay) for _ in range(1 + LAYER_REPLAYS)][1:])
-                                  for graph in (layer.without, self.in_layer, layer.without))
-        return (within - (without + again) / 2) / len(layer.layers)
+        without = layer.without.replay
+        before, within, behind = self.timed(without, without, self.in_layer.replay, without)[1:]
+        return {"in_layer_us": (within - (before + behind) / 2) / len(layer.layers),
+                "steady": abs(behind / before - 1) <= STEADY}
 
 
 class Helper:
@@ -415,6 +416,8 @@ class Helper:
             return {"launches": contestant.launches}
         if what == "turn":
             return self.contestant(order).turn(order["cold_launches"])
+        if what == "layer_turn":
+            return self.contestant(order).layer_turn()
         raise Refused(f"there is no order '{what}'")
 
 

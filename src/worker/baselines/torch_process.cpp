@@ -1,5 +1,4 @@
-// torch_process.cpp - starts the helper, speaks JSON lines with it, and notices when it does not;
-// the helper as a contestant.
+// torch_process.cpp - starts the helper, speaks JSON lines with it, and notices when it does not.
 #include "worker/baselines/torch_process.hpp"
 
 #include <cerrno>
@@ -18,9 +17,7 @@
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "gpu/objects.hpp"
 #include "model/problem/tensor.hpp"
-#include "worker/baselines/outside.hpp"
 #include "worker/timing/layer.hpp"
 #include "worker/verify/tolerance.hpp"
 
@@ -52,26 +49,13 @@ std::string seconds(std::chrono::milliseconds time) {
 /// be from the reference.
 double varies_within(Dtype dtype) { return tolerance_factors(dtype).relative_l2 / 2; }
 
-constexpr std::int64_t kFlushFactor = 2;  // of the L2 cache, as the sampler's plan has it
-
-/// Why PyTorch's function cannot compute the problem, whatever the backend; empty when it can.
-std::string refusal(const Problem& problem) {
-  if (size_of(problem.dtype) == 1) {
-    return "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
-  }
-  if (problem.mask == Mask::kCausal && problem.seq_q > problem.seq_kv) {
-    return "with more queries than keys the first rows see no key; PyTorch gives NaN for them";
-  }
-  return "";
-}
-
 /// What the helper needs to time a backend in a layer; null where it cannot.
 Json layer_of(const TorchSetting& setting) {
   const Layouts& layouts = setting.problem.layouts;
   for (const Layout& each : {layouts.q, layouts.k, layouts.v, layouts.out}) {
     if (each.kind == LayoutKind::kStrides) return nullptr;
   }
-  const auto plan = layer_plan(setting.problem, setting.flush_bytes / kFlushFactor);
+  const auto plan = layer_plan(setting.problem, setting.flush_bytes / kTorchFlushFactor);
   if (!plan) return nullptr;
   return {{"layers", plan->layers},
           {"tokens", plan->tokens},
@@ -79,73 +63,6 @@ Json layer_of(const TorchSetting& setting) {
           {"packed", layouts.q.kind == LayoutKind::kPacked},
           {"cached_keys", plan->cached_keys}};
 }
-
-/// Copies between the worker's device memory and the memory shared with the helper.
-class TorchExecutable : public Executable, public SelfTimed {
- public:
-  TorchExecutable(TorchProcess& process, std::string backend, TorchSetting setting, CUstream stream)
-      : process_(process),
-        backend_(std::move(backend)),
-        setting_(std::move(setting)),
-        stream_(stream) {}
-
-  Status ensure_open() { return process_.open(backend_, setting_); }
-
-  Status bind(const TensorAddresses& tensors) override {
-    bound_ = tensors;
-    return {};
-  }
-
-  Status queue() override {
-    FATUNE_TRY_STATUS(ensure_inputs());
-    const std::span<std::byte> out = process_.tensors()[SharedTensors::kOut];
-    // What lies between its rows comes back with them.
-    if (setting_.problem.layouts.out.kind == LayoutKind::kStrides)
-      FATUNE_TRY_STATUS(gpu::copy_to_host(out, bound_.at("out"), stream_));
-    FATUNE_TRY_STATUS(process_.run(backend_));
-    return gpu::copy_to_device(bound_.at("out"), out, stream_);
-  }
-
-  /// The graph is made here, so that the number of its launches is known before the first turn.
-  Status settle(const TimeWork&) override {
-    FATUNE_TRY_STATUS(ensure_inputs());
-    FATUNE_TRY(launches_, process_.prepare(backend_));
-    return {};
-  }
-
-  bool may_vary() const override { return true; }
-  SelfTimed* self_timed() override { return this; }
-  std::string detail() const override { return process_.detail(backend_); }
-
-  bool takes_turn(int, int) const override { return true; }
-  std::int64_t hot_launches() const override { return launches_; }
-  Result<TurnTimes> take_turn(int cold_launches) override {
-    FATUNE_TRY_STATUS(ensure_inputs());
-    FATUNE_TRY(launches_, process_.prepare(backend_));
-    return process_.turn(backend_, cold_launches);
-  }
-
- private:
-  /// Other backends put inputs there, too.
-  Status ensure_inputs() {
-    FATUNE_TRY_STATUS(ensure_open());
-    if (process_.has_inputs_of(bound_)) return {};
-    process_.forget_inputs();
-    const SharedTensors& memory = process_.tensors();
-    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kQ], bound_.at("q"), stream_));
-    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kK], bound_.at("k"), stream_));
-    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kV], bound_.at("v"), stream_));
-    process_.inputs_are_of(bound_);
-    return {};
-  }
-
-  TorchProcess& process_;
-  std::string backend_;
-  TorchSetting setting_;
-  CUstream stream_;
-  TensorAddresses bound_;
-  std::int64_t launches_ = 1;
-};
 
 }  // namespace
 
@@ -337,9 +254,15 @@ Json TorchProcess::about(const std::string& backend, const std::string& what) co
   return {{"do", what}, {"backend", backend}, {"upload", inputs_are_new_}};
 }
 
-Status TorchProcess::run(const std::string& backend) {
-  FATUNE_TRY_STATUS(ask(about(backend, "run"), patience_.order));
+/// The inputs go with the order, if they are new.
+Result<Json> TorchProcess::carry_out(const Json& order) {
+  FATUNE_TRY(Json answer, ask(order, patience_.order));
   inputs_are_new_ = false;
+  return answer;
+}
+
+Status TorchProcess::run(const std::string& backend) {
+  FATUNE_TRY_STATUS(carry_out(about(backend, "run")));
   return {};
 }
 
@@ -347,8 +270,7 @@ Result<std::int64_t> TorchProcess::prepare(const std::string& backend) {
   const auto opened = opened_.find(backend);
   FATUNE_CHECK(opened != opened_.end(), "a backend is opened first");
   if (opened->second.launches) return *opened->second.launches;
-  FATUNE_TRY(const Json answer, ask(about(backend, "prepare"), patience_.order));
-  inputs_are_new_ = false;
+  FATUNE_TRY(const Json answer, carry_out(about(backend, "prepare")));
   FATUNE_TRY(const std::int64_t launches,
              Fields(answer, "the PyTorch helper's answer").integer("launches"));
   opened->second.launches = launches;
@@ -358,33 +280,23 @@ Result<std::int64_t> TorchProcess::prepare(const std::string& backend) {
 Result<TurnTimes> TorchProcess::turn(const std::string& backend, int cold_launches) {
   Json order = about(backend, "turn");
   order["cold_launches"] = cold_launches;
-  FATUNE_TRY(const Json answer, ask(order, patience_.order));
-  inputs_are_new_ = false;
+  FATUNE_TRY(const Json answer, carry_out(order));
   const Fields fields(answer, "the PyTorch helper's times");
   TurnTimes times;
   FATUNE_TRY(times.hot_us, fields.number("hot_us"));
   FATUNE_TRY(times.cold_us, fields.number("cold_us"));
-  if (answer.contains("in_layer_us")) {
-    FATUNE_TRY(times.in_layer_us, fields.number("in_layer_us"));
-  }
   if (!(times.hot_us > 0) || !(*times.cold_us > 0))
     return device_error("the PyTorch helper told a time that is none: " + dump(answer));
   return times;
 }
 
-Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
-                                               const std::string& python,
-                                               const OutsideSetting& setting) {
-  if (const std::string reason = refusal(setting.problem); !reason.empty())
-    return usage_error(reason);
-  // The same addresses may hold other numbers than for the executable before.
-  process.forget_inputs();
-  auto executable = std::make_unique<TorchExecutable>(
-      process, backend,
-      TorchSetting{python, setting.device_uuid, setting.problem, kFlushFactor * setting.l2_bytes},
-      setting.stream);
-  FATUNE_TRY_STATUS(executable->ensure_open());
-  return std::unique_ptr<Executable>(std::move(executable));
+Result<std::optional<LayerTurn>> TorchProcess::layer_turn(const std::string& backend) {
+  FATUNE_TRY(const Json answer, carry_out(about(backend, "layer_turn")));
+  if (!answer.contains("in_layer_us")) return std::optional<LayerTurn>{};
+  const Fields fields(answer, "the PyTorch helper's times");
+  FATUNE_TRY(const double us, fields.number("in_layer_us"));
+  FATUNE_TRY(const bool steady, fields.boolean_or("steady", false));
+  return std::optional(LayerTurn{us, steady});
 }
 
 }  // namespace fatune

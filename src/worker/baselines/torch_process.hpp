@@ -44,6 +44,9 @@ class SharedTensors {
   std::array<std::size_t, 4> starts_{}, sizes_{};
 };
 
+/// The helper's flushes, in multiples of the L2 cache, as the sampler's plan has it.
+inline constexpr std::int64_t kTorchFlushFactor = 2;
+
 struct TorchSetting {
   std::string python;  ///< absolute
   std::string device_uuid;
@@ -86,11 +89,12 @@ class TorchProcess {
   void inputs_are_of(const TensorAddresses& source);
   void forget_inputs() { source_.reset(); }
 
-  /// The four below want the backend open.
+  /// The five below want the backend open.
   Status run(const std::string& backend);
   /// Makes its graph, unless it has one; returns the launches in it.
   Result<std::int64_t> prepare(const std::string& backend);
   Result<TurnTimes> turn(const std::string& backend, int cold_launches);
+  Result<std::optional<LayerTurn>> layer_turn(const std::string& backend);
 
  private:
   /// What the helper knows of an open backend.
@@ -104,6 +108,7 @@ class TorchProcess {
   Status begin(const TorchSetting& setting);
   Result<Json> ask(const Json& order, std::chrono::milliseconds patience);
   Json about(const std::string& backend, const std::string& what) const;
+  Result<Json> carry_out(const Json& order);
   void end();
   /// Ends it; `how` is put behind "the PyTorch helper".
   Error give_up(const std::string& how);

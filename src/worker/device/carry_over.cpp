@@ -1,5 +1,5 @@
-// carry_over.cpp - what a candidate leaves to the kernel behind it: an output that is there, and a
-// cache that holds what others had in it.
+// carry_over.cpp - what a candidate leaves to the kernel behind it: a cache that holds what others
+// had in it.
 #include <string>
 #include <vector>
 
@@ -7,7 +7,6 @@
 
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "model/kernel/limits.hpp"
 #include "model/results/statistics.hpp"
 #include "worker/device/gates.hpp"
 
@@ -41,31 +40,7 @@ MaybeFailure GateKeeper::check_carry_over() {
   if (program_.self_timed() != nullptr) return std::nullopt;  // it runs in a process of its own
   const TensorAddresses tensors = problem_.addresses(problem_.sets().front());
   if (auto failure = failed(program_.bind(tensors))) return failure;
-  if (auto failure = check_next_kernel()) return failure;
   return check_next_reads();
-}
-
-/// A dependent kernel that waits, as it has to, for the last launch reads what is there in the end.
-/// It does not where that launch neither writes the output nor waits for the one that does.
-MaybeFailure GateKeeper::check_next_kernel() {
-  if (session_.facts.major * 10 < kFirstDependentArch) return std::nullopt;
-  DeviceChecks& checks = problem_.checks();
-  if (auto failure = fill_outputs(kNanByte)) return failure;
-  if (auto failure = failed(checks.clear(kFindings))) return failure;
-  const auto both = [&]() -> Status {
-    FATUNE_TRY_STATUS(program_.queue());
-    return checks.queue_sum(problem_.outputs().front(), kCounted, true);
-  };
-  const auto loop = session_.sampler->make_loop_of(both, 1, 1);
-  if (!loop) return failed(loop);
-  if (auto failure = unfinished(session_.sampler->time_loop(*loop))) return failure;
-  const auto early = checks.take(kCounted);
-  if (!early) return failed(early);
-  const auto late = checks.checksums(pointers_to({problem_.outputs().first(1)}));
-  if (!late) return failed(late);
-  if (*early == late->front()) return std::nullopt;
-  return refused(
-      "a kernel that begins early behind it, and waits, reads an output that is not done");
 }
 
 /// Adds how long the neighbour reads behind the work.
@@ -102,7 +77,7 @@ MaybeFailure GateKeeper::check_next_reads() {
   const auto neutral = [&]() -> Status {
     FATUNE_TRY_STATUS(fill_insides(scratch, kNanByte, stream));
     for (const GuardedBuffer* buffer : pointers_to({inputs, scratch}))
-      FATUNE_TRY_STATUS(problem_.checks().queue_sum(*buffer, kIgnored, false));
+      FATUNE_TRY_STATUS(problem_.checks().queue_sum(*buffer, kIgnored));
     return fill_insides(outputs, kNanByte, stream);
   };
   std::vector<double> behind_it, behind_neutral;

@@ -112,6 +112,14 @@ std::span<const std::byte> DeviceProblem::host_memory(std::size_t which, std::si
   return {host.data(), host.bytes()};
 }
 
+Result<Layer*> DeviceProblem::layer() {
+  if (!layer_)
+    layer_ = Layer::make(session_->context, session_->stream.raw(), problem(),
+                         session_->facts.l2_bytes, *session_->sampler);
+  if (!*layer_) return Error(layer_->error());
+  return (*layer_)->get();
+}
+
 TensorAddresses DeviceProblem::addresses(const InputSet& set) const {
   return addresses_of(plan_, pointers_to({set.inputs, outputs_}));
 }

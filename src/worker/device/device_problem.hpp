@@ -22,6 +22,7 @@
 #include "worker/baselines/executable.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/protocol/messages.hpp"
+#include "worker/timing/layer.hpp"
 #include "worker/timing/sampler.hpp"
 #include "worker/verify/host_reference.hpp"
 
@@ -132,6 +133,8 @@ class DeviceProblem {
   /// Zeros, a quarter of the L2 cache: what another kernel has there.
   const gpu::Buffer& neighbours_memory() const { return neighbours_memory_; }
   TensorAddresses addresses(const InputSet& set) const;
+  /// Made at the first call; the error says why there is none.
+  Result<Layer*> layer();
   Micros reference_time() const { return reference_time_; }
   /// A launch that takes longer counts as hung: 50 references, at least 2 s, at most the order's
   /// deadline.
@@ -156,6 +159,7 @@ class DeviceProblem {
   std::vector<gpu::HostBuffer> host_[2];             ///< as outputs_
   std::vector<std::vector<std::byte>> in_order_[2];  ///< of those that are not contiguous
   std::vector<InputSet> sets_, extra_sets_;
+  std::optional<Result<std::unique_ptr<Layer>>> layer_;
   Micros reference_time_{0};
 };
 

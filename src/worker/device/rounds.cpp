@@ -1,7 +1,6 @@
 // rounds.cpp - contestants to their times in every round: plain, of their own launches, cold, and
 // in a layer.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,7 +13,7 @@
 #include "worker/device/device_problem.hpp"
 #include "worker/device/gates.hpp"
 #include "worker/device/loaded_program.hpp"
-#include "worker/timing/layer.hpp"
+#include "worker/timing/layer_time.hpp"
 
 namespace fatune {
 namespace {
@@ -29,7 +28,11 @@ constexpr double kLongUs = 20'000;
 constexpr double kVerySlowUs = 50'000;
 constexpr int kFewTurns = 10;  // as many as an interval needs
 
-constexpr int kLayerReplays = 5;
+// Chosen: under the load of layers an H200 needs this long to settle on a speed 6 % lower, as in a
+// program that goes on; measured.
+constexpr Micros kSettleTime{500'000};
+constexpr int kTurnTries = 6;           // chosen: at the power limit about two in three are steady
+constexpr std::size_t kLayerTries = 2;  // rounds tried for one that is kept
 constexpr std::size_t kOrderReplays = kLeastSamples;
 
 /// A program ready to take its turn in every round; one that times itself has no graphs.
@@ -41,20 +44,6 @@ struct TimedProgram {
   Micros each{0};
 };
 
-/// The layer without attention in a round.
-struct LayerRound {
-  double without_us = 0;
-  bool steady = true;
-};
-/// Of its times, in order: whether the later half agrees with the earlier one.
-LayerRound steadiness(const std::vector<double>& without_us) {
-  const auto middle = without_us.begin() + static_cast<std::ptrdiff_t>(without_us.size() / 2);
-  if (middle == without_us.begin()) return {median(without_us), true};
-  const double before = median({without_us.begin(), middle});
-  const double after = median({middle, without_us.end()});
-  return {median(without_us), std::abs(after / before - 1) <= kSteadyLayer};
-}
-
 /// The rounds of one order. A contestant of our own that fails here, after it passed every gate, is
 /// an error; an implementation from elsewhere gets a failed row, and the rest goes on.
 class Rounds {
@@ -65,8 +54,7 @@ class Rounds {
         order_(order),
         watch_(session.telemetry),
         programs_(order.contestants.size()),
-        rows_(order.contestants.size()),
-        in_layer_(order.contestants.size()) {}
+        rows_(order.contestants.size()) {}
 
   Status open() {
     open_layer();
@@ -91,7 +79,10 @@ class Rounds {
       if (round % kRoundsBetweenNotes == 0) note(fmt::format("final {}/{}", round, rounds.size()));
       FATUNE_TRY_STATUS(run_round(rounds[round], static_cast<int>(round)));
     }
-    keep_steady_rounds();
+    if (layer_ != nullptr) {
+      note("final, in a layer");
+      FATUNE_TRY_STATUS(run_layers(rounds));
+    }
     if (order_.verify) FATUNE_TRY_STATUS(check_outputs());
     return test_order();
   }
@@ -105,26 +96,22 @@ class Rounds {
   }
 
  private:
-  struct Round {
-    std::vector<std::optional<TurnTimes>> values;  ///< by contestant
-    LayerRound layer;
-  };
+  using Round = std::vector<std::optional<TurnTimes>>;  ///< by contestant
 
   /// Without a layer there are no times in one, and a note says why.
   void open_layer() {
     if (!order_.in_layer) return;
-    auto layer = Layer::make(session_.context, session_.stream.raw(), problem_.problem(),
-                             session_.facts.l2_bytes);
-    auto without = layer ? (*layer)->loop_without(*session_.sampler) : layer.error();
-    if (!without) {
-      layer_note_ = "no times in a layer: " + without.error().message;
+    const auto layer = problem_.layer();
+    if (!layer) {
+      layer_note_ = "no times in a layer: " + layer.error().message;
       return;
     }
-    layer_ = *std::move(layer);
-    without_ = *std::move(without);
+    layer_ = *layer;
     const LayerPlan& plan = layer_->plan();
-    layer_note_ = fmt::format("{} layers of {} tokens, hidden size {}{}", plan.layers, plan.tokens,
-                              plan.hidden, plan.cached_keys ? ", keys and values cached" : "");
+    layer_note_ =
+        fmt::format("{} layers of {} tokens, hidden size {}{}; {} without attention", plan.layers,
+                    plan.tokens, plan.hidden, plan.cached_keys ? ", keys and values cached" : "",
+                    describe(layer_->without_time()));
   }
 
   /// Of the graph with the most dependent launches.
@@ -140,10 +127,11 @@ class Rounds {
         fmt::format("; edges: {}, of them programmatic {}", most->all, most->programmatic);
   }
 
-  Result<Micros> finished(const Result<MaybeTime>& time) const {
-    if (!time) return Error(time.error());
-    if (!*time) return device_error(hang_failure(problem_.kernel_limit()).reason);
-    return **time;
+  template <typename Times>
+  Result<Times> finished(const Result<std::optional<Times>>& times) const {
+    if (!times) return Error(times.error());
+    if (!*times) return device_error(hang_failure(problem_.kernel_limit()).reason);
+    return **times;
   }
 
   Result<TimedProgram> open(const Program& program) {
@@ -164,56 +152,50 @@ class Rounds {
     return opened;
   }
 
-  bool takes_turn(const TimedProgram& timed, int round) const {
+  bool takes_turn(const TimedProgram& timed, int round, std::int64_t launches = 1) const {
     if (SelfTimed* const timer = timed.program->self_timed())
       return timer->takes_turn(round, order_.rounds);
-    return timed.each.value < kVerySlowUs || round % std::max(1, order_.rounds / kFewTurns) == 0;
+    return timed.each.value * static_cast<double>(launches) < kVerySlowUs ||
+           round % std::max(1, order_.rounds / kFewTurns) == 0;
   }
 
-  /// A replay that warms up, one that counts, then cold launches, of which the median counts.
-  Result<TurnTimes> turn(const TimedProgram& timed, int cold_launches) {
-    if (SelfTimed* const timer = timed.program->self_timed())
-      return timer->take_turn(cold_launches);
-    Sampler& sampler = *session_.sampler;
+  /// A replay of each kind that counts, behind one that warms up: the contestant before left the
+  /// cache empty of this one's data, code and graph. Queued together, so that no launch latency
+  /// falls between the events.
+  Status time_warm(const TimedProgram& timed, TurnTimes& times) {
+    std::vector<const HotLoop*> loops;
+    if (timed.each.value < kLongUs) loops.push_back(&timed.loop);
+    loops.push_back(&timed.loop);
+    if (timed.plain) loops.insert(loops.end(), {&*timed.plain, &*timed.plain});
+    FATUNE_TRY(const auto found, finished(session_.sampler->time_in_turn(loops)));
+    if (timed.plain) times.plain_us = found.back().value;
+    times.hot_us = found[found.size() - (timed.plain ? 3 : 1)].value;
+    return {};
+  }
+
+  /// Cold launches, of which the median counts.
+  Status time_cold(const TimedProgram& timed, int launches, TurnTimes& times) {
     const QueueWork work = [&] { return timed.program->queue(); };
-    const double each_us = timed.each.value;
-    if (each_us < kLongUs) {
-      // The contestant before left the cache empty of this one's data, code and graph. Not waited
-      // for: while it runs, the replay that counts is queued, and no launch latency falls between
-      // its events.
-      FATUNE_TRY_STATUS(gpu::launch(timed.loop.graph, session_.stream.raw()));
-    }
-    TurnTimes times;
-    FATUNE_TRY(const Micros hot, finished(sampler.time_loop(timed.loop)));
-    times.hot_us = hot.value;
-    if (timed.plain) {
-      FATUNE_TRY(times.plain_us, warm_time(*timed.plain));
-    }
-    if (timed.in_layer) {
-      FATUNE_TRY(times.in_layer_us, warm_time(*timed.in_layer));
-    }
-    if (each_us >= kLongUs) {
-      times.cold_us = hot.value;
-      return times;
-    }
     std::vector<double> cold_us;
-    for (int i = 0; i < (each_us >= kSlowUs ? 1 : cold_launches); ++i) {
-      FATUNE_TRY(const Micros cold, finished(sampler.time_cold(work)));
+    for (int i = 0; i < (timed.each.value >= kSlowUs ? 1 : launches); ++i) {
+      FATUNE_TRY(const Micros cold, finished(session_.sampler->time_cold(work)));
       cold_us.push_back(cold.value);
     }
     times.cold_us = median(std::move(cold_us));
-    return times;
+    return {};
   }
 
-  /// The median of a few replays behind another: what is to be a difference must be steady.
-  Result<double> warm_time(const HotLoop& loop) {
-    std::vector<double> replays_us;
-    for (int i = 0; i <= kLayerReplays; ++i) {
-      FATUNE_TRY(const Micros time, finished(session_.sampler->time_loop(loop)));
-      if (time.value * static_cast<double>(loop.launches) > kLongUs) return time.value;
-      if (i > 0) replays_us.push_back(time.value);
+  Result<TurnTimes> turn(const TimedProgram& timed, int cold_launches) {
+    if (SelfTimed* const timer = timed.program->self_timed())
+      return timer->take_turn(cold_launches);
+    TurnTimes times;
+    FATUNE_TRY_STATUS(time_warm(timed, times));
+    if (timed.each.value >= kLongUs) {
+      times.cold_us = times.hot_us;
+    } else {
+      FATUNE_TRY_STATUS(time_cold(timed, cold_launches, times));
     }
-    return median(std::move(replays_us));
+    return times;
   }
 
   Status give_up(std::size_t i, const Error& error) {
@@ -227,30 +209,17 @@ class Rounds {
 
   /// Round -1 warms up: one cold launch, and only those that are always there.
   Result<Round> measure(const std::vector<std::size_t>& order, int round) {
-    Round measured{std::vector<std::optional<TurnTimes>>(programs_.size()), {}};
-    auto& values = measured.values;
+    Round measured(programs_.size());
     const bool warming = round < 0;
-    std::vector<double> without_us;  // between any two turns
-    const auto time_without = [&]() -> Status {
-      if (!layer_) return {};
-      FATUNE_TRY(const double us, warm_time(without_));
-      without_us.push_back(us);
-      return {};
-    };
-    FATUNE_TRY_STATUS(time_without());
     for (const std::size_t i : order) {
       if (!programs_[i] || !takes_turn(*programs_[i], warming ? 1 : round)) continue;
       auto times = turn(*programs_[i], warming ? 1 : order_.launches_per_round);
-      if (!times) {
+      if (times) {
+        measured[i] = *times;
+      } else {
         FATUNE_TRY_STATUS(give_up(i, times.error()));
-        continue;
       }
-      values[i] = *times;
-      if (!programs_[i]->in_layer) continue;
-      FATUNE_TRY_STATUS(time_without());
-      *values[i]->in_layer_us -= (without_us.end()[-1] + without_us.end()[-2]) / 2;
     }
-    if (layer_) measured.layer = steadiness(without_us);
     return measured;
   }
 
@@ -263,36 +232,71 @@ class Rounds {
         continue;
       }
       if (round < 0) return {};
-      layer_rounds_.push_back(measured.layer);
       for (std::size_t i = 0; i < rows_.size(); ++i) {
-        if (!measured.values[i]) continue;
-        const TurnTimes& times = *measured.values[i];
-        rows_[i].hot_us.push_back(times.hot_us);
-        rows_[i].plain_us.push_back(times.plain_us.value_or(times.hot_us));
-        if (times.cold_us) rows_[i].cold_us.push_back(*times.cold_us);
-        if (times.in_layer_us)
-          in_layer_[i].push_back({layer_rounds_.size() - 1, *times.in_layer_us});
+        if (measured[i]) keep(*measured[i], rows_[i]);
       }
       return {};
     }
   }
 
-  /// Times in a layer are differences: those of rounds in which what is subtracted moved are noise.
-  void keep_steady_rounds() {
-    if (!layer_) return;
-    std::vector<double> without_us;
-    std::size_t kept = 0;
-    for (const LayerRound& round : layer_rounds_) {
-      without_us.push_back(round.without_us);
-      kept += round.steady;
+  static void keep(const TurnTimes& times, RoundsRow& row) {
+    row.hot_us.push_back(times.hot_us);
+    row.plain_us.push_back(times.plain_us.value_or(times.hot_us));
+    if (times.cold_us) row.cold_us.push_back(*times.cold_us);
+  }
+
+  /// Rounds of layers, apart from the others: a GPU that goes on from layer to layer, as in a
+  /// program, settles on one speed. Times in a layer are differences, so that a turn in which what
+  /// is subtracted moved is noise: it is repeated, and where that does not help the round is thrown
+  /// away for all.
+  Status run_layers(const std::vector<std::vector<std::size_t>>& rounds) {
+    for (Micros spent{0}; spent < kSettleTime;) {
+      const HotLoop* const loops[] = {&layer_->without()};
+      FATUNE_TRY(const LayerTimes times, finished(time_layers(*session_.sampler, *layer_, loops)));
+      spent = spent + Micros(4 * times.without_us) * static_cast<double>(loops[0]->launches);
     }
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      for (const auto& [round, us] : in_layer_[i]) {
-        if (layer_rounds_[round].steady) rows_[i].in_layer_us.push_back(us);
+    std::size_t tried = 0;
+    int steady = 0;
+    for (; steady < order_.rounds && tried < kLayerTries * rounds.size(); ++tried) {
+      FATUNE_TRY(const bool kept, run_layer_round(rounds[tried % rounds.size()], steady));
+      steady += kept;
+    }
+    layer_note_ += fmt::format("; {} of {} rounds steady", steady, tried);
+    return {};
+  }
+
+  /// Empty if it is not timed in a layer.
+  Result<std::optional<LayerTurn>> layer_turn(const TimedProgram& timed) {
+    if (SelfTimed* const timer = timed.program->self_timed()) return timer->take_layer_turn();
+    if (!timed.in_layer) return std::optional<LayerTurn>{};
+    const HotLoop* const loops[] = {&*timed.in_layer};
+    FATUNE_TRY(const LayerTimes times, finished(time_layers(*session_.sampler, *layer_, loops)));
+    return std::optional(LayerTurn{times.attention_us.front(), times.steady});
+  }
+
+  /// False: thrown away.
+  Result<bool> run_layer_round(const std::vector<std::size_t>& order, int round) {
+    std::vector<std::pair<std::size_t, double>> found;
+    for (const std::size_t i : order) {
+      const std::int64_t launches =
+          programs_[i] && programs_[i]->in_layer ? programs_[i]->in_layer->launches : 1;
+      if (!programs_[i] || !takes_turn(*programs_[i], round, launches)) continue;
+      Result<std::optional<LayerTurn>> turn = std::optional<LayerTurn>{};
+      for (int attempt = 0; attempt < kTurnTries; ++attempt) {
+        turn = layer_turn(*programs_[i]);
+        if (!turn || !*turn || (*turn)->steady) break;
       }
+      if (!turn) {
+        FATUNE_TRY_STATUS(give_up(i, turn.error()));
+        continue;
+      }
+      if (!*turn) continue;
+      if (!(*turn)->steady) return false;
+      found.emplace_back(i, (*turn)->us);
     }
-    layer_note_ += fmt::format("; {} a layer without attention; {} of {} rounds steady",
-                               describe(Micros(median(without_us))), kept, layer_rounds_.size());
+    if (watch_.look()) return false;
+    for (const auto& [i, us] : found) rows_[i].in_layer_us.push_back(us);
+    return true;
   }
 
   /// What the timed graphs leave must still be right. Of a contestant in a process of its own only
@@ -329,8 +333,20 @@ class Rounds {
     return {};
   }
 
+  /// Behind its own copies a kernel that begins early can take another time than behind plain
+  /// launches: A A B B is not A B A B for it.
+  void test_own_order() {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      RoundsRow& row = rows_[i];
+      if (!programs_[i] || !programs_[i]->plain || row.hot_us.size() < kLeastSamples) continue;
+      if (std::string found = order_finding(row.plain_us, row.hot_us, order_.seed); !found.empty())
+        row.not_run.push_back(std::move(found));
+    }
+  }
+
   /// The two that are fastest in a layer: A B A B must give the times of A A B B.
   Status test_order() {
+    test_own_order();
     std::vector<std::size_t> leading;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const bool right = programs_[i] && rows_[i].outcome == Outcome::kMeasured;
@@ -366,15 +382,8 @@ class Rounds {
   ConditionWatch watch_;
   std::vector<std::optional<TimedProgram>> programs_;  ///< by contestant; empty: it failed
   std::vector<RoundsRow> rows_;
-  std::unique_ptr<Layer> layer_;  ///< null: no times in a layer
-  HotLoop without_;
+  Layer* layer_ = nullptr;  ///< null: no times in a layer
   std::string layer_note_;
-  std::vector<LayerRound> layer_rounds_;
-  struct InLayer {
-    std::size_t round;
-    double us;
-  };
-  std::vector<std::vector<InLayer>> in_layer_;  ///< by contestant
 };
 
 }  // namespace

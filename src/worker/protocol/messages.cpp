@@ -56,6 +56,7 @@ void fields(RunOrder& x, FieldList& f) {
   f("verify", x.verify);
   f("hot", x.hot);
   f("cold", x.cold);
+  f("in_layer", x.in_layer);
   f("best_hot_us", x.best_hot_us);
   f("best_cold_us", x.best_cold_us);
 }

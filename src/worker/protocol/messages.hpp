@@ -49,7 +49,7 @@ struct RunOrder {
   std::string id;  ///< of the candidate, for messages
   Program program;
   bool verify = true;
-  bool hot = true, cold = false;                    ///< what to time
+  bool hot = true, cold = false, in_layer = false;  ///< what to time
   std::optional<double> best_hot_us, best_cold_us;  ///< slower than a multiple of them is given up
 };
 struct RunReply : Observation {

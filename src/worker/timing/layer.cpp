@@ -8,7 +8,6 @@
 
 #include "core/check.hpp"
 #include "model/problem/tensor.hpp"
-#include "model/results/statistics.hpp"
 #include "worker/verify/inputs.hpp"
 
 namespace fatune {
@@ -19,7 +18,7 @@ constexpr std::int64_t kLeastLayers = 3, kMostLayers = 64;
 // other weights pass through it, too; and where all just fit, what stays in it is chance.
 constexpr std::int64_t kWeightsOverL2 = 2;
 constexpr double kLayersFlops = 6e12;  // chosen: of attention in all layers, some milliseconds
-constexpr double kReplayUs = 600;      // chosen: 0.5 us of event jitter are then below 0.1 %
+constexpr double kReplayUs = 400;      // chosen: 0.5 us of event jitter are then 0.13 %
 constexpr double kMostRepeats = 8;
 constexpr std::size_t kBlockElements = std::size_t{1} << 20;
 constexpr std::size_t kBlockStep = 2 * 777'767;  ///< bytes; prime to the block, but for the 2
@@ -99,7 +98,8 @@ Result<LayerPlan> layer_plan(const Problem& problem, std::int64_t l2_bytes) {
 }
 
 Result<std::unique_ptr<Layer>> Layer::make(const gpu::Context& context, CUstream stream,
-                                           const Problem& problem, std::int64_t l2_bytes) {
+                                           const Problem& problem, std::int64_t l2_bytes,
+                                           Sampler& sampler) {
   FATUNE_TRY(LayerPlan plan, layer_plan(problem, l2_bytes));
   std::unique_ptr<Layer> layer(new Layer(stream, problem, std::move(plan)));
   std::size_t workspace = 0;
@@ -116,7 +116,7 @@ Result<std::unique_ptr<Layer>> Layer::make(const gpu::Context& context, CUstream
   // Outside of a capture first: the library may load code.
   for (std::size_t i = 0; i < layer->products_.size(); ++i)
     FATUNE_TRY_STATUS(layer->queue_product(i, 0));
-  FATUNE_TRY_STATUS(gpu::synchronize(stream));
+  FATUNE_TRY_STATUS(layer->make_loop_without(sampler));
   return layer;
 }
 
@@ -225,13 +225,18 @@ Result<HotLoop> Layer::loop(Sampler& sampler, Executable* program) {
   return sampler.make_loop_of(queue_layers, plan_.layers, passes_);
 }
 
-Result<HotLoop> Layer::loop_without(Sampler& sampler) {
-  FATUNE_TRY(const HotLoop single, loop(sampler, nullptr));
-  FATUNE_TRY(const MaybeTime each, sampler.time_loop(single));
-  if (!each) return device_error("the products of a layer do not come to an end");
-  const double pass_us = each->value * static_cast<double>(plan_.layers);
-  passes_ = static_cast<int>(std::clamp(std::ceil(kReplayUs / pass_us), 1.0, kMostRepeats));
-  return loop(sampler, nullptr);
+Status Layer::make_loop_without(Sampler& sampler) {
+  for (passes_ = 1;;) {
+    FATUNE_TRY(without_, loop(sampler, nullptr));
+    const HotLoop* const twice[] = {&without_, &without_};  // the first one warms up
+    FATUNE_TRY(const auto times, sampler.time_in_turn(twice));
+    if (!times) return device_error("the products of a layer do not come to an end");
+    without_time_ = times->back();
+    const double pass_us = without_time_.value * static_cast<double>(plan_.layers);
+    const double passes = std::clamp(std::ceil(kReplayUs / pass_us), 1.0, kMostRepeats);
+    if (passes <= passes_) return {};
+    passes_ = static_cast<int>(passes);
+  }
 }
 
 Result<HotLoop> Layer::loop_with(Sampler& sampler, Executable& program) {
@@ -248,15 +253,6 @@ Result<std::vector<std::byte>> Layer::output() const {
 Status Layer::clear_output() const {
   const gpu::Buffer& out = buffer("out");
   return gpu::fill_bytes(out.address(), kNanByte, out.bytes(), stream_);
-}
-
-std::string order_finding(std::span<const double> in_turn_us, std::span<const double> in_a_row_us,
-                          std::uint64_t seed) {
-  const Interval ratio = bootstrap_ratio_unpaired(in_turn_us, in_a_row_us, kResamples, seed);
-  if (compare_interval(ratio, kSteadyLayer) == Verdict::kTie) return {};
-  return fmt::format(
-      "order: its layers take {:.3f} to {:.3f} times as long in turn with another's as in a row",
-      ratio.low, ratio.high);
 }
 
 }  // namespace fatune

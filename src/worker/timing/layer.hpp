@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -18,9 +17,6 @@
 #include "worker/timing/sampler.hpp"
 
 namespace fatune {
-
-/// Chosen: where the layer without attention moves by more, times in it are differences of noise.
-inline constexpr double kSteadyLayer = 0.005;
 
 /// A product of the layer: rows of tokens times weights, written where attention or the next layer
 /// reads them.
@@ -47,12 +43,14 @@ class Layer {
  public:
   /// `context` must outlive it. A missing cuBLASLt is an environment error.
   static Result<std::unique_ptr<Layer>> make(const gpu::Context& context, CUstream stream,
-                                             const Problem& problem, std::int64_t l2_bytes);
+                                             const Problem& problem, std::int64_t l2_bytes,
+                                             Sampler& sampler);
   /// All layers, with the program's attention in each; the program is bound to the layer's memory,
   /// until it is bound elsewhere.
   Result<HotLoop> loop_with(Sampler& sampler, Executable& program);
   /// All layers, without.
-  Result<HotLoop> loop_without(Sampler& sampler);
+  const HotLoop& without() const { return without_; }
+  Micros without_time() const { return without_time_; }  ///< of a layer
   /// Where attention reads and writes in the last layer.
   TensorAddresses last_addresses() const;
   const LayerPlan& plan() const { return plan_; }
@@ -80,6 +78,7 @@ class Layer {
   TensorAddresses addresses(std::size_t layer) const;
   Status queue_product(std::size_t i, std::size_t layer);
   Result<HotLoop> loop(Sampler& sampler, Executable* program);
+  Status make_loop_without(Sampler& sampler);
 
   CUstream stream_;
   Problem problem_;
@@ -88,15 +87,12 @@ class Layer {
   std::vector<Weights> weights_;  ///< by layer
   std::vector<std::unique_ptr<BatchedGemm>> products_;
   gpu::Buffer workspace_;
+  HotLoop without_;
+  Micros without_time_{0};
   int passes_ = 1;                    ///< over all layers in a replay
   std::vector<std::uint16_t> block_;  ///< N(0, scale), to fill memory with
   double block_scale_ = 0;
   std::size_t block_start_ = 0;  ///< of the last buffer, bytes
 };
-
-/// Of a contestant's replays, 10 or more, in turn with those of another, and one behind the other:
-/// "order: ..." when it matters which; empty when it does not, within the noise.
-std::string order_finding(std::span<const double> in_turn_us, std::span<const double> in_a_row_us,
-                          std::uint64_t seed);
 
 }  // namespace fatune

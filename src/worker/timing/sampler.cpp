@@ -56,6 +56,7 @@ Result<Sampler> Sampler::make(const gpu::Context& context, CUstream stream,
   sampler.plan_ = plan;
   sampler.stream_ = stream;
   sampler.telemetry_ = &telemetry;
+  sampler.context_ = &context;
   FATUNE_TRY(sampler.start_, gpu::make_event(context));
   FATUNE_TRY(sampler.stop_, gpu::make_event(context));
   const auto bytes = static_cast<std::size_t>(plan.flush_factor * static_cast<double>(l2_bytes));
@@ -63,9 +64,9 @@ Result<Sampler> Sampler::make(const gpu::Context& context, CUstream stream,
   return sampler;
 }
 
-/// For the stop event; false when the launches did not end.
-Result<bool> Sampler::wait(std::int64_t launches) {
-  FATUNE_TRY(const bool done, gpu::wait(stop_.raw(), limit_ * launches));
+/// False when the launches did not end.
+Result<bool> Sampler::wait(const gpu::Event& end, std::int64_t launches) {
+  FATUNE_TRY(const bool done, gpu::wait(end.raw(), limit_ * launches));
   if (!done && hung_) hung_();
   return done;
 }
@@ -74,7 +75,7 @@ Result<MaybeTime> Sampler::time_between(const QueueWork& work, std::int64_t laun
   FATUNE_TRY_STATUS(gpu::record(start_.raw(), stream_));
   FATUNE_TRY_STATUS(work());
   FATUNE_TRY_STATUS(gpu::record(stop_.raw(), stream_));
-  FATUNE_TRY(const bool done, wait(launches));
+  FATUNE_TRY(const bool done, wait(stop_, launches));
   if (!done) return MaybeTime{};
   FATUNE_TRY(const Micros time, gpu::elapsed(start_.raw(), stop_.raw()));
   return MaybeTime(time * (1.0 / static_cast<double>(launches)));
@@ -115,6 +116,28 @@ Result<MaybeTime> Sampler::time_loop(const HotLoop& loop) {
   return time_between([&] { return gpu::launch(loop.graph, stream_); }, loop.launches);
 }
 
+Result<std::optional<std::vector<Micros>>> Sampler::time_in_turn(
+    std::span<const HotLoop* const> loops) {
+  while (turns_.size() < loops.size()) {
+    FATUNE_TRY(gpu::Event event, gpu::make_event(*context_));
+    turns_.push_back(std::move(event));
+  }
+  FATUNE_TRY_STATUS(gpu::record(start_.raw(), stream_));
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    FATUNE_TRY_STATUS(gpu::launch(loops[i]->graph, stream_));
+    FATUNE_TRY_STATUS(gpu::record(turns_[i].raw(), stream_));
+  }
+  std::vector<Micros> times;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    FATUNE_TRY(const bool done, wait(turns_[i], loops[i]->launches));
+    if (!done) return std::optional<std::vector<Micros>>{};
+    const gpu::Event& begin = i == 0 ? start_ : turns_[i - 1];
+    FATUNE_TRY(const Micros time, gpu::elapsed(begin.raw(), turns_[i].raw()));
+    times.push_back(time * (1.0 / static_cast<double>(loops[i]->launches)));
+  }
+  return std::optional(std::move(times));
+}
+
 Result<MaybeTime> Sampler::time_cold(const QueueWork& work) {
   FATUNE_TRY_STATUS(gpu::reset_persisting_lines());  // they would survive the flush
   FATUNE_TRY_STATUS(gpu::fill_bytes(flush_.address(), 0, flush_.bytes(), stream_));
@@ -130,7 +153,7 @@ Result<bool> Sampler::warm_up(const HotLoop& loop, Micros each, ConditionWatch& 
     FATUNE_TRY_STATUS(gpu::launch(loop.graph, stream_));
   FATUNE_TRY_STATUS(gpu::record(stop_.raw(), stream_));
   watch.look();
-  return wait(loop.launches * static_cast<std::int64_t>(replays));
+  return wait(stop_, loop.launches * static_cast<std::int64_t>(replays));
 }
 
 Result<Sampled> Sampler::series(const std::function<Result<MaybeTime>()>& sample,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -111,6 +112,8 @@ class Sampler {
   Result<HotLoop> make_loop_of(const QueueWork& work, std::int64_t parts, std::int64_t passes);
   /// One replay, divided by its launches.
   Result<MaybeTime> time_loop(const HotLoop& loop);
+  /// A replay of each, one queued behind the other; the times as of time_loop().
+  Result<std::optional<std::vector<Micros>>> time_in_turn(std::span<const HotLoop* const> loops);
   /// One launch with a flushed cache; the flush is outside the event pair.
   Result<MaybeTime> time_cold(const QueueWork& work);
 
@@ -118,7 +121,7 @@ class Sampler {
 
  private:
   Sampler() = default;
-  Result<bool> wait(std::int64_t launches);
+  Result<bool> wait(const gpu::Event& end, std::int64_t launches);
   Result<MaybeTime> time_between(const QueueWork& work, std::int64_t launches);
   Result<bool> warm_up(const HotLoop& loop, Micros each, ConditionWatch& watch);
   Result<Sampled> series(const std::function<Result<MaybeTime>()>& sample, std::int64_t launches,
@@ -127,7 +130,9 @@ class Sampler {
   SamplingPlan plan_;
   CUstream stream_ = nullptr;
   const gpu::Telemetry* telemetry_ = nullptr;
+  const gpu::Context* context_ = nullptr;
   gpu::Event start_, stop_;
+  std::vector<gpu::Event> turns_;  ///< the ends of replays in turn; made as they are needed
   gpu::Buffer flush_;
   std::chrono::microseconds limit_{std::chrono::seconds(10)};
   std::function<void()> hung_;

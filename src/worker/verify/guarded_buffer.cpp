@@ -151,20 +151,18 @@ Result<std::vector<BandFinding>> DeviceChecks::check_bands(
 
 Result<std::vector<std::uint64_t>> DeviceChecks::checksums(
     std::span<const GuardedBuffer* const> buffers) {
-  const auto add_up = [&](std::size_t i, CUdeviceptr) { return queue_sum(*buffers[i], i, false); };
+  const auto add_up = [&](std::size_t i, CUdeviceptr) { return queue_sum(*buffers[i], i); };
   FATUNE_TRY(const auto values, collect(buffers.size(), add_up));
   std::vector<std::uint64_t> sums;
   for (std::size_t i = 0; i < buffers.size(); ++i) sums.push_back(values[2 * i]);
   return sums;
 }
 
-Status DeviceChecks::queue_sum(const GuardedBuffer& buffer, std::size_t finding, bool dependent) {
+Status DeviceChecks::queue_sum(const GuardedBuffer& buffer, std::size_t finding) {
   CUdeviceptr data = buffer.address(), slot = place(finding);
   unsigned long long bytes = buffer.bytes();
   void* arguments[] = {&data, &bytes, &slot};
-  gpu::LaunchShape shape = kShape;
-  shape.dependent = dependent;
-  return gpu::launch(sum_, shape, arguments, stream_);
+  return gpu::launch(sum_, kShape, arguments, stream_);
 }
 
 Status DeviceChecks::queue_read(const gpu::Buffer& memory, std::size_t finding) {

@@ -96,9 +96,8 @@ class DeviceChecks {
   // before and taken after. Both wait, as above.
   Status clear(std::size_t findings);
   Result<std::uint64_t> take(std::size_t finding);
-  /// Queues a checksum. `dependent`: as of a kernel that begins early, and waits for the one
-  /// before.
-  Status queue_sum(const GuardedBuffer& buffer, std::size_t finding, bool dependent);
+  /// Queues a checksum.
+  Status queue_sum(const GuardedBuffer& buffer, std::size_t finding);
   /// Queues a read of memory that holds zeros; the finding is in clock cycles, of all its CTAs.
   Status queue_read(const gpu::Buffer& memory, std::size_t finding);
   /// Queues the exchange of what two buffers of the same size hold.

@@ -52,6 +52,7 @@ function timesOf(problem) {
   const chained = !has('plain') || all.some((f) => f.hot && f.plain && f.hot.us !== f.plain.us);
   return TIMES.filter((which) => has(which) && (which !== 'hot' || chained)).sort((a, b) => (b === problem.time) - (a === problem.time));
 }
+const searchWord = (problem) => problem.search_time === 'in_layer' ? 'in layer' : problem.search_time;
 const timeWord = (problem, which) => which === 'in_layer' ? 'in layer' : which === 'hot' && problem.finals.some((f) => f.plain) ? 'chained' : which;
 const TIME_MEANING = {
   'in layer': 'a layer of matrix product, attention and product, less the same layer without attention: what a program gets', plain: 'plain launches of itself, back to back',
@@ -75,7 +76,7 @@ function candidatesOf(problem) {
   const c = problem.candidates;
   const list = c.kernel.map((k, i) => ({
     number: i + 1, kernel: problem.kernels[k].name, k, config: c.config[i], id: c.id[i], outcome: c.outcome[i],
-    reason: c.reason[i] < 0 ? '' : problem.reasons[c.reason[i]], at: c.at_s[i], hot: c.hot_median_us[i], cold: c.cold_median_us[i],
+    reason: c.reason[i] < 0 ? '' : problem.reasons[c.reason[i]], at: c.at_s[i], in_layer: c.in_layer_median_us[i], hot: c.hot_median_us[i], cold: c.cold_median_us[i],
     margin: c.margin[i], registers: c.registers[i], shared: c.shared_bytes[i], spills: c.spill_bytes[i], threads: c.threads[i], resident: c.blocks_per_sm[i], waves: c.waves[i],
     wavesUnknown: c.blocks_per_sm[i] && c.waves[i] === null ? problem.kernels[k].waves_unknown : null,
     us: c.outcome[i] === 'measured' ? c[problem.search_time + '_median_us'][i] : null, warm: null,

@@ -18,7 +18,7 @@ function headline(problem) {
   if (best) return el('h1', {}, `${best.kernel}: ${us(best[problem.time].us)} `, el('span', {class: 'unit'}, `µs ${timeWord(problem, problem.time)}`));
   const steps = bestSoFar(candidatesOf(problem));
   if (!steps.length) return el('h1', {}, 'No candidate was measured');
-  return el('h1', {}, `${steps.at(-1).kernel}: ${us(steps.at(-1).us)} `, el('span', {class: 'unit'}, `µs ${problem.search_time}, best of the search so far`));
+  return el('h1', {}, `${steps.at(-1).kernel}: ${us(steps.at(-1).us)} `, el('span', {class: 'unit'}, `µs ${searchWord(problem)}, best of the search so far`));
 }
 
 function verdictLine(problem) {
@@ -64,7 +64,7 @@ function facts(problem, run) {
   if (best?.registers) add('Resources', `${best.registers} registers`, [`${bytes(best.shared)} of shared memory a block`, occupancy(run, best) && `${percent(occupancy(run, best))} occupancy`, wavesOf(problem, best).waves && `${times(wavesOf(problem, best).waves)} waves`].filter(Boolean).join(', '));
   const warm = list.filter((c) => c.warm), nearest = d3.least(warm.filter((c) => c.us !== null), (c) => c.us);
   const spent = run.problems.length === 1 ? run.seconds : list.length ? Math.max(d3.max(list, (c) => c.at), 0.01) : 0;
-  add('Tried', plural(list.length, 'candidate'), `${run.strategy}, ${seconds(spent)}, ${warm.length ? plural(warm.length, 'warm start') + (nearest ? `, best of them ${us(nearest.us)} µs ${problem.search_time}` : '') : 'no warm start'}`);
+  add('Tried', plural(list.length, 'candidate'), `${run.strategy}, ${seconds(spent)}, ${warm.length ? plural(warm.length, 'warm start') + (nearest ? `, best of them ${us(nearest.us)} µs ${searchWord(problem)}` : '') : 'no warm start'}`);
   return box;
 }
 

@@ -19,7 +19,7 @@ function drawConvergence(problem, over, plot, width) {
   const y = d3.scaleLog([best * 0.93, worst * 1.05], [bottom, top]).clamp(true);
   const svg = chart(plot, width, bottom + 42, `best so far over ${over}`);
   xAxis(svg, x, {y: bottom, top: bottom, ticks: x.ticks(width < 400 ? 4 : 6), format: plain, label: over === 'seconds' ? 'seconds' : 'candidates tried', from: left, to: right});
-  yAxis(svg, y, {x: left, right, ticks: logTicks(y.domain(), 7), format: plain, label: `µs ${problem.search_time}`, top});
+  yAxis(svg, y, {x: left, right, ticks: logTicks(y.domain(), 7), format: plain, label: `µs ${searchWord(problem)}`, top});
   const thick = timed.length > 1500 ? 2.4 : timed.length > 400 ? 3.2 : 4.4, faint = timed.length > 1500 ? 0.4 : 0.55;
   for (const [k, group] of d3.group(timed, (c) => c.k)) {
     svg.append('path').attr('d', group.map((c) => `M${x(at(c)).toFixed(1)} ${y(c.us).toFixed(1)}h0`).join(''))

@@ -34,7 +34,7 @@ function drawParallel(problem, plot, width) {
   });
   yAxis(svg, y, {x: right + 50, right: right + 50, ticks: logTicks(y.domain(), 5), format: plain, top: 0});
   svg.append('path').attr('class', 'axisline').attr('d', `M${right} ${top - 6}V${bottom + 4}`);
-  svg.append('text').attr('class', 'soft').attr('x', width).attr('y', 26).attr('text-anchor', 'end').text(`µs ${problem.search_time}`);
+  svg.append('text').attr('class', 'soft').attr('x', width).attr('y', 26).attr('text-anchor', 'end').text(`µs ${searchWord(problem)}`);
 }
 
 const parallelFigure = (problem) => figure({
@@ -67,7 +67,7 @@ function drawSlices(problem, plot, width) {
 
 const slicesFigure = (problem) => figure({
   id: 'slices', title: 'Time against each parameter', wide: true,
-  note: () => `µs ${problem.search_time} of the timed configs, the slowest on the upper edge; black or white: the fastest with that value.`,
+  note: () => `µs ${searchWord(problem)} of the timed configs, the slowest on the upper edge; black or white: the fastest with that value.`,
   draw: (plot, width) => drawSlices(problem, plot, width),
   table: () => {
     const {list, axes} = timedSpace(problem, 99);

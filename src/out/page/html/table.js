@@ -99,7 +99,7 @@ function candidateColumns(problem, run, list, kernel) {
   const names = [...new Set(shown.flatMap((k) => varying(k).map((p) => p.name)))];
   return filledColumns([columnOf('#', (c) => c.number, count), ...(kernel ? [] : [{title: 'kernel', value: (c) => c.kernel, text: String}]),
     {title: 'outcome', value: (c) => c.outcome, text: outcomeText, css: (c) => `outcome ${c.outcome}`}, {title: 'start', value: (c) => c.warm && 'warm', text: String},
-    columnOf('hot µs', (c) => c.hot, us), columnOf('cold µs', (c) => c.cold, us), ...parameterColumns(names, list), ...resourceColumns(run)], list);
+    ...(problem.search_time === 'in_layer' ? [columnOf('in layer µs', (c) => c.in_layer, us)] : []), columnOf('hot µs', (c) => c.hot, us), columnOf('cold µs', (c) => c.cold, us), ...parameterColumns(names, list), ...resourceColumns(run)], list);
 }
 
 function candidatesSection(problem, run) {
@@ -108,7 +108,7 @@ function candidatesSection(problem, run) {
     c.params ??= configObject(problem, c);
     c.words ??= `${configText(problem, c)} ${c.kernel} ${c.id} ${c.outcome} ${c.reason} ${c.warm ? 'warm' : ''}`.toLowerCase();
   }
-  const state = choices.get('table') ?? {column: `${problem.search_time} µs`, down: false, text: '', kernel: kernelOptions(problem)[0]?.[0] === undefined ? '' : defaultKernel(problem)[0][0], outcome: ''};
+  const state = choices.get('table') ?? {column: `${searchWord(problem)} µs`, down: false, text: '', kernel: kernelOptions(problem)[0]?.[0] === undefined ? '' : defaultKernel(problem)[0][0], outcome: ''};
   if (!problem.kernels.some((k) => k.name === state.kernel)) state.kernel = '';
   let shown = ROWS_AT_ONCE, table, kept = [], columns = [];
   const counter = el('span', {class: 'count', role: 'status'}), place = el('div', {});
@@ -136,7 +136,7 @@ function candidatesSection(problem, run) {
   const search = el('input', {type: 'search', placeholder: 'BLOCK_M=128 registers<=168 spills=0', 'aria-label': 'Filter candidates', value: state.text,
     oninput: () => { state.text = search.value; shown = ROWS_AT_ONCE; table.fill(); }});
   build();
-  const plainRow = (c) => ({number: c.number, id: c.id, kernel: c.kernel, config: c.params, outcome: c.outcome, reason: c.reason || undefined, at_s: c.at, hot_us: c.hot, cold_us: c.cold,
+  const plainRow = (c) => ({number: c.number, id: c.id, kernel: c.kernel, config: c.params, outcome: c.outcome, reason: c.reason || undefined, at_s: c.at, in_layer_us: c.in_layer ?? undefined, hot_us: c.hot, cold_us: c.cold,
     margin: c.margin, registers: c.registers, shared_bytes: c.shared, spill_bytes: c.spills, threads: c.threads, blocks_per_sm: c.resident, waves: c.waves, warm_start: c.warm ?? undefined});
   return el('section', {id: 'candidates', class: 'candidates'}, el('h2', {}, 'All candidates'),
     el('p', {}, 'Times of the search: few samples each, a hint. The final phase above decides. A margin below 1 is right. A click on a row shows its whole config. Filter by words, or by a column: BLOCK_M=128, registers<=168, spills=0, occupancy>=25%.'),

@@ -347,23 +347,6 @@ TEST_CASE("carry_over: what displaces the neighbour by right is not judged, and 
                                  "quarter of the L2 cache"});
 }
 
-TEST_CASE("carry_over: a last launch that ends before the output is stored is refused") {
-  FakeDevice device;
-  Program program = device.wrong([](const HostTensors&) {});
-  device.driver.entries.at("candidate").launches_dependents = true;
-  device.driver.define("end", std::function([](void*) {}));
-  StagePlan end = program.plan.stages[0];
-  end.entry = "end";
-  end.arguments = {"out"};
-  end.dependent = true;
-  program.plan.stages.push_back(end);
-  SECTION("without waiting") {
-    device.driver.entries.at("end").waits = false;
-    refused(device.run(program), kCarryOverGate, "reads an output that is not done");
-  }
-  SECTION("but one that waits is honest") { measured(device.run(program)); }
-}
-
 TEST_CASE("launch: what the driver refuses is the candidate's launch error") {
   FakeDevice device;
   Program program = device.wrong([](const HostTensors&) {});

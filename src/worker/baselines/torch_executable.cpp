@@ -1,0 +1,115 @@
+// torch_executable.cpp - a backend of the PyTorch helper as a contestant: memory there and back,
+// and turns that the helper times.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gpu/objects.hpp"
+#include "worker/baselines/outside.hpp"
+#include "worker/baselines/torch_process.hpp"
+
+namespace fatune {
+namespace {
+
+/// Why PyTorch's function cannot compute the problem, whatever the backend; empty when it can.
+std::string refusal(const Problem& problem) {
+  if (size_of(problem.dtype) == 1) {
+    return "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
+  }
+  if (problem.mask == Mask::kCausal && problem.seq_q > problem.seq_kv) {
+    return "with more queries than keys the first rows see no key; PyTorch gives NaN for them";
+  }
+  return "";
+}
+
+/// Copies between the worker's device memory and the memory shared with the helper.
+class TorchExecutable : public Executable, public SelfTimed {
+ public:
+  TorchExecutable(TorchProcess& process, std::string backend, TorchSetting setting, CUstream stream)
+      : process_(process),
+        backend_(std::move(backend)),
+        setting_(std::move(setting)),
+        stream_(stream) {}
+
+  Status ensure_open() { return process_.open(backend_, setting_); }
+
+  Status bind(const TensorAddresses& tensors) override {
+    bound_ = tensors;
+    return {};
+  }
+
+  Status queue() override {
+    FATUNE_TRY_STATUS(ensure_inputs());
+    const std::span<std::byte> out = process_.tensors()[SharedTensors::kOut];
+    // What lies between its rows comes back with them.
+    if (setting_.problem.layouts.out.kind == LayoutKind::kStrides)
+      FATUNE_TRY_STATUS(gpu::copy_to_host(out, bound_.at("out"), stream_));
+    FATUNE_TRY_STATUS(process_.run(backend_));
+    return gpu::copy_to_device(bound_.at("out"), out, stream_);
+  }
+
+  /// The graph is made here, so that the number of its launches is known before the first turn.
+  Status settle(const TimeWork&) override { return prepare(); }
+
+  bool may_vary() const override { return true; }
+  SelfTimed* self_timed() override { return this; }
+  std::string detail() const override { return process_.detail(backend_); }
+
+  bool takes_turn(int, int) const override { return true; }
+  std::int64_t hot_launches() const override { return launches_; }
+  Result<TurnTimes> take_turn(int cold_launches) override {
+    FATUNE_TRY_STATUS(prepare());
+    return process_.turn(backend_, cold_launches);
+  }
+  Result<std::optional<LayerTurn>> take_layer_turn() override {
+    FATUNE_TRY_STATUS(prepare());
+    return process_.layer_turn(backend_);
+  }
+
+ private:
+  Status prepare() {
+    FATUNE_TRY_STATUS(ensure_inputs());
+    FATUNE_TRY(launches_, process_.prepare(backend_));
+    return {};
+  }
+
+  /// Other backends put inputs there, too.
+  Status ensure_inputs() {
+    FATUNE_TRY_STATUS(ensure_open());
+    if (process_.has_inputs_of(bound_)) return {};
+    process_.forget_inputs();
+    const SharedTensors& memory = process_.tensors();
+    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kQ], bound_.at("q"), stream_));
+    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kK], bound_.at("k"), stream_));
+    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kV], bound_.at("v"), stream_));
+    process_.inputs_are_of(bound_);
+    return {};
+  }
+
+  TorchProcess& process_;
+  std::string backend_;
+  TorchSetting setting_;
+  CUstream stream_;
+  TensorAddresses bound_;
+  std::int64_t launches_ = 1;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
+                                               const std::string& python,
+                                               const OutsideSetting& setting) {
+  if (const std::string reason = refusal(setting.problem); !reason.empty())
+    return usage_error(reason);
+  // The same addresses may hold other numbers than for the executable before.
+  process.forget_inputs();
+  auto executable =
+      std::make_unique<TorchExecutable>(process, backend,
+                                        TorchSetting{python, setting.device_uuid, setting.problem,
+                                                     kTorchFlushFactor * setting.l2_bytes},
+                                        setting.stream);
+  FATUNE_TRY_STATUS(executable->ensure_open());
+  return std::unique_ptr<Executable>(std::move(executable));
+}
+
+}  // namespace fatune

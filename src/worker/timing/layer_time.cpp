@@ -1,0 +1,67 @@
+// layer_time.cpp - takes turns, subtracts neighbours, and compares the later half with the earlier.
+#include "worker/timing/layer_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/check.hpp"
+#include "core/log.hpp"
+#include "model/results/statistics.hpp"
+
+namespace fatune {
+namespace {
+
+bool is_steady(const std::vector<double>& without_us) {
+  const auto middle = without_us.begin() + static_cast<std::ptrdiff_t>(without_us.size() / 2);
+  const double before = median({without_us.begin(), middle});
+  const double behind = median({middle, without_us.end()});
+  return std::abs(behind / before - 1) <= kSteadyLayer;
+}
+
+}  // namespace
+
+LayerTimes layer_times(std::span<const double> in_turn_us) {
+  FATUNE_CHECK(in_turn_us.size() >= 3 && in_turn_us.size() % 2 == 1, "begins and ends without");
+  LayerTimes found;
+  std::vector<double> without_us;
+  for (std::size_t i = 0; i < in_turn_us.size(); ++i) {
+    if (i % 2 == 0) {
+      without_us.push_back(in_turn_us[i]);
+    } else {
+      const double neighbours_us = (in_turn_us[i - 1] + in_turn_us[i + 1]) / 2;
+      found.attention_us.push_back(in_turn_us[i] - neighbours_us);
+    }
+  }
+  found.steady = is_steady(without_us);
+  if (!found.steady) {
+    const auto [least, most] = std::ranges::minmax(without_us);
+    log::debug(fmt::format("layers without attention moved: {:.3f} to {:.3f} us, first {:.3f}",
+                           least, most, without_us.front()));
+  }
+  found.without_us = median(std::move(without_us));
+  return found;
+}
+
+Result<std::optional<LayerTimes>> time_layers(Sampler& sampler, const Layer& layer,
+                                              std::span<const HotLoop* const> with) {
+  std::vector<const HotLoop*> turns{&layer.without(), &layer.without()};
+  for (const HotLoop* each : with) turns.insert(turns.end(), {each, &layer.without()});
+  FATUNE_TRY(const auto times, sampler.time_in_turn(turns));
+  if (!times) return std::optional<LayerTimes>{};
+  std::vector<double> in_turn_us;
+  for (const Micros time : *times) in_turn_us.push_back(time.value);
+  return std::optional(layer_times(std::span(in_turn_us).subspan(1)));
+}
+
+std::string order_finding(std::span<const double> in_turn_us, std::span<const double> in_a_row_us,
+                          std::uint64_t seed) {
+  const Interval ratio = bootstrap_ratio_unpaired(in_turn_us, in_a_row_us, kResamples, seed);
+  if (compare_interval(ratio, kSteadyLayer) == Verdict::kTie) return {};
+  return fmt::format(
+      "order: it takes {:.3f} to {:.3f} times as long in turn with others as behind itself",
+      ratio.low, ratio.high);
+}
+
+}  // namespace fatune

@@ -1,0 +1,52 @@
+// layer_time_test.cpp - times in turn to what attention costs, and when they are steady; whether
+// the order of replays matters, beyond their noise.
+#include "worker/timing/layer_time.hpp"
+
+#include <vector>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+namespace fatune {
+namespace {
+
+using Catch::Approx;
+
+/// About `us`, within half a per cent.
+std::vector<double> replays(double us) {
+  std::vector<double> times;
+  for (int i = 0; i < 10; ++i) times.push_back(us * (1 + 0.001 * (i % 5)));
+  return times;
+}
+
+TEST_CASE("each time with attention counts less its neighbours without") {
+  const LayerTimes even = layer_times(std::vector<double>{10, 16, 10, 17, 10});
+  CHECK(even.attention_us == std::vector<double>{6, 7});
+  CHECK(even.without_us == 10);
+  CHECK(even.steady);
+  // Of a clock that falls slowly.
+  const LayerTimes falling = layer_times(std::vector<double>{10, 16.01, 10.02});
+  REQUIRE(falling.attention_us.size() == 1);
+  CHECK(falling.attention_us[0] == Approx(6));
+  CHECK(falling.steady);
+}
+
+TEST_CASE("layers without attention that take longer behind than before are not steady") {
+  CHECK(layer_times(std::vector<double>{100, 160, 100, 160, 100.4, 160, 100.4}).steady);
+  CHECK_FALSE(layer_times(std::vector<double>{100, 160, 100, 160, 100.6, 160, 100.6}).steady);
+  CHECK_FALSE(layer_times(std::vector<double>{100, 160, 99.4}).steady);
+}
+
+TEST_CASE("replays that take as long in turn as in a row are no finding") {
+  CHECK(order_finding(replays(20), replays(20), 42).empty());
+  CHECK(order_finding(replays(20.05), replays(20), 42).empty());
+}
+
+TEST_CASE("replays that another's make slower, or faster, are a finding") {
+  CHECK(order_finding(replays(21), replays(20), 42) ==
+        "order: it takes 1.048 to 1.052 times as long in turn with others as behind itself");
+  CHECK_FALSE(order_finding(replays(19), replays(20), 42).empty());
+}
+
+}  // namespace
+}  // namespace fatune
