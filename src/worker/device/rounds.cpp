@@ -31,7 +31,6 @@ constexpr int kFewTurns = 10;  // as many as an interval needs
 // Chosen: under the load of layers an H200 needs this long to settle on a speed 6 % lower, as in a
 // program that goes on; measured.
 constexpr Micros kSettleTime{500'000};
-constexpr int kTurnTries = 6;           // chosen: at the power limit about two in three are steady
 constexpr std::size_t kLayerTries = 2;  // rounds tried for one that is kept
 constexpr std::size_t kOrderReplays = kLeastSamples;
 
@@ -281,11 +280,7 @@ class Rounds {
       const std::int64_t launches =
           programs_[i] && programs_[i]->in_layer ? programs_[i]->in_layer->launches : 1;
       if (!programs_[i] || !takes_turn(*programs_[i], round, launches)) continue;
-      Result<std::optional<LayerTurn>> turn = std::optional<LayerTurn>{};
-      for (int attempt = 0; attempt < kTurnTries; ++attempt) {
-        turn = layer_turn(*programs_[i]);
-        if (!turn || !*turn || (*turn)->steady) break;
-      }
+      const auto turn = steady_turn([&] { return layer_turn(*programs_[i]); });
       if (!turn) {
         FATUNE_TRY_STATUS(give_up(i, turn.error()));
         continue;

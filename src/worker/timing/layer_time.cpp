@@ -13,6 +13,8 @@
 namespace fatune {
 namespace {
 
+constexpr int kTurnTries = 6;  // chosen: at the power limit about two in three are steady
+
 bool is_steady(const std::vector<double>& without_us) {
   const auto middle = without_us.begin() + static_cast<std::ptrdiff_t>(without_us.size() / 2);
   const double before = median({without_us.begin(), middle});
@@ -53,6 +55,13 @@ Result<std::optional<LayerTimes>> time_layers(Sampler& sampler, const Layer& lay
   std::vector<double> in_turn_us;
   for (const Micros time : *times) in_turn_us.push_back(time.value);
   return std::optional(layer_times(std::span(in_turn_us).subspan(1)));
+}
+
+Result<std::optional<LayerTurn>> steady_turn(const TakeLayerTurn& take) {
+  auto turn = take();
+  for (int tries = 1; tries < kTurnTries && turn && *turn && !(*turn)->steady; ++tries)
+    turn = take();
+  return turn;
 }
 
 std::string order_finding(std::span<const double> in_turn_us, std::span<const double> in_a_row_us,

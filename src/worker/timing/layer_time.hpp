@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
+#include "worker/baselines/executable.hpp"
 #include "worker/timing/layer.hpp"
 #include "worker/timing/sampler.hpp"
 
@@ -29,6 +31,11 @@ LayerTimes layer_times(std::span<const double> in_turn_us);
 /// does not count: the device waits for it, not it for the device. Empty when the device hangs.
 Result<std::optional<LayerTimes>> time_layers(Sampler& sampler, const Layer& layer,
                                               std::span<const HotLoop* const> with);
+
+/// Takes a turn in a layer until one is steady, a few times at most: the last one. Empty where the
+/// contestant is not timed in a layer.
+using TakeLayerTurn = std::function<Result<std::optional<LayerTurn>>()>;
+Result<std::optional<LayerTurn>> steady_turn(const TakeLayerTurn& take);
 
 /// Of a contestant's times, 10 or more, in turn with others' launches, and behind its own: "order:
 /// ..." when it matters which; empty when it does not, within the noise.

@@ -6,6 +6,7 @@
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 namespace fatune {
 namespace {
@@ -35,6 +36,38 @@ TEST_CASE("layers without attention that take longer behind than before are not 
   CHECK(layer_times(std::vector<double>{100, 160, 100, 160, 100.4, 160, 100.4}).steady);
   CHECK_FALSE(layer_times(std::vector<double>{100, 160, 100, 160, 100.6, 160, 100.6}).steady);
   CHECK_FALSE(layer_times(std::vector<double>{100, 160, 99.4}).steady);
+}
+
+TEST_CASE("a turn that is not steady is repeated, not for ever") {
+  int taken = 0;
+  const auto steady_from = [&](int first) {
+    return [&taken, first]() -> Result<std::optional<LayerTurn>> {
+      ++taken;
+      return std::optional(LayerTurn{static_cast<double>(taken), taken >= first});
+    };
+  };
+  SECTION("until it is") {
+    const auto turn = steady_turn(steady_from(3));
+    REQUIRE((turn && *turn));
+    CHECK((*turn)->us == 3);
+    CHECK((*turn)->steady);
+  }
+  SECTION("or six times") {
+    const auto turn = steady_turn(steady_from(100));
+    REQUIRE((turn && *turn));
+    CHECK_FALSE((*turn)->steady);
+    CHECK(taken == 6);
+  }
+  SECTION("but what has no turns, or fails, is asked once") {
+    const bool fails = GENERATE(false, true);
+    const auto turn = steady_turn([&]() -> Result<std::optional<LayerTurn>> {
+      ++taken;
+      if (fails) return device_error("gone");
+      return std::optional<LayerTurn>{};
+    });
+    CHECK(static_cast<bool>(turn) == !fails);
+    CHECK(taken == 1);
+  }
 }
 
 TEST_CASE("replays that take as long in turn as in a row are no finding") {
