@@ -57,7 +57,7 @@ MaybeFailure time_in_layer(DeviceSession& session, DeviceProblem& problem, Execu
   if (!loop) return failure_of(loop.error(), stream);
   const bool is_long = reply.hot && reply.hot->median_us > kLongInLayerUs;
   const std::vector<const HotLoop*> turns(is_long ? 1 : kLayerTurns, &*loop);
-  const auto times = time_layers(sampler, **layer, turns);
+  auto times = time_layers(sampler, **layer, turns);
   if (!times) return failure_of(times.error(), stream);
   if (!*times) return hang_failure(problem.kernel_limit());
   std::vector<double> attention_us = std::move((*times)->attention_us);
