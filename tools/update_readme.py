@@ -70,8 +70,9 @@ def headline():
         f"**{row['ratio']:.2f}** (95 % interval {interval(row['ci95'], 3)}). Attention in a layer, as a program gets it: between its two matrix products, "
         "batch 4, 8 heads, 512 tokens, head dim 64, f16, q, k and v packed.",
         f"Geometric mean of {len(timed)} of the mission suite's {len(rows)} problems: **{geomean(timed):.2f}**, the worst {max(timed):.2f} "
-        "([table](docs/results.md#in-a-layer)). By itself, launched plainly, the kernel takes "
-        f"{row['best']['plain']['median_us']:.2f} µs against {plain:.2f}, and behind an L2 flush {row['best']['cold']['median_us']:.2f} against {cold:.2f}.",
+        f"([table](docs/results.md#in-a-layer), with the commands of the {len(documents)} runs behind it). By itself, launched plainly, the kernel takes "
+        f"{row['best']['plain']['median_us']:.2f} µs against {plain:.2f} of the fastest baseline, and behind an L2 flush "
+        f"{row['best']['cold']['median_us']:.2f} against {cold:.2f}.",
         f"{first['device']['name']}, driver {first['device']['driver']}, {first['date']}, by `{documents[0]['command']}`: "
         "nothing known before, all in the same interleaved rounds."]
     return "\n>\n".join("> " + line for line in lines)
@@ -169,7 +170,7 @@ def suite(name):
     document = load(f"{name}.json")
     ratios = sorted((row["ratio"], row["name"]) for row in document["rows"])
     slower = sum(ratio > 1 for ratio, _ in ratios)
-    mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
+    mean = geomean(ratio for ratio, _ in ratios)
     assert abs(mean - document["geomean_ratio"]) < 0.005, f"{name}: the geometric mean is not that of its rows"
     return (
         f"{suite_table(name)}\n\nGeometric mean **{document['geomean_ratio']:.2f}**, from {ratios[0][0]:.2f} "
@@ -195,7 +196,8 @@ def rival_at(row, time):
 
 
 def geomean(ratios):
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+    logs = [math.log(ratio) for ratio in ratios]
+    return math.exp(sum(logs) / len(logs))
 
 
 def layer_cells(row, ratios):

@@ -107,19 +107,14 @@ std::vector<PageOutcome> outcomes_of(const PageProblem& problem) {
   return outcomes;
 }
 
-PageProblemData data_of(const PageProblem& problem, const JournalHeader& header, Depth depth) {
+PageProblemData data_of(const PageProblem& problem, const PageRunHead& run, Depth depth) {
+  const JournalHeader& header = run.header;
   const ProblemResult& result = problem.result;
   const Problem& what = result.problem.problem;
   PageProblemData data;
   data.problem = result.problem;
   data.time = final_time(result.finals, header.plan.objective);
-  const auto has_layer = [](const ToldRecord& config) {
-    return config.record.in_layer.has_value();
-  };
-  data.search_time = search_time(
-      header.plan.objective, std::ranges::any_of(problem.groups, [&](const JournalGroup& group) {
-        return std::ranges::any_of(group.configs, has_layer);
-      }));
+  data.search_time = run.search_time;
   data.flops = flops(what).value;
   data.least_bytes = static_cast<double>(least_bytes(what).value);
   data.has_best = result.best() != nullptr;
@@ -175,7 +170,7 @@ PageRunData data_of(const PageRun& run, Depth depth) {
   for (const PageProblem& problem : run.problems) {
     for (const FinalRecord& final : problem.result.finals)
       data.recorded = data.recorded || final.recorded;
-    data.problems.push_back(data_of(problem, run.header, depth));
+    data.problems.push_back(data_of(problem, run, depth));
   }
   return data;
 }

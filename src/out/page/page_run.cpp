@@ -187,6 +187,7 @@ Result<PageRun> load_page_run(const std::filesystem::path& path) {
   PageRun run;
   run.name = run_name(file);
   run.source = file.string();
+  run.search_time = timed_objective(journal);
   read_end(journal, run);
   std::vector<JournalGroup> groups = group_candidates(journal);
   const std::map<Problem, BestProblem> published = published_beside(file);

@@ -33,6 +33,7 @@ struct PageRunHead {
   /// Of the run as seen from the page's own; empty: not below it, and a page names no other.
   std::string folder{};
   JournalHeader header;
+  std::string search_time;  ///< of candidates, which the search minimised
   /// "complete", "interrupted", or "unfinished": the journal has no end.
   std::string status;
   double seconds = 0;  ///< of the search, so far as the journal tells

@@ -27,10 +27,6 @@ constexpr const char* kDots =
     ".best { stroke-width: 2; fill: none; stroke: #1f2328 }\n"
     "@media (prefers-color-scheme: dark) { .best { stroke: #e6edf3 } }\n";
 
-std::string objective_of(const JournalHeader& header) {
-  return header.plan.objective == "cold" ? "cold" : "hot";
-}
-
 std::string title_of(const PageProblem& problem, const JournalHeader& header) {
   return describe(problem.result.problem) + " on " + header.environment.device_name +
          (header.environment.recorded ? " (recorded)" : "");
@@ -174,7 +170,7 @@ std::string legend(const PageProblem& problem) {
   return text;
 }
 
-std::string convergence_svg(const PageProblem& problem, const JournalHeader& header,
+std::string convergence_svg(const PageProblem& problem, const PageRunHead& run,
                             const std::vector<TriedConfig>& all, double best) {
   double worst = best;
   for (const TriedConfig& tried : all) {
@@ -196,8 +192,8 @@ std::string convergence_svg(const PageProblem& problem, const JournalHeader& hea
   line += "H" + number(frame.x(all.size()));
   std::string text = svg::begin(kWidth, kHead + kPlotHeight + kFoot, colour_rules() + kDots);
   text +=
-      head(title_of(problem, header),
-           header.plan.strategy + ": best so far and every candidate, us " + objective_of(header));
+      head(title_of(problem, run.header),
+           run.header.plan.strategy + ": best so far and every candidate, us " + run.search_time);
   text += legend(problem) + frame.axes();
   for (std::size_t kernel = 0; kernel < dots.size(); ++kernel) {
     text += fmt::format("<path class=\"dot {}\" stroke=\"currentColor\" d=\"{}\"/>\n",
@@ -208,16 +204,16 @@ std::string convergence_svg(const PageProblem& problem, const JournalHeader& hea
 
 }  // namespace
 
-std::vector<Plot> plots(const PageProblem& problem, const JournalHeader& header) {
+std::vector<Plot> plots(const PageProblem& problem, const PageRunHead& run) {
   std::vector<Plot> drawn;
-  const std::string time = final_time(problem.result.finals, header.plan.objective);
+  const std::string time = final_time(problem.result.finals, run.header.plan.objective);
   const auto rows = bar_rows(problem, time);
-  if (!rows.empty()) drawn.push_back({"baselines", bars_svg(problem, header, time, rows)});
+  if (!rows.empty()) drawn.push_back({"baselines", bars_svg(problem, run.header, time, rows)});
   const std::vector<TriedConfig> all = tried(problem);
   double best = HUGE_VAL;
   for (const TriedConfig& each : all) best = std::min(best, time_of(each));
   if (std::isfinite(best))
-    drawn.push_back({"convergence", convergence_svg(problem, header, all, best)});
+    drawn.push_back({"convergence", convergence_svg(problem, run, all, best)});
   return drawn;
 }
 

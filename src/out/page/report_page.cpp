@@ -174,7 +174,7 @@ Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path
         const NamedProblem& named = problem.result.problem;
         name += (named.name.empty() ? slug(named.problem) : named.name) + "-";
       }
-      for (const Plot& plot : plots(problem, run.header)) {
+      for (const Plot& plot : plots(problem, run)) {
         const std::string file = distinct(name + plot.name, written) + ".svg";
         FATUNE_TRY_STATUS(replace_file(folder / file, plot.svg));
       }

@@ -36,6 +36,6 @@ struct Plot {
   std::string svg;
 };
 /// Those for which there is something to draw: bars need finals, convergence a timed candidate.
-std::vector<Plot> plots(const PageProblem& problem, const JournalHeader& header);
+std::vector<Plot> plots(const PageProblem& problem, const PageRunHead& run);
 
 }  // namespace fatune

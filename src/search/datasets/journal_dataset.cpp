@@ -1,6 +1,7 @@
 // journal_dataset.cpp - a journal's candidates, sorted, in common terms, to recordings.
 #include "search/datasets/journal_dataset.hpp"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -121,7 +122,12 @@ std::string describe(const NamedProblem& problem) {
 }
 
 std::string timed_objective(const Journal& journal) {
-  return journal.header.plan.objective == "cold" ? "cold" : "hot";
+  const auto has_layer = [](const Record& record) {
+    const auto* candidate = std::get_if<CandidateRecord>(&record);
+    return candidate != nullptr && candidate->in_layer.has_value();
+  };
+  return search_time(journal.header.plan.objective,
+                     std::ranges::any_of(journal.records, has_layer));
 }
 
 double seconds_spent(const CandidateRecord& record) {

@@ -33,7 +33,7 @@ std::vector<JournalGroup> group_candidates(const Journal& journal);
 /// What the journal is of, for messages: "4,8,512,64 f16" or "mission 4,8,512,64 f16".
 std::string describe(const NamedProblem& problem);
 
-/// The journal's times are of this objective: "hot" or "cold".
+/// The time of candidates that the journal's search minimised: "in_layer", "hot" or "cold".
 std::string timed_objective(const Journal& journal);
 
 /// `where` is for messages. Configs of different parameters are an error.

@@ -36,13 +36,6 @@ std::size_t bytes_of(const std::vector<const GuardedBuffer*>& buffers) {
 
 }  // namespace
 
-MaybeFailure GateKeeper::check_carry_over() {
-  if (program_.self_timed() != nullptr) return std::nullopt;  // it runs in a process of its own
-  const TensorAddresses tensors = problem_.addresses(problem_.sets().front());
-  if (auto failure = failed(program_.bind(tensors))) return failure;
-  return check_next_reads();
-}
-
 /// Adds how long the neighbour reads behind the work.
 MaybeFailure GateKeeper::time_reads_behind(const QueueWork& work, std::vector<double>& cycles) {
   DeviceChecks& checks = problem_.checks();
@@ -62,7 +55,10 @@ MaybeFailure GateKeeper::time_reads_behind(const QueueWork& work, std::vector<do
 }
 
 /// Compared with work that reads the inputs and the scratch memory once, and writes the outputs.
-MaybeFailure GateKeeper::check_next_reads() {
+MaybeFailure GateKeeper::check_carry_over() {
+  if (program_.self_timed() != nullptr) return std::nullopt;  // it runs in a process of its own
+  const TensorAddresses tensors = problem_.addresses(problem_.sets().front());
+  if (auto failure = failed(program_.bind(tensors))) return failure;
   const auto outputs = problem_.outputs();
   const auto scratch = program_.scratch();
   const std::vector<GuardedBuffer>& inputs = problem_.sets().front().inputs;

@@ -90,7 +90,6 @@ class GateKeeper {
   MaybeFailure expect_verified(std::size_t index, const char* gate, const std::string& when);
   MaybeFailure check_persisting_lines();
   MaybeFailure check_carry_over();
-  MaybeFailure check_next_reads();
   MaybeFailure time_reads_behind(const QueueWork& work, std::vector<double>& cycles);
   Judged judge(const InputSet& set, std::size_t host) const;
 

@@ -1,7 +1,6 @@
 // layer.hpp - attention between its two matrix products, over layers with weights of their own, as
 // graphs with and without it: what it costs in a program (docs/measuring.md, "In a layer").
-// The products are cuBLASLt's, which are launched plainly; the gate carry_over looks at a kernel
-// that begins early behind attention.
+// The products are cuBLASLt's, which are launched plainly.
 #pragma once
 
 #include <cstddef>

@@ -158,18 +158,19 @@ Result<std::vector<std::uint64_t>> DeviceChecks::checksums(
   return sums;
 }
 
-Status DeviceChecks::queue_sum(const GuardedBuffer& buffer, std::size_t finding) {
-  CUdeviceptr data = buffer.address(), slot = place(finding);
-  unsigned long long bytes = buffer.bytes();
+Status DeviceChecks::queue(CUfunction kernel, CUdeviceptr data, unsigned long long bytes,
+                           std::size_t finding) {
+  CUdeviceptr slot = place(finding);
   void* arguments[] = {&data, &bytes, &slot};
-  return gpu::launch(sum_, kShape, arguments, stream_);
+  return gpu::launch(kernel, kShape, arguments, stream_);
+}
+
+Status DeviceChecks::queue_sum(const GuardedBuffer& buffer, std::size_t finding) {
+  return queue(sum_, buffer.address(), buffer.bytes(), finding);
 }
 
 Status DeviceChecks::queue_read(const gpu::Buffer& memory, std::size_t finding) {
-  CUdeviceptr data = memory.address(), slot = place(finding);
-  unsigned long long bytes = memory.bytes();
-  void* arguments[] = {&data, &bytes, &slot};
-  return gpu::launch(read_, kShape, arguments, stream_);
+  return queue(read_, memory.address(), memory.bytes(), finding);
 }
 
 Status DeviceChecks::swap(const GuardedBuffer& a, const GuardedBuffer& b) {

@@ -115,6 +115,7 @@ class DeviceChecks {
 
  private:
   CUdeviceptr place(std::size_t finding) const;
+  Status queue(CUfunction kernel, CUdeviceptr data, unsigned long long bytes, std::size_t finding);
   /// Two numbers for each launch, which gets its number and the place for them.
   Result<std::vector<std::uint64_t>> collect(
       std::size_t findings, const std::function<Status(std::size_t, CUdeviceptr)>& launch);

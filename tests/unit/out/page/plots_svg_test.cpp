@@ -9,7 +9,7 @@ namespace {
 
 std::vector<Plot> plots_of(const std::vector<Record>& records) {
   const PageRun run = test::SampleRun(records).load();
-  return plots(run.problems.front(), run.header);
+  return plots(run.problems.front(), run);
 }
 
 bool holds(const std::string& text, const std::string& part) {

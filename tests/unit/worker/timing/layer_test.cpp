@@ -1,5 +1,5 @@
-// layer_test.cpp - problems to the products around attention, and how many layers are timed;
-// whether the order of replays matters, beyond their noise; the edges of a graph.
+// layer_test.cpp - problems to the products around attention, and how many layers are timed; the
+// edges of a graph.
 #include "worker/timing/layer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
