@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""in_layer_test.py - turns and rounds of examples/in_layer, with made-up times and no PyTorch."""
+"""in_layer_test.py - turns, rounds and comparisons of examples/in_layer, with made-up times and no PyTorch."""
 
+import json
 import pathlib
 import random
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -12,6 +14,7 @@ for name in ("torch", "torch.nn", "torch.nn.functional", "torch.nn.attention"):
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "examples" / "in_layer"))
 
 import in_layer  # noqa: E402
+import in_model  # noqa: E402
 
 STEADY, MOVED = [900.0, 100.0, 130.0, 100.4], [900.0, 100.0, 130.0, 100.6]
 
@@ -64,6 +67,46 @@ class LayersTest(unittest.TestCase):
                     (2, 16, 16, 8192, 128, "f16", False), (2, 16, 16, 16384, 128, "f16", False),
                     (2, 2, 2, 128, 64, "f16", False)]
         self.assertEqual([in_layer.layers_of(problem) for problem in problems], [60, 15, 4, 3, 64])
+
+
+class ModelTest(unittest.TestCase):
+    def test_the_difference_of_two_is_compared_in_per_cent_of_what_the_backend_takes(self):
+        row = in_model.compared({"exported": 6.0, "flash": 13.0}, {"exported": [6.0, 7.0, 6.5], "flash": [12.0, 13.0, 12.5]})
+        self.assertEqual(row["times"]["flash"], {"in_layer_us": 13.0, "step_us": 12.5})
+        self.assertEqual(row["against"], {"flash": {"step_us": 6.0, "step_ci95_us": (6.0, 6.0), "off": 1 / 12.5}})
+        row.update(model="m", problem="p")
+        self.assertEqual(in_model.lines_of(row), ["| m | p | flash | 13.0 - 6.0 = 7.0 | 12.5 - 6.5 = 6.0 | - | +8.0% ! |"])
+
+    def test_kernels_of_attention_are_those_that_the_step_without_it_has_not(self):
+        profiles = {"without": {"gemm": (4, 40.0), "copy": (2, 6.0)}, "with": {"gemm": (4, 44.0), "copy": (4, 12.0), "fa": (2, 14.0)}}
+        row = {"times": {"flash": {}}}
+        with mock.patch.object(in_model, "kernels_of", side_effect=profiles.get):
+            in_model.add_kernel_times(row, {"graphs": {"flash": "with"}, "without": "without", "calls": 2})
+        self.assertEqual(row["times"]["flash"], {"kernels": {"copy": 1, "fa": 1}, "kernel_us": 10.0})
+
+    def test_times_in_a_layer_come_from_the_winner_and_pytorchs_backends(self):
+        us = lambda time: {"in_layer": {"median_us": time}}
+        entry = {"name": "bert-base", "problem": {"batch": 8}, "best": {"impl": "fatune:fa", "kernel": "fa", "config": {}, **us(6)},
+                 "baselines": [{"impl": "cudnn", **us(9)}, {"impl": "torch:cudnn", **us(10)}, {"impl": "torch:flash"}, {"impl": "torch:auto", **us(9)}]}
+        others = [{**entry, "name": "gpt2-medium", "best": None}, {**entry, "name": "unknown"}]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "best.json"
+            path.write_text(json.dumps({"problems": [entry, *others]}))
+            said = in_model.said_by([path])
+        self.assertEqual(said, {"bert-base": {"problem": {"batch": 8}, "in_layer_us": {"exported": 6, "cudnn": 10}, "kernel": "fa", "config": {}},
+                                "gpt2-medium": {"problem": {"batch": 8}, "in_layer_us": {"cudnn": 10}, "kernel": None, "config": None}})
+        with self.assertRaisesRegex(ValueError, "times in a layer of ..cudnn.. only"):
+            in_model.check(None, said["gpt2-medium"], (), {})
+
+
+class AllTest(unittest.TestCase):
+    def test_a_model_that_fails_is_a_row_and_the_others_go_on(self):
+        row = {"model": "b", "problem": "p", "times": {}, "against": {}}
+        args = mock.Mock(limit_s=60, seed=1)
+        with mock.patch.object(in_model, "measure", side_effect=[RuntimeError("CUDA error\nmore"), (row, {})]), \
+                mock.patch.object(in_model, "add_kernel_times", side_effect=RuntimeError("no CUPTI")), mock.patch("builtins.print"):
+            rows = in_model.measure_all(None, {"a": {}, "b": {}}, args, lambda rows: None)
+        self.assertEqual(rows, [{"model": "a", "failed": "RuntimeError: CUDA error"}, row])
 
 
 if __name__ == "__main__":
