@@ -34,7 +34,7 @@ WEIGHTS_OVER_L2 = 2
 LAYERS_FLOPS = 6e12  # of attention in all layers
 REPLAY_US, MOST_PASSES = 400, 8
 SETTLE_S = 0.5
-STEADY = 0.005  # of the time without attention, which may move so much in a turn
+STEADY = 0.005  # of the time without attention, or of attention where that is longer: what may move in a turn
 TURN_TRIES, ROUND_TRIES = 6, 2
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION}
@@ -146,8 +146,9 @@ def turn(graph, without):
     """The net time of a replay; None where what is subtracted does not keep still."""
     for _ in range(TURN_TRIES):
         _, before, within, behind = times_us(without, without, graph, without)
-        if abs(behind / before - 1) <= STEADY:
-            return within - (before + behind) / 2
+        net = within - (before + behind) / 2
+        if abs(behind - before) <= STEADY * max(before, net):
+            return net
     return None
 
 

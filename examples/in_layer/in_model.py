@@ -43,7 +43,7 @@ MODELS = {  # by the problem's name: the config's class, and what is not its def
         "num_hidden_layers": 4}),
     "whisper-large-encoder": ("WhisperConfig", {
         "d_model": 1280, "encoder_attention_heads": 20, "encoder_ffn_dim": 5120, "encoder_layers": 8,
-        "num_mel_bins": 128}),
+        "decoder_attention_heads": 20, "num_mel_bins": 128}),
 }
 
 

@@ -37,7 +37,10 @@ std::string host_description() {
 class DeviceEvaluator : public Evaluator {
  public:
   DeviceEvaluator(const DeviceOptions& options, CompilePool pool, std::unique_ptr<WorkerLink> link)
-      : options_(options), pool_(std::move(pool)), worker_(std::move(link)) {}
+      : options_(options),
+        pool_(std::move(pool)),
+        worker_(std::move(link)),
+        finals_worker_(make_process_link(options.ordinal, options.log_folder)) {}
 
   /// Waits for the worker's greeting.
   Status meet_device() {
@@ -69,6 +72,10 @@ class DeviceEvaluator : public Evaluator {
     return {};
   }
 
+  Status expect(const std::vector<Implementation>& baselines) override {
+    return finals_worker_.prepare({problem_, outside_programs(baselines)});
+  }
+
   std::size_t capacity() const override {
     return options_.look_ahead > 0 ? options_.look_ahead : 2 * pool_.jobs();
   }
@@ -85,8 +92,11 @@ class DeviceEvaluator : public Evaluator {
                                           const FinalPlan& plan) override {
     // Nothing else runs beside its rounds.
     pipeline_->end_preparations();
-    const FinalSetting setting{pool_, worker_, preparation(), plan_, id_options_, noter()};
-    return FinalPhase(setting, problem_, plan).run(contestants);
+    worker_.end();
+    const FinalSetting setting{pool_, finals_worker_, preparation(), plan_, id_options_, noter()};
+    auto records = FinalPhase(setting, problem_, plan).run(contestants);
+    finals_worker_.end();
+    return records;
   }
 
  private:
@@ -104,7 +114,8 @@ class DeviceEvaluator : public Evaluator {
 
   DeviceOptions options_;
   CompilePool pool_;
-  DeviceWorker worker_;
+  DeviceWorker worker_;         ///< of the search
+  DeviceWorker finals_worker_;  ///< a fresh process, so that nothing of the search is left in it
   Environment environment_;
   std::string id_options_;
   std::string phase_ = "starting";

@@ -40,10 +40,9 @@ class ProcessLink : public WorkerLink {
   }
   int descriptor() override { return child_.channel().descriptor(); }
 
-  std::string stop() override {
+  std::string stop(std::chrono::milliseconds moment) override {
     if (!child_.started()) return "it had not been started";
-    // A process that has just closed its channel is given a moment to say how it ended.
-    auto end = child_.wait(std::chrono::milliseconds(300));
+    auto end = child_.wait(moment);
     if (!end) end = child_.kill();
     child_ = Child();
     return end ? describe(*end)
@@ -64,6 +63,8 @@ constexpr seconds kHelloPatience{60};
 constexpr seconds kBeginPatience{300};
 // Without a progress note; of a run, beyond the deadlines that the worker itself keeps.
 constexpr seconds kRoundsPatience{120}, kRunPatience{30};
+// A process that has just closed its channel is given a moment to say how it ended.
+constexpr std::chrono::milliseconds kMoment{300};
 // Deadlines that may pass between two notes.
 constexpr int kLaunchesWaitedFor = 2;
 // SIGKILL follows the worker's own deadline by this much.
@@ -92,13 +93,18 @@ std::unique_ptr<WorkerLink> make_process_link(int ordinal,
 Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patience,
                  const Note& note) {
   FATUNE_TRY_STATUS(link.send(order));
+  return await_answer(link, message_type(order), patience, note);
+}
+
+Result<Json> await_answer(WorkerLink& link, const std::string& what, std::chrono::seconds patience,
+                          const Note& note) {
   auto deadline = Clock::now() + patience;
   while (Clock::now() < deadline) {
     auto message = link.receive(kTick);
     if (!message) {
       return device_error(fmt::format(
           "the device worker died ({}) at '{}'; its last words are in device-worker.log",
-          link.stop(), message_type(order)));
+          link.stop(kMoment), what));
     }
     if (!*message) {
       if (note) note("");
@@ -108,30 +114,57 @@ Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patie
     if (is_answer) return *std::move(*message);
     deadline = Clock::now() + patience;
   }
-  link.stop();
-  return device_error(fmt::format("the device worker has not answered '{}' for {} s",
-                                  message_type(order), patience.count()));
+  link.stop(kMoment);
+  return device_error(
+      fmt::format("the device worker has not answered '{}' for {} s", what, patience.count()));
 }
 
 Result<Environment> DeviceWorker::hello(const Note& note) {
-  FATUNE_TRY(DeviceReply reply,
-             ask_for<DeviceReply>(*link_, to_json(HelloOrder{}), kHelloPatience, note));
+  if (!said_hello_) FATUNE_TRY_STATUS(link_->send(to_json(HelloOrder{})));
+  said_hello_ = true;
+  FATUNE_TRY(const Json answer, await_answer(*link_, "hello", kHelloPatience, note));
+  FATUNE_TRY(DeviceReply reply, read_message<DeviceReply>(answer));
   greeted_ = true;
   return std::move(reply.environment);
 }
 
+Status DeviceWorker::start_process() {
+  said_hello_ = greeted_ = ready_ = false;
+  return link_->start();
+}
+
+Status DeviceWorker::prepare(const ExpectOrder& expected) {
+  if (link_->running()) return {};
+  FATUNE_TRY_STATUS(start_process());
+  FATUNE_TRY_STATUS(link_->send(to_json(HelloOrder{})));
+  said_hello_ = true;
+  return link_->send(to_json(expected));
+}
+
+/// On a device that takes one process at a time (exclusive compute mode) one that was prepared
+/// beside another could not open it.
+Status DeviceWorker::greet(const Note& note) {
+  const bool prepared = said_hello_;
+  auto greeting = hello(note);
+  if (!greeting && prepared) {
+    end();
+    FATUNE_TRY_STATUS(start_process());
+    greeting = hello(note);
+  }
+  return greeting ? Status() : std::move(greeting).error();
+}
+
 Status DeviceWorker::ensure_ready(const Note& note) {
   if (!link_->running()) {
-    greeted_ = ready_ = false;
     if (deaths_ >= kMostDeaths) {
       return device_error(fmt::format(
           "the device worker ended {} times in a row: the GPU is out of order or every candidate "
           "breaks it (see device-worker.log, nvidia-smi and Xid messages in dmesg)",
           deaths_));
     }
-    FATUNE_TRY_STATUS(link_->start());
+    FATUNE_TRY_STATUS(start_process());
   }
-  if (!greeted_) FATUNE_TRY_STATUS(hello(note));
+  if (!greeted_) FATUNE_TRY_STATUS(greet(note));
   if (ready_ || !problem_) return {};
   FATUNE_TRY(const ReadyReply reply,
              ask_for<ReadyReply>(*link_, to_json(*problem_), kBeginPatience, note));
@@ -148,8 +181,7 @@ Status DeviceWorker::begin(const BeginOrder& order, const Note& note) {
 
 void DeviceWorker::end() {
   run_deadline_.reset();
-  greeted_ = ready_ = false;
-  if (link_->running()) link_->stop();
+  if (link_->running()) link_->stop(std::chrono::milliseconds(0));
 }
 
 std::chrono::steady_clock::time_point DeviceWorker::next_deadline() const {
@@ -170,7 +202,7 @@ RunReply DeviceWorker::died(Outcome outcome, const std::string& how) {
   RunReply reply;
   reply.outcome = outcome;
   reply.fatal = true;
-  reply.reason = how + link_->stop();
+  reply.reason = how + link_->stop(kMoment);
   end();
   ++deaths_;
   return reply;

@@ -25,8 +25,8 @@ class WorkerLink {
   virtual Status send(const Json& order) = 0;
   virtual Result<std::optional<Json>> receive(std::chrono::milliseconds timeout) = 0;
   virtual int descriptor() = 0;
-  /// Ends the process for sure and says how it had ended or was ended.
-  virtual std::string stop() = 0;
+  /// Ends the process for sure, after it had `moment` to end by itself, and says how it ended.
+  virtual std::string stop(std::chrono::milliseconds moment) = 0;
 };
 
 /// `fatune device-worker ORDINAL`, its stderr into a file of the log folder.
@@ -39,6 +39,9 @@ using Note = std::function<void(std::string_view phase)>;
 /// device error.
 Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patience,
                  const Note& note);
+/// The second half of ask(), of an order that `what` names.
+Result<Json> await_answer(WorkerLink& link, const std::string& what, std::chrono::seconds patience,
+                          const Note& note);
 template <typename Reply>
 Result<Reply> ask_for(WorkerLink& link, const Json& order, std::chrono::seconds patience,
                       const Note& note) {
@@ -55,6 +58,9 @@ class DeviceWorker {
   explicit DeviceWorker(std::unique_ptr<WorkerLink> link) : link_(std::move(link)) {}
 
   Result<Environment> hello(const Note& note);
+  /// Starts a process ahead of its first order, and waits for nothing; it opens the device and what
+  /// it is to expect meanwhile. Nothing to do for one that runs.
+  Status prepare(const ExpectOrder& expected);
   /// A process that has been told `order`; a process that already has it is kept. Starts one when
   /// there is none.
   Status begin(const BeginOrder& order, const Note& note);
@@ -73,13 +79,15 @@ class DeviceWorker {
   Result<RoundsReply> rounds(const RoundsOrder& order, const Note& note);
 
  private:
+  Status start_process();
+  Status greet(const Note& note);
   Status ensure_ready(const Note& note);
   std::chrono::steady_clock::time_point next_deadline() const;
   RunReply died(Outcome outcome, const std::string& how);
 
   std::unique_ptr<WorkerLink> link_;
   std::optional<BeginOrder> problem_;
-  bool greeted_ = false, ready_ = false;  ///< of the present process
+  bool said_hello_ = false, greeted_ = false, ready_ = false;  ///< of the present process
   std::optional<std::chrono::steady_clock::time_point> run_deadline_;
   int deaths_ = 0;
 };

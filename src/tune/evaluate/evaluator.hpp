@@ -17,11 +17,16 @@
 
 namespace fatune {
 
+/// The id of the record that wins as things stand; empty for none.
+using PickWinner = std::function<std::string(const std::vector<FinalRecord>&)>;
+
 struct FinalPlan {
   int rounds = 40;  ///< 0: the gates alone
   int launches_per_round = 5;
   std::uint64_t seed = 42;  ///< order of the rounds and bootstrap
   bool edge_problems = true;
+  /// With it, edge problems are for the winner alone, and for the next one when it fails.
+  PickWinner winner = nullptr;
 };
 
 /// Turns candidates into records. One problem at a time; a failing candidate is a record, only the
@@ -33,6 +38,9 @@ class Evaluator {
   /// Inputs, reference and limits for a problem; the reference is validated before anything is
   /// measured. Of the plan, objective, skip_correctness, record_cold and seed count.
   virtual Status begin_problem(const Problem& problem, const RunPlan& plan) = 0;
+  /// Names what the final phase of the problem begun will measure the winners against; what is slow
+  /// to open is opened during the search.
+  virtual Status expect(const std::vector<Implementation>& /*baselines*/) { return {}; }
   /// Max. number of candidates in flight: enough that one long compilation leaves no compile
   /// process idle.
   virtual std::size_t capacity() const = 0;

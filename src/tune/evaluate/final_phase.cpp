@@ -1,6 +1,8 @@
 // final_phase.cpp - verifies contestants where it is hard, then lets them run against each other.
 #include "tune/evaluate/final_phase.hpp"
 
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +20,10 @@ namespace {
 
 constexpr double kPreciseRatio = 2;  // chosen: of two margins, before it is worth a note
 constexpr const char* kEdgeGate = "edge_problems";
+// Chosen: contestants whose edge problems are compiled before the winner is known, and idle compile
+// processes that this takes.
+constexpr std::size_t kLikelyWinners = 3, kManyIdle = 8;
+constexpr const char* kNotTheWinner = "checked for the winner alone";
 
 Timing summary_of(const std::vector<double>& rounds_us, std::int64_t launches, std::uint64_t seed) {
   Timing timing = summarize(rounds_us, launches);
@@ -62,16 +68,24 @@ void note_precision(std::vector<FinalRecord>& records) {
 
 }  // namespace
 
+FinalPhase::FinalPhase(const FinalSetting& setting, const Problem& problem, const FinalPlan& plan)
+    : setting_(setting), problem_(problem), plan_(plan) {
+  progress_ = [this](std::string_view phase) {
+    // An error shows again where the result is awaited.
+    static_cast<void>(setting_.compiler.pump(std::chrono::milliseconds(0)));
+    if (setting_.progress) setting_.progress(phase);
+  };
+}
+
 Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
                                                     std::vector<InputCase> cases,
-                                                    bool skip_baselines) {
+                                                    const Places& contestants) {
   Stage stage;
   const DeviceLimits& limits = setting_.preparation.limits;
   FATUNE_TRY(stage.pending,
              request_problem(setting_.compiler, setting_.preparation, problem, std::move(cases)));
-  for (std::size_t index = 0; index < contestants_->size(); ++index) {
+  for (const std::size_t index : contestants) {
     const Implementation& contestant = (*contestants_)[index];
-    if (skip_baselines && is_baseline(contestant)) continue;
     if (contestant.outside) {
       stage.builds.push_back({index, std::nullopt, {}});
       continue;
@@ -125,7 +139,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
     programs_[build.index] = order.program;
     return {};
   }
-  FATUNE_TRY(RunReply reply, setting_.worker.run(order, setting_.progress));
+  FATUNE_TRY(RunReply reply, setting_.worker.run(order, progress_));
   record.outcome = reply.outcome;
   record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
   if (!label.empty()) {
@@ -142,14 +156,13 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
 }
 
 /// `label` names an edge problem; empty for the problem itself.
-Status FinalPhase::check_stage(const Stage& stage, const std::string& label) {
-  FATUNE_TRY(BeginOrder order,
+Status FinalPhase::check_stage(const Stage& stage, const Places& contestants,
+                               const std::string& label) {
+  FATUNE_TRY(const BeginOrder order,
              finish_problem(setting_.compiler, setting_.preparation, stage.pending));
-  for (const Implementation& contestant : *contestants_) {
-    if (contestant.outside) order.expected.push_back(*contestant.outside);
-  }
-  FATUNE_TRY_STATUS(setting_.worker.begin(order, setting_.progress));
+  FATUNE_TRY_STATUS(setting_.worker.begin(order, progress_));
   for (const Build& build : stage.builds) {
+    if (std::ranges::find(contestants, build.index) == contestants.end()) continue;
     if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
     std::optional<Compiled> compiled;
     if (build.ticket) {
@@ -181,7 +194,7 @@ Status FinalPhase::time_survivors() {
     order.contestants.push_back(*programs_[i]);
   }
   if (timed.empty() || plan_.rounds == 0) return {};
-  FATUNE_TRY(RoundsReply reply, setting_.worker.rounds(order, setting_.progress));
+  FATUNE_TRY(RoundsReply reply, setting_.worker.rounds(order, progress_));
   if (reply.rows.size() != timed.size())
     return device_error("the device worker's rounds do not match the contestants");
   if (!reply.layer_note.empty()) log::info(describe(problem_) + ": " + reply.layer_note);
@@ -202,11 +215,78 @@ Status FinalPhase::time_survivors() {
   return {};
 }
 
-Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementation>& contestants) {
-  contestants_ = &contestants;
-  programs_.assign(contestants.size(), {});
-  edges_checked_.assign(contestants.size(), 0);
-  for (const Implementation& contestant : contestants) {
+Result<std::vector<FinalPhase::Stage>> FinalPhase::request_edges(const Places& contestants) {
+  std::vector<Stage> edges;
+  const Operation& operation = *setting_.preparation.reference->manifest.operation;
+  FATUNE_TRY(std::vector<EdgeProblem> awkward,
+             operation.edge_problems(problem_, setting_.run.seed));
+  for (EdgeProblem& edge : awkward) {
+    FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), contestants));
+    edges.push_back(std::move(stage));
+  }
+  return edges;
+}
+
+Status FinalPhase::check_edges(const std::vector<Stage>& edges, const Places& contestants) {
+  for (const Stage& stage : edges) {
+    if (!stage.builds.empty())
+      FATUNE_TRY_STATUS(check_stage(stage, contestants, describe(stage.pending.problem)));
+  }
+  for (const std::size_t index : contestants) {
+    FinalRecord& record = records_[index];
+    if (edges.empty() || !alive(index) || !record.verification) continue;
+    record.verification->gates.push_back(
+        fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], edges.size()));
+  }
+  return {};
+}
+
+/// Of those whose winner alone is to solve edge problems, the ones that were fastest in the search:
+/// one, and more while compile processes would be idle.
+FinalPhase::Places FinalPhase::candidates_for_edges() const {
+  std::size_t most = contestants_->size();
+  if (plan_.winner) most = setting_.compiler.idle() < kManyIdle ? 1 : kLikelyWinners;
+  Places places;
+  for (std::size_t index = 0; index < contestants_->size() && places.size() < most; ++index) {
+    if (!is_baseline((*contestants_)[index])) places.push_back(index);
+  }
+  return places;
+}
+
+std::optional<std::size_t> FinalPhase::place_of_winner() const {
+  const std::string id = plan_.winner(records_);
+  const auto winner = std::ranges::find_if(records_, [&](const FinalRecord& record) {
+    return record.is_candidate() && record.id == id;
+  });
+  if (winner == records_.end()) return std::nullopt;
+  return static_cast<std::size_t>(winner - records_.begin());
+}
+
+/// `requested` are the edge problems of the likely winners. Each stage can be checked once.
+Status FinalPhase::prove_winner(const Places& likely, std::vector<Stage> requested) {
+  std::set<std::size_t> proved;
+  while (const auto winner = place_of_winner()) {
+    if (!proved.insert(*winner).second) break;
+    if (proved.size() > 1 || std::ranges::find(likely, *winner) == likely.end()) {
+      FATUNE_TRY(requested, request_edges({*winner}));
+    }
+    for (const Stage& stage : requested) {
+      for (const Build& build : stage.builds) {
+        if (build.index != *winner && build.ticket) setting_.compiler.cancel(*build.ticket);
+      }
+    }
+    FATUNE_TRY_STATUS(check_edges(requested, {*winner}));
+  }
+  for (std::size_t index = 0; index < records_.size(); ++index) {
+    auto& verification = records_[index].verification;
+    if (records_[index].is_candidate() && verification && !proved.contains(index))
+      verification->not_run.push_back(fmt::format("{}: {}", kEdgeGate, kNotTheWinner));
+  }
+  return {};
+}
+
+void FinalPhase::describe_contestants() {
+  for (const Implementation& contestant : *contestants_) {
     FinalRecord record;
     record.impl = contestant.impl;
     record.role = contestant.role;
@@ -219,39 +299,36 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
     }
     records_.push_back(std::move(record));
   }
-  setting_.worker.end();  // a fresh process, so that nothing of the search is left in it
+}
+
+Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementation>& contestants) {
+  contestants_ = &contestants;
+  programs_.assign(contestants.size(), {});
+  edges_checked_.assign(contestants.size(), 0);
+  describe_contestants();
+  FATUNE_TRY_STATUS(setting_.worker.prepare({problem_, outside_programs(contestants)}));
   const bool checks = !setting_.run.skip_correctness;
   const std::uint64_t seed = setting_.run.seed;
   const Operation& operation = *setting_.preparation.reference->manifest.operation;
+  Places everyone(contestants.size());
+  std::iota(everyone.begin(), everyone.end(), 0);
+  const Places at_edges = candidates_for_edges();
   // Everything is handed to the compilers first. What they need longest, the edge problems, they
   // work at while the contestants are checked on the problem itself and timed.
   FATUNE_TRY(
       const Stage main,
       request_stage(problem_, checks ? final_cases(operation, problem_, seed) : search_cases(seed),
-                    false));
+                    everyone));
   std::vector<Stage> edges;
-  if (plan_.edge_problems && checks) {
-    FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed));
-    for (EdgeProblem& edge : awkward) {
-      FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), true));
-      edges.push_back(std::move(stage));
-    }
+  if (plan_.edge_problems && checks && !at_edges.empty()) {
+    FATUNE_TRY(edges, request_edges(at_edges));
   }
-  FATUNE_TRY_STATUS(check_stage(main, ""));
+  FATUNE_TRY_STATUS(check_stage(main, everyone, ""));
   note_precision(records_);
   FATUNE_TRY_STATUS(time_survivors());
-  for (const Stage& stage : edges) {
-    if (!stage.builds.empty())
-      FATUNE_TRY_STATUS(check_stage(stage, describe(stage.pending.problem)));
-  }
-  for (std::size_t index = 0; index < records_.size(); ++index) {
-    FinalRecord& record = records_[index];
-    const bool tested = !edges.empty() && !is_baseline(contestants[index]);
-    if (tested && alive(index) && record.verification) {
-      record.verification->gates.push_back(
-          fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], edges.size()));
-    }
-  }
+  if (edges.empty()) return std::move(records_);
+  FATUNE_TRY_STATUS(plan_.winner ? prove_winner(at_edges, std::move(edges))
+                                 : check_edges(edges, at_edges));
   return std::move(records_);
 }
 

@@ -24,12 +24,13 @@ struct FinalSetting {
 
 class FinalPhase {
  public:
-  FinalPhase(const FinalSetting& setting, const Problem& problem, const FinalPlan& plan)
-      : setting_(setting), problem_(problem), plan_(plan) {}
+  FinalPhase(const FinalSetting& setting, const Problem& problem, const FinalPlan& plan);
   /// A contestant that fails stays in the list with its outcome, without times.
   Result<std::vector<FinalRecord>> run(const std::vector<Implementation>& contestants);
 
  private:
+  using Places = std::vector<std::size_t>;  ///< in the list of contestants
+
   /// A contestant on one problem.
   struct Build {
     std::size_t index = 0;
@@ -42,18 +43,25 @@ class FinalPhase {
     std::vector<Build> builds;
   };
 
+  void describe_contestants();
   void note_infeasible(std::size_t index, const Problem& problem, const std::string& reason);
   Result<Stage> request_stage(const Problem& problem, std::vector<InputCase> cases,
-                              bool skip_baselines);
-  Status check_stage(const Stage& stage, const std::string& label);
+                              const Places& contestants);
+  Result<std::vector<Stage>> request_edges(const Places& contestants);
+  Status check_stage(const Stage& stage, const Places& contestants, const std::string& label);
   Status check_one(const Build& build, const std::optional<Compiled>& compiled,
                    const std::string& label);
   Status time_survivors();
+  Status check_edges(const std::vector<Stage>& edges, const Places& contestants);
+  Places candidates_for_edges() const;
+  std::optional<std::size_t> place_of_winner() const;
+  Status prove_winner(const Places& likely, std::vector<Stage> requested);
   void take_times(std::vector<double>& rounds_us, std::int64_t launches,
                   std::optional<Timing>& timing, std::vector<double>& kept) const;
   bool alive(std::size_t index) const { return records_[index].outcome == Outcome::kMeasured; }
 
   const FinalSetting& setting_;
+  Note progress_;  ///< also hands out queued compilations while the device works
   Problem problem_;
   FinalPlan plan_;
   const std::vector<Implementation>* contestants_ = nullptr;

@@ -83,6 +83,14 @@ Implementation implementation_of(Candidate candidate, std::string role) {
   return {std::move(impl), std::move(role), std::move(candidate)};
 }
 
+std::vector<OutsideProgram> outside_programs(std::span<const Implementation> implementations) {
+  std::vector<OutsideProgram> programs;
+  for (const Implementation& each : implementations) {
+    if (each.outside) programs.push_back(*each.outside);
+  }
+  return programs;
+}
+
 CandidateRecord new_record(const Candidate& candidate, std::string id) {
   CandidateRecord record;
   record.id = std::move(id);

@@ -27,6 +27,8 @@ struct Implementation {
 };
 /// "fatune:" and the kernel's name.
 Implementation implementation_of(Candidate candidate, std::string role);
+/// Of those that are from elsewhere.
+std::vector<OutsideProgram> outside_programs(std::span<const Implementation> implementations);
 /// A record of which only what is known before the evaluation is filled in.
 CandidateRecord new_record(const Candidate& candidate, std::string id);
 /// The kernel of a name, which "fatune:" may precede; null when there is none.

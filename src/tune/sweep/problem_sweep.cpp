@@ -176,6 +176,16 @@ std::vector<Point> points_to_race(const Space& space, const SavedConfigs& entran
   return points;
 }
 
+/// The winner alone meets edge problems, unless it is chosen by more than this problem's times.
+FinalPlan plan_of_finals(const SavedConfigs* only, const RunState& run) {
+  FinalPlan plan = run.options.finals;
+  if (only != nullptr || run.plan.objective == kScoreObjective) return plan;
+  plan.winner = [objective = run.plan.objective, seed = plan.seed](const auto& records) {
+    return winner_by_time(records, objective, seed);
+  };
+  return plan;
+}
+
 Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result) {
   const Problem& problem = result.problem.problem;
   FinalsRequest wanted{problem,
@@ -196,7 +206,7 @@ Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result
   if (!covers(result.finals, contestants)) {
     result.finals.clear();
     FATUNE_TRY_STATUS(run.begin(problem));
-    auto finals = run.evaluator.finals(contestants, run.options.finals);
+    auto finals = run.evaluator.finals(contestants, plan_of_finals(only, run));
     run.interrupted = !finals && finals.error().kind == ErrorKind::kInterrupted;
     if (run.interrupted) return {};
     if (!finals) return std::move(finals).error();

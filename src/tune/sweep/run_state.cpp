@@ -116,6 +116,10 @@ Status RunState::begin(const Problem& problem) {
   if (begun == problem) return {};
   clock.go_live();
   FATUNE_TRY_STATUS(evaluator.begin_problem(problem, plan));
+  if (options.baselines) {
+    FATUNE_TRY(const auto baselines, options.baselines(problem));
+    FATUNE_TRY_STATUS(evaluator.expect(baselines));
+  }
   for (const auto& [key, record] : known.results()) {
     const KernelRef kernel = kernel_named(kernels, record.kernel);
     if (record.problem != problem || !kernel) continue;

@@ -2,6 +2,7 @@
 // here.
 #include "worker/baselines/outside.hpp"
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,6 +38,11 @@ Result<std::unique_ptr<Executable>> make(const OutsideProgram& program,
              Fields(program.settings, "settings of cudnn").texts_or("library_folders", {}));
   return open_cudnn(setting, which->variant.empty() ? CudnnPlan::kHeuristic : CudnnPlan::kFastest,
                     {folders.begin(), folders.end()});
+}
+
+std::optional<Origin> origin_of(const OutsideProgram& program) {
+  const auto which = parse_outside_name(program.impl);
+  return which && *which ? std::optional((*which)->origin) : std::nullopt;
 }
 
 /// The messages read "what is missing; remedy", or end with a line of its own for the remedy.
@@ -85,11 +91,20 @@ Availability look_for_external(const std::string& name, const OutsideOptions& op
 OutsideHost::OutsideHost() : torch_(std::make_unique<TorchProcess>()) {}
 OutsideHost::~OutsideHost() = default;
 
-void OutsideHost::expect(const OutsideProgram& program, const std::string& device_uuid) {
-  const auto which = parse_outside_name(program.impl);
-  if (!which || !*which || (*which)->origin != Origin::kTorch) return;
-  const auto python = Fields(program.settings, "settings of torch").text("python");
-  if (python) torch_->launch(*python, device_uuid);
+/// PyTorch imports in a process of its own while cuDNN loads.
+void OutsideHost::expect(const std::vector<OutsideProgram>& programs,
+                         const OutsideSetting& setting) {
+  expected_problem_ = setting.problem;
+  for (const OutsideProgram& program : programs) {
+    if (origin_of(program) != Origin::kTorch) continue;
+    const auto python = Fields(program.settings, "settings of torch").text("python");
+    if (python) torch_->launch(*python, setting.device_uuid);
+  }
+  for (const OutsideProgram& program : programs) {
+    if (origin_of(program) != Origin::kCudnn) continue;
+    auto executable = make(program, setting, *torch_);
+    if (executable) expected_[program.impl] = *std::move(executable);
+  }
 }
 
 void OutsideHost::forget() { open_.clear(); }
@@ -97,7 +112,13 @@ void OutsideHost::forget() { open_.clear(); }
 Result<Executable*> OutsideHost::open(const OutsideProgram& program,
                                       const OutsideSetting& setting) {
   if (const auto found = open_.find(program.impl); found != open_.end()) return found->second.get();
-  FATUNE_TRY(auto executable, make(program, setting, *torch_));
+  std::unique_ptr<Executable> executable;
+  if (const auto found = expected_.find(program.impl);
+      found != expected_.end() && expected_problem_ == setting.problem) {
+    executable = std::move(expected_.extract(found).mapped());
+  } else {
+    FATUNE_TRY(executable, make(program, setting, *torch_));
+  }
   return open_.emplace(program.impl, std::move(executable)).first->second.get();
 }
 

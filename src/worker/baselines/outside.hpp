@@ -59,8 +59,9 @@ class OutsideHost {
   OutsideHost(const OutsideHost&) = delete;
   OutsideHost& operator=(const OutsideHost&) = delete;
 
-  /// Announces a program that will be opened: helper processes start now, without waiting for them.
-  void expect(const OutsideProgram& program, const std::string& device_uuid);
+  /// Begins to open programs that will be asked for on the same problem: helper processes start,
+  /// libraries are loaded. What fails fails again when it is opened.
+  void expect(const std::vector<OutsideProgram>& programs, const OutsideSetting& setting);
   /// Forgets the executables of the problem before.
   void forget();
   bool holds(const std::string& impl) const { return open_.contains(impl); }
@@ -69,8 +70,11 @@ class OutsideHost {
   Result<Executable*> open(const OutsideProgram& program, const OutsideSetting& setting);
 
  private:
+  using Executables = std::map<std::string, std::unique_ptr<Executable>>;
+
   std::unique_ptr<TorchProcess> torch_;
-  std::map<std::string, std::unique_ptr<Executable>> open_;
+  Executables open_, expected_;
+  Problem expected_problem_;
 };
 
 /// Which implementations from elsewhere this machine can run, and why not others. Looks for

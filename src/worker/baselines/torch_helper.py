@@ -379,8 +379,9 @@ class Contestant:
         layer = self.problem.layer
         without = layer.without.replay
         before, within, behind = self.timed(without, without, self.in_layer.replay, without)[1:]
-        return {"in_layer_us": (within - (before + behind) / 2) / len(layer.layers),
-                "steady": abs(behind / before - 1) <= STEADY}
+        attention = within - (before + behind) / 2
+        return {"in_layer_us": attention / len(layer.layers),
+                "steady": abs(behind - before) <= STEADY * max(before, attention)}
 
 
 class Helper:

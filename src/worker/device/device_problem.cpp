@@ -180,6 +180,11 @@ Status DeviceProblem::restore() {
   return gpu::synchronize(stream);
 }
 
+OutsideSetting outside_setting(const DeviceSession& session, const Problem& problem) {
+  return {session.context, session.stream.raw(), problem, session.facts.l2_bytes,
+          session.facts.uuid};
+}
+
 Result<std::unique_ptr<DeviceSession>> open_device_session(int ordinal) {
   auto session = std::make_unique<DeviceSession>();
   FATUNE_TRY(session->facts, gpu::device_facts(ordinal));

@@ -39,6 +39,8 @@ struct DeviceSession {
   OutsideHost outside;
 };
 Result<std::unique_ptr<DeviceSession>> open_device_session(int ordinal);
+/// For implementations from elsewhere.
+OutsideSetting outside_setting(const DeviceSession& session, const Problem& problem);
 
 /// What the device part of an environment says; compiler and host are the parent's to fill in.
 Environment environment_of(const gpu::DeviceFacts& facts);

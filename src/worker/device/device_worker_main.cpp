@@ -34,6 +34,10 @@ class Worker {
     for (;;) {
       auto order = channel_.receive();
       if (!order) return 0;
+      if (message_type(*order) == "expect") {
+        expect(*order);
+        continue;
+      }
       auto answer = handle(*order);
       if (!answer) answer = to_json(ErrorReply{answer.error()});
       if (!channel_.send(*answer)) return 0;
@@ -80,8 +84,6 @@ class Worker {
     if (!session_) return usage_error("'begin' before 'hello'");
     session_->outside.forget();
     problem_.reset();
-    for (const OutsideProgram& program : order.expected)
-      session_->outside.expect(program, session_->facts.uuid);
     hang_answer_ = [] {
       return to_json(ErrorReply{device_error("the reference kernel does not come to an end")});
     };
@@ -89,6 +91,13 @@ class Worker {
     if (!problem) return fail(std::move(problem).error());
     problem_ = *std::move(problem);
     return to_json(ReadyReply{problem_->reference_time().value});
+  }
+
+  /// Whatever fails here shows when it is needed.
+  void expect(const Json& message) {
+    const auto order = read_message<ExpectOrder>(message);
+    if (order && session_)
+      session_->outside.expect(order->programs, outside_setting(*session_, order->problem));
   }
 
   Result<Json> run(const Json& message) {

@@ -142,10 +142,9 @@ Result<OpenProgram> OpenProgram::open(DeviceSession& session, DeviceProblem& pro
     FATUNE_TRY_STATUS(opened.executable_->bind(tensors));
     return opened;
   }
-  const OutsideSetting setting{session.context, stream, problem.problem(), session.facts.l2_bytes,
-                               session.facts.uuid};
   const bool fresh = !session.outside.holds(program.outside->impl);
-  FATUNE_TRY(opened.executable_, session.outside.open(*program.outside, setting));
+  FATUNE_TRY(opened.executable_,
+             session.outside.open(*program.outside, outside_setting(session, problem.problem())));
   FATUNE_TRY_STATUS(opened.executable_->bind(tensors));
   if (fresh) {
     // Plans are compared with each other before any is verified.

@@ -40,13 +40,18 @@ void fields(BeginOrder& x, FieldList& f) {
   f("twin", x.twin);
   f("cases", x.cases);
   f("kernel_deadline_s", x.kernel_deadline_s).required();
-  f("expected", x.expected);
   f("custom", x.custom);
 }
 
 void fields(ReadyReply& x, FieldList& f) {
   f.tag("t", "ready");
   f("reference_us", x.reference_us).required();
+}
+
+void fields(ExpectOrder& x, FieldList& f) {
+  f.tag("t", "expect");
+  f("problem", x.problem).required();
+  f("programs", x.programs).required();
 }
 
 void fields(RunOrder& x, FieldList& f) {

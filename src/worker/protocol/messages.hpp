@@ -38,10 +38,16 @@ struct BeginOrder {
   /// problem; with a declared tolerance the latter is absent, and its cubin is empty.
   std::optional<OperationPlan> custom = {};
   double kernel_deadline_s = 10;
-  std::vector<OutsideProgram> expected = {};  ///< will be asked for: slow ones start now
 };
 struct ReadyReply {
   double reference_us = 0;  ///< of all heads, one case
+};
+
+/// Parent: these will be asked for on this problem; what is slow to open is opened now. There is no
+/// answer.
+struct ExpectOrder {
+  Problem problem;
+  std::vector<OutsideProgram> programs;
 };
 
 /// Parent: check and time a candidate.
@@ -101,11 +107,12 @@ struct DevicesReply {
   std::vector<Environment> environments;
 };
 
-// Each message has "t": begin, ready, run, ran, rounds, rounded, progress, error, hello, device,
-// list, devices.
+// Each message has "t": begin, ready, expect, run, ran, rounds, rounded, progress, error, hello,
+// device, list, devices.
 void fields(Program& x, FieldList& f);
 void fields(BeginOrder& x, FieldList& f);
 void fields(ReadyReply& x, FieldList& f);
+void fields(ExpectOrder& x, FieldList& f);
 void fields(RunOrder& x, FieldList& f);
 void fields(RunReply& x, FieldList& f);
 void fields(RoundsOrder& x, FieldList& f);

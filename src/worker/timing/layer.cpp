@@ -14,9 +14,11 @@ namespace fatune {
 namespace {
 
 constexpr std::int64_t kLeastLayers = 3, kMostLayers = 64;
-// Chosen: what all layers own, weights and cached keys, is this many times the L2 cache. A model's
-// other weights pass through it, too; and where all just fit, what stays in it is chance.
+// Chosen: the weights of all layers are this many times the L2 cache. A model's other weights pass
+// through it, too; and where all just fit, what stays in it is chance. Cached keys do not count:
+// without attention nothing reads them.
 constexpr std::int64_t kWeightsOverL2 = 2;
+constexpr double kMostKeyBytes = 8e9;  // chosen: cached keys and values of all layers
 constexpr double kLayersFlops = 6e12;  // chosen: of attention in all layers, some milliseconds
 constexpr double kReplayUs = 400;      // chosen: 0.5 us of event jitter are then 0.13 %
 constexpr double kMostRepeats = 8;
@@ -49,15 +51,19 @@ LayerProduct make_product(const Problem& problem, std::int64_t tokens, std::stri
   return made;
 }
 
-/// As many as give the weights and cached keys, unless that takes too long.
+/// As many as give the weights, unless that takes too long, or too much memory.
 std::int64_t layers_of(const LayerPlan& plan, const Problem& problem, std::int64_t l2_bytes) {
   std::int64_t bytes = 0;
   for (const LayerProduct& each : plan.before) bytes += 2 * each.plan.n * each.plan.k;
   bytes += 2 * plan.after.plan.n * plan.after.plan.k;
-  if (plan.cached_keys) bytes += 2 * static_cast<std::int64_t>(key_bytes(problem).value);
   const std::int64_t wanted = (kWeightsOverL2 * l2_bytes + bytes - 1) / bytes;
-  const auto affordable = static_cast<std::int64_t>(kLayersFlops / flops(problem).value);
-  return std::clamp(std::min(wanted, affordable), kLeastLayers, kMostLayers);
+  double affordable = kLayersFlops / flops(problem).value;
+  if (plan.cached_keys) {
+    const auto of_keys = static_cast<double>(2 * key_bytes(problem).value);
+    affordable = std::min(affordable, kMostKeyBytes / of_keys);
+  }
+  const auto most = static_cast<std::int64_t>(affordable);
+  return std::clamp(std::min(wanted, most), kLeastLayers, kMostLayers);
 }
 
 /// Tokens and weights of one stream would be each other's multiples, and scores far too large.

@@ -15,11 +15,11 @@ namespace {
 
 constexpr int kTurnTries = 6;  // chosen: at the power limit about two in three are steady
 
-bool is_steady(const std::vector<double>& without_us) {
+bool is_steady(const std::vector<double>& without_us, double attention_us) {
   const auto middle = without_us.begin() + static_cast<std::ptrdiff_t>(without_us.size() / 2);
   const double before = median({without_us.begin(), middle});
   const double behind = median({middle, without_us.end()});
-  return std::abs(behind / before - 1) <= kSteadyLayer;
+  return std::abs(behind - before) <= kSteadyLayer * std::max(before, attention_us);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ LayerTimes layer_times(std::span<const double> in_turn_us) {
       found.attention_us.push_back(in_turn_us[i] - neighbours_us);
     }
   }
-  found.steady = is_steady(without_us);
+  found.steady = is_steady(without_us, median(found.attention_us));
   if (!found.steady) {
     const auto [least, most] = std::ranges::minmax(without_us);
     log::debug(fmt::format("layers without attention moved: {:.3f} to {:.3f} us, first {:.3f}",

@@ -16,7 +16,8 @@
 
 namespace fatune {
 
-/// Chosen: where the layer without attention moves by more, times in it are differences of noise.
+/// Chosen: where the layer without attention moves by more of its time, or of attention's where
+/// that is longer, times in it are differences of noise.
 inline constexpr double kSteadyLayer = 0.005;
 
 struct LayerTimes {

@@ -106,6 +106,37 @@ TEST_CASE("a finalist that is wrong on an edge problem stays in the list without
   CHECK(records[1].hot->median_us > 20);  // the second in the rounds, which the first was in, too
 }
 
+TEST_CASE("with a winner, edge problems are checked for it alone") {
+  Hall hall;
+  FinalPlan plan;
+  plan.winner = [](const auto& records) { return records[1].id; };
+  const auto records = hall.finals(plan);
+  CHECK(records[0].verification->gates == std::vector<std::string>{"launch"});
+  CHECK(records[0].verification->not_run ==
+        std::vector<std::string>{"edge_problems: checked for the winner alone"});
+  CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK(records[1].verification->not_run.empty());
+  CHECK(records[2].verification->not_run.empty());
+}
+
+TEST_CASE("the next winner proves itself when the first is wrong on an edge problem") {
+  Hall hall;
+  hall.run = [](const Json& order, const Json& begun) {
+    RunReply reply = measured(10);
+    if (tile_of_run(order) == 1 && begun["problem"]["seq_q"] == 17)
+      reply.outcome = Outcome::kWrongResult;
+    return reply;
+  };
+  FinalPlan plan;
+  plan.winner = [](const std::vector<FinalRecord>& records) {
+    return records[0].is_candidate() ? records[0].id : records[1].id;
+  };
+  const auto records = hall.finals(plan);
+  CHECK(records[0].outcome == Outcome::kWrongResult);
+  CHECK_FALSE(records[0].hot);
+  CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+}
+
 TEST_CASE("a margin far above that of the default config gets a note") {
   Hall hall;
   hall.run = [](const Json& order, const Json&) {
@@ -164,6 +195,34 @@ TEST_CASE("an implementation from elsewhere is verified and timed like everyone"
   CHECK(row.detail == "version 9");
   CHECK(row.hot_rounds_us.size() == 40);
   CHECK_FALSE(row.external);
+}
+
+TEST_CASE("what is from elsewhere is announced before the device is asked for anything") {
+  Hall hall;
+  hall.finals({}, {hall.elsewhere("torch:flash"), hall.elsewhere("cudnn")});
+  REQUIRE(hall.link->orders.size() > 2);
+  CHECK(message_type(hall.link->orders[0]) == "hello");
+  const auto expected = read_message<ExpectOrder>(hall.link->orders[1]);
+  REQUIRE(expected);
+  CHECK(expected->problem == hall.problem);
+  REQUIRE(expected->programs.size() == 2);
+  CHECK(expected->programs[0].impl == "torch:flash");
+  const auto hellos = std::ranges::count_if(
+      hall.link->orders, [](const Json& order) { return message_type(order) == "hello"; });
+  CHECK(hellos == 1);
+}
+
+TEST_CASE("a process that could not open the device beside another is started again") {
+  Hall hall;
+  const auto answer = hall.link->answer;
+  hall.link->answer = [&](const Json& order) -> std::vector<Json> {
+    const bool busy = message_type(order) == "hello" && hall.link->starts == 1;
+    if (busy) return {to_json(ErrorReply{device_error("the device is busy")})};
+    return answer(order);
+  };
+  const auto records = hall.finals();
+  CHECK(hall.link->starts == 2);
+  CHECK(records[0].outcome == Outcome::kMeasured);
 }
 
 TEST_CASE("a library that is missing costs its row alone") {

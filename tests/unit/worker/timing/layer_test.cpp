@@ -69,7 +69,7 @@ TEST_CASE("rows with gaps are written where they lie, heads apart as dense memor
   CHECK(heads->before[0].plan.operands[2].pitch == 512);
 }
 
-TEST_CASE("layers own twice the L2 cache, keys of another length included, but long ones are few") {
+TEST_CASE("the weights of all layers are twice the L2 cache, but long ones are few") {
   const auto mission = layer_plan(laid("4,8,512,64", "packed"), kL2);
   REQUIRE(mission);
   CHECK(mission->layers == 50);  // of 2 MiB
@@ -88,6 +88,17 @@ TEST_CASE("layers own twice the L2 cache, keys of another length included, but l
   REQUIRE(cached->before.size() == 1);
   CHECK(cached->before[0].to == "q");
   CHECK(cached->layers == 3);
+  // Keys of 61 MB a layer do not count.
+  Problem cross = laid("8,20,1,64", "bshd");
+  cross.seq_kv = 1500;
+  const auto narrow = layer_plan(cross, kL2);
+  REQUIRE(narrow);
+  CHECK(narrow->layers == 16);  // of 6.25 MiB
+  // Keys of 550 MB a layer are as many as 8 GB hold.
+  cross.seq_kv = 13'400;
+  const auto wide = layer_plan(cross, kL2);
+  REQUIRE(wide);
+  CHECK(wide->layers == 14);
 }
 
 TEST_CASE("8-bit floats have no layer") {
