@@ -23,6 +23,7 @@ NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its 
          "hybrid_pv": "own softmax(QKᵀ), cuBLAS for ·V"}
 # The mission suite in a layer. Rows of the second run stand for the first's: see layer().
 LAYER_RUNS = ("suite-mission-packed-80.json", "suite-mission-packed-40.json")
+MODEL_RUNS = ("suite-models.json",)
 
 
 def load(*parts):
@@ -60,10 +61,10 @@ def warm_source(document):
 
 def headline():
     """The README's one number: what a program gets."""
-    rows, documents = layer_rows(), [load(name) for name in LAYER_RUNS]
+    rows, documents = layer_rows(LAYER_RUNS), [load(name) for name in LAYER_RUNS]
     row, first = rows[0][1], documents[0]
     rival = fastest_rival(row)
-    timed = [each["ratio"] for _, each in rows if each["time"] == "in_layer"]
+    timed, models = ([each["ratio"] for _, each in of if each["time"] == "in_layer"] for of in (rows, layer_rows(MODEL_RUNS)))
     plain, cold = (rival_at(row, time) for time in ("plain", "cold"))
     lines = [
         f"**{row['best']['in_layer']['median_us']:.2f} µs** against {rival['in_layer']['median_us']:.2f} µs for {rival['detail'].split(',')[0]}: a ratio of "
@@ -73,6 +74,8 @@ def headline():
         f"([table](docs/results.md#in-a-layer), with the commands of the {len(documents)} runs behind it). By itself, launched plainly, the kernel takes "
         f"{row['best']['plain']['median_us']:.2f} µs against {plain:.2f} of the fastest baseline, and behind an L2 flush "
         f"{row['best']['cold']['median_us']:.2f} against {cold:.2f}.",
+        f"Of real models, {len(models)} problems in a layer: **{geomean(models):.2f}** in the mean, the worst {max(models):.2f} "
+        "([table](docs/results.md#real-models-in-a-layer)).",
         f"{first['device']['name']}, driver {first['device']['driver']}, {first['date']}, by `{documents[0]['command']}`: "
         "nothing known before, all in the same interleaved rounds."]
     return "\n>\n".join("> " + line for line in lines)
@@ -178,11 +181,11 @@ def suite(name):
         f"{without_time(document)}\n\n{shell(document['command'])}")
 
 
-def layer_rows():
-    """(number of the run, row) of every problem of the first run."""
-    rows = {each["name"]: (0, each) for each in load(LAYER_RUNS[0])["problems"]}
-    for number, name in enumerate(LAYER_RUNS[1:], 1):
-        rows |= {each["name"]: (number, each) for each in load(name)["problems"]}
+def layer_rows(runs):
+    """(number of the run, row) of every problem; of one that was measured twice the later run's."""
+    rows = {}
+    for number, name in enumerate(runs):
+        rows |= {each["name"]: (number, each) for each in load(name)["problems"] if each["best"]}
     return list(rows.values())
 
 
@@ -210,18 +213,18 @@ def layer_cells(row, ratios):
     return [f"`{best['kernel']}`", best["config"]["LAUNCH"], *cells, f"{ratios['plain']:.3f}", f"{ratios['cold']:.3f}"]
 
 
-def layer():
-    """The mission suite in a layer: each time beside that of the best baseline at this time."""
+def layer(runs):
+    """A suite in a layer: each time beside that of the best baseline at this time."""
     text = ["| problem | kernel | launch | in a layer, µs | best baseline | µs | ratio | 95 % interval | ratio, plain | ratio, cold | run |",
             "|---|---|---|---:|---|---:|---:|---|---:|---:|---:|"]
     found = {time: [] for time in ("in_layer", "plain", "cold")}
-    for number, row in layer_rows():
+    for number, row in layer_rows(runs):
         ratios = {time: row["best"][time]["median_us"] / rival_at(row, time) for time in found if time in row["best"]}
         for time, ratio in ratios.items():
             found[time].append(ratio)
         text.append("| " + " | ".join([row["label"], *layer_cells(row, ratios), str(number + 1)]) + " |")
     means = ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
-    runs = "\n\n".join(f"{number}. [{name}](../results/h200/{name}), by\n\n{shell(load(name)['command'])}" for number, name in enumerate(LAYER_RUNS, 1))
+    runs = "\n\n".join(f"{number}. [{name}](../results/h200/{name}), by\n\n{shell(load(name)['command'])}" for number, name in enumerate(runs, 1))
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
 
 
@@ -328,7 +331,7 @@ def check_limits():
 
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
-    fill("docs/results.md", (("headline", mission_row), ("warm", warm), ("layer", layer), ("mission", lambda: suite("suite-mission")),
+    fill("docs/results.md", (("headline", mission_row), ("warm", warm), ("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("mission", lambda: suite("suite-mission")),
                              ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/models.md", (("models", models),))
