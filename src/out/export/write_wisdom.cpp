@@ -1,15 +1,21 @@
 // write_wisdom.cpp - merges kernels into an index: cubins first, the index in one step, leavings
 // last.
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <limits>
 #include <set>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <tuple>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include "core/file.hpp"
+#include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "model/wisdom/kernel_facts.hpp"
 #include "out/export/formats.hpp"
@@ -78,6 +84,25 @@ bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
   return better;
 }
 
+/// Of FOLDER/.lock, until the descriptor closes: of two exports into one folder the second merges
+/// with what the first has written.
+Result<Descriptor> wait_for_lock(const fs::path& folder) {
+  const fs::path path = folder / ".lock";
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  const auto failure = [&] {
+    return file_error(fmt::format("{}: cannot be locked: {}", path.string(),
+                                  std::generic_category().message(errno)));
+  };
+  if (!file.open()) return failure();
+  for (bool told = false; ::flock(file.raw(), LOCK_EX | LOCK_NB) != 0; told = true) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return failure();
+    if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted"};
+    if (!told) log::info(path.string() + ": waiting for another process to release it");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return file;
+}
+
 std::set<fs::path> cubins_of(const fs::path& folder, const std::vector<KernelFacts>& kernels) {
   std::set<fs::path> paths;
   for (const KernelFacts& facts : kernels) paths.insert(wisdom_cubin_path(folder, facts));
@@ -95,9 +120,10 @@ Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kerne
                     "export it --to header or cubin",
                     kernel.name, operation_name(kernel.facts.problem)));
   }
+  FATUNE_TRY_STATUS(make_directories(folder / "cubins"));
+  FATUNE_TRY(const Descriptor lock, wait_for_lock(folder));
   FATUNE_TRY(std::vector<KernelFacts> merged, kernels_there(folder));
   std::set<fs::path> cubins = cubins_of(folder, merged);
-  FATUNE_TRY_STATUS(make_directories(folder / "cubins"));
   std::vector<fs::path> files = {wisdom_index_path(folder)};
   std::string version;
   for (const ExportedKernel& kernel : kernels) {

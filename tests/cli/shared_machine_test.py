@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""What other processes and other users of a machine may not do to fatune: lost exports, planted machine code.
+
+    shared_machine_test.py --fatune PATH [unittest arguments]
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+STRANGER = 54321  # a user id that nobody has
+SHAPES = ["4,8,512,64", "4,8,512,128", "1,8,512,64", "2,8,1024,64", "1,2,256,64", "8,8,512,64"]
+
+
+class SharedMachine(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def start(self, *arguments, program=None, **settings):
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.folder / "home"), "NO_COLOR": "1", "TMPDIR": str(self.folder)}
+        env.update(settings)
+        env = {name: value for name, value in env.items() if value is not None}
+        return subprocess.Popen([str(program or FATUNE), *map(str, arguments)], cwd=self.folder, env=env, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run_fatune(self, *arguments, **settings):
+        process = self.start(*arguments, **settings)
+        out, said = process.communicate(timeout=300)
+        return process.returncode, out, said
+
+    def test_exports_at_once_lose_no_kernel(self):
+        config = {"kernel": "naive", "config": {"TILE": 16, "ROW_WARPS": 4}}
+        (self.folder / "one.json").write_text(json.dumps(config))
+        export = ["export", "--config", "one.json", "--arch", "sm_90a", "--unverified", "--to", "wisdom", "-o", "wisdom"]
+        running = [self.start(*export, "--shape", shape) for shape in SHAPES]
+        for process in running:
+            _, said = process.communicate(timeout=300)
+            self.assertEqual(process.returncode, 0, said)
+        kernels = json.loads((self.folder / "wisdom/index.json").read_text())["kernels"]
+        cubins = list((self.folder / "wisdom/cubins").iterdir())
+        self.assertEqual((len(kernels), len(cubins)), (len(SHAPES), len(SHAPES)))
+
+    def test_an_export_waits_for_the_lock_of_another(self):
+        import fcntl
+        (self.folder / "wisdom").mkdir()
+        (self.folder / "one.json").write_text(json.dumps({"kernel": "naive", "config": {"TILE": 16, "ROW_WARPS": 4}}))
+        with open(self.folder / "wisdom/.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            process = self.start("export", "--config", "one.json", "--arch", "sm_90a", "--unverified", "--to", "wisdom", "-o",
+                                 "wisdom", "--shape", SHAPES[0])
+            with self.assertRaises(subprocess.TimeoutExpired):
+                process.wait(timeout=4)
+            self.assertFalse((self.folder / "wisdom/index.json").exists())
+        _, said = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, said)
+        self.assertIn("waiting for another process", said)
+
+
+def main():
+    global FATUNE
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", required=True)
+    args, rest = parser.parse_known_args()
+    FATUNE = os.path.abspath(args.fatune)
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
