@@ -63,6 +63,19 @@ class SharedMachine(unittest.TestCase):
         self.assertEqual(process.returncode, 0, said)
         self.assertIn("waiting for another process", said)
 
+    def test_runs_of_the_same_second_have_folders_of_their_own(self):
+        time.sleep(1.05 - time.time() % 1)
+        running = [self.start("sweep", "--shape", SHAPES[0], "--device", "recorded", "--budget", "2") for _ in range(3)]
+        for process in running:
+            _, said = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 0, said)
+        self.assertEqual(len(list((self.folder / "runs").glob("*/best.json"))), 3)
+
+    def test_a_run_that_fails_at_once_leaves_no_folder(self):
+        code, _, _ = self.run_fatune("sweep", "--shape", "7,7,77,64", "--device", "recorded")
+        self.assertNotEqual(code, 0)
+        self.assertEqual(list(self.folder.glob("runs/*")), [])
+
 
 def main():
     global FATUNE

@@ -1,10 +1,12 @@
 // cmd_sweep.cpp - plans, opens a device, runs the sweep, and prints what it found.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <system_error>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
 #include "cli/options/sweep_plan.hpp"
+#include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "out/page/live_server.hpp"
@@ -34,11 +37,27 @@ struct ReadySweep {
   std::vector<Recording> imports;
   bool sanitize = false;
   std::optional<int> serve;  ///< a port
+  bool names_folder = true;  ///< else options.out is to be made
 };
 
 /// runs/20260131-174500-4-8-512-64-f16
 std::string default_folder(const NamedProblem& named) {
   return "runs/" + local_time("%Y%m%d-%H%M%S-") + slug(named.problem);
+}
+
+/// A new folder of that name; of NAME-2, NAME-3 where other runs of the same second are.
+Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted) {
+  FATUNE_TRY_STATUS(make_directories(wanted.parent_path()));
+  std::filesystem::path folder = wanted;
+  std::error_code failure;
+  for (int number = 2; !std::filesystem::create_directory(folder, failure); ++number) {
+    if (failure) {
+      return file_error(
+          fmt::format("{}: cannot create this folder: {}", folder.string(), failure.message()));
+    }
+    folder = fmt::format("{}-{}", wanted.string(), number);
+  }
+  return folder;
 }
 
 /// --size without --kernel: every kernel at hand of a custom operation.
@@ -93,6 +112,7 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   ready.options.out = !args.resume.empty() ? args.resume
                       : !args.out.empty()  ? args.out
                                            : default_folder(ready.options.plan.problems.front());
+  ready.names_folder = ready.options.resume || !args.out.empty();
   ready.options.finals.seed = ready.options.plan.seed;
   ready.options.date = local_time();
   if (args.no_warm_start && !args.warm.empty())
@@ -190,7 +210,11 @@ Result<SweepResult> run_watched(ReadySweep& ready, Evaluator& evaluator, LiveSer
   return result;
 }
 
-Result<int> run_ready(ReadySweep ready, const Settings& settings) {
+Result<int> run_ready(ReadySweep& ready, const Settings& settings) {
+  if (!ready.names_folder) {
+    FATUNE_TRY(ready.options.out, make_run_folder(ready.options.out));
+    ready.device.log_folder = ready.options.out;
+  }
   std::unique_ptr<LiveServer> server;
   if (ready.serve) {
     FATUNE_TRY(server, LiveServer::start(*ready.serve, ready.options.out));
@@ -234,7 +258,11 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
     return compile_only(args.arch.empty() ? "sm_90a" : args.arch, ready.device.jobs,
                         ready.options.plan, ready.kernels, settings);
   }
-  return run_ready(std::move(ready), settings);
+  auto done = run_ready(ready, settings);
+  // The folder of a run that failed before it wrote anything.
+  std::error_code not_empty;
+  if (!done && !ready.names_folder) std::filesystem::remove(ready.options.out, not_empty);
+  return done;
 }
 
 }  // namespace
