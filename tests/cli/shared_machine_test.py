@@ -76,6 +76,55 @@ class SharedMachine(unittest.TestCase):
         self.assertNotEqual(code, 0)
         self.assertEqual(list(self.folder.glob("runs/*")), [])
 
+    def compile_one(self, **settings):
+        return self.run_fatune("sweep", "--shape", SHAPES[0], "--kernel", "naive", "--compile-only", "--budget", "1", **settings)
+
+    def test_without_a_home_the_cache_is_this_users_alone(self):
+        code, _, said = self.compile_one(HOME=None)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(list(self.folder.glob("fatune-cache")), [])
+        own = self.folder / f"fatune-cache-{os.getuid()}"
+        self.assertEqual(own.stat().st_mode & 0o777, 0o700)
+
+    def test_a_temporary_cache_that_others_may_write_is_not_used(self):
+        own = self.folder / f"fatune-cache-{os.getuid()}"
+        own.mkdir()
+        own.chmod(0o777)
+        code, _, said = self.compile_one(HOME=None)
+        self.assertEqual(code, 0, said)
+        self.assertIn("compiling without the cache", said)
+        self.assertEqual(list(own.iterdir()), [])
+
+    def test_a_temporary_cache_that_is_a_link_is_not_used(self):
+        (self.folder / "elsewhere").mkdir(mode=0o700)
+        (self.folder / f"fatune-cache-{os.getuid()}").symlink_to("elsewhere")
+        _, _, said = self.compile_one(HOME=None)
+        self.assertIn("compiling without the cache", said)
+
+    @unittest.skipUnless(os.getuid() == 0, "only root gives files away")
+    def test_a_temporary_cache_of_another_user_is_not_used(self):
+        own = self.folder / f"fatune-cache-{os.getuid()}"
+        own.mkdir(mode=0o700)
+        os.chown(own, STRANGER, STRANGER)
+        _, _, said = self.compile_one(HOME=None)
+        self.assertIn("compiling without the cache", said)
+        self.assertEqual(list(own.iterdir()), [])
+
+    def test_a_cache_that_others_may_write_is_worth_a_word(self):
+        cache = self.folder / "cache"
+        cache.mkdir()
+        code, _, said = self.compile_one(XDG_CACHE_HOME=str(self.folder))
+        self.assertNotIn("other users", said)
+        (self.folder / "fatune").chmod(0o777)
+        code, _, said = self.compile_one(XDG_CACHE_HOME=str(self.folder))
+        self.assertEqual(code, 0, said)
+        self.assertIn("other users may write into this cache", said)
+
+    def test_without_a_home_or_a_temporary_folder_it_is_an_error_with_words(self):
+        code, _, said = self.compile_one(HOME=None, TMPDIR="/nonexistent")
+        self.assertEqual(code, 4, said)
+        self.assertIn("--cache", said)
+
 
 def main():
     global FATUNE

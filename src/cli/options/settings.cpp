@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <ctime>
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/file.hpp"
@@ -39,13 +41,49 @@ bool takes_colour(int descriptor) {
   return is_capable_terminal(descriptor) && environment("NO_COLOR").empty();
 }
 
+/// Of a user without a home; empty where the system has no folder for temporary files.
+std::filesystem::path temporary_cache() {
+  std::error_code failure;
+  const auto base = std::filesystem::temp_directory_path(failure);
+  return failure ? std::filesystem::path() : base / fmt::format("fatune-cache-{}", ::geteuid());
+}
+
 std::filesystem::path cache_folder(const CommonArgs& args) {
   if (!args.cache.empty()) return args.cache;
   if (const std::string xdg = environment("XDG_CACHE_HOME"); !xdg.empty())
     return std::filesystem::path(xdg) / "fatune";
   if (const std::string home = environment("HOME"); !home.empty())
     return std::filesystem::path(home) / ".cache" / "fatune";
-  return std::filesystem::temp_directory_path() / "fatune-cache";
+  return temporary_cache();
+}
+
+/// Machine code of the cache runs in this user's name; empty, hence no cache, where another user
+/// was first to make the temporary one.
+std::filesystem::path trusted_cache(const std::filesystem::path& folder) {
+  if (folder.empty()) return folder;
+  const bool temporary = folder == temporary_cache();
+  if (temporary) ::mkdir(folder.c_str(), S_IRWXU);
+  struct stat found {};
+  if (::lstat(folder.c_str(), &found) != 0) return folder;  // made when it is first written to
+  const bool own = S_ISDIR(found.st_mode) && found.st_uid == ::geteuid();
+  if (temporary) {
+    if (own && (found.st_mode & (S_IRWXG | S_IRWXO)) == 0) return folder;
+    log::warn(
+        fmt::format("compiling without the cache: {} is not this user's alone; set HOME or "
+                    "name a folder with --cache",
+                    folder.string()));
+    return {};
+  }
+  if (::stat(folder.c_str(), &found) != 0) return folder;
+  const bool foreign = found.st_uid != ::geteuid() && found.st_uid != 0;
+  const bool shared = (found.st_mode & S_IWGRP) != 0 && found.st_gid != ::getegid();
+  if (foreign || shared || (found.st_mode & S_IWOTH) != 0) {
+    log::warn(
+        fmt::format("{}: other users may write into this cache, and its machine code is run; "
+                    "name a folder of your own with --cache",
+                    folder.string()));
+  }
+  return folder;
 }
 
 /// `.deps` of a checkout: beside the program or up to three folders above it, where ./fatune puts
@@ -161,7 +199,7 @@ int with_settings(const CommonArgs& args, const Invocation& invocation,
 }
 
 PoolOptions pool_options(const Settings& settings, std::size_t jobs) {
-  return {.jobs = jobs, .cache = settings.cache, .search = settings.search};
+  return {.jobs = jobs, .cache = trusted_cache(settings.cache), .search = settings.search};
 }
 
 Result<CompilePool> open_pool(const Settings& settings, std::size_t jobs) {

@@ -234,6 +234,9 @@ Result<CompilePool> CompilePool::start(const PoolOptions& options) {
   state->worker_options.fallback = make_private_folder();
   state->worker_options.cache =
       options.cache.empty() ? state->worker_options.fallback : options.cache;
+  if (state->worker_options.cache.empty()) {
+    return file_error("there is no folder for machine code; set TMPDIR, or name one with --cache");
+  }
   FATUNE_TRY_STATUS(state->start_worker());
   while (!state->workers.empty() && !state->workers.front().greeted) {
     if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted"};
