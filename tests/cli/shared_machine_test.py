@@ -125,6 +125,54 @@ class SharedMachine(unittest.TestCase):
         self.assertEqual(code, 4, said)
         self.assertIn("--cache", said)
 
+    def checkout(self):
+        """A checkout with a program in it, in a folder that others may write to."""
+        program = self.folder / "scratch/checkout/build/release/fatune"
+        program.parent.mkdir(parents=True)
+        shutil.copy(FATUNE, program)
+        (self.folder / "scratch/checkout/CMakeLists.txt").touch()
+        return program
+
+    def plant(self, folder):
+        """A library where NVRTC is looked for, which leaves a mark when it is loaded."""
+        library = folder / ".deps/cuda/nvidia/cu13/lib/libnvrtc.so.13"
+        library.parent.mkdir(parents=True)
+        code = f'''#include <cstdio>
+__attribute__((constructor)) static void mark() {{ std::fclose(std::fopen("{self.folder}/loaded", "w")); }}'''
+        subprocess.run(["c++", "-shared", "-fPIC", "-x", "c++", "-", "-o", library], input=code, text=True, check=True)
+
+    def loads_planted(self, program):
+        (self.folder / "loaded").unlink(missing_ok=True)
+        process = self.start("sweep", "--shape", SHAPES[0], "--kernel", "naive", "--compile-only", "--budget", "1",
+                             program=program)
+        _, said = process.communicate(timeout=120)
+        return (self.folder / "loaded").exists(), said
+
+    def test_deps_above_the_checkout_are_not_loaded(self):
+        program = self.checkout()
+        self.plant(self.folder / "scratch")
+        self.assertFalse(self.loads_planted(program)[0])
+        (self.folder / "scratch/checkout/CMakeLists.txt").unlink()
+        self.assertFalse(self.loads_planted(program)[0])
+
+    def test_deps_of_the_checkout_are_loaded_unless_others_may_write_there(self):
+        program = self.checkout()
+        self.plant(self.folder / "scratch/checkout")
+        self.assertTrue(self.loads_planted(program)[0])
+        (self.folder / "scratch/checkout/.deps").chmod(0o777)
+        loaded, said = self.loads_planted(program)
+        self.assertFalse(loaded)
+        self.assertIn("nothing is loaded from it", said)
+
+    @unittest.skipUnless(os.getuid() == 0, "only root gives files away")
+    def test_deps_of_another_user_are_not_loaded(self):
+        program = self.checkout()
+        self.plant(self.folder / "scratch/checkout")
+        os.chown(self.folder / "scratch/checkout/.deps", STRANGER, STRANGER)
+        loaded, said = self.loads_planted(program)
+        self.assertFalse(loaded)
+        self.assertIn("nothing is loaded from it", said)
+
 
 def main():
     global FATUNE

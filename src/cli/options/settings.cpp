@@ -86,16 +86,36 @@ std::filesystem::path trusted_cache(const std::filesystem::path& folder) {
   return folder;
 }
 
-/// `.deps` of a checkout: beside the program or up to three folders above it, where ./fatune puts
-/// the wheels.
+/// Of the user who runs this, of the system, or of the owner of the program that runs anyway; and
+/// for no other user to write to.
+bool is_trusted(const std::filesystem::path& folder, uid_t program_owner) {
+  struct stat found {};
+  if (::stat(folder.c_str(), &found) != 0) return false;
+  const bool known =
+      found.st_uid == ::geteuid() || found.st_uid == 0 || found.st_uid == program_owner;
+  return known && (found.st_mode & S_IWOTH) == 0;
+}
+
+/// `.deps` of the checkout that the program was built in, where ./fatune puts the wheels: beside
+/// the program or up to three folders above it. Libraries from there are run.
 std::vector<std::filesystem::path> project_folders() {
-  std::vector<std::filesystem::path> found;
-  std::filesystem::path folder = executable_path().parent_path();
+  const std::filesystem::path program = executable_path();
+  struct stat built {};
+  if (::stat(program.c_str(), &built) != 0) return {};
+  std::filesystem::path folder = program.parent_path();
   for (int up = 0; up < 4 && !folder.empty(); ++up, folder = folder.parent_path()) {
     std::error_code ignored;
-    if (std::filesystem::is_directory(folder / ".deps", ignored)) found.push_back(folder / ".deps");
+    if (!std::filesystem::exists(folder / "CMakeLists.txt", ignored)) continue;
+    const std::filesystem::path deps = folder / ".deps";
+    if (!std::filesystem::is_directory(deps, ignored)) return {};
+    if (is_trusted(folder, built.st_uid) && is_trusted(deps, built.st_uid)) return {deps};
+    log::warn(
+        fmt::format("{} belongs to another user or may be written by others; nothing is "
+                    "loaded from it",
+                    deps.string()));
+    return {};
   }
-  return found;
+  return {};
 }
 
 log::Level log_level(const CommonArgs& args) {
