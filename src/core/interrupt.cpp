@@ -1,4 +1,4 @@
-// interrupt.cpp - signals SIGINT and SIGTERM set a flag; a second one ends the process.
+// interrupt.cpp - signals SIGINT, SIGTERM and SIGHUP set a flag; a second one ends the process.
 #include "core/interrupt.hpp"
 
 #include <atomic>
@@ -25,6 +25,10 @@ void install_interrupt_handler() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // A terminal that closes, an ssh line that drops; under nohup they are no reason to end.
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 bool interrupted() noexcept { return flag; }

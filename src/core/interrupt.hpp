@@ -1,4 +1,4 @@
-// interrupt.hpp - Ctrl-C and SIGTERM as a flag that loops look at.
+// interrupt.hpp - Ctrl-C, SIGTERM and SIGHUP as a flag that loops look at.
 #pragma once
 
 namespace fatune {

@@ -116,7 +116,7 @@ Result<CandidateRecord> FakeEvaluator::run_oldest() {
   if (device_.on_result) device_.on_result(evaluated_.size());
   CandidateRecord record = evaluate(candidate);
   if (on_start && reaches_device(record.outcome)) {
-    FATUNE_TRY_STATUS(on_start({record.id, record.key}));
+    FATUNE_TRY_STATUS(on_start(started(record)));
   }
   if (on_progress) on_progress("timing");
   evaluated_.push_back(record.key);

@@ -12,11 +12,19 @@ void fields(Spent& x, FieldList& f) {
   f("gpu_wait_s", x.gpu_wait_s);
 }
 
+StartedRecord started(const CandidateRecord& candidate) {
+  return {candidate.id, candidate.key, candidate.kernel, candidate.config, candidate.problem};
+}
+
 void fields(StartedRecord& x, FieldList& f) {
   f.record("started");
   f.tag("t", "started");
   f("id", x.id).required().looks_like(kIdPattern);
   f("key", x.key).required();
+  f("kernel", x.kernel).omitted();
+  f("config", x.config).object().omitted().schema(kConfigSchema);
+  f("problem", x.problem);
+  f("again", x.again).omitted().about("The run had ended while it was on the device");
 }
 
 void fields(CandidateRecord& x, FieldList& f) {

@@ -44,12 +44,18 @@ struct CandidateRecord : Observation {
 };
 
 /// Written before a candidate first runs on the device, so that a crash of everything still names
-/// it.
+/// it, and says what to try once more.
 struct StartedRecord {
   std::string id, key;
+  std::string kernel = {};
+  Json config = Json::object();
+  std::optional<Problem> problem = {};
+  bool again = false;  ///< an earlier attempt at the run ended while it was on the device
 
   friend bool operator==(const StartedRecord&, const StartedRecord&) = default;
 };
+
+StartedRecord started(const CandidateRecord& candidate);
 
 /// One contestant of the final phase.
 struct FinalRecord : Observation {

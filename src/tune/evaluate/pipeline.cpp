@@ -192,7 +192,7 @@ Status Pipeline::dispatch() {
       continue;
     }
     if (interrupted() && entry.number > furthest_) return {};
-    if (events_.started) FATUNE_TRY_STATUS(events_.started({entry.record.id, entry.record.key}));
+    if (events_.started) FATUNE_TRY_STATUS(events_.started(started(entry.record)));
     entry.record.spent.gpu_wait_s =
         seconds_between(std::max(idle_since_, entry.submitted), entry.ready);
     FATUNE_TRY_STATUS(worker_.start_run(order_for(entry), events_.progress));

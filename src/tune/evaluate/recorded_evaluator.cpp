@@ -84,7 +84,7 @@ class RecordedEvaluator : public Evaluator {
     const bool ran = record.outcome != Outcome::kInfeasible &&
                      record.outcome != Outcome::kCompileError &&
                      record.outcome != Outcome::kDuplicate && record.reason != kMissing;
-    if (ran && on_start) FATUNE_TRY_STATUS(on_start({record.id, record.key}));
+    if (ran && on_start) FATUNE_TRY_STATUS(on_start(started(record)));
     if (on_progress) on_progress("recorded");
     return record;
   }

@@ -24,10 +24,14 @@ class ResumeIndex {
   ResumeIndex() = default;
   explicit ResumeIndex(const Journal& journal);
 
-  /// The journalled result of a candidate. The one started last, when it never finished, took the
-  /// whole program with it: it gives a record that says `crashed`, which is not in the journal yet.
-  /// Those started before it had left the device when it was their turn to be journalled.
+  /// The journalled result of a candidate. The one started last, when it never finished and was
+  /// started again already, took the whole program with it twice: it gives a record that says
+  /// `crashed`, which is not in the journal yet.
   std::optional<CandidateRecord> find(const Candidate& candidate) const;
+  /// The one started last when it never finished: what ended the program may have been anything.
+  /// Those started before it had left the device when it was their turn to be journalled.
+  const StartedRecord* suspect() const;
+  void add(const CandidateRecord& record) { finished_.insert_or_assign(record.key, record); }
   bool is_journalled(const std::string& key) const { return finished_.contains(key); }
   const std::map<std::string, CandidateRecord>& results() const { return finished_; }  ///< by key
   /// The problem's finalists, the last record of each.
@@ -114,6 +118,9 @@ struct RunState {
   /// Makes the device ready for a problem: late, so that a run whose results are all journalled
   /// needs none.
   Status begin(const Problem& problem);
+
+ private:
+  Status try_once_more(const Problem& problem);
 };
 
 }  // namespace fatune

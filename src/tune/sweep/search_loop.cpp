@@ -142,12 +142,15 @@ Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
   const Space& space = *searches_[search].space;
   const Candidate candidate = space.candidate(point);
   Slot slot{search, point, candidate_key(candidate), run_.known.find(candidate)};
+  if (!slot.known) {
+    FATUNE_TRY_STATUS(run_.begin(space.problem()));
+    slot.known = run_.known.find(candidate);  // which may have been tried once more
+  }
   if (slot.known) {
-    // The one that took the last attempt with it: before anything else starts, or the next attempt
+    // The one that took two attempts with it: before anything else starts, or the next attempt
     // would not know.
     if (!run_.known.is_journalled(slot.key)) FATUNE_TRY_STATUS(run_.journal.append(*slot.known));
   } else {
-    FATUNE_TRY_STATUS(run_.begin(space.problem()));
     run_.clock.go_live();
     FATUNE_TRY_STATUS(run_.evaluator.submit(candidate));
     prepare(searches_[search]);

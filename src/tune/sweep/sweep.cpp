@@ -18,7 +18,9 @@ namespace {
 
 /// Lets the evaluator report to a run, for as long as what is returned lives.
 auto hook(RunState& run) {
-  run.evaluator.on_start = [&run](const StartedRecord& started) {
+  run.evaluator.on_start = [&run](StartedRecord started) {
+    const StartedRecord* suspect = run.known.suspect();
+    started.again = suspect != nullptr && suspect->key == started.key;
     run.started.insert(started.key);
     return run.journal.append(started);
   };

@@ -30,10 +30,17 @@ TEST_CASE("the first signal is a request, the second an order") {
   CHECK(status_of([] {}) == 0);
   CHECK(status_of([] { ::raise(SIGINT); }) == 1);
   CHECK(status_of([] { ::raise(SIGTERM); }) == 1);
+  CHECK(status_of([] { ::raise(SIGHUP); }) == 1);
   CHECK(status_of([] {
           ::raise(SIGINT);
           ::raise(SIGTERM);
         }) == 130);
+}
+
+TEST_CASE("under nohup a closed terminal is no request") {
+  const auto before = ::signal(SIGHUP, SIG_IGN);
+  CHECK(status_of([] { ::raise(SIGHUP); }) == 0);
+  ::signal(SIGHUP, before);
 }
 
 TEST_CASE("a request without a signal can be taken back") {

@@ -84,11 +84,8 @@ TEST_CASE("a run cut within a line drops that line only") {
   }
 }
 
-TEST_CASE(
-    "a candidate that was on the device when everything ended has crashed and is not tried again") {
-  SweepFixture fixture;
-  FakeEvaluator first(toy_device());
-  fixture.run_well(first);
+/// The fixture's journal up to and with the line `started` of its fifth candidate; that one's key.
+std::string cut_while_on_device(SweepFixture& fixture) {
   const std::string whole = fixture.text("journal.jsonl");
   const auto lines = lines_of(whole);
   const auto started = std::find_if(lines.begin() + 8, lines.end(),
@@ -97,25 +94,81 @@ TEST_CASE(
   REQUIRE(replace_file(fixture.options.out / "journal.jsonl", whole.substr(0, started->end)));
   const auto cut = load_journal(fixture.options.out / "journal.jsonl");
   REQUIRE(cut);
-  const std::string key = std::get<StartedRecord>(cut->records.back()).key;
+  return std::get<StartedRecord>(cut->records.back()).key;
+}
 
+TEST_CASE("a candidate that was on the device when everything ended is tried once more, first") {
+  for (const std::size_t capacity : {1U, 5U}) {
+    SweepFixture fixture;
+    auto device = toy_device();
+    device.capacity = capacity;
+    FakeEvaluator first(device);
+    const SweepResult whole = fixture.run_well(first);
+    const std::string best = fixture.text("best.json");
+    const std::string key = cut_while_on_device(fixture);
+    fixture.options.resume = true;
+    FakeEvaluator second(device);
+    const SweepResult result = fixture.run_well(second);
+    CHECK(second.evaluated().front() == key);
+    CHECK(std::ranges::count(second.evaluated(), key) == 1);
+    CHECK(result.problems.front().outcomes == whole.problems.front().outcomes);
+    CHECK(result.problems.front().candidates.size() == 30);
+    CHECK(fixture.text("best.json") == best);
+    FakeEvaluator third(device);
+    fixture.run_well(third);
+    CHECK(third.evaluated().empty());
+  }
+}
+
+TEST_CASE("a journal without configs of started candidates has them tried again in their turn") {
+  SweepFixture fixture;
+  FakeEvaluator first(toy_device());
+  fixture.run_well(first);
+  const std::string best = fixture.text("best.json");
+  const std::string key = cut_while_on_device(fixture);
+  std::string text = fixture.text("journal.jsonl");
+  const std::size_t last = text.rfind('\n', text.size() - 2) + 1;
+  auto line = parse_json(text.substr(last), "line");
+  REQUIRE(line);
+  for (const char* name : {"kernel", "config", "problem", "crc"}) line->erase(name);
+  REQUIRE(replace_file(fixture.options.out / "journal.jsonl",
+                       text.substr(0, last) + dump(*line) + "\n"));
   fixture.options.resume = true;
   FakeEvaluator second(toy_device());
-  const SweepResult result = fixture.run_well(second);
-  CHECK(std::find(second.evaluated().begin(), second.evaluated().end(), key) ==
-        second.evaluated().end());
+  CHECK(fixture.run_well(second).problems.front().candidates.size() == 30);
+  CHECK(std::ranges::count(second.evaluated(), key) == 1);
+  CHECK(fixture.text("best.json") == best);
+}
+
+TEST_CASE("a candidate with which the run ended twice has crashed and is not tried again") {
+  SweepFixture fixture;
+  FakeEvaluator first(toy_device());
+  fixture.run_well(first);
+  const std::string key = cut_while_on_device(fixture);
+  fixture.options.resume = true;
+  FakeEvaluator second(toy_device());
+  fixture.run_well(second);
+  const std::string text = fixture.text("journal.jsonl");
+  const std::size_t again = text.find("\"again\":true");
+  REQUIRE(again != std::string::npos);
+  REQUIRE(replace_file(fixture.options.out / "journal.jsonl",
+                       text.substr(0, text.find('\n', again) + 1)));
+
+  FakeEvaluator third(toy_device());
+  const SweepResult result = fixture.run_well(third);
+  CHECK(std::ranges::count(third.evaluated(), key) == 0);
   const auto& candidates = result.problems.front().candidates;
   const auto crashed =
       std::find_if(candidates.begin(), candidates.end(),
                    [&](const CandidateRecord& record) { return record.key == key; });
   REQUIRE(crashed != candidates.end());
   CHECK(crashed->outcome == Outcome::kCrashed);
-  CHECK(crashed->reason == "the run ended while this candidate was on the device");
+  CHECK(crashed->reason == "the run ended twice while this candidate was on the device");
   CHECK(candidates.size() == 30);
 
-  FakeEvaluator third(toy_device());
-  fixture.run_well(third);
-  CHECK(third.evaluated().empty());
+  FakeEvaluator fourth(toy_device());
+  fixture.run_well(fourth);
+  CHECK(fourth.evaluated().empty());
 }
 
 TEST_CASE("an interrupted run continues where it was") {
@@ -222,7 +275,7 @@ TEST_CASE("a result that comes before its turn is journalled at once, and once")
   CHECK(second.evaluated().size() == 18);
 }
 
-TEST_CASE("only the candidate that was started last can have crashed the run") {
+TEST_CASE("only the candidate that was started last can have ended the run") {
   SweepFixture fixture;
   FakeEvaluator evaluator(toy_device());
   fixture.run_well(evaluator);
@@ -231,12 +284,18 @@ TEST_CASE("only the candidate that was started last can have crashed the run") {
   const Space space =
       *Space::build(fixture.kernels.front(), test::test_problem(), test::test_limits());
   const Candidate first = space.candidate(space.point(0)), last = space.candidate(space.point(1));
-  journal->records = {StartedRecord{"1", candidate_key(first)},
-                      StartedRecord{"2", candidate_key(last)}};
-  const ResumeIndex index(*journal);
-  CHECK_FALSE(index.find(first));
-  REQUIRE(index.find(last));
-  CHECK(index.find(last)->outcome == Outcome::kCrashed);
+  StartedRecord earlier{"1", candidate_key(first)}, latest{"2", candidate_key(last)};
+  journal->records = {earlier, latest};
+  const ResumeIndex once(*journal);
+  REQUIRE(once.suspect());
+  CHECK(once.suspect()->key == latest.key);
+  CHECK_FALSE(once.find(last));
+  earlier.again = latest.again = true;
+  journal->records = {earlier, latest};
+  const ResumeIndex twice(*journal);
+  CHECK_FALSE(twice.find(first));
+  REQUIRE(twice.find(last));
+  CHECK(twice.find(last)->outcome == Outcome::kCrashed);
 }
 
 }  // namespace
