@@ -1,4 +1,6 @@
 // worker_main.cpp - runs the tests, or is the compile worker that a pool of the tests starts.
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -30,9 +32,21 @@ int run_faulty_worker() {
     if (!message) return 0;
     const std::string label = (*message)["request"]["label"];
     if (label == "crash") raise(SIGKILL);
+    const bool solo = label.starts_with("crash once, then hold ");
+    const std::filesystem::path mark = label.substr(label.rfind(' ') + 1);
+    if (solo && std::ofstream(mark, std::ios::app).tellp() == 0) {
+      std::ofstream(mark) << "x";
+      raise(SIGKILL);
+    }
+    const std::filesystem::path held = mark.string() + ".held";
+    if (solo) std::filesystem::create_directory(held);
+    if (solo) usleep(300'000);
+    if (solo) std::filesystem::remove(held);
     if (label == "hang") pause();
     Reply reply;
     reply.compiled.problem = "by process " + std::to_string(getpid());
+    if (label.starts_with("beside ") && std::filesystem::exists(held))
+      reply.compiled.problem = "at the same time";
     if (label == "unstorable") reply.failure = "no space left on device";
     if (!channel.send(to_json(reply))) return 0;
   }

@@ -44,6 +44,7 @@ std::filesystem::path make_private_folder() {
 struct Worker {
   Child child;
   bool greeted = false;
+  bool fresh = true;  ///< has compiled nothing
   std::optional<Ticket> ticket;
   Clock::time_point deadline;  ///< of the greeting, then of the compilation
 };
@@ -64,6 +65,9 @@ struct CompilePool::State {
   std::vector<Worker> workers;
   std::map<Ticket, CompileOrder> jobs;
   std::deque<Ticket> queue;
+  /// Those whose worker was killed: each once more in a fresh worker, while no other compiles.
+  std::deque<Ticket> second_tries;
+  std::optional<Ticket> second_try;  ///< under way
   std::map<Ticket, Compiled> done;
   Ticket last_ticket = 0;
   bool warned = false;
@@ -74,6 +78,8 @@ struct CompilePool::State {
   ~State();
 
   std::size_t compiling() const;
+  std::size_t waiting() const { return queue.size() + second_tries.size(); }
+  Status hand_out_second_try();
   std::string key_of(const CompileRequest& request);
   Status start_worker();
   Status hand_out();
@@ -114,12 +120,31 @@ Status CompilePool::State::start_worker() {
   if (!child) return with_context(std::move(child).error(), "starting a compile worker");
   workers.push_back({.child = *std::move(child),
                      .greeted = false,
+                     .fresh = true,
                      .ticket = std::nullopt,
                      .deadline = Clock::now() + kGreetingTime});
   return {};
 }
 
+/// The killer may have been the system, for want of memory that all compilations share.
+Status CompilePool::State::hand_out_second_try() {
+  if (compiling() > 0) return {};
+  const auto fresh = std::ranges::find(workers, true, &Worker::fresh);
+  if (fresh == workers.end()) {
+    workers.clear();  // idle ones hold memory, too
+    return start_worker();
+  }
+  if (!fresh->greeted) return {};
+  second_try = second_tries.front();
+  if (!give(*fresh, *second_try)) return {};  // it is gone; another will be started
+  second_tries.pop_front();
+  return {};
+}
+
 Status CompilePool::State::hand_out() {
+  if (!second_tries.empty()) return hand_out_second_try();
+  if (second_try && compiling() > 0) return {};
+  second_try.reset();
   for (Worker& worker : workers) {
     if (queue.empty()) return {};
     if (!worker.greeted || worker.ticket) continue;
@@ -142,6 +167,7 @@ Status CompilePool::State::hand_out() {
 Status CompilePool::State::give(Worker& worker, Ticket ticket) {
   FATUNE_TRY_STATUS(worker.child.channel().send(to_json(jobs.at(ticket))));
   worker.ticket = ticket;
+  worker.fresh = false;
   worker.deadline = Clock::now() + options.deadline;
   return {};
 }
@@ -198,9 +224,12 @@ Status CompilePool::State::lost(Worker& worker, const std::string& how) {
   const auto end = worker.child.kill();
   const std::string ended = end ? describe(*end) : "it does not end";
   worker.child = Child();
-  if (worker.ticket) {
-    finish(*worker.ticket, failure(how.empty() ? "the compiler crashed: " + ended : how));
-    worker.ticket.reset();
+  if (const auto ticket = std::exchange(worker.ticket, std::nullopt)) {
+    if (how.empty() && ticket != second_try) {
+      second_tries.push_back(*ticket);
+    } else {
+      finish(*ticket, failure(how.empty() ? "the compiler crashed twice: " + ended : how));
+    }
     return {};
   }
   if (worker.greeted) return {};
@@ -282,17 +311,18 @@ Ticket CompilePool::submit(const CompileRequest& request) {
 
 Status CompilePool::pump(milliseconds patience) {
   FATUNE_TRY_STATUS(state_->hand_out());
-  if (state_->queue.empty() && state_->compiling() == 0) return {};
+  if (state_->waiting() == 0 && state_->compiling() == 0) return {};
   FATUNE_TRY_STATUS(state_->wait_and_handle(patience));
   return state_->hand_out();
 }
 
 std::size_t CompilePool::idle() const {
-  return jobs() - std::min(jobs(), state_->compiling() + state_->queue.size());
+  return jobs() - std::min(jobs(), state_->compiling() + state_->waiting());
 }
 
 void CompilePool::cancel(Ticket ticket) {
   std::erase(state_->queue, ticket);
+  std::erase(state_->second_tries, ticket);
   // NVRTC cannot be told to stop.
   std::erase_if(state_->workers, [&](const Worker& worker) { return worker.ticket == ticket; });
   state_->jobs.erase(ticket);

@@ -172,9 +172,30 @@ TEST_CASE("a crash of the compiler costs one candidate") {
                                              [&](Ticket ticket) { return pool->ready(ticket); });
   };
   while (!all_ready()) REQUIRE(pool->pump(1s));
-  CHECK(pool->take(crash).problem == "the compiler crashed: signal SIGKILL");
+  CHECK(pool->take(crash).problem == "the compiler crashed twice: signal SIGKILL");
   for (const Ticket ticket : others) {
     CHECK(pool->take(ticket).problem.starts_with("by process "));
+  }
+}
+
+TEST_CASE("a compilation whose worker was killed is tried once more, in a fresh worker and alone") {
+  const test::TemporaryFolder folder;
+  const std::string mark = (folder / "mark").string();
+  auto pool = CompilePool::start(test::faulty_options(folder.path()));
+  REQUIRE(pool);
+  const Ticket killed = pool->submit(test::request("crash once, then hold " + mark, ""));
+  std::vector<Ticket> others;
+  for (int i = 0; i < 9; ++i) others.push_back(pool->submit(test::request("beside " + mark, "")));
+  while (!pool->ready(killed)) REQUIRE(pool->pump(1s));
+  const std::string process = pool->take(killed).problem;
+  CHECK(process.starts_with("by process "));
+  for (int i = 0; i < 9; ++i) {
+    others.push_back(pool->submit(test::request("beside " + mark, "")));
+  }
+  for (const Ticket ticket : others) {
+    const auto done = wait_for(*pool, ticket);
+    REQUIRE(done);
+    CHECK(done->problem.starts_with("by process "));
   }
 }
 
