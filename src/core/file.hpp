@@ -1,6 +1,8 @@
 // file.hpp - reads, appends and replaces files; errors carry the path and the system's reason.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -39,18 +41,24 @@ class Descriptor {
   int raw_ = -1;
 };
 
-/// A file opened for appending, flushed to the kernel after every line.
+/// A file opened for appending. Each line is the kernel's at once, so that no end of this process
+/// loses it, and the disk's at the latest with the first line a second later, and with sync().
 class AppendFile {
  public:
   static Result<AppendFile> open(const std::filesystem::path& path);
   /// Adds one line; a full disk is an error that names the path.
   Status append_line(std::string_view line);
+  Status sync();
+  Result<std::uint64_t> size() const;
+  /// Cuts off what follows the first `size` bytes.
+  Status cut(std::uint64_t size);
   /// Takes an exclusive lock (flock); fails at once when another process holds it.
   Status lock_exclusively();
 
  private:
   Descriptor file_;
   std::filesystem::path path_;
+  std::chrono::steady_clock::time_point synced_ = {};
 };
 
 /// A folder for the files of one run, gone with everything in it afterwards.

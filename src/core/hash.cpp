@@ -1,10 +1,11 @@
-// hash.cpp - bytes to SHA-256, computed by OpenSSL.
+// hash.cpp - bytes to SHA-256, computed by OpenSSL, and to CRC-32, by zlib.
 #include "core/hash.hpp"
 
 #include <array>
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
+#include <zlib.h>
 
 #include "core/check.hpp"
 
@@ -17,6 +18,11 @@ std::string sha256_hex(std::string_view bytes) {
       EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
   FATUNE_CHECK(done == 1 && length == 32, "SHA-256 is part of every OpenSSL 3 default provider");
   return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + length, ""));
+}
+
+std::string crc32_hex(std::string_view bytes) {
+  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
+  return fmt::format("{:08x}", ::crc32_z(0, data, bytes.size()));
 }
 
 Hasher& Hasher::add(std::string_view field) {

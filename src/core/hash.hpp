@@ -1,4 +1,4 @@
-// hash.hpp - SHA-256 as hex, for the identity of content.
+// hash.hpp - SHA-256 as hex, for the identity of content; CRC-32 for accidents.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 namespace fatune {
 
 std::string sha256_hex(std::string_view bytes);  ///< 64 characters
+std::string crc32_hex(std::string_view bytes);   ///< 8 characters; finds accidents, no forger
 
 /// Hashes several fields without ambiguity: each is preceded by its length.
 class Hasher {

@@ -33,7 +33,12 @@ struct ReportArgs {
   std::vector<std::string> kernels;
   std::string out;
   bool sass = false;
+  bool salvage = false;
 };
+
+Damage damage_of(const ReportArgs& args) {
+  return args.salvage ? Damage::kLeaveOut : Damage::kRefuse;
+}
 
 bool is_page(const std::string& format) { return format == "html" || format == "svg"; }
 
@@ -222,7 +227,7 @@ Status add_code(std::vector<PageRun>& runs, const Settings& settings) {
 /// What the records of a run add up to: a page, pictures, a document.
 Result<int> show_pages(const ReportArgs& args, const std::string& format,
                        const Settings& settings) {
-  FATUNE_TRY(std::vector<PageRun> runs, load_page_runs(args.runs, args.kernels));
+  FATUNE_TRY(std::vector<PageRun> runs, load_page_runs(args.runs, args.kernels, damage_of(args)));
   if (args.sass) FATUNE_TRY_STATUS(add_code(runs, settings));
   if (settings.json) {
     const Json document = to_json(report_document(runs.front(), settings.head));
@@ -241,7 +246,7 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
   FATUNE_TRY_STATUS(check_format(args, format));
   if (is_page(format) || settings.json) return show_pages(args, format, settings);
   FATUNE_TRY(const std::filesystem::path file, find_results(args.runs.front()));
-  FATUNE_TRY(const Journal journal, load_journal(file));
+  FATUNE_TRY(const Journal journal, load_journal(file, damage_of(args)));
   FATUNE_TRY(const std::vector<JournalGroup> groups, choose_groups(args, journal, file.string()));
   if (format == "t4" || format == "kernel-tuner")
     return write_interchange(args, format, groups, journal);
@@ -265,7 +270,9 @@ OptionTable report_table(ReportArgs& a) {
          "folder"},
         {"--sass", &a.sass, "",
          "Put the finalists' machine code into the page, to compare it: compiled again where the "
-         "cache lacks it, and disassembled"}}}};
+         "cache lacks it, and disassembled"},
+        {"--salvage", &a.salvage, "",
+         "Of a journal with damaged lines: leave them out and say how many"}}}};
   return tables({own, common_table(a.common)});
 }
 

@@ -21,8 +21,21 @@
 namespace fatune::cli {
 namespace {
 
-using JournalLine =
-    std::variant<JournalHeader, StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
+/// As a line of the journal, whose last member is its checksum.
+template <typename T>
+struct Sealed : T {};
+
+template <typename T>
+void fields(Sealed<T>& x, FieldList& f) {
+  fields(static_cast<T&>(x), f);
+  f.derived("crc", std::string())
+      .omitted()
+      .looks_like("[0-9a-f]{8}")
+      .about("CRC-32 of the line without it");
+}
+
+using JournalLine = std::variant<Sealed<JournalHeader>, Sealed<StartedRecord>,
+                                 Sealed<CandidateRecord>, Sealed<FinalRecord>, Sealed<EndRecord>>;
 
 struct WrittenFormat {
   const char* name;  ///< "best.2": of fatune.best/2

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/hash.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -23,12 +25,38 @@ struct Parsed {
   std::size_t whole_bytes = 0;
 };
 
+constexpr std::string_view kSeal = R"(,"crc":")";
+constexpr std::size_t kSealBytes = kSeal.size() + 8 + 2;  // eight digits, a quote, a brace
+
+/// An object's text with a last member: the CRC-32 of the text without it.
+std::string sealed(std::string line) {
+  const std::string crc = crc32_hex(line);
+  line.pop_back();
+  return fmt::format("{}{}{}\"}}", line, kSeal, crc);
+}
+
+/// Lines of journals before the checksum, and those whose crc was taken out, have none to fit.
+Status check_seal(std::string_view line, const std::string& where) {
+  line = trim(line);
+  const std::size_t whole = line.size() < kSealBytes ? 0 : line.size() - kSealBytes;
+  if (whole == 0 || line.substr(whole, kSeal.size()) != kSeal) return {};
+  if (crc32_hex(std::string(line.substr(0, whole)) + "}") == line.substr(line.size() - 10, 8))
+    return {};
+  return file_error(where +
+                    ": was changed after it was written: its crc is that of another text. If you "
+                    "edited it, take the crc out");
+}
+
 Result<JournalHeader> parse_header(std::string_view line, const std::string& where) {
   FATUNE_TRY(const Json object, parse_json(line, where));
   FATUNE_TRY(const std::string schema, Fields(object, where).text("schema"));
-  if (schema.starts_with(kFamily)) return from_json<JournalHeader>(object, where);
-  return file_error(fmt::format("{}: is not a fatune journal: its schema is '{}', not '{}/{}'",
-                                where, schema, kFamily, kVersion));
+  if (!schema.starts_with(kFamily)) {
+    return file_error(fmt::format("{}: is not a fatune journal: its schema is '{}', not '{}/{}'",
+                                  where, schema, kFamily, kVersion));
+  }
+  FATUNE_TRY(JournalHeader header, from_json<JournalHeader>(object, where));
+  FATUNE_TRY_STATUS(check_seal(line, where));
+  return header;
 }
 
 /// Of a text whose first line has no end: a journal's header that was cut, or another file.
@@ -45,10 +73,27 @@ Error headless(std::string_view line, const std::string& where) {
 
 Result<Record> parse_record(std::string_view line, const std::string& where) {
   FATUNE_TRY(const Json object, parse_json(line, where));
+  FATUNE_TRY_STATUS(check_seal(line, where));
   return from_json<Record>(object, where);
 }
 
-Result<Parsed> parse(std::string_view text, const std::string& where) {
+Status add_record(std::string_view line, const std::string& where, Damage damage,
+                  Journal& journal) {
+  auto record = parse_record(line, where);
+  if (record) {
+    journal.records.push_back(*std::move(record));
+    return {};
+  }
+  if (damage == Damage::kLeaveOut) {
+    journal.left_out.push_back(record.error());
+    return {};
+  }
+  Error error = std::move(record).error();
+  error.message += "; `fatune report --salvage` reads the lines around it";
+  return error;
+}
+
+Result<Parsed> parse(std::string_view text, const std::string& where, Damage damage) {
   Parsed parsed;
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -60,8 +105,7 @@ Result<Parsed> parse(std::string_view text, const std::string& where) {
     if (number == 1) {
       FATUNE_TRY(parsed.journal.header, parse_header(line, line_where));
     } else {
-      FATUNE_TRY(Record record, parse_record(line, line_where));
-      parsed.journal.records.push_back(std::move(record));
+      FATUNE_TRY_STATUS(add_record(line, line_where, damage, parsed.journal));
     }
     begin = end + 1;
     parsed.whole_bytes = begin;
@@ -158,14 +202,20 @@ void fields(JournalHeader& x, FieldList& f) {
   f("environment", x.environment).required();
 }
 
-Result<Journal> parse_journal(std::string_view text, const std::string& where) {
-  FATUNE_TRY(Parsed parsed, parse(text, where));
+Result<Journal> parse_journal(std::string_view text, const std::string& where, Damage damage) {
+  FATUNE_TRY(Parsed parsed, parse(text, where, damage));
   return std::move(parsed.journal);
 }
 
-Result<Journal> load_journal(const std::filesystem::path& path) {
+Result<Journal> load_journal(const std::filesystem::path& path, Damage damage) {
   FATUNE_TRY(const std::string text, read_file(path));
-  return parse_journal(text, path.string());
+  FATUNE_TRY(Journal journal, parse_journal(text, path.string(), damage));
+  if (!journal.left_out.empty()) {
+    log::warn(fmt::format(
+        "{} of {} lines are damaged and left out, the first: {}", journal.left_out.size(),
+        journal.left_out.size() + journal.records.size() + 1, journal.left_out.front().message));
+  }
+  return journal;
 }
 
 Result<JournalWriter> JournalWriter::create(const std::filesystem::path& folder,
@@ -180,7 +230,7 @@ Result<JournalWriter> JournalWriter::create(const std::filesystem::path& folder,
     return file_error(folder.string() + ": holds a journal already; continue it with --resume " +
                       shell_word(folder.string()) + ", or choose another folder with --out");
   }
-  FATUNE_TRY_STATUS(writer.file_.append_line(dump(to_json(header))));
+  FATUNE_TRY_STATUS(writer.file_.append_line(sealed(dump(to_json(header)))));
   return writer;
 }
 
@@ -194,7 +244,7 @@ Result<JournalWriter> JournalWriter::resume(const std::filesystem::path& folder)
   }
   FATUNE_TRY(writer.file_, open_locked(writer.path_));
   FATUNE_TRY(const std::string text, read_file(writer.path_));
-  FATUNE_TRY(const Parsed parsed, parse(text, writer.path_.string()));
+  FATUNE_TRY(const Parsed parsed, parse(text, writer.path_.string(), Damage::kRefuse));
   if (parsed.journal.cut) {
     std::filesystem::resize_file(writer.path_, parsed.whole_bytes, failed);
     if (failed) {
@@ -206,7 +256,15 @@ Result<JournalWriter> JournalWriter::resume(const std::filesystem::path& folder)
 }
 
 Status JournalWriter::append(const Record& record) {
-  return file_.append_line(dump(to_json(record)));
+  const bool started = std::holds_alternative<StartedRecord>(record);
+  if (started && !last_started_) {
+    FATUNE_TRY(last_started_, file_.size());
+  }
+  Status appended = file_.append_line(sealed(dump(to_json(record))));
+  if (!appended && last_started_) static_cast<void>(file_.cut(*last_started_));
+  if (!started) last_started_.reset();
+  // The end of a run is what nothing is appended after.
+  return appended && std::holds_alternative<EndRecord>(record) ? file_.sync() : appended;
 }
 
 }  // namespace fatune

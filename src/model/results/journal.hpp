@@ -52,16 +52,21 @@ void fields(JournalHeader& x, FieldList& f);
 struct Journal {
   JournalHeader header;
   std::vector<Record> records;
-  bool cut = false;  ///< the last line was incomplete and has been dropped
+  bool cut = false;               ///< the last line was incomplete and has been dropped
+  std::vector<Error> left_out{};  ///< bad lines, of Damage::kLeaveOut
 };
+
+/// What becomes of a line, not the first, that does not parse or does not fit its checksum.
+enum class Damage { kRefuse, kLeaveOut };
 
 /// Reads a journal, plain or .gz. A cut last line is dropped; any other bad line is an error with
 /// its number; a newer schema is an error that says which fatune reads it.
-Result<Journal> load_journal(const std::filesystem::path& path);
-Result<Journal> parse_journal(std::string_view text, const std::string& where);
+Result<Journal> load_journal(const std::filesystem::path& path, Damage damage = Damage::kRefuse);
+Result<Journal> parse_journal(std::string_view text, const std::string& where,
+                              Damage damage = Damage::kRefuse);
 
-/// Appends records to RUN/journal.jsonl, each flushed. Holds an exclusive lock: two sweeps into one
-/// folder are refused.
+/// Appends records to RUN/journal.jsonl, each with its checksum. Holds an exclusive lock: two
+/// sweeps into one folder are refused.
 class JournalWriter {
  public:
   /// A new run: the folder must not hold a journal already (the error names --resume).
@@ -69,12 +74,15 @@ class JournalWriter {
                                       const JournalHeader& header);
   /// Continues a run; a cut last line is removed from the file first.
   static Result<JournalWriter> resume(const std::filesystem::path& folder);
+  /// On an error the lines about candidates that are on the device are taken back: what ends this
+  /// run is the disk, none of them.
   Status append(const Record& record);
   const std::filesystem::path& path() const { return path_; }
 
  private:
   std::filesystem::path path_;
   AppendFile file_;
+  std::optional<std::uint64_t> last_started_;  ///< where the lines `started` at the end begin
 };
 
 }  // namespace fatune

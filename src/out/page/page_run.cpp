@@ -181,9 +181,9 @@ KernelRef same_kernel(const std::string& name, const RunPlan& plan,
   return nullptr;
 }
 
-Result<PageRun> load_page_run(const std::filesystem::path& path) {
+Result<PageRun> load_page_run(const std::filesystem::path& path, Damage damage) {
   FATUNE_TRY(const std::filesystem::path file, find_results(path));
-  FATUNE_TRY(Journal journal, load_journal(file));
+  FATUNE_TRY(Journal journal, load_journal(file, damage));
   PageRun run;
   run.name = run_name(file);
   run.source = file.string();

@@ -138,10 +138,11 @@ std::string escape_html(const std::string& text) {
 }  // namespace
 
 Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& paths,
-                                            const std::vector<std::string>& kernels) {
+                                            const std::vector<std::string>& kernels,
+                                            Damage damage) {
   std::vector<PageRun> runs;
   for (const std::string& path : paths) {
-    FATUNE_TRY(PageRun run, load_page_run(path));
+    FATUNE_TRY(PageRun run, load_page_run(path, damage));
     const auto is_empty = [](const PageProblem& each) { return each.groups.empty(); };
     if (std::ranges::all_of(run.problems, is_empty))
       return file_error(run.source + ": holds no candidate");

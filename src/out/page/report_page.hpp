@@ -14,7 +14,7 @@ namespace fatune {
 
 /// Each with at least one candidate. `kernels`: only these; one that no run holds is a usage error.
 Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& paths,
-                                            const std::vector<std::string>& kernels);
+                                            const std::vector<std::string>& kernels, Damage damage);
 /// `file`: where the page will lie, so that it can lead to what its runs keep; empty: unknown.
 std::string report_page(std::vector<PageRun> runs, const DocumentHead& head,
                         const std::filesystem::path& file);

@@ -61,6 +61,57 @@ TEST_CASE("a broken line in the middle is an error with its number") {
   CHECK(error_of(text).starts_with("j: line 2"));
 }
 
+std::vector<std::string> dumped(const Journal& journal) {
+  std::vector<std::string> all;
+  for (const Record& record : journal.records) all.push_back(dumped(record));
+  return all;
+}
+
+TEST_CASE("no byte of a journal with checksums changes or is lost unnoticed") {
+  const std::string text = test::sealed_text(sample_records());
+  const auto whole = parse_journal(text, "j");
+  REQUIRE(whole);
+  CHECK(dumped(*whole) == dumped(*parse_journal(journal_text(sample_records()), "j")));
+  for (std::size_t at = 0; at + 1 < text.size(); ++at) {
+    CAPTURE(at);
+    std::string lost = text, changed = text;
+    lost.erase(at, 1);
+    changed[at] = changed[at] == '7' ? '8' : '7';
+    for (const std::string& damaged : {lost, changed}) {
+      const auto journal = parse_journal(damaged, "j");
+      // What is left is a line whose checksum has another name, and so is none.
+      if (journal) CHECK(dumped(*journal) == dumped(*whole));
+    }
+  }
+}
+
+TEST_CASE("an edited line is told from a damaged one, and says what to do") {
+  std::string text = test::sealed_text(sample_records());
+  text.replace(text.find("9.75"), 4, "1.75");
+  CHECK(error_of(text) ==
+        "j: line 3: was changed after it was written: its crc is that of another text. If you "
+        "edited it, take the crc out; `fatune report --salvage` reads the lines around it");
+  const std::size_t crc = text.find(",\"crc\"", text.find("1.75"));
+  text.erase(crc, text.find('}', crc) - crc);
+  CHECK(parse_journal(text, "j"));
+  text.replace(text.find("1.75"), 4, std::string(4, '\0'));
+  CHECK(error_of(text).find("not valid JSON") != std::string::npos);
+}
+
+TEST_CASE("salvaging leaves damaged lines out and counts them") {
+  const std::string text = test::sealed_text(sample_records());
+  std::string damaged = text;
+  damaged.insert(damaged.find('\n') + 1, "\n{\"t\":\"tea\"}\n");
+  damaged.replace(damaged.find("9.75"), 4, "1.75");
+  const auto journal = parse_journal(damaged, "j", Damage::kLeaveOut);
+  REQUIRE(journal);
+  CHECK(journal->records.size() == sample_records().size() - 1);
+  REQUIRE(journal->left_out.size() == 3);
+  CHECK(journal->left_out[0].message.starts_with("j: line 2"));
+  CHECK(journal->left_out[2].message.starts_with("j: line 5: was changed"));
+  CHECK_FALSE(parse_journal("\n" + text, "j", Damage::kLeaveOut));
+}
+
 TEST_CASE("a newer journal is refused with the version that this fatune reads") {
   std::string text = journal_text({});
   text.replace(text.find("journal/1"), 9, "journal/2");

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/hash.hpp"
+#include "core/text.hpp"
 #include "model/results/journal.hpp"
 
 namespace fatune::test {
@@ -65,6 +67,16 @@ inline std::string journal_text(const std::vector<Record>& records) {
   const JournalHeader header = sample_header();
   std::string text = dump(to_json(header)) + "\n";
   for (const Record& record : records) text += dump(to_json(record)) + "\n";
+  return text;
+}
+
+/// The same as a writer makes it: a checksum at the end of each line.
+inline std::string sealed_text(const std::vector<Record>& records) {
+  std::string text;
+  for (const std::string& line : split(journal_text(records), '\n')) {
+    if (line.empty()) continue;
+    text += line.substr(0, line.size() - 1) + R"(,"crc":")" + crc32_hex(line) + "\"}\n";
+  }
   return text;
 }
 

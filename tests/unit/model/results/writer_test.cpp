@@ -2,6 +2,8 @@
 #include <filesystem>
 
 #include <catch2/catch_test_macros.hpp>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "sample_journal.hpp"
 #include "support/temporary_folder.hpp"
@@ -28,7 +30,7 @@ void write_sample(const fs::path& folder) {
 TEST_CASE("a writer makes its folder and appends line by line") {
   const test::TemporaryFolder folder;
   write_sample(folder / "a/b");
-  CHECK(text_of(folder / "a/b/journal.jsonl") == test::journal_text(sample_records()));
+  CHECK(text_of(folder / "a/b/journal.jsonl") == test::sealed_text(sample_records()));
 }
 
 TEST_CASE("a folder that holds a journal is not overwritten") {
@@ -38,7 +40,27 @@ TEST_CASE("a folder that holds a journal is not overwritten") {
   REQUIRE_FALSE(again);
   CHECK(again.error().kind == ErrorKind::kFile);
   CHECK(again.error().message.find("--resume " + folder.path().string()) != std::string::npos);
-  CHECK(text_of(folder / "journal.jsonl") == test::journal_text(sample_records()));
+  CHECK(text_of(folder / "journal.jsonl") == test::sealed_text(sample_records()));
+}
+
+TEST_CASE("a failed line takes those about candidates on the device with it") {
+  const test::TemporaryFolder folder;
+  write_sample(folder.path());
+  const std::string before = text_of(folder / "journal.jsonl");
+  const auto records = sample_records();
+  auto writer = JournalWriter::resume(folder.path());
+  REQUIRE(writer);
+  REQUIRE(writer->append(records[0]));
+  REQUIRE(writer->append(records[0]));
+  const rlimit full{before.size() + 300, RLIM_INFINITY};
+  rlimit usual{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &usual) == 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &full) == 0);
+  CHECK_FALSE(writer->append(records[1]));
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &usual) == 0);
+  ::signal(SIGXFSZ, handler);
+  CHECK(text_of(folder / "journal.jsonl") == before);
 }
 
 TEST_CASE("two writers of one folder are refused") {
