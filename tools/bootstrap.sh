@@ -37,18 +37,19 @@ as_root() {
 install_missing() {
   [[ ${#missing[@]} -gt 0 ]] || return 0
   local line="apt-get install -y --no-install-recommends ${missing[*]}"
+  local wait="-o DPkg::Lock::Timeout=600"  # a new machine upgrades itself for minutes
   if [[ $(id -u) != 0 ]] && ! sudo -n true 2>/dev/null; then
     fail "these packages are missing; install them and try again:
   sudo $line"
   fi
-  say "installing ${missing[*]}"
+  say "installing ${missing[*]} (if apt is at work already: after it, for up to 10 minutes)"
   mkdir -p "$root/build"
   local log=$root/build/bootstrap.log
-  # shellcheck disable=SC2086  # the line is a list of words
-  as_root $line >"$log" 2>&1 && { missing=(); return 0; }
+  # shellcheck disable=SC2086  # the lines are lists of words
+  as_root $line $wait >"$log" 2>&1 && { missing=(); return 0; }
   # Package lists that are absent or out of date are the usual reason; renew them once.
   # shellcheck disable=SC2086
-  { as_root apt-get update && as_root $line; } >"$log" 2>&1 && { missing=(); return 0; }
+  { as_root apt-get update $wait && as_root $line $wait; } >"$log" 2>&1 && { missing=(); return 0; }
   tail -n 5 "$log" >&2
   fail "apt could not install them (build/bootstrap.log). By hand:
   sudo apt-get update && sudo $line"

@@ -6,14 +6,24 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 LAUNCHER = pathlib.Path(__file__).resolve().parent.parent.parent / "fatune"
 
-# Counts its builds; fails when src/ holds a file named broken.cpp. The program prints its arguments.
+# Counts its builds; fails when src/ holds a file named broken.cpp, and in a folder that was configured
+# elsewhere. The program prints its arguments. A file named slow makes it wait for its end.
 CMAKE = """#!/usr/bin/env bash
-[[ $1 == --build ]] || exit 0
+cache=build/release/CMakeCache.txt
+if [[ $1 != --build ]]; then
+  [[ $1 != --fresh ]] || rm -f "$cache"
+  home="CMAKE_HOME_DIRECTORY:INTERNAL=$PWD"
+  [[ ! -e $cache || $(<"$cache") == "$home" ]] || { echo "CMakeCache.txt directory is different"; exit 1; }
+  echo "$home" >"$cache"
+  exit 0
+fi
 echo build >>builds
+while [[ -e slow ]]; do sleep 0.05; done
 [[ ! -e src/broken.cpp ]] || { echo "error: broken.cpp"; exit 1; }
 mkdir -p build/release
 printf '#!/usr/bin/env bash\\necho "$PWD: $*"\\nexit 5\\n' >build/release/fatune
@@ -26,7 +36,7 @@ class LauncherTest(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.root = pathlib.Path(self.folder.name).resolve() / "project with space"
-        for name in ("src/core", "kernels", "configs", "cmake", "tools", "bin"):
+        for name in ("src/core", "kernels", "configs", "third_party", "cmake", "tools", "bin"):
             (self.root / name).mkdir(parents=True)
         for name in ("CMakeLists.txt", "CMakePresets.json", "src/core/a.cpp", "kernels/k.cu"):
             (self.root / name).write_text(name)
@@ -96,6 +106,53 @@ class LauncherTest(unittest.TestCase):
         done = self.run_launcher("sweep")
         self.assertEqual((done.returncode, done.stdout), (3, ""))
         self.assertIn("sudo apt-get install x", done.stderr)
+
+    def test_a_copied_checkout_is_built_again(self):
+        self.run_launcher()
+        copy = self.root.parent / "copy"
+        shutil.copytree(self.root, copy, symlinks=True)
+        self.root = copy
+        (copy / "src/core/a.cpp").write_text("changed")
+        done = self.run_launcher()
+        self.assertEqual(done.returncode, 5, done.stderr)
+
+    def test_libraries_of_others_are_part_of_what_is_built(self):
+        self.run_launcher()
+        self.assert_builds_again(lambda: (self.root / "third_party/d3.js").write_text("x"))
+
+    def test_where_nothing_can_be_written_it_says_so(self):
+        (self.root / "build").write_text("a file, which as little can be made in")
+        done = self.run_launcher("gate")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertIn("nothing can be written below", done.stderr)
+
+    def test_any_failure_of_its_own_ends_it_with_code_3(self):
+        self.script("tools/bootstrap.sh", "#!/usr/bin/env bash\nexit 1\n")
+        self.assertEqual(self.run_launcher("gate").returncode, 3)
+        self.script("tools/bootstrap.sh", "#!/usr/bin/env bash\n")
+        self.run_launcher()
+        self.script("build/release/fatune", "#!/no/such/interpreter\n")
+        self.assertEqual(self.run_launcher("gate").returncode, 3)
+
+    def test_the_second_of_two_first_runs_says_that_it_waits(self):
+        (self.root / "slow").touch()
+        env = {"PATH": f"{self.root}/bin:{os.environ['PATH']}"}
+        start = lambda: subprocess.Popen([self.root / "fatune"], env=env, text=True, stdin=subprocess.DEVNULL,
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        first = start()
+        while not (self.root / "builds").exists():
+            self.assertIsNone(first.poll())
+            time.sleep(0.05)
+        second = start()
+        time.sleep(1)
+        (self.root / "slow").unlink()
+        said = second.stderr.read()
+        self.assertIn("another ./fatune is building; waiting for it", said)
+        for process in (first, second):
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 5)
+        self.assertEqual(self.builds(), 1)
 
     def test_works_through_a_link(self):
         link = pathlib.Path(self.folder.name) / "link"
