@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
+#include "model/kernel/includes.hpp"
 
 namespace fs = std::filesystem;
 
@@ -140,11 +142,6 @@ constexpr const char* kIncludeFolders[] = {"include", "targets/x86_64-linux/incl
                                            "targets/sbsa-linux/include"};
 /// Each header that kernels with toolkit headers start from.
 constexpr const char* kHeaders[] = {"cuda_fp16.h", "mma.h", "crt/mma.h"};
-/// Their contents decide machine code; the ones above mostly include these.
-constexpr const char* kIdentityHeaders[] = {"cuda_fp16.h",   "cuda_fp16.hpp", "cuda_bf16.h",
-                                            "cuda_bf16.hpp", "cuda_fp8.h",    "cuda_fp8.hpp",
-                                            "mma.h",         "crt/mma.h",     "crt/mma.hpp"};
-
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
@@ -306,14 +303,28 @@ Toolchain find_toolchain(const gpu::SearchPaths& search) {
   return toolchain;
 }
 
-std::string headers_identity(const Toolchain& toolchain) {
+std::string headers_identity(const Toolchain& toolchain, const std::vector<std::string>& names) {
   Hasher hasher;
-  for (const char* header : kIdentityHeaders) {
-    for (const auto& folder : toolchain.include_folders) {
-      if (!is_there(folder / header)) continue;
-      const auto text = read_file(folder / header);
-      hasher.add(header).add(text ? *text : "");
-      break;
+  std::vector<fs::path> waiting;
+  std::set<fs::path> seen;
+  const auto want = [&](const std::string& name, std::vector<fs::path> folders) {
+    folders.insert(folders.end(), toolchain.include_folders.begin(),
+                   toolchain.include_folders.end());
+    const auto found = std::ranges::find_if(
+        folders, [&](const fs::path& folder) { return is_there(folder / name); });
+    if (found == folders.end()) return;
+    fs::path file = (*found / name).lexically_normal();
+    if (seen.insert(file).second) waiting.push_back(std::move(file));
+  };
+  for (const std::string& name : names) want(name, {});
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const fs::path file = waiting[i];
+    const auto text = read_file(file);
+    hasher.add(file.filename().string()).add(text ? *text : "");
+    for (const Include& include : includes_of(text ? *text : "")) {
+      if (include.name.empty()) continue;
+      want(include.name,
+           include.quoted ? std::vector{file.parent_path()} : std::vector<fs::path>());
     }
   }
   return hasher.hex();

@@ -96,7 +96,8 @@ Toolchain find_toolchain(const gpu::SearchPaths& search);
 std::vector<std::filesystem::path> nvrtc_files(const std::filesystem::path& folder);
 /// The builtins library that belongs to an NVRTC file; empty when there is none beside it.
 std::filesystem::path builtins_beside(const std::filesystem::path& nvrtc);
-/// SHA-256 over the headers that decide the machine code of kernels that include them.
-std::string headers_identity(const Toolchain& toolchain);
+/// SHA-256 over the toolkit's headers of these names, and all that they include, whatever #if says;
+/// one that is not there is passed over.
+std::string headers_identity(const Toolchain& toolchain, const std::vector<std::string>& names);
 
 }  // namespace fatune

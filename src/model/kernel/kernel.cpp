@@ -14,22 +14,10 @@
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
+#include "model/kernel/includes.hpp"
 
 namespace fatune {
 namespace {
-
-/// The name in `#include "name"`, if the line is one.
-std::optional<std::string> quoted_include(std::string_view line) {
-  line = trim(line);
-  if (!line.starts_with('#')) return std::nullopt;
-  line = trim(line.substr(1));
-  if (!line.starts_with("include")) return std::nullopt;
-  line = trim(line.substr(7));
-  if (!line.starts_with('"')) return std::nullopt;
-  const std::size_t end = line.find('"', 1);
-  if (end == std::string_view::npos) return std::nullopt;
-  return std::string(line.substr(1, end - 1));
-}
 
 namespace fs = std::filesystem;
 
@@ -42,27 +30,54 @@ std::string beside(const std::string& path, const std::string& name) {
   return (fs::path(path).parent_path() / name).lexically_normal().generic_string();
 }
 
+/// A header of the toolkit is looked for in the toolkit's folders alone: <name>, since quotes stand
+/// for the present folder, too, and no path out of them.
+Status check_toolkit_header(const Include& include, const std::string& place,
+                            const Manifest& manifest) {
+  if (!manifest.needs_toolkit_headers) {
+    return file_error(
+        fmt::format("{} is not in the kernel tree (a header of the CUDA toolkit needs "
+                    "\"needs_toolkit_headers\": true in {})",
+                    place, manifest.where));
+  }
+  if (include.quoted) {
+    return file_error(
+        fmt::format("{} is not in the kernel tree; write a header of the CUDA toolkit as <{}>",
+                    place, include.name));
+  }
+  const fs::path path(include.name);
+  if (!path.is_absolute() && std::ranges::find(path, fs::path("..")) == path.end()) return {};
+  return file_error(place + " is no header of the CUDA toolkit, but a file beside it");
+}
+
 /// Adds what `file` includes to `headers`, then what that includes.
 Status collect_headers(const SourceTree& tree, const SourceFile& file, const Manifest& manifest,
                        std::map<std::string, const SourceFile*>& headers) {
-  for (const auto& [line, name] : quoted_includes(file.text)) {
-    if (headers.contains(name)) continue;
-    if (const SourceFile* header = find_file(tree, name)) {
+  for (const Include& include : includes_of(file.text)) {
+    const auto& [line, quoted, name] = include;
+    if (name.empty()) {
+      return file_error(
+          fmt::format("{}:{}: an include is written as #include \"NAME\" or #include <NAME> on a "
+                      "line of its own, so that every included file is known",
+                      file.path, line));
+    }
+    if (quoted && headers.contains(name)) continue;
+    const SourceFile* header = find_file(tree, name);
+    if (quoted && header != nullptr) {
       headers.emplace(name, header);
       FATUNE_TRY_STATUS(collect_headers(tree, *header, manifest, headers));
       continue;
     }
     const std::string sibling = beside(file.path, name);
-    if (find_file(tree, sibling) != nullptr) {
+    if (quoted && find_file(tree, sibling) != nullptr) {
       return file_error(
           fmt::format("{}:{}: #include \"{}\" must be written from the tree's root: \"{}\"",
                       file.path, line, name, sibling));
     }
-    if (manifest.needs_toolkit_headers) continue;
-    return file_error(fmt::format(
-        "{}:{}: #include \"{}\" is not in the kernel tree (a header of the CUDA toolkit "
-        "needs \"needs_toolkit_headers\": true in {})",
-        file.path, line, name, manifest.where));
+    const char* marks = quoted ? "\"\"" : "<>";
+    const std::string place =
+        fmt::format("{}:{}: #include {}{}{}", file.path, line, marks[0], name, marks[1]);
+    FATUNE_TRY_STATUS(check_toolkit_header(include, place, manifest));
   }
   return {};
 }
@@ -150,26 +165,6 @@ Result<SourceTree> tree_with_shared_headers(const std::filesystem::path& folder)
 }
 
 }  // namespace
-
-std::vector<std::pair<std::size_t, std::string>> quoted_includes(std::string_view text) {
-  std::vector<std::pair<std::size_t, std::string>> found;
-  bool in_comment = false;
-  std::size_t number = 0;
-  for (const std::string& line : split(text, '\n')) {
-    ++number;
-    const bool started_inside = in_comment;
-    for (std::size_t at = 0; at + 1 < line.size(); ++at) {
-      if (!in_comment && line.compare(at, 2, "//") == 0) break;
-      if (line.compare(at, 2, in_comment ? "*/" : "/*") == 0) {
-        in_comment = !in_comment;
-        ++at;
-      }
-    }
-    if (started_inside) continue;
-    if (auto name = quoted_include(line)) found.emplace_back(number, std::move(*name));
-  }
-  return found;
-}
 
 bool mentions(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos;

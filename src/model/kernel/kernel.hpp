@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/result.hpp"
@@ -31,9 +30,6 @@ using KernelRef = std::shared_ptr<const Kernel>;
 /// The kernel's name and the config, an object, as today's kernels have them. A kernel that is not
 /// among them stays as it is, with its config.
 void update_names(std::span<const KernelRef> kernels, std::string& kernel, Json& config);
-
-/// Each `#include "name"` with its line, counted from 1; those inside block comments are left out.
-std::vector<std::pair<std::size_t, std::string>> quoted_includes(std::string_view text);
 
 /// Whether the text has the name as a whole word.
 bool mentions(std::string_view text, std::string_view name);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/text.hpp"
+#include "model/kernel/includes.hpp"
 #include "out/export/export_kernel.hpp"
 
 namespace fatune {
@@ -47,7 +48,9 @@ class Flattener {
       return file_error(file.path + ": includes itself without #pragma once; add that line");
     }
     std::map<std::size_t, std::string> includes;
-    for (const auto& [line, name] : quoted_includes(file.text)) includes[line] = name;
+    for (const Include& each : includes_of(file.text)) {
+      if (each.quoted) includes[each.line] = each.name;
+    }
     std::vector<std::string> lines = split(file.text, '\n');
     if (!lines.empty() && lines.back().empty()) lines.pop_back();
     for (std::size_t i = 0; i < lines.size(); ++i) {

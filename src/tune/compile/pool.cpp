@@ -19,6 +19,7 @@
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
+#include "model/kernel/includes.hpp"
 #include "worker/protocol/compilation.hpp"
 
 namespace fatune {
@@ -61,7 +62,8 @@ struct CompilePool::State {
   PoolOptions options;
   WorkerOptions worker_options;
   Greeting compiler;
-  std::string headers;  ///< identity of the toolkit's headers; computed when first needed
+  /// Identities of the toolkit's headers, by the names that a request includes.
+  std::map<std::vector<std::string>, std::string> headers;
   std::vector<Worker> workers;
   std::map<Ticket, CompileOrder> jobs;
   std::deque<Ticket> queue;
@@ -108,8 +110,17 @@ std::size_t CompilePool::State::compiling() const {
 
 std::string CompilePool::State::key_of(const CompileRequest& request) {
   if (!request.toolkit_headers) return cache_key(request, compiler.identity);
-  if (headers.empty()) headers = headers_identity(worker_options.toolchain);
-  return cache_key(request, compiler.identity + " headers " + headers);
+  std::vector<std::string> names;
+  const auto note = [&](const SourceFile& file) {
+    for (const Include& include : includes_of(file.text)) {
+      if (!include.quoted) names.push_back(include.name);
+    }
+  };
+  note(request.source);
+  std::ranges::for_each(request.headers, note);
+  std::string& identity = headers[names];
+  if (identity.empty()) identity = headers_identity(worker_options.toolchain, names);
+  return cache_key(request, compiler.identity + " headers " + identity);
 }
 
 Status CompilePool::State::start_worker() {

@@ -91,14 +91,23 @@ TEST_CASE(
   CHECK(own.include_folders[0] == folder / "wheel/nvrtc/include");
 }
 
-TEST_CASE("the headers' identity follows their content") {
+TEST_CASE("the headers' identity follows their content, and that of what they include") {
   const test::TemporaryFolder folder;
   Toolchain toolchain;
   toolchain.include_folders = {folder.path()};
-  const std::string none = headers_identity(toolchain);
-  touch(folder / "cuda_fp16.h", "one");
-  const std::string one = headers_identity(toolchain);
-  touch(folder / "cuda_fp16.h", "two");
+  const auto identity = [&] { return headers_identity(toolchain, {"cuda_fp16.h"}); };
+  const std::string none = identity();
+  touch(folder / "cuda_fp16.h", "#if 0\n#include \"crt/part.h\"\n#endif\n");
+  const std::string one = identity();
   CHECK(one != none);
-  CHECK(headers_identity(toolchain) != one);
+  touch(folder / "crt/part.h", "#include <deep.h>\n#include \"part.h\"");
+  const std::string two = identity();
+  CHECK(two != one);
+  touch(folder / "deep.h", "x");
+  const std::string three = identity();
+  CHECK(three != two);
+  touch(folder / "other.h", "y");
+  CHECK(identity() == three);
+  touch(folder / "deep.h", "z");
+  CHECK(identity() != three);
 }

@@ -2,6 +2,7 @@
 #include "model/kernel/kernel.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
 
 #include "core/file.hpp"
 #include "support/sample_kernel.hpp"
@@ -11,6 +12,10 @@ namespace fatune {
 namespace {
 
 const std::string kGood(kSampleManifest);
+
+std::string with_toolkit() {
+  return sample_with("\"needs_toolkit_headers\": false", "\"needs_toolkit_headers\": true");
+}
 
 std::string load_error(const SourceTree& tree) {
   const auto kernels = load_kernels(tree);
@@ -23,7 +28,7 @@ TEST_CASE("headers are collected through other headers, once and sorted") {
                     {"common/b.cuh", "  #  include   \"common/a.cuh\" // cycle\n"},
                     {"common/unused.cuh", "int x;\n"},
                     {"f/sample.cu", "#include <mma.h>\n#include \"common/b.cuh\"\n"},
-                    {"f/sample.json", kGood}});
+                    {"f/sample.json", with_toolkit()}});
   INFO((kernels ? "" : kernels.error().message));
   REQUIRE(kernels);
   REQUIRE(kernels->size() == 1);
@@ -64,14 +69,33 @@ TEST_CASE("an include that is missing is named with file and line") {
 }
 
 TEST_CASE("comments hold no includes, and toolkit headers are left to the compiler") {
-  CHECK(load_error(
-            {{"sample.cu", "// #include \"x.cuh\"\n/*\n#include \"y.cuh\"\n*/\n#include <z.h>\n"},
-             {"sample.json", kGood}})
-            .empty());
-  CHECK(load_error({{"sample.cu", "#include \"cuda_fp16.h\"\n"},
-                    {"sample.json", sample_with("\"needs_toolkit_headers\": false",
-                                                "\"needs_toolkit_headers\": true")}})
-            .empty());
+  const std::string text = "// #include \"x.cuh\"\n/*\n#include \"y.cuh\"\n*/\n#include <z.h>\n";
+  CHECK(load_error({{"sample.cu", text}, {"sample.json", with_toolkit()}}).empty());
+  CHECK(load_error({{"sample.cu", text}, {"sample.json", kGood}}) ==
+        "sample.cu:5: #include <z.h> is not in the kernel tree (a header of the CUDA toolkit needs "
+        "\"needs_toolkit_headers\": true in sample.json)");
+}
+
+TEST_CASE("only files of the tree and of the toolkit's folders are included") {
+  const auto error = [](const std::string& line) {
+    return load_error({{"sample.cu", line + "\n"}, {"sample.json", with_toolkit()}});
+  };
+  CHECK(error("#include \"cuda_fp16.h\"") ==
+        "sample.cu:1: #include \"cuda_fp16.h\" is not in the kernel tree; write a header of the "
+        "CUDA toolkit as <cuda_fp16.h>");
+  for (const char* name : {"/etc/passwd", "../x.h", "crt/../../x.h"}) {
+    CHECK(error(fmt::format("#include <{}>", name)) ==
+          fmt::format("sample.cu:1: #include <{}> is no header of the CUDA toolkit, but a file "
+                      "beside it",
+                      name));
+  }
+  for (const char* line :
+       {"#define X \"/etc/passwd\"\n#include X", "%:include <x.h>", "#include/**/<x.h>",
+        "/**/#include <x.h>", "#inc\\\nlude <x.h>", "#inc\\\r\nlude <x.h>", "#include_next <x.h>",
+        "/*\n*/ #include <x.h>", "#include \\\n<x.h>", "#import <x.h>"}) {
+    CAPTURE(line);
+    CHECK(error(line).find("an include is written as #include \"NAME\"") != std::string::npos);
+  }
 }
 
 TEST_CASE("manifests are found by schema, and by their template") {

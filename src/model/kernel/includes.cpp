@@ -1,0 +1,164 @@
+// includes.cpp - reads a text as the first phases of translation do: lines are spliced, comments
+// and literals are skipped.
+#include "model/kernel/includes.hpp"
+
+#include <algorithm>
+
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\v\f\r";
+
+/// The name of `#include "name"` or `#include <name>`; empty if the line is no plain one.
+Include plain_include(std::string_view line) {
+  line = trim(line);
+  if (!line.starts_with('#')) return {};
+  line = trim(line.substr(1));
+  if (!line.starts_with("include")) return {};
+  line = trim(line.substr(7));
+  const bool quoted = line.starts_with('"');
+  if (!quoted && !line.starts_with('<')) return {};
+  const std::size_t end = line.find(quoted ? '"' : '>', 1);
+  if (end == std::string_view::npos) return {};
+  return {0, quoted, std::string(line.substr(1, end - 1))};
+}
+
+/// The text without splices, and the line of each character. NVRTC 13.0 splices before CR LF, too,
+/// and not before a blank.
+struct Spliced {
+  explicit Spliced(std::string_view source) {
+    std::size_t line = 1;
+    for (std::size_t at = 0; at < source.size(); ++at) {
+      const bool splice = source[at] == '\\' && (source.substr(at + 1).starts_with('\n') ||
+                                                 source.substr(at + 1).starts_with("\r\n"));
+      if (!splice) {
+        text += source[at];
+        lines.push_back(line);
+        line += source[at] == '\n';
+        continue;
+      }
+      at = source.find('\n', at);
+      ++line;
+    }
+  }
+  std::string text;
+  std::vector<std::size_t> lines;
+};
+
+bool in_identifier(char c) { return in_class(c, "A-Za-z0-9_"); }
+
+class Scanner {
+ public:
+  explicit Scanner(std::string_view source) : spliced_(source), text_(spliced_.text) {}
+
+  /// Calls `found` with line and text, without comments, of each logical line that begins with # or
+  /// with what stands for it.
+  template <typename Found>
+  void each_directive(Found found) {
+    while (at_ < text_.size()) {
+      const std::size_t begin = at_;
+      const std::string line = next_line();
+      const std::string_view kept = trim(line);
+      if (kept.starts_with('#')) found(line_at(begin, '#'), kept.substr(1));
+      if (kept.starts_with("%:")) found(line_at(begin, '%'), kept.substr(2));
+    }
+  }
+
+ private:
+  std::size_t line_at(std::size_t begin, char mark) const {
+    return spliced_.lines[std::min(text_.find(mark, begin), text_.size() - 1)];
+  }
+  bool next_is(std::string_view part) const { return text_.substr(at_).starts_with(part); }
+
+  /// To the line's end; comments are a blank each, and so may hold ends of lines.
+  std::string next_line() {
+    std::string line;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '\n') {
+        ++at_;
+        break;
+      }
+      if (next_is("//")) {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (next_is("/*")) {
+        const std::size_t end = text_.find("*/", at_ + 2);
+        at_ = end == std::string_view::npos ? text_.size() : end + 2;
+        line += ' ';
+      } else if (c == '"' && is_raw(line)) {
+        skip_raw();
+      } else if (c == '"' || (c == '\'' && !is_number(last_word(line)))) {
+        line += take_literal(c);
+      } else {
+        line += c;
+        ++at_;
+      }
+    }
+    return line;
+  }
+
+  static std::string_view last_word(std::string_view line) {
+    std::size_t begin = line.size();
+    while (begin > 0 && in_identifier(line[begin - 1])) --begin;
+    return line.substr(begin);
+  }
+
+  /// 1'000 is no character.
+  static bool is_number(std::string_view word) {
+    return !word.empty() && in_class(word.front(), "0-9");
+  }
+
+  /// A quote behind R, uR, UR, LR or u8R, which is no suffix of the literal before it.
+  static bool is_raw(std::string_view line) {
+    const std::string_view prefix = last_word(line);
+    if (line.substr(0, line.size() - prefix.size()).ends_with('"')) return false;
+    return prefix == "R" || prefix == "uR" || prefix == "UR" || prefix == "LR" || prefix == "u8R";
+  }
+
+  void skip_raw() {
+    const std::size_t open = text_.find_first_of("(\n", at_);
+    if (open == std::string_view::npos || text_[open] == '\n') {
+      at_ = std::min(open, text_.size());
+      return;
+    }
+    const std::string close = ")" + std::string(text_.substr(at_ + 1, open - at_ - 1)) + "\"";
+    const std::size_t end = text_.find(close, open);
+    at_ = end == std::string_view::npos ? text_.size() : end + close.size();
+  }
+
+  /// A string or a character; without an end it goes to that of the line.
+  std::string_view take_literal(char quote) {
+    const std::size_t begin = at_++;
+    while (at_ < text_.size() && text_[at_] != '\n') {
+      const char c = text_[at_++];
+      if (c == quote) break;
+      if (c == '\\' && at_ < text_.size() && text_[at_] != '\n') ++at_;
+    }
+    return text_.substr(begin, at_ - begin);
+  }
+
+  Spliced spliced_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::vector<Include> includes_of(std::string_view text) {
+  const std::vector<std::string> lines = split(text, '\n');
+  std::vector<Include> found;
+  Scanner(text).each_directive([&](std::size_t line, std::string_view directive) {
+    directive.remove_prefix(std::min(directive.find_first_not_of(kBlanks), directive.size()));
+    if (!directive.starts_with("include") && !directive.starts_with("import")) return;
+    const Include seen = plain_include("#" + std::string(directive));
+    Include written = plain_include(lines[line - 1]);
+    if (written.name != seen.name || written.quoted != seen.quoted) written.name.clear();
+    written.line = line;
+    found.push_back(std::move(written));
+  });
+  return found;
+}
+
+}  // namespace fatune
