@@ -1,9 +1,13 @@
 // enumerate.cpp - walks the tree of axes depth first, cutting it where a rule is broken.
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <numeric>
 #include <set>
 
+#include <fmt/format.h>
+
+#include "core/interrupt.hpp"
 #include "model/space/rules.hpp"
 
 namespace fatune {
@@ -15,8 +19,10 @@ constexpr std::uint64_t kMaxTable = std::uint64_t{1} << 22U;
 // Up to this many raw points the axes are walked in their own order, which needs no sorting
 // afterwards.
 constexpr std::uint64_t kOwnOrderUpTo = std::uint64_t{1} << 25U;
-// Values tried, over all levels, before the walk gives up (chosen: some ten seconds).
+// Values tried, over all levels, before the walk gives up (chosen).
 constexpr std::uint64_t kMaxSteps = std::uint64_t{2'000'000'000};
+constexpr std::chrono::seconds kMostTime{10};  // chosen; a value may cost a nanosecond or a rule
+constexpr std::uint64_t kStepsPerLook = std::uint64_t{1} << 16U;
 
 enum class Verdict : std::uint8_t { kUnknown, kHolds, kBroken, kUndefined };
 
@@ -31,6 +37,8 @@ struct LevelRule {
 };
 
 class Walker {
+  using Clock = std::chrono::steady_clock;
+
  public:
   Walker(std::span<const std::size_t> sizes, std::span<CompiledRule> rules, std::uint64_t limit,
          const DescribePoint& describe_point)
@@ -54,7 +62,9 @@ class Walker {
       found_.excluded[r] = found_.raw_size;
       return std::move(found_);
     }
+    FATUNE_TRY_STATUS(stopped_);
     FATUNE_TRY_STATUS(walk(0, 0));
+    FATUNE_TRY_STATUS(stopped_);
     if (!std::is_sorted(order_.begin(), order_.end())) {
       std::sort(found_.codes.begin(), found_.codes.end());
     }
@@ -71,6 +81,7 @@ class Walker {
   std::uint64_t raw_below(std::size_t level);
   Status settle_one_by_one(std::size_t level);
   Status settle_point();
+  bool must_stop(std::uint64_t steps);
 
   std::span<const std::size_t> sizes_;
   std::span<CompiledRule> rules_;
@@ -79,6 +90,9 @@ class Walker {
   std::vector<std::uint16_t> positions_;
   std::uint64_t product_ = 1;
   std::uint64_t steps_ = 0;
+  std::uint64_t looked_at_ = 0;  ///< the number of steps at the last look at the clock
+  const Clock::time_point began_ = Clock::now();
+  Status stopped_;                      ///< why the walk has to end at once
   std::vector<std::size_t> order_;      ///< axis of each level
   std::vector<std::uint64_t> weights_;  ///< of each level's axis in a code
   /// The axes above each level on which it depends how many raw points there are below, and what
@@ -167,6 +181,21 @@ void Walker::prepare_levels() {
   }
 }
 
+/// Counts the steps, and looks at the clock and for an interrupt now and then.
+bool Walker::must_stop(std::uint64_t steps) {
+  steps_ += steps;
+  if (steps_ - looked_at_ < kStepsPerLook) return !stopped_;
+  looked_at_ = steps_;
+  if (interrupted()) stopped_ = Error{ErrorKind::kInterrupted, "interrupted"};
+  if (Clock::now() - began_ > kMostTime) {
+    stopped_ = usage_error(
+        fmt::format("not done within {} s; fix a parameter, shorten a list of values, or add a "
+                    "constraint on few parameters",
+                    kMostTime.count()));
+  }
+  return !stopped_;
+}
+
 /// Notes where the rules of the level stand in their tables, by the levels above.
 void Walker::enter(std::size_t level) {
   positions_[order_[level]] = 0;
@@ -189,6 +218,7 @@ std::uint64_t Walker::raw_below(std::size_t level) {
   if (known != counts_[level].end()) return known->second;
   const std::size_t axis = order_[level];
   std::uint64_t count = 0;
+  if (must_stop(sizes_[axis])) return 0;
   enter(level);
   for (std::size_t value = 0; value < sizes_[axis]; ++value) {
     const auto position = static_cast<std::uint16_t>(value);
@@ -213,7 +243,7 @@ Status Walker::walk(std::size_t level, std::uint64_t code) {
   const std::size_t axis = order_[level];
   const std::uint64_t weight = weights_[level];
   enter(level);
-  steps_ += sizes_[axis];
+  if (must_stop(sizes_[axis])) return stopped_;
   if (steps_ > kMaxSteps) found_.too_large = true;
   for (std::size_t value = 0; value < sizes_[axis] && !found_.too_large; ++value) {
     const auto position = static_cast<std::uint16_t>(value);
@@ -255,6 +285,7 @@ Verdict Walker::ask(LevelRule& level_rule, std::uint16_t position) {
 /// earlier rule may depend on axes further down: looks at each point of the subtree.
 Status Walker::settle_one_by_one(std::size_t level) {
   if (level == order_.size()) return settle_point();
+  if (must_stop(sizes_[order_[level]])) return stopped_;
   for (std::size_t value = 0; value < sizes_[order_[level]]; ++value) {
     positions_[order_[level]] = static_cast<std::uint16_t>(value);
     FATUNE_TRY_STATUS(settle_one_by_one(level + 1));

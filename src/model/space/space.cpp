@@ -56,10 +56,13 @@ Result<Space> Space::build(KernelRef kernel, const Problem& problem, const Devic
     sizes.push_back(parameter.values.size());
   }
   FATUNE_TRY(std::vector<CompiledRule> rules, compile_rules(manifest, problem, limits));
-  FATUNE_TRY(Enumeration found,
-             enumerate(sizes, rules, kMaxEnumerated, [&](std::span<const std::uint16_t> positions) {
-               return describe(config_at(manifest, positions));
-             }));
+  auto enumerated =
+      enumerate(sizes, rules, kMaxEnumerated, [&](std::span<const std::uint16_t> positions) {
+        return describe(config_at(manifest, positions));
+      });
+  if (!enumerated && enumerated.error().kind == ErrorKind::kUsage)
+    return with_context(std::move(enumerated).error(), "listing the configs of " + manifest.name);
+  FATUNE_TRY(Enumeration found, std::move(enumerated));
   if (found.too_large) return too_large(manifest, problem);
   space.raw_size_ = found.raw_size;
   space.lattice_ = Lattice(std::move(axes), std::move(found.codes));

@@ -2,6 +2,7 @@
 #include "model/space/space.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <numeric>
 #include <random>
@@ -10,6 +11,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 
+#include "core/interrupt.hpp"
 #include "core/text.hpp"
 #include "model/space/rules.hpp"
 #include "support/sample_kernel.hpp"
@@ -406,6 +408,27 @@ TEST_CASE("neighbours are the valid points that differ in one axis") {
     CHECK(std::set<Point>(found.begin(), found.end()) == expected);
     CHECK(found.size() == expected.size());
   }
+}
+
+TEST_CASE("a space that takes too long to list hears an interrupt, and ends by itself") {
+  const std::vector<std::string> axes(12, "1,2,3,4,5,6,7,8,9,10");
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < axes.size(); ++i) names.push_back(fmt::format("P{}", i));
+  const std::string endless = manifest_of(axes, {join(names, " * ") + " == 7"});
+  request_interrupt();
+  const auto interrupted_one = build(endless);
+  clear_interrupt();
+  REQUIRE_FALSE(interrupted_one);
+  CHECK(interrupted_one.error().kind == ErrorKind::kInterrupted);
+
+  const auto began = std::chrono::steady_clock::now();
+  const auto late = build(endless);
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
+  REQUIRE_FALSE(late);
+  CHECK(late.error().kind == ErrorKind::kUsage);
+  CHECK(late.error().message ==
+        "while listing the configs of sample: not done within 10 s; fix a parameter, shorten a "
+        "list of values, or add a constraint on few parameters");
 }
 
 }  // namespace
