@@ -6,7 +6,7 @@
 
 include(FetchContent)
 set(FETCHCONTENT_TRY_FIND_PACKAGE_MODE OPT_IN)
-# Packages that bootstrap unpacks inside the project: Catch2 3 on Debian 12, cpp-httplib's source.
+# Packages that bootstrap unpacks inside the project: Catch2 3 on Debian 12.
 list(APPEND CMAKE_PREFIX_PATH ${PROJECT_SOURCE_DIR}/.deps/catch2/usr)
 
 # After a disconnected configure a target is missing without a word; this says it.
@@ -15,15 +15,6 @@ function(fatune_require_target target package)
     message(FATAL_ERROR
       "${package} was neither found nor fetched. Run tools/bootstrap.sh build (tests: "
       "tools/bootstrap.sh test), which installs what the build needs.")
-  endif()
-endfunction()
-
-# Debian ships cpp-httplib for linking to a shared object only: bootstrap leaves its source here, and
-# a portable program takes it for the archive of the package that is named.
-function(fatune_take_source package folder)
-  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/.deps/${folder})
-    string(TOUPPER ${package} package)
-    set(FETCHCONTENT_SOURCE_DIR_${package} ${PROJECT_SOURCE_DIR}/.deps/${folder} PARENT_SCOPE)
   endif()
 endfunction()
 
@@ -86,40 +77,36 @@ else()
   fatune_require_target(Eigen3::Eigen "Eigen 3.4 or newer")
 endif()
 
-# cpp-httplib serves the live page. Distributions ship it as a library with a pkg-config file that
-# says how it was built; a portable program takes the header alone, without TLS or compression.
-if(FATUNE_PORTABLE)
-  fatune_take_source(httplib cpp-httplib-source)
-else()
-  find_package(PkgConfig)
-  if(PkgConfig_FOUND)
-    pkg_check_modules(CPP_HTTPLIB IMPORTED_TARGET cpp-httplib>=0.11)
-  endif()
-endif()
-add_library(fatune_httplib INTERFACE)
-add_library(fatune::httplib ALIAS fatune_httplib)
-if(TARGET PkgConfig::CPP_HTTPLIB)
-  target_link_libraries(fatune_httplib INTERFACE PkgConfig::CPP_HTTPLIB)
-else()
-  FetchContent_Declare(httplib SYSTEM
-    URL https://github.com/yhirose/cpp-httplib/archive/v0.14.3.tar.gz
-    URL_HASH SHA256=dcf6486d9030937636d8a4f820ca9531808fd7edb283893dddbaa05f99357e63
-    SOURCE_SUBDIR header_alone)
-  FetchContent_MakeAvailable(httplib)
-  if(NOT EXISTS "${httplib_SOURCE_DIR}/httplib.h")
-    fatune_require_target(httplib::httplib "cpp-httplib 0.11 or newer")
-  endif()
-  target_include_directories(fatune_httplib SYSTEM INTERFACE ${httplib_SOURCE_DIR})
-endif()
-
 find_package(OpenSSL 3.0 COMPONENTS Crypto)
 fatune_require_target(OpenSSL::Crypto "OpenSSL's libcrypto 3.0 or newer")
 find_package(ZLIB 1.2)
 fatune_require_target(ZLIB::ZLIB "zlib 1.2 or newer")
 find_package(Threads REQUIRED)
-target_link_libraries(fatune_httplib INTERFACE Threads::Threads)
 
 if(FATUNE_TESTS)
+  # cpp-httplib is the client that asks the live page in tests. Distributions ship it as a library with
+  # a pkg-config file that says how it was built.
+  find_package(PkgConfig)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(CPP_HTTPLIB IMPORTED_TARGET cpp-httplib>=0.11)
+  endif()
+  add_library(fatune_httplib INTERFACE)
+  add_library(fatune::httplib ALIAS fatune_httplib)
+  if(TARGET PkgConfig::CPP_HTTPLIB)
+    target_link_libraries(fatune_httplib INTERFACE PkgConfig::CPP_HTTPLIB)
+  else()
+    FetchContent_Declare(httplib SYSTEM
+      URL https://github.com/yhirose/cpp-httplib/archive/v0.14.3.tar.gz
+      URL_HASH SHA256=dcf6486d9030937636d8a4f820ca9531808fd7edb283893dddbaa05f99357e63
+      SOURCE_SUBDIR header_alone)
+    FetchContent_MakeAvailable(httplib)
+    if(NOT EXISTS "${httplib_SOURCE_DIR}/httplib.h")
+      fatune_require_target(httplib::httplib "cpp-httplib 0.11 or newer")
+    endif()
+    target_include_directories(fatune_httplib SYSTEM INTERFACE ${httplib_SOURCE_DIR})
+  endif()
+  target_link_libraries(fatune_httplib INTERFACE Threads::Threads)
+
   FetchContent_Declare(Catch2 SYSTEM
     URL https://github.com/catchorg/Catch2/archive/refs/tags/v3.4.0.tar.gz
     URL_HASH SHA256=122928b814b75717316c71af69bd2b43387643ba076a6ec16e7882bfb2dfacbb

@@ -4,7 +4,7 @@
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
 #   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, a Chromium,
 #                                 Kernel Tuner, Python's jsonschema and fastjsonschema
-#   tools/bootstrap.sh portable   the same as build, and the source of cpp-httplib
+#   tools/bootstrap.sh portable   the same as build
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
@@ -61,7 +61,7 @@ want_build_packages() {
   want_command ninja ninja-build
   want_command pkg-config pkgconf
   local package
-  for package in libcli11-dev libcpp-httplib-dev libeigen3-dev libfmt-dev libspdlog-dev \
+  for package in libcli11-dev libeigen3-dev libfmt-dev libspdlog-dev \
                  libssl-dev nlohmann-json3-dev zlib1g-dev; do
     want_package "$package"
   done
@@ -134,25 +134,6 @@ ensure_catch2() {
   say "that failed (.deps/apt/log): CMake will fetch Catch2"
 }
 
-# A library's source, where distributions ship no static one. $1: Debian's source package, $2: a file
-# in its root, $3: its name.
-ensure_source() {
-  [[ -f $deps/$1-source/$2 ]] && return 0
-  local mirror release
-  read -r mirror release <<<"$(distribution_mirror)" || true
-  [[ -n $mirror ]] || { say "no apt mirror known: CMake will fetch $3"; return 0; }
-  say "unpacking $3's source into .deps/"
-  if private_apt_update "deb-src $mirror $release main universe" &&
-     (cd "$deps/apt" && rm -f "$1"_*.orig.tar.* &&
-      private_apt apt-get source --download-only "$1" >>log 2>&1 &&
-      rm -rf "$deps/$1-source" && mkdir "$deps/$1-source" &&
-      tar -xf "$1"_*.orig.tar.* -C "$deps/$1-source" --strip-components=1); then
-    return 0
-  fi
-  rm -rf "${deps:?}/$1-source"
-  say "that failed (.deps/apt/log): CMake will fetch $3"
-}
-
 # Kernel Tuner in a Python environment of its own, for the tests that hand it our files.
 ensure_kernel_tuner() {
   local folder=$deps/kernel-tuner log=$root/build/bootstrap.log
@@ -223,6 +204,7 @@ if has_command apt-get; then
     want_command zsh zsh
     want_command fish fish
     want_command mandoc mandoc
+    want_package libcpp-httplib-dev
     if ! python3 -c 'import fastjsonschema, jsonschema' 2>/dev/null; then
       want_package python3-jsonschema
       want_package python3-fastjsonschema
@@ -244,6 +226,5 @@ check_cmake_version
 find_cuda || install_cuda_wheels
 if has_command apt-get; then
   [[ $step != test ]] || ensure_catch2
-  [[ $step != portable ]] || ensure_source cpp-httplib httplib.h cpp-httplib
 fi
 if [[ $step == test ]]; then ensure_kernel_tuner; fi

@@ -11,33 +11,25 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <httplib.h>
 #include <nlohmann/json.hpp>
-#include <sys/socket.h>
 
 #include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
+#include "out/page/http_server.hpp"
 #include "out/page/page_json.hpp"
 #include "out/page/report_page.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr const char* kAddress = "127.0.0.1";
-constexpr std::chrono::milliseconds kStep{50}, kSoon{1};
-constexpr std::size_t kThreads = 4;  // a person and a few pages
+constexpr std::chrono::milliseconds kStep{50};
 
 using Clock = std::chrono::steady_clock;
 
 std::int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch())
       .count();
-}
-
-void refuse(httplib::Response& response, int status, const std::string& why) {
-  response.status = status;
-  response.set_content(why + "\n", "text/plain; charset=utf-8");
 }
 
 }  // namespace
@@ -120,31 +112,18 @@ class LiveServer::Impl {
  public:
   Impl(const std::filesystem::path& folder, std::chrono::milliseconds linger)
       : view(folder), linger_(linger) {}
-  ~Impl() {
-    server_.stop();
-    if (thread_.joinable()) thread_.join();
-  }
 
   Status start(int port) {
-    // The library's own choice would share a port with a server that is there already.
-    server_.set_socket_options([](socket_t socket) {
-      const int yes = 1;
-      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    });
-    server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    port_ = port == 0 ? server_.bind_to_any_port(kAddress)
-                      : (server_.bind_to_port(kAddress, port) ? port : -1);
-    if (port_ < 0) {
+    auto started =
+        HttpServer::start(port, [this](const HttpRequest& request) { return answer(request); });
+    if (!started) {
       return environment_error(
-          fmt::format("--serve: port {} of {} is in use; name another with --serve PORT, or 0 for "
-                      "any that is free",
-                      port, kAddress));
+          fmt::format("--serve: {}; name another with --serve PORT, or 0 for any that is free",
+                      started.error().message));
     }
-    url = fmt::format("http://{}:{}/", kAddress, port_);
-    add_answers();
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-    // A server that is stopped before it listens would never stop.
-    while (!server_.is_running()) std::this_thread::sleep_for(kSoon);
+    port_ = (*started)->port();
+    url = fmt::format("http://{}:{}/", HttpServer::kAddress, port_.load());
+    server_ = *std::move(started);
     return {};
   }
 
@@ -156,61 +135,55 @@ class LiveServer::Impl {
       std::this_thread::sleep_for(kStep);
   }
 
-  std::string forward() const { return fmt::format("{0}:{1}:{0} HOST", port_, kAddress); }
+  std::string forward() const {
+    return fmt::format("{0}:{1}:{0} HOST", port_.load(), HttpServer::kAddress);
+  }
 
   LiveView view;
   std::string url;  ///< see LiveServer
 
  private:
   /// A browser that was led here by another name must not read what this page shows.
-  bool is_ours(const httplib::Request& request) const {
-    const std::string host = request.get_header_value("Host");
-    return host == fmt::format("{}:{}", kAddress, port_) ||
-           host == fmt::format("localhost:{}", port_);
+  bool is_ours(const HttpRequest& request) const {
+    const auto host = request.headers.find("host");
+    if (host == request.headers.end()) return false;
+    return host->second == fmt::format("{}:{}", HttpServer::kAddress, port_.load()) ||
+           host->second == fmt::format("localhost:{}", port_.load());
   }
 
-  void add_answers() {
-    server_.set_pre_routing_handler(
-        [this](const httplib::Request& request, httplib::Response& response) {
-          response.set_header("X-Content-Type-Options", "nosniff");
-          response.set_header("Referrer-Policy", "no-referrer");
-          response.set_header("Cache-Control", "no-cache");
-          if (!is_ours(request)) {
-            refuse(response, 403, "this page is at " + url + " only");
-          } else if (request.method != "GET" && request.method != "HEAD") {
-            response.set_header("Allow", "GET");
-            refuse(response, 405, "only GET is answered");
-          } else {
-            return httplib::Server::HandlerResponse::Unhandled;
-          }
-          return httplib::Server::HandlerResponse::Handled;
-        });
-    server_.Get("/", [this](const httplib::Request&, httplib::Response& response) {
-      const LiveView::State state = view.state();
-      const auto data = parse_json(state.json, "the live page");
-      response.set_content(
-          page_html(data ? *data : Json::object(), "fatune: sweep", PageMode::kLive),
-          "text/html; charset=utf-8");
-    });
-    server_.Get("/data.json", [this](const httplib::Request& request, httplib::Response& response) {
-      const LiveView::State state = view.state();
-      asked_ms_ = now_ms();
-      response.set_header("ETag", state.tag);
-      if (request.get_header_value("If-None-Match") == state.tag) {
-        response.status = 304;
-      } else {
-        response.set_content(state.json, "application/json");
-      }
-      if (state.final) told_ = true;
-    });
+  HttpAnswer answer(const HttpRequest& request) {
+    if (!is_ours(request)) return {.status = 403, .body = "this page is elsewhere\n"};
+    if (request.method != "GET" && request.method != "HEAD")
+      return {.status = 405, .body = "only GET is answered\n", .more_headers = "Allow: GET\r\n"};
+    if (request.path == "/") return page();
+    if (request.path == "/data.json") return data(request);
+    return {.status = 404, .body = "there is / and /data.json\n"};
+  }
+
+  HttpAnswer page() {
+    const auto data = parse_json(view.state().json, "the live page");
+    return {.type = "text/html; charset=utf-8",
+            .body = page_html(data ? *data : Json::object(), "fatune: sweep", PageMode::kLive)};
+  }
+
+  HttpAnswer data(const HttpRequest& request) {
+    LiveView::State state = view.state();
+    asked_ms_ = now_ms();
+    if (state.final) told_ = true;
+    HttpAnswer answer{.type = "application/json", .body = std::move(state.json)};
+    answer.more_headers = "ETag: " + state.tag + "\r\n";
+    const auto known = request.headers.find("if-none-match");
+    if (known == request.headers.end() || known->second != state.tag) return answer;
+    answer.status = 304;
+    answer.body.clear();
+    return answer;
   }
 
   std::chrono::milliseconds linger_;
-  httplib::Server server_;
-  std::thread thread_;
-  int port_ = -1;
+  std::atomic<int> port_{-1};
   std::atomic<std::int64_t> asked_ms_{0};  ///< when a page last asked; 0: never
   std::atomic<bool> told_{false};          ///< a page has the last state
+  std::unique_ptr<HttpServer> server_;     ///< ends first: it uses the others
 };
 
 LiveServer::LiveServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
