@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #define ZLIB_CONST  // zlib then takes its input as const
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -108,15 +109,55 @@ fs::path name_beside(const fs::path& path) {
   return beside;
 }
 
-/// Writes a new file; on failure it may be there in part.
-Status write_new(const fs::path& path, const fs::path& named, std::string_view content) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.open()) return system_failure(named, "write", errno);
+/// A descriptor with a lock that ends with the process, however that ends.
+Descriptor locked(Descriptor file) {
+  const bool held = file.open() && ::flock(file.raw(), LOCK_EX | LOCK_NB) == 0;
+  return held ? std::move(file) : Descriptor();
+}
+
+bool is_gone(int descriptor) {
+  struct stat found {};
+  return ::fstat(descriptor, &found) == 0 && found.st_nlink == 0;
+}
+
+/// Calls `remove` with this user's entries of the folder that have such a name, and no holder of
+/// their lock.
+template <typename Named, typename Remove>
+void remove_abandoned(const fs::path& folder, Named named, Remove remove) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (!named(entry.path().filename().string())) continue;
+    const Descriptor file =
+        locked(Descriptor(::open(entry.path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)));
+    struct stat found {};
+    if (!file.open() || ::fstat(file.raw(), &found) != 0 || found.st_uid != ::geteuid()) continue;
+    remove(entry.path());
+  }
+}
+
+/// Whether name_beside() makes such names for the file.
+bool is_beside(const std::string& file, std::string_view name) {
+  constexpr std::string_view kEnd = ".tmp";
+  if (!name.starts_with(file + ".") || !name.ends_with(kEnd)) return false;
+  name.remove_prefix(file.size() + 1);
+  name.remove_suffix(std::min(kEnd.size(), name.size()));
+  return !name.empty() && name.find_first_not_of("0123456789-") == std::string_view::npos;
+}
+
+/// Writes a new file; on failure it may be there in part. Locked until it is whole, and so is not
+/// taken for one that a killed process has left.
+Status write_new(const fs::path& path, const fs::path& named, std::string_view content,
+                 Descriptor& file) {
+  do {  // again where it was taken for abandoned before it was locked
+    file = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file.open()) return system_failure(named, "write", errno);
+    // Some file systems have no locks; there nothing is taken for abandoned either.
+    ::flock(file.raw(), LOCK_EX);
+  } while (is_gone(file.raw()));
   if (const int reason = write_all(file.raw(), content)) {
     return system_failure(named, "write", reason);
   }
   if (::fsync(file.raw()) != 0) return system_failure(named, "write", errno);
-  if (const int reason = file.close()) return system_failure(named, "write", reason);
   return {};
 }
 
@@ -150,9 +191,17 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& where) {
 Status replace_file(const fs::path& path, std::string_view content) {
   const fs::path beside = name_beside(path);
   const bool packed = path.extension() == ".gz";
-  Status written = write_new(beside, path, packed ? gzip(content) : std::string(content));
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  remove_abandoned(
+      folder, [&](const std::string& name) { return is_beside(path.filename().string(), name); },
+      [](const fs::path& left) { ::unlink(left.c_str()); });
+  Descriptor file;
+  Status written = write_new(beside, path, packed ? gzip(content) : std::string(content), file);
   if (written && ::rename(beside.c_str(), path.c_str()) != 0) {
     written = system_failure(path, "replace", errno);
+  }
+  if (const int reason = file.close(); written && reason != 0) {
+    return system_failure(path, "write", reason);
   }
   if (written) {
     sync_folder(path);
@@ -166,7 +215,8 @@ Status check_replaceable(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return system_failure(path, "replace", EISDIR);
   const fs::path beside = name_beside(path);
-  Status written = write_new(beside, path, "");
+  Descriptor file;
+  Status written = write_new(beside, path, "", file);
   ::unlink(beside.c_str());
   return written;
 }
@@ -242,13 +292,36 @@ Status AppendFile::lock_exclusively() {
   return {};
 }
 
+constexpr const char* kScratchName = "fatune-scratch-";
+
 Result<ScratchFolder> ScratchFolder::make() {
   std::error_code problem;
-  std::string pattern = (fs::temp_directory_path(problem) / "fatune-XXXXXX").string();
-  if (problem || ::mkdtemp(pattern.data()) == nullptr)
-    return file_error("cannot make a folder for temporary files (" + pattern +
-                      "); set TMPDIR to one that can be written");
-  return ScratchFolder(pattern);
+  const fs::path base = fs::temp_directory_path(problem);
+  const std::string pattern = (base / (std::string(kScratchName) + "XXXXXX")).string();
+  ScratchFolder made;
+  do {  // again where it was taken for abandoned before it was locked
+    std::string name = pattern;
+    if (problem || ::mkdtemp(name.data()) == nullptr)
+      return file_error("cannot make a folder for temporary files (" + pattern +
+                        "); set TMPDIR to one that can be written");
+    made.path_ = name;
+    made.lock_ = Descriptor(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!made.lock_.open() && errno != ENOENT) return system_failure(name, "open", errno);
+    ::flock(made.lock_.raw(), LOCK_EX);
+  } while (!made.lock_.open() || is_gone(made.lock_.raw()));
+  remove_abandoned(
+      base, [](const std::string& name) { return name.starts_with(kScratchName); },
+      [](const fs::path& left) {
+        std::error_code ignored;
+        fs::remove_all(left, ignored);
+      });
+  return made;
+}
+
+ScratchFolder& ScratchFolder::operator=(ScratchFolder&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
+  return *this;
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -17,7 +17,7 @@ Result<std::string> read_file(const std::filesystem::path& path);
 /// Decompresses gzip bytes; returns the input unchanged when it is not gzip.
 Result<std::string> gunzip(std::string_view bytes, const std::string& where);
 /// Writes beside and renames, so a reader sees the old or the new content, never half. `.gz` is
-/// compressed.
+/// compressed. What killed writers of this file have left beside it is removed.
 Status replace_file(const std::filesystem::path& path, std::string_view content);
 /// Whether replace_file could write there: to be asked before work whose result it would lose.
 Status check_replaceable(const std::filesystem::path& path);
@@ -61,18 +61,23 @@ class AppendFile {
   std::chrono::steady_clock::time_point synced_ = {};
 };
 
-/// A folder for the files of one run, gone with everything in it afterwards.
+/// A folder for the files of one run, gone with everything in it afterwards. It is locked
+/// meanwhile, so that the next one can tell it from those that a killed process has left, and
+/// removes these.
 class ScratchFolder {
  public:
+  ScratchFolder() = default;  ///< none
   /// In the system's folder for temporary files; only this user can read it.
   static Result<ScratchFolder> make();
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ScratchFolder(ScratchFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
+  ScratchFolder& operator=(ScratchFolder&& other) noexcept;
   ~ScratchFolder();
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit ScratchFolder(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path path_;
+  Descriptor lock_;
 };
 
 /// This program's own file, to start it again as a worker; empty without /proc.

@@ -5,14 +5,12 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
-#include <stdlib.h>
 
 #include "core/child.hpp"
 #include "core/fields.hpp"
@@ -33,15 +31,6 @@ constexpr std::size_t kMostJobs = 16;
 /// Chosen: a cold disk takes seconds to read NVRTC.
 constexpr std::chrono::seconds kGreetingTime{60};
 
-/// A new folder that only this user can read; empty when there is no room for one.
-std::filesystem::path make_private_folder() {
-  std::error_code error;
-  const auto base = std::filesystem::temp_directory_path(error);
-  if (error) return {};
-  std::string name = (base / "fatune-cubins-XXXXXX").string();
-  return mkdtemp(name.data()) == nullptr ? std::filesystem::path() : std::filesystem::path(name);
-}
-
 struct Worker {
   Child child;
   bool greeted = false;
@@ -61,6 +50,7 @@ Compiled failure(std::string problem) {
 struct CompilePool::State {
   PoolOptions options;
   WorkerOptions worker_options;
+  ScratchFolder fallback;
   Greeting compiler;
   /// Identities of the toolkit's headers, by the names that a request includes.
   std::map<std::vector<std::string>, std::string> headers;
@@ -77,7 +67,7 @@ struct CompilePool::State {
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State();
+  ~State() { workers.clear(); }  // before their folder
 
   std::size_t compiling() const;
   std::size_t waiting() const { return queue.size() + second_tries.size(); }
@@ -94,14 +84,6 @@ struct CompilePool::State {
   Status kill_late();
   void finish(Ticket ticket, Compiled compiled);
 };
-
-CompilePool::State::~State() {
-  workers.clear();
-  std::error_code ignored;
-  if (!worker_options.fallback.empty()) {
-    std::filesystem::remove_all(worker_options.fallback, ignored);
-  }
-}
 
 std::size_t CompilePool::State::compiling() const {
   return static_cast<std::size_t>(std::ranges::count_if(
@@ -271,7 +253,10 @@ Result<CompilePool> CompilePool::start(const PoolOptions& options) {
     state->options.jobs =
         std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostJobs);
   state->worker_options.toolchain = find_toolchain(options.search);
-  state->worker_options.fallback = make_private_folder();
+  if (auto fallback = ScratchFolder::make()) {
+    state->fallback = *std::move(fallback);
+    state->worker_options.fallback = state->fallback.path();
+  }
   state->worker_options.cache =
       options.cache.empty() ? state->worker_options.fallback : options.cache;
   if (state->worker_options.cache.empty()) {

@@ -1,7 +1,12 @@
 // scratch_folder_test.cpp - checks that a scratch folder is there, is private, and goes away.
 #include <catch2/catch_test_macros.hpp>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "core/file.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace fatune;
 
@@ -28,4 +33,36 @@ TEST_CASE("a scratch folder that was moved is removed once, by its last owner") 
     CHECK(std::filesystem::is_directory(path));
   }
   CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE("what killed processes have left is removed by the next, what others use is not") {
+  const test::TemporaryFolder base;
+  REQUIRE(::setenv("TMPDIR", base.path().c_str(), 1) == 0);
+  const auto used = ScratchFolder::make();
+  REQUIRE(used);
+  std::filesystem::create_directory(base / "fatune-scratch-abc123");
+  std::filesystem::create_directory(base / "fatune-other");
+  REQUIRE(replace_file(base / "fatune-scratch-abc123/part.cubin", "x"));
+  const auto next = ScratchFolder::make();
+  ::unsetenv("TMPDIR");
+  REQUIRE(next);
+  CHECK_FALSE(std::filesystem::exists(base / "fatune-scratch-abc123"));
+  CHECK(std::filesystem::exists(base / "fatune-other"));
+  CHECK(std::filesystem::exists(used->path()));
+}
+
+TEST_CASE("a file's killed writers leave nothing beside it for longer than to the next") {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "best.json";
+  for (const char* name :
+       {"best.json.123-0.tmp", "best.json.mine.tmp", "best.json.1-0.tmp", "other.json.123-0.tmp"})
+    REQUIRE(replace_file(folder / name, "x"));
+  const int held = ::open((folder / "best.json.1-0.tmp").c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(::flock(held, LOCK_EX) == 0);
+  REQUIRE(replace_file(path, "{}"));
+  ::close(held);
+  CHECK(*read_file(path) == "{}");
+  CHECK_FALSE(std::filesystem::exists(folder / "best.json.123-0.tmp"));
+  for (const char* name : {"best.json.mine.tmp", "best.json.1-0.tmp", "other.json.123-0.tmp"})
+    CHECK(std::filesystem::exists(folder / name));
 }
