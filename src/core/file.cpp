@@ -27,11 +27,24 @@ Error system_failure(const fs::path& path, const std::string& doing, int reason)
                     std::generic_category().message(reason));
 }
 
+/// A system call, again as long as a signal interrupts it.
+template <typename Call>
+auto uninterrupted(Call call) {
+  for (;;) {
+    const auto result = call();
+    if (result >= 0 || errno != EINTR) return result;
+  }
+}
+
+int open_file(const fs::path& path, int flags) {
+  return uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
+}
+
 /// 0 or the system's reason.
 int write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written =
+        uninterrupted([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
     if (written < 0) return errno;
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -39,13 +52,13 @@ int write_all(int descriptor, std::string_view bytes) {
 }
 
 Result<std::string> read_bytes(const fs::path& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file(open_file(path, O_RDONLY));
   if (!file.open()) return system_failure(path, "open", errno);
   std::string bytes;
   std::array<char, 1 << 16> chunk;
   for (;;) {
-    const ssize_t count = ::read(file.raw(), chunk.data(), chunk.size());
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count =
+        uninterrupted([&] { return ::read(file.raw(), chunk.data(), chunk.size()); });
     if (count < 0) return system_failure(path, "read", errno);
     if (count == 0) return bytes;
     bytes.append(chunk.data(), static_cast<std::size_t>(count));
@@ -97,7 +110,7 @@ constexpr std::chrono::seconds kSyncPause{1};
 /// After a rename: the folder's entry survives a power cut. Some file systems know no such thing.
 void sync_folder(const fs::path& file) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor opened(open_file(folder, O_RDONLY | O_DIRECTORY));
   if (opened.open()) ::fsync(opened.raw());
 }
 
@@ -127,8 +140,7 @@ void remove_abandoned(const fs::path& folder, Named named, Remove remove) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     if (!named(entry.path().filename().string())) continue;
-    const Descriptor file =
-        locked(Descriptor(::open(entry.path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)));
+    const Descriptor file = locked(Descriptor(open_file(entry.path(), O_RDONLY | O_NOFOLLOW)));
     struct stat found {};
     if (!file.open() || ::fstat(file.raw(), &found) != 0 || found.st_uid != ::geteuid()) continue;
     remove(entry.path());
@@ -149,7 +161,7 @@ bool is_beside(const std::string& file, std::string_view name) {
 Status write_new(const fs::path& path, const fs::path& named, std::string_view content,
                  Descriptor& file) {
   do {  // again where it was taken for abandoned before it was locked
-    file = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    file = Descriptor(open_file(path, O_WRONLY | O_CREAT | O_EXCL));
     if (!file.open()) return system_failure(named, "write", errno);
     // Some file systems have no locks; there nothing is taken for abandoned either.
     ::flock(file.raw(), LOCK_EX);
@@ -157,7 +169,8 @@ Status write_new(const fs::path& path, const fs::path& named, std::string_view c
   if (const int reason = write_all(file.raw(), content)) {
     return system_failure(named, "write", reason);
   }
-  if (::fsync(file.raw()) != 0) return system_failure(named, "write", errno);
+  if (uninterrupted([&] { return ::fsync(file.raw()); }) != 0)
+    return system_failure(named, "write", errno);
   return {};
 }
 
@@ -242,7 +255,7 @@ int Descriptor::close() {
 Result<AppendFile> AppendFile::open(const fs::path& path) {
   AppendFile file;
   file.path_ = path;
-  file.file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  file.file_ = Descriptor(open_file(path, O_WRONLY | O_CREAT | O_APPEND));
   if (!file.file_.open()) return system_failure(path, "open for appending", errno);
   sync_folder(path);
   return file;
@@ -251,21 +264,21 @@ Result<AppendFile> AppendFile::open(const fs::path& path) {
 Status AppendFile::append_line(std::string_view line) {
   FATUNE_CHECK(file_.open(), "append_line needs an opened file");
   FATUNE_CHECK(line.find('\n') == std::string_view::npos, "a line has no line break in it");
-  struct stat before {};
-  if (::fstat(file_.raw(), &before) != 0) return system_failure(path_, "append", errno);
+  const auto before = size();
+  if (!before) return before.error();
   const int reason = write_all(file_.raw(), std::string(line) + "\n");
   if (reason == 0) {
     return std::chrono::steady_clock::now() - synced_ < kSyncPause ? Status() : sync();
   }
   // Half a line would spoil the next one; where cutting fails too, readers drop the cut line.
-  const int cut = ::ftruncate(file_.raw(), before.st_size);
-  static_cast<void>(cut);
+  static_cast<void>(cut(*before));
   return system_failure(path_, "append", reason);
 }
 
 Status AppendFile::sync() {
   // A pipe or a device has no disk.
-  if (::fdatasync(file_.raw()) != 0 && errno != EINVAL && errno != EROFS)
+  if (uninterrupted([&] { return ::fdatasync(file_.raw()); }) != 0 && errno != EINVAL &&
+      errno != EROFS)
     return system_failure(path_, "append", errno);
   synced_ = std::chrono::steady_clock::now();
   return {};
@@ -278,7 +291,8 @@ Result<std::uint64_t> AppendFile::size() const {
 }
 
 Status AppendFile::cut(std::uint64_t size) {
-  if (::ftruncate(file_.raw(), static_cast<off_t>(size)) == 0) return {};
+  const auto end = static_cast<off_t>(size);
+  if (uninterrupted([&] { return ::ftruncate(file_.raw(), end); }) == 0) return {};
   return system_failure(path_, "cut", errno);
 }
 
@@ -305,7 +319,7 @@ Result<ScratchFolder> ScratchFolder::make() {
       return file_error("cannot make a folder for temporary files (" + pattern +
                         "); set TMPDIR to one that can be written");
     made.path_ = name;
-    made.lock_ = Descriptor(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    made.lock_ = Descriptor(open_file(name, O_RDONLY | O_DIRECTORY));
     if (!made.lock_.open() && errno != ENOENT) return system_failure(name, "open", errno);
     ::flock(made.lock_.raw(), LOCK_EX);
   } while (!made.lock_.open() || is_gone(made.lock_.raw()));

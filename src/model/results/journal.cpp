@@ -246,11 +246,7 @@ Result<JournalWriter> JournalWriter::resume(const std::filesystem::path& folder)
   FATUNE_TRY(const std::string text, read_file(writer.path_));
   FATUNE_TRY(const Parsed parsed, parse(text, writer.path_.string(), Damage::kRefuse));
   if (parsed.journal.cut) {
-    std::filesystem::resize_file(writer.path_, parsed.whole_bytes, failed);
-    if (failed) {
-      return file_error(writer.path_.string() +
-                        ": cannot remove its cut last line: " + failed.message());
-    }
+    FATUNE_TRY_STATUS(writer.file_.cut(parsed.whole_bytes));
   }
   return writer;
 }
