@@ -43,6 +43,10 @@ STEPS = {
              ["cmake --preset tsan", "cmake --build --preset tsan", *tsan_tests()]),
     "tidy": ("clang-tidy, each finding an error", ["cmake --workflow --preset tidy"]),
     "alone": ("each source parsed on its own", ["cmake --preset alone", "tools/nightly.py --parse-alone build/alone"]),
+    "crash": ("a sweep on the recorded device, killed or with a failing disk 1,000 times",
+              ["cmake --preset dev", "cmake --build --preset dev --target fatune fatune_faults",
+               "tests/crash/crash_test.py --fatune build/dev/fatune --faults build/dev/tests/crash/libfatune_faults.so "
+               "--kills 1000"]),
     "clang": ("the program built by clang", ["cmake --workflow --preset clang"]),
 }
 
