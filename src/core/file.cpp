@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
 #include <stdlib.h>
@@ -89,6 +90,39 @@ std::string gzip(std::string_view bytes) {
   return out;
 }
 
+/// What a path that is to be written leads to, its symbolic links followed.
+struct Target {
+  fs::path path;
+  std::optional<mode_t> mode{};  ///< of the regular file that is there, which a new one takes over
+  bool in_place = false;         ///< a device, a FIFO, an open file: to be written to, not replaced
+};
+
+Target find_target(fs::path path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  struct stat there {};
+  const bool found = ::stat(path.c_str(), &there) == 0;
+  if (found && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
+    return {path, std::nullopt, true};
+  std::error_code ignored;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, ignored); ++i) {
+    // /dev/stdout is one: what the link names may be gone, or somebody's log.
+    if (path.string().starts_with("/proc/")) return {path, std::nullopt, true};
+    path = path.parent_path() / fs::read_symlink(path, ignored);
+  }
+  if (!found) return {path};
+  return {path, there.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)};
+}
+
+Status write_in_place(const fs::path& path, std::string_view content) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC));
+  if (!file.open()) return system_failure(path, "write", errno);
+  if (const int reason = write_all(file.raw(), content)) {
+    return system_failure(path, "write", reason);
+  }
+  if (const int reason = file.close()) return system_failure(path, "write", reason);
+  return {};
+}
+
 /// A name in the same folder that no other process and no other call takes.
 fs::path name_beside(const fs::path& path) {
   static std::atomic<unsigned> counter = 0;
@@ -97,10 +131,14 @@ fs::path name_beside(const fs::path& path) {
   return beside;
 }
 
-/// Writes a new file; on failure it may be there in part.
-Status write_new(const fs::path& path, const fs::path& named, std::string_view content) {
+/// Writes a new file that is to take the target's place; on failure it may be there in part.
+Status write_new(const fs::path& path, const Target& target, std::string_view content) {
+  const fs::path& named = target.path;
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.open()) return system_failure(named, "write", errno);
+  if (target.mode && ::fchmod(file.raw(), *target.mode) != 0) {
+    return system_failure(named, "keep the permissions", errno);
+  }
   if (const int reason = write_all(file.raw(), content)) {
     return system_failure(named, "write", reason);
   }
@@ -137,10 +175,12 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& where) {
 }
 
 Status replace_file(const fs::path& path, std::string_view content) {
-  const fs::path beside = name_beside(path);
-  const bool packed = path.extension() == ".gz";
-  Status written = write_new(beside, path, packed ? gzip(content) : std::string(content));
-  if (written && ::rename(beside.c_str(), path.c_str()) != 0) {
+  const std::string packed = path.extension() == ".gz" ? gzip(content) : std::string(content);
+  const Target target = find_target(path);
+  if (target.in_place) return write_in_place(path, packed);
+  const fs::path beside = name_beside(target.path);
+  Status written = write_new(beside, target, packed);
+  if (written && ::rename(beside.c_str(), target.path.c_str()) != 0) {
     written = system_failure(path, "replace", errno);
   }
   if (!written) ::unlink(beside.c_str());
@@ -150,8 +190,13 @@ Status replace_file(const fs::path& path, std::string_view content) {
 Status check_replaceable(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return system_failure(path, "replace", EISDIR);
-  const fs::path beside = name_beside(path);
-  Status written = write_new(beside, path, "");
+  const Target target = find_target(path);
+  if (target.in_place) {
+    if (::access(path.c_str(), W_OK) != 0) return system_failure(path, "write", errno);
+    return {};
+  }
+  const fs::path beside = name_beside(target.path);
+  Status written = write_new(beside, target, "");
   ::unlink(beside.c_str());
   return written;
 }

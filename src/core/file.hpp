@@ -15,7 +15,8 @@ Result<std::string> read_file(const std::filesystem::path& path);
 /// Decompresses gzip bytes; returns the input unchanged when it is not gzip.
 Result<std::string> gunzip(std::string_view bytes, const std::string& where);
 /// Writes beside and renames, so a reader sees the old or the new content, never half. `.gz` is
-/// compressed.
+/// compressed. A symbolic link is followed, the permissions of what is there stay; what is no
+/// regular file, say /dev/stdout, is written to.
 Status replace_file(const std::filesystem::path& path, std::string_view content);
 /// Whether replace_file could write there: to be asked before work whose result it would lose.
 Status check_replaceable(const std::filesystem::path& path);

@@ -5,7 +5,9 @@
 #include <fstream>
 
 #include <catch2/catch_test_macros.hpp>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +55,37 @@ TEST_CASE("replace_file then read_file gives the same bytes") {
     CHECK(read_file(folder / name)->empty());
   }
   CHECK(count_files(folder.path()) == 2);  // nothing left beside
+}
+
+TEST_CASE("what is replaced keeps its permissions, and a link to it stays") {
+  const test::TemporaryFolder folder;
+  REQUIRE(replace_file(folder / "secret", "old"));
+  const auto mine = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  std::filesystem::permissions(folder / "secret", mine);
+  std::filesystem::create_symlink("secret", folder / "link");
+  std::filesystem::create_symlink("new", folder / "dangling");
+  for (const char* name : {"link", "dangling"}) {
+    CAPTURE(name);
+    CHECK(check_replaceable(folder / name));
+    REQUIRE(replace_file(folder / name, "content"));
+    CHECK(std::filesystem::is_symlink(folder / name));
+    CHECK(*read_file(folder / name) == "content");
+  }
+  CHECK(std::filesystem::status(folder / "secret").permissions() == mine);
+  CHECK(count_files(folder.path()) == 4);
+}
+
+TEST_CASE("a FIFO is written to, not replaced") {
+  const test::TemporaryFolder folder;
+  const std::string fifo = folder / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const Descriptor reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK));
+  CHECK(check_replaceable(fifo));
+  REQUIRE(replace_file(fifo, "content"));
+  std::string got(100, ' ');
+  CHECK(::read(reader.raw(), got.data(), got.size()) == 7);
+  CHECK(got.starts_with("content "));
+  CHECK(std::filesystem::is_fifo(fifo));
 }
 
 TEST_CASE("gzip is undone, member by member, and broken gzip is an error") {
