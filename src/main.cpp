@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   try {
     if (const auto code = run_worker(invocation.words)) return *code;
     fatune::install_interrupt_handler();
-    return fatune::cli::run_command(invocation);
+    return fatune::cli::close_output(fatune::cli::run_command(invocation));
   } catch (const std::exception& bug) {
     return fatune::cli::fail(invocation, fatune::cli::kBug, std::string("bug: ") + bug.what());
   }

@@ -38,6 +38,19 @@ class Hostile(unittest.TestCase):
         return done.stdout, done.stderr
 
 
+class Streams(Hostile):
+    def test_a_full_stdout_is_exit_4(self):
+        self.shell(f"fatune {SWEEP} -q")
+        for command in ("report run --json", "report run", "kernels", "kernels --json", "inspect --shape 4,8,512,64 --kernel naive",
+                        "replay run --strategy random --repeats 2 --budget 5", "man", "schema", "completions bash", "--help", "--version", "sweep --help"):
+            with self.subTest(command):
+                _, said = self.shell(f"fatune {command} >/dev/full", FILES)
+                self.assertIn("stdout: cannot write all of the answer", said)
+
+    def test_a_closed_pipe_is_no_error_of_ours(self):
+        self.shell("set -o pipefail; fatune kernels | true; test ${PIPESTATUS[0]} -eq 0 -o ${PIPESTATUS[0]} -eq 141")
+
+
 class Outputs(Hostile):
     def setUp(self):
         super().setUp()
