@@ -5,12 +5,23 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "cli/commands.hpp"
 #include "core/interrupt.hpp"
 #include "worker/protocol/compilation.hpp"
 #include "worker/protocol/messages.hpp"
 
 namespace {
+
+/// A daemon may start fatune without stdin, stdout or stderr: a journal would be opened in its
+/// place and take its words.
+void open_standard_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (::fcntl(stream, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDWR));
+  }
+}
 
 /// What a hidden worker command returns; nothing for every other command.
 std::optional<int> run_worker(std::span<const std::string> args) {
@@ -24,6 +35,7 @@ std::optional<int> run_worker(std::span<const std::string> args) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   const auto invocation = fatune::cli::read_invocation({argv + 1, argv + argc});
   try {
     if (const auto code = run_worker(invocation.words)) return *code;

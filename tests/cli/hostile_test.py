@@ -39,6 +39,14 @@ class Hostile(unittest.TestCase):
 
 
 class Streams(Hostile):
+    def test_a_sweep_without_stderr_or_stdout_keeps_its_journal(self):
+        for number, closed in enumerate(("2>&-", ">&-", "<&-", "<&- >&- 2>&-")):
+            with self.subTest(closed):
+                run = f"run{number}"
+                self.shell(f"fatune {SWEEP}{number} {closed}")
+                self.assertNotIn("cut", self.shell(f"fatune report {run}")[1])
+                self.assertEqual((self.folder / run / "journal.jsonl").read_bytes().count(b'{"schema"'), 1)
+
     def test_a_full_stdout_is_exit_4(self):
         self.shell(f"fatune {SWEEP} -q")
         for command in ("report run --json", "report run", "kernels", "kernels --json", "inspect --shape 4,8,512,64 --kernel naive",
