@@ -2,6 +2,7 @@
 #include "core/json.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,25 @@ template class nlohmann::basic_json<nlohmann::ordered_map>;
 
 namespace fatune {
 namespace {
+
+/// Chosen: no file of ours has ten; 3,500 fill a thread's stack of 512 kB.
+constexpr std::size_t kDeepest = 128;
+
+/// Where the text opens one bracket too many; brackets in strings do not count.
+std::optional<std::size_t> too_deep(std::string_view text) {
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepest) return i;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return std::nullopt;
+}
 
 /// Accepts everything and keeps where and why the text stopped being JSON.
 struct FaultFinder : nlohmann::detail::json_sax_acceptor<Json> {
@@ -52,6 +72,10 @@ std::string unknown_key(const std::string& key, const std::vector<std::string>& 
 }
 
 Result<Json> parse_json(std::string_view text, const std::string& where) {
+  if (const auto place = too_deep(text)) {
+    return file_error(fmt::format("{}: is nested deeper than {} levels at {}", where, kDeepest,
+                                  locate(text, *place + 1)));
+  }
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!value.is_discarded()) return value;
   FaultFinder fault;

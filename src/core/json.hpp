@@ -16,7 +16,8 @@ namespace fatune {
 /// Key order is kept, so that files diff well.
 using Json = nlohmann::ordered_json;
 
-/// `where` (a file name, "line 12 of x") goes in front of errors.
+/// `where` (a file name, "line 12 of x") goes in front of errors. Values are copied, compared and
+/// written by recursion: text that is nested deeper than 128 levels is refused.
 Result<Json> parse_json(std::string_view text, const std::string& where);
 Result<Json> load_json(const std::filesystem::path& path);
 std::string dump(const Json& value);         ///< one line

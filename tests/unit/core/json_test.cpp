@@ -42,8 +42,20 @@ TEST_CASE("every truncation of a document is an error and none a crash") {
   }
 }
 
-TEST_CASE("deep nesting does not exhaust the stack") {
-  CHECK_FALSE(parse_json(std::string(1'000'000, '['), "x"));
+TEST_CASE("deep nesting is refused where it begins, whether it is closed or not") {
+  const auto nested = [](std::size_t levels, bool closed) {
+    std::string text;
+    for (std::size_t i = 0; i < levels; ++i) text += i % 2 == 0 ? "[" : "{\"a]\\\"\":";
+    text += "1";
+    for (std::size_t i = levels; closed && i > 0; --i) text += i % 2 == 1 ? "]" : "}";
+    return text;
+  };
+  CHECK(parse_fault(nested(128, true)) == "none");
+  CHECK(parse_fault(nested(129, true)) ==
+        "x.json: is nested deeper than 128 levels at line 1, column 577");
+  CHECK(parse_fault(nested(1'000'000, false)) == parse_fault(nested(129, true)));
+  CHECK(parse_fault(std::string(1000, ']')).find("not valid JSON") != std::string::npos);
+  CHECK(parse_fault("[\"" + std::string(1000, '[') + "\"]") == "none");
 }
 
 TEST_CASE("key order survives and doubles are exact") {
