@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -87,6 +88,21 @@ Result<Json> parse_json(std::string_view text, const std::string& where) {
 Result<Json> load_json(const std::filesystem::path& path) {
   FATUNE_TRY(const std::string text, read_file(path));
   return parse_json(text, path.string());
+}
+
+Status refuse_repeated_keys(std::string_view text, const std::string& where) {
+  std::vector<std::set<std::string>> open;
+  std::string repeated;
+  const auto note = [&](int, Json::parse_event_t event, const Json& value) {
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event == Json::parse_event_t::key && !open.back().insert(value).second) repeated = value;
+    return true;
+  };
+  if (too_deep(text)) return {};  // parse_json says so
+  const Json parsed = Json::parse(text, note, /*allow_exceptions=*/false);
+  if (parsed.is_discarded() || repeated.empty()) return {};
+  return file_error(fmt::format("{}: an object has the key '{}' twice", where, repeated));
 }
 
 std::string dump(const Json& value) {

@@ -58,6 +58,18 @@ TEST_CASE("deep nesting is refused where it begins, whether it is closed or not"
   CHECK(parse_fault("[\"" + std::string(1000, '[') + "\"]") == "none");
 }
 
+TEST_CASE("a key that an object has twice is found, and nothing else is") {
+  const auto repeated = [](std::string_view text) {
+    const Status status = refuse_repeated_keys(text, "x.json");
+    return status ? "" : status.error().message;
+  };
+  CHECK(repeated(R"({"a":[{"b":1},{"b":2,"c":{"b":3}}],"b":{"a":1}})").empty());
+  CHECK(repeated(R"({"a":[{"b":1,"c":{"b":2},"b":3}]})") ==
+        "x.json: an object has the key 'b' twice");
+  CHECK(repeated(R"({"a":1,"\u0061":2})") == "x.json: an object has the key 'a' twice");
+  CHECK(repeated("{\"a\":1,\"a\":").empty());  // parse_json says what is wrong with it
+}
+
 TEST_CASE("key order survives and doubles are exact") {
   const std::string text = R"({"z":1,"a":[0.1,2.5e-07,1.0],"m":{"b":true}})";
   CHECK(dump(parse(text)) == text);
