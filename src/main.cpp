@@ -1,8 +1,10 @@
 // main.cpp - arguments to a command, or to the body of a child process, to an exit code.
 #include <exception>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
@@ -23,6 +25,14 @@ void open_standard_streams() {
   }
 }
 
+/// Also in a thread or a destructor, where an exception would be the end without a word.
+void report_no_memory() {
+  constexpr std::string_view kWords =
+      "fatune: error: out of memory; is a file damaged, or are there too many --jobs?\n";
+  static_cast<void>(!::write(STDERR_FILENO, kWords.data(), kWords.size()));
+  ::_exit(fatune::cli::kEnvironment);
+}
+
 /// What a hidden worker command returns; nothing for every other command.
 std::optional<int> run_worker(std::span<const std::string> args) {
   if (args.empty()) return std::nullopt;
@@ -36,6 +46,7 @@ std::optional<int> run_worker(std::span<const std::string> args) {
 
 int main(int argc, char** argv) {
   open_standard_streams();
+  std::set_new_handler(report_no_memory);
   const auto invocation = fatune::cli::read_invocation({argv + 1, argv + argc});
   try {
     if (const auto code = run_worker(invocation.words)) return *code;

@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #define ZLIB_CONST  // zlib then takes its input as const
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -15,6 +17,8 @@
 
 #include <stdlib.h>
 #include <zlib.h>
+
+#include "core/text.hpp"
 
 namespace fatune {
 namespace {
@@ -37,24 +41,42 @@ int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
-Result<std::string> read_bytes(const fs::path& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+/// Of a FIFO or a terminal: waits until there is something to read, or its end.
+Status wait_for_bytes(const Descriptor& file, const fs::path& path) {
+  constexpr int kMostSilentSeconds = 30;  // chosen
+  pollfd wanted{file.raw(), POLLIN, 0};
+  const int ready = ::poll(&wanted, 1, kMostSilentSeconds * 1000);
+  if (ready > 0) return {};
+  if (ready == 0) {
+    return file_error(fmt::format("{}: nothing came for {} s", path.string(), kMostSilentSeconds));
+  }
+  if (errno == EINTR) return Error{ErrorKind::kInterrupted, path.string() + ": interrupted"};
+  return system_failure(path, "read", errno);
+}
+
+Result<std::string> read_bytes(const fs::path& path, std::size_t limit) {
+  // Without O_NONBLOCK, open waits for a FIFO's writer.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.open()) return system_failure(path, "open", errno);
+  struct stat what {};
+  if (::fstat(file.raw(), &what) != 0) return system_failure(path, "read", errno);
   std::string bytes;
   std::array<char, 1 << 16> chunk;
   for (;;) {
+    if (!S_ISREG(what.st_mode)) FATUNE_TRY_STATUS(wait_for_bytes(file, path));
     const ssize_t count = ::read(file.raw(), chunk.data(), chunk.size());
-    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) return system_failure(path, "read", errno);
     if (count == 0) return bytes;
     bytes.append(chunk.data(), static_cast<std::size_t>(count));
+    FATUNE_TRY_STATUS(check_size(bytes, limit, path.string()));
   }
 }
 
 // zlib's window size with 16 added asks for the gzip format.
 constexpr int kGzip = MAX_WBITS + 16;
-/// Some kilobytes of gzip can stand for gigabytes; no file of ours comes near this. Chosen.
-constexpr std::size_t kLargestUnpacked = std::size_t{1} << 30U;
+/// A kilobyte of gzip can stand for a megabyte; journals shrink by 10 to 25 times. Chosen.
+constexpr std::size_t kLargestRatio = 100;
 
 /// Hands zlib, which counts in 32 bits, the next of `bytes` once it has none left.
 void feed(z_stream& stream, std::string_view& bytes) {
@@ -149,19 +171,26 @@ Status write_new(const fs::path& path, const Target& target, std::string_view co
 
 }  // namespace
 
-Result<std::string> read_file(const fs::path& path) {
-  FATUNE_TRY(std::string bytes, read_bytes(path));
-  if (path.extension() != ".gz") return bytes;
-  return gunzip(bytes, path.string());
+Status check_size(std::string_view text, std::size_t limit, const std::string& where) {
+  if (text.size() <= limit) return {};
+  return file_error(
+      fmt::format("{}: holds more than {}, the most that is read", where, describe(Bytes(limit))));
 }
 
-Result<std::string> gunzip(std::string_view bytes, const std::string& where) {
+Result<std::string> read_file(const fs::path& path, std::size_t limit) {
+  FATUNE_TRY(std::string bytes, read_bytes(path, limit));
+  if (path.extension() != ".gz") return bytes;
+  return gunzip(bytes, path.string(), limit);
+}
+
+Result<std::string> gunzip(std::string_view bytes, const std::string& where, std::size_t limit) {
   if (!bytes.starts_with("\x1f\x8b")) return std::string(bytes);
+  const std::size_t plausible = std::max(kUsualFile, kLargestRatio * bytes.size());
   z_stream stream{};
   FATUNE_CHECK(inflateInit2(&stream, kGzip) == Z_OK, "zlib accepts this constant");
   std::string out;
   int state = Z_OK;
-  while (state == Z_OK && out.size() <= kLargestUnpacked) {
+  while (state == Z_OK && out.size() <= std::min(limit, plausible)) {
     feed(stream, bytes);
     state = step(stream, out, inflate, Z_NO_FLUSH);
     const bool another = state == Z_STREAM_END && stream.avail_in + bytes.size() > 0;
@@ -169,7 +198,11 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& where) {
   }
   const std::string reason = stream.msg ? stream.msg : "it ends too early";
   inflateEnd(&stream);
-  if (out.size() > kLargestUnpacked) return file_error(where + ": unpacks to more than 1 GiB");
+  FATUNE_TRY_STATUS(check_size(out, limit, where));
+  if (out.size() > plausible) {
+    return file_error(
+        fmt::format("{}: unpacks to more than {} times its size", where, kLargestRatio));
+  }
   if (state != Z_STREAM_END) return file_error(where + ": broken gzip data: " + reason);
   return out;
 }

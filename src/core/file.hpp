@@ -10,10 +10,16 @@
 
 namespace fatune {
 
-/// Whole file; a path ending in .gz is decompressed.
-Result<std::string> read_file(const std::filesystem::path& path);
+/// Limits of files, packed or not, so that no file takes the machine; chosen.
+inline constexpr std::size_t kUsualFile = std::size_t{16} << 20U;
+inline constexpr std::size_t kLargeFile = std::size_t{256} << 20U;  ///< journals, results
+/// Fails when there is more: what reads a text needs several times its size.
+Status check_size(std::string_view text, std::size_t limit, const std::string& where);
+/// Whole file; a path ending in .gz is decompressed. A FIFO that is silent for 30 s is an error.
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = kUsualFile);
 /// Decompresses gzip bytes; returns the input unchanged when it is not gzip.
-Result<std::string> gunzip(std::string_view bytes, const std::string& where);
+Result<std::string> gunzip(std::string_view bytes, const std::string& where,
+                           std::size_t limit = kLargeFile);
 /// Writes beside and renames, so a reader sees the old or the new content, never half. `.gz` is
 /// compressed. A symbolic link is followed, the permissions of what is there stay; what is no
 /// regular file, say /dev/stdout, is written to.

@@ -37,7 +37,7 @@ Result<NcuText> run_once(const NcuRequest& request, const std::vector<std::strin
                                              .arguments = ncu_arguments(request, metrics, csv),
                                              .extra_environment = {"LC_ALL=C"}},
                                             request.patience));
-  const auto text = read_file(csv);
+  const auto text = read_file(csv, kLargeFile);
   return NcuText{std::move(output), text ? *text : std::string()};
 }
 

@@ -1,8 +1,10 @@
 // file_test.cpp - checks reading, replacing, appending and locking, and what their errors say.
 #include "core/file.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include <catch2/catch_test_macros.hpp>
 #include <fcntl.h>
@@ -108,6 +110,43 @@ TEST_CASE("gzip is undone, member by member, and broken gzip is an error") {
   CHECK(gunzip(spoilt, "x.gz").error().message == "x.gz: broken gzip data: incorrect data check");
   CHECK(gunzip(a.substr(0, 12), "x.gz").error().message ==
         "x.gz: broken gzip data: it ends too early");
+}
+
+TEST_CASE("more than the limit is not read, whether packed or not") {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"plain", "packed.gz"}) {
+    CAPTURE(name);
+    const std::string path = folder / name;
+    REQUIRE(replace_file(path, std::string(5000, 'x')));
+    CHECK(read_file(path, 5000)->size() == 5000);
+    CHECK(read_file(path, 4096).error().message ==
+          path + ": holds more than 4 KiB, the most that is read");
+  }
+  CHECK(read_file("/dev/zero").error().message ==
+        "/dev/zero: holds more than 16.0 MiB, the most that is read");
+  CHECK(read_file("/dev/null")->empty());
+}
+
+TEST_CASE("gzip that grows a hundredfold is refused") {
+  const test::TemporaryFolder folder;
+  REQUIRE(replace_file(folder / "bomb.gz", std::string(20'000'000, 'x')));
+  CHECK(read_file(folder / "bomb.gz", kLargeFile).error().message ==
+        (folder / "bomb.gz").string() + ": unpacks to more than 100 times its size");
+}
+
+TEST_CASE("a FIFO is read to its end, however late its writer comes") {
+  const test::TemporaryFolder folder;
+  const std::string fifo = folder / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::ofstream out(fifo);
+    out << "first " << std::flush;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    out << "second";
+  });
+  CHECK(*read_file(fifo) == "first second");
+  writer.join();
 }
 
 TEST_CASE("errors carry path and reason") {
