@@ -54,7 +54,8 @@ Invocation read_invocation(std::vector<std::string> words) {
 }
 
 void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  const std::string safe = printable(text);
+  std::fwrite(safe.data(), 1, safe.size(), stdout);
   if (text.empty() || text.back() != '\n') std::fputc('\n', stdout);
   std::fflush(stdout);
 }
@@ -62,7 +63,8 @@ void print(std::string_view text) {
 int close_output(int code) {
   const bool lost = std::ferror(stdout) != 0;
   if (std::fflush(stdout) == 0 && ::close(STDOUT_FILENO) == 0 && !lost) return code;
-  log::error("stdout: cannot write all of the answer");  // the reason is gone with the first failure
+  log::error(
+      "stdout: cannot write all of the answer");  // the reason is gone with the first failure
   return code == kDone || code == kAnswerIsNo ? kFiles : code;
 }
 

@@ -6,14 +6,19 @@
 No case names a node of /dev for writing: a program that fails the test would replace it for the whole machine.
 """
 import argparse
+import gzip
+import json
 import os
 import pathlib
+import re
 import stat
 import subprocess
 import sys
 import tempfile
 import threading
+import tokenize
 import unittest
+import xml.etree.ElementTree
 
 FATUNE = ""
 HERE = pathlib.Path(__file__).resolve().parent
@@ -98,6 +103,127 @@ class Outputs(Hostile):
             self.assertTrue((self.folder / name).read_text().startswith("{"))
         self.assertEqual(stat.S_IMODE(secret.stat().st_mode), 0o600)
         self.assertEqual(sorted(os.listdir(secret.parent)), ["new.json", "secret.json"])
+
+
+
+NESTED = "[" * 60_000 + "]" * 60_000
+
+
+class Readers(Hostile):
+    """Each file is refused in words, soon, and in little memory."""
+
+    def refused(self, line, words, code=FILES):
+        _, said = self.shell(f"ulimit -v 2000000; {line}", code, timeout=20)
+        self.assertIn(words, said, line)
+        self.assertLess(len(said), 2000, line)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def journal(self, *changes):
+        """A journal of two lines of the recording, each change made once."""
+        with gzip.open(RECORDED, "rt") as lines:
+            text = lines.readline()
+            text += next(line for line in lines if '"outcome":"measured"' in line)
+        for before, after in changes:
+            self.assertIn(before, text)
+            text = text.replace(before, after, 1)
+        self.write("journal.jsonl", text)
+        return text
+
+    def test_deep_nesting(self):
+        self.write("kt.json", '{"kernel_name":"k","tune_params_keys":["a"],"tune_params":{"a":[%s,2]},"cache":{"1":{"a":1,"time":1}}}'
+                   % NESTED)
+        self.write("t4.json", '{"results":[{"configuration":{"a":%s},"invalidity":"correct"}]}' % NESTED)
+        self.write("ktt.json", '{"Metadata":{},"Results":[{"Configuration":[{"Name":"a","Value":%s}]}]}' % NESTED)
+        self.write("t1.json", '{"ConfigurationSpace":{"TuningParameters":[{"Name":%s}]}}' % NESTED)
+        self.write("best.json", '{"kernel":"fa_wmma","config":{"BLOCK_M":%s}}' % NESTED)
+        self.write("suite.json", '{"schema":"fatune.problems/1","name":"x","problems":[%s]}' % NESTED)
+        self.write("toy.json", '{"schema":"fatune.external/1","name":"toy","output":%s}' % NESTED)
+        (self.folder / "own").mkdir()
+        self.write("own/own.json", '{"schema":"fatune.kernel/1","name":%s}' % NESTED)
+        self.journal(('"config":{', '"config":{"deep":%s,' % NESTED))
+        shape = "--shape 4,8,512,64"
+        for line in ("replay kt.json", "replay t4.json", "replay ktt.json", "replay journal.jsonl", "replay kt.json --space t1.json",
+                     "report journal.jsonl", "report . -o page.html", "report . --format svg -o plots", "report . --format t4",
+                     f"inspect {shape} --config best.json", "export --config best.json --to json --out e", "sweep --suite suite.json",
+                     "kernels lint --kernel-dir own", f"bench {shape} --device recorded:journal.jsonl --config best.json",
+                     f"sweep {shape} --device recorded:journal.jsonl", f"sweep {shape} --device recorded --import kt.json",
+                     f"sweep {shape} --device recorded --warm best.json", f"gate {shape} --device recorded --candidate best.json --baseline best.json",
+                     f"bench {shape} --device recorded --impl external:toy --external-dir ."):
+            with self.subTest(line):
+                self.refused(f"fatune {line}", "is nested deeper than 128 levels at line ")
+
+    def test_sizes(self):
+        with gzip.open(self.folder / "bomb.jsonl.gz", "wb") as bomb:
+            for _ in range(40):
+                bomb.write(b"1," * (1 << 19))
+        self.refused("fatune report bomb.jsonl.gz", "bomb.jsonl.gz: unpacks to more than 100 times its size")
+        self.refused("fatune report /dev/zero", "/dev/zero: holds more than 256.0 MiB, the most that is read")
+        self.refused("fatune inspect --shape 4,8,512,64 --config /dev/zero", "/dev/zero: holds more than 16.0 MiB")
+        self.refused("fatune replay <(cat /dev/zero)", "holds more than 256.0 MiB")
+
+    def test_little_memory_is_exit_3(self):
+        self.refused("ulimit -v 150000; fatune report /dev/zero", "error: out of memory", code=3)
+
+    def test_a_newer_and_an_older_journal(self):
+        for version, words in (("0", "by an older fatune"), ("9", "by a newer fatune"), ("x", "by a newer fatune")):
+            self.journal(("fatune.journal/1", f"fatune.journal/{version}"))
+            self.refused("fatune report journal.jsonl", words)
+
+    def test_a_repeated_key_in_a_manifest(self):
+        (self.folder / "own").mkdir()
+        self.write("own/own.json", '{"schema":"fatune.kernel/1","name":"own","supports":{"dtypes":["f16"],"dtypes":["bf16"]}}')
+        self.refused("fatune kernels lint --kernel-dir own", "own/own.json: an object has the key 'dtypes' twice")
+
+    def test_names_do_not_leave_their_folder(self):
+        for name in ("../PWN", str(self.folder / "PWN")):
+            self.journal(('"kernel":"', f'"kernel":"{name}" ,"was":"'))
+            for kind in ("t4", "kernel-tuner", "svg"):
+                self.refused(f"fatune report journal.jsonl --format {kind} -o out", "not a kernel's name")
+        text = self.journal()
+        header, line = text.splitlines()
+        header = json.loads(header)
+        other = json.loads(line)
+        other["problem"]["batch"] += 1
+        header["plan"]["problems"] = [{"name": f"../PWN{i}", "problem": each["problem"]} for i, each in enumerate((json.loads(line), other))]
+        self.write("journal.jsonl", "\n".join(json.dumps(each) for each in (header, json.loads(line), other)) + "\n")
+        self.shell("fatune report journal.jsonl --format svg -o out/plots")
+        self.assertEqual([path for path in self.folder.rglob("*PWN*") if path.parent.name != "plots"], [])
+        self.assertTrue(list((self.folder / "out/plots").iterdir()))
+
+    def test_nothing_commands_the_terminal(self):
+        """Control characters and marks of direction in each text of a journal."""
+        evil = json.dumps("x\x1b[2J\x1b]0;PWN\x07\x9b\u202ePWN")[1:-1]
+        self.journal(('"kernel":"', f'"detail":"{evil}","reason":"{evil}","kernel":"'), ('"device_name":"', f'"device_name":"{evil}'),
+                     ('"name":"', f'"name":"{evil}'), ('"config":{', f'"config":{{"{evil}":"{evil}",'),
+                     ('"command":"', f'"command":"{evil}'))
+        for line in ("report journal.jsonl", "report journal.jsonl --format md", "report journal.jsonl --format csv",
+                     "report journal.jsonl --json", "report journal.jsonl --format t4", "replay journal.jsonl --repeats 1 --budget 1",
+                     "report journal.jsonl --format svg -o plots; cat plots/*", "report journal.jsonl -o page.html; cat page.html",
+                     "inspect --shape 4,8,512,64 --config journal.jsonl", f"report $'{evil}'"):
+            with self.subTest(line):
+                done = subprocess.run(["bash", "-c", f"{FATUNE} {line}"], cwd=self.folder, capture_output=True, timeout=60, check=False,
+                                      env={"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LC_ALL": "C.UTF-8"})
+                shown = (done.stdout + done.stderr).decode()
+                found = [c for c in shown if c in "\x1b\x07\x9b\u202e"]
+                self.assertEqual(found, [], shown[-300:])
+        for picture in (self.folder / "plots").iterdir():
+            xml.etree.ElementTree.parse(picture)
+
+    def test_generated_code_is_not_escaped_from(self):
+        """Texts of best.json stay in comments and strings of what is exported."""
+        self.shell(f"fatune {SWEEP} -q")
+        best = json.loads((self.folder / "run/best.json").read_text())
+        evil = "*/ PWN /*\nPWN\r\n??/\nPWN \"\"\" PWN\nimport PWN # \\\nPWN"
+        best["command"] = best["device"]["name"] = best["device"]["device_name"] = best["device"]["driver"] = evil
+        self.write("run/best.json", json.dumps(best))
+        self.shell("fatune export run --unverified --name x --to header && fatune export run --unverified --to torch -o x.py", timeout=300)
+        code, _ = self.shell("gcc -std=c99 -pedantic-errors -fsyntax-only -x c x.h && gcc -std=c99 -E -P -x c x.h")
+        self.assertNotIn("PWN", re.sub(r'"(\\.|[^"\\])*"', "", code))
+        with open(self.folder / "x.py", "rb") as module:
+            tokens = [token for token in tokenize.tokenize(module.readline) if token.type == tokenize.NAME]
+        self.assertNotIn("PWN", [token.string for token in tokens])
 
 
 if __name__ == "__main__":
