@@ -58,6 +58,13 @@ TEST_CASE("deep nesting is refused where it begins, whether it is closed or not"
   CHECK(parse_fault("[\"" + std::string(1000, '[') + "\"]") == "none");
 }
 
+TEST_CASE("a text of too many values is refused before they take memory") {
+  std::string text = "[";
+  for (int i = 0; i < 4'000'000; ++i) text += "1,";
+  CHECK(parse_fault(text) == "x.json: holds more than 4000000 values at line 1, column 8000001");
+  CHECK(parse_fault("[\"" + std::string(5'000'000, ',') + "\"]") == "none");
+}
+
 TEST_CASE("a key that an object has twice is found, and nothing else is") {
   const auto repeated = [](std::string_view text) {
     const Status status = refuse_repeated_keys(text, "x.json");
