@@ -1,9 +1,14 @@
 // main.cpp - arguments to a command, or to the body of a child process, to an exit code.
 #include <exception>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "cli/commands.hpp"
 #include "core/interrupt.hpp"
@@ -11,6 +16,22 @@
 #include "worker/protocol/messages.hpp"
 
 namespace {
+
+/// A daemon may start fatune without stdin, stdout or stderr: a journal would be opened in its
+/// place and take its words.
+void open_standard_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (::fcntl(stream, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDWR));
+  }
+}
+
+/// Also in a thread or a destructor, where an exception would be the end without a word.
+void report_no_memory() {
+  constexpr std::string_view kWords =
+      "fatune: error: out of memory; is a file damaged, or are there too many --jobs?\n";
+  static_cast<void>(!::write(STDERR_FILENO, kWords.data(), kWords.size()));
+  ::_exit(fatune::cli::kEnvironment);
+}
 
 /// What a hidden worker command returns; nothing for every other command.
 std::optional<int> run_worker(std::span<const std::string> args) {
@@ -24,11 +45,13 @@ std::optional<int> run_worker(std::span<const std::string> args) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
+  std::set_new_handler(report_no_memory);
   const auto invocation = fatune::cli::read_invocation({argv + 1, argv + argc});
   try {
     if (const auto code = run_worker(invocation.words)) return *code;
     fatune::install_interrupt_handler();
-    return fatune::cli::run_command(invocation);
+    return fatune::cli::close_output(fatune::cli::run_command(invocation));
   } catch (const std::exception& bug) {
     return fatune::cli::fail(invocation, fatune::cli::kBug, std::string("bug: ") + bug.what());
   }

@@ -4,6 +4,7 @@
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
 #   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, a Chromium,
 #                                 Kernel Tuner, Python's jsonschema and fastjsonschema
+#   tools/bootstrap.sh fuzz       the same as test, and clang with libFuzzer
 #   tools/bootstrap.sh portable   the same as build
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
 #
@@ -61,7 +62,7 @@ want_build_packages() {
   want_command ninja ninja-build
   want_command pkg-config pkgconf
   local package
-  for package in libcli11-dev libeigen3-dev libfmt-dev libspdlog-dev \
+  for package in libcli11-dev libeigen3-dev libfmt-dev libre2-dev libspdlog-dev \
                  libssl-dev nlohmann-json3-dev zlib1g-dev; do
     want_package "$package"
   done
@@ -191,13 +192,15 @@ install_cuda_wheels() {
 
 step=${1:-build}
 case $step in
-  build | test | portable | package) ;;
-  *) say "usage: bootstrap.sh build|test|portable|package"; exit 2 ;;
+  build | test | fuzz | portable | package) ;;
+  *) say "usage: bootstrap.sh build|test|fuzz|portable|package"; exit 2 ;;
 esac
+tests=false
+if [[ $step == test || $step == fuzz ]]; then tests=true; fi
 
 if has_command apt-get; then
   want_build_packages
-  if [[ $step == test ]]; then
+  if $tests; then
     want_command python3 python3
     want_command clang-format-14 clang-format-14
     want_command pkg-config pkg-config
@@ -216,7 +219,13 @@ if has_command apt-get; then
     want_command dpkg-shlibdeps dpkg-dev
     want_command file file
   fi
+  if [[ $step == fuzz ]]; then want_command clang++ clang; fi
   install_missing
+  if [[ $step == fuzz ]]; then
+    clang=$(clang++ -dumpversion)
+    want_package "libclang-rt-${clang%%.*}-dev"
+    install_missing
+  fi
 else
   for tool in g++ cmake ninja; do
     has_command $tool || fail "$tool is missing; CONTRIBUTING.md lists the packages fatune needs"
@@ -225,6 +234,6 @@ fi
 check_cmake_version
 find_cuda || install_cuda_wheels
 if has_command apt-get; then
-  [[ $step != test ]] || ensure_catch2
+  if $tests; then ensure_catch2; fi
 fi
-if [[ $step == test ]]; then ensure_kernel_tuner; fi
+if $tests; then ensure_kernel_tuner; fi

@@ -41,6 +41,8 @@ STEPS = {
              ["cmake --preset asan", "cmake --build --preset asan", "ctest --preset asan -L unit"]),
     "tsan": ("concurrent unit tests under the thread sanitizer",
              ["cmake --preset tsan", "cmake --build --preset tsan", *tsan_tests()]),
+    "fuzz": ("every reader fuzzed for half an hour under both sanitizers",
+             ["cmake --workflow --preset fuzz", "tools/fuzz.py --seconds 1800"]),
     "tidy": ("clang-tidy, each finding an error", ["cmake --workflow --preset tidy"]),
     "alone": ("each source parsed on its own", ["cmake --preset alone", "tools/nightly.py --parse-alone build/alone"]),
     "crash": ("a sweep on the recorded device, killed or with a failing disk 1,000 times",

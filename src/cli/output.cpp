@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "cli/commands/documents.hpp"
 #include "core/fields.hpp"
@@ -53,9 +54,18 @@ Invocation read_invocation(std::vector<std::string> words) {
 }
 
 void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  const std::string safe = printable(text);
+  std::fwrite(safe.data(), 1, safe.size(), stdout);
   if (text.empty() || text.back() != '\n') std::fputc('\n', stdout);
   std::fflush(stdout);
+}
+
+int close_output(int code) {
+  const bool lost = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) == 0 && ::close(STDOUT_FILENO) == 0 && !lost) return code;
+  log::error(
+      "stdout: cannot write all of the answer");  // the reason is gone with the first failure
+  return code == kDone || code == kAnswerIsNo ? kFiles : code;
 }
 
 int fail(const Invocation& invocation, const Error& error) {

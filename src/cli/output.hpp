@@ -38,7 +38,10 @@ struct Invocation {
 /// "help sweep" is taken as "sweep --help".
 Invocation read_invocation(std::vector<std::string> words);
 
-void print(std::string_view text);  ///< adds a newline when there is none
+/// Adds a newline when there is none; what files hide from a terminal is shown as \u001b.
+void print(std::string_view text);
+/// The command's last act: its exit code, or 4 where stdout did not take all of the answer.
+int close_output(int code);
 /// Logs the error and returns its exit code; where --json was typed, prints fatune.error/1, too.
 int fail(const Invocation& invocation, const Error& error);
 /// The same of a message with an exit code of its own.

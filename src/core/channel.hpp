@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/file.hpp"
+#include "core/descriptor.hpp"
 #include "core/json.hpp"
 #include "core/result.hpp"
 

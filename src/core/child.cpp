@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/descriptor.hpp"
+
 namespace fatune {
 namespace {
 

@@ -2,6 +2,8 @@
 #include "core/json.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,37 @@ template class nlohmann::basic_json<nlohmann::ordered_map>;
 
 namespace fatune {
 namespace {
+
+/// Chosen: no file of ours has ten; 3,500 fill a thread's stack of 512 kB.
+constexpr std::size_t kDeepest = 128;
+
+/// Chosen: 0.4 GB of memory; our largest document has 60,000.
+constexpr std::size_t kMostValues = 4'000'000;
+
+/// Of a text that must not be parsed.
+struct Excess {
+  std::string what;
+  std::size_t place;
+};
+
+/// Brackets and commas in strings do not count.
+std::optional<Excess> find_excess(std::string_view text) {
+  std::size_t depth = 0, values = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool opens = c == '[' || c == '{';
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    } else if (opens && ++depth > kDeepest) {
+      return Excess{fmt::format("is nested deeper than {} levels", kDeepest), i};
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+    if ((opens || c == ',') && ++values > kMostValues)
+      return Excess{fmt::format("holds more than {} values", kMostValues), i};
+  }
+  return std::nullopt;
+}
 
 /// Accepts everything and keeps where and why the text stopped being JSON.
 struct FaultFinder : nlohmann::detail::json_sax_acceptor<Json> {
@@ -52,6 +85,10 @@ std::string unknown_key(const std::string& key, const std::vector<std::string>& 
 }
 
 Result<Json> parse_json(std::string_view text, const std::string& where) {
+  if (const auto excess = find_excess(text)) {
+    return file_error(
+        fmt::format("{}: {} at {}", where, excess->what, locate(text, excess->place + 1)));
+  }
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!value.is_discarded()) return value;
   FaultFinder fault;
@@ -63,6 +100,21 @@ Result<Json> parse_json(std::string_view text, const std::string& where) {
 Result<Json> load_json(const std::filesystem::path& path) {
   FATUNE_TRY(const std::string text, read_file(path));
   return parse_json(text, path.string());
+}
+
+Status refuse_repeated_keys(std::string_view text, const std::string& where) {
+  std::vector<std::set<std::string>> open;
+  std::string repeated;
+  const auto note = [&](int, Json::parse_event_t event, const Json& value) {
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event == Json::parse_event_t::key && !open.back().insert(value).second) repeated = value;
+    return true;
+  };
+  if (find_excess(text)) return {};  // parse_json says so
+  const Json parsed = Json::parse(text, note, /*allow_exceptions=*/false);
+  if (parsed.is_discarded() || repeated.empty()) return {};
+  return file_error(fmt::format("{}: an object has the key '{}' twice", where, repeated));
 }
 
 std::string dump(const Json& value) {

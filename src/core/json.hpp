@@ -16,9 +16,13 @@ namespace fatune {
 /// Key order is kept, so that files diff well.
 using Json = nlohmann::ordered_json;
 
-/// `where` (a file name, "line 12 of x") goes in front of errors.
+/// `where` (a file name, "line 12 of x") goes in front of errors. Values are copied, compared and
+/// written by recursion: text that is nested deeper than 128 levels is refused, and so is one of
+/// more than 4,000,000 values.
 Result<Json> parse_json(std::string_view text, const std::string& where);
 Result<Json> load_json(const std::filesystem::path& path);
+/// Fails when an object of the text has a key twice, of which parse_json takes the last.
+Status refuse_repeated_keys(std::string_view text, const std::string& where);
 std::string dump(const Json& value);         ///< one line
 std::string dump_pretty(const Json& value);  ///< indented by 2, newline at the end
 

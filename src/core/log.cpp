@@ -8,6 +8,8 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
+#include "core/text.hpp"
+
 namespace fatune::log {
 namespace {
 
@@ -36,11 +38,12 @@ State& state() {
   return state;
 }
 
-void write(spdlog::logger& logger, spdlog::level::level_enum level, std::string_view message) {
+void write(spdlog::logger& logger, spdlog::level::level_enum level, std::string_view text) {
   if (!logger.should_log(level)) return;
+  const std::string message = printable(text);
   const std::lock_guard lock(state().mutex);
   if (state().before) state().before();
-  logger.log(level, spdlog::string_view_t(message.data(), message.size()));
+  logger.log(level, spdlog::string_view_t(message));
   if (state().after) state().after();
 }
 

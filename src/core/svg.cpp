@@ -25,11 +25,13 @@ constexpr const char* kStyle =
 
 std::string escape(const std::string& text) {
   std::string escaped;
-  for (const char c : text) {
-    escaped += c == '&'   ? "&amp;"
-               : c == '<' ? "&lt;"
-               : c == '"' ? std::string("&quot;")
-                          : std::string(1, c);
+  for (const char c : printable(text)) {
+    escaped += c == '&'      ? "&amp;"
+               : c == '<'    ? "&lt;"
+               : c == '>'    ? "&gt;"
+               : c == '"'    ? "&quot;"
+               : c == '\x1b' ? "\\u001b"
+                             : std::string(1, c);
   }
   return escaped;
 }

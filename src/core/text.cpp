@@ -73,6 +73,13 @@ char32_t next_code_point(std::string_view utf8, std::size_t& at) {
   return point;
 }
 
+/// Control characters of ASCII and Latin 1, and Unicode's marks of direction.
+bool is_unprintable(char32_t p) {
+  if (p == '\n' || p == '\t') return false;
+  return p < 0x20 || (p >= 0x7F && p <= 0x9F) || p == 0x61C || p == 0x200E || p == 0x200F ||
+         (p >= 0x202A && p <= 0x202E) || (p >= 0x2066 && p <= 0x2069);
+}
+
 /// The blocks of Unicode's East Asian Width "wide" that terminals draw over two columns.
 bool is_wide(char32_t p) {
   return (p >= 0x1100 && p <= 0x115F) || (p >= 0x2E80 && p <= 0xA4CF) ||
@@ -233,6 +240,35 @@ bool matches(std::string_view text, std::string_view pattern) {
     text.remove_prefix(taken);
   }
   return text.empty();
+}
+
+std::string printable(std::string_view text) {
+  static constexpr std::array<std::string_view, 6> kColours = {"\x1b[0m",  "\x1b[1m",  "\x1b[2m",
+                                                               "\x1b[31m", "\x1b[32m", "\x1b[33m"};
+  std::string safe;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto* colour = std::ranges::find_if(
+        kColours, [&](std::string_view each) { return text.substr(at).starts_with(each); });
+    const std::size_t begin = at;
+    const char32_t point = next_code_point(text, at);
+    if (colour != kColours.end()) {
+      at = begin + colour->size();
+      safe += *colour;
+    } else if (is_unprintable(point)) {
+      safe += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(point));
+    } else {
+      safe += text.substr(begin, at - begin);
+    }
+  }
+  return safe;
+}
+
+std::string file_name(std::string_view text) {
+  constexpr std::size_t kLongest = 100;  // chosen: a name beside it may be 255 bytes long
+  std::string name(text.substr(0, kLongest));
+  for (char& c : name) c = in_class(c, "A-Za-z0-9._-") ? c : '_';
+  if (name.empty() || name.front() == '.') name.insert(name.begin(), '_');
+  return name;
 }
 
 std::size_t display_width(std::string_view utf8) {

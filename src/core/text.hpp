@@ -26,6 +26,12 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 /// One word of a command, such that a POSIX shell reads the text back; quoted only where it must
 /// be.
 std::string shell_word(std::string_view text);
+/// For a terminal: control characters but line breaks, tabs and our colours, and marks that turn
+/// text around, stand as \u001b, which in JSON means the same.
+std::string printable(std::string_view text);
+/// Of a name that a file gave: letters, digits, '-', '_' and dots that do not lead; '_' for all
+/// else.
+std::string file_name(std::string_view text);
 /// Whole text must be the number; no value otherwise.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);

@@ -25,6 +25,7 @@ class NightlyTest(unittest.TestCase):
                            "g++": "echo g++ 1", "clang++": "echo clang 2"}.items():
             self.write(f"bin/{name}", f"#!/usr/bin/env bash\n{text}\n").chmod(0o755)
         self.write("tests/crash/crash_test.py", "#!/usr/bin/env bash\n").chmod(0o755)
+        self.write("tools/fuzz.py", "#!/usr/bin/env bash\n").chmod(0o755)
         for wing in ("core", "search", "tune", "out", "runtime"):
             self.write(f"build/tsan/tests/unit/{wing}/test_{wing}", "#!/usr/bin/env bash\n").chmod(0o755)
 
@@ -54,7 +55,7 @@ class NightlyTest(unittest.TestCase):
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")][1:]
         self.assertEqual([(row[0], row[3], row[4]) for row in rows],
                          [(name, "**failed**" if name == "tidy" else "passed", "0123456789ab")
-                          for name in ("asan", "tsan", "tidy", "alone", "crash", "clang")])
+                          for name in ("asan", "tsan", "fuzz", "tidy", "alone", "crash", "clang")])
 
     def test_a_compiler_that_is_missing_does_not_cost_the_table(self):
         self.set_sources(a=0)

@@ -128,7 +128,7 @@ Result<int> write_interchange(const ReportArgs& args, const std::string& format,
     std::filesystem::path file = args.out;
     if (groups.size() > 1) {
       FATUNE_TRY_STATUS(make_directories(file));
-      file /= group.kernel + "-" + slug(group.problem.problem) + ".json";
+      file /= file_name(group.kernel + "-" + slug(group.problem.problem)) + ".json";
     }
     FATUNE_TRY_STATUS(replace_file(file, text));
     log::info(fmt::format("wrote {}: {} configs", file.string(), group.configs.size()));

@@ -11,6 +11,7 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/run_program.hpp"
+#include "core/scratch_folder.hpp"
 #include "core/text.hpp"
 #include "model/space/rules.hpp"
 #include "tune/evaluate/preparation.hpp"

@@ -6,6 +6,7 @@
 #include "cli/options/catalog.hpp"
 #include "core/embedded.hpp"
 #include "core/file.hpp"
+#include "core/gzip.hpp"
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
 #include "tune/evaluate/device_evaluator.hpp"

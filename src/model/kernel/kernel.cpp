@@ -195,6 +195,8 @@ Result<SourceTree> load_source_tree(const fs::path& folder) {
     std::error_code unreadable;
     if (!belongs_to_tree(entry->path()) || !entry->is_regular_file(unreadable)) continue;
     FATUNE_TRY(std::string text, read_file(entry->path()));
+    if (entry->path().extension() == ".json")
+      FATUNE_TRY_STATUS(refuse_repeated_keys(text, entry->path().string()));
     tree.push_back({entry->path().lexically_relative(folder).generic_string(), std::move(text)});
   }
   if (failure) {

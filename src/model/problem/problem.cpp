@@ -228,7 +228,7 @@ std::string describe(const std::vector<NamedSize>& sizes) {
 
 void fields(CustomProblem& x, FieldList& f) {
   f.record("custom_problem", "Of an operation that a manifest declares");
-  f("operation", x.operation).required().looks_like("[a-z][a-z0-9_]*");
+  f("operation", x.operation).required().matching("[a-z][a-z0-9_]*", "an operation's name");
   f.keyed<&NamedSize::name, &NamedSize::value>("sizes", x.sizes)
       .required()
       .range(1, kLargestSize)

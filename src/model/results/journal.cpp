@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -18,6 +19,7 @@ namespace {
 constexpr const char* kFamily = "fatune.journal";
 constexpr int kVersion = 1;
 constexpr std::string_view kFileName = "journal.jsonl";
+constexpr std::size_t kMostLines = 1'000'000;  // chosen: each takes some kilobytes of memory
 
 /// A journal with the length of the text that it stands for; the rest was cut.
 struct Parsed {
@@ -101,6 +103,9 @@ Result<Parsed> parse(std::string_view text, const std::string& where, Damage dam
     if (end == std::string_view::npos && number > 0) break;
     const std::string_view line = text.substr(begin, end - begin);
     const std::string line_where = fmt::format("{}: line {}", where, ++number);
+    if (number > kMostLines)
+      return file_error(fmt::format("{}: holds more than {} lines", where, kMostLines));
+    FATUNE_TRY_STATUS(check_size(line, kUsualFile, line_where));
     if (end == std::string_view::npos) return headless(line, line_where);
     if (number == 1) {
       FATUNE_TRY(parsed.journal.header, parse_header(line, line_where));
@@ -208,7 +213,7 @@ Result<Journal> parse_journal(std::string_view text, const std::string& where, D
 }
 
 Result<Journal> load_journal(const std::filesystem::path& path, Damage damage) {
-  FATUNE_TRY(const std::string text, read_file(path));
+  FATUNE_TRY(const std::string text, read_file(path, kLargeFile));
   FATUNE_TRY(Journal journal, parse_journal(text, path.string(), damage));
   if (!journal.left_out.empty()) {
     log::warn(fmt::format(
@@ -243,7 +248,7 @@ Result<JournalWriter> JournalWriter::resume(const std::filesystem::path& folder)
                       " is not there; start a new run with --out " + shell_word(folder.string()));
   }
   FATUNE_TRY(writer.file_, open_locked(writer.path_));
-  FATUNE_TRY(const std::string text, read_file(writer.path_));
+  FATUNE_TRY(const std::string text, read_file(writer.path_, kLargeFile));
   FATUNE_TRY(const Parsed parsed, parse(text, writer.path_.string(), Damage::kRefuse));
   if (parsed.journal.cut) {
     FATUNE_TRY_STATUS(writer.file_.cut(parsed.whole_bytes));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/file.hpp"
+#include "core/append_file.hpp"
 #include "core/result.hpp"
 #include "model/problem/suite.hpp"
 #include "model/results/record.hpp"

@@ -42,16 +42,18 @@ FieldWord<Outcome> word_of(const Outcome*) { return {parse_outcome, kAllOutcomes
 
 void fields(Timing& x, FieldList& f) {
   f.record("timing", "Summary of samples, in microseconds per launch");
-  f("median_us", x.median_us).required();
-  f("q1_us", x.q1_us).required();
-  f("q3_us", x.q3_us).required();
-  f("min_us", x.min_us).required();
+  f("median_us", x.median_us).required().finite().positive();
+  f("q1_us", x.q1_us).required().finite();
+  f("q3_us", x.q3_us).required().finite();
+  f("min_us", x.min_us).required().finite();
   f("sem_relative", x.sem_relative).about("Standard error of the median over the median");
   f("samples", x.samples).required().at_least(0);
   f("launches_per_sample", x.launches_per_sample).at_least(0);
   f("killed_early", x.killed_early).omitted().about("Clearly slower than the best");
-  f("ci95_low_us", x.ci95_low_us).about("Bootstrap interval of the median; final phase only");
-  f("ci95_high_us", x.ci95_high_us);
+  f("ci95_low_us", x.ci95_low_us)
+      .finite()
+      .about("Bootstrap interval of the median; final phase only");
+  f("ci95_high_us", x.ci95_high_us).finite();
 }
 
 void fields(ToolVerdict& x, FieldList& f) {
@@ -115,7 +117,9 @@ void outcome_fields(Observation& x, FieldList& f) {
 }
 
 void measured_fields(Observation& x, FieldList& f) {
-  f("in_layer", x.in_layer).about("Between two products: with, less without");
+  f("in_layer", x.in_layer)
+      .absent_if(x.in_layer && !(x.in_layer->median_us > 0))  // a difference, lost in noise
+      .about("Between two products: with, less without");
   f("plain", x.plain).about("Behind plain launches of itself");
   f("hot", x.hot).about("Behind launches of itself, chained where the kernel asks for it");
   f("cold", x.cold);

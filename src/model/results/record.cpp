@@ -4,6 +4,11 @@
 #include "core/fields.hpp"
 
 namespace fatune {
+namespace {
+
+constexpr const char* kKernelPattern = "[a-z][a-z0-9_]*";  // as manifests want it
+
+}  // namespace
 
 void fields(Spent& x, FieldList& f) {
   f("compile_s", x.compile_s);
@@ -32,7 +37,7 @@ void fields(CandidateRecord& x, FieldList& f) {
   f.tag("t", "candidate");
   f("id", x.id).required().looks_like(kIdPattern);
   f("key", x.key).required();
-  f("kernel", x.kernel).required();
+  f("kernel", x.kernel).required().matching(kKernelPattern, "a kernel's name");
   f("config", x.config).required().object().schema(kConfigSchema);
   f("problem", x.problem).required();
   outcome_fields(x, f);
@@ -50,7 +55,7 @@ void fields(FinalRecord& x, FieldList& f) {
   f("impl", x.impl).required();
   f("role", x.role).required().one_of("finalist, default, baseline");
   f("id", x.id).omitted().looks_like(kIdPattern);
-  f("kernel", x.kernel).omitted();
+  f("kernel", x.kernel).omitted().matching(kKernelPattern, "a kernel's name");
   f("config", x.config).object().omitted().schema(kConfigSchema);
   f("problem", x.problem).required();
   outcome_fields(x, f);
@@ -75,7 +80,7 @@ void fields(SavedConfig& x, FieldList& f) {
   f.record("known_config", "A config that was best for a problem");
   f("problem", x.problem).required();
   f("arch", x.arch).required();
-  f("kernel", x.kernel).required();
+  f("kernel", x.kernel).required().matching(kKernelPattern, "a kernel's name");
   f("config", x.config).required().object().schema(kConfigSchema);
   f("source", x.source).required();
 }

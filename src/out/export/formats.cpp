@@ -176,7 +176,7 @@ Result<Files> write_kernel_launcher(std::span<const ExportedKernel> kernels,
   }
   std::vector<std::filesystem::path> files;
   for (const auto& [key, text] : texts) {
-    files.push_back(folder / (key + ".wisdom"));
+    files.push_back(folder / (file_name(key) + ".wisdom"));
     FATUNE_TRY_STATUS(replace_file(files.back(), text));
   }
   return files;

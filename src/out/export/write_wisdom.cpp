@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 
+#include "core/descriptor.hpp"
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "core/file.hpp"
+#include "core/descriptor.hpp"
 #include "core/result.hpp"
 
 namespace fatune {

@@ -131,9 +131,7 @@ std::string folder_below(const std::filesystem::path& page, const std::filesyste
 }
 
 /// Text between tags or in a quoted attribute.
-std::string escape_html(const std::string& text) {
-  return replaced(svg::escape(text), ">", "&gt;");
-}
+std::string escape_html(const std::string& text) { return svg::escape(text); }
 
 }  // namespace
 
@@ -170,13 +168,13 @@ Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path
   for (const PageRun& run : runs) problems += run.problems.size();
   for (const PageRun& run : runs) {
     for (const PageProblem& problem : run.problems) {
-      std::string name = runs.size() > 1 ? run.name + "-" : "";
+      std::string name = runs.size() > 1 ? file_name(run.name) + "-" : "";
       if (problems > 1) {
         const NamedProblem& named = problem.result.problem;
-        name += (named.name.empty() ? slug(named.problem) : named.name) + "-";
+        name += file_name(named.name.empty() ? slug(named.problem) : named.name) + "-";
       }
       for (const Plot& plot : plots(problem, run)) {
-        const std::string file = distinct(name + plot.name, written) + ".svg";
+        const std::string file = distinct(name + file_name(plot.name), written) + ".svg";
         FATUNE_TRY_STATUS(replace_file(folder / file, plot.svg));
       }
     }
@@ -191,7 +189,7 @@ std::string page_html(const Json& data, const std::string& title, PageMode mode)
               {{"{{title}}", escape_html(title)},
                {"{{connect}}", mode == PageMode::kLive ? "'self'" : "'none'"},
                {"{{style}}", colour_variables() + std::string(part("style.css"))},
-               {"{{data}}", replaced(dump(data), "<", "\\u003c")},
+               {"{{data}}", replaced(printable(dump(data)), "<", "\\u003c")},
                {"{{scripts}}", scripts(mode)},
                {"{{licence}}", escape_html(std::string(embedded_text(kD3Licence)))}});
 }

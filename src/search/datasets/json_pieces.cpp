@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/file.hpp"
+
 namespace fatune {
 namespace {
 
@@ -88,6 +90,7 @@ Result<Json> JsonPieces::json() {
   next();
   const std::size_t begin = at_;
   FATUNE_TRY(const std::string_view piece, value());
+  FATUNE_TRY_STATUS(check_size(piece, kUsualFile, place(begin)));
   if (auto parsed = parse_json(piece, where_)) return parsed;
   if (auto parsed = parse_json(without_infinities(piece), where_)) return parsed;
   return parse_json(piece, place(begin));

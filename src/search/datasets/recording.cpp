@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.hpp"
+#include "core/gzip.hpp"
 #include "core/text.hpp"
 #include "search/datasets/formats.hpp"
 #include "search/datasets/json_pieces.hpp"
@@ -363,8 +364,10 @@ Result<fs::path> find_results(const fs::path& path) {
 Result<std::vector<Recording>> read_recordings(const fs::path& path) {
   FATUNE_TRY(const fs::path file, find_results(path));
   const std::string where = file.string();
-  FATUNE_TRY(std::string text, read_file(file));
-  FATUNE_TRY(text, gunzip(text, where));  // gzip under a plain name
+  FATUNE_TRY(std::string text, read_file(file, kLargeFile));
+  if (text.starts_with("\x1f\x8b")) {  // gzip under a plain name
+    FATUNE_TRY(text, gunzip(text, where, kLargeFile));
+  }
   FATUNE_TRY(const Reader reader, recognise(text, where));
   return reader.read(text, where);
 }

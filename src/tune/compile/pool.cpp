@@ -17,6 +17,7 @@
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
+#include "core/scratch_folder.hpp"
 #include "model/kernel/includes.hpp"
 #include "worker/protocol/compilation.hpp"
 

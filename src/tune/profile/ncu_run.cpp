@@ -7,6 +7,7 @@
 
 #include "core/file.hpp"
 #include "core/run_program.hpp"
+#include "core/scratch_folder.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -37,7 +38,7 @@ Result<NcuText> run_once(const NcuRequest& request, const std::vector<std::strin
                                              .arguments = ncu_arguments(request, metrics, csv),
                                              .extra_environment = {"LC_ALL=C"}},
                                             request.patience));
-  const auto text = read_file(csv);
+  const auto text = read_file(csv, kLargeFile);
   return NcuText{std::move(output), text ? *text : std::string()};
 }
 

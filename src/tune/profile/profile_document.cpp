@@ -38,7 +38,7 @@ void fields(ProfileDocument& x, FieldList& f) {
 
 std::filesystem::path kept_profile(const std::filesystem::path& run, const std::string& id,
                                    const char* extension) {
-  return run / kFolder / (id + extension);
+  return run / kFolder / (file_name(id) + extension);
 }
 
 std::vector<ProfiledConfig> kept_profiles(const std::filesystem::path& run) {

@@ -92,8 +92,9 @@ std::vector<SavedConfig> known_of(const Journal& journal, const std::string& whe
     const auto& timing = objective_timing(record, journal.header.plan.objective);
     if (record.outcome != Outcome::kMeasured || !timing || record.kernel.empty()) return;
     const Rank rank(searched, timing->median_us);
-    const auto [leader, first] = leaders.try_emplace({record.problem, record.kernel});
-    if (first || rank < leader->second.first) leader->second = {rank, record.config};
+    const auto placed = leaders.try_emplace({record.problem, record.kernel});
+    auto& leader = placed.first->second;
+    if (placed.second || rank < leader.first) leader = {rank, record.config};
   };
   for (const Record& record : journal.records) {
     if (const auto* candidate = std::get_if<CandidateRecord>(&record)) consider(*candidate, true);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,8 @@ std::optional<std::string> quoted_after(const std::string& line, std::string_vie
   return line.substr(at + 1, end - at - 1);
 }
 
-/// The whole number right before `unit`, as in "272 bytes stack frame"; 0 when there is none.
+/// The whole number right before `unit`, as in "272 bytes stack frame"; 0 when there is none that
+/// an int can hold.
 std::int64_t number_before(const std::string& line, std::string_view unit) {
   const std::size_t at = line.find(unit);
   if (at == std::string::npos) return 0;
@@ -35,7 +37,8 @@ std::int64_t number_before(const std::string& line, std::string_view unit) {
   while (end > 0 && line[end - 1] == ' ') --end;
   std::size_t begin = end;
   while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
-  return parse_integer(line.substr(begin, end - begin)).value_or(0);
+  const auto number = parse_integer(line.substr(begin, end - begin));
+  return number && std::in_range<int>(*number) ? *number : 0;
 }
 
 void read_resources(const std::string& line, Resources& entry) {

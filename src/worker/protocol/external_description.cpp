@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <regex>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <re2/re2.h>
 
 #include "core/embedded.hpp"
 #include "core/fields.hpp"
@@ -116,15 +117,21 @@ bool allowed(const List& list, const Value& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
-constexpr std::size_t kLongestLine = 4096;  // the regular expressions' recursion is bounded by it
+/// RE2 matches in linear time and bounded memory, wherever the pattern is from.
+using Pattern = std::unique_ptr<const RE2>;
+using Groups = std::vector<re2::StringPiece>;  // the first is the whole match
 
-/// The library's exception becomes an error here.
-Result<std::regex> compile_pattern(const std::string& pattern) {
-  try {
-    return std::regex(pattern, std::regex::ECMAScript);
-  } catch (const std::regex_error& problem) {
-    return file_error(fmt::format("'{}' is no regular expression: {}", pattern, problem.what()));
-  }
+Result<Pattern> compile_pattern(const std::string& pattern) {
+  constexpr std::size_t kLongest = 1000;  // chosen
+  if (pattern.size() > kLongest)
+    return file_error(fmt::format("is a pattern of more than {} characters", kLongest));
+  auto compiled = std::make_unique<const RE2>(pattern, RE2::Quiet);
+  if (compiled->ok()) return Pattern(std::move(compiled));
+  return file_error(fmt::format("'{}' is no regular expression: {}", pattern, compiled->error()));
+}
+
+std::size_t count_groups(const RE2& pattern) {
+  return static_cast<std::size_t>(pattern.NumberOfCapturingGroups());
 }
 
 constexpr std::array<std::pair<std::string_view, double>, 3> kUnits = {
@@ -136,19 +143,20 @@ const double* find_unit(std::string_view unit) {
 }
 
 /// Empty for no such group, or one that took no part in the match.
-std::optional<double> number_in(const std::smatch& match, std::int64_t which) {
-  const auto group = static_cast<std::size_t>(which);
-  if (group == 0 || !match[group].matched) return std::nullopt;
-  return parse_number(match[group].str()).value_or(std::nan(""));
+std::optional<double> number_in(const Groups& match, std::int64_t which) {
+  const re2::StringPiece& group = match.at(static_cast<std::size_t>(which));
+  if (which == 0 || group.data() == nullptr) return std::nullopt;
+  return parse_number({group.data(), group.size()}).value_or(std::nan(""));
 }
 
 bool is_time(const std::optional<double>& value) {
   return value && std::isfinite(*value) && *value > 0;
 }
 
-Result<ExternalTimes> times_of(const std::smatch& match, const ExternalOutput& how) {
+Result<ExternalTimes> times_of(const Groups& match, const ExternalOutput& how) {
   const auto complain = [&](const std::string& problem) {
-    return device_error(problem + " in '" + std::string(trim(match.str())) + "'");
+    return device_error(problem + " in '" + std::string(trim({match[0].data(), match[0].size()})) +
+                        "'");
   };
   const auto hot = number_in(match, how.hot), cold = number_in(match, how.cold);
   if (!is_time(hot) || (cold && !is_time(cold))) return complain("there is a time that is none");
@@ -358,7 +366,7 @@ void fields(ExternalOutput& x, FieldList& f) {
   });
   for (const auto& [key, number] : groups) {
     f.rule(key, [&x, number = number] {
-      const auto most = static_cast<std::int64_t>(compile_pattern(x.pattern)->mark_count());
+      const auto most = static_cast<std::int64_t>(count_groups(**compile_pattern(x.pattern)));
       if (*number >= 0 && *number <= most) return std::string();
       return fmt::format("is group {}; the pattern has {}", *number, most);
     });
@@ -370,10 +378,12 @@ void fields(ExternalOutput& x, FieldList& f) {
 }
 
 Result<ExternalTimes> read_external_output(std::string_view text, const ExternalOutput& how) {
-  FATUNE_TRY(const std::regex pattern, compile_pattern(how.pattern));
+  FATUNE_TRY(const Pattern pattern, compile_pattern(how.pattern));
+  Groups match(count_groups(*pattern) + 1);
   for (const std::string& line : split(text, '\n')) {
-    std::smatch match;
-    if (line.size() > kLongestLine || !std::regex_search(line, match, pattern)) continue;
+    if (!pattern->Match(line, 0, line.size(), RE2::UNANCHORED, match.data(),
+                        static_cast<int>(match.size())))
+      continue;
     return times_of(match, how);
   }
   const std::string_view trimmed = trim(text);

@@ -16,7 +16,7 @@ namespace fatune {
 
 /// How to find times in what a program prints. Groups are numbered as in the pattern; 0: none.
 struct ExternalOutput {
-  std::string pattern;  ///< an ECMAScript regular expression, for one line
+  std::string pattern;  ///< a regular expression of RE2, for one line
   std::string unit = "us";
   std::optional<double> unit_us;  ///< what the printed times count, instead of a unit
   std::int64_t hot = 1, cold = 0, tflops = 0, error = 0;

@@ -1,14 +1,20 @@
 // file_test.cpp - checks reading, replacing, appending and locking, and what their errors say.
 #include "core/file.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include <catch2/catch_test_macros.hpp>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/append_file.hpp"
+#include "core/gzip.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;
@@ -55,6 +61,37 @@ TEST_CASE("replace_file then read_file gives the same bytes") {
   CHECK(count_files(folder.path()) == 2);  // nothing left beside
 }
 
+TEST_CASE("what is replaced keeps its permissions, and a link to it stays") {
+  const test::TemporaryFolder folder;
+  REQUIRE(replace_file(folder / "secret", "old"));
+  const auto mine = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  std::filesystem::permissions(folder / "secret", mine);
+  std::filesystem::create_symlink("secret", folder / "link");
+  std::filesystem::create_symlink("new", folder / "dangling");
+  for (const char* name : {"link", "dangling"}) {
+    CAPTURE(name);
+    CHECK(check_replaceable(folder / name));
+    REQUIRE(replace_file(folder / name, "content"));
+    CHECK(std::filesystem::is_symlink(folder / name));
+    CHECK(*read_file(folder / name) == "content");
+  }
+  CHECK(std::filesystem::status(folder / "secret").permissions() == mine);
+  CHECK(count_files(folder.path()) == 4);
+}
+
+TEST_CASE("a FIFO is written to, not replaced") {
+  const test::TemporaryFolder folder;
+  const std::string fifo = folder / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const Descriptor reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK));
+  CHECK(check_replaceable(fifo));
+  REQUIRE(replace_file(fifo, "content"));
+  std::string got(100, ' ');
+  CHECK(::read(reader.raw(), got.data(), got.size()) == 7);
+  CHECK(got.starts_with("content "));
+  CHECK(std::filesystem::is_fifo(fifo));
+}
+
 TEST_CASE("gzip is undone, member by member, and broken gzip is an error") {
   const test::TemporaryFolder folder;
   REQUIRE(replace_file(folder / "a.gz", "first "));
@@ -75,6 +112,43 @@ TEST_CASE("gzip is undone, member by member, and broken gzip is an error") {
   CHECK(gunzip(spoilt, "x.gz").error().message == "x.gz: broken gzip data: incorrect data check");
   CHECK(gunzip(a.substr(0, 12), "x.gz").error().message ==
         "x.gz: broken gzip data: it ends too early");
+}
+
+TEST_CASE("more than the limit is not read, whether packed or not") {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"plain", "packed.gz"}) {
+    CAPTURE(name);
+    const std::string path = folder / name;
+    REQUIRE(replace_file(path, std::string(5000, 'x')));
+    CHECK(read_file(path, 5000)->size() == 5000);
+    CHECK(read_file(path, 4096).error().message ==
+          path + ": holds more than 4 KiB, the most that is read");
+  }
+  CHECK(read_file("/dev/zero").error().message ==
+        "/dev/zero: holds more than 16.0 MiB, the most that is read");
+  CHECK(read_file("/dev/null")->empty());
+}
+
+TEST_CASE("gzip that grows a hundredfold is refused") {
+  const test::TemporaryFolder folder;
+  REQUIRE(replace_file(folder / "bomb.gz", std::string(20'000'000, 'x')));
+  CHECK(read_file(folder / "bomb.gz", kLargeFile).error().message ==
+        (folder / "bomb.gz").string() + ": unpacks to more than 100 times its size");
+}
+
+TEST_CASE("a FIFO is read to its end, however late its writer comes") {
+  const test::TemporaryFolder folder;
+  const std::string fifo = folder / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::ofstream out(fifo);
+    out << "first " << std::flush;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    out << "second";
+  });
+  CHECK(*read_file(fifo) == "first second");
+  writer.join();
 }
 
 TEST_CASE("errors carry path and reason") {

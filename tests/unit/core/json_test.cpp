@@ -42,8 +42,39 @@ TEST_CASE("every truncation of a document is an error and none a crash") {
   }
 }
 
-TEST_CASE("deep nesting does not exhaust the stack") {
-  CHECK_FALSE(parse_json(std::string(1'000'000, '['), "x"));
+TEST_CASE("deep nesting is refused where it begins, whether it is closed or not") {
+  const auto nested = [](std::size_t levels, bool closed) {
+    std::string text;
+    for (std::size_t i = 0; i < levels; ++i) text += i % 2 == 0 ? "[" : "{\"a]\\\"\":";
+    text += "1";
+    for (std::size_t i = levels; closed && i > 0; --i) text += i % 2 == 1 ? "]" : "}";
+    return text;
+  };
+  CHECK(parse_fault(nested(128, true)) == "none");
+  CHECK(parse_fault(nested(129, true)) ==
+        "x.json: is nested deeper than 128 levels at line 1, column 577");
+  CHECK(parse_fault(nested(1'000'000, false)) == parse_fault(nested(129, true)));
+  CHECK(parse_fault(std::string(1000, ']')).find("not valid JSON") != std::string::npos);
+  CHECK(parse_fault("[\"" + std::string(1000, '[') + "\"]") == "none");
+}
+
+TEST_CASE("a text of too many values is refused before they take memory") {
+  std::string text = "[";
+  for (int i = 0; i < 4'000'000; ++i) text += "1,";
+  CHECK(parse_fault(text) == "x.json: holds more than 4000000 values at line 1, column 8000001");
+  CHECK(parse_fault("[\"" + std::string(5'000'000, ',') + "\"]") == "none");
+}
+
+TEST_CASE("a key that an object has twice is found, and nothing else is") {
+  const auto repeated = [](std::string_view text) {
+    const Status status = refuse_repeated_keys(text, "x.json");
+    return status ? "" : status.error().message;
+  };
+  CHECK(repeated(R"({"a":[{"b":1},{"b":2,"c":{"b":3}}],"b":{"a":1}})").empty());
+  CHECK(repeated(R"({"a":[{"b":1,"c":{"b":2},"b":3}]})") ==
+        "x.json: an object has the key 'b' twice");
+  CHECK(repeated(R"({"a":1,"\u0061":2})") == "x.json: an object has the key 'a' twice");
+  CHECK(repeated("{\"a\":1,\"a\":").empty());  // parse_json says what is wrong with it
 }
 
 TEST_CASE("key order survives and doubles are exact") {

@@ -1,4 +1,6 @@
 // scratch_folder_test.cpp - checks that a scratch folder is there, is private, and goes away.
+#include "core/scratch_folder.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <fcntl.h>
 #include <stdlib.h>

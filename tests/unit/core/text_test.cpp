@@ -107,6 +107,27 @@ TEST_CASE("the nearest name is offered only when it is near") {
   CHECK_FALSE(nearest_name("", names));
 }
 
+TEST_CASE("a terminal gets our colours and nothing else that commands it") {
+  CHECK(printable("a\tb\n\x1b[31mred\x1b[0m \xc3\xa9 \xe2\x82\xac") ==
+        "a\tb\n\x1b[31mred\x1b[0m \xc3\xa9 \xe2\x82\xac");
+  CHECK(printable("\x1b[2J\x1b]0;title\x07\r\x7f") ==
+        "\\u001b[2J\\u001b]0;title\\u0007\\u000d\\u007f");
+  CHECK(printable("\xc2\x9b"
+                  "31m") == "\\u009b31m");
+  CHECK(printable("\xe2\x80\xae"
+                  "evil\xe2\x81\xa6") == "\\u202eevil\\u2066");
+  CHECK(printable("\x1b[8mhidden") == "\\u001b[8mhidden");
+}
+
+TEST_CASE("a file's name has no folder in it") {
+  CHECK(file_name("fa_mma-4-8-512-64-f16.v2") == "fa_mma-4-8-512-64-f16.v2");
+  CHECK(file_name("../../etc/x y") == "_.._.._etc_x_y");
+  CHECK(file_name("/abs") == "_abs");
+  CHECK(file_name("..") == "_..");
+  CHECK(file_name("") == "_");
+  CHECK(file_name(std::string(1000, 'a')).size() == 100);
+}
+
 TEST_CASE("display width counts columns") {
   CHECK(display_width("abc") == 3);
   CHECK(display_width("\xc2\xb5s") == 2);                 // micro sign

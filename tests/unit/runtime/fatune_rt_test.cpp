@@ -3,6 +3,7 @@
 #include "runtime/fatune_rt.h"
 
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>
@@ -76,6 +77,17 @@ TEST_CASE("a failed call leaves its outputs alone and says why") {
   CHECK(error.status == FATUNE_RT_BAD_FILE);
   CHECK_THAT(error.message, ContainsSubstring("index.json"));
   CHECK(fatune_rt_open(folder.path().c_str(), &wisdom, nullptr) == FATUNE_RT_BAD_FILE);
+}
+
+TEST_CASE("an index nested deep is a bad file, not the end of the program") {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "index.json")
+      << R"({"schema":"fatune.wisdom/1","fatune":"0","sha256":"0","kernels":)"
+      << std::string(100'000, '[') << std::string(100'000, ']') << "}";
+  fatune_rt* wisdom = nullptr;
+  fatune_rt_error error{};
+  CHECK(fatune_rt_open(folder.path().c_str(), &wisdom, &error) == FATUNE_RT_BAD_FILE);
+  CHECK_THAT(error.message, ContainsSubstring("is nested deeper than 128 levels"));
 }
 
 TEST_CASE("a message that is too long is cut, and ends") {

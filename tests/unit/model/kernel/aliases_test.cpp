@@ -136,7 +136,7 @@ std::set<std::pair<std::string, std::string>> configs_in(const fs::path& folder)
     if (name.ends_with(".json")) {
       collect_configs(*load_json(entry.path()), found);
     } else if (name.ends_with(".jsonl.gz")) {
-      std::istringstream lines(*gunzip(*read_file(entry.path()), name));
+      std::istringstream lines(*read_file(entry.path(), kLargeFile));
       for (std::string line; std::getline(lines, line);) {
         if (const auto json = parse_json(line, name)) collect_configs(*json, found);
       }

@@ -46,7 +46,7 @@ TEST_CASE("the lines of every committed journal are written as they were") {
   CHECK(paths.size() >= 14);
   for (const auto& path : paths) {
     CAPTURE(path);
-    const auto text = read_file(path);
+    const auto text = read_file(path, kLargeFile);
     REQUIRE(text);
     std::vector<std::string> lines = split(*text, '\n');
     REQUIRE(lines.back().empty());

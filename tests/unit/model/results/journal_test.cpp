@@ -5,6 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/file.hpp"
 #include "sample_journal.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -35,6 +36,33 @@ TEST_CASE("a journal reads back as it was written") {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(dumped(journal->records[i]) == dumped(expected[i]));
   }
+}
+
+TEST_CASE("a time that is none, and a kernel without a kernel's name, are refused by line") {
+  const std::string text = journal_text(sample_records());
+  const auto with = [&](const std::string& before, const std::string& after) {
+    std::string changed = text;
+    const std::size_t at = changed.find(before);
+    REQUIRE(at != std::string::npos);
+    const std::size_t end = changed.find_first_of(",}", at + before.size());
+    return error_of(changed.replace(at, end - at, before + after));
+  };
+  for (const char* time : {"0", "-5.5", "\"inf\"", "\"nan\""}) {
+    CAPTURE(time);
+    CHECK(with("\"median_us\":", time).find(".median_us' must be ") != std::string::npos);
+  }
+  CHECK(with("\"min_us\":", "\"-inf\"").find(".min_us' must be a number") != std::string::npos);
+  CHECK(
+      with("\"kernel\":", "\"../../x\"").find("field 'kernel' is '../../x', not a kernel's name") !=
+      std::string::npos);
+}
+
+TEST_CASE("a difference of layers that noise made no time is not written") {
+  CandidateRecord record;
+  record.in_layer = Timing{.median_us = -0.1};
+  CHECK_FALSE(to_json(record).contains("in_layer"));
+  record.in_layer->median_us = 0.1;
+  CHECK(to_json(record).contains("in_layer"));
 }
 
 TEST_CASE("a journal cut at any byte loses its last record at most") {

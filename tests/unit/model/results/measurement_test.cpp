@@ -23,7 +23,9 @@ Json reread(const T& value) {
 
 TEST_CASE("observations read back as they were written") {
   CHECK(*from_json<Timing>(reread(sample_timing()), "x") == sample_timing());
-  CHECK(*from_json<Timing>(reread(Timing{}), "x") == Timing{});
+  CHECK(*from_json<Timing>(reread(Timing{.median_us = 1}), "x") == Timing{.median_us = 1});
+  CHECK(from_json<Timing>(reread(Timing{}), "x").error().message ==
+        "x: field 'median_us' must be more than 0, but is 0");
   CHECK(*from_json<Verification>(reread(sample_verification()), "x") == sample_verification());
   CHECK(*from_json<Verification>(reread(Verification{}), "x") == Verification{});
   CHECK(*from_json<Resources>(reread(sample_resources()), "x") == sample_resources());

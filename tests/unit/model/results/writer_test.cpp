@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "core/file.hpp"
 #include "sample_journal.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -13,6 +13,7 @@
 #include <httplib.h>
 #include <sys/socket.h>
 
+#include "core/descriptor.hpp"
 #include "page_sample.hpp"
 
 namespace fatune {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/file.hpp"
 #include "sample_files.hpp"
 #include "search/datasets/journal_dataset.hpp"
 

@@ -4,6 +4,7 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/file.hpp"
 #include "sample_files.hpp"
 
 using namespace fatune;

@@ -1,6 +1,7 @@
 // t1_test.cpp - T1 files to spaces, and Python's lists to values.
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/file.hpp"
 #include "sample_files.hpp"
 #include "search/datasets/spaces.hpp"
 

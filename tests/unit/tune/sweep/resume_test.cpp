@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/file.hpp"
 #include "core/text.hpp"
 #include "sweep_fixture.hpp"
 #include "tune/sweep/run_state.hpp"

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/file.hpp"
 #include "sweep_fixture.hpp"
 #include "tune/sweep/best.hpp"
 

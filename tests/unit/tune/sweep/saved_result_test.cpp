@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/file.hpp"
 #include "sweep_fixture.hpp"
 #include "tune/sweep/comparison.hpp"
 

@@ -7,6 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "support/fake_evaluator.hpp"
 #include "support/temporary_folder.hpp"

@@ -124,6 +124,21 @@ TEST_CASE("mistakes in a description name file and field") {
         std::string::npos);
 }
 
+TEST_CASE("no pattern costs more than its length and the line's") {
+  CHECK(fault("output", {{"pattern", std::string(200'000, '(')}}) ==
+        "toy.json: field 'output': is a pattern of more than 1000 characters");
+  const std::string nested = std::string(400, '(') + "a" + std::string(400, ')');
+  ExternalOutput output;
+  output.pattern = nested;
+  output.hot = 1;
+  CHECK_FALSE(read_external_output(std::string(1000, 'b'), output));
+  for (const char* pattern : {"((((((.*)*)*)*)*)*)$b", "(a+)+$b", "(.?){900}b"}) {
+    CAPTURE(pattern);
+    output.pattern = pattern;
+    CHECK_FALSE(read_external_output(std::string(100'000, 'a'), output));
+  }
+}
+
 TEST_CASE("a problem that the program cannot do is refused with the reason") {
   const ExternalDescription toy = described();
   const auto reason = [&](Problem problem) {

@@ -105,6 +105,13 @@ TEST_CASE("an empty or strange log has no entries") {
   CHECK(parse_compile_log("ptxas info    : Compiling entry function 'k").empty());
 }
 
+TEST_CASE("numbers of a log that no compiler prints do not add up to anything") {
+  const std::string line = "0 bytes stack frame, 9223372036854775807 bytes spill stores\n";
+  const auto entries = parse_compile_log(
+      "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n" + line + line);
+  CHECK(entries.at("k").spill_store_bytes == 0);
+}
+
 TEST_CASE("a compilation survives JSON") {
   Compiled compiled;
   compiled.ok = true;

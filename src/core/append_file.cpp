@@ -1,0 +1,79 @@
+// append_file.cpp - lines to the kernel at once, and to the disk within a second.
+#include "core/append_file.hpp"
+
+#include <cerrno>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/check.hpp"
+#include "core/file.hpp"
+
+namespace fatune {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A power cut may cost what was appended within it; chosen: a sweep has some ten results a second.
+constexpr std::chrono::seconds kSyncPause{1};
+
+}  // namespace
+
+Result<AppendFile> AppendFile::open(const fs::path& path) {
+  AppendFile file;
+  file.path_ = path;
+  file.file_ = open_file(path, O_WRONLY | O_CREAT | O_APPEND);
+  if (!file.file_.open()) return system_failure(path, "open for appending", errno);
+  sync_folder(path);
+  return file;
+}
+
+Status AppendFile::append_line(std::string_view line) {
+  FATUNE_CHECK(file_.open(), "append_line needs an opened file");
+  FATUNE_CHECK(line.find('\n') == std::string_view::npos, "a line has no line break in it");
+  const auto before = size();
+  if (!before) return before.error();
+  const int reason = write_all(file_, std::string(line) + "\n");
+  if (reason == 0) {
+    return std::chrono::steady_clock::now() - synced_ < kSyncPause ? Status() : sync();
+  }
+  // Half a line would spoil the next one; where cutting fails too, readers drop the cut line.
+  static_cast<void>(cut(*before));
+  return system_failure(path_, "append", reason);
+}
+
+Status AppendFile::sync() {
+  // A pipe or a device has no disk.
+  if (uninterrupted([&] { return ::fdatasync(file_.raw()); }) != 0 && errno != EINVAL &&
+      errno != EROFS)
+    return system_failure(path_, "append", errno);
+  synced_ = std::chrono::steady_clock::now();
+  return {};
+}
+
+Result<std::uint64_t> AppendFile::size() const {
+  struct stat now {};
+  if (::fstat(file_.raw(), &now) != 0) return system_failure(path_, "append", errno);
+  return static_cast<std::uint64_t>(now.st_size);
+}
+
+Status AppendFile::cut(std::uint64_t size) {
+  const auto end = static_cast<off_t>(size);
+  if (uninterrupted([&] { return ::ftruncate(file_.raw(), end); }) == 0) return {};
+  return system_failure(path_, "cut", errno);
+}
+
+Status AppendFile::lock_exclusively() {
+  FATUNE_CHECK(file_.open(), "lock_exclusively needs an opened file");
+  while (::flock(file_.raw(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EWOULDBLOCK) return file_error(path_.string() + ": in use by another process");
+    return system_failure(path_, "lock", errno);
+  }
+  return {};
+}
+
+}  // namespace fatune

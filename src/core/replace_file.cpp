@@ -1,0 +1,141 @@
+// replace_file.cpp - a file's new content, written beside it and renamed over it.
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/descriptor.hpp"
+#include "core/file.hpp"
+#include "core/gzip.hpp"
+
+namespace fatune {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a path that is to be written leads to, its symbolic links followed.
+struct Target {
+  fs::path path;
+  std::optional<mode_t> mode{};  ///< of the regular file that is there, which a new one takes over
+  bool in_place = false;         ///< a device, a FIFO, an open file: to be written to, not replaced
+};
+
+Target find_target(fs::path path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  struct stat there {};
+  const bool found = ::stat(path.c_str(), &there) == 0;
+  if (found && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
+    return {path, std::nullopt, true};
+  std::error_code ignored;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, ignored); ++i) {
+    // /dev/stdout is one: what the link names may be gone, or somebody's log.
+    if (path.string().starts_with("/proc/")) return {path, std::nullopt, true};
+    path = path.parent_path() / fs::read_symlink(path, ignored);
+  }
+  if (!found) return {path};
+  return {path, there.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)};
+}
+
+Status write_in_place(const fs::path& path, std::string_view content) {
+  Descriptor file = open_file(path, O_WRONLY | O_APPEND | O_NOCTTY);
+  if (!file.open()) return system_failure(path, "write", errno);
+  if (const int reason = write_all(file, content)) {
+    return system_failure(path, "write", reason);
+  }
+  if (const int reason = file.close()) return system_failure(path, "write", reason);
+  return {};
+}
+
+/// A name in the same folder that no other process and no other call takes.
+fs::path name_beside(const fs::path& path) {
+  static std::atomic<unsigned> counter = 0;
+  fs::path beside = path;
+  beside += fmt::format(".{}-{}.tmp", ::getpid(), counter++);
+  return beside;
+}
+
+/// Whether name_beside() makes such names for the file.
+bool is_beside(const std::string& file, std::string_view name) {
+  constexpr std::string_view kEnd = ".tmp";
+  if (!name.starts_with(file + ".") || !name.ends_with(kEnd)) return false;
+  name.remove_prefix(file.size() + 1);
+  name.remove_suffix(std::min(kEnd.size(), name.size()));
+  return !name.empty() && name.find_first_not_of("0123456789-") == std::string_view::npos;
+}
+
+/// Writes a new file that is to take the target's place; on failure it may be there in part. Locked
+/// until it is whole, and so is not taken for one that a killed process has left.
+Status write_new(const fs::path& path, const Target& target, std::string_view content,
+                 Descriptor& file) {
+  const fs::path& named = target.path;
+  do {  // again where it was taken for abandoned before it was locked
+    file = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
+    if (!file.open()) return system_failure(named, "write", errno);
+    // Some file systems have no locks; there nothing is taken for abandoned either.
+    ::flock(file.raw(), LOCK_EX);
+  } while (is_gone(file));
+  if (target.mode && ::fchmod(file.raw(), *target.mode) != 0) {
+    return system_failure(named, "keep the permissions", errno);
+  }
+  if (const int reason = write_all(file, content)) return system_failure(named, "write", reason);
+  if (uninterrupted([&] { return ::fsync(file.raw()); }) != 0)
+    return system_failure(named, "write", errno);
+  return {};
+}
+
+}  // namespace
+
+void sync_folder(const fs::path& file) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  const Descriptor opened = open_file(folder, O_RDONLY | O_DIRECTORY);
+  if (opened.open()) ::fsync(opened.raw());
+}
+
+Status replace_file(const fs::path& path, std::string_view content) {
+  const std::string packed = path.extension() == ".gz" ? gzip(content) : std::string(content);
+  const Target target = find_target(path);
+  if (target.in_place) return write_in_place(path, packed);
+  const fs::path& to = target.path;
+  remove_abandoned(
+      to.has_parent_path() ? to.parent_path() : fs::path("."),
+      [file = to.filename().string()](const std::string& name) { return is_beside(file, name); });
+  const fs::path beside = name_beside(to);
+  Descriptor file;
+  Status written = write_new(beside, target, packed, file);
+  if (written && ::rename(beside.c_str(), to.c_str()) != 0) {
+    written = system_failure(path, "replace", errno);
+  }
+  if (const int reason = file.close(); written && reason != 0) {
+    return system_failure(path, "write", reason);
+  }
+  if (written) {
+    sync_folder(to);
+  } else {
+    ::unlink(beside.c_str());
+  }
+  return written;
+}
+
+Status check_replaceable(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return system_failure(path, "replace", EISDIR);
+  const Target target = find_target(path);
+  if (target.in_place) {
+    if (::access(path.c_str(), W_OK) != 0) return system_failure(path, "write", errno);
+    return {};
+  }
+  const fs::path beside = name_beside(target.path);
+  Descriptor file;
+  Status written = write_new(beside, target, "", file);
+  ::unlink(beside.c_str());
+  return written;
+}
+
+}  // namespace fatune

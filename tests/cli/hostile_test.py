@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Runs fatune with closed descriptors, full disks and files made to hurt: each is answered by words and an exit code.
+
+    hostile_test.py --fatune PATH
+
+No case names a node of /dev for writing: a program that fails the test would replace it for the whole machine.
+"""
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import tokenize
+import unittest
+import xml.etree.ElementTree
+
+FATUNE = ""
+HERE = pathlib.Path(__file__).resolve().parent
+RECORDED = HERE.parent.parent / "configs/recorded/h200-mission.jsonl.gz"
+SWEEP = "sweep --shape 4,8,512,64 --kernel fa_wmma --budget 5 --device recorded --out run"
+FILES = 4
+
+
+class Hostile(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def shell(self, line, code=0, timeout=60):
+        """stdout and stderr of a shell line in which `fatune` is the program; its exit code must be `code`."""
+        env = {"PATH": f"{pathlib.Path(FATUNE).parent}:/usr/bin:/bin", "HOME": str(self.folder), "NO_COLOR": "1",
+               "COLUMNS": "80", "LC_ALL": "C.UTF-8", "RECORDED": str(RECORDED)}
+        done = subprocess.run(["bash", "-c", line], cwd=self.folder, env=env, stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, timeout=timeout, check=False)
+        self.assertEqual(done.returncode, code, (line, done.stdout[-500:], done.stderr[-500:]))
+        return done.stdout, done.stderr
+
+
+class Streams(Hostile):
+    def test_a_sweep_without_stderr_or_stdout_keeps_its_journal(self):
+        for number, closed in enumerate(("2>&-", ">&-", "<&-", "<&- >&- 2>&-")):
+            with self.subTest(closed):
+                run = f"run{number}"
+                self.shell(f"fatune {SWEEP}{number} {closed}")
+                self.assertNotIn("cut", self.shell(f"fatune report {run}")[1])
+                self.assertEqual((self.folder / run / "journal.jsonl").read_bytes().count(b'{"schema"'), 1)
+
+    def test_a_full_stdout_is_exit_4(self):
+        self.shell(f"fatune {SWEEP} -q")
+        for command in ("report run --json", "report run", "kernels", "kernels --json", "inspect --shape 4,8,512,64 --kernel naive",
+                        "replay run --strategy random --repeats 2 --budget 5", "man", "schema", "completions bash", "--help", "--version", "sweep --help"):
+            with self.subTest(command):
+                _, said = self.shell(f"fatune {command} >/dev/full", FILES)
+                self.assertIn("stdout: cannot write all of the answer", said)
+
+    def test_a_closed_pipe_is_no_error_of_ours(self):
+        self.shell("set -o pipefail; fatune kernels | true; test ${PIPESTATUS[0]} -eq 0 -o ${PIPESTATUS[0]} -eq 141")
+
+
+class Outputs(Hostile):
+    def setUp(self):
+        super().setUp()
+        self.shell(f"fatune {SWEEP} -q")
+
+    def test_a_link_to_an_open_file_is_that_file(self):
+        """/dev/stdout is such a link."""
+        (self.folder / "out").symlink_to("/proc/self/fd/1")
+        self.shell("echo before >log; fatune report run --json -o out >>log; echo after >>log")
+        lines = (self.folder / "log").read_text().splitlines()
+        self.assertEqual((lines[0], lines[1], lines[-1]), ("before", "{", "after"))
+        answer, _ = self.shell("fatune report run --json -o out | cat")
+        self.assertIn('"schema": "fatune.report/', answer)
+        self.assertTrue((self.folder / "out").is_symlink())
+
+    def test_a_fifo_is_written_to_and_stays(self):
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        got = []
+        reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()), daemon=True)
+        reader.start()
+        self.shell("fatune report run --json -o fifo")
+        reader.join(10)
+        self.assertTrue(got[0].startswith(b"{"))
+        self.assertTrue(stat.S_ISFIFO(fifo.stat().st_mode))
+
+    def test_a_link_is_followed_and_the_permissions_stay(self):
+        secret = self.folder / "there" / "secret.json"
+        secret.parent.mkdir()
+        secret.write_text("old")
+        secret.chmod(0o600)
+        (self.folder / "link").symlink_to("there/secret.json")
+        (self.folder / "dangling").symlink_to("there/new.json")
+        for name in ("link", "dangling"):
+            self.shell(f"fatune report run --json -o {name}")
+            self.assertTrue((self.folder / name).is_symlink())
+            self.assertTrue((self.folder / name).read_text().startswith("{"))
+        self.assertEqual(stat.S_IMODE(secret.stat().st_mode), 0o600)
+        self.assertEqual(sorted(os.listdir(secret.parent)), ["new.json", "secret.json"])
+
+
+
+NESTED = "[" * 60_000 + "]" * 60_000
+
+
+class Readers(Hostile):
+    """Each file is refused in words, soon, and in little memory."""
+
+    def refused(self, line, words, code=FILES):
+        _, said = self.shell(f"ulimit -v 2000000; {line}", code, timeout=20)
+        self.assertIn(words, said, line)
+        self.assertLess(len(said), 2000, line)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def journal(self, *changes):
+        """A journal of two lines of the recording, each change made once."""
+        with gzip.open(RECORDED, "rt") as lines:
+            text = lines.readline()
+            text += next(line for line in lines if '"outcome":"measured"' in line)
+        for before, after in changes:
+            self.assertIn(before, text)
+            text = text.replace(before, after, 1)
+        self.write("journal.jsonl", text)
+        return text
+
+    def test_deep_nesting(self):
+        self.write("kt.json", '{"kernel_name":"k","tune_params_keys":["a"],"tune_params":{"a":[%s,2]},"cache":{"1":{"a":1,"time":1}}}'
+                   % NESTED)
+        self.write("t4.json", '{"results":[{"configuration":{"a":%s},"invalidity":"correct"}]}' % NESTED)
+        self.write("ktt.json", '{"Metadata":{},"Results":[{"Configuration":[{"Name":"a","Value":%s}]}]}' % NESTED)
+        self.write("t1.json", '{"ConfigurationSpace":{"TuningParameters":[{"Name":%s}]}}' % NESTED)
+        self.write("best.json", '{"kernel":"fa_wmma","config":{"BLOCK_M":%s}}' % NESTED)
+        self.write("suite.json", '{"schema":"fatune.problems/1","name":"x","problems":[%s]}' % NESTED)
+        self.write("toy.json", '{"schema":"fatune.external/1","name":"toy","output":%s}' % NESTED)
+        (self.folder / "own").mkdir()
+        self.write("own/own.json", '{"schema":"fatune.kernel/1","name":%s}' % NESTED)
+        self.journal(('"config":{', '"config":{"deep":%s,' % NESTED))
+        shape = "--shape 4,8,512,64"
+        for line in ("replay kt.json", "replay t4.json", "replay ktt.json", "replay journal.jsonl", "replay kt.json --space t1.json",
+                     "report journal.jsonl", "report . -o page.html", "report . --format svg -o plots", "report . --format t4",
+                     f"inspect {shape} --config best.json", "export --config best.json --to json --out e", "sweep --suite suite.json",
+                     "kernels lint --kernel-dir own", f"bench {shape} --device recorded:journal.jsonl --config best.json",
+                     f"sweep {shape} --device recorded:journal.jsonl", f"sweep {shape} --device recorded --import kt.json",
+                     f"sweep {shape} --device recorded --warm best.json", f"gate {shape} --device recorded --candidate best.json --baseline best.json",
+                     f"bench {shape} --device recorded --impl external:toy --external-dir ."):
+            with self.subTest(line):
+                self.refused(f"fatune {line}", "is nested deeper than 128 levels at line ")
+
+    def test_sizes(self):
+        with gzip.open(self.folder / "bomb.jsonl.gz", "wb") as bomb:
+            for _ in range(40):
+                bomb.write(b"1," * (1 << 19))
+        self.refused("fatune report bomb.jsonl.gz", "bomb.jsonl.gz: unpacks to more than 100 times its size")
+        self.refused("fatune report /dev/zero", "/dev/zero: holds more than 256.0 MiB, the most that is read")
+        self.refused("fatune inspect --shape 4,8,512,64 --config /dev/zero", "/dev/zero: holds more than 16.0 MiB")
+        self.refused("fatune replay <(cat /dev/zero)", "holds more than 256.0 MiB")
+
+    def test_little_memory_is_exit_3(self):
+        self.refused("ulimit -v 150000; fatune report /dev/zero", "error: out of memory", code=3)
+
+    def test_a_newer_and_an_older_journal(self):
+        for version, words in (("0", "by an older fatune"), ("9", "by a newer fatune"), ("x", "by a newer fatune")):
+            self.journal(("fatune.journal/1", f"fatune.journal/{version}"))
+            self.refused("fatune report journal.jsonl", words)
+
+    def test_a_repeated_key_in_a_manifest(self):
+        (self.folder / "own").mkdir()
+        self.write("own/own.json", '{"schema":"fatune.kernel/1","name":"own","supports":{"dtypes":["f16"],"dtypes":["bf16"]}}')
+        self.refused("fatune kernels lint --kernel-dir own", "own/own.json: an object has the key 'dtypes' twice")
+
+    def test_names_do_not_leave_their_folder(self):
+        for name in ("../PWN", str(self.folder / "PWN")):
+            self.journal(('"kernel":"', f'"kernel":"{name}" ,"was":"'))
+            for kind in ("t4", "kernel-tuner", "svg"):
+                self.refused(f"fatune report journal.jsonl --format {kind} -o out", "not a kernel's name")
+        text = self.journal()
+        header, line = text.splitlines()
+        header = json.loads(header)
+        other = json.loads(line)
+        other["problem"]["batch"] += 1
+        header["plan"]["problems"] = [{"name": f"../PWN{i}", "problem": each["problem"]} for i, each in enumerate((json.loads(line), other))]
+        self.write("journal.jsonl", "\n".join(json.dumps(each) for each in (header, json.loads(line), other)) + "\n")
+        self.shell("fatune report journal.jsonl --format svg -o out/plots")
+        self.assertEqual([path for path in self.folder.rglob("*PWN*") if path.parent.name != "plots"], [])
+        self.assertTrue(list((self.folder / "out/plots").iterdir()))
+
+    def test_nothing_commands_the_terminal(self):
+        """Control characters and marks of direction in each text of a journal."""
+        evil = json.dumps("x\x1b[2J\x1b]0;PWN\x07\x9b\u202ePWN")[1:-1]
+        self.journal(('"kernel":"', f'"detail":"{evil}","reason":"{evil}","kernel":"'), ('"device_name":"', f'"device_name":"{evil}'),
+                     ('"name":"', f'"name":"{evil}'), ('"config":{', f'"config":{{"{evil}":"{evil}",'),
+                     ('"command":"', f'"command":"{evil}'))
+        for line in ("report journal.jsonl", "report journal.jsonl --format md", "report journal.jsonl --format csv",
+                     "report journal.jsonl --json", "report journal.jsonl --format t4", "replay journal.jsonl --repeats 1 --budget 1",
+                     "report journal.jsonl --format svg -o plots; cat plots/*", "report journal.jsonl -o page.html; cat page.html",
+                     "inspect --shape 4,8,512,64 --config journal.jsonl", f"report $'{evil}'"):
+            with self.subTest(line):
+                done = subprocess.run(["bash", "-c", f"{FATUNE} {line}"], cwd=self.folder, capture_output=True, timeout=60, check=False,
+                                      env={"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LC_ALL": "C.UTF-8"})
+                shown = (done.stdout + done.stderr).decode()
+                found = [c for c in shown if c in "\x1b\x07\x9b\u202e"]
+                self.assertEqual(found, [], shown[-300:])
+        for picture in (self.folder / "plots").iterdir():
+            xml.etree.ElementTree.parse(picture)
+
+    def test_generated_code_is_not_escaped_from(self):
+        """Texts of best.json stay in comments and strings of what is exported."""
+        self.shell(f"fatune {SWEEP} -q")
+        best = json.loads((self.folder / "run/best.json").read_text())
+        evil = "*/ PWN /*\nPWN\r\n??/\nPWN \"\"\" PWN\nimport PWN # \\\nPWN"
+        best["command"] = best["device"]["name"] = best["device"]["device_name"] = best["device"]["driver"] = evil
+        self.write("run/best.json", json.dumps(best))
+        self.shell("fatune export run --unverified --name x --to header && fatune export run --unverified --to torch -o x.py", timeout=300)
+        code, _ = self.shell("gcc -std=c99 -pedantic-errors -fsyntax-only -x c x.h && gcc -std=c99 -E -P -x c x.h")
+        self.assertNotIn("PWN", re.sub(r'"(\\.|[^"\\])*"', "", code))
+        with open(self.folder / "x.py", "rb") as module:
+            tokens = [token for token in tokenize.tokenize(module.readline) if token.type == tokenize.NAME]
+        self.assertNotIn("PWN", [token.string for token in tokens])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", required=True)
+    args, rest = parser.parse_known_args()
+    FATUNE = os.path.abspath(args.fatune)
+    unittest.main(argv=[sys.argv[0], *rest])

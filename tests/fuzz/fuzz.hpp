@@ -1,0 +1,73 @@
+// fuzz.hpp - targets of the fuzzer: each reads a text, which may fail in words and in no other way.
+#pragma once
+
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "core/check.hpp"
+#include "core/fields.hpp"
+#include "core/json.hpp"
+
+namespace fatune::fuzz {
+
+struct Target {
+  std::string_view name;
+  void (*run)(std::string_view text);
+};
+
+// files.cpp
+void json(std::string_view text);
+void gzip(std::string_view text);
+void words(std::string_view text);
+// kernels.cpp
+void manifest(std::string_view text);
+void expression(std::string_view text);
+void python(std::string_view text);
+// problems.cpp
+void suite(std::string_view text);
+void shape(std::string_view text);
+// journals.cpp
+void journal(std::string_view text);
+void journal_files(std::string_view text);
+// datasets.cpp
+void kernel_tuner(std::string_view text);
+void t4(std::string_view text);
+void ktt(std::string_view text);
+void t1(std::string_view text);
+// results.cpp
+void best(std::string_view text);
+void saved(std::string_view text);
+void known(std::string_view text);
+void wisdom(std::string_view text);
+void launch(std::string_view text);
+// worker.cpp
+void message(std::string_view text);
+void external(std::string_view text);
+void external_output(std::string_view text);
+void compile_log(std::string_view text);
+void ncu(std::string_view text);
+void sass(std::string_view text);
+
+[[noreturn]] inline void fail_unreadable(const Error& error) {
+  fail_check(error.message.c_str(), "what is written can be read", __FILE__, __LINE__);
+}
+
+/// What was written reads back as the same.
+template <typename T>
+void check_round_trip(const T& value) {
+  const Json written = to_json(value);
+  const auto back = from_json<T>(written, "written");
+  if (!back) fail_unreadable(back.error());
+  FATUNE_CHECK(dump(to_json(*back)) == dump(written), "it reads back as it was");
+}
+
+/// JSON that is a record is written and read again.
+template <typename T>
+void check_record(std::string_view text) {
+  const auto parsed = parse_json(text, "x");
+  if (!parsed) return;
+  if (const auto value = from_json<T>(*parsed, "x")) check_round_trip(*value);
+}
+
+}  // namespace fatune::fuzz
