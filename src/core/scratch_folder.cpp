@@ -21,7 +21,7 @@ constexpr const char* kScratchName = "fatune-scratch-";
 Result<ScratchFolder> ScratchFolder::make() {
   std::error_code problem;
   const fs::path base = fs::temp_directory_path(problem);
-  const std::string pattern = (base / (std::string(kScratchName) + "XXXXXX")).string();
+  const std::string pattern = (base / kScratchName).string() + "XXXXXX";
   ScratchFolder made;
   do {  // again where it was taken for abandoned before it was locked
     std::string name = pattern;
