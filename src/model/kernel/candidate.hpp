@@ -1,6 +1,7 @@
 // candidate.hpp - kernel + config + problem: what gets compiled, checked and timed.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,8 @@ struct Candidate {
 /// Sixteen hex digits over template text, config, problem and `options` (compile options, arch,
 /// compiler version).
 std::string candidate_id(const Candidate& candidate, std::string_view options);
+/// candidate_id() where compiler and device are known.
+using IdOf = std::function<std::string(const Candidate&)>;
 /// Kernel, problem and config, without the template's text: finds a measurement again after the
 /// text changed.
 std::string candidate_key(const Candidate& candidate);

@@ -187,16 +187,16 @@ Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& 
   exported.name = request.name;
   FATUNE_TRY(exported.facts, facts_of(request.candidate, request.limits));
   FATUNE_TRY_STATUS(pool.check_arch(request.limits.arch));
+  const std::string identity = pool.compiler_identity(*request.candidate.kernel);
   const std::vector<std::string> changes =
-      changes_since(request, pool.compiler_version(), pool.compiler_identity());
+      changes_since(request, pool.compiler_version(), identity);
   std::vector<std::string> reasons = changes;
   const std::string unverified = why_unverified(*request.winner->best);
   if (!unverified.empty()) reasons.push_back(unverified);
   FATUNE_TRY_STATUS(check_verified(request, reasons));
   FATUNE_TRY(exported.cubin, compile(request, pool));
   KernelFacts& facts = exported.facts;
-  facts.id =
-      candidate_id(request.candidate, id_options(request.limits.arch, pool.compiler_identity()));
+  facts.id = candidate_id(request.candidate, id_options(request.limits.arch, identity));
   facts.cubin = {request.name + ".cubin", sha256_hex(exported.cubin),
                  static_cast<std::int64_t>(exported.cubin.size())};
   facts.nvrtc = pool.compiler_version();

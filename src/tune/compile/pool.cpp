@@ -73,6 +73,8 @@ struct CompilePool::State {
   std::size_t compiling() const;
   std::size_t waiting() const { return queue.size() + second_tries.size(); }
   Status hand_out_second_try();
+  /// Of the compiler and the toolkit's headers that source and headers include.
+  std::string identity_with(const SourceFile& source, const std::vector<SourceFile>& own);
   std::string key_of(const CompileRequest& request);
   Status start_worker();
   Status hand_out();
@@ -91,19 +93,24 @@ std::size_t CompilePool::State::compiling() const {
       workers, [](const Worker& worker) { return worker.ticket.has_value(); }));
 }
 
-std::string CompilePool::State::key_of(const CompileRequest& request) {
-  if (!request.toolkit_headers) return cache_key(request, compiler.identity);
+std::string CompilePool::State::identity_with(const SourceFile& source,
+                                              const std::vector<SourceFile>& own) {
   std::vector<std::string> names;
   const auto note = [&](const SourceFile& file) {
     for (const Include& include : includes_of(file.text)) {
       if (!include.quoted) names.push_back(include.name);
     }
   };
-  note(request.source);
-  std::ranges::for_each(request.headers, note);
+  note(source);
+  std::ranges::for_each(own, note);
   std::string& identity = headers[names];
   if (identity.empty()) identity = headers_identity(worker_options.toolchain, names);
-  return cache_key(request, compiler.identity + " headers " + identity);
+  return compiler.identity + " headers " + identity;
+}
+
+std::string CompilePool::State::key_of(const CompileRequest& request) {
+  return cache_key(request, request.toolkit_headers ? identity_with(request.source, request.headers)
+                                                    : compiler.identity);
 }
 
 Status CompilePool::State::start_worker() {
@@ -278,6 +285,11 @@ CompilePool::~CompilePool() = default;
 
 const std::string& CompilePool::compiler_version() const { return state_->compiler.version; }
 const std::string& CompilePool::compiler_identity() const { return state_->compiler.identity; }
+std::string CompilePool::compiler_identity(const Kernel& kernel) const {
+  return kernel.manifest.needs_toolkit_headers
+             ? state_->identity_with(kernel.source, kernel.headers)
+             : compiler_identity();
+}
 const std::string& CompilePool::compiler_path() const { return state_->compiler.path; }
 const Toolchain& CompilePool::toolchain() const { return state_->worker_options.toolchain; }
 std::size_t CompilePool::jobs() const { return state_->options.jobs; }

@@ -34,6 +34,8 @@ class CompilePool final : public CompileService {
   const std::string& compiler_version() const;  ///< "13.0.88"
   /// Version and library hash, for ids and cache keys.
   const std::string& compiler_identity() const;
+  /// The same, and the toolkit's headers that the kernel includes.
+  std::string compiler_identity(const Kernel& kernel) const;
   const std::string& compiler_path() const;  ///< of the library, for people
   const Toolchain& toolchain() const;        ///< what was found, headers included
   /// An environment error when this compiler is too old or too new for the target.

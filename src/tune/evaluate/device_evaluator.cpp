@@ -47,14 +47,13 @@ class DeviceEvaluator : public Evaluator {
     FATUNE_TRY(environment_, worker_.hello(noter()));
     add_host(environment_, pool_.compiler_version());
     FATUNE_TRY_STATUS(pool_.check_arch(environment_.limits.arch));
-    id_options_ = id_options(environment_.limits.arch, pool_.compiler_identity());
     const PipelineEvents events{
         [this](const StartedRecord& record) { return on_start ? on_start(record) : Status(); },
         noter(),
         [this](const CandidateRecord& record) {
           return on_early_result ? on_early_result(record) : Status();
         }};
-    pipeline_.emplace(pool_, worker_, environment_.limits, id_options_, events);
+    pipeline_.emplace(pool_, worker_, environment_.limits, id_of(), events);
     return {};
   }
 
@@ -93,7 +92,7 @@ class DeviceEvaluator : public Evaluator {
     // Nothing else runs beside its rounds.
     pipeline_->end_preparations();
     worker_.end();
-    const FinalSetting setting{pool_, finals_worker_, preparation(), plan_, id_options_, noter()};
+    const FinalSetting setting{pool_, finals_worker_, preparation(), plan_, id_of(), noter()};
     auto records = FinalPhase(setting, problem_, plan).run(contestants);
     finals_worker_.end();
     return records;
@@ -102,6 +101,13 @@ class DeviceEvaluator : public Evaluator {
  private:
   PreparationSetting preparation() const {
     return {options_.reference, environment_.limits, options_.kernel_deadline_s};
+  }
+
+  IdOf id_of() const {
+    return [this](const Candidate& candidate) {
+      return candidate_id(candidate, id_options(environment_.limits.arch,
+                                                pool_.compiler_identity(*candidate.kernel)));
+    };
   }
 
   /// An empty phase means that the one before goes on.
@@ -117,7 +123,6 @@ class DeviceEvaluator : public Evaluator {
   DeviceWorker worker_;         ///< of the search
   DeviceWorker finals_worker_;  ///< a fresh process, so that nothing of the search is left in it
   Environment environment_;
-  std::string id_options_;
   std::string phase_ = "starting";
   std::optional<Pipeline> pipeline_;
   Problem problem_;

@@ -293,7 +293,7 @@ void FinalPhase::describe_contestants() {
     record.problem = problem_;
     record.external = contestant.outside && contestant.impl.starts_with(kExternalPrefix);
     if (contestant.candidate.kernel) {
-      record.id = candidate_id(contestant.candidate, setting_.id_options);
+      record.id = setting_.id_of(contestant.candidate);
       record.kernel = contestant.candidate.kernel->manifest.name;
       record.config = to_json(contestant.candidate.config);
     }

@@ -18,7 +18,7 @@ struct FinalSetting {
   DeviceWorker& worker;
   PreparationSetting preparation;
   const RunPlan& run;
-  std::string id_options;  ///< of candidate_id()
+  IdOf id_of;
   Note progress;
 };
 

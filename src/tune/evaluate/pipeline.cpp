@@ -78,12 +78,12 @@ void CompileAhead::clear() {
   begun_ = claimed_ = 0;
 }
 
-Pipeline::Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits,
-                   std::string id_options, PipelineEvents events)
+Pipeline::Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits, IdOf id_of,
+                   PipelineEvents events)
     : compiler_(compiler),
       worker_(worker),
       limits_(std::move(limits)),
-      id_options_(std::move(id_options)),
+      id_of_(std::move(id_of)),
       events_(std::move(events)),
       ahead_(compiler, limits_),
       idle_since_(Clock::now()) {}
@@ -122,7 +122,7 @@ Result<std::string> Pipeline::reason_against(const Candidate& candidate) {
 Status Pipeline::submit(const Candidate& candidate) {
   Entry entry;
   entry.number = ++submitted_;
-  entry.record = new_record(candidate, candidate_id(candidate, id_options_));
+  entry.record = new_record(candidate, id_of_(candidate));
   entry.submitted = Clock::now();
   entry.usual = entry.record.config == to_json(default_config(candidate.kernel->manifest));
   FATUNE_TRY(std::string reason, reason_against(candidate));

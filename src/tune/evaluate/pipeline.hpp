@@ -60,8 +60,8 @@ class CompileAhead {
 /// compilations end: which slow candidates are cut short.
 class Pipeline {
  public:
-  Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits,
-           std::string id_options, PipelineEvents events);
+  Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits, IdOf id_of,
+           PipelineEvents events);
 
   /// Forgets what belongs to the problem before; nothing may be in flight.
   void begin(const RunPlan& plan);
@@ -108,7 +108,7 @@ class Pipeline {
   CompileService& compiler_;
   DeviceWorker& worker_;
   DeviceLimits limits_;
-  std::string id_options_;
+  IdOf id_of_;
   PipelineEvents events_;
   RunPlan plan_;
   CompileAhead ahead_;

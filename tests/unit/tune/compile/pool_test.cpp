@@ -160,6 +160,21 @@ TEST_CASE("missing toolkit headers are the outcome of those who need them") {
   }
 }
 
+TEST_CASE("the toolkit's headers belong to the identity of kernels that include them") {
+  const test::TemporaryFolder folder;
+  const auto pool = test::real_pool(folder.path());
+  Kernel kernel;
+  kernel.source = {"k.cu", "#include <mma.h>\n"};
+  CHECK(pool.compiler_identity(kernel) == pool.compiler_identity());
+  kernel.manifest.needs_toolkit_headers = true;
+  const std::string with_mma = pool.compiler_identity(kernel);
+  CHECK(with_mma.starts_with(pool.compiler_identity() + " headers "));
+  CHECK(pool.compiler_identity(kernel) == with_mma);
+  if (!pool.toolchain().headers_problem.empty()) return;
+  kernel.headers = {{"other.cuh", "#include <cuda_fp16.h>\n"}};
+  CHECK(pool.compiler_identity(kernel) != with_mma);
+}
+
 TEST_CASE("a crash of the compiler costs one candidate") {
   const test::TemporaryFolder folder;
   auto pool = CompilePool::start(test::faulty_options(folder.path()));

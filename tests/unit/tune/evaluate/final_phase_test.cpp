@@ -53,8 +53,12 @@ struct Hall {
 
   std::vector<FinalRecord> finals(const FinalPlan& plan = {},
                                   const std::vector<Implementation>& more = {}) {
-    const FinalSetting setting{compiler, worker,    {naive, *typical_limits(Arch{90, 'a'}), 10},
-                               {},       "options", nullptr};
+    const FinalSetting setting{compiler,
+                               worker,
+                               {naive, *typical_limits(Arch{90, 'a'}), 10},
+                               {},
+                               [](const Candidate& each) { return candidate_id(each, "options"); },
+                               nullptr};
     std::vector<Implementation> contestants = {
         {"fatune:k", "finalist", make_candidate(kernel, finalist_tile, problem)},
         {"fatune:k", "default", make_candidate(kernel, 2, problem)},

@@ -21,7 +21,7 @@ struct Bench {
   Pipeline pipeline{compiler,
                     worker,
                     *typical_limits(Arch{90, 'a'}),
-                    "options",
+                    [](const Candidate& each) { return candidate_id(each, "options"); },
                     {[this](const StartedRecord& record) {
                        started.push_back(record.id);
                        return Status();

@@ -119,7 +119,12 @@ TEST_CASE("a final phase begins with the declared tensors") {
     return answer_as_worker(
         order, [](const Json&) -> std::vector<Json> { return {to_json(measured(10))}; });
   };
-  const FinalSetting setting{compiler, worker, setting_of(kernels), {}, "options", nullptr};
+  const FinalSetting setting{compiler,
+                             worker,
+                             setting_of(kernels),
+                             {},
+                             [](const Candidate& each) { return candidate_id(each, "options"); },
+                             nullptr};
   FinalPlan plan;
   plan.rounds = 0;
   const Problem problem = custom_test_problem(512, 1024);
