@@ -68,12 +68,9 @@ Status AppendFile::cut(std::uint64_t size) {
 
 Status AppendFile::lock_exclusively() {
   FATUNE_CHECK(file_.open(), "lock_exclusively needs an opened file");
-  while (::flock(file_.raw(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno == EWOULDBLOCK) return file_error(path_.string() + ": in use by another process");
-    return system_failure(path_, "lock", errno);
-  }
-  return {};
+  if (uninterrupted([&] { return ::flock(file_.raw(), LOCK_EX | LOCK_NB); }) == 0) return {};
+  if (errno == EWOULDBLOCK) return file_error(path_.string() + ": in use by another process");
+  return system_failure(path_, "lock", errno);
 }
 
 }  // namespace fatune

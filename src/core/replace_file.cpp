@@ -53,6 +53,10 @@ Status write_in_place(const fs::path& path, std::string_view content) {
   return {};
 }
 
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
 /// A name in the same folder that no other process and no other call takes.
 fs::path name_beside(const fs::path& path) {
   static std::atomic<unsigned> counter = 0;
@@ -93,8 +97,7 @@ Status write_new(const fs::path& path, const Target& target, std::string_view co
 }  // namespace
 
 void sync_folder(const fs::path& file) {
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  const Descriptor opened = open_file(folder, O_RDONLY | O_DIRECTORY);
+  const Descriptor opened = open_file(folder_of(file), O_RDONLY | O_DIRECTORY);
   if (opened.open()) ::fsync(opened.raw());
 }
 
@@ -103,9 +106,9 @@ Status replace_file(const fs::path& path, std::string_view content) {
   const Target target = find_target(path);
   if (target.in_place) return write_in_place(path, packed);
   const fs::path& to = target.path;
-  remove_abandoned(
-      to.has_parent_path() ? to.parent_path() : fs::path("."),
-      [file = to.filename().string()](const std::string& name) { return is_beside(file, name); });
+  remove_abandoned(folder_of(to), [file = to.filename().string()](const std::string& name) {
+    return is_beside(file, name);
+  });
   const fs::path beside = name_beside(to);
   Descriptor file;
   Status written = write_new(beside, target, packed, file);

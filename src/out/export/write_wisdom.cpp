@@ -89,7 +89,7 @@ bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
 /// with what the first has written.
 Result<Descriptor> wait_for_lock(const fs::path& folder) {
   const fs::path path = folder / ".lock";
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  Descriptor file = open_file(path, O_RDWR | O_CREAT);
   const auto failure = [&] {
     return file_error(fmt::format("{}: cannot be locked: {}", path.string(),
                                   std::generic_category().message(errno)));

@@ -83,19 +83,7 @@ Result<bool> take_note(const Json& message, const Note& note) {
   return false;
 }
 
-}  // namespace
-
-std::unique_ptr<WorkerLink> make_process_link(int ordinal,
-                                              const std::filesystem::path& log_folder) {
-  return std::make_unique<ProcessLink>(ordinal, log_folder);
-}
-
-Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patience,
-                 const Note& note) {
-  FATUNE_TRY_STATUS(link.send(order));
-  return await_answer(link, message_type(order), patience, note);
-}
-
+/// To an order that `what` names.
 Result<Json> await_answer(WorkerLink& link, const std::string& what, std::chrono::seconds patience,
                           const Note& note) {
   auto deadline = Clock::now() + patience;
@@ -119,9 +107,21 @@ Result<Json> await_answer(WorkerLink& link, const std::string& what, std::chrono
       fmt::format("the device worker has not answered '{}' for {} s", what, patience.count()));
 }
 
+}  // namespace
+
+std::unique_ptr<WorkerLink> make_process_link(int ordinal,
+                                              const std::filesystem::path& log_folder) {
+  return std::make_unique<ProcessLink>(ordinal, log_folder);
+}
+
+Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patience,
+                 const Note& note) {
+  FATUNE_TRY_STATUS(link.send(order));
+  return await_answer(link, message_type(order), patience, note);
+}
+
 Result<Environment> DeviceWorker::hello(const Note& note) {
-  if (!said_hello_) FATUNE_TRY_STATUS(link_->send(to_json(HelloOrder{})));
-  said_hello_ = true;
+  if (!said_hello_) FATUNE_TRY_STATUS(say_hello());
   FATUNE_TRY(const Json answer, await_answer(*link_, "hello", kHelloPatience, note));
   FATUNE_TRY(DeviceReply reply, read_message<DeviceReply>(answer));
   greeted_ = true;
@@ -133,11 +133,15 @@ Status DeviceWorker::start_process() {
   return link_->start();
 }
 
+Status DeviceWorker::say_hello() {
+  said_hello_ = true;
+  return link_->send(to_json(HelloOrder{}));
+}
+
 Status DeviceWorker::prepare(const ExpectOrder& expected) {
   if (link_->running()) return {};
   FATUNE_TRY_STATUS(start_process());
-  FATUNE_TRY_STATUS(link_->send(to_json(HelloOrder{})));
-  said_hello_ = true;
+  FATUNE_TRY_STATUS(say_hello());
   return link_->send(to_json(expected));
 }
 

@@ -39,9 +39,6 @@ using Note = std::function<void(std::string_view phase)>;
 /// device error.
 Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patience,
                  const Note& note);
-/// The second half of ask(), of an order that `what` names.
-Result<Json> await_answer(WorkerLink& link, const std::string& what, std::chrono::seconds patience,
-                          const Note& note);
 template <typename Reply>
 Result<Reply> ask_for(WorkerLink& link, const Json& order, std::chrono::seconds patience,
                       const Note& note) {
@@ -80,6 +77,7 @@ class DeviceWorker {
 
  private:
   Status start_process();
+  Status say_hello();
   Status greet(const Note& note);
   Status ensure_ready(const Note& note);
   std::chrono::steady_clock::time_point next_deadline() const;

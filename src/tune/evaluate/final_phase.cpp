@@ -267,13 +267,14 @@ Status FinalPhase::prove_winner(const Places& likely, std::vector<Stage> request
   std::set<std::size_t> proved;
   while (const auto winner = place_of_winner()) {
     if (!proved.insert(*winner).second) break;
-    if (proved.size() > 1 || std::ranges::find(likely, *winner) == likely.end()) {
-      FATUNE_TRY(requested, request_edges({*winner}));
-    }
+    // First, so that the winner's compilations do not wait behind those of others.
     for (const Stage& stage : requested) {
       for (const Build& build : stage.builds) {
         if (build.index != *winner && build.ticket) setting_.compiler.cancel(*build.ticket);
       }
+    }
+    if (proved.size() > 1 || std::ranges::find(likely, *winner) == likely.end()) {
+      FATUNE_TRY(requested, request_edges({*winner}));
     }
     FATUNE_TRY_STATUS(check_edges(requested, {*winner}));
   }

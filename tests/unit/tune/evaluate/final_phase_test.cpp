@@ -121,6 +121,8 @@ TEST_CASE("with a winner, edge problems are checked for it alone") {
   CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
   CHECK(records[1].verification->not_run.empty());
   CHECK(records[2].verification->not_run.empty());
+  // The edge problems of the first one, likely to win, are compiled no longer.
+  CHECK(hall.compiler.cancelled == std::vector<int>(7, 1));
 }
 
 TEST_CASE("the next winner proves itself when the first is wrong on an edge problem") {
