@@ -18,7 +18,7 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission sanitize-suite suite-fa3 suite-decode suite-models exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60 scores)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-mission-contiguous sanitize-suite suite-fa3-bshd suite-fa3 suite-decode suite-models exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60 scores)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -79,6 +79,7 @@ against_whole_spaces() {  # against_whole_spaces RUN [SUFFIX]: a suite's winners
 
 torch=torch:flash,torch:cudnn,torch:efficient,torch:math
 rivals=naive,cublas,hybrid_qkt,hybrid_pv,cudnn,cudnn:best,$torch
+in_layer=cudnn,torch:flash,torch:cudnn  # the fast ones
 kernels=fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma,fa_wgmma_interleaved
 
 run_step() {
@@ -100,10 +101,12 @@ run_step() {
       json profile-hybrid profile --kernel hybrid_qkt --shape 4,8,512,64 ;;
     sanitize) json sanitize verify --config mission/best.json --sanitize ;;
     sanitize-suite) sanitize_winners suite-mission ;;
-    suite-mission) sweep suite-mission --suite mission --budget ${BUDGET:-240} --baselines $rivals,external:fa3 ;;
+    suite-mission) sweep suite-mission --suite mission --layout packed ${BUDGET:+--budget $BUDGET} --baselines $in_layer ;;
+    suite-mission-contiguous) timed "$1" "$fatune" sweep --suite mission --budget 0 --baselines $in_layer --out "$1" --cache "$cache/$1" ;;
+    suite-fa3-bshd) sweep suite-fa3-bshd --suite fa3 --layout bshd --budget ${BUDGET:-40} --baselines $in_layer ;;
     suite-fa3) sweep suite-fa3 --suite fa3 --budget ${BUDGET:-40} --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
     suite-decode) sweep suite-decode --suite decode --budget ${BUDGET:-80} --baselines cudnn,torch:flash ;;
-    suite-models) sweep suite-models --suite models --budget ${BUDGET:-80} --baselines cudnn,torch:flash,torch:cudnn,torch:efficient ;;
+    suite-models) sweep suite-models --suite models ${BUDGET:+--budget $BUDGET} --baselines $in_layer ;;
     exhaustive-wide) whole_space wide 4,8,512,128 ;;
     exhaustive-small) whole_space small 2,8,128,64 ;;
     exhaustive-single) whole_space single 1,8,512,64 ;;

@@ -22,8 +22,10 @@ NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its 
          "external:fa3": "FlashAttention-3 (external)", "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
          "hybrid_pv": "own softmax(QKᵀ), cuBLAS for ·V"}
 # The mission suite in a layer. Rows of the second run stand for the first's: see layer().
-LAYER_RUNS = ("suite-mission-packed-80.json", "suite-mission-packed-40.json")
-MODEL_RUNS = ("suite-models.json",)
+LAYER_RUNS = ("suite-mission.json",)
+CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
+MODEL_RUNS = ("suite-models.json", "suite-models-rest.json")
+FA3_RUNS = ("suite-fa3-bshd.json",)
 
 
 def load(*parts):
@@ -47,10 +49,6 @@ def interval(pair, decimals=2):
     return f"{pair[0]:.{decimals}f} to {pair[1]:.{decimals}f}"
 
 
-def rival_of(best):
-    return next(row for row in best["baselines"] if row["impl"] == best["gate"]["baseline"])
-
-
 def warm_source(document):
     """Where the winner's config came from, if the search did not find it but started with it."""
     best = document["best"]
@@ -71,7 +69,7 @@ def headline():
         f"**{row['ratio']:.2f}** (95 % interval {interval(row['ci95'], 3)}). Attention in a layer, as a program gets it: between its two matrix products, "
         "batch 4, 8 heads, 512 tokens, head dim 64, f16, q, k and v packed.",
         f"Geometric mean of {len(timed)} of the mission suite's {len(rows)} problems: **{geomean(timed):.2f}**, the worst {max(timed):.2f} "
-        f"([table](docs/results.md#in-a-layer), with the commands of the {len(documents)} runs behind it). By itself, launched plainly, the kernel takes "
+        "([table](docs/results.md#in-a-layer)). By itself, launched plainly, the kernel takes "
         f"{row['best']['plain']['median_us']:.2f} µs against {plain:.2f} of the fastest baseline, and behind an L2 flush "
         f"{row['best']['cold']['median_us']:.2f} against {cold:.2f}.",
         f"Of real models, {len(models)} problems in a layer: **{geomean(models):.2f}** in the mean, the worst {max(models):.2f} "
@@ -81,67 +79,28 @@ def headline():
     return "\n>\n".join("> " + line for line in lines)
 
 
-def columns_of(rule):
-    """Begin and end of each column of a table of text, from the dashes below its head."""
-    begin = [at for at in range(len(rule)) if rule[at] == "-" and (at == 0 or rule[at - 1] != "-")]
-    return [(at, at + len(rule[at:].split(" ")[0])) for at in begin]
-
-
-def narrowed(table, width, drop):
-    """The table without the column named `drop` and the interval behind it, where it is too wide."""
-    if max(map(len, table)) <= width:
-        return table
-    spans = columns_of(table[1])
-    at = next(index for index, (begin, end) in enumerate(spans) if table[0][begin:end].strip() == drop)
-    kept = spans[:at] + spans[at + 2:]
-    return ["  ".join(line[begin:end].ljust(end - begin) for begin, end in kept).rstrip() for line in table]
-
-
 def sweep():
     """A dozen lines of what a sweep prints."""
+    best = load("mission", "best.json")
     lines = (RESULTS / "mission" / "report.txt").read_text().splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("Finalists"))
-    rows = [line for line in lines[first + 3:first + 20] if line and not line.startswith("=")]
-    rival = rival_of(load("mission", "best.json"))["impl"]
-    table = [*lines[first + 1:first + 3], *rows[:5], *(row for row in rows if row.split()[:2] == ["-", rival])]
-    gate, best, journal = (next(line for line in lines if line.startswith(word)) for word in ("Gate", "Best:", "Journal:"))
-    shown = ["$ ./fatune sweep --shape 4,8,512,64", *textwrap.wrap(lines[0], 96, subsequent_indent="  "), "",
-             *narrowed(table, 96, "cold us"), "", gate, best, journal]
+    table = lines[first + 1:lines.index("", first)]
+    gate, out, journal = (next(line for line in lines if line.startswith(word)) for word in ("Gate", "Best:", "Journal:"))
+    shown = ["$ " + best["command"].replace("fatune", "./fatune", 1).replace(" --seed 42", ""), lines[0], "", *table[:7],
+             *(row for row in table if row.split()[0] == "-"), "", gate, out, journal]
     return "```\n" + "\n".join(shown) + "\n```"
-
-
-def mission_row():
-    mission = load("mission", "best.json")
-    long = load("long", "best.json")
-    text = ["| shape | kernel | launch | hot, µs | 95 % interval | cold, µs | best baseline | hot, µs | cold, µs "
-            "| ratio, hot | 95 % interval |", "|---|---|---|---:|---|---:|---|---:|---:|---:|---|"]
-    for document in (mission, long):
-        best, gate, rival, problem = document["best"], document["gate"], rival_of(document), document["problem"]
-        shape = ",".join(str(problem[key]) for key in ("batch", "heads", "seq_q", "head_dim"))
-        text.append(f"| {shape} | `{best['kernel']}` | {best['config']['LAUNCH']} | {best['hot']['median_us']:.2f} "
-                    f"| {interval(best['hot']['ci95_us'])} | {best['cold']['median_us']:.2f} | {NAMES[rival['impl']]} "
-                    f"| {rival['hot']['median_us']:.2f} | {rival['cold']['median_us']:.2f} | {gate['ratio']:.2f} "
-                    f"| {interval(gate['ci95'], 3)} |")
-    return "\n".join([
-        *text, "",
-        f"By `{mission['command']}` and `{long['command']}`, {mission['search']['evaluations']} and "
-        f"{long['search']['evaluations']} candidates, on {(RESULTS / 'date.txt').read_text().strip()} "
-        "([mission](../results/h200/mission), [long](../results/h200/long))."])
 
 
 def warm():
     """How many searches began with their winner, and what searches found without."""
-    mission = load("mission", "best.json")
-    starts, source = mission["search"].get("warm_starts", []), warm_source(mission)
-    problems = [document for name in ("suite-mission", "suite-fa3", "suite-decode") for document in load(name, "best.json")["problems"]]
+    problems = [document for name in ("suite-fa3", "suite-decode") for document in load(name, "best.json")["problems"]]
     sources = [warm_source(document) for document in problems]
     same_run = sources.count("this run")
     earlier = len(problems) - sources.count(None) - same_run
     replayed = {budget: json.loads((ROOT / "results" / "replay" / f"sweeps-{budget}.json").read_text())["rows"][0] for budget in (60, 150)}
     gates = [load("optimum", path.name) for path in sorted((RESULTS / "optimum").glob("mission*.json"), key=lambda path: (len(path.stem), path.stem))]
     ratios = ", ".join(f"{gate['problems'][0]['baselines'][0]['ratio']:.3f}" for gate in gates)
-    lines = [f"- *mission*: {len(starts)} warm starts" + (f"; the winner is one of them, from `{source}`." if source else "; the winner is none of them."),
-             f"- The three suites: of {len(problems)} winners {earlier} came from earlier runs, and {same_run} from another problem "
+    lines = [f"- The suites *fa3*, hot, and *decode*: of {len(problems)} winners {earlier} came from earlier runs, and {same_run} from another problem "
              "of the same run (column *warm* below).",
              f"- Without warm starts, on an H200: five searches of 60 candidates for *mission* ended at {ratios} of the time of the "
              "best config of the whole space, measured in the same rounds ([search.md](search.md#sixty-evaluations-a-problem-on-the-gpu)).",
@@ -331,8 +290,8 @@ def check_limits():
 
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
-    fill("docs/results.md", (("headline", mission_row), ("warm", warm), ("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("mission", lambda: suite("suite-mission")),
-                             ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
+    fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
+                             ("fa3-bshd", lambda: layer(FA3_RUNS)), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/models.md", (("models", models),))
     check_limits()

@@ -62,6 +62,9 @@ struct InterleavedMainloop {
 
  private:
   static constexpr int kSteps = BLOCK_N / 16;
+  static constexpr int kKvBlocks = (SEQ_KV + BLOCK_N - 1) / BLOCK_N;
+  // of a warpgroup, where every one has as many; otherwise 0
+  static constexpr int kBlocks = !CAUSAL && kKvBlocks % kSplits == 0 ? kKvBlocks / kSplits : 0;
 
   DEVICE int redo_barrier() const { return barrier_id(NamedBarrier::kRedo, consumer.warpgroup); }
 
@@ -74,6 +77,8 @@ struct InterleavedMainloop {
     mbarrier_wait(consumer.storage.q_full(consumer.row_block), 1);
   }
 
+  /// Two KV blocks an iteration, S and P in turn. Where kBlocks is known, one of the two exits is
+  /// compiled: NVRTC spends most of its time on these bodies.
   DEVICE void iterate() {
     consumer.compute_s(true);
 #pragma unroll
@@ -82,9 +87,13 @@ struct InterleavedMainloop {
     }
 #pragma unroll 1
     for (int blocks = consumer.remaining;; blocks -= 2) {
-      if (blocks == 1) return iteration<false>(consumer.scores, other, consumer.p);
+      if constexpr (kBlocks == 0 || kBlocks % 2 == 1) {
+        if (blocks == 1) return iteration<false>(consumer.scores, other, consumer.p);
+      }
       iteration<true>(consumer.scores, other, consumer.p);
-      if (blocks == 2) return iteration<false>(other, consumer.scores, other_p);
+      if constexpr (kBlocks % 2 == 0) {
+        if (blocks == 2) return iteration<false>(other, consumer.scores, other_p);
+      }
       iteration<true>(other, consumer.scores, other_p);
     }
   }

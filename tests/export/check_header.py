@@ -22,8 +22,8 @@ WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"]
 # What to export: kernels with tensor maps, clusters, several stages, scratch and log-sum-exp.
 CASES = [
     ["--config", str(SUITES / "mission" / "best.json")],
-    ["--config", str(SUITES / "suite-mission" / "best.json"), "--shape", "1,8,4096,64", "--causal"],
-    ["--config", str(SUITES / "suite-mission" / "best.json"), "--shape", "2,8,128,64"],
+    ["--config", str(SUITES / "suite-mission-contiguous" / "best.json"), "--shape", "1,8,4096,64", "--causal"],
+    ["--config", str(SUITES / "suite-mission-contiguous" / "best.json"), "--shape", "2,8,128,64"],
     ["--config", str(SUITES / "suite-decode" / "best.json"), "--shape", "1,8,1,128", "--seq-kv", "4096"],
     ["--config", "naive.json", "--shape", "1,2,64,32", "--dtype", "bf16", "--lse", "--arch", "sm_80"],
 ]

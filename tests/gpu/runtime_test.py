@@ -23,7 +23,7 @@ from gpu_support import SKIPPED, Checks
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "runtime"
-RESULTS = [ROOT / "results/h200/suite-mission/best.json", ROOT / "results/h200/suite-decode/best.json"]
+RESULTS = [ROOT / "results/h200/suite-mission-contiguous/best.json", ROOT / "results/h200/suite-decode/best.json"]
 WITH_LSE = ["--unverified", "--config", str(ROOT / "tests/data/cli/fa_mma.json"), "--arch", "sm_90a", "--shape",
             "4,8,512,64", "--dtype", "bf16", "--causal", "--lse"]
 PACKED = [*WITH_LSE, "--layout", "packed"]

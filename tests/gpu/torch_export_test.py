@@ -31,7 +31,7 @@ except ImportError as error:
     sys.exit(SKIPPED)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-RUNS = ROOT / "results/h200/suite-mission"
+RUNS = ROOT / "results/h200/suite-mission-contiguous"
 HOPPER = (9, 0)  # of LAYOUTS
 SHAPE = (4, 8, 512, 64)
 LAYOUTS = [(ROOT / "results/h200/mission/best.json", "bshd"),

@@ -58,7 +58,7 @@ class Installed:
         (self.library,) = self.prefix.glob("lib*/**/libfatune_rt.so")
         self.libraries = self.library.parent
         self.wisdom = here / "wisdom"
-        best = ROOT / "results/h200/suite-mission/best.json"
+        best = ROOT / "results/h200/suite-mission-contiguous/best.json"
         # The library is tested here, not the result, which may be of an earlier text of its kernel.
         run(args.fatune, "export", "--config", best, "--shape", "2,8,128,64", "--unverified", "--to", "wisdom", "-o", self.wisdom)
 

@@ -60,9 +60,9 @@ MaybeFailure time_in_layer(DeviceSession& session, DeviceProblem& problem, Execu
   auto times = time_layers(sampler, **layer, turns);
   if (!times) return failure_of(times.error(), stream);
   if (!*times) return hang_failure(problem.kernel_limit());
-  std::vector<double> attention_us = std::move((*times)->attention_us);
   const double faster = (*layer)->without_time().value / (*times)->without_us;
-  for (double& us : attention_us) us *= faster;
+  std::vector<double> attention_us;
+  for (const LayerTurn& turn : (*times)->turns) attention_us.push_back(turn.us * faster);
   reply.in_layer = summarize(attention_us, loop->launches);
   return std::nullopt;
 }

@@ -18,7 +18,7 @@ namespace {
 constexpr double kSlowFactor = 10;
 constexpr int kFewTurns = 10;  // as many as an interval needs
 // Chosen: where a round takes longer than this, there are fewer, but no fewer than that.
-constexpr Seconds kRoundTime{0.25};
+constexpr Seconds kRoundTime{0.1};
 
 }  // namespace
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -18,7 +20,8 @@ namespace {
 // program that goes on; measured.
 constexpr Micros kSettleTime{500'000};
 constexpr int kLayerTries = 3;                           // rounds tried for one that is kept
-constexpr double kReplaysWithout = 4, kReplaysWith = 1;  // of a turn
+constexpr double kReplaysWithout = 2, kReplaysWith = 1;  // of a turn, about
+constexpr double kSettlingReplays = 4;
 constexpr std::size_t kOrderReplays = kLeastSamples;
 
 class LayerRounds {
@@ -41,6 +44,8 @@ class LayerRounds {
   }
 
  private:
+  using Round = std::vector<std::pair<std::size_t, double>>;  ///< contestants and microseconds
+
   /// Replays of those that time themselves are taken to be as long as our own.
   Seconds time_of_one() const {
     std::int64_t launches = 1;
@@ -61,39 +66,73 @@ class LayerRounds {
   Status settle() {
     const HotLoop* const loops[] = {&all_.layer->without()};
     for (Micros spent{0}; spent < kSettleTime;) {
-      FATUNE_TRY(const LayerTimes times,
-                 all_.finished(time_layers(all_.sampler(), *all_.layer, loops)));
+      FATUNE_TRY(const LayerTimes times, take_turns(loops));
       spent = spent +
-              Micros(kReplaysWithout * times.without_us) * static_cast<double>(loops[0]->launches);
+              Micros(kSettlingReplays * times.without_us) * static_cast<double>(loops[0]->launches);
     }
     return {};
   }
 
+  Result<LayerTimes> take_turns(std::span<const HotLoop* const> loops) {
+    return all_.finished(time_layers(all_.sampler(), *all_.layer, loops));
+  }
   /// Empty if it is not timed in a layer.
   Result<std::optional<LayerTurn>> turn(const TimedProgram& timed) {
     if (SelfTimed* const timer = timed.program->self_timed()) return timer->take_layer_turn();
     if (!timed.in_layer) return std::optional<LayerTurn>{};
     const HotLoop* const loops[] = {&*timed.in_layer};
-    FATUNE_TRY(const LayerTimes times,
-               all_.finished(time_layers(all_.sampler(), *all_.layer, loops)));
-    return std::optional(LayerTurn{times.attention_us.front(), times.steady});
+    FATUNE_TRY(const LayerTimes times, take_turns(loops));
+    return std::optional(times.turns.front());
+  }
+
+  /// One contestant's turn, repeated until it is steady. False: it never was.
+  Result<bool> take_alone(std::size_t i, Round& found) {
+    const auto taken = steady_turn([&] { return turn(*all_.programs[i]); });
+    if (!taken) {
+      FATUNE_TRY_STATUS(all_.give_up(i, taken.error()));
+      return true;
+    }
+    if (!*taken) return true;
+    found.emplace_back(i, (*taken)->us);
+    return (*taken)->steady;
+  }
+
+  /// Turns of this process in one queue, each neighbour shared by two of them. What was not steady,
+  /// and all of it if one failed, is taken alone.
+  Result<bool> take_queue(std::vector<std::size_t>& queue, Round& found) {
+    if (queue.empty()) return true;
+    std::vector<const HotLoop*> loops;
+    for (const std::size_t i : queue) loops.push_back(&*all_.programs[i]->in_layer);
+    const auto times = take_turns(loops);
+    bool steady = true;
+    for (std::size_t at = 0; at < queue.size() && steady; ++at) {
+      if (times && times->turns[at].steady) {
+        found.emplace_back(queue[at], times->turns[at].us);
+      } else {
+        FATUNE_TRY(steady, take_alone(queue[at], found));
+      }
+    }
+    queue.clear();
+    return steady;
   }
 
   /// False: thrown away.
   Result<bool> run_round(const std::vector<std::size_t>& order, int round) {
-    std::vector<std::pair<std::size_t, double>> found;
+    Round found;
+    std::vector<std::size_t> queue;
     for (const std::size_t i : order) {
       if (!all_.takes_turn(i, round, rounds_)) continue;
-      const auto taken = steady_turn([&] { return turn(*all_.programs[i]); });
-      if (!taken) {
-        FATUNE_TRY_STATUS(all_.give_up(i, taken.error()));
+      if (all_.programs[i]->in_layer) {
+        queue.push_back(i);
         continue;
       }
-      if (!*taken) continue;
-      if (!(*taken)->steady) return false;
-      found.emplace_back(i, (*taken)->us);
+      FATUNE_TRY(const bool queued, take_queue(queue, found));
+      if (!queued) return false;
+      FATUNE_TRY(const bool alone, take_alone(i, found));
+      if (!alone) return false;
     }
-    if (all_.watch.look()) return false;
+    FATUNE_TRY(const bool steady, take_queue(queue, found));
+    if (!steady || all_.watch.look()) return false;
     for (const auto& [i, us] : found) all_.rows[i].in_layer_us.push_back(us);
     return true;
   }

@@ -1,4 +1,4 @@
-// layer_time.cpp - takes turns, subtracts neighbours, and compares the later half with the earlier.
+// layer_time.cpp - takes turns, subtracts neighbours, and compares orders.
 #include "worker/timing/layer_time.hpp"
 
 #include <algorithm>
@@ -15,11 +15,8 @@ namespace {
 
 constexpr int kTurnTries = 6;  // chosen: at the power limit about two in three are steady
 
-bool is_steady(const std::vector<double>& without_us, double attention_us) {
-  const auto middle = without_us.begin() + static_cast<std::ptrdiff_t>(without_us.size() / 2);
-  const double before = median({without_us.begin(), middle});
-  const double behind = median({middle, without_us.end()});
-  return std::abs(behind - before) <= kSteadyLayer * std::max(before, attention_us);
+bool is_steady(double before_us, double behind_us, double attention_us) {
+  return std::abs(behind_us - before_us) <= kSteadyLayer * std::max(before_us, attention_us);
 }
 
 }  // namespace
@@ -32,15 +29,10 @@ LayerTimes layer_times(std::span<const double> in_turn_us) {
     if (i % 2 == 0) {
       without_us.push_back(in_turn_us[i]);
     } else {
-      const double neighbours_us = (in_turn_us[i - 1] + in_turn_us[i + 1]) / 2;
-      found.attention_us.push_back(in_turn_us[i] - neighbours_us);
+      const double before_us = in_turn_us[i - 1], behind_us = in_turn_us[i + 1];
+      const double us = in_turn_us[i] - (before_us + behind_us) / 2;
+      found.turns.push_back({us, is_steady(before_us, behind_us, us)});
     }
-  }
-  found.steady = is_steady(without_us, median(found.attention_us));
-  if (!found.steady) {
-    const auto [least, most] = std::ranges::minmax(without_us);
-    log::debug(fmt::format("layers without attention moved: {:.3f} to {:.3f} us, first {:.3f}",
-                           least, most, without_us.front()));
   }
   found.without_us = median(std::move(without_us));
   return found;

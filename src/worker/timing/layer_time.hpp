@@ -21,9 +21,8 @@ namespace fatune {
 inline constexpr double kSteadyLayer = 0.005;
 
 struct LayerTimes {
-  std::vector<double> attention_us;  ///< of each turn with attention, less its neighbours without
-  double without_us = 0;             ///< of a layer without it
-  bool steady = false;               ///< those without took as long behind as before
+  std::vector<LayerTurn> turns;
+  double without_us = 0;  ///< of a layer without attention
 };
 
 /// Of times a layer: without attention, with it, without, with, ..., without; 3 or more.

@@ -24,7 +24,13 @@ std::vector<std::filesystem::path> committed_journals() {
   return paths;
 }
 
-/// The line as this fatune writes it.
+/// The line without its checksum, which older ones have not.
+std::string without_checksum(const std::string& line) {
+  const std::size_t seal = line.rfind(R"(,"crc":")");
+  return seal == std::string::npos ? line : line.substr(0, seal) + "}";
+}
+
+/// The line as this fatune writes it, but for its checksum.
 std::string rewritten(const std::string& line, bool header) {
   const auto json = parse_json(line, "line");
   REQUIRE(json);
@@ -55,7 +61,8 @@ TEST_CASE("the lines of every committed journal are written as they were") {
     const std::size_t step = lines.size() < 1000 ? 1 : 5;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (i % step != 0 && i > 100 && i + 100 < lines.size()) continue;
-      if (rewritten(lines[i], i == 0) != lines[i]) FAIL(i + 1 << ": " << lines[i]);
+      if (rewritten(lines[i], i == 0) != without_checksum(lines[i]))
+        FAIL(i + 1 << ": " << lines[i]);
     }
   }
 }

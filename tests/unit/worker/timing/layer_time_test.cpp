@@ -22,26 +22,33 @@ std::vector<double> replays(double us) {
 
 TEST_CASE("each time with attention counts less its neighbours without") {
   const LayerTimes even = layer_times(std::vector<double>{10, 16, 10, 17, 10});
-  CHECK(even.attention_us == std::vector<double>{6, 7});
+  REQUIRE(even.turns.size() == 2);
+  CHECK(even.turns[0].us == 6);
+  CHECK(even.turns[1].us == 7);
   CHECK(even.without_us == 10);
-  CHECK(even.steady);
   // Of a clock that falls slowly.
   const LayerTimes falling = layer_times(std::vector<double>{10, 16.01, 10.02});
-  REQUIRE(falling.attention_us.size() == 1);
-  CHECK(falling.attention_us[0] == Approx(6));
-  CHECK(falling.steady);
+  REQUIRE(falling.turns.size() == 1);
+  CHECK(falling.turns[0].us == Approx(6));
+  CHECK(falling.turns[0].steady);
 }
 
-TEST_CASE("layers without attention that take longer behind than before are not steady") {
-  CHECK(layer_times(std::vector<double>{100, 160, 100, 160, 100.4, 160, 100.4}).steady);
-  CHECK_FALSE(layer_times(std::vector<double>{100, 160, 100, 160, 100.6, 160, 100.6}).steady);
-  CHECK_FALSE(layer_times(std::vector<double>{100, 160, 99.4}).steady);
+TEST_CASE("a turn is steady if the layer without attention takes as long behind it as before") {
+  const LayerTimes moved = layer_times(std::vector<double>{100, 160, 100.4, 160, 101, 160, 101.4});
+  REQUIRE(moved.turns.size() == 3);
+  CHECK(moved.turns[0].steady);
+  CHECK_FALSE(moved.turns[1].steady);
+  CHECK(moved.turns[2].steady);
+  CHECK_FALSE(layer_times(std::vector<double>{100, 160, 99.4}).turns[0].steady);
 }
 
-TEST_CASE("beside an attention that takes longer they may move by half a per cent of its time") {
-  CHECK(layer_times(std::vector<double>{100, 1100, 104}).steady);
-  CHECK_FALSE(layer_times(std::vector<double>{100, 1100, 106}).steady);
-  CHECK_FALSE(layer_times(std::vector<double>{100, 190, 100.6}).steady);
+TEST_CASE("beside an attention that takes longer it may move by half a per cent of its time") {
+  const auto steady = [](std::vector<double> in_turn_us) {
+    return layer_times(in_turn_us).turns.front().steady;
+  };
+  CHECK(steady({100, 1100, 104}));
+  CHECK_FALSE(steady({100, 1100, 106}));
+  CHECK_FALSE(steady({100, 190, 100.6}));
 }
 
 TEST_CASE("a turn that is not steady is repeated, not for ever") {
