@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/options/settings.hpp"
+#include "core/confinement.hpp"
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "gpu/telemetry.hpp"
@@ -79,7 +80,9 @@ std::string cuda_release(std::string_view cuda_h);
 
 /// NVRTC, compiling a line, and the headers that kernels include.
 Checks compiler_checks(const Settings& settings, const HostSystem& host);
-/// Cores to compile with, and the compilation cache.
+/// What takes from workers the rights that they do not need.
+Check sandbox_check(const Confinement& here);
+/// Cores to compile with, the compilation cache, and the workers' sandbox.
 Checks machine_checks(const Settings& settings);
 /// Implementations to compare with; none of them is needed to tune.
 Checks baseline_checks(const Settings& settings, const HostSystem& host);

@@ -196,6 +196,16 @@ Checks compiler_checks(const Settings& settings, const HostSystem& host) {
   return checks;
 }
 
+Check sandbox_check(const Confinement& here) {
+  Check check{Health::kGood, kMachine, "sandbox", describe(here), ""};
+  if (here.landlock > 0 && here.seccomp) return check;
+  check.health = Health::kNote;
+  check.remedy =
+      "processes that compile and run kernels keep more of your rights than they need; Linux 5.19 "
+      "and newer can take them, where neither its boot options nor a container forbid it";
+  return check;
+}
+
 Checks machine_checks(const Settings& settings) {
   Checks checks;
   const unsigned cores = std::thread::hardware_concurrency();
@@ -218,6 +228,7 @@ Checks machine_checks(const Settings& settings) {
     checks.push_back({Health::kNote, kMachine, "cache", made.error().message,
                       "choose a folder with --cache DIR"});
   }
+  checks.push_back(sandbox_check(confinement_here()));
   return checks;
 }
 

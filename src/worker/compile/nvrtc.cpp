@@ -11,7 +11,9 @@
 
 #include "core/channel.hpp"
 #include "core/child.hpp"
+#include "core/confinement.hpp"
 #include "core/fields.hpp"
+#include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -152,6 +154,20 @@ Status serve(Channel& channel, const Nvrtc& nvrtc, const WorkerOptions& options)
   }
 }
 
+/// A template includes what its manifest allows (model/kernel/includes.hpp); where that is wrong,
+/// the compiler can read and write nothing of the user's all the same.
+void confine_to_work(const Nvrtc& nvrtc, const WorkerOptions& options) {
+  // What cannot be made shows when machine code is to be stored.
+  static_cast<void>(make_directories(options.cache));
+  static_cast<void>(sha256_hex(""));  // with its first hash OpenSSL reads its settings
+  ConfinedFolders folders{nvrtc.folders(), {options.cache, options.fallback, "/dev/null"}};
+  // The system's libraries, and what the C library asks about memory and processors.
+  for (const char* place : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime",
+                            "/dev/urandom", "/proc/self", "/sys/devices/system/cpu"})
+    folders.readable.emplace_back(place);
+  confine(folders);
+}
+
 Result<WorkerOptions> parse_options(std::span<const std::string> args) {
   if (args.size() != 1) return usage_error("compile-worker is started by fatune itself");
   FATUNE_TRY(const Json options, parse_json(args.front(), "compile-worker"));
@@ -224,6 +240,13 @@ Result<Nvrtc> Nvrtc::open(const Toolchain& toolchain) {
 Nvrtc::Nvrtc(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 const Greeting& Nvrtc::facts() const { return state_->facts; }
 
+std::vector<fs::path> Nvrtc::folders() const {
+  std::vector<fs::path> folders = state_->include_folders;
+  const auto* function = reinterpret_cast<const void*>(state_->api.version);
+  folders.push_back(fs::path(gpu::file_of(function)).parent_path());
+  return folders;
+}
+
 Compiled Nvrtc::compile(const CompileRequest& request, std::string& cubin) const {
   Compiled compiled;
   compiled.problem = unsupported_arch(request.arch, facts().version, facts().archs);
@@ -286,6 +309,7 @@ int compile_worker_main(std::span<const std::string> args) {
   const Greeting greeting = nvrtc ? nvrtc->facts() : Greeting{.problem = nvrtc.error().message};
   if (!channel.send(to_json(greeting))) return 0;
   if (!nvrtc) return 3;
+  confine_to_work(*nvrtc, *options);
   const Status served = serve(channel, *nvrtc, *options);
   if (served) return 0;
   log::error("compile worker: " + served.error().message);

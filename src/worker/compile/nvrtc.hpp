@@ -1,9 +1,11 @@
 // nvrtc.hpp - the runtime compiler: a request to machine code, or to the log that says why not.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 #include "gpu/library.hpp"
@@ -22,6 +24,8 @@ class Nvrtc {
   /// Path, version ("13.0.88", or "13.0" when it does not tell more), identity ("nvrtc 13.0.88
   /// CL-36424714") and the compute capabilities that it compiles for: 75, 80, ...
   const Greeting& facts() const;
+  /// What it reads: the toolkit's headers, and the folder of the library.
+  std::vector<std::filesystem::path> folders() const;
   /// `cubin` is the machine code; empty when the compilation failed.
   Compiled compile(const CompileRequest& request, std::string& cubin) const;
 

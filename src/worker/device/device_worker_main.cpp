@@ -11,6 +11,7 @@
 
 #include "core/channel.hpp"
 #include "core/child.hpp"
+#include "core/confinement.hpp"
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -161,6 +162,10 @@ int device_worker_main(std::span<const std::string> args) {
     log::error("device-worker is started by fatune itself, with a device number");
     return 2;
   }
+  // The driver may have to make its device files first, by a program of root's that a confined
+  // process cannot start. An error is the answer to the first order.
+  static_cast<void>(gpu::load_driver());
+  confine_network();
   return Worker(static_cast<int>(*ordinal), Channel(Child::kChannelDescriptor)).serve();
 }
 

@@ -1,7 +1,11 @@
-// cuda.cpp - a libcuda.so.1 with one GPU that has facts and can do nothing; for doctor's test.
+// cuda.cpp - a libcuda.so.1 with one GPU that has facts and can do nothing; with FAKE_GPU=hostile
+// its name says what code in the process that asks for it could do.
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+
+#include "attempts.hpp"
 
 namespace {
 
@@ -33,7 +37,10 @@ int cuGetErrorString(int, const char** text) { return *text = "a fake", kSuccess
 int cuDeviceGetCount(int* count) { return *count = 1, kSuccess; }
 int cuDeviceGet(int* device, int) { return *device = 0, kSuccess; }
 int cuDeviceGetName(char* name, int size, int) {
-  return std::snprintf(name, static_cast<std::size_t>(size), "NVIDIA Fake"), kSuccess;
+  const char* state = std::getenv("FAKE_GPU");
+  const bool hostile = state != nullptr && std::strcmp(state, "hostile") == 0;
+  const std::string text = hostile ? "could" + attempts::succeeded() : "NVIDIA Fake";
+  return std::snprintf(name, static_cast<std::size_t>(size), "%s", text.c_str()), kSuccess;
 }
 int cuDeviceGetUuid_v2(char* uuid, int) { return std::memset(uuid, 7, 16), kSuccess; }
 int cuDeviceGetPCIBusId(char* id, int size, int) {

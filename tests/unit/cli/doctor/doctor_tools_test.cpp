@@ -53,6 +53,16 @@ TEST_CASE("a driver comes from the distribution, or from the host of a container
   CHECK(driver_line(host).find("--gpus all") != std::string::npos);
 }
 
+TEST_CASE("a sandbox with a part missing is a note") {
+  CHECK(sandbox_check({7, true}).health == Health::kGood);
+  CHECK(sandbox_check({7, true}).found == "landlock ABI 7, seccomp");
+  const Check none = sandbox_check({0, false});
+  CHECK(none.health == Health::kNote);
+  CHECK(none.found == "no landlock, no seccomp");
+  CHECK(sandbox_check({0, true}).remedy == none.remedy);
+  CHECK(sandbox_check({3, false}).remedy == none.remedy);
+}
+
 TEST_CASE("tools and PyTorch") {
   HostSystem host = debian();
   CHECK(tool_line("compute-sanitizer", host).find(" cuda-sanitizer-13-0 ") != std::string::npos);

@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/confinement.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "support/captured_stderr.hpp"
@@ -127,6 +128,19 @@ TEST_CASE("headers travel with the request") {
   const auto result = pool.compile(with);
   REQUIRE(result);
   CHECK(result->ok);
+}
+
+TEST_CASE("the compiler reads nothing of the user's, whatever a request includes") {
+  if (confinement_here().landlock == 0) SKIP("no Landlock here");
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder / "cache");
+  REQUIRE(replace_file(folder / "secret.h", "constexpr int kSecret = 7;\n"));
+  const auto result = pool.compile(
+      test::request("curious", "#include \"" + (folder / "secret.h").string() + "\"\n"));
+  REQUIRE(result);
+  CHECK_FALSE(result->ok);
+  INFO(result->problem);
+  CHECK(result->problem.find("open source file") != std::string::npos);
 }
 
 TEST_CASE("a cache that cannot be written costs one warning and no result") {
