@@ -13,8 +13,14 @@ case ${1:-} in
   *) echo "usage: ./test.sh [--gpu]" >&2; exit 2 ;;
 esac
 
-tools/bootstrap.sh test
-cmake --preset dev
+{ mkdir -p build && : >>build/dev.lock; } 2>/dev/null || {
+  echo "test.sh: nothing can be written below $PWD: tests are built where that can be done" >&2
+  exit 3
+}
+exec {lock}>>build/dev.lock
+flock --nonblock "$lock" || { echo "test.sh: another one is at work here; waiting for it" >&2; flock "$lock"; }
+(exec {lock}>&- && tools/bootstrap.sh test)
+tools/configure.sh dev
 cmake --build --preset dev
 ctest --preset dev -j "$(nproc)"
 tools/slowest_tests.py build/dev/junit.xml

@@ -10,13 +10,14 @@
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
 # either, the one line that installs them is printed and the exit code is 3. What the distribution has
-# not, goes into the project's .deps/ folder and nowhere else.
+# not, goes into the project's .deps/ folder and nowhere else; wheels of CUDA are those of the hashes in
+# tools/cuda-*.txt. Every failure ends with 3 and a sentence; two runs at once take turns.
 set -euo pipefail
+trap 'code=$?; [[ $code == 0 || $code == 2 || $code == 130 || $code == 143 ]] || exit 3' EXIT
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 deps=$root/.deps
-cuda_13_wheels=(nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl)
-cuda_12_wheels=(nvidia-cuda-{nvrtc,runtime,nvcc,cccl}-cu12)
+log=$root/build/bootstrap.log
 kernel_tuner=1.4.0
 
 say() { echo "fatune: $*" >&2; }
@@ -24,16 +25,30 @@ fail() { say "$*"; exit 3; }
 has_command() { command -v "$1" >/dev/null 2>&1; }
 has_package() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
+# Where nothing can be written there is no lock; that matters to what has to be installed alone.
+take_turns() {
+  { mkdir -p "$root/build" && : >>"$root/build/bootstrap.lock"; } 2>/dev/null || return 0
+  exec {lock}>>"$root/build/bootstrap.lock"
+  flock --nonblock "$lock" || { say "another bootstrap.sh is at work; waiting for it"; flock "$lock"; }
+}
+
+begin_log() {
+  { mkdir -p "$root/build" && : >"$log"; } 2>/dev/null ||
+    fail "nothing can be written below $root, and $1 is missing"
+}
+
 # ---- system packages ---------------------------------------------------------------------------
 
 missing=()
 want_command() { has_command "$1" || missing+=("$2"); }
 want_package() { has_package "$1" || missing+=("$1"); }
 
-as_root() {
+# Without our lock, which a service that a package starts would keep.
+as_root() (
+  if [[ -n ${lock:-} ]]; then exec {lock}>&-; fi
   if [[ $(id -u) == 0 ]]; then env DEBIAN_FRONTEND=noninteractive "$@"
   else sudo -n env DEBIAN_FRONTEND=noninteractive "$@"; fi
-}
+)
 
 install_missing() {
   [[ ${#missing[@]} -gt 0 ]] || return 0
@@ -44,8 +59,7 @@ install_missing() {
   sudo $line"
   fi
   say "installing ${missing[*]} (if apt is at work already: after it, for up to 10 minutes)"
-  mkdir -p "$root/build"
-  local log=$root/build/bootstrap.log
+  begin_log "${missing[*]}"
   # shellcheck disable=SC2086  # the lines are lists of words
   as_root $line $wait >"$log" 2>&1 && { missing=(); return 0; }
   # Package lists that are absent or out of date are the usual reason; renew them once.
@@ -137,11 +151,11 @@ ensure_catch2() {
 
 # Kernel Tuner in a Python environment of its own, for the tests that hand it our files.
 ensure_kernel_tuner() {
-  local folder=$deps/kernel-tuner log=$root/build/bootstrap.log
+  local folder=$deps/kernel-tuner
   local marker=$folder/kernel_tuner-$kernel_tuner
   [[ -f $marker ]] && return 0
   say "installing Kernel Tuner $kernel_tuner into .deps/"
-  mkdir -p "$root/build"
+  begin_log "Kernel Tuner"
   rm -rf "$folder"
   { python3 -m venv "$folder" &&
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "kernel_tuner==$kernel_tuner" &&
@@ -174,17 +188,16 @@ PYTHON
 install_cuda_wheels() {
   local driver=""
   if [[ -r /sys/module/nvidia/version ]]; then driver=$(</sys/module/nvidia/version); fi
-  local specs=("${cuda_13_wheels[@]/%/==13.0.*}")
-  if [[ $driver =~ ^[0-9]+ ]] && ((${driver%%.*} < 580)); then
-    specs=("${cuda_12_wheels[@]/%/==12.*}")
-  fi
+  local wheels=tools/cuda-13.txt
+  if [[ $driver =~ ^[0-9]+ ]] && ((${driver%%.*} < 580)); then wheels=tools/cuda-12.txt; fi
   say "no CUDA toolkit here: putting NVRTC and the CUDA headers into .deps/cuda"
-  mkdir -p "$root/build"
-  python3 -m pip install --quiet --no-deps --disable-pip-version-check --no-warn-script-location \
-    --upgrade --target "$deps/cuda" "${specs[@]}" >"$root/build/bootstrap.log" 2>&1 || {
-    tail -n 5 "$root/build/bootstrap.log" >&2
+  begin_log "a CUDA toolkit"
+  local install=(python3 -m pip install --no-deps --require-hashes --target)
+  "${install[@]}" "$deps/cuda" --upgrade --quiet --disable-pip-version-check --no-warn-script-location \
+    --only-binary :all: --requirement "$root/$wheels" >"$log" 2>&1 || {
+    tail -n 5 "$log" >&2
     fail "pip could not install them (build/bootstrap.log). By hand:
-  python3 -m pip install --no-deps --target .deps/cuda ${specs[*]@Q}"
+  ${install[*]} .deps/cuda --requirement $wheels"
   }
 }
 
@@ -195,6 +208,7 @@ case $step in
   build | test | fuzz | portable | package) ;;
   *) say "usage: bootstrap.sh build|test|fuzz|portable|package"; exit 2 ;;
 esac
+take_turns
 tests=false
 if [[ $step == test || $step == fuzz ]]; then tests=true; fi
 

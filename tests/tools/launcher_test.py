@@ -9,11 +9,12 @@ import tempfile
 import time
 import unittest
 
-LAUNCHER = pathlib.Path(__file__).resolve().parent.parent.parent / "fatune"
+PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # Counts its builds; fails when src/ holds a file named broken.cpp, and in a folder that was configured
 # elsewhere. The program prints its arguments. A file named slow makes it wait for its end.
 CMAKE = """#!/usr/bin/env bash
+[[ $1 != --version ]] || { echo "cmake version 3.25.1"; exit 0; }
 cache=build/release/CMakeCache.txt
 if [[ $1 != --build ]]; then
   [[ $1 != --fresh ]] || rm -f "$cache"
@@ -31,7 +32,7 @@ chmod +x build/release/fatune
 """
 
 
-class LauncherTest(unittest.TestCase):
+class Skeleton(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
@@ -40,7 +41,8 @@ class LauncherTest(unittest.TestCase):
             (self.root / name).mkdir(parents=True)
         for name in ("CMakeLists.txt", "CMakePresets.json", "src/core/a.cpp", "kernels/k.cu"):
             (self.root / name).write_text(name)
-        shutil.copy(LAUNCHER, self.root / "fatune")
+        for name in ("fatune", "tools/configure.sh"):
+            shutil.copy(PROJECT / name, self.root / name)
         self.script("tools/bootstrap.sh", "#!/usr/bin/env bash\n")
         self.script("bin/cmake", CMAKE)
 
@@ -57,6 +59,8 @@ class LauncherTest(unittest.TestCase):
     def builds(self):
         return (self.root / "builds").read_text().count("build")
 
+
+class LauncherTest(Skeleton):
     def assert_builds_again(self, change):
         before = self.builds()
         change()
@@ -115,6 +119,12 @@ class LauncherTest(unittest.TestCase):
         (copy / "src/core/a.cpp").write_text("changed")
         done = self.run_launcher()
         self.assertEqual(done.returncode, 5, done.stderr)
+
+    def test_a_moved_checkout_runs_and_is_built_again(self):
+        self.run_launcher()
+        self.root = self.root.rename(self.root.parent / "moved")
+        self.assertEqual((self.run_launcher().returncode, self.builds()), (5, 1))
+        self.assert_builds_again(lambda: (self.root / "src/core/a.cpp").write_text("changed"))
 
     def test_libraries_of_others_are_part_of_what_is_built(self):
         self.run_launcher()
