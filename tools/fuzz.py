@@ -87,6 +87,19 @@ def messages():
             yield line.replace(b'"t":"candidate"', b'"t":"ran","verify_s":1,"timing_s":1')
 
 
+def requests():
+    """As browsers, curl and httplib ask for the live page, and some that it refuses."""
+    browser = ("Host: 127.0.0.1:8712", "Connection: keep-alive", 'sec-ch-ua: "Chromium";v="118", "Not=A?Brand";v="99"',
+               "sec-ch-ua-mobile: ?0", "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36", "Accept: */*",
+               "Sec-Fetch-Site: same-origin", "Accept-Encoding: gzip, deflate, br", "Accept-Language: en-US,en;q=0.9")
+    for line, *headers in (("GET / HTTP/1.1", *browser, "Upgrade-Insecure-Requests: 1"),
+                           ("GET /data.json?1 HTTP/1.1", *browser, 'If-None-Match: "0123456789abcdef"'),
+                           ("HEAD /data.json HTTP/1.1", "Host: localhost:8712", "User-Agent: curl/7.88.1", "Accept: */*"),
+                           ("POST / HTTP/1.0", "Host: evil.example", "host: 127.0.0.1", "Content-Length: 1", "", "x"),
+                           ("GET /../etc/passwd HTTP/1.1", "Range: bytes=0-," * 40), ("G /", "no colon")):
+        yield "\r\n".join((line, *headers, "", "")).encode()
+
+
 # Of each target: texts that it reads, or begin to be such.
 SEEDS = {
     "json": lambda: files("configs/*/*.json", "tests/data/cli/*.json"),
@@ -115,6 +128,7 @@ SEEDS = {
                             b"376 bytes cmem[0]\n0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\n"],
     "ncu": lambda: files("tests/data/profile/*.csv"),
     "sass": lambda: files("tests/data/profile/*.sass", "tests/data/profile/*.txt"),
+    "http": requests,
 }
 
 

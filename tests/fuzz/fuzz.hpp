@@ -48,6 +48,8 @@ void external_output(std::string_view text);
 void compile_log(std::string_view text);
 void ncu(std::string_view text);
 void sass(std::string_view text);
+// http.cpp
+void http(std::string_view text);
 
 [[noreturn]] inline void fail_unreadable(const Error& error) {
   fail_check(error.message.c_str(), "what is written can be read", __FILE__, __LINE__);

@@ -46,7 +46,8 @@ constexpr Target kTargets[] = {{"json", json},
                                {"external_output", external_output},
                                {"compile_log", compile_log},
                                {"ncu", ncu},
-                               {"sass", sass}};
+                               {"sass", sass},
+                               {"http", http}};
 
 #ifdef FATUNE_LIBFUZZER
 void (*chosen)(std::string_view) = nullptr;  // libFuzzer's callback takes nothing of ours

@@ -70,11 +70,19 @@ std::string written(const HttpAnswer& answer, bool with_body) {
   return with_body ? text + answer.body : text;
 }
 
+bool is_control(char c) {
+  return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == '\x7f';
+}
+
 /// The request, or the status of what is wrong with it.
 std::pair<HttpRequest, int> parse_request(std::string_view head) {
   HttpRequest request;
-  const std::vector<std::string> lines = split(head, '\n');
+  std::vector<std::string> lines = split(head, '\n');
   if (lines.size() > kMostHeaders + 1) return {request, 431};
+  for (std::string& line : lines) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (std::ranges::any_of(line, is_control)) return {request, 400};
+  }
   const std::vector<std::string> words = split(trim(lines.front()), ' ');
   if (words.size() != 3 || !words[2].starts_with("HTTP/1.")) return {request, 400};
   request.method = words[0];
@@ -93,16 +101,6 @@ std::pair<HttpRequest, int> parse_request(std::string_view head) {
   return {request, 0};
 }
 
-/// What the client is told, once its request is whole or hopeless.
-std::string answer_to(const std::string& in, const HttpServer::Answer& answer) {
-  const std::size_t end = in.find(kEndOfHeaders);
-  if (end == std::string::npos && in.size() < kMostBytes) return "";
-  if (end == std::string::npos) return written({431, "text/plain", "too long\n"}, true);
-  const auto [request, problem] = parse_request(std::string_view(in).substr(0, end));
-  if (problem != 0) return written({problem, "text/plain", "not understood\n"}, true);
-  return written(answer(request), request.method != "HEAD");
-}
-
 /// Whether anything is left to do for the client.
 bool receive(Client& client, const HttpServer::Answer& answer) {
   std::array<char, 4096> part;
@@ -113,7 +111,7 @@ bool receive(Client& client, const HttpServer::Answer& answer) {
     if (count == 0) return false;
     if (client.leaving) continue;
     client.in.append(part.data(), static_cast<std::size_t>(count));
-    client.out = answer_to(client.in, answer);
+    client.out = HttpServer::told(client.in, answer);
     if (client.out.empty()) continue;
     client.deadline = Clock::now() + kToTake;
     return true;
@@ -154,6 +152,15 @@ int milliseconds_until_next(const std::list<Client>& clients) {
 }
 
 }  // namespace
+
+std::string HttpServer::told(std::string_view in, const Answer& answer) {
+  const std::size_t end = in.find(kEndOfHeaders);
+  if (end == std::string_view::npos && in.size() < kMostBytes) return "";
+  if (end == std::string_view::npos) return written({431, "text/plain", "too long\n"}, true);
+  const auto [request, problem] = parse_request(in.substr(0, end));
+  if (problem != 0) return written({problem, "text/plain", "not understood\n"}, true);
+  return written(answer(request), request.method != "HEAD");
+}
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(int port, Answer answer) {
   std::unique_ptr<HttpServer> server(new HttpServer());

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "core/descriptor.hpp"
@@ -33,6 +34,8 @@ class HttpServer {
   using Answer = std::function<HttpAnswer(const HttpRequest&)>;
 
   static constexpr const char* kAddress = "127.0.0.1";
+  /// What a client is told that has sent `in`; empty as long as more of it may come.
+  static std::string told(std::string_view in, const Answer& answer);
   /// Port 0: any that is free. `answer` is called in the server's thread.
   static Result<std::unique_ptr<HttpServer>> start(int port, Answer answer);
   ~HttpServer();

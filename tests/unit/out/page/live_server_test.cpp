@@ -190,6 +190,7 @@ TEST_CASE("a request that is too long, has too many headers or makes no sense is
   CHECK(answer(get(port, "Host: evil.example\r\n")) == "HTTP/1.1 400");
   CHECK(answer("hello\r\n\r\n") == "HTTP/1.1 400");
   CHECK(answer("GET /\r\nHost\r\n\r\n") == "HTTP/1.1 400");
+  CHECK(answer(get(port, "X: a\rb\r\n")) == "HTTP/1.1 400");
 }
 
 TEST_CASE("ranges are not served: the answer is whole, once") {
