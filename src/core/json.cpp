@@ -29,8 +29,20 @@ struct Excess {
   std::size_t place;
 };
 
+/// Whether the text may be too deep or hold too many values. Most texts have few brackets, which
+/// are found faster than strings can be told from them.
+bool may_exceed(std::string_view text) {
+  if (text.size() > kMostValues) return true;
+  std::size_t open = 0;
+  for (const char bracket : {'[', '{'}) {
+    for (auto at = text.find(bracket); at != text.npos; at = text.find(bracket, at + 1)) ++open;
+  }
+  return open > kDeepest;
+}
+
 /// Brackets and commas in strings do not count.
 std::optional<Excess> find_excess(std::string_view text) {
+  if (!may_exceed(text)) return std::nullopt;
   std::size_t depth = 0, values = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
