@@ -163,6 +163,21 @@ class Readers(Hostile):
         self.refused("fatune inspect --shape 4,8,512,64 --config /dev/zero", "/dev/zero: holds more than 16.0 MiB")
         self.refused("fatune replay <(cat /dev/zero)", "holds more than 256.0 MiB")
 
+    def test_many_lines(self):
+        """Of a journal's lines that say nothing, as many as are read, and more."""
+        header = self.journal().splitlines()[0]
+        for lines, words in ((1_000_000, "1000000 lines would take more than 480.0 MiB of memory"), (300_000, "holds no candidate")):
+            self.write("many.jsonl", header + "\n" + '{"t":"end","status":"complete"}\n' * (lines - 1))
+            with open(self.folder / "said", "w+", encoding="utf-8") as said:
+                child = subprocess.Popen([FATUNE, "report", self.folder / "many.jsonl"], stdout=said, stderr=said)
+                _, status, used = os.wait4(child.pid, 0)
+                child.returncode = os.waitstatus_to_exitcode(status)
+                said.seek(0)
+                self.assertEqual(child.returncode, FILES)
+                self.assertIn(words, said.read())
+            self.assertLess(used.ru_maxrss, 512_000)  # kB
+            self.assertLess(used.ru_utime + used.ru_stime, 10)  # without optimisation; 0.6 s with it
+
     def test_little_memory_is_exit_3(self):
         self.refused("ulimit -v 150000; fatune report /dev/zero", "error: out of memory", code=3)
 

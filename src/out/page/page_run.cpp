@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,6 +21,8 @@
 namespace fatune {
 namespace {
 
+constexpr std::size_t kMostProblems = 20'000;  // of a page; chosen: 20 kB of memory each
+
 /// "mission" of runs/mission/journal.jsonl, "h200" of configs/h200.jsonl.gz
 std::string run_name(const std::filesystem::path& journal) {
   std::string name = journal.filename().string();
@@ -30,13 +33,39 @@ std::string run_name(const std::filesystem::path& journal) {
   return error || folder.filename().empty() ? name : folder.filename().string();
 }
 
+/// What the journal has of a problem.
+struct ProblemRecords {
+  std::vector<JournalGroup> groups;
+  std::vector<FinalRecord> finals;  ///< of several attempts: of each contestant the last
+};
+
+std::map<Problem, ProblemRecords> records_by_problem(const Journal& journal,
+                                                     std::vector<JournalGroup> groups) {
+  std::map<Problem, ProblemRecords> records;
+  for (JournalGroup& group : groups) {
+    const Problem problem = group.problem.problem;
+    records[problem].groups.push_back(std::move(group));
+  }
+  std::map<std::tuple<Problem, std::string, std::string>, std::size_t> places;
+  for (const Record& record : journal.records) {
+    const auto* final = std::get_if<FinalRecord>(&record);
+    if (final == nullptr) continue;
+    std::vector<FinalRecord>& finals = records[final->problem].finals;
+    const auto [place, fresh] =
+        places.try_emplace({final->problem, final->impl, final->id}, finals.size());
+    if (fresh) finals.emplace_back();
+    finals[place->second] = *final;
+  }
+  return records;
+}
+
 /// Those of the plan first.
 std::vector<NamedProblem> problems_of(const Journal& journal,
                                       const std::vector<JournalGroup>& groups) {
   std::vector<NamedProblem> problems;
+  std::set<Problem> known;
   const auto add = [&](const NamedProblem& problem) {
-    const auto known = std::ranges::find(problems, problem.problem, &NamedProblem::problem);
-    if (known == problems.end()) problems.push_back(problem);
+    if (known.insert(problem.problem).second) problems.push_back(problem);
   };
   for (const NamedProblem& problem : journal.header.plan.problems) add(problem);
   for (const JournalGroup& group : groups) add(group.problem);
@@ -99,39 +128,21 @@ bool settle_as_published(const BestProblem& published, ProblemResult& result) {
   return true;
 }
 
-/// The finals of several attempts: of each contestant the last.
-std::vector<FinalRecord> last_finals(const Journal& journal, const Problem& problem) {
-  std::vector<FinalRecord> finals;
-  std::map<std::pair<std::string, std::string>, std::size_t> places;
-  for (const Record& record : journal.records) {
-    const auto* final = std::get_if<FinalRecord>(&record);
-    if (final == nullptr || final->problem != problem) continue;
-    const auto [place, fresh] = places.try_emplace({final->impl, final->id}, finals.size());
-    if (fresh) finals.emplace_back();
-    finals[place->second] = *final;
-  }
-  return finals;
-}
-
-PageProblem page_problem(const NamedProblem& named, const Journal& journal,
-                         std::vector<JournalGroup>& groups,
+PageProblem page_problem(const NamedProblem& named, const RunPlan& plan, ProblemRecords records,
                          const std::map<Problem, BestProblem>& published) {
   PageProblem problem;
   problem.result.problem = named;
-  for (JournalGroup& group : groups) {
-    if (group.problem.problem == named.problem) problem.groups.push_back(std::move(group));
-  }
-  std::erase_if(groups, [](const JournalGroup& group) { return group.configs.empty(); });
+  problem.groups = std::move(records.groups);
   for (const JournalGroup& group : problem.groups) {
     for (const ToldRecord& config : group.configs) ++problem.result.outcomes[config.record.outcome];
   }
-  problem.result.finals = last_finals(journal, named.problem);
+  problem.result.finals = std::move(records.finals);
   const auto entry = published.find(named.problem);
   if (entry != published.end() && settle_as_published(entry->second, problem.result))
     return problem;
   Scoring scoring;
   if (entry != published.end()) scoring.winner = entry->second.best ? entry->second.best->id : "";
-  settle_finals(problem.result, journal.header.plan.objective, journal.header.plan.seed, scoring);
+  settle_finals(problem.result, plan.objective, plan.seed, scoring);
   return problem;
 }
 
@@ -191,10 +202,17 @@ Result<PageRun> load_page_run(const std::filesystem::path& path, Damage damage) 
   read_end(journal, run);
   std::vector<JournalGroup> groups = group_candidates(journal);
   const std::map<Problem, BestProblem> published = published_beside(file);
-  for (const NamedProblem& named : problems_of(journal, groups)) {
-    PageProblem problem = page_problem(named, journal, groups, published);
-    const bool any = !problem.groups.empty() || !problem.result.finals.empty();
-    if (any) run.problems.push_back(std::move(problem));
+  const std::vector<NamedProblem> problems = problems_of(journal, groups);
+  if (problems.size() > kMostProblems) {
+    return file_error(fmt::format("{}: holds {} problems; a page shows at most {}", file.string(),
+                                  problems.size(), kMostProblems));
+  }
+  std::map<Problem, ProblemRecords> records = records_by_problem(journal, std::move(groups));
+  for (const NamedProblem& named : problems) {
+    const auto found = records.find(named.problem);
+    if (found == records.end()) continue;
+    run.problems.push_back(
+        page_problem(named, journal.header.plan, std::move(found->second), published));
   }
   run.header = std::move(journal.header);
   run.profiles = profiles_of(run, file.parent_path());

@@ -50,11 +50,11 @@ void settle(ToldRecord& config, const std::string& objective) {
 }
 
 /// A duplicate fares as the candidate that it repeats.
-void settle_all(JournalGroup& group, const std::string& objective) {
+void settle_all(JournalGroup& group) {
   std::unordered_map<std::string, std::size_t> originals;
   for (std::size_t i = 0; i < group.configs.size(); ++i) {
     ToldRecord& config = group.configs[i];
-    settle(config, objective);
+    settle(config, group.objective);
     if (config.record.outcome != Outcome::kDuplicate) originals.emplace(config.record.id, i);
   }
   for (ToldRecord& config : group.configs) {
@@ -66,11 +66,10 @@ void settle_all(JournalGroup& group, const std::string& objective) {
   }
 }
 
-NamedProblem named(const Journal& journal, const Problem& problem) {
-  for (const NamedProblem& each : journal.header.plan.problems) {
-    if (each.problem == problem) return each;
-  }
-  return {"", problem};
+std::map<Problem, NamedProblem> problems_of(const RunPlan& plan) {
+  std::map<Problem, NamedProblem> problems;
+  for (const NamedProblem& each : plan.problems) problems.emplace(each.problem, each);
+  return problems;
 }
 
 Result<ListedConfig> read_config(const ToldRecord& journalled, const std::vector<ListedAxis>& axes,
@@ -95,6 +94,8 @@ Result<ListedConfig> read_config(const ToldRecord& journalled, const std::vector
 }  // namespace
 
 std::vector<JournalGroup> group_candidates(const Journal& journal) {
+  std::map<Problem, NamedProblem> problems = problems_of(journal.header.plan);
+  const std::string objective = timed_objective(journal);
   std::vector<JournalGroup> groups;
   std::map<std::pair<std::string, Problem>, std::size_t> known;
   std::unordered_map<std::string, std::size_t> places;  // of a key in its group
@@ -103,7 +104,11 @@ std::vector<JournalGroup> group_candidates(const Journal& journal) {
     if (candidate == nullptr) continue;
     const auto [group, fresh] =
         known.try_emplace({candidate->kernel, candidate->problem}, groups.size());
-    if (fresh) groups.push_back({candidate->kernel, named(journal, candidate->problem), {}});
+    if (fresh) {
+      const NamedProblem nameless{"", candidate->problem};
+      const NamedProblem& problem = problems.emplace(nameless.problem, nameless).first->second;
+      groups.push_back({candidate->kernel, problem, {}, objective});
+    }
     auto& configs = groups[group->second].configs;
     const std::string key = fmt::to_string(group->second) + dump(candidate->config);
     const auto [place, first] = places.try_emplace(key, configs.size());
@@ -113,7 +118,7 @@ std::vector<JournalGroup> group_candidates(const Journal& journal) {
       configs[place->second].record = *candidate;
     }
   }
-  for (JournalGroup& group : groups) settle_all(group, timed_objective(journal));
+  for (JournalGroup& group : groups) settle_all(group);
   return groups;
 }
 
@@ -143,7 +148,7 @@ Result<Recording> recording_of(const JournalGroup& group, const Journal& journal
   recording.device = journal.header.environment.device_name;
   recording.problem = describe(group.problem);
   recording.own_problem = group.problem.problem;
-  recording.objective = timed_objective(journal);
+  recording.objective = group.objective;
   recording.unit = "us";
   if (journal.cut) recording.remarks.emplace_back("cut last line: dropped");
   std::vector<ListedAxis> axes;

@@ -24,7 +24,8 @@ struct ToldRecord {
 struct JournalGroup {
   std::string kernel;
   NamedProblem problem;
-  std::vector<ToldRecord> configs;  ///< in the order tried; of repeated ones the last
+  std::vector<ToldRecord> configs{};  ///< in the order tried; of repeated ones the last
+  std::string objective{};            ///< timed_objective() of the journal
 };
 
 /// In the order in which they first appear; none is empty.
