@@ -1,6 +1,7 @@
-// sweep.cpp - opens or resumes a run, sweeps its problems, writes best.json after each.
+// sweep.cpp - opens or resumes a run, sweeps its problems, writes best.json meanwhile.
 #include "tune/sweep/sweep.hpp"
 
+#include <chrono>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -103,33 +104,60 @@ RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
   return plan;
 }
 
-Status save(const SweepOptions& options, const SweepResult& result) {
-  FATUNE_TRY_STATUS(save_best(result));
-  return save_suite(result, options.date);
-}
+/// Writes best.json after each problem. Both hold all problems so far: of thousands that take
+/// milliseconds each, most of the time would be spent on writing.
+class Saver {
+ public:
+  Saver(const SweepOptions& options, const SweepResult& result)
+      : options_(options), result_(result) {}
+
+  Status save_in_time() { return Clock::now() < next_ ? Status() : save(); }
+  Status save() {
+    const Clock::time_point begin = Clock::now();
+    FATUNE_TRY_STATUS(save_best(result_));
+    FATUNE_TRY_STATUS(save_suite(result_, options_.date));
+    saved_ = result_.problems.size();
+    next_ = Clock::now() + kLeastShare * (Clock::now() - begin);
+    return {};
+  }
+  Status save_the_last() { return saved_ == result_.problems.size() ? Status() : save(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kLeastShare = 20;  ///< of other work, to one of writing; chosen
+
+  const SweepOptions& options_;
+  const SweepResult& result_;
+  std::size_t saved_ = 0;  ///< problems
+  Clock::time_point next_{};
+};
 
 /// Each problem for itself; the best of one may start the search of the next.
 Status sweep_problems(RunState& run, SweepResult& result) {
   SavedConfigs known = result.plan.warm_starts;
+  Saver saver(run.options, result);
   for (const NamedProblem& problem : result.plan.problems) {
     auto swept = sweep_problem(problem, known, run);
-    if (!swept)
+    if (!swept) {
+      static_cast<void>(saver.save_the_last());
       return with_context(std::move(swept).error(), "sweeping " + describe(problem.problem));
+    }
     result.problems.push_back(*std::move(swept));
     result.seconds = run.clock.now();
-    FATUNE_TRY_STATUS(save(run.options, result));
+    FATUNE_TRY_STATUS(saver.save_in_time());
     if (const FinalRecord* best = result.problems.back().best()) {
       known.push_back({best->kernel, best->config, problem.problem, problem.name,
                        result.environment.limits.arch, "this run"});
     }
     if (run.interrupted) break;
   }
-  return {};
+  return saver.save_the_last();
 }
 
 /// All of them with the same few configs.
 Status sweep_together(RunState& run, SweepResult& result) {
-  Status swept = sweep_suite(run, result, [&] { return save(run.options, result); });
+  Saver saver(run.options, result);
+  Status swept = sweep_suite(run, result, [&] { return saver.save(); });
   if (!swept) return with_context(std::move(swept).error(), "sweeping the suite");
   return {};
 }
