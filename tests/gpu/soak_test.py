@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Sweeps problem after problem with kernels that misbehave among the candidates, one in ten, and checks what became of each.
+
+    soak_test.py --fatune PATH [--problems N] [--journal FILE] [--dry [--spoil]]
+
+Each problem has 189 configs of honest kernels and 21 fixtures of kernels/faults: 10 problems are 2,100 candidates. A fixture must
+have the outcome of its manifest, found by its gate; a config of an honest kernel none but measured, pruned or duplicate; the
+winner must be honest; no process and no temporary file may be left. --dry plays it on a recorded device made here, without a GPU;
+--spoil makes that say a cheat was measured, which must be noticed. Exit code 77: no GPU.
+"""
+import argparse
+import collections
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+from gpu_support import SKIPPED, Checks
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HONEST = ["fa_mma", "fa_rows"]
+HONEST_CONFIGS = 189
+HONEST_OUTCOMES = {"measured", "pruned", "duplicate"}
+# Gates of the final phase alone, and of the list of configs.
+ELSEWHERE = {"early_start", "carry_over", "constraints"}
+MARK = "FATUNE_SOAK"  # in the environment of every process that the sweep starts
+
+
+def fixtures():
+    """Those that show at any problem."""
+    manifests = [json.loads(path.read_text()) for path in sorted((ROOT / "kernels/faults").glob("*.json"))]
+    usual = [each for each in manifests if "selftest_shape" not in each and "selftest_layout" not in each
+             and not each["supports"].get("lse") and not each["supports"]["rules"]]
+    return {each["name"]: each for each in usual if each["expected_gate"] not in ELSEWHERE}
+
+
+def problem(number):
+    return {"batch": 1 + number % 2, "heads": 2 + number // 2, "kv_heads": 2 + number // 2, "seq_q": 256, "seq_kv": 256,
+            "head_dim": 64, "dtype": "f16", "mask": "none"}
+
+
+def write_suite(path, problems):
+    shapes = ["{batch},{heads},{seq_q},{head_dim}".format(**problem(number)) for number in range(problems)]
+    rows = [{"name": f"p{number}", "shape": shape} for number, shape in enumerate(shapes)]
+    path.write_text(json.dumps({"schema": "fatune.problems/1", "name": "soak", "summary": "Small", "problems": rows}))
+
+
+def reason_of(manifest):
+    return f"{manifest['expected_gate']}: as recorded"
+
+
+def write_recording(path, problems, faults, spoil):
+    """The fixtures as their manifests say, and what an H200 measured of fa_rows."""
+    header, *lines = gzip.decompress((ROOT / "configs/recorded/h200-mission.jsonl.gz").read_bytes()).splitlines()
+    header = {key: value for key, value in json.loads(header).items() if key != "crc"}
+    measured = [each for each in map(json.loads, lines) if each["t"] == "candidate" and each.get("kernel") == "fa_rows"]
+    with path.open("w") as file:
+        print(json.dumps(header), file=file)
+        for number in range(problems):
+            for record in measured:
+                print(json.dumps(record | {"problem": problem(number)}), file=file)
+            for name, manifest in faults.items():
+                record = {"t": "candidate", "id": f"{abs(hash(name)) % 2**64:016x}", "key": name, "kernel": name, "config": {},
+                          "problem": problem(number), "outcome": manifest["expected_outcome"], "reason": reason_of(manifest)}
+                if spoil and name == "does_nothing":
+                    record |= {"outcome": "measured", "reason": "", "hot": measured[0]["hot"] | {"median_us": 1.0}}
+                print(json.dumps(record), file=file)
+
+
+def processes_left(mark):
+    left = []
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and mark.encode() in (folder / "environ").read_bytes():
+                left.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:  # it has ended, or is another user's
+            pass
+    return left
+
+
+def is_as_expected(record, manifest):
+    gate, reason = manifest["expected_gate"], record.get("reason", "")
+    named = record["outcome"] != "wrong_result" or reason.startswith(gate)
+    return record["outcome"] == manifest["expected_outcome"] and named
+
+
+def check_journal(checks, records, faults, problems):
+    seen = collections.Counter()
+    outcomes = collections.Counter()
+    for record in records:
+        if record.get("t") != "candidate":
+            continue
+        name, outcome = record["kernel"], record["outcome"]
+        where = f"{name} {record['config']} at {record['problem']['heads']} heads: {outcome} ({record.get('reason', '')[:200]})"
+        if name in faults:
+            seen[name] += 1
+            outcomes[f"fault {outcome}"] += 1
+            checks.expect(is_as_expected(record, faults[name]), f"{where}, expected {faults[name]['expected_outcome']} "
+                          f"from {faults[name]['expected_gate']}")
+        else:
+            outcomes[outcome] += 1
+            checks.expect(outcome in HONEST_OUTCOMES, where)
+    for name in faults:
+        checks.expect(seen[name] == problems, f"{name} was tried {seen[name]} times at {problems} problems")
+    everything, cheats = sum(outcomes.values()), sum(seen.values())
+    checks.expect(everything == problems * (HONEST_CONFIGS + len(faults)), f"{everything} candidates")
+    checks.expect(records[-1].get("status") == "complete", "the run has its end")
+    print(f"{everything} candidates, {cheats} of them fixtures: " +
+          ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", type=pathlib.Path, required=True)
+    parser.add_argument("--problems", type=int, default=10)
+    parser.add_argument("--journal", type=pathlib.Path, metavar="FILE", help="keep the journal here")
+    parser.add_argument("--dry", action="store_true", help="on a recorded device")
+    parser.add_argument("--spoil", action="store_true")
+    args = parser.parse_args()
+    fatune = args.fatune.resolve()
+    if not args.dry and subprocess.run([fatune, "devices"], capture_output=True, check=False).returncode != 0:
+        print("skipped: no GPU")
+        return SKIPPED
+    checks = Checks()
+    faults = fixtures()
+    mark = uuid.uuid4().hex
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        run, scratch = folder / "run", folder / "scratch"
+        scratch.mkdir()
+        write_suite(folder / "suite.json", args.problems)
+        device = "auto"
+        if args.dry:
+            write_recording(folder / "recording.jsonl", args.problems, faults, args.spoil)
+            device = f"recorded:{folder}/recording.jsonl"
+        command = [fatune, "sweep", "--suite", folder / "suite.json", "--per-problem", "--kernel", ",".join([*HONEST, *faults]),
+                   "--strategy", "random", "--budget", str(HONEST_CONFIGS + len(faults)), "--baselines", "none",
+                   "--no-warm-start", "--device", device, "--out", run, "--cache", folder / "cache", "--quiet"]
+        begin = time.monotonic()
+        done = subprocess.run(command, env=os.environ | {MARK: mark, "TMPDIR": str(scratch)}, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        seconds = time.monotonic() - begin
+        checks.expect(done.returncode == 0, f"the sweep ended with {done.returncode}: {done.stderr[-2000:]}")
+        checks.expect(not processes_left(mark), f"processes are left: {processes_left(mark)}")
+        left = [path.name for path in [*folder.rglob("*.tmp"), *scratch.iterdir()]]
+        checks.expect(not left, f"files are left: {left}")
+        if (run / "journal.jsonl").exists():
+            check_journal(checks, [json.loads(line) for line in (run / "journal.jsonl").open()], faults, args.problems)
+            if args.journal:
+                shutil.copy(run / "journal.jsonl", args.journal)
+        if (run / "best.json").exists():
+            for row in json.loads((run / "best.json").read_text())["problems"]:
+                checks.expect((row["best"] or {}).get("kernel") in HONEST, f"the winner at {row['label']} is {row['best']}")
+    print(f"{args.problems} problems in {seconds:.0f} s")
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
