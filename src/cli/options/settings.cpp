@@ -23,6 +23,9 @@ std::string environment(const char* name) {
 
 constexpr EnvironmentVariable kVariables[] = {
     {"CUDA_HOME, CUDA_PATH", "A CUDA toolkit to look for NVRTC, its headers and tools in first."},
+    {"FATUNE_CACHE_SIZE",
+     "What the compilation cache may take, say 500M or 20G; what was not used for longest goes "
+     "first. 0: no limit [5G]."},
     {"FATUNE_PYTHON", "The Python with PyTorch, for torch:*; --python wins."},
     {"PATH",
      "Where python3, ncu, compute-sanitizer, cuobjdump and external programs are looked for."},
@@ -55,6 +58,25 @@ std::filesystem::path cache_folder(const CommonArgs& args) {
   if (const std::string home = environment("HOME"); !home.empty())
     return std::filesystem::path(home) / ".cache" / "fatune";
   return temporary_cache();
+}
+
+/// As ccache has it: 5 GB, some 50,000 candidates.
+constexpr const char* kUsualCacheSize = "5G";
+
+Result<std::uint64_t> cache_limit() {
+  const std::string set = environment("FATUNE_CACHE_SIZE");
+  std::string_view text = set.empty() ? kUsualCacheSize : std::string_view(set);
+  constexpr std::string_view kUnits = "kMGT";
+  std::uint64_t unit = 1;
+  if (const std::size_t power = kUnits.find(text.back()); power != std::string_view::npos) {
+    for (std::size_t i = 0; i <= power; ++i) unit *= 1000;
+    text.remove_suffix(1);
+  }
+  const auto number = parse_integer(text);
+  constexpr std::int64_t kMost = 1'000'000;
+  if (number && *number >= 0 && (*number <= kMost || unit == 1))
+    return static_cast<std::uint64_t>(*number) * unit;
+  return usage_error("FATUNE_CACHE_SIZE is '" + set + "', not a size like 500M or 20G");
 }
 
 /// Machine code of the cache runs in this user's name; empty, hence no cache, where another user
@@ -173,6 +195,7 @@ Result<Settings> resolve(const CommonArgs& args) {
     return environment_error("--nvrtc: " + args.nvrtc + " does not exist");
   }
   settings.cache = cache_folder(args);
+  FATUNE_TRY(settings.cache_limit, cache_limit());
   FATUNE_TRY(settings.kernel_dirs, folders_of("--kernel-dir", args.kernel_dirs));
   FATUNE_TRY_STATUS(resolve_outside(args, settings));
   return settings;
@@ -219,7 +242,10 @@ int with_settings(const CommonArgs& args, const Invocation& invocation,
 }
 
 PoolOptions pool_options(const Settings& settings, std::size_t jobs) {
-  return {.jobs = jobs, .cache = trusted_cache(settings.cache), .search = settings.search};
+  return {.jobs = jobs,
+          .cache = trusted_cache(settings.cache),
+          .cache_limit = settings.cache_limit,
+          .search = settings.search};
 }
 
 Result<CompilePool> open_pool(const Settings& settings, std::size_t jobs) {

@@ -2,6 +2,7 @@
 // them; the only reader of environment variables.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -28,6 +29,7 @@ struct Settings {
   Paint live_paint;  ///< the same of stderr
   gpu::SearchPaths search;
   std::filesystem::path cache;
+  std::uint64_t cache_limit = 0;  ///< bytes; 0: none
   std::vector<std::filesystem::path> kernel_dirs;
   std::string python;
   std::vector<std::filesystem::path> external_dirs;

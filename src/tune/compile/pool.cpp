@@ -8,11 +8,14 @@
 #include <thread>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <sys/file.h>
 
 #include "core/child.hpp"
+#include "core/descriptor.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
@@ -64,11 +67,18 @@ struct CompilePool::State {
   std::map<Ticket, Compiled> done;
   Ticket last_ticket = 0;
   bool warned = false;
+  Descriptor open_cache;  ///< locked for as long as machine code in it is relied on
+  bool has_stored = false;
 
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() { workers.clear(); }  // before their folder
+  ~State() {
+    workers.clear();  // before their folder
+    prune_cache();
+  }
+  void open_and_lock_cache();
+  void prune_cache();
 
   std::size_t compiling() const;
   std::size_t waiting() const { return queue.size() + second_tries.size(); }
@@ -87,6 +97,20 @@ struct CompilePool::State {
   Status kill_late();
   void finish(Ticket ticket, Compiled compiled);
 };
+
+/// A cache that cannot be opened or locked is not pruned.
+void CompilePool::State::open_and_lock_cache() {
+  if (options.cache.empty() || options.cache_limit == 0) return;
+  static_cast<void>(make_directories(options.cache));
+  open_cache = open_file(options.cache, O_RDONLY | O_DIRECTORY);
+  if (open_cache.open() && ::flock(open_cache.raw(), LOCK_SH) != 0) open_cache = Descriptor();
+}
+
+void CompilePool::State::prune_cache() {
+  if (!has_stored || !open_cache.open()) return;
+  const bool alone = ::flock(open_cache.raw(), LOCK_EX | LOCK_NB) == 0;
+  if (alone) CubinCache(options.cache).prune(options.cache_limit);
+}
 
 std::size_t CompilePool::State::compiling() const {
   return static_cast<std::size_t>(std::ranges::count_if(
@@ -214,6 +238,7 @@ Status CompilePool::State::take_reply(Worker& worker, const Json& message) {
   if (!reply.cache_problem.empty() && !std::exchange(warned, true)) {
     log::warn("compiling without the cache: " + reply.cache_problem);
   }
+  has_stored = true;
   FATUNE_CHECK(worker.ticket.has_value(), "a worker replies to requests only");
   finish(*worker.ticket, std::move(reply.compiled));
   worker.ticket.reset();
@@ -270,6 +295,7 @@ Result<CompilePool> CompilePool::start(const PoolOptions& options) {
   if (state->worker_options.cache.empty()) {
     return file_error("there is no folder for machine code; set TMPDIR, or name one with --cache");
   }
+  state->open_and_lock_cache();
   FATUNE_TRY_STATUS(state->start_worker());
   while (!state->workers.empty() && !state->workers.front().greeted) {
     if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted"};

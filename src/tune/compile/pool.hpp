@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +18,9 @@ struct PoolOptions {
   std::size_t jobs = 0;  ///< 0: number of cores, at most 16
   /// Folder of the cubin cache; a private one when it cannot be written.
   std::filesystem::path cache;
+  /// Bytes of that; 0: no limit. It is pruned when a pool that has compiled ends, unless another
+  /// one has the cache open.
+  std::uint64_t cache_limit = 0;
   gpu::SearchPaths search;
   std::chrono::seconds deadline{60};  ///< a compilation past it is killed and costs one candidate
 };

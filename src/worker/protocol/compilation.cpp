@@ -6,8 +6,10 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
@@ -180,6 +182,8 @@ std::optional<Compiled> CubinCache::find(const std::string& key) const {
   }
   entry->from_cache = true;
   entry->seconds = 0;
+  // For prune(); where the cache cannot be written, it cannot be pruned either.
+  static_cast<void>(::utimensat(AT_FDCWD, path.c_str(), nullptr, 0));
   return *std::move(entry);
 }
 

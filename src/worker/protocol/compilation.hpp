@@ -2,6 +2,7 @@
 // disk, found again by the key of their request.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -66,6 +67,9 @@ class CubinCache {
   std::optional<Compiled> find(const std::string& key) const;
   /// Stores the machine code and the entry; returns the compilation with its cubin_path.
   Result<Compiled> store(const std::string& key, Compiled compiled, std::string_view cubin) const;
+  /// Of more than `limit` bytes, removes what was found or stored longest ago. No process may rely
+  /// on the machine code meanwhile.
+  void prune(std::uint64_t limit) const;
 
  private:
   std::filesystem::path file(const std::string& key, const char* extension) const;

@@ -77,6 +77,36 @@ TEST_CASE("a request becomes machine code, and the cache knows it from then on")
   CHECK(other->cubin_hash != first->cubin_hash);
 }
 
+TEST_CASE("the last pool that has a cache open prunes it") {
+  const test::TemporaryFolder folder;
+  static_cast<void>(test::real_pool(folder / "other"));
+  PoolOptions options;
+  options.jobs = 1;
+  options.cache = folder / "cache";
+  options.cache_limit = 1;
+  options.search = test::search_paths();
+  {
+    auto other = CompilePool::start(options);
+    REQUIRE(other);
+    {
+      auto pool = CompilePool::start(options);
+      REQUIRE(pool);
+      REQUIRE(pool->compile(good(2)));
+    }
+    const auto known = other->compile(good(2));
+    REQUIRE(known);
+    CHECK(known->from_cache);
+    REQUIRE(other->compile(good(3)));
+  }
+  auto next = CompilePool::start(options);
+  REQUIRE(next);
+  for (const int factor : {2, 3}) {
+    const auto compiled = next->compile(good(factor));
+    REQUIRE(compiled);
+    CHECK_FALSE(compiled->from_cache);
+  }
+}
+
 TEST_CASE("configs with the same machine code have the same hash") {
   const test::TemporaryFolder folder;
   CompilePool pool = test::real_pool(folder.path());

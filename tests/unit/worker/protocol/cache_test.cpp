@@ -98,6 +98,35 @@ TEST_CASE("damaged entries are misses") {
   CHECK_FALSE(cache.find(kKey));
 }
 
+TEST_CASE("of a cache beyond its limit goes what was not used for longest") {
+  const test::TemporaryFolder folder;
+  const CubinCache cache(folder.path());
+  const auto key = [](char letter) { return std::string(64, letter); };
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (const char letter : {'a', 'b', 'c', 'd'}) {
+    REQUIRE(cache.store(key(letter), good(), kCubin));
+    const auto shard = folder / std::string(2, letter);
+    for (const char* extension : {".json", ".cubin"})
+      last_write_time(shard / (key(letter) + extension), now - std::chrono::hours('e' - letter));
+  }
+  REQUIRE(replace_file(folder / "aa/notes.json", "mine"));
+  REQUIRE(replace_file(folder / "aa" / (key('e') + ".cubin"), kCubin));  // of a killed process
+  last_write_time(folder / "aa" / (key('e') + ".cubin"), now - std::chrono::hours(9));
+  REQUIRE(cache.find(key('a')));  // the oldest, but in use
+  const auto each = file_size(folder / "bb" / (key('b') + ".json")) + std::string(kCubin).size();
+
+  cache.prune(5 * each);
+  CHECK(exists(folder / "bb" / (key('b') + ".json")));
+  cache.prune(3 * each);  // 2.7 of them are kept
+  CHECK(exists(folder / "aa/notes.json"));
+  CHECK_FALSE(exists(folder / "aa" / (key('e') + ".cubin")));
+  CHECK(cache.find(key('a')));
+  CHECK_FALSE(cache.find(key('b')));
+  CHECK_FALSE(exists(folder / "bb" / (key('b') + ".cubin")));
+  CHECK_FALSE(cache.find(key('c')));
+  CHECK(cache.find(key('d')));
+}
+
 TEST_CASE("a cache that cannot be written is an error that names the place") {
   const auto stored = CubinCache("/proc/fatune").store(kKey, good(), kCubin);
   REQUIRE_FALSE(stored);
