@@ -25,26 +25,26 @@ Include plain_include(std::string_view line) {
   return {0, quoted, std::string(line.substr(1, end - 1))};
 }
 
-/// The text without splices, and the line of each character. NVRTC 13.0 splices before CR LF, too,
-/// and not before a blank.
+/// The text without splices, and where they were. NVRTC 13.0 splices before CR LF, too, and not
+/// before a blank.
 struct Spliced {
   explicit Spliced(std::string_view source) {
-    std::size_t line = 1;
-    for (std::size_t at = 0; at < source.size(); ++at) {
-      const bool splice = source[at] == '\\' && (source.substr(at + 1).starts_with('\n') ||
-                                                 source.substr(at + 1).starts_with("\r\n"));
-      if (!splice) {
-        text += source[at];
-        lines.push_back(line);
-        line += source[at] == '\n';
-        continue;
+    text.reserve(source.size());
+    while (!source.empty()) {
+      const std::size_t slash = std::min(source.find('\\'), source.size());
+      text += source.substr(0, slash);
+      source.remove_prefix(slash);
+      if (source.starts_with("\\\n") || source.starts_with("\\\r\n")) {
+        joints.push_back(text.size());
+        source.remove_prefix(source.find('\n') + 1);
+      } else if (!source.empty()) {
+        text += source.front();
+        source.remove_prefix(1);
       }
-      at = source.find('\n', at);
-      ++line;
     }
   }
   std::string text;
-  std::vector<std::size_t> lines;
+  std::vector<std::size_t> joints;  ///< the characters behind each
 };
 
 bool in_identifier(char c) { return in_class(c, "A-Za-z0-9_"); }
@@ -67,8 +67,14 @@ class Scanner {
   }
 
  private:
-  std::size_t line_at(std::size_t begin, char mark) const {
-    return spliced_.lines[std::min(text_.find(mark, begin), text_.size() - 1)];
+  /// Asked for later and later places.
+  std::size_t line_at(std::size_t begin, char mark) {
+    const std::size_t at = std::min(text_.find(mark, begin), text_.size());
+    const std::string_view between = text_.substr(counted_, at - counted_);
+    lines_ += static_cast<std::size_t>(std::ranges::count(between, '\n'));
+    counted_ = at;
+    const auto joints = std::ranges::upper_bound(spliced_.joints, at) - spliced_.joints.begin();
+    return 1 + lines_ + static_cast<std::size_t>(joints);
   }
   bool next_is(std::string_view part) const { return text_.substr(at_).starts_with(part); }
 
@@ -92,12 +98,16 @@ class Scanner {
       } else if (c == '"' || (c == '\'' && !is_number(last_word(line)))) {
         line += take_literal(c);
       } else {
-        line += c;
-        ++at_;
+        const std::size_t begin = at_++;
+        while (at_ < text_.size() && !may_begin_more(text_[at_])) ++at_;
+        line += text_.substr(begin, at_ - begin);
       }
     }
     return line;
   }
+
+  /// Than itself: the end of a line, a comment, a literal.
+  static bool may_begin_more(char c) { return c == '\n' || c == '/' || c == '"' || c == '\''; }
 
   static std::string_view last_word(std::string_view line) {
     std::size_t begin = line.size();
@@ -142,18 +152,23 @@ class Scanner {
   Spliced spliced_;
   std::string_view text_;
   std::size_t at_ = 0;
+  std::size_t counted_ = 0, lines_ = 0;  ///< ends of lines before a place
 };
+
+std::string_view nth_line(std::string_view text, std::size_t number) {
+  for (std::size_t i = 1; i < number; ++i) text.remove_prefix(text.find('\n') + 1);
+  return text.substr(0, text.find('\n'));
+}
 
 }  // namespace
 
 std::vector<Include> includes_of(std::string_view text) {
-  const std::vector<std::string> lines = split(text, '\n');
   std::vector<Include> found;
   Scanner(text).each_directive([&](std::size_t line, std::string_view directive) {
     directive.remove_prefix(std::min(directive.find_first_not_of(kBlanks), directive.size()));
     if (!directive.starts_with("include") && !directive.starts_with("import")) return;
     const Include seen = plain_include("#" + std::string(directive));
-    Include written = plain_include(lines[line - 1]);
+    Include written = plain_include(nth_line(text, line));
     if (written.name != seen.name || written.quoted != seen.quoted) written.name.clear();
     written.line = line;
     found.push_back(std::move(written));
