@@ -47,6 +47,7 @@ Result<std::string> read_bytes(const fs::path& path, std::size_t limit) {
     if (count < 0 && errno == EAGAIN) continue;
     if (count < 0) return system_failure(path, "read", errno);
     if (count == 0) return bytes;
+    if (bytes.size() > limit / 2) bytes.reserve(limit + chunk.size());  // and not twice that
     bytes.append(chunk.data(), static_cast<std::size_t>(count));
     FATUNE_TRY_STATUS(check_size(bytes, limit, path.string()));
   }

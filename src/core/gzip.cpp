@@ -17,6 +17,7 @@ namespace {
 constexpr int kGzip = MAX_WBITS + 16;
 /// A kilobyte of gzip can stand for a megabyte; journals shrink by 10 to 25 times. Chosen.
 constexpr std::size_t kLargestRatio = 100;
+constexpr std::size_t kChunk = std::size_t{1} << 16U;
 
 /// Hands zlib, which counts in 32 bits, the next of `bytes` once it has none left.
 void feed(z_stream& stream, std::string_view& bytes) {
@@ -29,7 +30,7 @@ void feed(z_stream& stream, std::string_view& bytes) {
 
 /// Adds what zlib makes of it to `out`; its state.
 int step(z_stream& stream, std::string& out, int (*run)(z_stream*, int), int flush) {
-  std::array<unsigned char, 1 << 16> chunk;
+  std::array<unsigned char, kChunk> chunk;
   stream.next_out = chunk.data();
   stream.avail_out = static_cast<uInt>(chunk.size());
   const int state = run(&stream, flush);
@@ -63,6 +64,7 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& where, std
   int state = Z_OK;
   while (state == Z_OK && out.size() <= std::min(limit, plausible)) {
     feed(stream, bytes);
+    if (out.size() > limit / 2) out.reserve(limit + kChunk);  // and not twice that
     state = step(stream, out, inflate, Z_NO_FLUSH);
     const bool another = state == Z_STREAM_END && stream.avail_in + bytes.size() > 0;
     if (another) state = inflateReset(&stream);  // a file may be several, one after the other

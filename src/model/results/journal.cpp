@@ -98,7 +98,8 @@ Status add_record(std::string_view line, const std::string& where, Damage damage
 
 Result<Parsed> parse(std::string_view text, const std::string& where, Damage damage) {
   Parsed parsed;
-  const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  std::size_t lines = 0;
+  for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) ++lines;
   if (text.size() + lines * sizeof(Record) > kMostMemory) {
     return file_error(fmt::format("{}: {} lines would take more than {} of memory", where, lines,
                                   describe(Bytes(kMostMemory))));
