@@ -151,7 +151,7 @@ Json current_value(const Parameter& parameter, const Json& value) {
 }
 
 bool came_from(const Manifest& manifest, const std::string& kernel, const Json& config) {
-  if (manifest.split_from.kernel != kernel) return false;
+  if (kernel.empty() || manifest.split_from.kernel != kernel) return false;
   return std::ranges::all_of(manifest.split_from.settings, [&](const auto& setting) {
     const auto found = config.find(setting.first);
     return found != config.end() && dump(*found) == setting.second;

@@ -81,6 +81,7 @@ TEST_CASE("a config of a kernel that was split is of the one that has it now") {
   CHECK(updated("sample", R"({"BLOCK_M": 64, "PIPE": 2, "TN": 16})") ==
         R"(sample {"BLOCK_M":64,"BLOCK_N":16})");
   CHECK(updated("other", R"({"PIPE": 3})") == R"(other {"PIPE":3})");
+  CHECK(updated("", "{}") == " {}");  // of a library
 }
 
 TEST_CASE("fa_wgmma's former configs, woven ones included") {
