@@ -10,16 +10,6 @@
 
 namespace fatune {
 
-/// A rule of the accuracy gate, as `inspect` prints it.
-struct ToleranceRule {
-  std::string_view name;
-  std::string_view statement;
-  std::string_view why;
-};
-/// In the order in which they are judged: finite, masked_rows, max, max_of_ones, mean, relative_l2,
-/// head_l2, block_l2, vacuity, lse.
-std::span<const ToleranceRule> tolerance_rules();
-
 /// What the rules multiply with, by element type.
 struct ToleranceFactors {
   double max_factor = 2;     ///< of the low-precision reference's largest error

@@ -7,6 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "model/problem/tolerance_rules.hpp"
 #include "worker/verify/host_reference.hpp"
 
 using namespace fatune;

@@ -1,0 +1,55 @@
+// tolerance_rules.cpp - each rule of the accuracy gate with its reason; worker/verify computes
+// them.
+#include "model/problem/tolerance_rules.hpp"
+
+#include <array>
+
+namespace fatune {
+namespace {
+
+constexpr std::array kRules = {
+    ToleranceRule{"finite", "no NaN and no infinity",
+                  "inputs are finite, so every output is; a NaN may also be poison that was read"},
+    ToleranceRule{"masked_rows", "a row that sees no key is exactly 0",
+                  "its softmax has no terms; 0 is what the reference and the libraries return"},
+    ToleranceRule{"max", "max|out-ref| <= m * max|twin-ref| + quantum; m is 2, fp8 4",
+                  "the twin rounds S, P and O to the element type as a fused kernel may, so its "
+                  "worst error is what this arithmetic costs on these inputs; twice that leaves "
+                  "room for another order of sums. quantum = 2 max|((ref+0.3)-0.3)-ref| is one "
+                  "rounding step of the output (the rule of FlashAttention's tests)"},
+    ToleranceRule{"max_of_ones",
+                  "for values that are all 1: max|out-1| <= 2 units in the last place",
+                  "whatever the scores, weights that sum to 1 give 1; where rounding costs the "
+                  "twin more, its error counts"},
+    ToleranceRule{"mean", "mean|out-ref| <= k * mean|twin-ref| + 1e-6; k is 1.5, fp8 3",
+                  "catches an error that is small but everywhere, such as sums kept in fp16, which "
+                  "max lets through"},
+    ToleranceRule{"relative_l2",
+                  "|out-ref| / |ref| <= 2e-3 f16, 1e-2 bf16, 6e-2 e4m3, 1.2e-1 e5m2 (2-norms)",
+                  "outputs shrink as sqrt(e/S): against an absolute bound zeros would pass at long "
+                  "sequences. The values are some 4 roundings of the type (f16 2^-11, bf16 2^-8, "
+                  "e4m3 2^-4, e5m2 2^-3)"},
+    ToleranceRule{"head_l2", "the same for every head, with twice the limit",
+                  "a single wrong head must not be averaged away"},
+    ToleranceRule{"block_l2", "the same for every 64 rows of a head, with twice the limit",
+                  "a single wrong tile must not be averaged away"},
+    ToleranceRule{
+        "vacuity",
+        "an output of zeros misses one of the limits at least 4 times over, or v is doubled",
+        "limits that zeros can meet prove nothing; doubling is exact and leaves the mantissas as "
+        "they are"},
+    ToleranceRule{
+        "lse",
+        "with lse: |lse-ref| <= 2^-22 (d+8) |q| max|k| / sqrt(d) + 2^-24 n + r in every row that "
+        "sees n keys, -inf exactly where n is 0; r is 2^-11 f16, 2^-8 bf16, 2^-4 e4m3, 2^-3 e5m2",
+        "it moves no more than the score that moves most, and a score is a sum of d exact products "
+        "in fp32, each addition off by 2^-23 of |q||k| at most, here and in the reference; a sum "
+        "of n positive terms is off by n 2^-24 of itself; r is one rounding of the weights, which "
+        "whoever computes them again from the log-sum-exp rounds as well"},
+};
+
+}  // namespace
+
+std::span<const ToleranceRule> tolerance_rules() { return kRules; }
+
+}  // namespace fatune
