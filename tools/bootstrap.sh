@@ -3,7 +3,7 @@
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
 #   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, a Chromium,
-#                                 Kernel Tuner, Python's jsonschema and fastjsonschema
+#                                 Kernel Tuner, MCP's Python SDK, Python's jsonschema and fastjsonschema
 #   tools/bootstrap.sh fuzz       the same as test, and clang with libFuzzer
 #   tools/bootstrap.sh portable   the same as build
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
@@ -19,6 +19,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 deps=$root/.deps
 log=$root/build/bootstrap.log
 kernel_tuner=1.4.0
+mcp=2.3.0
 
 say() { echo "fatune: $*" >&2; }
 fail() { say "$*"; exit 3; }
@@ -149,16 +150,17 @@ ensure_catch2() {
   say "that failed (.deps/apt/log): CMake will fetch Catch2"
 }
 
-# Kernel Tuner in a Python environment of its own, for the tests that hand it our files.
-ensure_kernel_tuner() {
-  local folder=$deps/kernel-tuner
-  local marker=$folder/kernel_tuner-$kernel_tuner
+# A Python package in an environment of its own, for the tests that hand it our files or talk to it.
+# $1: the folder in .deps/, $2: the package, $3: its version.
+ensure_python_package() {
+  local folder=$deps/$1 package=$2 version=$3
+  local marker=$folder/$package-$version
   [[ -f $marker ]] && return 0
-  say "installing Kernel Tuner $kernel_tuner into .deps/"
-  begin_log "Kernel Tuner"
+  say "installing $package $version into .deps/"
+  begin_log "$package"
   rm -rf "$folder"
   { python3 -m venv "$folder" &&
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "kernel_tuner==$kernel_tuner" &&
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$package==$version" &&
     touch "$marker"; } >"$log" 2>&1 ||
     say "that failed (build/bootstrap.log): its test will be skipped"
 }
@@ -250,4 +252,7 @@ find_cuda || install_cuda_wheels
 if has_command apt-get; then
   if $tests; then ensure_catch2; fi
 fi
-if $tests; then ensure_kernel_tuner; fi
+if $tests; then
+  ensure_python_package kernel-tuner kernel_tuner $kernel_tuner
+  ensure_python_package mcp mcp $mcp
+fi

@@ -34,6 +34,8 @@ constexpr CommandInfo kCommands[] = {
     {"report", "Show what a run tried, or hand it to other tuners", setup_report},
     {"replay", "Score search strategies on recorded data, with no GPU", setup_replay},
     {"inspect", "Show a kernel's space, resources, and why a config is ruled out", setup_inspect},
+    {"judge", "Serve as a referee of kernels to a program or a model, over stdin and stdout",
+     setup_judge},
     {"kernels", "List what can be tuned; `kernels lint` checks it", setup_kernels},
     {"devices", "List the GPUs that are here", setup_devices},
     {"doctor", "Check whether this machine is able and quiet enough", setup_doctor},

@@ -24,6 +24,7 @@ Runner setup_export(CLI::App& command);
 Runner setup_report(CLI::App& command);
 Runner setup_replay(CLI::App& command);
 Runner setup_inspect(CLI::App& command);
+Runner setup_judge(CLI::App& command);
 Runner setup_kernels(CLI::App& command);
 Runner setup_devices(CLI::App& command);
 Runner setup_doctor(CLI::App& command);

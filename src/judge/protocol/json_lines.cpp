@@ -1,0 +1,112 @@
+// json_lines.cpp - the tools as plain JSON lines, for scripts: one object asks, one answers.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "judge/protocol/dialect.hpp"
+
+namespace fatune {
+namespace {
+
+/// A line of a client.
+struct Order {
+  std::optional<Json> id;
+  std::string tool;
+  Json arguments = Json::object();
+  bool progress = false;
+  std::optional<Json> cancel;
+};
+
+void fields(Order& x, FieldList& f) {
+  f("id", x.id);
+  f("tool", x.tool);
+  f("arguments", x.arguments).object();
+  f("progress", x.progress);
+  f("cancel", x.cancel);
+  f.closed();
+  f.rule("", [&x] { return std::string(x.tool.empty() && !x.cancel ? "names no 'tool'" : ""); });
+}
+
+std::string_view word_for(ErrorKind kind) {
+  constexpr std::string_view kWords[] = {"usage", "environment", "files", "device", "interrupted"};
+  return kWords[static_cast<std::size_t>(kind)];
+}
+
+Json error_of(const Error& error) {
+  return {{"kind", word_for(error.kind)}, {"message", error.message}};
+}
+
+/// Begins with the call's id, if it has one.
+Json head_of(const ToolCall& call) {
+  Json line = Json::object();
+  if (!call.id.empty()) line["id"] = Json::parse(call.id);
+  line["tool"] = call.tool->name;
+  return line;
+}
+
+class JsonLines final : public Dialect {
+ public:
+  explicit JsonLines(const Toolbox& tools) : tools_(tools) {}
+
+  Heard hear(std::string_view line) override {
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return {};
+    const Result<Json> message = parse_json(line, "line");
+    if (!message) return {.answer = unheard(message.error().message)};
+    const Result<Order> order = from_json<Order>(*message, "line");
+    if (!order) return {.answer = unheard(order.error().message)};
+    if (order->cancel) return {.cancelled = dump(*order->cancel)};
+    ToolCall call;
+    if (order->id) call.id = dump(*order->id);
+    const auto tool = find_tool(tools_, order->tool);
+    if (!tool) {
+      Json refused = Json::object();
+      if (order->id) refused["id"] = *order->id;
+      refused["error"] = error_of(tool.error());
+      return {.answer = dump(refused)};
+    }
+    call.tool = *tool;
+    call.arguments = std::make_shared<const Json>(order->arguments);
+    if (order->progress) call.progress = "true";
+    return {.call = std::move(call)};
+  }
+
+  std::string unheard(const std::string& problem) const override {
+    return dump({{"error", error_of(usage_error(problem))}});
+  }
+
+  std::string refusal(const ToolCall& call, const std::string& problem) const override {
+    return answer(call, usage_error(problem));
+  }
+
+  std::string answer(const ToolCall& call, const Result<Json>& result) const override {
+    Json line = head_of(call);
+    if (result) {
+      line["result"] = *result;
+    } else {
+      line["error"] = error_of(result.error());
+    }
+    return dump(line);
+  }
+
+  std::string cancelled(const ToolCall& call) const override {
+    return answer(call, Error{ErrorKind::kInterrupted, "cancelled"});
+  }
+
+  std::string progress(const ToolCall& call, int step, std::string_view phase) const override {
+    if (call.progress.empty()) return "";
+    Json line = head_of(call);
+    line["progress"] = {{"step", step}, {"phase", phase}};
+    return dump(line);
+  }
+
+ private:
+  const Toolbox& tools_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dialect> make_json_lines(const Toolbox& tools) {
+  return std::make_unique<JsonLines>(tools);
+}
+
+}  // namespace fatune

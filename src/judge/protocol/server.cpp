@@ -1,0 +1,117 @@
+// server.cpp - the loop around a client: hear, admit, run, answer, within limits.
+#include "judge/protocol/server.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/interrupt.hpp"
+#include "core/log.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{200};  // how soon an interrupt is noticed
+
+Error interruption() { return {ErrorKind::kInterrupted, "interrupted"}; }
+
+}  // namespace
+
+Server::Server(Dialect& dialect, int input, Write write, const ServerLimits& limits)
+    : dialect_(dialect),
+      reader_(input, limits.line_bytes),
+      write_(std::move(write)),
+      limits_(limits) {}
+
+Status Server::run() {
+  while (!calls_.empty() || !reader_.ended()) {
+    if (interrupted()) return interruption();
+    const bool idle = calls_.empty();
+    FATUNE_TRY_STATUS(listen(idle ? kTick : std::chrono::milliseconds(0)));
+    if (!calls_.empty()) FATUNE_TRY_STATUS(serve_next());
+  }
+  return {};
+}
+
+Status Server::listen(std::chrono::milliseconds patience) {
+  if (reader_.ended()) return {};
+  FATUNE_TRY_STATUS(reader_.wait(patience));
+  while (const auto line = reader_.next()) FATUNE_TRY_STATUS(hear(*line));
+  return {};
+}
+
+Status Server::hear(const LineReader::Line& line) {
+  if (line.too_long) {
+    return send(dialect_.unheard(
+        fmt::format("a line of more than {} bytes is not read", limits_.line_bytes)));
+  }
+  Heard heard = dialect_.hear(line.text);
+  FATUNE_TRY_STATUS(send(heard.answer));
+  if (!heard.cancelled.empty()) FATUNE_TRY_STATUS(cancel(heard.cancelled));
+  return heard.call ? admit(*std::move(heard.call)) : Status();
+}
+
+std::string Server::reason_against(const ToolCall& call) {
+  const auto same = [&](const ToolCall& other) { return !call.id.empty() && other.id == call.id; };
+  if (std::any_of(calls_.begin(), calls_.end(), same))
+    return fmt::format("id {} is that of a call which is not answered yet", call.id);
+  if (calls_.size() - (running_ ? 1 : 0) >= limits_.waiting)
+    return fmt::format("{} calls are waiting; ask again when some are answered", limits_.waiting);
+  const Clock::time_point time = now();
+  while (!admitted_.empty() && time - admitted_.front() >= std::chrono::minutes(1))
+    admitted_.pop_front();
+  if (std::ssize(admitted_) >= limits_.calls_a_minute)
+    return fmt::format("more than {} calls in a minute; ask again later", limits_.calls_a_minute);
+  admitted_.push_back(time);
+  return "";
+}
+
+Status Server::admit(ToolCall call) {
+  const std::string reason = reason_against(call);
+  if (!reason.empty()) return send(dialect_.refusal(call, reason));
+  calls_.push_back(std::move(call));
+  return {};
+}
+
+Status Server::cancel(const std::string& id) {
+  const auto found = std::find_if(calls_.begin(), calls_.end(),
+                                  [&](const ToolCall& call) { return call.id == id; });
+  if (found == calls_.end()) return {};  // answered already, or never asked
+  log::debug("cancelled: " + found->tool->name);
+  if (running_ && found == calls_.begin()) {
+    cancelled_ = true;
+    return {};
+  }
+  const ToolCall call = std::move(*found);
+  calls_.erase(found);
+  return send(dialect_.cancelled(call));
+}
+
+Status Server::serve_next() {
+  running_ = true;
+  cancelled_ = false;
+  step_ = 0;
+  phase_.clear();
+  const ToolCall call = calls_.front();
+  const Result<Json> result =
+      call.tool->run(*call.arguments, [this](std::string_view phase) { return beat(phase); });
+  running_ = false;
+  calls_.pop_front();
+  if (interrupted()) return interruption();
+  return send(cancelled_ ? dialect_.cancelled(call) : dialect_.answer(call, result));
+}
+
+Status Server::beat(std::string_view phase) {
+  FATUNE_TRY_STATUS(listen(std::chrono::milliseconds(0)));
+  if (interrupted()) return interruption();
+  if (cancelled_) return Error{ErrorKind::kInterrupted, "cancelled"};
+  if (phase == phase_) return {};
+  phase_ = phase;
+  return send(dialect_.progress(calls_.front(), ++step_, phase));
+}
+
+Status Server::send(const std::string& line) { return line.empty() ? Status() : write_(line); }
+
+}  // namespace fatune

@@ -1,0 +1,192 @@
+// problem_book.cpp - a problem in words and numbers, without anything by which it could be guessed.
+#include "judge/referee/problem_book.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/fields.hpp"
+#include "core/text.hpp"
+#include "model/problem/tensor.hpp"
+#include "model/problem/tolerance_rules.hpp"
+
+namespace fatune {
+namespace {
+
+struct GateInWords {
+  const char* name;
+  const char* statement;
+  const char* why;
+};
+/// docs/correctness.md has the same list at length.
+constexpr std::array kGates = {
+    GateInWords{"source", "device code that includes its own files, fatune's, and headers of CUDA",
+                "a submission reads nothing else of this machine"},
+    GateInWords{"constraints", "the manifest's rules and the device's limits hold",
+                "a launch that cannot run is not tried"},
+    GateInWords{"compilation", "NVRTC makes machine code of it", "there is no other compiler"},
+    GateInWords{"launch", "every launch is accepted, ends in time and leaves the context whole",
+                "hangs and illegal addresses end a candidate, not the judge"},
+    GateInWords{"poison", "every element of every output is written",
+                "outputs and scratch memory are filled with patterns before each run"},
+    GateInWords{"inputs", "inputs are as they were", "others read them, too"},
+    GateInWords{"guard_bands", "nothing around a tensor or between its rows is read or written",
+                "in a program other data lies there"},
+    GateInWords{"accuracy", "the rules of 'tolerance' hold on inputs of several kinds",
+                "inputs are drawn anew, and are not told"},
+    GateInWords{"repeat", "the same inputs give the same bits", "a race shows as a difference"},
+    GateInWords{"early_start", "a dependent launch waits for the kernel before it",
+                "its inputs may be written until then"},
+};
+
+std::string statement_of(const Problem& problem) {
+  std::string text = fmt::format(
+      "out = softmax(q k^T / sqrt({})) v for each of {} x {} heads; q and out have {} rows, k and "
+      "v "
+      "have {}, all of {} columns of {}.",
+      problem.head_dim, problem.batch, problem.heads, problem.seq_q, problem.seq_kv,
+      problem.head_dim, name(problem.dtype));
+  if (problem.kv_heads != problem.heads) {
+    text += fmt::format(" {} heads of q share one of the {} heads of k and v.",
+                        problem.heads / problem.kv_heads, problem.kv_heads);
+  }
+  if (problem.mask == Mask::kCausal) {
+    const std::int64_t shift = problem.seq_kv - problem.seq_q;
+    text += fmt::format(
+        " Causal: row i sees key j when j <= i{}; a row that sees none is 0.",
+        shift == 0 ? "" : fmt::format(" {} {}", shift < 0 ? '-' : '+', shift < 0 ? -shift : shift));
+  }
+  if (problem.lse) text += " lse is the log-sum-exp of each row's scaled scores, in fp32.";
+  return text;
+}
+
+std::vector<StatedTensor> tensors_of(const Problem& problem) {
+  std::vector<StatedTensor> tensors;
+  for (const TensorPlan& plan : attention_plan(problem).tensors) {
+    tensors.push_back({plan.name, plan.output ? "output" : "input",
+                       plan.type ? std::string(name(*plan.type)) : "f32", plan.shape,
+                       plan.strides});
+  }
+  return tensors;
+}
+
+std::vector<StatedMacro> macros_of(const Problem& problem) {
+  std::vector<StatedMacro> macros;
+  for (const NamedSize& size : named_sizes(problem)) macros.push_back({size.name, size.value});
+  macros.push_back({"DTYPE", static_cast<std::int64_t>(problem.dtype)});
+  macros.push_back({"DTYPE_BYTES", size_of(problem.dtype)});
+  return macros;
+}
+
+}  // namespace
+
+ProblemList ProblemBook::list(const ListProblems& wanted) const {
+  ProblemList list;
+  const std::string filter = lower(wanted.filter.value_or(""));
+  for (const BookedProblem& each : problems_) {
+    const std::string text = lower(each.id + " " + describe(each.named.problem));
+    if (text.find(filter) != std::string::npos) list.problems.push_back(each);
+  }
+  return list;
+}
+
+Result<BookedProblem> ProblemBook::find(const std::string& id) const {
+  std::vector<std::string> ids;
+  for (const BookedProblem& each : problems_) {
+    if (each.id == id) return each;
+    ids.push_back(each.id);
+  }
+  return usage_error(fmt::format(
+      "there is no problem '{}'{}", id,
+      nearest_hint(id, ids, "; did you mean {}?", "; list_problems says which there are")));
+}
+
+Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
+  ProblemStatement stated;
+  FATUNE_TRY(stated.problem, find(wanted.id));
+  const Problem& problem = stated.problem.named.problem;
+  stated.statement = statement_of(problem);
+  stated.tensors = tensors_of(problem);
+  stated.macros = macros_of(problem);
+  stated.reference =
+      "the same formula in fp32 on the same rounded inputs; its low-precision twin, which rounds "
+      "S, "
+      "P and out to the element type, says what rounding may cost";
+  for (const ToleranceRule& rule : tolerance_rules()) {
+    if (rule.name == "lse" && !problem.lse) continue;
+    stated.tolerance.push_back(
+        {std::string(rule.name), std::string(rule.statement), std::string(rule.why)});
+  }
+  for (const GateInWords& gate : kGates)
+    stated.gates.push_back({gate.name, gate.statement, gate.why});
+  return stated;
+}
+
+std::vector<BookedProblem> book(const std::string& suite,
+                                const std::vector<NamedProblem>& problems) {
+  std::vector<BookedProblem> booked;
+  for (const NamedProblem& named : problems) {
+    const std::string own = named.name.empty() ? slug(named.problem) : named.name;
+    booked.push_back({suite.empty() ? own : suite + "/" + own, suite, named});
+  }
+  return booked;
+}
+
+void fields(BookedProblem& x, FieldList& f) {
+  f.record("booked_problem", "A problem that kernels can be submitted for");
+  f("id", x.id).required().about("Of this problem in every tool");
+  f("suite", x.suite).omitted();
+  f("name", x.named.name).omitted();
+  f.derived("label", describe(x.named.problem)).about("For people");
+  f("problem", x.named.problem);
+  f.derived("flops", static_cast<std::int64_t>(flops(x.named.problem).value))
+      .about("Operations that any right kernel does");
+  f.derived("least_bytes", static_cast<std::int64_t>(least_bytes(x.named.problem).value))
+      .about("Inputs read once, outputs written once");
+}
+
+void fields(ListProblems& x, FieldList& f) {
+  f("filter", x.filter).about("A part of an id or label, say causal; none: all problems");
+  f.closed();
+}
+
+void fields(ProblemList& x, FieldList& f) { f("problems", x.problems).required(); }
+
+void fields(GetProblem& x, FieldList& f) {
+  f("id", x.id).required().filled().about("As list_problems has it");
+  f.closed();
+}
+
+void fields(StatedTensor& x, FieldList& f) {
+  f.record("stated_tensor", "Memory that a kernel's arguments point to");
+  f("name", x.name).required();
+  f("role", x.role).one_of("input, output");
+  f("type", x.type);
+  f("shape", x.shape).about("The last dimension is the fastest");
+  f("strides", x.strides).omitted().about("In elements; absent: contiguous");
+}
+
+void fields(StatedRule& x, FieldList& f) {
+  f.record("stated_rule");
+  f("name", x.name).required();
+  f("statement", x.statement);
+  f("why", x.why);
+}
+
+void fields(StatedMacro& x, FieldList& f) {
+  f.record("stated_macro");
+  f("name", x.name).required();
+  f("value", x.value);
+}
+
+void fields(ProblemStatement& x, FieldList& f) {
+  f("problem", x.problem).required();
+  f("statement", x.statement).about("What is computed");
+  f("tensors", x.tensors).about("By these names a manifest's launches take them as arguments");
+  f("macros", x.macros).about("Constants that a template is compiled with");
+  f("reference", x.reference).about("What outputs are compared with");
+  f("tolerance", x.tolerance).about("The rules of the gate 'accuracy'");
+  f("gates", x.gates).about("In their order; the first that fails decides");
+}
+
+}  // namespace fatune

@@ -1,0 +1,72 @@
+// problem_book_test.cpp - ids of problems, and what is told of one.
+#include "judge/referee/problem_book.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "judge/tools.hpp"
+
+using namespace fatune;
+
+namespace {
+
+const Problem kWide{
+    .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 128};
+
+ProblemBook two_problems() {
+  Problem causal = kWide;
+  causal.mask = Mask::kCausal;
+  causal.kv_heads = 2;
+  causal.seq_q = 256;
+  return ProblemBook(book("mission", {{"wide", kWide}, {"wide-causal", causal}}));
+}
+
+}  // namespace
+
+TEST_CASE("a problem's id is its suite's name and its own") {
+  const ProblemBook problems = two_problems();
+  CHECK(problems.list({}).problems.size() == 2);
+  const ProblemList causal = problems.list({"CAUSAL"});
+  REQUIRE(causal.problems.size() == 1);
+  CHECK(causal.problems[0].id == "mission/wide-causal");
+  CHECK(book("", {{"", kWide}}).front().id == "4-8-512-128-f16");
+  CHECK(problems.state({"mission/wid"}).error().message ==
+        "there is no problem 'mission/wid'; did you mean mission/wide?");
+}
+
+TEST_CASE("a statement says what is computed, how tensors lie and what decides") {
+  const auto stated = two_problems().state({"mission/wide-causal"});
+  REQUIRE(stated);
+  CHECK(stated->statement ==
+        "out = softmax(q k^T / sqrt(128)) v for each of 4 x 8 heads; q and out have 256 rows, k "
+        "and v have 512, all of 128 columns of f16. 4 heads of q share one of the 2 heads of k and "
+        "v. Causal: row i sees key j when j <= i + 256; a row that sees none is 0.");
+  REQUIRE(stated->tensors.size() == 4);
+  CHECK(stated->tensors[1].name == "k");
+  CHECK(stated->tensors[1].shape == std::vector<std::int64_t>{4, 2, 512, 128});
+  CHECK(stated->tensors[3].role == "output");
+  CHECK(stated->gates.front().name == "source");
+  for (const StatedRule& rule : stated->tolerance) CHECK(rule.name != "lse");
+}
+
+TEST_CASE("no list of the judge's answers has a place for a seed or an expected value") {
+  const ProblemBook problems = two_problems();
+  for (const Tool& tool : judge_tools(problems)) {
+    const std::string schema = dump(tool.output_schema());
+    INFO(tool.name);
+    CHECK(schema.find("\"seed") == std::string::npos);
+    CHECK(schema.find("expected") == std::string::npos);
+    CHECK(tool.input_schema().at("type") == "object");
+    CHECK(tool.output_schema().at("type") == "object");
+  }
+}
+
+TEST_CASE("arguments that no tool has are refused by name") {
+  const ProblemBook problems = two_problems();
+  const Toolbox tools = judge_tools(problems);
+  const auto beat = [](std::string_view) { return Status(); };
+  const auto refused = tools[1].run(Json{{"problem", "mission/wide"}}, beat);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "arguments: field 'problem' is unknown; known are id");
+}
