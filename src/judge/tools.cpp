@@ -32,20 +32,33 @@ Tool make_tool(const char* name, const char* title, const char* description, Run
 
 }  // namespace
 
-Toolbox judge_tools(const ProblemBook& problems) {
+Toolbox judge_tools(Referee& referee) {
   return {
       make_tool<ListProblems, ProblemList>(
           "list_problems", "List the problems",
           "Problems that kernels are judged at: id, sizes, element type, mask, least work.",
-          [&problems](const ListProblems& asked, const Heartbeat&) -> Result<ProblemList> {
-            return problems.list(asked);
+          [&referee](const ListProblems& asked, const Heartbeat&) -> Result<ProblemList> {
+            return referee.problems().list(asked);
           }),
       make_tool<GetProblem, ProblemStatement>(
           "get_problem", "Read a problem",
           "What one problem asks: the formula, tensors with layouts, macros, the reference, the "
           "rules of accuracy with their reasons, and the gates. No inputs, seeds or expected "
           "values.",
-          [&problems](const GetProblem& asked, const Heartbeat&) { return problems.state(asked); }),
+          [&referee](const GetProblem& asked, const Heartbeat&) {
+            return referee.problems().state(asked);
+          }),
+      make_tool<Submission, JudgedKernel>(
+          "submit_kernel", "Submit a kernel",
+          "Compiles a template with its manifest and runs it through the gates. Says which gate "
+          "refused it, where and by how much. Without a GPU it is compiled only, and says so.",
+          [&referee](const Submission& asked, const Heartbeat& beat) {
+            return referee.judge(asked, beat);
+          }),
+      make_tool<AskHistory, History>(
+          "history", "Read earlier judgements",
+          "Judgements so far, the newest last: outcomes, gates, reasons, thoughts.",
+          [&referee](const AskHistory& asked, const Heartbeat&) { return referee.history(asked); }),
   };
 }
 

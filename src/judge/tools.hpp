@@ -2,11 +2,11 @@
 #pragma once
 
 #include "judge/protocol/tool.hpp"
-#include "judge/referee/problem_book.hpp"
+#include "judge/referee/referee.hpp"
 
 namespace fatune {
 
-/// `problems` outlives the tools.
-Toolbox judge_tools(const ProblemBook& problems);
+/// The referee outlives the tools.
+Toolbox judge_tools(Referee& referee);
 
 }  // namespace fatune

@@ -28,6 +28,7 @@ except ImportError:  # apt's python3-jsonschema belongs to the system's Python
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "configs" / "schemas"
 RECORDINGS = pathlib.Path(__file__).resolve().parents[1] / "data" / "recording"
+SUBMISSIONS = pathlib.Path(__file__).resolve().parents[1] / "data" / "judge" / "submissions.jsonl"
 SHAPE = "--shape 4,8,512,64"
 CONFIG = (pathlib.Path(__file__).resolve().parents[1] / "data" / "cli" / "fa_mma.json").read_text()
 SUITE = {"schema": "fatune.problems/1", "name": "two", "problems": [
@@ -151,6 +152,17 @@ def check_commands(checker, fatune):
                 checker.failures.append(f"{name} was not written")
 
 
+def check_judgements(checker, fatune):
+    """What the judge keeps of submissions."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {"PATH": "/usr/bin:/bin", "HOME": folder, "LC_ALL": "C.UTF-8"}
+        with open(SUBMISSIONS) as lines:
+            subprocess.run([fatune, "judge", "--jsonl", "--device", "none", "--out", "judged"], cwd=folder, env=env, stdin=lines,
+                           capture_output=True, timeout=240, check=True)
+        for line in (pathlib.Path(folder) / "judged" / "judgements.jsonl").read_text().splitlines():
+            checker.check(json.loads(line), "judgements.jsonl")
+
+
 def check_devices(checker, fatune, fakes):
     """On a GPU that a driver made for the tests has."""
     env = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": fakes, "FAKE_GPU": "quiet", "LC_ALL": "C.UTF-8"}
@@ -194,6 +206,7 @@ def main():
     checker = Checker()
     check_committed(checker)
     check_commands(checker, os.path.abspath(args.fatune))
+    check_judgements(checker, os.path.abspath(args.fatune))
     if args.fakes:
         check_devices(checker, os.path.abspath(args.fatune), args.fakes)
     for name in ("mission", "suite-decode"):

@@ -8,6 +8,7 @@ that is a failure. The SDK itself checks each answer against the schemas of its 
 """
 import argparse
 import asyncio
+import json
 import os
 import pathlib
 import sys
@@ -15,6 +16,7 @@ import sys
 VERSION = "2.3.0"
 SKIPPED = 77
 STATELESS = "2026-07-28"
+SUBMISSIONS = pathlib.Path(__file__).resolve().parents[1] / "data" / "judge" / "submissions.jsonl"
 
 
 def enter_environment(folder):
@@ -34,14 +36,14 @@ async def session(fatune, mode):
     from mcp.client.stdio import StdioServerParameters, stdio_client
     from mcp.shared.exceptions import MCPError
 
-    server = StdioServerParameters(command=str(fatune), args=["judge", "--suite", "mission", "--quiet"])
+    server = StdioServerParameters(command=str(fatune), args=["judge", "--suite", "mission", "--device", "none", "--quiet"])
     async with Client(stdio_client(server), mode=mode) as client:
         if mode != STATELESS:  # then nothing is asked before the first request
             assert client.server_info.name == "fatune", client.server_info
         expected = "2025-11-25" if mode == "legacy" else STATELESS
         assert client.protocol_version == expected, client.protocol_version
         tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools][:2] == ["list_problems", "get_problem"], tools
+        assert [tool.name for tool in tools] == ["list_problems", "get_problem", "submit_kernel", "history"], tools
         for tool in tools:
             assert tool.description and tool.input_schema["type"] == "object" and tool.output_schema, tool
 
@@ -50,6 +52,18 @@ async def session(fatune, mode):
         assert len(problems) == 6 and problems[0]["id"] == "mission/mission-causal", problems
         stated = await client.call_tool("get_problem", {"id": "mission/wide"})
         assert [tensor["name"] for tensor in stated.structured_content["tensors"]] == ["q", "k", "v", "out"], stated
+
+        phases = []
+
+        async def note(progress, total, message):
+            phases.append(message)
+
+        submission = json.loads(SUBMISSIONS.read_text().splitlines()[0])["arguments"]
+        judged = (await client.call_tool("submit_kernel", submission, progress_callback=note)).structured_content
+        assert judged["schema"] == "fatune.judgement/1" and judged["outcome"] == "unavailable", judged
+        assert phases == ["compiling"], phases
+        history = (await client.call_tool("history", {})).structured_content["judgements"]
+        assert [each["id"] for each in history] == [judged["id"]], history
 
         wrong = await client.call_tool("get_problem", {"id": "mission/wyde"})
         assert wrong.is_error and "did you mean mission/wide?" in wrong.content[0].text, wrong

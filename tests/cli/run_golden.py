@@ -28,6 +28,7 @@ REPLACEMENTS = [
     (re.compile(r'"(seconds|gpu_waited_s|at_s)": ?[0-9.e+-]+'), r'"\1": TIME'),
     (re.compile(r"fatune \d+\.\d+\.\d+"), "fatune VERSION"),
     (re.compile(r'"fatune": "\d+\.\d+\.\d+"'), '"fatune": "VERSION"'),
+    (re.compile(r'("name":"fatune","version":)"\d+\.\d+\.\d+"'), r'\1"VERSION"'),
 ]
 
 

@@ -212,6 +212,9 @@ FinalRecord FakeEvaluator::compete(const Implementation& contestant, const Final
   record.kernel = candidate.kernel->manifest.name;
   record.config = to_json(candidate.config);
   record.problem = candidate.problem;
+  record.verification = passed_verification();
+  record.resources = resources_for(candidate.config);
+  if (plan.rounds == 0) return record;  // the gates alone
   const bool reference = candidate.kernel->manifest.role == Role::kReference;
   const double cost = reference ? 100.0 : cost_of(candidate);
   const std::size_t salt = std::accumulate(record.id.begin(), record.id.end(), std::size_t{0});
@@ -219,8 +222,6 @@ FinalRecord FakeEvaluator::compete(const Implementation& contestant, const Final
   record.cold_rounds_us = rounds_around(cost * 1.5, device_.final_noise, plan.rounds, salt);
   record.hot = final_timing(record.hot_rounds_us, plan);
   record.cold = final_timing(record.cold_rounds_us, plan);
-  record.verification = passed_verification();
-  record.resources = resources_for(candidate.config);
   return record;
 }
 

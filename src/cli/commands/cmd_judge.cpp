@@ -1,12 +1,17 @@
 // cmd_judge.cpp - problems and a client on stdin and stdout to a judge that serves until the client
 // goes.
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
+#include "cli/options/session.hpp"
 #include "core/descriptor.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -20,7 +25,52 @@ struct JudgeArgs {
   CommonArgs common;
   ProblemArgs problem;
   bool jsonl = false;
+  std::string device = "auto";
+  std::string arch = "sm_90a";
+  std::string out;
 };
+
+/// Empty where no GPU is used. A recording has no answer to what is submitted now.
+Result<std::optional<DeviceChoice>> gpu_of(const std::string& text) {
+  std::optional<DeviceChoice> gpu;
+  if (text == "none") return gpu;
+  FATUNE_TRY(const DeviceChoice choice, choose_device(text));
+  if (choice.fell_back) return gpu;
+  if (choice.kind == DeviceChoice::Kind::kGpu) return gpu = choice;
+  return usage_error("--device: a recording cannot judge new kernels; --device none compiles them");
+}
+
+OpenEvaluator evaluator_opener(const DeviceChoice& device, const Settings& settings) {
+  return [device, &settings]() -> Result<std::unique_ptr<Evaluator>> {
+    FATUNE_TRY(const auto catalog, load_catalog(settings));
+    FATUNE_TRY(const KernelRef reference, reference_kernel(catalog));
+    return open_evaluator({device, reference, {}, 0, {}, catalog}, settings);
+  };
+}
+
+OpenCompilers compiler_opener(const Settings& settings) {
+  return [&settings]() -> Result<Compilers> {
+    FATUNE_TRY(CompilePool started, open_pool(settings));
+    auto pool = std::make_unique<CompilePool>(std::move(started));
+    const CompilePool& asked = *pool;
+    return Compilers{std::move(pool),
+                     [&asked](const Kernel& kernel) { return asked.compiler_identity(kernel); }};
+  };
+}
+
+Result<std::unique_ptr<Examiner>> make_examiner(const JudgeArgs& args, const Settings& settings) {
+  FATUNE_TRY(const std::optional<DeviceChoice> gpu, gpu_of(args.device));
+  FATUNE_TRY(const Arch arch, parse_arch(args.arch));
+  if (gpu) return make_device_examiner(evaluator_opener(*gpu, settings));
+  FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
+  log::info(
+      fmt::format("no GPU is used: kernels are compiled for {}, and no gate runs", name(arch)));
+  return make_compile_examiner(compiler_opener(settings), limits);
+}
+
+Result<JudgementLog> open_log(const std::string& folder) {
+  return folder.empty() ? JudgementLog() : JudgementLog::open(folder);
+}
 
 /// Those of --shape or --suite; else of every suite that fatune has.
 Result<std::vector<BookedProblem>> booked_problems(const ProblemArgs& args) {
@@ -43,13 +93,15 @@ Status write_line(std::string_view line) {
   return reason == 0 ? Status() : system_failure("stdout", "write an answer", reason);
 }
 
-Result<int> judge(const JudgeArgs& args, const Settings&) {
+Result<int> judge(const JudgeArgs& args, const Settings& settings) {
   if (args.common.json) return usage_error("judge: --json is for one document; try --jsonl");
   FATUNE_TRY(std::vector<BookedProblem> booked, booked_problems(args.problem));
+  FATUNE_TRY(auto examiner, make_examiner(args, settings));
+  FATUNE_TRY(JudgementLog journal, open_log(args.out));
   log::info(fmt::format("judging {}, {} on stdin and stdout", counted(booked.size(), "problem"),
                         args.jsonl ? "JSON lines" : "MCP"));
-  const ProblemBook problems(std::move(booked));
-  const Toolbox tools = judge_tools(problems);
+  Referee referee(ProblemBook(std::move(booked)), std::move(examiner), std::move(journal));
+  const Toolbox tools = judge_tools(referee);
   const auto dialect = args.jsonl ? make_json_lines(tools) : make_mcp(tools);
   Server server(*dialect, STDIN_FILENO, write_line);
   FATUNE_TRY_STATUS(server.run());
@@ -57,9 +109,16 @@ Result<int> judge(const JudgeArgs& args, const Settings&) {
 }
 
 OptionTable judge_table(JudgeArgs& a) {
-  const OptionTable own = {{"Client",
-                            {{"--jsonl", &a.jsonl, "",
-                              "Plain JSON lines in place of MCP, the Model Context Protocol"}}}};
+  const OptionTable own = {
+      {"Client",
+       {{"--jsonl", &a.jsonl, "", "Plain JSON lines in place of MCP, the Model Context Protocol"},
+        {"--out", &a.out, "DIR",
+         "Keep judgements and kernels in this folder, and go on from those "
+         "that it has"}}},
+      {"Device",
+       {{"--device", &a.device, "auto|none|cuda:N",
+         "Where gates run; none: kernels are compiled only"},
+        {"--arch", &a.arch, "sm_XX", "What to compile for without a GPU"}}}};
   return tables({own, problem_table(a.problem), common_table(a.common)});
 }
 

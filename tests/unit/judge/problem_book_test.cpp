@@ -51,11 +51,11 @@ TEST_CASE("a statement says what is computed, how tensors lie and what decides")
 }
 
 TEST_CASE("no list of the judge's answers has a place for a seed or an expected value") {
-  const ProblemBook problems = two_problems();
-  for (const Tool& tool : judge_tools(problems)) {
+  Referee referee(two_problems(), nullptr, {});
+  for (const Tool& tool : judge_tools(referee)) {
     const std::string schema = dump(tool.output_schema());
     INFO(tool.name);
-    CHECK(schema.find("\"seed") == std::string::npos);
+    CHECK(schema.find("\"seed\"") == std::string::npos);
     CHECK(schema.find("expected") == std::string::npos);
     CHECK(tool.input_schema().at("type") == "object");
     CHECK(tool.output_schema().at("type") == "object");
@@ -63,8 +63,8 @@ TEST_CASE("no list of the judge's answers has a place for a seed or an expected 
 }
 
 TEST_CASE("arguments that no tool has are refused by name") {
-  const ProblemBook problems = two_problems();
-  const Toolbox tools = judge_tools(problems);
+  Referee referee(two_problems(), nullptr, {});
+  const Toolbox tools = judge_tools(referee);
   const auto beat = [](std::string_view) { return Status(); };
   const auto refused = tools[1].run(Json{{"problem", "mission/wide"}}, beat);
   REQUIRE_FALSE(refused);

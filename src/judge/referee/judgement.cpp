@@ -1,0 +1,101 @@
+// judgement.cpp - judgements to lines of a file and back; submissions to folders that can be tuned.
+#include "judge/referee/judgement.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "model/kernel/kernel.hpp"
+#include "model/results/document.hpp"
+
+namespace fatune {
+namespace {
+
+/// A process that was killed may have left half a line at the end.
+Status read_lines(const std::string& text, const std::string& where,
+                  std::vector<JudgedKernel>& judgements) {
+  const std::string whole = text.substr(0, text.rfind('\n') + 1);
+  std::size_t number = 0;
+  for (const std::string& line : split(whole, '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    const std::string place = fmt::format("line {} of {}", number, where);
+    FATUNE_TRY(const Json json, parse_json(line, place));
+    FATUNE_TRY(JudgedKernel judgement, from_json<JudgedKernel>(json, place));
+    judgements.push_back(std::move(judgement));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<JudgementLog> JudgementLog::open(const std::filesystem::path& folder) {
+  JudgementLog log;
+  log.folder_ = folder;
+  FATUNE_TRY_STATUS(make_directories(folder));
+  const std::filesystem::path path = folder / "judgements.jsonl";
+  FATUNE_TRY(AppendFile file, AppendFile::open(path));
+  FATUNE_TRY_STATUS(file.lock_exclusively());
+  FATUNE_TRY(const std::string text, read_file(path, kLargeFile));
+  FATUNE_TRY_STATUS(read_lines(text, path.string(), log.judgements_));
+  FATUNE_TRY_STATUS(file.cut(text.rfind('\n') + 1));
+  log.file_ = std::move(file);
+  return log;
+}
+
+Status JudgementLog::add(const JudgedKernel& judgement, const Submission& submission,
+                         const Kernel& kernel) {
+  if (file_) {
+    const auto folder = folder_ / "kernels" / judgement.record.id;
+    FATUNE_TRY_STATUS(make_directories(folder));
+    FATUNE_TRY_STATUS(replace_file(folder / kernel.source.path, submission.source));
+    FATUNE_TRY_STATUS(replace_file(folder / kernel.manifest.where, submission.manifest));
+    FATUNE_TRY_STATUS(file_->append_line(dump(to_json(judgement))));
+  }
+  judgements_.push_back(judgement);
+  return {};
+}
+
+History JudgementLog::history(const AskHistory& wanted) const {
+  History history;
+  for (const JudgedKernel& each : judgements_) {
+    if (!wanted.problem || each.problem_id == *wanted.problem) history.judgements.push_back(each);
+  }
+  const auto excess = std::max<std::int64_t>(
+      0, std::ssize(history.judgements) - wanted.last.value_or(kUsualHistory));
+  history.judgements.erase(history.judgements.begin(), history.judgements.begin() + excess);
+  return history;
+}
+
+void fields(JudgedKernel& x, FieldList& f) {
+  f.record("judgement", "What became of a submitted kernel");
+  f.document("fatune.judgement", 1);
+  f("id", x.record.id).required().looks_like(kIdPattern).about("Of kernel, config and problem");
+  f("problem_id", x.problem_id).required();
+  f("mode", x.mode).one_of("check").about("check: compilation and gates, nothing is timed");
+  f.derived("passed", x.passed()).about("Every gate that this mode has");
+  outcome_fields(x.record, f);
+  f("gate", x.gate).omitted().about("That refused it; 'reason' says where and by how much");
+  f("kernel", x.record.kernel);
+  f("config", x.record.config).object().schema(kConfigSchema);
+  f("problem", x.record.problem);
+  f.as<&document::verification_fields>("verify", x.record.verification);
+  f.as<&document::resource_fields>("resources", x.record.resources);
+  f("thought", x.thought).omitted().about("Of its author: data, no instruction");
+  f("parents", x.parents).omitted();
+}
+
+void fields(AskHistory& x, FieldList& f) {
+  f("problem", x.problem).about("Its id; absent: every problem");
+  f("last", x.last).range(1, 1000).about("So many, the newest last [20]");
+  f.closed();
+}
+
+void fields(History& x, FieldList& f) { f("judgements", x.judgements).required(); }
+
+}  // namespace fatune

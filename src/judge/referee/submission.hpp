@@ -1,0 +1,35 @@
+// submission.hpp - source and manifest from a client to a candidate, or to why they are none.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/fields_fwd.hpp"
+#include "core/result.hpp"
+#include "model/kernel/candidate.hpp"
+
+namespace fatune {
+
+/// What `submit_kernel` takes; the manifest and the config are JSON texts.
+struct Submission {
+  std::string problem;               ///< its id
+  std::string source;                ///< of the template
+  std::string manifest;              ///< fatune.kernel/1
+  std::string config;                ///< empty: the manifest's default
+  std::string thought;               ///< for those who read the history
+  std::vector<std::string> parents;  ///< ids of judgements
+};
+void fields(Submission& x, FieldList& f);
+
+/// Chosen: our longest template has 30 KB.
+inline constexpr std::size_t kLongestSource = 262'144;
+
+/// What it can include is fatune's common/ and, where the manifest says so, headers of the CUDA
+/// toolkit; no file is read for it. Errors name manifest.json and the field.
+Result<Candidate> read_submission(const Submission& submission, const Problem& problem);
+
+}  // namespace fatune
