@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import pathlib
+import random
 import re
 import stat
 import subprocess
@@ -62,6 +63,74 @@ class Streams(Hostile):
 
     def test_a_closed_pipe_is_no_error_of_ours(self):
         self.shell("set -o pipefail; fatune kernels | true; test ${PIPESTATUS[0]} -eq 0 -o ${PIPESTATUS[0]} -eq 141")
+
+
+class Clients(Hostile):
+    """Of the judge."""
+    CALL = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+        "name": "submit_kernel", "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                                           "io.modelcontextprotocol/clientCapabilities": {}},
+        "arguments": {"problem": "mission/small", "source": "x", "manifest": {"schema": "fatune.kernel/1", "source": "a.cu"}}}}).encode()
+    PIECES = (b"null", b"[", b"{", b'"', b"1e999", b"-", b"\\u0000", b"true,")
+
+    def judge(self, *options):
+        return subprocess.Popen([FATUNE, "judge", "--device", "none", "--quiet", *options], cwd=self.folder, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def answers(self, text, *options):
+        """What a client that sends the text and goes is answered, line by line."""
+        judge = self.judge(*options)
+        out, said = judge.communicate(text, timeout=120)
+        self.assertEqual((judge.returncode, said), (0, b""))
+        return [json.loads(line) for line in out.splitlines()]
+
+    def mutated(self, chance):
+        line = bytearray(self.CALL)
+        for _ in range(chance.randrange(1, 4)):
+            at = chance.randrange(len(line))
+            length = chance.randrange(9)
+            line[at:at + length] = chance.choice((b"", chance.randbytes(length), chance.choice(self.PIECES)))
+        return bytes(line).replace(b"\n", b" ")
+
+    def test_no_line_ends_the_session(self):
+        chance = random.Random(1)
+        noise = b"\n".join(chance.randbytes(chance.randrange(1, 400)) for _ in range(1000))
+        mutants = b"\n".join(self.mutated(chance) for _ in range(2000))
+        last = b'\n{"jsonrpc":"2.0","id":"last","method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
+        answers = self.answers(noise + b"\n" + mutants + last)
+        self.assertEqual([each["result"]["protocolVersion"] for each in answers if each.get("id") == "last"], ["2025-11-25"])
+        self.assertGreater(sum("error" in each for each in answers), 1000)
+        lines = self.answers(noise + b'\n{"id":"last","tool":"list_problems"}\n', "--jsonl")
+        self.assertIn("result", lines[-1])
+
+    def test_calls_beyond_the_limits_are_refused_and_all_are_answered(self):
+        calls = b"".join(b'{"id":%d,"tool":"list_problems","arguments":{"filter":"small"}}\n' % number for number in range(2000))
+        answers = self.answers(calls, "--jsonl")
+        self.assertEqual(sorted(each["id"] for each in answers), list(range(2000)))
+        served = sum("result" in each for each in answers)
+        self.assertTrue(64 <= served <= 600, served)
+
+    def test_a_cancelled_compilation_is_answered_at_once(self):
+        submission = json.loads((HERE.parent / "data/judge/submissions.jsonl").read_text().splitlines()[0])
+        judge = self.judge("--jsonl", "--cache", str(self.folder / "cache"))
+        judge.stdin.write((json.dumps({**submission, "id": "a", "progress": True}) + "\n").encode())
+        judge.stdin.flush()
+        self.assertIn(b"compiling", judge.stdout.readline())
+        out, _ = judge.communicate(b'{"cancel":"a"}\n{"id":"b","tool":"history"}\n', timeout=60)
+        first, second = map(json.loads, out.splitlines())
+        if "error" in first:  # the compiler may have been faster
+            self.assertEqual(first["error"], {"kind": "interrupted", "message": "cancelled"})
+            self.assertEqual(second["result"], {"judgements": []})
+
+    def test_a_signal_and_a_full_stdout_end_it(self):
+        judge = self.judge("--jsonl")
+        judge.stdin.write(b'{"tool":"history"}\n')
+        judge.stdin.flush()
+        judge.stdout.readline()
+        judge.terminate()
+        self.assertEqual(judge.communicate(timeout=20)[1], b"fatune: error: interrupted\n")
+        self.assertEqual(judge.returncode, 130)
+        self.shell("echo '{\"tool\":\"history\"}' | fatune judge --jsonl -q >/dev/full", FILES)
 
 
 class Outputs(Hostile):
