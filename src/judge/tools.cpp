@@ -43,8 +43,9 @@ Toolbox judge_tools(Referee& referee) {
       make_tool<GetProblem, ProblemStatement>(
           "get_problem", "Read a problem",
           "What one problem asks: the formula, tensors with layouts, macros, the reference, the "
-          "rules of accuracy with their reasons, and the gates. No inputs, seeds or expected "
-          "values.",
+          "rules of accuracy with their reasons, the gates, and a plain kernel that shows how "
+          "source "
+          "and manifest are written. No inputs, seeds or expected values.",
           [&referee](const GetProblem& asked, const Heartbeat&) {
             return referee.problems().state(asked);
           }),

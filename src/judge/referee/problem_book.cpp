@@ -7,6 +7,7 @@
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "model/kernel/kernel.hpp"
 #include "model/problem/tensor.hpp"
 #include "model/problem/tolerance_rules.hpp"
 
@@ -20,7 +21,8 @@ struct GateInWords {
 };
 /// docs/correctness.md has the same list at length.
 constexpr std::array kGates = {
-    GateInWords{"source", "device code that includes its own files, fatune's, and headers of CUDA",
+    GateInWords{"source",
+                "device code that includes fatune's common/ and headers of CUDA, no library",
                 "a submission reads nothing else of this machine"},
     GateInWords{"constraints", "the manifest's rules and the device's limits hold",
                 "a launch that cannot run is not tried"},
@@ -68,6 +70,13 @@ std::vector<StatedTensor> tensors_of(const Problem& problem) {
                        plan.strides});
   }
   return tensors;
+}
+
+/// The simplest of the shipped kernels that can do most problems.
+Result<ExampleKernel> example_kernel() {
+  FATUNE_TRY(const SourceFile source, embedded_source("fa_rows/fa_rows.cu"));
+  FATUNE_TRY(const SourceFile manifest, embedded_source("fa_rows/fa_rows.json"));
+  return ExampleKernel{source.text, manifest.text};
 }
 
 std::vector<StatedMacro> macros_of(const Problem& problem) {
@@ -119,6 +128,7 @@ Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
   }
   for (const GateInWords& gate : kGates)
     stated.gates.push_back({gate.name, gate.statement, gate.why});
+  FATUNE_TRY(stated.example, example_kernel());
   return stated;
 }
 
@@ -179,6 +189,12 @@ void fields(StatedMacro& x, FieldList& f) {
   f("value", x.value);
 }
 
+void fields(ExampleKernel& x, FieldList& f) {
+  f.record("example_kernel", "As submit_kernel takes it");
+  f("source", x.source);
+  f.packed("manifest", x.manifest).object();
+}
+
 void fields(ProblemStatement& x, FieldList& f) {
   f("problem", x.problem).required();
   f("statement", x.statement).about("What is computed");
@@ -187,6 +203,7 @@ void fields(ProblemStatement& x, FieldList& f) {
   f("reference", x.reference).about("What outputs are compared with");
   f("tolerance", x.tolerance).about("The rules of the gate 'accuracy'");
   f("gates", x.gates).about("In their order; the first that fails decides");
+  f("example", x.example).about("A plain kernel of fatune's: how source and manifest are written");
 }
 
 }  // namespace fatune

@@ -46,6 +46,10 @@ struct StatedMacro {
   std::string name;
   std::int64_t value = 0;
 };
+/// What submit_kernel takes of a kernel.
+struct ExampleKernel {
+  std::string source, manifest;  ///< the manifest is JSON text
+};
 /// All that a kernel's author may know: no inputs, no seeds, no expected values.
 struct ProblemStatement {
   BookedProblem problem;
@@ -55,11 +59,13 @@ struct ProblemStatement {
   std::string reference;  ///< what results are compared with
   std::vector<StatedRule> tolerance;
   std::vector<StatedRule> gates;
+  ExampleKernel example;
 };
 void fields(GetProblem& x, FieldList& f);
 void fields(StatedTensor& x, FieldList& f);
 void fields(StatedRule& x, FieldList& f);
 void fields(StatedMacro& x, FieldList& f);
+void fields(ExampleKernel& x, FieldList& f);
 void fields(ProblemStatement& x, FieldList& f);
 
 class ProblemBook {

@@ -91,6 +91,20 @@ TEST_CASE("without a GPU a kernel is compiled, and no gate is said to have passe
   CHECK(judgement.record.config == Json{{"TILE", 2}});
 }
 
+TEST_CASE("the example of a problem can be submitted as it is") {
+  Referee referee = compiling();
+  const auto stated = referee.problems().state({"mission/mission"});
+  REQUIRE(stated);
+  const JudgedKernel judgement = judged(referee, {.problem = "mission/mission",
+                                                  .source = stated->example.source,
+                                                  .manifest = stated->example.manifest,
+                                                  .config = "",
+                                                  .thought = "",
+                                                  .parents = {}});
+  CHECK(judgement.record.outcome == Outcome::kUnavailable);
+  CHECK(judgement.record.kernel == "fa_rows");
+}
+
 TEST_CASE("what the compiler or a constraint refuses is said by its gate") {
   Referee broken = compiling([](const CompileRequest&) {
     Compiled compiled;
