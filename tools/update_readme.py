@@ -68,7 +68,8 @@ def headline():
         f"**{row['best']['in_layer']['median_us']:.2f} µs** against {rival['in_layer']['median_us']:.2f} µs for {rival['detail'].split(',')[0]}: a ratio of "
         f"**{row['ratio']:.2f}** (95 % interval {interval(row['ci95'], 3)}). Attention in a layer, as a program gets it: between its two matrix products, "
         "batch 4, 8 heads, 512 tokens, head dim 64, f16, q, k and v packed.",
-        f"Geometric mean of {len(timed)} of the mission suite's {len(rows)} problems: **{geomean(timed):.2f}**, the worst {max(timed):.2f} "
+        f"Geometric mean of {'' if len(timed) == len(rows) else f'{len(timed)} of '}the mission suite's {len(rows)} problems: "
+        f"**{geomean(timed):.2f}**, the worst {max(timed):.2f} "
         "([table](docs/results.md#in-a-layer)). By itself, launched plainly, the kernel takes "
         f"{row['best']['plain']['median_us']:.2f} µs against {plain:.2f} of the fastest baseline, and behind an L2 flush "
         f"{row['best']['cold']['median_us']:.2f} against {cold:.2f}.",
