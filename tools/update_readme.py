@@ -59,8 +59,8 @@ def warm_source(document):
 
 def headline():
     """The README's one number: what a program gets."""
-    rows, documents = layer_rows(LAYER_RUNS), [load(name) for name in LAYER_RUNS]
-    row, first = rows[0][1], documents[0]
+    rows, first = layer_rows(LAYER_RUNS), load(LAYER_RUNS[0])
+    row = rows[0][1]
     rival = fastest_rival(row)
     timed, models = ([each["ratio"] for _, each in of if each["time"] == "in_layer"] for of in (rows, layer_rows(MODEL_RUNS)))
     plain, cold = (rival_at(row, time) for time in ("plain", "cold"))
@@ -75,7 +75,7 @@ def headline():
         f"{row['best']['cold']['median_us']:.2f} against {cold:.2f}.",
         f"Of real models, {len(models)} problems in a layer: **{geomean(models):.2f}** in the mean, the worst {max(models):.2f} "
         "([table](docs/results.md#real-models-in-a-layer)).",
-        f"{first['device']['name']}, driver {first['device']['driver']}, {first['date']}, by `{documents[0]['command']}`: "
+        f"{first['device']['name']}, driver {first['device']['driver']}, {first['date']}, by `{first['command']}`: "
         "nothing known before, all in the same interleaved rounds."]
     return "\n>\n".join("> " + line for line in lines)
 

@@ -38,7 +38,7 @@ constexpr std::uint64_t kWriting =
 
 /// landlock_ruleset_attr as of ABI 6.
 struct Ruleset {
-  std::uint64_t files = 0, network = 0, scopes = 0;
+  std::uint64_t files, network, scopes;
 };
 
 std::size_t known_size(int abi) {
@@ -73,8 +73,10 @@ void allow(const Descriptor& ruleset, const std::vector<std::filesystem::path>& 
   }
 }
 
-/// Takes the rights of `taken`, and gives them back below the folders.
-void restrict_files(const Ruleset& taken, int abi, const ConfinedFolders& folders) {
+/// Takes all rights, and gives them back below the folders.
+void restrict_files(const ConfinedFolders& folders) {
+  const int abi = landlock_abi();
+  const Ruleset taken{known_rights(abi), kTcp, kSocketsAndSignals};
   const Descriptor ruleset(static_cast<int>(
       ::syscall(SYS_landlock_create_ruleset, &taken, known_size(abi), std::uint32_t{0})));
   if (!ruleset.open()) return;
@@ -180,8 +182,7 @@ std::string describe(const Confinement& confinement) {
 }
 
 void confine(const ConfinedFolders& folders) {
-  const int abi = landlock_abi();
-  restrict_files({known_rights(abi), kTcp, kSocketsAndSignals}, abi, folders);
+  restrict_files(folders);
   Filter filter;
   filter.refuse(kNeverNeeded);
   filter.refuse(kOfPrograms);

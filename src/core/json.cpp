@@ -33,11 +33,7 @@ struct Excess {
 /// are found faster than strings can be told from them.
 bool may_exceed(std::string_view text) {
   if (text.size() > kMostValues) return true;
-  std::size_t open = 0;
-  for (const char bracket : {'[', '{'}) {
-    for (auto at = text.find(bracket); at != text.npos; at = text.find(bracket, at + 1)) ++open;
-  }
-  return open > kDeepest;
+  return occurrences(text, '[') + occurrences(text, '{') > kDeepest;
 }
 
 /// Brackets and commas in strings do not count.

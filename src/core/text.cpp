@@ -165,6 +165,12 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
+std::size_t occurrences(std::string_view text, char c) {
+  std::size_t found = 0;
+  for (auto at = text.find(c); at != text.npos; at = text.find(c, at + 1)) ++found;
+  return found;
+}
+
 std::string lower(std::string_view text) {
   std::string small(text);
   for (char& c : small) c = lower(c);

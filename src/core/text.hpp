@@ -20,7 +20,8 @@ std::string percent(double fraction, int decimals = 1);         ///< 0.031 -> "3
 std::string counted(std::size_t count, std::string_view what);  ///< "1 kernel", "2 kernels"
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
-std::string lower(std::string_view text);                                            ///< of ASCII
+std::size_t occurrences(std::string_view text, char c);  ///< faster, the fewer there are
+std::string lower(std::string_view text);                ///< of ASCII
 std::string replaced(std::string text, std::string_view from, std::string_view to);  ///< everywhere
 std::string join(std::span<const std::string> parts, std::string_view separator);
 /// One word of a command, such that a POSIX shell reads the text back; quoted only where it must

@@ -44,8 +44,7 @@ Toolbox judge_tools(Referee& referee) {
           "get_problem", "Read a problem",
           "What one problem asks: the formula, tensors with layouts, macros, the reference, the "
           "rules of accuracy with their reasons, the gates, and a plain kernel that shows how "
-          "source "
-          "and manifest are written. No inputs, seeds or expected values.",
+          "source and manifest are written. No inputs, seeds or expected values.",
           [&referee](const GetProblem& asked, const Heartbeat&) {
             return referee.problems().state(asked);
           }),

@@ -3,7 +3,6 @@
 
     confinement_test.py --fatune PATH --fakes FOLDER
 """
-import argparse
 import ctypes
 import errno
 import json
@@ -12,9 +11,10 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
+
+import fakes
 
 FATUNE = FAKES = ""
 FILES = {"change", "write", "remove", "truncate"}
@@ -121,15 +121,5 @@ class Workers(unittest.TestCase):
                 self.assertEqual(self.compile_worker(lacks), compiler)
 
 
-def main():
-    global FATUNE, FAKES
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fatune", required=True)
-    parser.add_argument("--fakes", required=True)
-    args, rest = parser.parse_known_args()
-    FATUNE, FAKES = os.path.abspath(args.fatune), os.path.abspath(args.fakes)
-    unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    fakes.main(__name__, __doc__.splitlines()[0])

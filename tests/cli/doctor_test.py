@@ -3,14 +3,14 @@
 
     doctor_test.py --fatune PATH --fakes FOLDER
 """
-import argparse
 import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
+
+import fakes
 
 FATUNE = FAKES = ""
 QUIET = "nobody else on it, no throttling, 345 of 1980 MHz, 31 degrees C"
@@ -103,15 +103,5 @@ class Doctor(unittest.TestCase):
         return text.decode()
 
 
-def main():
-    global FATUNE, FAKES
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fatune", required=True)
-    parser.add_argument("--fakes", required=True)
-    args, rest = parser.parse_known_args()
-    FATUNE, FAKES = os.path.abspath(args.fatune), os.path.abspath(args.fakes)
-    unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    fakes.main(__name__, __doc__.splitlines()[0])

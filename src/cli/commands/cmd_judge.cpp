@@ -87,8 +87,7 @@ Result<std::vector<BookedProblem>> booked_problems(const ProblemArgs& args) {
   return all;
 }
 
-Status write_line(std::string_view line) {
-  Descriptor out(::dup(STDOUT_FILENO));
+Status write_line(const Descriptor& out, std::string_view line) {
   const int reason = write_all(out, std::string(line) + "\n");
   return reason == 0 ? Status() : system_failure("stdout", "write an answer", reason);
 }
@@ -103,7 +102,9 @@ Result<int> judge(const JudgeArgs& args, const Settings& settings) {
   Referee referee(ProblemBook(std::move(booked)), std::move(examiner), std::move(journal));
   const Toolbox tools = judge_tools(referee);
   const auto dialect = args.jsonl ? make_json_lines(tools) : make_mcp(tools);
-  Server server(*dialect, STDIN_FILENO, write_line);
+  const Descriptor out(::dup(STDOUT_FILENO));
+  Server server(*dialect, STDIN_FILENO,
+                [&out](std::string_view line) { return write_line(out, line); });
   FATUNE_TRY_STATUS(server.run());
   return kDone;
 }
@@ -113,8 +114,7 @@ OptionTable judge_table(JudgeArgs& a) {
       {"Client",
        {{"--jsonl", &a.jsonl, "", "Plain JSON lines in place of MCP, the Model Context Protocol"},
         {"--out", &a.out, "DIR",
-         "Keep judgements and kernels in this folder, and go on from those "
-         "that it has"}}},
+         "Keep judgements and kernels in this folder, and go on from those that it has"}}},
       {"Device",
        {{"--device", &a.device, "auto|none|cuda:N",
          "Where gates run; none: kernels are compiled only"},

@@ -201,7 +201,7 @@ Check sandbox_check(const Confinement& here) {
   if (here.landlock > 0 && here.seccomp) return check;
   check.health = Health::kNote;
   check.remedy =
-      "processes that compile and run kernels keep more of your rights than they need; Linux 5.19 "
+      "processes that compile and run kernels keep more of your rights than they need; Linux 5.13 "
       "and newer can take them, where neither its boot options nor a container forbid it";
   return check;
 }

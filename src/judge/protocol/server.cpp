@@ -55,7 +55,7 @@ Status Server::hear(const LineReader::Line& line) {
 
 std::string Server::reason_against(const ToolCall& call) {
   const auto same = [&](const ToolCall& other) { return !call.id.empty() && other.id == call.id; };
-  if (std::any_of(calls_.begin(), calls_.end(), same))
+  if (std::ranges::any_of(calls_, same))
     return fmt::format("id {} is that of a call which is not answered yet", call.id);
   if (calls_.size() - (running_ ? 1 : 0) >= limits_.waiting)
     return fmt::format("{} calls are waiting; ask again when some are answered", limits_.waiting);
@@ -76,8 +76,7 @@ Status Server::admit(ToolCall call) {
 }
 
 Status Server::cancel(const std::string& id) {
-  const auto found = std::find_if(calls_.begin(), calls_.end(),
-                                  [&](const ToolCall& call) { return call.id == id; });
+  const auto found = std::ranges::find(calls_, id, &ToolCall::id);
   if (found == calls_.end()) return {};  // answered already, or never asked
   log::debug("cancelled: " + found->tool->name);
   if (running_ && found == calls_.begin()) {

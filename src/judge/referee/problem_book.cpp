@@ -43,9 +43,8 @@ constexpr std::array kGates = {
 
 std::string statement_of(const Problem& problem) {
   std::string text = fmt::format(
-      "out = softmax(q k^T / sqrt({})) v for each of {} x {} heads; q and out have {} rows, k and "
-      "v "
-      "have {}, all of {} columns of {}.",
+      "out = softmax(q k^T / sqrt({})) v for each of {} x {} heads; q and out have {} rows, "
+      "k and v have {}, all of {} columns of {}.",
       problem.head_dim, problem.batch, problem.heads, problem.seq_q, problem.seq_kv,
       problem.head_dim, name(problem.dtype));
   if (problem.kv_heads != problem.heads) {
@@ -119,8 +118,7 @@ Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
   stated.macros = macros_of(problem);
   stated.reference =
       "the same formula in fp32 on the same rounded inputs; its low-precision twin, which rounds "
-      "S, "
-      "P and out to the element type, says what rounding may cost";
+      "S, P and out to the element type, says what rounding may cost";
   for (const ToleranceRule& rule : tolerance_rules()) {
     if (rule.name == "lse" && !problem.lse) continue;
     stated.tolerance.push_back(

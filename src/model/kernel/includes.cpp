@@ -71,7 +71,7 @@ class Scanner {
   std::size_t line_at(std::size_t begin, char mark) {
     const std::size_t at = std::min(text_.find(mark, begin), text_.size());
     const std::string_view between = text_.substr(counted_, at - counted_);
-    lines_ += static_cast<std::size_t>(std::ranges::count(between, '\n'));
+    lines_ += occurrences(between, '\n');
     counted_ = at;
     const auto joints = std::ranges::upper_bound(spliced_.joints, at) - spliced_.joints.begin();
     return 1 + lines_ + static_cast<std::size_t>(joints);

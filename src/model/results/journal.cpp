@@ -98,8 +98,7 @@ Status add_record(std::string_view line, const std::string& where, Damage damage
 
 Result<Parsed> parse(std::string_view text, const std::string& where, Damage damage) {
   Parsed parsed;
-  std::size_t lines = 0;
-  for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) ++lines;
+  const std::size_t lines = occurrences(text, '\n');
   if (text.size() + lines * sizeof(Record) > kMostMemory) {
     return file_error(fmt::format("{}: {} lines would take more than {} of memory", where, lines,
                                   describe(Bytes(kMostMemory))));

@@ -107,9 +107,9 @@ void CompilePool::State::open_and_lock_cache() {
 }
 
 void CompilePool::State::prune_cache() {
-  if (!has_stored || !open_cache.open()) return;
-  const bool alone = ::flock(open_cache.raw(), LOCK_EX | LOCK_NB) == 0;
-  if (alone) CubinCache(options.cache).prune(options.cache_limit);
+  if (!has_stored) return;
+  const Descriptor alone = locked(std::move(open_cache));
+  if (alone.open()) CubinCache(options.cache).prune(options.cache_limit);
 }
 
 std::size_t CompilePool::State::compiling() const {

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/check.hpp"
-#include "core/log.hpp"
 #include "model/results/statistics.hpp"
 
 namespace fatune {
