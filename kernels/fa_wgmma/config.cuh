@@ -1,4 +1,4 @@
-// config.cuh - the parameters of fa_wgmma to what the headers of both kernels ask for.
+// config.cuh - the parameters of fa_wgmma to what the headers of the family ask for.
 #pragma once
 
 #include "common/prelude.cuh"
@@ -14,7 +14,12 @@ constexpr bool kRowSumByMma = false;
 constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
 constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;
 constexpr bool kRotate = GRID_ORDER == GRID_ORDER_ROTATE;
-// Shared memory of a CTA that not both kernels have.
+constexpr bool kByHead = GRID_ORDER == GRID_ORDER_QUERY || kRotate;
+constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
+constexpr bool kHasProducer = PRODUCER != PRODUCER_NONE;
+constexpr int kTailSplits = 1;
+constexpr int kWholeTiles = WORK_TILES;
+// Shared memory of a CTA that not all kernels have.
 constexpr int kPBytes = P_BYTES;
 constexpr int kOBytes = O_BYTES;
 constexpr int kOnesBytes = 0;

@@ -1,5 +1,5 @@
 // interleaved_config.cuh - the parameters of fa_wgmma_interleaved, and what its mainloop fixes, to
-// what the headers of both kernels ask for.
+// what the headers of the family ask for.
 #pragma once
 
 #include "common/prelude.cuh"
@@ -15,7 +15,12 @@ constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
 constexpr bool kPersistent = false;
 constexpr bool kBackward = false;
 constexpr bool kRotate = false;
-// Shared memory of a CTA that not both kernels have.
+constexpr bool kByHead = GRID_ORDER == GRID_ORDER_QUERY || kRotate;
+constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
+constexpr bool kHasProducer = PRODUCER != PRODUCER_NONE;
+constexpr int kTailSplits = 1;
+constexpr int kWholeTiles = WORK_TILES;
+// Shared memory of a CTA that not all kernels have.
 constexpr int kPBytes = 0;
 constexpr int kOBytes = 0;
 constexpr int kOnesBytes = ONES_BYTES;

@@ -10,7 +10,8 @@ struct WorkTile {
   int row;           // position of the first row
   int head;          // the first of the packed heads, counted over the batch
   int n_blocks;      // KV blocks that the rows see
-  int cta_n_blocks;  // those of them that this CTA of the cluster processes
+  int cta_n_blocks;  // those of them that this CTA processes
+  int first_block;   // where they begin, if CTAs without a cluster share them
 };
 
 DEVICE int cluster_rank() {
@@ -20,30 +21,39 @@ DEVICE int cluster_rank() {
 /// Work tiles in the order of GRID_ORDER; causal: the longest first (LPT). `zigzag`: every other
 /// wave runs backwards, so that the SM with the longest tile of one wave gets the shortest of the
 /// next. `rotate`: each head begins with another tile.
+/// From kWholeTiles on, kTailSplits neighbouring indices share a tile's KV blocks.
 DEVICE WorkTile work_tile_at(int index) {
+  const bool is_split = kTailSplits > 1 && index >= kWholeTiles;
+  const int part = is_split ? (index - kWholeTiles) % kTailSplits : 0;
+  if (is_split) index = kWholeTiles + (index - kWholeTiles) / kTailSplits;
   constexpr int kHeadSets = BATCH * HEADS / kPack;
   constexpr int kWave = kPersistent ? kCtas : SM_COUNT;
-  if (GRID_ORDER == GRID_ORDER_ZIGZAG && index / kWave % 2 == 1) {
+  if (kZigzag && index / kWave % 2 == 1) {
     const int first = index - index % kWave;
     index = first + min(kWave, kWorkTiles - first) - 1 - index % kWave;
   }
-  const bool by_head = GRID_ORDER == GRID_ORDER_QUERY || kRotate;
-  int m_block = by_head ? index % kMBlocks : index / kHeadSets;
-  const int head_set = by_head ? index / kMBlocks : index % kHeadSets;
+  int m_block = kByHead ? index % kMBlocks : index / kHeadSets;
+  const int head_set = kByHead ? index / kMBlocks : index % kHeadSets;
   if (kRotate) m_block = (m_block + head_set) % kMBlocks;
   const int row = (CAUSAL != 0 ? kMBlocks - 1 - m_block : m_block) * kPositions;
   const int last_row = min(row + kPositions, SEQ_Q) - 1;
   const int n_blocks = ceil_div(visible_keys(last_row), BLOCK_N);
+  if (is_split) {
+    const int each = n_blocks / kTailSplits;
+    const int more = n_blocks % kTailSplits;
+    return {row, head_set * kPack, n_blocks, each + (part < more ? 1 : 0),
+            part * each + min(part, more)};
+  }
   // Of every kSplits KV blocks this CTA has INTRA_CTA_SPLITS.
   const int before = n_blocks % kSplits - cluster_rank() * INTRA_CTA_SPLITS;
   const int rest =
       CLUSTER_SPLITS == 1 ? n_blocks % kSplits : max(0, min(INTRA_CTA_SPLITS, before));
-  return {row, head_set * kPack, n_blocks, n_blocks / kSplits * INTRA_CTA_SPLITS + rest};
+  return {row, head_set * kPack, n_blocks, n_blocks / kSplits * INTRA_CTA_SPLITS + rest, 0};
 }
 
 /// The first key of the KV block of a CTA's iteration.
 DEVICE int first_key(const WorkTile& tile, int iteration) {
-  int n_block = iteration;
+  int n_block = kTailSplits > 1 ? tile.first_block + iteration : iteration;
   if (CLUSTER_SPLITS > 1) {
     n_block = iteration / INTRA_CTA_SPLITS * kSplits + cluster_rank() * INTRA_CTA_SPLITS +
               iteration % INTRA_CTA_SPLITS;

@@ -1,6 +1,6 @@
-// traits.cuh - config and problem to what the CTAs of both kernels are made of, and what must hold.
+// traits.cuh - config and problem to what the CTAs of the family are made of, and what must hold.
 //
-// A kernel includes its config (config.cuh or interleaved_config.cuh) first. What the manifest
+// A kernel includes its config (config.cuh, interleaved_config.cuh or stream_k_config.cuh) first. What the manifest
 // needs as well comes from it, as macros: its terms.
 #pragma once
 
@@ -44,7 +44,7 @@ static_assert(kPositions % 16 == 0 && BLOCK_M % kPack == 0, "16 rows of a warp a
 static_assert(kPositions % 64 == 0 || 64 % kPositions == 0, "one TMA box has 64 rows");
 static_assert(!kPingpong || (kRowBlocks > 1 && INTRA_CTA_SPLITS == 1),
               "warpgroups of different rows take turns");
-static_assert(PRODUCER != PRODUCER_NONE || kResident, "a consumer cannot refill stages");
+static_assert(kHasProducer || kResident, "a consumer cannot refill stages");
 static_assert(!kInterleaved || kResident, "a redone KV block must still be in shared memory");
 static_assert(!kInterleaved || !kMayBeUnseen, "every row sees a key of its first KV block");
 static_assert(!kRowSumByMma || (HEAD_DIM == 64 && kSplits == 1 && LSE == 0),

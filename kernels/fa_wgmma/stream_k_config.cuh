@@ -1,0 +1,26 @@
+// stream_k_config.cuh - the parameters of fa_wgmma_stream_k, and what it fixes, to what the headers of
+// the family ask for.
+#pragma once
+
+#include "common/prelude.cuh"
+
+constexpr bool kInterleaved = false;
+constexpr bool kIntraWgOverlap = INTRA_WG_OVERLAP != INTRA_WG_OVERLAP_OFF;
+constexpr bool kFencedOverlap = INTRA_WG_OVERLAP == INTRA_WG_OVERLAP_FENCED;
+constexpr bool kPingpong = PINGPONG != 0;
+constexpr int kStagger = 0;
+constexpr bool kMmaPvIsRs = true;
+constexpr bool kLazyRescale = true;
+constexpr bool kRowSumByMma = false;
+constexpr bool kPersistent = false;
+constexpr bool kBackward = false;
+constexpr bool kRotate = false;
+constexpr bool kByHead = true;
+constexpr bool kZigzag = false;
+constexpr bool kHasProducer = true;
+constexpr int kTailSplits = NUM_SPLITS;
+constexpr int kWholeTiles = WHOLE_TILES;
+// Shared memory of a CTA that not all kernels have.
+constexpr int kPBytes = 0;
+constexpr int kOBytes = 0;
+constexpr int kOnesBytes = 0;
