@@ -77,8 +77,8 @@ DEVICE Share add_splits(const float4* out, const float2* stats, int thread_of_ro
 }
 
 /// By all threads of the launch. `query_row(row)` is the row's number in out, counted over batch and
-/// heads; negative: it is none.
-template <i64 kAllRows, typename QueryRow>
+/// heads; with kGaps it may be negative: it is none.
+template <i64 kAllRows, bool kGaps, typename QueryRow>
 DEVICE void combine_partial_rows(const float* partial, const float2* stats, elem* out, float* lse,
                                  const QueryRow& query_row) {
   extern __shared__ __align__(128) u8 shared[];
@@ -100,8 +100,9 @@ DEVICE void combine_partial_rows(const float* partial, const float2* stats, elem
     shares[thread] = share;
     __syncthreads();
   }
+  if (!inside || thread_of_row != 0) return;
   const i64 to = query_row(row);
-  if (!inside || thread_of_row != 0 || to < 0) return;
+  if (kGaps && to < 0) return;
   const RowCombine<COMBINE_THREADS> combine(
       [&](int other) { return other == 0 ? share.stat : shares[thread + other * kQuads].stat; });
   share.scale(combine.factor[0]);

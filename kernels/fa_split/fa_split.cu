@@ -289,5 +289,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
 
 extern "C" __global__ void __launch_bounds__(kCombineThreads)
     fa_split_combine(const float* partial, const float2* stats, elem* out, float* lse) {
-  combine_partial_rows<kHeadCount * SEQ_Q>(partial, stats, out, lse, [](i64 row) { return row; });
+  const auto same = [](i64 row) { return row; };
+  combine_partial_rows<kHeadCount * SEQ_Q, false>(partial, stats, out, lse, same);
 }

@@ -66,9 +66,11 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
 
 extern "C" __global__ void __launch_bounds__(kCombineThreads)
     fa_wgmma_stream_k_combine(const float* partial, const float2* stats, elem* out, float* lse) {
-  combine_partial_rows<i64{TAIL_TILES} * BLOCK_M>(partial, stats, out, lse, [](i64 row) -> i64 {
+  const auto query_row = [](i64 row) -> i64 {
     const int index = kWholeTiles + static_cast<int>(row / BLOCK_M);
     const int position = index % kMBlocks * BLOCK_M + static_cast<int>(row % BLOCK_M);
     return position < SEQ_Q ? i64{index / kMBlocks} * SEQ_Q + position : -1;
-  });
+  };
+  constexpr i64 kTailRows = i64{TAIL_TILES} * BLOCK_M;
+  combine_partial_rows<kTailRows, SEQ_Q % BLOCK_M != 0>(partial, stats, out, lse, query_row);
 }
