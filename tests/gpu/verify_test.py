@@ -51,6 +51,11 @@ VARIANTS = {
         {"CLUSTER_SPLITS": 2, "BLOCK_M": 64, "EX2_EMULATED": 2},
         {"PACK_GQA": True, "ROW_SUM": "mma"},
     ],
+    "fa_wgmma_stream_k": [
+        {"STORE": "tma", "LAUNCH": "plain"},
+        {"BLOCK_M": 128, "NUM_SPLITS": 5, "STAGES": 3, "INTRA_WG_OVERLAP": "fenced"},
+        {"BLOCK_M": 128, "NUM_SPLITS": 3, "PRODUCER": "warp", "PINGPONG": False, "INTRA_WG_OVERLAP": "off", "STORE": "tma"},
+    ],
     "fa_mma": [
         {"RESCALE": "late", "STAGES": 2, "LAUNCH": "chained"},
         {"PACK_GQA": True, "RESCALE": "late", "STAGES": 2},
@@ -63,6 +68,8 @@ VARIANT_PROBLEMS = [
     ["--shape", "2,8,300,64", "--seq-kv", "411", "--causal", "--lse"],
     ["--shape", "3,12,257,64", "--kv-heads", "3", "--dtype", "bf16"],
     ["--shape", "16,12,130,128", "--seq-kv", "700", "--kv-heads", "6", "--causal", "--lse"],
+    ["--shape", "2,24,690,64", "--seq-kv", "411", "--kv-heads", "6", "--lse"],
+    ["--shape", "2,24,690,128", "--seq-kv", "700", "--dtype", "bf16", "--layout", "bshd"],
 ]
 
 
