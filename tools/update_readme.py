@@ -25,7 +25,7 @@ NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its 
 LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
 MODEL_RUNS = ("suite-models.json", "suite-models-rest.json")
-FA3_RUNS = ("suite-fa3-bshd.json",)
+FA3_RUNS = ("suite-fa3-bshd.json", "suite-fa3-bshd-rest.json")
 
 
 def load(*parts):

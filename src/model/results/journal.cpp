@@ -10,6 +10,7 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 
@@ -103,6 +104,7 @@ Result<Parsed> parse(std::string_view text, const std::string& where, Damage dam
     return file_error(fmt::format("{}: {} lines would take more than {} of memory", where, lines,
                                   describe(Bytes(kMostMemory))));
   }
+  FATUNE_TRY_STATUS(check_values(text, where));
   parsed.journal.records.reserve(lines);  // growing, they would be there twice
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {

@@ -17,6 +17,7 @@
 
 #include "core/file.hpp"
 #include "core/gzip.hpp"
+#include "core/json.hpp"
 #include "core/text.hpp"
 #include "search/datasets/formats.hpp"
 #include "search/datasets/json_pieces.hpp"
@@ -368,6 +369,7 @@ Result<std::vector<Recording>> read_recordings(const fs::path& path) {
   if (text.starts_with("\x1f\x8b")) {  // gzip under a plain name
     FATUNE_TRY(text, gunzip(text, where, kLargeFile));
   }
+  FATUNE_TRY_STATUS(check_values(text, where));
   FATUNE_TRY(const Reader reader, recognise(text, where));
   return reader.read(text, where);
 }

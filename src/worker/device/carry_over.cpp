@@ -13,9 +13,12 @@
 namespace fatune {
 namespace {
 
-// The neighbour has a quarter of the L2 cache, and a candidate is judged while what it moves is no
-// more. Both can then lie there twice, once in each half of the cache (as on an H200), and no line
-// of the neighbour's need give way.
+// The neighbour has a quarter of the L2 cache. Both it and what a candidate moves may lie there
+// twice, once in each half of the cache (as on an H200), and lines give way before all places are
+// taken, since an address has few of them. Where both take 0.98 of the cache, 20 of 60 honest
+// configs slowed the reads by 1.12 to 1.22 (32,12,77,64 causal); where they take 0.77, none of 73
+// (4,8,512,64). So a candidate is judged while they take 0.8 at most.
+constexpr double kMostMoved = 0.6;  // of the neighbour's bytes: 2 * (1 / 4 + 0.6 / 4) = 0.8
 constexpr int kPairs = static_cast<int>(kLeastSamples);
 constexpr int kResamplesOfPairs = 1'000;
 /// Chosen: a read from memory takes 2 to 3 times one from the cache, and a warp waits for the
@@ -63,10 +66,12 @@ MaybeFailure GateKeeper::check_carry_over() {
   const auto scratch = program_.scratch();
   const std::vector<GuardedBuffer>& inputs = problem_.sets().front().inputs;
   const std::size_t moved = bytes_of(pointers_to({inputs, outputs, scratch}));
-  if (moved > problem_.neighbours_memory().bytes()) {
+  const auto most = static_cast<std::size_t>(
+      kMostMoved * static_cast<double>(problem_.neighbours_memory().bytes()));
+  if (moved > most) {
     verification_.not_run.push_back(
-        fmt::format("{}: tensors and scratch memory are {}, more than a quarter of the L2 cache",
-                    kCarryOverGate, describe(Bytes(moved))));
+        fmt::format("{}: tensors and scratch memory are {}, more than {}, 15 % of the L2 cache",
+                    kCarryOverGate, describe(Bytes(moved)), describe(Bytes(most))));
     return std::nullopt;
   }
   const CUstream stream = session_.stream.raw();

@@ -4,12 +4,15 @@
 #include <limits>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/file.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -63,6 +66,27 @@ TEST_CASE("a text of too many values is refused before they take memory") {
   for (int i = 0; i < 4'000'000; ++i) text += "1,";
   CHECK(parse_fault(text) == "x.json: holds more than 4000000 values at line 1, column 8000001");
   CHECK(parse_fault("[\"" + std::string(5'000'000, ',') + "\"]") == "none");
+}
+
+TEST_CASE("an object of too many keys is refused before they are looked for one by one") {
+  const auto object = [](int keys) {
+    std::string text = R"({"a": {"b": [)";
+    for (int i = 0; i < 200; ++i) text += R"({"c": ":", "d": "\":"},)";  // an object each
+    text += R"(1]}, "e": {"k0":0)";
+    for (int i = 1; i < keys; ++i) text += fmt::format(R"(,"k{}":0)", i);
+    return text + "}}";
+  };
+  CHECK(parse_json(object(256), "x.json"));
+  CHECK_THAT(parse_fault(object(257)),
+             StartsWith("x.json: has an object of more than 256 keys at line 1, column "));
+}
+
+TEST_CASE("a large file has so many values at most, counted before any is parsed") {
+  const std::string most(15'999'999, ',');
+  CHECK(check_values(most + "[", "x.jsonl"));
+  const Status refused = check_values(most + "[{", "x.jsonl");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "x.jsonl: holds more than 16000000 values");
 }
 
 TEST_CASE("a key that an object has twice is found, and nothing else is") {

@@ -343,8 +343,8 @@ TEST_CASE("carry_over: what displaces the neighbour by right is not judged, and 
   const RunReply reply = device.run(program);
   measured(reply);
   CHECK(reply.verification->not_run ==
-        std::vector<std::string>{"carry_over: tensors and scratch memory are 22.2 KiB, more than a "
-                                 "quarter of the L2 cache"});
+        std::vector<std::string>{"carry_over: tensors and scratch memory are 22.2 KiB, more than "
+                                 "9.6 KiB, 15 % of the L2 cache"});
 }
 
 TEST_CASE("launch: what the driver refuses is the candidate's launch error") {
