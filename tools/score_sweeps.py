@@ -124,7 +124,9 @@ def measure_regret(program, args):
 def measure_bench(program, args):
     today = f"bench-{datetime.date.today()}.json"
     if not (args.folder / today).exists() and (args.steps is not None or not list(args.folder.glob("bench-*.json"))):
-        program.run("bench", "--config", "seed-1/best.json", "--out", today)
+        rivals = [row["impl"] for row in load(args.folder, "seed-1/best.json")["problems"][0]["baselines"]]
+        beside = ["--impl", ",".join(rivals)] if rivals else []  # rounds like those of the sweep: without them our times differ by 5 % and more
+        program.run("bench", "--config", "seed-1/best.json", *beside, "--out", today)
 
 
 def measure_flips(program, args):

@@ -25,7 +25,7 @@ NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its 
 LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
 MODEL_RUNS = ("suite-models.json", "suite-models-rest.json")
-FA3_RUNS = ("suite-fa3-bshd.json", "suite-fa3-bshd-rest.json")
+FA3_RUNS = ("suite-fa3-bshd.json", "suite-fa3-bshd-rest.json", "suite-fa3-bshd-last.json")
 
 
 def load(*parts):
@@ -260,6 +260,10 @@ def regret_cells(regret):
     return f"{percent(regret['regret'])} | " + (f"{100 * ends[0]:.2f} to {percent(ends[1])}" if ends else "")
 
 
+def counted(number, noun):
+    return f"One {noun}:" if number == 1 else f"{number} {noun}s like"
+
+
 def score_rows(document):
     """A row a problem: regret, flips, and every later measurement."""
     flips = {row["problem"]: row for row in document["flips"]}
@@ -278,7 +282,7 @@ def scores():
     head = ["| problem | time | search's first | 95 % interval | place of the best | winner | 95 % interval | flips | apart | told apart | again |",
             "|---|---|---:|---|---:|---:|---|---:|---:|---:|---|"]
     missing = f" Not measured: {'; '.join(document['failures'])}." if document["failures"] else ""
-    return "\n".join([*head, *score_rows(document), "", f"[scores.json](../results/h200/scores.json) has every command.{missing} {len(document['sweeps'])} sweeps like\n\n"
+    return "\n".join([*head, *score_rows(document), "", f"[scores.json](../results/h200/scores.json) has every command.{missing} {counted(len(document['sweeps']), 'sweep')}\n\n"
                       + shell(document["sweeps"][0])])
 
 

@@ -289,7 +289,9 @@ Status save_suite(const SweepResult& sweep, const std::string& date) {
   for (const ProblemResult& problem : sweep.problems) {
     if (!problem.finals.empty()) result.problems.push_back({problem.problem, problem.finals, ""});
   }
-  if (sweep.plan.problems.size() < 2 || result.problems.empty()) return {};
+  const auto& problems = sweep.plan.problems;
+  const bool is_suite = problems.size() > 1 || !problems.front().name.empty();
+  if (!is_suite || result.problems.empty()) return {};
   return replace_file(sweep.folder / "suite.json", dump_pretty(to_json(suite_table(result))));
 }
 

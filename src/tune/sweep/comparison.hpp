@@ -76,7 +76,7 @@ bool has_answer(const GateResult& result);
 /// mean is over the rows that have a ratio.
 SuiteTable suite_table(const BenchResult& result);
 /// The same of a sweep, whose first finalist is its best, into suite.json of the run's folder; only
-/// when the plan has several problems. `date`: of today.
+/// when the plan has several problems or a suite's one. `date`: of today.
 Status save_suite(const SweepResult& sweep, const std::string& date);
 
 }  // namespace fatune
