@@ -13,6 +13,7 @@
 #include "gpu/library.hpp"
 #include "worker/baselines/cublas_lt.hpp"
 #include "worker/baselines/cudnn_library.hpp"
+#include "worker/baselines/cutensor.hpp"
 #include "worker/baselines/torch_process.hpp"
 #include "worker/protocol/external_description.hpp"
 
@@ -65,6 +66,12 @@ Availability look_for_cublas() {
   const auto found = find_cublas_lt();
   if (!found) return missing("cublas", found.error().message);
   return {"cublas", true, "cuBLAS " + *found, ""};
+}
+
+Availability look_for_cutensor() {
+  const auto found = find_cutensor();
+  if (!found) return missing("cutensor", found.error().message);
+  return {"cutensor", true, "cuTENSOR " + *found, ""};
 }
 
 Availability look_for_torch(const OutsideOptions& options) {
@@ -123,7 +130,7 @@ Result<Executable*> OutsideHost::open(const OutsideProgram& program,
 }
 
 std::vector<Availability> availability(const OutsideOptions& options) {
-  std::vector<Availability> all = {look_for_cudnn(options), look_for_cublas(),
+  std::vector<Availability> all = {look_for_cudnn(options), look_for_cublas(), look_for_cutensor(),
                                    look_for_torch(options)};
   for (const std::string& name : external_names(options.external_folders))
     all.push_back(look_for_external(name, options));

@@ -33,6 +33,10 @@ TEST_CASE("each implementation from elsewhere is found, or told what it lacks") 
   const auto without = availability(options);
   CHECK(without.front().impl == "cudnn");
   CHECK(row(without, "cublas").found.starts_with("cuBLAS "));
+  // Beside this program there is one or none: either way it has its row.
+  const Availability cutensor = row(without, "cutensor");
+  CHECK(cutensor.available == cutensor.remedy.empty());
+  CHECK(cutensor.found.starts_with(cutensor.available ? "cuTENSOR 2." : "cuTENSOR 2 could not be"));
   const Availability no_torch = row(without, "torch:*");
   CHECK_FALSE(no_torch.available);
   CHECK(no_torch.found == "there is no program no-such-python on PATH");
