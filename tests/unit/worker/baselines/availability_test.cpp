@@ -41,6 +41,7 @@ TEST_CASE("each implementation from elsewhere is found, or told what it lacks") 
   CHECK_FALSE(no_torch.available);
   CHECK(no_torch.found == "there is no program no-such-python on PATH");
   CHECK(no_torch.remedy.starts_with("install PyTorch with CUDA"));
+  CHECK(row(without, "flashinfer").found == "it runs beside PyTorch, which cannot be used");
   const Availability no_fa3 = row(without, "external:fa3");
   CHECK_FALSE(no_fa3.available);
   CHECK(no_fa3.found == "the program 'fa3' is neither beside its description nor on PATH");
@@ -55,6 +56,8 @@ TEST_CASE("each implementation from elsewhere is found, or told what it lacks") 
   const auto with = availability(options);
   CHECK(row(with, "torch:*").available);
   CHECK(row(with, "torch:*").found == "PyTorch 9.9 of " + (folder / "snake").string());
+  CHECK_FALSE(row(with, "flashinfer").available);
+  CHECK(row(with, "flashinfer").remedy.ends_with("snake -m pip install flashinfer-python"));
   CHECK(row(with, "external:fa3").available);
   CHECK(row(with, "external:fa3").found == (folder / "fa3").string());
   CHECK_FALSE(row(with, "external:broken").available);
