@@ -2,6 +2,8 @@
 #include "model/kernel/gemm.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -14,7 +16,8 @@
 namespace fatune {
 namespace {
 
-constexpr std::array kLibraries = {GemmLibrary::kCublas};
+constexpr std::array kLibraries = {GemmLibrary::kCublas, GemmLibrary::kCutensor};
+const std::array<std::string, 2> kLibraryNames = {"cublas", "cutensor"};
 constexpr std::array kTypes = {GemmType::kF16, GemmType::kBf16, GemmType::kF32};
 constexpr std::string_view kSameAsProblem = "io";
 const std::array<std::string, 4> kTypeWords = {"io", "f16", "bf16", "f32"};
@@ -48,6 +51,18 @@ Result<std::int64_t> count(const Evaluation& evaluation, const std::string& text
   if (value >= least) return value;
   return file_error(
       fmt::format("{} is {}, but must be at least {}", evaluation.place(path), value, least));
+}
+
+/// Each a whole number of at least `least`.
+Result<std::vector<std::int64_t>> counts(const Evaluation& evaluation,
+                                         const std::vector<std::string>& texts,
+                                         const std::string& path, std::int64_t least) {
+  std::vector<std::int64_t> values;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    FATUNE_TRY(values.emplace_back(),
+               count(evaluation, texts[i], fmt::format("{}[{}]", path, i), least));
+  }
+  return values;
 }
 
 GemmType type_of(const std::string& text, const Candidate& candidate) {
@@ -93,6 +108,30 @@ Status optional_expression(const Fields& fields, const std::string& key, std::st
   return check_expression(text, place(fields, key), known);
 }
 
+/// A list of expressions; empty when the key is absent.
+Result<std::vector<std::string>> expressions(const Fields& fields, const std::string& key,
+                                             std::span<const std::string> known) {
+  FATUNE_TRY(std::vector<std::string> texts, fields.texts_or(key, {}));
+  for (const std::string& text : texts)
+    FATUNE_TRY_STATUS(check_expression(text, place(fields, key), known));
+  return texts;
+}
+
+/// One library steps by one stride, the other by one for each size.
+Status parse_outer(const Fields& fields, std::span<const std::string> known, GemmSpec& spec) {
+  FATUNE_TRY(spec.outer, expressions(fields, "outer", known));
+  if (!spec.outer.empty() && spec.library == GemmLibrary::kCublas)
+    return fields.error("outer", "is for cutensor: cublas knows one batch, of one stride");
+  for (std::size_t i = 0; i < kGemmOperands.size(); ++i) {
+    const std::string key = fmt::format("outer_stride_{}", kGemmOperands[i]);
+    FATUNE_TRY(spec.operands[i].outer_strides, expressions(fields, key, known));
+    if (spec.operands[i].outer_strides.size() == spec.outer.size()) continue;
+    return fields.error(key, fmt::format("has {} strides for {} sizes of 'outer'",
+                                         spec.operands[i].outer_strides.size(), spec.outer.size()));
+  }
+  return {};
+}
+
 Result<GemmOperandSpec> parse_operand(const Fields& fields, const std::string& operand,
                                       std::span<const std::string> buffers,
                                       const Manifest& manifest,
@@ -109,13 +148,22 @@ Result<GemmOperandSpec> parse_operand(const Fields& fields, const std::string& o
 
 }  // namespace
 
-std::string_view name(GemmLibrary) { return "cublas"; }
+std::string_view name(GemmLibrary library) {
+  return kLibraryNames.at(static_cast<std::size_t>(library));
+}
+std::string_view describe(GemmLibrary library) {
+  return library == GemmLibrary::kCublas ? "cuBLAS" : "cuTENSOR";
+}
 std::string_view name(GemmType type) { return kTypeWords.at(static_cast<std::size_t>(type) + 1); }
 std::int64_t size_of(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
 
 std::string describe(const GemmPlan& plan) {
   return fmt::format("{} {} x {} x {}, {} times", name(plan.library), plan.m, plan.n, plan.k,
-                     plan.batch);
+                     plan.matrices());
+}
+
+std::int64_t GemmPlan::matrices() const {
+  return std::accumulate(outer.begin(), outer.end(), batch, std::multiplies<>());
 }
 
 FieldWord<GemmLibrary> word_of(const GemmLibrary*) { return {parse_library, kLibraries}; }
@@ -129,6 +177,7 @@ void fields(GemmOperand& x, FieldList& f) {
   f("pitch", x.pitch).required().at_least(1);
   f("stride", x.stride).required().at_least(0);
   f("transpose", x.transpose);
+  f("outer_strides", x.outer_strides).omitted().at_least(0);
 }
 
 void fields(GemmPlan& x, FieldList& f) {
@@ -142,6 +191,7 @@ void fields(GemmPlan& x, FieldList& f) {
   f("alpha", x.alpha).required().finite();
   f("algorithm", x.algorithm).required().at_least(0);
   f("or_last", x.or_last).omitted();
+  f("outer", x.outer).omitted().at_least(1);
 }
 
 Result<GemmPlan> plan_gemm(const GemmSpec& spec, const std::string& path,
@@ -153,6 +203,7 @@ Result<GemmPlan> plan_gemm(const GemmSpec& spec, const std::string& path,
   FATUNE_TRY(plan.n, count(evaluation, spec.n, gemm + "n", 1));
   FATUNE_TRY(plan.k, count(evaluation, spec.k, gemm + "k", 1));
   FATUNE_TRY(plan.batch, count(evaluation, spec.batch, gemm + "batch", 1));
+  FATUNE_TRY(plan.outer, counts(evaluation, spec.outer, gemm + "outer", 1));
   FATUNE_TRY(plan.alpha, evaluation.number(spec.alpha, gemm + "alpha"));
   FATUNE_TRY(plan.algorithm, count(evaluation, spec.algorithm, gemm + "algorithm", 0));
   const std::int64_t sizes[][2] = {{plan.m, plan.k}, {plan.k, plan.n}, {plan.m, plan.n}};
@@ -168,6 +219,9 @@ Result<GemmPlan> plan_gemm(const GemmSpec& spec, const std::string& path,
     FATUNE_TRY(to.stride,
                count(evaluation, from.stride, fmt::format("{}stride_{}", gemm, kGemmOperands[i]), 0,
                      to.rows * to.pitch));
+    FATUNE_TRY(to.outer_strides,
+               counts(evaluation, from.outer_strides,
+                      fmt::format("{}outer_stride_{}", gemm, kGemmOperands[i]), 0));
   }
   return plan;
 }
@@ -175,13 +229,34 @@ Result<GemmPlan> plan_gemm(const GemmSpec& spec, const std::string& path,
 Result<GemmSpec> parse_gemm(const Fields& fields, const Manifest& manifest,
                             std::span<const std::string> buffers,
                             std::span<const std::string> known) {
-  FATUNE_TRY_STATUS(fields.only(
-      {"library",     "a",       "b",       "c",        "a_type",   "b_type",   "c_type",
-       "pitch_a",     "pitch_b", "pitch_c", "stride_a", "stride_b", "stride_c", "transpose_a",
-       "transpose_b", "m",       "n",       "k",        "batch",    "alpha",    "algorithm"}));
+  FATUNE_TRY_STATUS(fields.only({"library",
+                                 "a",
+                                 "b",
+                                 "c",
+                                 "a_type",
+                                 "b_type",
+                                 "c_type",
+                                 "pitch_a",
+                                 "pitch_b",
+                                 "pitch_c",
+                                 "stride_a",
+                                 "stride_b",
+                                 "stride_c",
+                                 "outer",
+                                 "alpha",
+                                 "transpose_a",
+                                 "transpose_b",
+                                 "m",
+                                 "n",
+                                 "k",
+                                 "batch",
+                                 "algorithm",
+                                 "outer_stride_a",
+                                 "outer_stride_b",
+                                 "outer_stride_c"}));
   GemmSpec spec;
-  const std::string library(name(spec.library));  // the one that there is
-  FATUNE_TRY_STATUS(parse_one_of(fields, "library", nullptr, {&library, 1}));
+  FATUNE_TRY(const std::string library, parse_one_of(fields, "library", nullptr, kLibraryNames));
+  FATUNE_TRY(spec.library, parse_library(library));
   for (std::size_t i = 0; i < kGemmOperands.size(); ++i) {
     FATUNE_TRY(spec.operands[i],
                parse_operand(fields, std::string(kGemmOperands[i]), buffers, manifest, known));
@@ -192,6 +267,7 @@ Result<GemmSpec> parse_gemm(const Fields& fields, const Manifest& manifest,
       {"batch", &spec.batch}, {"alpha", &spec.alpha}, {"algorithm", &spec.algorithm}};
   for (const auto& [key, text] : sizes)
     FATUNE_TRY_STATUS(optional_expression(fields, key, *text, known));
+  FATUNE_TRY_STATUS(parse_outer(fields, known, spec));
   return spec;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
@@ -15,8 +16,9 @@ struct Candidate;
 class Evaluation;
 
 /// Which library multiplies; opened at run time.
-enum class GemmLibrary { kCublas };
-std::string_view name(GemmLibrary library);  ///< "cublas"
+enum class GemmLibrary { kCublas, kCutensor };
+std::string_view name(GemmLibrary library);      ///< "cublas"
+std::string_view describe(GemmLibrary library);  ///< "cuBLAS"
 FieldWord<GemmLibrary> word_of(const GemmLibrary*);
 
 /// Element types of operands; sums are always f32.
@@ -32,12 +34,16 @@ struct GemmOperandSpec {
   std::string buffer;         ///< q, k, v, out or a scratch name
   std::string type = "io";    ///< "io", a type, or a parameter whose words are such
   std::string pitch, stride;  ///< expressions; empty: dense
-  bool transpose = false;     ///< it lies in memory the other way round; never of c
+  /// Expressions, one for each of the outer sizes.
+  std::vector<std::string> outer_strides;
+  bool transpose = false;  ///< it lies in memory the other way round; never of c
 };
 struct GemmSpec {
   GemmLibrary library = GemmLibrary::kCublas;
   std::array<GemmOperandSpec, 3> operands;                         ///< a, b, c
   std::string m, n, k, batch = "1", alpha = "1", algorithm = "0";  ///< expressions
+  /// Sizes of the batches of batches, the outermost first; of cuTENSOR alone.
+  std::vector<std::string> outer;
 };
 
 struct GemmOperand {
@@ -47,6 +53,9 @@ struct GemmOperand {
   std::int64_t pitch = 1;              ///< elements from row to row
   std::int64_t stride = 0;             ///< elements from one matrix of the batch to the next
   bool transpose = false;
+  /// Elements from one batch to the next, for each of the outer sizes. A stride of 0 repeats the
+  /// operand: never of c.
+  std::vector<std::int64_t> outer_strides{};
 };
 /// For every matrix of the batch: C (m x n) = alpha * A (m x k) * B (k x n), each row-major, A and
 /// B transposed first where they say so.
@@ -55,8 +64,11 @@ struct GemmPlan {
   std::array<GemmOperand, 3> operands;  ///< a, b, c
   std::int64_t m = 1, n = 1, k = 1, batch = 1;
   double alpha = 1;
-  std::int64_t algorithm = 0;  ///< which entry of the library's list
-  bool or_last = false;        ///< the last entry will do when the list is shorter
+  std::int64_t algorithm = 0;         ///< which entry of the library's list
+  bool or_last = false;               ///< the last entry will do when the list is shorter
+  std::vector<std::int64_t> outer{};  ///< batches of batches, the outermost first
+
+  std::int64_t matrices() const;  ///< of all batches
 };
 
 /// Of one candidate. `path` is the stage's, "stages[0]"; errors name file and field.

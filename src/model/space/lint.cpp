@@ -84,8 +84,10 @@ std::vector<std::string> gemm_texts(const Manifest& manifest) {
     if (!stage.gemm) continue;
     const GemmSpec& gemm = *stage.gemm;
     texts.insert(texts.end(), {gemm.m, gemm.n, gemm.k, gemm.batch, gemm.alpha, gemm.algorithm});
+    texts.insert(texts.end(), gemm.outer.begin(), gemm.outer.end());
     for (const GemmOperandSpec& operand : gemm.operands) {
       texts.insert(texts.end(), {operand.type, operand.pitch, operand.stride});
+      texts.insert(texts.end(), operand.outer_strides.begin(), operand.outer_strides.end());
     }
   }
   return texts;

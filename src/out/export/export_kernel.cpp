@@ -39,11 +39,12 @@ Status check_code(const Manifest& manifest, const LaunchPlan& plan) {
                     manifest.name));
   }
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    if (!plan.stages[i].gemm) continue;
+    const auto& gemm = plan.stages[i].gemm;
+    if (!gemm) continue;
     return usage_error(fmt::format(
-        "{} cannot be exported: its stage {} is a matrix product of cuBLAS, which has no machine "
+        "{} cannot be exported: its stage {} is a matrix product of {}, which has no machine "
         "code of ours. Tune kernels without library stages: fatune sweep --kernel NAME",
-        manifest.name, i + 1));
+        manifest.name, i + 1, describe(gemm->library)));
   }
   return {};
 }

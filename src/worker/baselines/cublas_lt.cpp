@@ -7,19 +7,17 @@
 #include "worker/baselines/cublas_lt.hpp"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/check.hpp"
+#include "gpu/library.hpp"
 
 namespace fatune {
 namespace {
 
-namespace fs = std::filesystem;
-
-const GemmLibraryNames kNames = {
+const GemmLibraryNames kCublasNames = {
     .title = "cuBLAS",
     .files = {"libcublasLt.so.13", "libcublasLt.so.12"},
     .wheels = {"nvidia/cu13/lib", "nvidia/cublas/lib"},
@@ -35,7 +33,7 @@ Result<CublasLtFunctions> load_cublas_lt(const gpu::Library& library) {
 #undef FATUNE_LOAD
   if (symbols.missing().empty()) return functions;
   return environment_error(
-      fmt::format("{} lacks {}; {}", library.path(), symbols.missing(), kNames.remedy));
+      fmt::format("{} lacks {}; {}", library.path(), symbols.missing(), kCublasNames.remedy));
 }
 
 std::string status_text(const CublasLtFunctions& functions, int status) {
@@ -43,19 +41,14 @@ std::string status_text(const CublasLtFunctions& functions, int status) {
   return fmt::format("{} ({})", text == nullptr ? "unknown status" : text, status);
 }
 
-/// Major, minor and patch, as 130002 for 13.0.2.
-std::string version_text(std::size_t version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
 Result<CublasLt> open_cublas_lt() {
-  FATUNE_TRY(const gpu::Library library, open_gemm_library(kNames));
+  FATUNE_TRY(const gpu::Library library, open_gemm_library(kCublasNames));
   CublasLt opened;
   FATUNE_TRY(opened.functions, load_cublas_lt(library));
   const int status = opened.functions.create(&opened.handle);
   if (status == kCublasSuccess) return opened;
   return environment_error(fmt::format("{} does not start: {}; {}", library.path(),
-                                       status_text(opened.functions, status), kNames.remedy));
+                                       status_text(opened.functions, status), kCublasNames.remedy));
 }
 
 int type_of(GemmType type) {
@@ -72,61 +65,23 @@ int type_of(GemmType type) {
 
 }  // namespace
 
-std::vector<std::string> gemm_library_files(const GemmLibraryNames& names,
-                                            const std::vector<fs::path>& cuda_roots,
-                                            const std::vector<fs::path>& site_packages) {
-  std::vector<std::string> files;
-  const auto add_existing = [&](const fs::path& file) {
-    std::error_code ignored;
-    if (!fs::exists(file, ignored)) return;
-    if (std::find(files.begin(), files.end(), file.string()) == files.end())
-      files.push_back(file.string());
-  };
-  for (const std::string& file : names.files) {
-    for (const fs::path& root : cuda_roots) {
-      for (const char* folder : gpu::kLibraryFolders) add_existing(root / folder / file);
-    }
-    files.push_back(file);
-    for (const fs::path& site : site_packages) {
-      for (const std::string& wheel : names.wheels) add_existing(site / wheel / file);
-    }
-  }
-  return files;
-}
-
-Result<gpu::Library> open_gemm_library(const GemmLibraryNames& names) {
-  const std::vector<fs::path> site_packages = gpu::python_site_packages();
-  std::vector<gpu::TriedPlace> tried;
-  auto library = gpu::Library::open(
-      gemm_library_files(names, gpu::default_search_paths("", {}).cuda_roots, site_packages),
-      &tried);
-  if (library) return library;
-  std::string text =
-      fmt::format("{} could not be opened; tried:\n{}", names.title, gpu::describe(tried));
-  for (const fs::path& site : site_packages) {
-    for (const std::string& wheel : names.wheels)
-      text += fmt::format("\n  {}: none there", (site / wheel).string());
-  }
-  return environment_error(fmt::format("{}\n{}", text, names.remedy));
-}
-
 Result<std::string> find_cublas_lt() {
-  FATUNE_TRY(const gpu::Library library, open_gemm_library(kNames));
+  FATUNE_TRY(const gpu::Library library, open_gemm_library(kCublasNames));
   FATUNE_TRY(const CublasLtFunctions functions, load_cublas_lt(library));
   const auto file = gpu::file_of(reinterpret_cast<const void*>(functions.version));
-  return fmt::format("{} ({})", version_text(functions.version()), file);
+  return fmt::format("{} ({})", gemm_version_text(functions.version()), file);
 }
 
-BatchedGemm::BatchedGemm(const CublasLt& library, const GemmPlan& plan)
+CublasLtGemm::CublasLtGemm(const CublasLt& library, const GemmPlan& plan)
     : library_(library), plan_(plan) {}
 
-Status BatchedGemm::check(int status, const char* doing) const {
+Status CublasLtGemm::check(int status, const char* doing) const {
   if (status == kCublasSuccess) return {};
   return device_error(fmt::format("cuBLASLt, {}: cannot {}: {}", describe(plan_), doing,
                                   status_text(library_.functions, status)));
 }
 
-Status BatchedGemm::describe_product() {
+Status CublasLtGemm::describe_product() {
   const CublasLtFunctions& f = library_.functions;
   void* raw = nullptr;
   FATUNE_TRY_STATUS(
@@ -142,7 +97,7 @@ Status BatchedGemm::describe_product() {
   return {};
 }
 
-Status BatchedGemm::add_layout(const GemmOperand& operand) {
+Status CublasLtGemm::add_layout(const GemmOperand& operand) {
   const CublasLtFunctions& f = library_.functions;
   void* raw = nullptr;
   FATUNE_TRY_STATUS(check(
@@ -158,7 +113,7 @@ Status BatchedGemm::add_layout(const GemmOperand& operand) {
 }
 
 /// Asks for the library's list and takes the plan's entry.
-Status BatchedGemm::choose() {
+Status CublasLtGemm::choose() {
   const CublasLtFunctions& f = library_.functions;
   void* raw = nullptr;
   FATUNE_TRY_STATUS(check(f.create_preference(&raw), "make a preference"));
@@ -185,8 +140,8 @@ Status BatchedGemm::choose() {
   return check(chosen_.state, "use the algorithm");
 }
 
-Status BatchedGemm::queue(const GemmAddresses& addresses, CUdeviceptr workspace,
-                          CUstream stream) const {
+Status CublasLtGemm::queue(const GemmAddresses& addresses, CUdeviceptr workspace,
+                           CUstream stream) const {
   const auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
   const auto alpha = static_cast<float>(plan_.alpha);
   const float beta = 0;
@@ -199,23 +154,22 @@ Status BatchedGemm::queue(const GemmAddresses& addresses, CUdeviceptr workspace,
       "queue the product");
 }
 
-std::string BatchedGemm::detail() const {
-  return fmt::format("cuBLASLt {}, algorithm {} of {}", version_text(library_.functions.version()),
-                     plan_.algorithm, offered_);
+std::string CublasLtGemm::detail() const {
+  return fmt::format("cuBLASLt {}, algorithm {} of {}",
+                     gemm_version_text(library_.functions.version()), plan_.algorithm, offered_);
 }
 
-Result<std::unique_ptr<BatchedGemm>> BatchedGemm::make(const CublasLt& library,
-                                                       const GemmPlan& plan) {
-  std::unique_ptr<BatchedGemm> gemm(new BatchedGemm(library, plan));
+Result<std::unique_ptr<BatchedGemm>> CublasLtGemm::make(const CublasLt& library,
+                                                        const GemmPlan& plan) {
+  std::unique_ptr<CublasLtGemm> gemm(new CublasLtGemm(library, plan));
   FATUNE_TRY_STATUS(gemm->describe_product());
   FATUNE_TRY_STATUS(gemm->choose());
-  return gemm;
+  return std::unique_ptr<BatchedGemm>(std::move(gemm));
 }
 
-Result<std::unique_ptr<BatchedGemm>> BatchedGemm::open(const GemmPlan& plan) {
+const Result<CublasLt>& cublas_lt() {
   static const Result<CublasLt> library = open_cublas_lt();
-  if (!library) return library.error();
-  return make(*library, plan);
+  return library;
 }
 
 }  // namespace fatune

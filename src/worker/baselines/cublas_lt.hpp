@@ -1,18 +1,16 @@
 // cublas_lt.hpp - batched products through cuBLASLt, opened at run time.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
 #include "gpu/driver.hpp"
-#include "gpu/library.hpp"
 #include "model/kernel/gemm.hpp"
+#include "worker/baselines/batched_gemm.hpp"
 
 namespace fatune {
 
@@ -85,54 +83,31 @@ struct CublasLt {
 
 /// Entries of the heuristic's list that are asked for.
 inline constexpr int kGemmAlgorithms = 8;
-/// The most scratch memory that an algorithm may ask for. Chosen: what the vendor recommends for
-/// Hopper.
-inline constexpr std::size_t kGemmWorkspaceLimit = std::size_t{32} << 20;
-
-/// How a library is called, and what installs it.
-struct GemmLibraryNames {
-  std::string title;                ///< "cuBLAS"
-  std::vector<std::string> files;   ///< "libcublasLt.so.13", newest first
-  std::vector<std::string> wheels;  ///< folders below site-packages: "nvidia/cu13/lib"
-  std::string remedy;
-};
-
-/// Existing files in toolkits, then the loader's own names, then existing files in wheels; each
-/// version at all places before the next one.
-std::vector<std::string> gemm_library_files(
-    const GemmLibraryNames& names, const std::vector<std::filesystem::path>& cuda_roots,
-    const std::vector<std::filesystem::path>& site_packages);
-
-/// An environment error names every place tried and the remedy.
-Result<gpu::Library> open_gemm_library(const GemmLibraryNames& names);
 
 /// "13.0.2 (/usr/local/cuda/lib64/libcublasLt.so.13)", without a context; an environment error
 /// names every place tried.
 Result<std::string> find_cublas_lt();
 
-/// Device addresses of a, b, c.
-using GemmAddresses = std::array<CUdeviceptr, 3>;
+/// Opens cuBLASLt once for the life of the process; needs a current context. An error says what is
+/// missing and what installs it.
+const Result<CublasLt>& cublas_lt();
 
-/// Batched matrix products of a plan, as work that can be queued.
-class BatchedGemm {
+/// A product by cuBLASLt, which steps by one stride from matrix to matrix.
+class CublasLtGemm : public BatchedGemm {
  public:
-  /// Needs a current context, the same at every call. A missing library is an environment error
-  /// that names every place tried and what installs it; an algorithm that the library does not
-  /// offer is a device error that says how many there are.
-  static Result<std::unique_ptr<BatchedGemm>> open(const GemmPlan& plan);
-  /// The same with the library opened; it must outlive the product.
+  /// The library must outlive the product. An algorithm that the library does not offer is a
+  /// device error that says how many there are.
   static Result<std::unique_ptr<BatchedGemm>> make(const CublasLt& library, const GemmPlan& plan);
-  /// Device memory that queue() needs; its contents never matter.
-  std::size_t workspace_bytes() const { return chosen_.workspace_bytes; }
-  /// Only queues; fit for graph capture after a first run outside of one, which may load code.
-  Status queue(const GemmAddresses& addresses, CUdeviceptr workspace, CUstream stream) const;
+  std::size_t workspace_bytes() const override { return chosen_.workspace_bytes; }
+  Status queue(const GemmAddresses& addresses, CUdeviceptr workspace,
+               CUstream stream) const override;
   /// "cuBLASLt 13.1.0, algorithm 0 of 8".
-  std::string detail() const;
+  std::string detail() const override;
 
  private:
   /// A descriptor and the function that destroys it.
   using Owned = std::unique_ptr<void, int (*)(void*)>;
-  BatchedGemm(const CublasLt& library, const GemmPlan& plan);
+  CublasLtGemm(const CublasLt& library, const GemmPlan& plan);
   Status check(int status, const char* doing) const;
   Status describe_product();
   Status add_layout(const GemmOperand& operand);

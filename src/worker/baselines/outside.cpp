@@ -13,6 +13,7 @@
 #include "gpu/library.hpp"
 #include "worker/baselines/cublas_lt.hpp"
 #include "worker/baselines/cudnn_library.hpp"
+#include "worker/baselines/cutensor.hpp"
 #include "worker/baselines/torch_process.hpp"
 #include "worker/protocol/external_description.hpp"
 
@@ -67,12 +68,31 @@ Availability look_for_cublas() {
   return {"cublas", true, "cuBLAS " + *found, ""};
 }
 
-Availability look_for_torch(const OutsideOptions& options) {
-  const auto python = find_program(options.python, options.program_folders);
+Availability look_for_cutensor() {
+  const auto found = find_cutensor();
+  if (!found) return missing("cutensor", found.error().message);
+  return {"cutensor", true, "cuTENSOR " + *found, ""};
+}
+
+/// PyTorch, and FlashInfer beside it.
+std::vector<Availability> look_for_torch(const OutsideOptions& options) {
+  const auto found = find_program(options.python, options.program_folders);
+  const std::string python = found ? found->string() : options.python;
   TorchProcess process;
-  const auto version = process.greet({python ? python->string() : options.python, "", {}, 0});
-  if (!version) return missing("torch:*", version.error().message);
-  return {"torch:*", true, fmt::format("PyTorch {} of {}", *version, python->string()), ""};
+  const auto version = process.greet({python, "", {}, 0});
+  if (!version) {
+    return {missing("torch:*", version.error().message),
+            {"flashinfer", false, "it runs beside PyTorch, which cannot be used",
+             "see torch:*, then 'pip install flashinfer-python' beside it"}};
+  }
+  Availability flashinfer{"flashinfer", true,
+                          fmt::format("FlashInfer {} of {}", process.flashinfer(), python), ""};
+  if (process.flashinfer().empty()) {
+    flashinfer = {"flashinfer", false, fmt::format("{} has no FlashInfer", python),
+                  python + " -m pip install flashinfer-python"};
+  }
+  return {{"torch:*", true, fmt::format("PyTorch {} of {}", *version, python), ""},
+          std::move(flashinfer)};
 }
 
 Availability look_for_external(const std::string& name, const OutsideOptions& options) {
@@ -123,8 +143,8 @@ Result<Executable*> OutsideHost::open(const OutsideProgram& program,
 }
 
 std::vector<Availability> availability(const OutsideOptions& options) {
-  std::vector<Availability> all = {look_for_cudnn(options), look_for_cublas(),
-                                   look_for_torch(options)};
+  std::vector<Availability> all = {look_for_cudnn(options), look_for_cublas(), look_for_cutensor()};
+  for (Availability& each : look_for_torch(options)) all.push_back(std::move(each));
   for (const std::string& name : external_names(options.external_folders))
     all.push_back(look_for_external(name, options));
   return all;

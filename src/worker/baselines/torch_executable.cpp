@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "gpu/objects.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/baselines/torch_process.hpp"
@@ -11,13 +13,16 @@
 namespace fatune {
 namespace {
 
-/// Why PyTorch's function cannot compute the problem, whatever the backend; empty when it can.
-std::string refusal(const Problem& problem) {
+/// Why the helper's functions cannot compute the problem; empty when they can.
+std::string refusal(const std::string& backend, const Problem& problem) {
+  const bool flashinfer = backend == "flashinfer";
   if (size_of(problem.dtype) == 1) {
-    return "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
+    return flashinfer ? "FlashInfer takes 8-bit floats with scales alone"
+                      : "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
   }
   if (problem.mask == Mask::kCausal && problem.seq_q > problem.seq_kv) {
-    return "with more queries than keys the first rows see no key; PyTorch gives NaN for them";
+    return fmt::format("with more queries than keys the first rows see no key; {} them",
+                       flashinfer ? "FlashInfer has no result for" : "PyTorch gives NaN for");
   }
   return "";
 }
@@ -99,7 +104,7 @@ class TorchExecutable : public Executable, public SelfTimed {
 Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
                                                const std::string& python,
                                                const OutsideSetting& setting) {
-  if (const std::string reason = refusal(setting.problem); !reason.empty())
+  if (const std::string reason = refusal(backend, setting.problem); !reason.empty())
     return usage_error(reason);
   // The same addresses may hold other numbers than for the executable before.
   process.forget_inputs();

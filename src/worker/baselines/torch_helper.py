@@ -1,14 +1,15 @@
-"""torch_helper.py - orders as JSON lines to outputs and times of PyTorch's attention.
+"""torch_helper.py - orders as JSON lines to outputs and times of PyTorch's attention and FlashInfer's.
 
 fatune starts it (torch_process.cpp), and a hand can talk to it: echo '{"do": "hello"}' | python3 torch_helper.py
 Each line holds one order; its answer is one line: {"ok": true, ...} or {"ok": false, "kind": "environment" or "failed",
 "reason": "...", "ends": whether the helper ends now}. What PyTorch says besides goes to stderr. The orders:
 
-  hello    versions and the device
+  hello    versions and the device; FlashInfer's is empty where it is not installed
   problem  {problem, strides, memory, flush_bytes, layer}: frees the problem before; `memory` says where q, k, v and out begin
            in a file, `strides` how they lie in it, `layer` {layers, tokens, hidden, packed, cached_keys} what to time it
            in, or null
-  open     {backend}: forces flash, cudnn, efficient or math, or leaves the choice to PyTorch (auto); says which one runs
+  open     {backend}: forces flash, cudnn, efficient or math, or leaves the choice to PyTorch (auto), or takes FlashInfer
+           (flashinfer); says which one runs
   run      {backend, upload}: one pass; `upload` takes the inputs from the memory first, the output always goes there
   prepare  {backend, upload}: makes a graph of launches, ready to be timed
   turn     {backend, cold_launches}: {hot_us, cold_us} of a launch, by the method of docs/measuring.md
@@ -22,11 +23,13 @@ if sys.path and sys.path[0] == "":
 import contextlib
 import gc
 import importlib
+import importlib.metadata
 import json
 import math
 import mmap
 import os
 import statistics
+import threading
 import traceback
 import warnings
 
@@ -37,6 +40,8 @@ LONG_US = 20_000  # one launch stands for hot and cold
 STEADY = 0.005  # as in src/worker/timing/layer_time.hpp
 ELEMENT_BYTES = 2  # of every type that PyTorch's attention takes
 HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues any of these calls
+
+PATIENCE_S = 20  # chosen: fatune waits 30 s for an answer
 
 torch = None
 
@@ -75,6 +80,42 @@ def import_torch():
     torch.set_grad_enabled(False)
 
 
+def installed_flashinfer():
+    """Its version without importing it; empty if there is none."""
+    try:
+        return importlib.metadata.version("flashinfer-python")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def import_flashinfer():
+    try:
+        return importlib.import_module("flashinfer")
+    except Exception as error:  # parts of it look for compilers and devices
+        raise Refused(f"{sys.executable} has no FlashInfer that can be used: {shortened(error)}; install it beside "
+                      "PyTorch with 'pip install flashinfer-python'", "environment")
+
+
+def in_time(work, what):
+    """What the work returns. Work that takes too long is refused with `what`, and goes on meanwhile."""
+    results, errors = [], []
+
+    def run():
+        try:
+            results.append(work())
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(PATIENCE_S)
+    if thread.is_alive():
+        raise Refused(what)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
 def hello():
     import_torch()
     cudnn = torch.backends.cudnn.version() or 0
@@ -82,6 +123,7 @@ def hello():
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "cudnn": f"{cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100}" if cudnn else "",
+        "flashinfer": installed_flashinfer(),
         "device": torch.cuda.get_device_name(0),
     }
 
@@ -211,105 +253,41 @@ class Layer:
 
 
 class Contestant:
-    """One backend on a problem: the call, its graph, and the output that timed launches must leave."""
+    """One implementation on a problem: the call, its graph, and the output that timed launches must leave."""
 
-    BACKENDS = {"flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION",
-                "math": "MATH"}
+    library = ""  # where it is none of PyTorch's
 
     def __init__(self, problem, name):
         self.problem, self.name = problem, name
-        self.backend = None
-        if name != "auto":
-            self.backend = getattr(torch.nn.attention.SDPBackend, self.BACKENDS[name], None)
-            if self.backend is None:
-                raise Refused(f"PyTorch {torch.__version__} has no backend {name}; a newer one has", "environment")
-        self.options = {"dropout_p": 0.0}
-        if problem.gqa:
-            self.options["enable_gqa"] = True
         self.notes = []  # what a reader of the time must know
-        self.lower_right = self.mask_causal()
         self.graph, self.launches, self.each_us = None, 1, 0.0
         self.in_layer = None  # a graph
         self.expected, self.output = None, None
         self.ran = self.first_run()
 
-    def mask_causal(self):
-        """Our causal mask is aligned bottom-right, is_causal top-left: the same for a square only. True for the bias
-        that tells the fused kernels so; the others take a mask of booleans."""
-        if not self.problem.causal:
-            return False
-        queries, keys = self.problem.device["q"].size(2), self.problem.device["k"].size(2)
-        if queries == keys:
-            self.options["is_causal"] = True
-            return False
-        if self.name in ("cudnn", "math"):
-            ones = torch.ones(queries, keys, dtype=torch.bool, device="cuda")
-            self.options["attn_mask"] = ones.tril(diagonal=keys - queries)
-            self.notes.append("the mask as a tensor")
-            return False
-        from torch.nn.attention.bias import causal_lower_right
-
-        self.options["attn_mask"] = causal_lower_right(queries, keys)
-        return True
-
-    def forced(self):
-        if self.backend is None:
-            return contextlib.nullcontext()
-        return torch.nn.attention.sdpa_kernel([self.backend])
-
     def call(self, tensors=None):
-        tensors = tensors or self.problem.device
-        return torch.nn.functional.scaled_dot_product_attention(tensors["q"], tensors["k"], tensors["v"],
-                                                                **self.options)
+        """Attention of q, k and v, (batch, heads, rows, head_dim) in any memory format; the problem's unless others are
+        given."""
+        raise NotImplementedError
 
-    def call_and_keep(self):
-        self.output = self.call()
-
-    def choice(self):
-        """The name of the backend that PyTorch's own rule, the one that its call applies, takes here."""
-        q, k, v = (self.problem.device[name] for name in "qkv")
-        gqa = self.problem.gqa
-        mask, causal = self.options.get("attn_mask"), self.options.get("is_causal", False)
-        if self.lower_right:
-            from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
-
-            parameters = SDPAParams(q, k, v, None, 0.0, False, gqa)
-            if can_use_flash_attention(parameters):
-                return "flash"
-            if can_use_efficient_attention(parameters):
-                return "efficient"
-            mask, causal = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device="cuda"), False
-        more = {"enable_gqa": True} if gqa else {}
-        number = torch._fused_sdp_choice(q, k, v, mask, 0.0, causal, **more)
-        for name, constant in self.BACKENDS.items():
-            backend = getattr(torch.nn.attention.SDPBackend, constant, None)
-            if backend is not None and int(getattr(backend, "value", backend)) == number:
-                return name
-        return f"backend {number}"
+    def call_in_layer(self, tensors=None):
+        return self.call(tensors)
 
     def first_run(self):
-        """Shows that the backend can do the problem, and that it is the one that does."""
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            try:
-                with self.forced():
-                    output = self.call()
-                    torch.cuda.synchronize()
-                    ran = self.choice()
-            except RuntimeError as error:
-                if "out of memory" in str(error):
-                    raise
-                reasons = [shortened(warning.message) for warning in said]
-                reasons = [text for text in reasons
-                           if "runtime disabled" not in text and not text.endswith("not used because:")]
-                raise Refused(f"PyTorch's {self.name} cannot do this: {'; '.join([shortened(error)] + reasons)}")
-        if self.backend is not None and ran != self.name:
-            raise Refused(f"PyTorch was told to use {self.name} and used {ran}")
+        """Shows that it can do the problem; the name of what does."""
+        raise NotImplementedError
+
+    def forced(self):
+        return contextlib.nullcontext()
+
+    def note_layout(self, output):
         lies = [stride for size, stride in zip(output.shape, output.stride()) if size > 1]
         wanted = [stride for size, stride in zip(output.shape, self.problem.strides["out"]) if size > 1]
         if lies != wanted:
             self.notes.append("its output lies otherwise than asked")
-        return ran
+
+    def call_and_keep(self):
+        self.output = self.call()
 
     def run(self):
         with self.forced():
@@ -327,7 +305,7 @@ class Contestant:
             if self.each_us >= LONG_US:
                 return
             self.graph = captured(self.call, 3, self.call_and_keep, self.launches)
-            self.in_layer = self.problem.in_layer(self.call)
+            self.in_layer = self.problem.in_layer(self.call_in_layer)
         self.graph.replay()
         torch.cuda.synchronize()
         self.check_output(self.output)
@@ -384,6 +362,211 @@ class Contestant:
                 "steady": abs(behind - before) <= STEADY * max(before, attention)}
 
 
+class Sdpa(Contestant):
+    """One backend of PyTorch's scaled_dot_product_attention, forced, or its own choice."""
+
+    BACKENDS = {"flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION",
+                "math": "MATH"}
+
+    def __init__(self, problem, name):
+        self.backend = None
+        if name != "auto":
+            self.backend = getattr(torch.nn.attention.SDPBackend, self.BACKENDS[name], None)
+            if self.backend is None:
+                raise Refused(f"PyTorch {torch.__version__} has no backend {name}; a newer one has", "environment")
+        self.options = {"dropout_p": 0.0}
+        if problem.gqa:
+            self.options["enable_gqa"] = True
+        super().__init__(problem, name)
+
+    def mask_causal(self):
+        """Our causal mask is aligned bottom-right, is_causal top-left: the same for a square only. True for the bias
+        that tells the fused kernels so; the others take a mask of booleans."""
+        if not self.problem.causal:
+            return False
+        queries, keys = self.problem.device["q"].size(2), self.problem.device["k"].size(2)
+        if queries == keys:
+            self.options["is_causal"] = True
+            return False
+        if self.name in ("cudnn", "math"):
+            ones = torch.ones(queries, keys, dtype=torch.bool, device="cuda")
+            self.options["attn_mask"] = ones.tril(diagonal=keys - queries)
+            self.notes.append("the mask as a tensor")
+            return False
+        from torch.nn.attention.bias import causal_lower_right
+
+        self.options["attn_mask"] = causal_lower_right(queries, keys)
+        return True
+
+    def forced(self):
+        if self.backend is None:
+            return contextlib.nullcontext()
+        return torch.nn.attention.sdpa_kernel([self.backend])
+
+    def call(self, tensors=None):
+        tensors = tensors or self.problem.device
+        return torch.nn.functional.scaled_dot_product_attention(tensors["q"], tensors["k"], tensors["v"],
+                                                                **self.options)
+
+    def choice(self):
+        """The name of the backend that PyTorch's own rule, the one that its call applies, takes here."""
+        q, k, v = (self.problem.device[name] for name in "qkv")
+        gqa = self.problem.gqa
+        mask, causal = self.options.get("attn_mask"), self.options.get("is_causal", False)
+        if self.lower_right:
+            from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
+
+            parameters = SDPAParams(q, k, v, None, 0.0, False, gqa)
+            if can_use_flash_attention(parameters):
+                return "flash"
+            if can_use_efficient_attention(parameters):
+                return "efficient"
+            mask, causal = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device="cuda"), False
+        more = {"enable_gqa": True} if gqa else {}
+        number = torch._fused_sdp_choice(q, k, v, mask, 0.0, causal, **more)
+        for name, constant in self.BACKENDS.items():
+            backend = getattr(torch.nn.attention.SDPBackend, constant, None)
+            if backend is not None and int(getattr(backend, "value", backend)) == number:
+                return name
+        return f"backend {number}"
+
+    def first_run(self):
+        """Shows that the backend can do the problem, and that it is the one that does."""
+        self.lower_right = self.mask_causal()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                with self.forced():
+                    output = self.call()
+                    torch.cuda.synchronize()
+                    ran = self.choice()
+            except RuntimeError as error:
+                if "out of memory" in str(error):
+                    raise
+                reasons = [shortened(warning.message) for warning in said]
+                reasons = [text for text in reasons
+                           if "runtime disabled" not in text and not text.endswith("not used because:")]
+                raise Refused(f"PyTorch's {self.name} cannot do this: {'; '.join([shortened(error)] + reasons)}")
+        if self.backend is not None and ran != self.name:
+            raise Refused(f"PyTorch was told to use {self.name} and used {ran}")
+        self.note_layout(output)
+        return ran
+
+
+class FlashInfer(Contestant):
+    """FlashInfer by the fastest of its ways: planned once, launched plainly; in a layer, whose products are plain, it may
+    begin early. Its kernels take tokens one behind the other, so that a batch in another layout is refused."""
+
+    WORKSPACE_BYTES = 128 << 20  # as its documentation advises
+
+    def __init__(self, problem, name):
+        self.module = import_flashinfer()
+        self.library = f"FlashInfer {self.module.__version__}"
+        self.run_way = None
+        super().__init__(problem, name)
+
+    def call(self, tensors=None):
+        return self.run_way(tensors or self.problem.device, False)
+
+    def call_in_layer(self, tensors=None):
+        return self.run_way(tensors or self.problem.device, True)
+
+    def first_run(self):
+        """Each way once, then some launches for the time."""
+        best, refusals = None, []
+        for name, make in self.ways().items():
+            try:
+                self.run_way = in_time(make, "FlashInfer compiles its kernels for this problem, which it does once and "
+                                             "which takes minutes; try again then")
+                output = self.call()
+                torch.cuda.synchronize()
+                each_us = min(self.timed(self.call)[0] for _ in range(3))
+            except Exception as error:
+                if isinstance(error, Refused) or "out of memory" in str(error):
+                    raise
+                refusals.append(f"{name}: {shortened(error)}")
+                continue
+            if best is None or each_us < best[0]:
+                best = (each_us, name, self.run_way, output)
+        if best is None:
+            raise Refused(f"FlashInfer cannot do this: {'; '.join(refusals)}")
+        self.run_way = best[2]
+        self.note_layout(best[3])
+        return best[1]
+
+    def ways(self):
+        """Functions that plan, by name; what they return takes tensors, and whether it may begin early."""
+        if self.problem.shapes["q"][2] == 1:
+            return {"decode": lambda: self.decode(False), "decode on tensor cores": lambda: self.decode(True)}
+        backends = ["fa2"]
+        if torch.cuda.get_device_capability(0) == (9, 0):
+            backends.insert(0, "fa3")
+        return {backend: lambda backend=backend: self.prefill(backend) for backend in backends}
+
+    def workspace(self):
+        return torch.zeros(self.WORKSPACE_BYTES, dtype=torch.uint8, device="cuda")
+
+    def starts(self, count, step):
+        """Where each of the batch begins, and the last ends."""
+        return torch.arange(count + 1, dtype=torch.int32, device="cuda") * step
+
+    def prefill(self, backend):
+        batch, heads, queries, head_dim = self.problem.shapes["q"]
+        _, kv_heads, keys, _ = self.problem.shapes["k"]
+        for name in "qkv":
+            stride, rows = self.problem.strides[name], self.problem.shapes[name][2]
+            if batch > 1 and stride[0] != rows * stride[2]:
+                raise Refused("FlashInfer cannot do this: it takes tokens one behind the other, batch after batch, as "
+                              f"bshd and packed have them; {name} lies otherwise")
+        wrapper = self.module.BatchPrefillWithRaggedKVCacheWrapper(self.workspace(), "NHD", backend=backend)
+        wrapper.plan(self.starts(batch, queries), self.starts(batch, keys), heads, kv_heads, head_dim,
+                     causal=self.problem.causal, q_data_type=self.problem.dtype)
+
+        def by_token(tensor):
+            size, stride = tensor.shape, tensor.stride()
+            return tensor.as_strided((size[0] * size[2], size[1], size[3]), (stride[2], stride[1], 1))
+
+        def run(tensors, begins_early):
+            output = wrapper.run(*(by_token(tensors[name]) for name in "qkv"), enable_pdl=begins_early)
+            return output.as_strided((batch, heads, queries, head_dim),
+                                     (queries * heads * head_dim, head_dim, heads * head_dim, 1))
+
+        return run
+
+    def decode(self, tensor_cores):
+        """Keys as pages of a few tokens, which any layout has whose batches are whole pages apart."""
+        batch, heads, _, head_dim = self.problem.shapes["q"]
+        _, kv_heads, keys, _ = self.problem.shapes["k"]
+        stride = self.problem.strides["k"]
+        if stride != self.problem.strides["v"]:
+            raise Refused("FlashInfer cannot do this: its keys and values have the same strides")
+        page = next((page for page in (16, 8, 4, 2, 1)
+                     if keys % page == 0 and (batch == 1 or stride[0] % (page * stride[2]) == 0)), None)
+        if page is None:
+            raise Refused("FlashInfer cannot do this: a batch entry's keys begin between two rows")
+        pages = keys // page
+        apart = pages if batch == 1 else stride[0] // (page * stride[2])
+        first = torch.arange(batch, dtype=torch.int32, device="cuda") * apart
+        indices = (first[:, None] + torch.arange(pages, dtype=torch.int32, device="cuda")).reshape(-1)
+        wrapper = self.module.BatchDecodeWithPagedKVCacheWrapper(
+            self.workspace(), "NHD", use_tensor_cores=tensor_cores, backend="fa2" if tensor_cores else "auto")
+        wrapper.plan(self.starts(batch, pages), indices,
+                     torch.full((batch,), page, dtype=torch.int32, device="cuda"), heads, kv_heads, head_dim, page,
+                     q_data_type=self.problem.dtype, kv_data_type=self.problem.dtype)
+
+        def paged(tensor):
+            return tensor.as_strided(((batch - 1) * apart + pages, page, kv_heads, head_dim),
+                                     (page * stride[2], stride[2], stride[1], 1))
+
+        def run(tensors, begins_early):
+            q = tensors["q"]
+            output = wrapper.run(q.as_strided((batch, heads, head_dim), (q.stride()[0], q.stride()[1], 1)),
+                                 (paged(tensors["k"]), paged(tensors["v"])), enable_pdl=begins_early)
+            return output.as_strided((batch, heads, 1, head_dim), (heads * head_dim, head_dim, head_dim, 1))
+
+        return run
+
+
 class Helper:
     def __init__(self):
         self.problem = None
@@ -405,9 +588,10 @@ class Helper:
             self.problem = Problem(order)
             return {}
         if what == "open":
-            contestant = Contestant(self.problem, order["backend"])
+            kind = FlashInfer if order["backend"] == "flashinfer" else Sdpa
+            contestant = kind(self.problem, order["backend"])
             self.problem.contestants[order["backend"]] = contestant
-            return {"ran": contestant.ran, "note": ", ".join(contestant.notes)}
+            return {"ran": contestant.ran, "note": ", ".join(contestant.notes), "library": contestant.library}
         if what == "run":
             self.contestant(order).run()
             return {}

@@ -187,6 +187,7 @@ Status TorchProcess::start(const TorchSetting& setting) {
   const Fields fields(*answer, "the PyTorch helper's greeting");
   FATUNE_TRY(torch_, fields.text("torch"));
   FATUNE_TRY(cudnn_, fields.text_or("cudnn", ""));
+  FATUNE_TRY(flashinfer_, fields.text_or("flashinfer", ""));
   log::debug("PyTorch " + torch_ + " of " + setting.python);
   return {};
 }
@@ -227,6 +228,7 @@ Status TorchProcess::open(const std::string& backend, const TorchSetting& settin
   Opened opened;
   FATUNE_TRY(opened.ran, fields.text("ran"));
   FATUNE_TRY(opened.note, fields.text_or("note", ""));
+  FATUNE_TRY(opened.library, fields.text_or("library", ""));
   opened_[backend] = std::move(opened);
   return {};
 }
@@ -234,10 +236,11 @@ Status TorchProcess::open(const std::string& backend, const TorchSetting& settin
 std::string TorchProcess::detail(const std::string& backend) const {
   const auto found = opened_.find(backend);
   if (found == opened_.end()) return "";
-  const auto& [ran, note, launches] = found->second;
+  const auto& [ran, note, library, launches] = found->second;
+  const std::string remark = note.empty() ? "" : ", " + note;
+  if (!library.empty()) return fmt::format("{}, {}{}", library, ran, remark);
   return fmt::format("PyTorch {}, {}{}{}{}", torch_, ran == backend ? "" : backend + " took ", ran,
-                     ran == "cudnn" && !cudnn_.empty() ? " (cuDNN " + cudnn_ + ")" : "",
-                     note.empty() ? "" : ", " + note);
+                     ran == "cudnn" && !cudnn_.empty() ? " (cuDNN " + cudnn_ + ")" : "", remark);
 }
 
 bool TorchProcess::has_inputs_of(const TensorAddresses& source) const {

@@ -74,6 +74,8 @@ class TorchProcess {
   void launch(const std::string& python, const std::string& device_uuid);
   /// Starts the helper; its version of PyTorch.
   Result<std::string> greet(const TorchSetting& setting);
+  /// The version of FlashInfer beside it, after the greeting; empty if there is none.
+  const std::string& flashinfer() const { return flashinfer_; }
   /// Makes the helper hold this backend for this problem, which frees the problem before. Nothing
   /// to do when it does already. An error when the backend cannot do the problem.
   Status open(const std::string& backend, const TorchSetting& setting);
@@ -100,6 +102,7 @@ class TorchProcess {
   /// What the helper knows of an open backend.
   struct Opened {
     std::string ran, note;
+    std::string library;  ///< "FlashInfer 0.7.2"; empty: PyTorch
     std::optional<std::int64_t> launches;
   };
 
@@ -115,9 +118,9 @@ class TorchProcess {
 
   TorchPatience patience_;
   LineProcess process_;
-  bool greeted_ = false;              ///< the present process has answered the greeting
-  std::optional<Error> unavailable_;  ///< what it said at its first start
-  std::string torch_, cudnn_;         ///< versions
+  bool greeted_ = false;                    ///< the present process has answered the greeting
+  std::optional<Error> unavailable_;        ///< what it said at its first start
+  std::string torch_, cudnn_, flashinfer_;  ///< versions
   std::optional<Problem> problem_;
   SharedTensors tensors_;
   std::optional<TensorAddresses> source_;  ///< of the inputs in tensors_

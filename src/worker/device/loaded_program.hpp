@@ -10,7 +10,7 @@
 #include "gpu/objects.hpp"
 #include "model/problem/problem.hpp"
 #include "model/results/measurement.hpp"
-#include "worker/baselines/cublas_lt.hpp"
+#include "worker/baselines/batched_gemm.hpp"
 #include "worker/baselines/executable.hpp"
 #include "worker/protocol/messages.hpp"
 #include "worker/verify/guarded_buffer.hpp"

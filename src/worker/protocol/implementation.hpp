@@ -18,13 +18,13 @@ namespace fatune {
 
 inline constexpr std::string_view kExternalPrefix = "external:";
 
-/// Where an implementation that is not a template comes from.
+/// Where an implementation that is not a template comes from; FlashInfer runs beside PyTorch.
 enum class Origin { kCudnn, kTorch, kExternal };
 
-/// "cudnn", "cudnn:best", "torch:flash", "external:fa3".
+/// "cudnn", "cudnn:best", "torch:flash", "flashinfer", "external:fa3".
 struct OutsideName {
   Origin origin = Origin::kCudnn;
-  std::string variant;  ///< behind the colon; empty for plain "cudnn"
+  std::string variant;  ///< behind the colon; empty for plain "cudnn"; "flashinfer" for itself
 };
 
 /// Empty for a name without a known prefix, which is then a kernel's; an error for a prefix with a
@@ -43,8 +43,8 @@ void fields(OutsideProgram& x, FieldList& f);
 
 /// What implementations from elsewhere need from the user's side; filled by cli/.
 struct OutsideOptions {
-  std::string python = "python3";                       ///< with PyTorch, for torch:*
-  std::vector<std::filesystem::path> library_folders;   ///< looked in before the loader's own path
+  std::string python = "python3";                      ///< with PyTorch, for torch:* and flashinfer
+  std::vector<std::filesystem::path> library_folders;  ///< looked in before the loader's own path
   std::vector<std::filesystem::path> external_folders;  ///< descriptions NAME.json of externals
   std::vector<std::filesystem::path> program_folders;   ///< PATH, split
 };

@@ -11,7 +11,7 @@
 
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
-#include "worker/baselines/cublas_lt.hpp"
+#include "worker/baselines/batched_gemm.hpp"
 #include "worker/baselines/executable.hpp"
 #include "worker/timing/sampler.hpp"
 

@@ -66,7 +66,7 @@ Result<LaunchPlan> plan_of(const KernelRef& kernel, const Problem& problem = kGr
 TEST_CASE("a product's mistakes are named with file and field") {
   const std::string file = "mixed.json: field 'stages[0].gemm.";
   CHECK(parse_error("\"library\": \"cublas\"", "\"library\": \"mkl\"") ==
-        file + "library' is 'mkl', which is not one of cublas");
+        file + "library' is 'mkl', which is not one of cublas, cutensor");
   CHECK(parse_error("\"a\": \"q\"", "\"a\": \"map_v\"") ==
         file + "a' is 'map_v', which is not one of q, k, v, out, scores");
   CHECK(parse_error("\"c\": \"scores\",", "") == file + "c' is missing");
@@ -87,6 +87,36 @@ TEST_CASE("a product's mistakes are named with file and field") {
   CHECK(
       parse_error("\"role\": \"baseline\"", "\"role\": \"baseline\", \"tuned_by_default\": true") ==
       "mixed.json: field 'tuned_by_default' is true, but a baseline is no candidate of sweeps");
+}
+
+TEST_CASE("batches around the batch are cuTENSOR's, with a stride each") {
+  const std::string file = "mixed.json: field 'stages[0].gemm.";
+  const std::string outer = "\"outer\": [\"BATCH\", \"KV_HEADS\"], ";
+  const std::string from = "\"library\": \"cublas\"", to = "\"library\": \"cutensor\"";
+  CHECK(parse_error(from, outer + from) ==
+        file + "outer' is for cutensor: cublas knows one batch, of one stride");
+  CHECK(parse_error(from, outer + to) ==
+        file + "outer_stride_a' has 0 strides for 2 sizes of 'outer'");
+  CHECK(parse_error(from, "\"outer\": [\"BATCHES\"], " + to) ==
+        file + "outer': 'BATCHES' uses the unknown name 'BATCHES' (did you mean 'BATCH'?)");
+
+  const std::string strides =
+      "\"stride_b\": \"0\", \"outer_stride_a\": [\"4096\", \"64\"], "
+      "\"outer_stride_b\": [\"9\", \"0\"], "
+      "\"outer_stride_c\": [\"8\", \"SEQ_KV\"], ";
+  const auto plan = plan_of(mixed_kernel(changed(from, outer + strides + to)));
+  INFO((plan ? "" : plan.error().message));
+  REQUIRE(plan);
+  const GemmPlan& gemm = *plan->stages[0].gemm;
+  CHECK(gemm.library == GemmLibrary::kCutensor);
+  CHECK(gemm.outer == std::vector<std::int64_t>{2, 2});
+  CHECK(gemm.operands[0].outer_strides == std::vector<std::int64_t>{4096, 64});
+  CHECK(gemm.operands[1].stride == 0);
+  CHECK(gemm.operands[1].outer_strides == std::vector<std::int64_t>{9, 0});
+  CHECK(gemm.operands[2].outer_strides == std::vector<std::int64_t>{8, 35});
+  CHECK(describe(gemm) == "cutensor 40 x 35 x 64, 16 times");
+  CHECK(to_json(gemm).at("outer").size() == 2);
+  CHECK_FALSE(to_json(*plan_of(mixed_kernel())->stages[0].gemm).contains("outer"));
 }
 
 TEST_CASE("a product is planned from its expressions") {

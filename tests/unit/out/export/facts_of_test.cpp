@@ -62,13 +62,14 @@ TEST_CASE("tensors that are not contiguous are told, and the reader accepts them
 }
 
 TEST_CASE("a library stage and a fixture are refused by name") {
-  for (const char* kernel : {"cublas", "hybrid_qkt", "hybrid_pv"}) {
+  for (const char* kernel : {"cublas", "cutensor", "hybrid_qkt", "hybrid_pv"}) {
     const auto facts =
         facts_of(test::default_candidate(kernel, test::mission()), test::limits_of("sm_90a"));
     REQUIRE_FALSE(facts);
     CHECK(facts.error().kind == ErrorKind::kUsage);
     CHECK(facts.error().message.starts_with(kernel));
-    CHECK(facts.error().message.find("cuBLAS") != std::string::npos);
+    const char* library = kernel == std::string_view("cutensor") ? "cuTENSOR" : "cuBLAS";
+    CHECK(facts.error().message.find(library) != std::string::npos);
   }
   const auto fault =
       facts_of(test::default_candidate("does_nothing", test::mission()), test::limits_of("sm_90a"));

@@ -33,10 +33,15 @@ TEST_CASE("each implementation from elsewhere is found, or told what it lacks") 
   const auto without = availability(options);
   CHECK(without.front().impl == "cudnn");
   CHECK(row(without, "cublas").found.starts_with("cuBLAS "));
+  // Beside this program there is one or none: either way it has its row.
+  const Availability cutensor = row(without, "cutensor");
+  CHECK(cutensor.available == cutensor.remedy.empty());
+  CHECK(cutensor.found.starts_with(cutensor.available ? "cuTENSOR 2." : "cuTENSOR 2 could not be"));
   const Availability no_torch = row(without, "torch:*");
   CHECK_FALSE(no_torch.available);
   CHECK(no_torch.found == "there is no program no-such-python on PATH");
   CHECK(no_torch.remedy.starts_with("install PyTorch with CUDA"));
+  CHECK(row(without, "flashinfer").found == "it runs beside PyTorch, which cannot be used");
   const Availability no_fa3 = row(without, "external:fa3");
   CHECK_FALSE(no_fa3.available);
   CHECK(no_fa3.found == "the program 'fa3' is neither beside its description nor on PATH");
@@ -51,6 +56,8 @@ TEST_CASE("each implementation from elsewhere is found, or told what it lacks") 
   const auto with = availability(options);
   CHECK(row(with, "torch:*").available);
   CHECK(row(with, "torch:*").found == "PyTorch 9.9 of " + (folder / "snake").string());
+  CHECK_FALSE(row(with, "flashinfer").available);
+  CHECK(row(with, "flashinfer").remedy.ends_with("snake -m pip install flashinfer-python"));
   CHECK(row(with, "external:fa3").available);
   CHECK(row(with, "external:fa3").found == (folder / "fa3").string());
   CHECK_FALSE(row(with, "external:broken").available);

@@ -7,9 +7,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/file.hpp"
-#include "support/temporary_folder.hpp"
-
 using namespace fatune;
 
 namespace {
@@ -153,7 +150,7 @@ TEST_CASE("row-major operands reach the column-major library transposed and in t
   told = &library;
   const CublasLt functions = stand_in();
   {
-    auto made = BatchedGemm::make(functions, scores_plan());
+    auto made = CublasLtGemm::make(functions, scores_plan());
     INFO((made ? "" : made.error().message));
     REQUIRE(made);
     const BatchedGemm& gemm = **made;
@@ -193,7 +190,7 @@ TEST_CASE("an algorithm that the library does not offer is an error that counts 
   told = &library;
   const CublasLt functions = stand_in();
   library.offered = 2;
-  const auto few = BatchedGemm::make(functions, scores_plan());
+  const auto few = CublasLtGemm::make(functions, scores_plan());
   REQUIRE_FALSE(few);
   CHECK(few.error().kind == ErrorKind::kDevice);
   CHECK(few.error().message ==
@@ -201,11 +198,11 @@ TEST_CASE("an algorithm that the library does not offer is an error that counts 
         "no algorithm 2");
   GemmPlan lenient = scores_plan();
   lenient.or_last = true;
-  const auto last = BatchedGemm::make(functions, lenient);
+  const auto last = CublasLtGemm::make(functions, lenient);
   REQUIRE(last);
   CHECK((*last)->detail() == "cuBLASLt 13.1.0, algorithm 1 of 2");
   library.offered = 0;
-  CHECK(BatchedGemm::make(functions, scores_plan())
+  CHECK(CublasLtGemm::make(functions, scores_plan())
             .error()
             .message.starts_with("cuBLASLt offers 0 algorithms"));
 }
@@ -215,34 +212,11 @@ TEST_CASE("a call that fails says what could not be done") {
   told = &library;
   const CublasLt functions = stand_in();
   library.matmul_status = 13;
-  auto made = BatchedGemm::make(functions, scores_plan());
+  auto made = CublasLtGemm::make(functions, scores_plan());
   REQUIRE(made);
   const Status queued = (*made)->queue({1, 2, 3}, 0, nullptr);
   REQUIRE_FALSE(queued);
   CHECK(queued.error().message ==
         "cuBLASLt, cublas 40 x 35 x 64, 4 times: cannot queue the product: "
         "CUBLAS_STATUS_EXECUTION_FAILED (13)");
-}
-
-TEST_CASE("a library is looked for in toolkits, by name and in wheels, newest version first") {
-  const test::TemporaryFolder folder;
-  const auto root = folder.path() / "cuda", site = folder.path() / "site";
-  std::filesystem::create_directories(root / "lib64");
-  std::filesystem::create_directories(site / "nvidia/cublas/lib");
-  REQUIRE(replace_file(root / "lib64/libx.so.13", ""));
-  REQUIRE(replace_file(site / "nvidia/cublas/lib/libx.so.12", ""));
-  const GemmLibraryNames names = {
-      "x", {"libx.so.13", "libx.so.12"}, {"nvidia/cu13/lib", "nvidia/cublas/lib"}, "install x"};
-  CHECK(gemm_library_files(names, {root}, {site}) ==
-        std::vector<std::string>{(root / "lib64/libx.so.13").string(), "libx.so.13", "libx.so.12",
-                                 (site / "nvidia/cublas/lib/libx.so.12").string()});
-
-  const GemmLibraryNames absent = {
-      "Xyz", {"libfatune_no_such_library.so"}, {"nvidia/xyz/lib"}, "install it with xyz"};
-  const auto opened = open_gemm_library(absent);
-  REQUIRE_FALSE(opened);
-  CHECK(opened.error().kind == ErrorKind::kEnvironment);
-  CHECK(opened.error().message.find("Xyz could not be opened; tried:\n  "
-                                    "libfatune_no_such_library.so: ") != std::string::npos);
-  CHECK(opened.error().message.ends_with("\ninstall it with xyz"));
 }

@@ -122,6 +122,86 @@ TEST_CASE("the script gives PyTorch tensors where the layout puts them, and brin
   }
 }
 
+TEST_CASE("FlashInfer prefills tokens where the layout puts them, by its fastest way") {
+  Problem problem = kSixteen;
+  problem.batch = 2;
+  problem.kv_heads = 1;
+  problem.mask = Mask::kCausal;
+  problem.layouts = *parse_layouts("packed");
+  Script script("", problem);
+  REQUIRE(script.process.open("flashinfer", script.setting));
+  CHECK(script.process.flashinfer() == "0.7.9");
+  CHECK(script.process.detail("flashinfer") == "FlashInfer 0.7.9, fa3");
+  const auto inputs = script.process.tensors()[SharedTensors::kQ];
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<std::byte>(i % 251);
+  script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
+  REQUIRE(script.process.run("flashinfer"));
+  constexpr std::size_t kTokenBytes = (2 + 1 + 1) * 8 * 2, kQueryBytes = 2 * 8 * 2;
+  const auto out = script.process.tensors()[SharedTensors::kOut];
+  REQUIRE(out.size() == 2 * 16 * kQueryBytes);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    CHECK(out[i] == inputs[i / kQueryBytes * kTokenBytes + i % kQueryBytes]);
+  REQUIRE(script.process.prepare("flashinfer"));
+  const auto times = script.process.turn("flashinfer", 5);
+  REQUIRE(times);
+  CHECK(times->hot_us == 62.5);
+  CHECK(times->cold_us == 125);
+  const auto in_layer = script.process.layer_turn("flashinfer");
+  REQUIRE((in_layer && *in_layer));
+  CHECK((*in_layer)->us == 62.5);
+
+  Script second("no_fa3", problem);
+  REQUIRE(second.process.open("flashinfer", second.setting));
+  CHECK(second.process.detail("flashinfer") == "FlashInfer 0.7.9, fa2");
+}
+
+TEST_CASE("FlashInfer decodes keys as pages of any layout") {
+  Problem problem = kSixteen;
+  problem.batch = 3;
+  problem.seq_q = 1;
+  problem.seq_kv = GENERATE(16, 24, 7);
+  problem.kv_heads = 2;
+  problem.heads = 4;
+  const std::string layout = GENERATE("bhsd", "bshd");
+  problem.layouts = *parse_layouts(layout);
+  Script script("", problem);
+  REQUIRE(script.process.open("flashinfer", script.setting));
+  CHECK(script.process.detail("flashinfer") == "FlashInfer 0.7.9, decode on tensor cores");
+  const auto k = script.process.tensors()[SharedTensors::kK];
+  for (std::size_t i = 0; i < k.size(); ++i) k[i] = static_cast<std::byte>(i % 251);
+  script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
+  REQUIRE(script.process.run("flashinfer"));
+  const auto out = script.process.tensors()[SharedTensors::kOut];
+  const auto keys = static_cast<std::size_t>(problem.seq_kv);
+  REQUIRE(out.size() == 3 * 4 * 16);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::size_t batch = i / 64, head = i % 64 / 32;
+    const std::size_t row = layout == "bhsd" ? (batch * 2 + head) * keys + keys - 1
+                                             : (batch * keys + keys - 1) * 2 + head;
+    CHECK(out[i] == k[row * 16 + i % 16]);
+  }
+}
+
+TEST_CASE("FlashInfer's refusals say what is in the way") {
+  Problem problem = kSixteen;
+  problem.batch = 2;
+  CHECK(Script("", problem).open_fault("flashinfer") ==
+        "FlashInfer cannot do this: it takes tokens one behind the other, batch after batch, as "
+        "bshd and packed have them; q lies otherwise");
+  CHECK(Script("no_way").open_fault("flashinfer") ==
+        "FlashInfer cannot do this: fa3: fa3 needs another GPU; fa2: fa2 needs another GPU");
+  CHECK(Script("compiles").open_fault("flashinfer").starts_with("FlashInfer compiles its kernels"));
+  Script without("no_flashinfer");
+  const Status opened = without.process.open("flashinfer", without.setting);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::kEnvironment);
+  CHECK(
+      opened.error().message.ends_with("has no FlashInfer that can be used: libflash.so: cannot "
+                                       "open; install it beside PyTorch with "
+                                       "'pip install flashinfer-python'"));
+  REQUIRE(without.process.open("flash", without.setting));
+}
+
 TEST_CASE("auto leaves the choice to PyTorch and tells it") {
   Script script;
   REQUIRE(script.process.open("auto", script.setting));

@@ -12,7 +12,7 @@ import warnings
 
 __version__ = "2.99.0+none"
 WRONG = os.environ.get("STAND_IN", "")
-float16, bfloat16, int16, uint8, bool = "float16", "bfloat16", "int16", "uint8", "bool"
+float16, bfloat16, int16, int32, uint8, bool = "float16", "bfloat16", "int16", "int32", "uint8", "bool"
 clock = 0.0  # milliseconds
 enabled = {0, 1, 2, 3}
 capturing = None
@@ -104,14 +104,54 @@ class Values(list):
         return math.sqrt(sum(value * value for value in self))
 
 
+class Integers(list):
+    """A tensor of whole numbers; a column when it was sliced so."""
+
+    def __mul__(self, factor):
+        return Integers(value * factor for value in self)
+
+    def __getitem__(self, part):
+        return Column(self) if isinstance(part, tuple) else list.__getitem__(self, part)
+
+
+class Column(list):
+    def __add__(self, row):
+        return Tableau(a + b for a in self for b in row)
+
+
+class Tableau(list):
+    """The sums of a column and a row, row by row."""
+
+    def reshape(self, size):
+        assert size == -1
+        return Integers(self)
+
+
+def arange(count, dtype, device):
+    return Integers(range(count))
+
+
+def full(shape, value, dtype, device):
+    return Integers([value] * shape[0])
+
+
 def tick(ms):
     global clock
     clock += ms
 
 
+def launched(output, ms):
+    """A kernel's output, now or at each replay of the graph that is being captured."""
+    if capturing is not None:
+        capturing.work.append(output)
+    else:
+        tick(ms)
+    return output
+
+
 def zeros(shape, dtype, device):
     shape = (shape,) if isinstance(shape, int) else shape
-    return Tensor(bytearray(2 * math.prod(shape)), shape)
+    return Tensor(bytearray(0 if dtype == uint8 else 2 * math.prod(shape)), shape)
 
 
 def as_strided(tensor, shape, strides, begin):
@@ -157,11 +197,7 @@ def attend(q, k, v, **options):
     output = q.clone()
     if WRONG == "writes_input":
         k.data[0] ^= 1
-    if capturing is not None:
-        capturing.work.append(output)
-    else:
-        tick(0.125)
-    return output
+    return launched(output, 0.125)
 
 
 def linear(rows, weights):
@@ -184,6 +220,7 @@ class version:
 class cuda:
     is_available = staticmethod(lambda: True)
     get_device_name = staticmethod(lambda ordinal: "stand-in")
+    get_device_capability = staticmethod(lambda ordinal: (9, 0))
     get_device_properties = staticmethod(lambda ordinal: None)
     synchronize = empty_cache = staticmethod(lambda: None)
     current_stream = staticmethod(lambda: None)

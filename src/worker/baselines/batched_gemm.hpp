@@ -1,0 +1,63 @@
+// batched_gemm.hpp - a plan's matrix product as work that a library queues; where such libraries
+// are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "gpu/driver.hpp"
+#include "gpu/library.hpp"
+#include "model/kernel/gemm.hpp"
+
+namespace fatune {
+
+/// The most scratch memory that an algorithm may ask for. Chosen: what the vendor recommends for
+/// Hopper.
+inline constexpr std::size_t kGemmWorkspaceLimit = std::size_t{32} << 20;
+
+/// How a library is called, and what installs it.
+struct GemmLibraryNames {
+  std::string title;                ///< "cuBLAS"
+  std::vector<std::string> files;   ///< "libcublasLt.so.13", newest first
+  std::vector<std::string> wheels;  ///< folders below site-packages: "nvidia/cu13/lib"
+  std::string remedy;
+};
+
+/// Existing files in toolkits, then the loader's own names, then existing files in wheels; each
+/// version at all places before the next one.
+std::vector<std::string> gemm_library_files(
+    const GemmLibraryNames& names, const std::vector<std::filesystem::path>& cuda_roots,
+    const std::vector<std::filesystem::path>& site_packages);
+
+/// An environment error names every place tried and the remedy.
+Result<gpu::Library> open_gemm_library(const GemmLibraryNames& names);
+
+/// "13.0.2" of 130002: major, minor and patch.
+std::string gemm_version_text(std::size_t version);
+
+/// Device addresses of a, b, c.
+using GemmAddresses = std::array<CUdeviceptr, 3>;
+
+/// Batched matrix products of a plan.
+class BatchedGemm {
+ public:
+  virtual ~BatchedGemm() = default;
+  /// By the plan's library. Needs a current context, the same at every call. A missing library is
+  /// an environment error that names every place tried and what installs it; a product or an
+  /// algorithm that the library does not offer is a device error.
+  static Result<std::unique_ptr<BatchedGemm>> open(const GemmPlan& plan);
+  /// Device memory that queue() needs; its contents never matter.
+  virtual std::size_t workspace_bytes() const = 0;
+  /// Only queues; fit for graph capture after a first run outside of one, which may load code.
+  virtual Status queue(const GemmAddresses& addresses, CUdeviceptr workspace,
+                       CUstream stream) const = 0;
+  /// Version and algorithm.
+  virtual std::string detail() const = 0;
+};
+
+}  // namespace fatune
