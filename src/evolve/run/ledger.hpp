@@ -26,8 +26,8 @@ struct EvolutionPlan {
   std::int64_t rounds = 20;       ///< of the best against the start, at the end
   std::int64_t answer_seconds = 300;
   std::uint64_t seed = 42;
-  std::string kernel;  ///< the start's name
-  std::vector<NamedProblem> problems;
+  std::string kernel = {};  ///< the start's name
+  std::vector<NamedProblem> problems = {};
 };
 void fields(EvolutionPlan& x, FieldList& f);
 

@@ -27,8 +27,10 @@ class CompileBench final : public Bench {
       return {};
     };
     const Config config = draft.settings ? *draft.settings : default_config(draft.kernel->manifest);
-    FATUNE_TRY(const FinalRecord record,
-               examiner_->check({draft.kernel, config, problem.problem}, beat));
+    const Candidate candidate{draft.kernel, config, problem.problem};
+    FATUNE_TRY(const auto records, examiner_->examine({implementation_of(candidate, "finalist")},
+                                                      examination_plan(Scrutiny::kCheck), beat));
+    const FinalRecord& record = records.front();
     ShapeTrial trial;
     trial.problem = label(problem);
     trial.outcome = record.outcome;

@@ -1,5 +1,5 @@
 // device_bench.cpp - drafts through an evaluator: the configs of a template are searched, the
-// fastest meets every gate.
+// fastest is examined.
 #include <limits>
 #include <random>
 #include <utility>
@@ -31,13 +31,14 @@ Status not_interrupted() {
   return Error{ErrorKind::kInterrupted, "interrupted amid a trial"};
 }
 
-/// The time by which configs and trials are compared.
+/// The time by which configs are compared.
 const std::optional<Timing>& time_of(const Observation& record) {
   return objective_timing(record, kInLayerObjective);
 }
 
-/// A trial's row of a record.
-ShapeTrial row_of(const Observation& record, const Json& config, const std::string& problem) {
+/// A trial's row of a record; `time` is the one that counts, if it passed.
+ShapeTrial row_of(const Observation& record, const Json& config, const std::string& problem,
+                  const std::string& time) {
   ShapeTrial row;
   row.problem = problem;
   row.outcome = record.outcome;
@@ -45,9 +46,9 @@ ShapeTrial row_of(const Observation& record, const Json& config, const std::stri
   row.gate = gate_of(record.outcome, record.reason);
   row.config = config;
   row.resources = record.resources;
-  if (record.outcome != Outcome::kMeasured || !time_of(record)) return row;
-  row.time = record.in_layer ? "in_layer" : "hot";
-  row.time_us = time_of(record)->median_us;
+  if (record.outcome != Outcome::kMeasured || time.empty() || !timing_of(record, time)) return row;
+  row.time = time;
+  row.time_us = timing_of(record, time)->median_us;
   return row;
 }
 
@@ -95,15 +96,13 @@ class DeviceBench final : public Bench {
   Result<Duel> duel(const Duellist& start, const Duellist& best, const NamedProblem& problem,
                     int rounds) override {
     if (!evaluator_) FATUNE_TRY_STATUS(open());
-    FATUNE_TRY_STATUS(begin(problem.problem));
-    FinalPlan plan;
+    FinalPlan plan = examination_plan(Scrutiny::kFinal);
     plan.rounds = rounds;
-    plan.seed = unknown_inputs();
     const Candidate first{start.kernel, start.config, problem.problem};
     const Candidate second{best.kernel, best.config, problem.problem};
-    FATUNE_TRY(const auto records, evaluator_->finals({implementation_of(first, "finalist"),
-                                                       implementation_of(second, "finalist")},
-                                                      plan));
+    FATUNE_TRY(const auto records, evaluator_->examine({implementation_of(first, "finalist"),
+                                                        implementation_of(second, "finalist")},
+                                                       plan));
     return compare(records, label(problem));
   }
 
@@ -117,7 +116,6 @@ class DeviceBench final : public Bench {
 
   Result<ShapeTrial> examine_once(const Draft& draft, const NamedProblem& problem,
                                   const BenchOrder& order) {
-    FATUNE_TRY_STATUS(begin(problem.problem));
     const std::string name = label(problem);
     ShapeTrial refused;
     refused.problem = name;
@@ -126,44 +124,45 @@ class DeviceBench final : public Bench {
                unsupported_reason(draft.kernel->manifest, problem.problem, environment_.limits));
     refused.gate = gate_of(refused.outcome, refused.reason);
     if (!refused.reason.empty()) return refused;
+    Candidate candidate{draft.kernel, default_config(draft.kernel->manifest), problem.problem};
+    if (draft.settings) candidate.config = *draft.settings;
+    if (draft.settings || draft.kernel->manifest.parameters.empty())
+      return examine_config(candidate, order, name);
     auto searched = search(draft, problem.problem, order);
     if (!searched && searched.error().kind == ErrorKind::kUsage) {
       refused.reason = searched.error().message;
       return refused;
     }
     if (!searched) return std::move(searched).error();
-    ShapeTrial row = row_of(searched->telling(), searched->telling().config, name);
+    const CandidateRecord& telling = searched->telling();
+    ShapeTrial row = row_of(telling, telling.config, name, "");
+    if (searched->fastest) {
+      candidate.config = searched->config;
+      FATUNE_TRY(row, examine_config(candidate, order, name));
+    }
     row.evaluations = std::ssize(searched->records);
-    if (!row.passed() || !order.edges) return row;
-    return with_every_gate(std::move(row), {draft.kernel, searched->config, problem.problem});
-  }
-
-  /// The gates that only a final phase has.
-  Result<ShapeTrial> with_every_gate(ShapeTrial row, const Candidate& candidate) {
-    FinalPlan gates;
-    gates.rounds = 0;
-    gates.seed = unknown_inputs();
-    FATUNE_TRY(const auto records,
-               evaluator_->finals({implementation_of(candidate, "finalist")}, gates));
-    const FinalRecord& record = records.front();
-    if (record.outcome == Outcome::kMeasured) return row;
-    const std::int64_t evaluations = row.evaluations;
-    row = row_of(record, row.config, row.problem);
-    row.evaluations = evaluations;
     return row;
   }
 
-  /// A draft's own config, or the best that a search finds; a usage error where no config is valid.
+  /// Every gate, and the rounds by which trials are ranked.
+  Result<ShapeTrial> examine_config(const Candidate& candidate, const BenchOrder& order,
+                                    const std::string& problem) {
+    FATUNE_TRY_STATUS(not_interrupted());
+    FinalPlan plan = examination_plan(Scrutiny::kRank);
+    plan.edge_problems = order.edges;
+    FATUNE_TRY(const auto records,
+               evaluator_->examine({implementation_of(candidate, "finalist")}, plan));
+    ShapeTrial row = row_of(records.front(), to_json(candidate.config), problem,
+                            final_time(records, kInLayerObjective));
+    row.evaluations = 1;
+    return row;
+  }
+
+  /// The configs of a template; a usage error where none is valid.
   Result<SearchedConfigs> search(const Draft& draft, const Problem& problem,
                                  const BenchOrder& order) {
-    SearchedConfigs searched;
+    FATUNE_TRY_STATUS(begin(problem));
     const auto space = Space::build(draft.kernel, problem, environment_.limits);
-    if (draft.settings || draft.kernel->manifest.parameters.empty()) {
-      const Config config =
-          draft.settings ? *draft.settings : default_config(draft.kernel->manifest);
-      FATUNE_TRY_STATUS(try_config({draft.kernel, config, problem}, searched));
-      return searched;
-    }
     if (!space) return usage_error(space.error().message);
     if (space->size() == 0) return usage_error("no config of it is valid on this problem");
     StrategyOptions options;
@@ -171,6 +170,7 @@ class DeviceBench final : public Bench {
     options.budget = static_cast<std::uint64_t>(order.evaluations);
     if (const auto usual = space->default_point()) options.start.push_back(*usual);
     FATUNE_TRY(const auto strategy, make_strategy("evo", space->lattice(), options));
+    SearchedConfigs searched;
     FATUNE_TRY_STATUS(run(*space, *strategy, order.evaluations, searched));
     return searched;
   }
@@ -199,14 +199,6 @@ class DeviceBench final : public Bench {
       strategy.tell({point, right ? std::optional(time->median_us) : std::nullopt});
       searched.add(std::move(record), space.config(point));
     }
-    return {};
-  }
-
-  Status try_config(const Candidate& candidate, SearchedConfigs& searched) {
-    FATUNE_TRY_STATUS(not_interrupted());
-    FATUNE_TRY_STATUS(evaluator_->submit(candidate));
-    FATUNE_TRY(CandidateRecord record, evaluator_->collect());
-    searched.add(std::move(record), candidate.config);
     return {};
   }
 
