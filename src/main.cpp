@@ -12,6 +12,7 @@
 
 #include "cli/commands.hpp"
 #include "core/interrupt.hpp"
+#include "evolve/proposers/guard.hpp"
 #include "worker/protocol/compilation.hpp"
 #include "worker/protocol/messages.hpp"
 
@@ -39,6 +40,7 @@ std::optional<int> run_worker(std::span<const std::string> args) {
   if (args[0] == "compile-worker") return fatune::compile_worker_main(args.subspan(1));
   if (args[0] == "device-worker") return fatune::device_worker_main(args.subspan(1));
   if (args[0] == "profile-worker") return fatune::profile_worker_main(args.subspan(1));
+  if (args[0] == fatune::kProposerGuard) return fatune::proposer_guard_main(args.subspan(1));
   return std::nullopt;
 }
 

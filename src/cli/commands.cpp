@@ -36,6 +36,8 @@ constexpr CommandInfo kCommands[] = {
     {"inspect", "Show a kernel's space, resources, and why a config is ruled out", setup_inspect},
     {"judge", "Serve as a referee of kernels to a program or a model, over stdin and stdout",
      setup_judge},
+    {"evolve", "Let a program propose kernels, and keep those that are right and fast",
+     setup_evolve},
     {"kernels", "List what can be tuned; `kernels lint` checks it", setup_kernels},
     {"devices", "List the GPUs that are here", setup_devices},
     {"doctor", "Check whether this machine is able and quiet enough", setup_doctor},

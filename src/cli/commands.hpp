@@ -25,6 +25,7 @@ Runner setup_report(CLI::App& command);
 Runner setup_replay(CLI::App& command);
 Runner setup_inspect(CLI::App& command);
 Runner setup_judge(CLI::App& command);
+Runner setup_evolve(CLI::App& command);
 Runner setup_kernels(CLI::App& command);
 Runner setup_devices(CLI::App& command);
 Runner setup_doctor(CLI::App& command);

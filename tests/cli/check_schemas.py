@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -163,6 +164,24 @@ def check_judgements(checker, fatune):
             checker.check(json.loads(line), "judgements.jsonl")
 
 
+def check_evolution(checker, fatune):
+    """Requests and answers of a run, its ledger, its transcript and its document."""
+    examples = ROOT / "examples" / "evolve"
+    with tempfile.TemporaryDirectory() as folder:
+        env = {"PATH": "/usr/bin:/bin", "HOME": folder, "LC_ALL": "C.UTF-8"}
+        proposer = f"{shlex.quote(sys.executable)} {shlex.quote(str(examples / 'rules.py'))}"
+        done = subprocess.run([fatune, "evolve", "--proposer", proposer, "--kernel-dir", examples / "start", "--kernel", "poor_rows", "--device", "none",
+                               *SHAPE.split(), "--trials", "4", "--out", "run", "--json"], cwd=folder, env=env, capture_output=True, text=True, timeout=240, check=True)
+        checker.check(json.loads(done.stdout), "fatune evolve")
+        for line in (pathlib.Path(folder) / "run" / "ledger.jsonl").read_text().splitlines():
+            checker.check(json.loads(line), "ledger.jsonl", "evolve_ledger.1.json")
+        for line in (pathlib.Path(folder) / "run" / "transcript.jsonl").read_text().splitlines():
+            entry = json.loads(line)
+            checker.check(entry, "transcript.jsonl")
+            checker.check(json.loads(entry["request"]), "request of transcript.jsonl")
+            checker.check(json.loads(entry["answer"]), "answer of transcript.jsonl", "evolve_proposal.1.json")
+
+
 def check_devices(checker, fatune, fakes):
     """On a GPU that a driver made for the tests has."""
     env = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": fakes, "FAKE_GPU": "quiet", "LC_ALL": "C.UTF-8"}
@@ -188,7 +207,7 @@ def is_manifest(path):
 
 
 def check_committed(checker):
-    for path in [*sorted(ROOT.glob("kernels/*/*.json")), *filter(is_manifest, sorted(ROOT.glob("examples/*/*.json"))), *sorted(ROOT.glob("configs/recorded/*")), *sorted(ROOT.glob("configs/known/*.json")),
+    for path in [*sorted(ROOT.glob("kernels/*/*.json")), *filter(is_manifest, sorted(ROOT.glob("examples/*/*.json"))), *sorted(ROOT.glob("examples/evolve/start/*.json")), *sorted(ROOT.glob("configs/recorded/*")), *sorted(ROOT.glob("configs/known/*.json")),
                  *sorted(ROOT.glob("results/**/journal.jsonl*"))]:
         checker.check_file(path)
     for path in sorted(ROOT.glob("results/**/*.json")):
@@ -207,6 +226,7 @@ def main():
     check_committed(checker)
     check_commands(checker, os.path.abspath(args.fatune))
     check_judgements(checker, os.path.abspath(args.fatune))
+    check_evolution(checker, os.path.abspath(args.fatune))
     if args.fakes:
         check_devices(checker, os.path.abspath(args.fatune), args.fakes)
     for name in ("mission", "suite-decode"):

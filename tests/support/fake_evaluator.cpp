@@ -182,6 +182,21 @@ Result<std::vector<FinalRecord>> FakeEvaluator::finals(
   return records;
 }
 
+Result<std::vector<FinalRecord>> FakeEvaluator::examine(
+    const std::vector<Implementation>& contestants, const FinalPlan& plan) {
+  if (on_progress) on_progress("verifying");
+  auto records = finals(contestants, plan);
+  for (FinalRecord& record : *records) {
+    const Config* config = record.kernel.empty() ? nullptr : &contestants[0].candidate.config;
+    const auto planned = config != nullptr && device_.fails ? device_.fails(*config) : std::nullopt;
+    if (!planned || record.is_baseline()) continue;
+    record.outcome = *planned;
+    record.reason = "accuracy: planned " + std::string(name(*planned));
+    drop_times(record);
+  }
+  return records;
+}
+
 FinalRecord FakeEvaluator::compete_from_elsewhere(const Implementation& contestant,
                                                   const FinalPlan& plan) const {
   FinalRecord record;

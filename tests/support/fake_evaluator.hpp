@@ -48,6 +48,8 @@ class FakeEvaluator final : public Evaluator {
   void remember(const Candidate&, const CandidateRecord& record) override;
   Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                           const FinalPlan& plan) override;
+  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
+                                           const FinalPlan& plan) override;
 
   double seconds() const { return seconds_; }  ///< the device's own clock
   const std::vector<std::string>& evaluated() const { return evaluated_; }  ///< keys, in order

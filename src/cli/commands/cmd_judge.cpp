@@ -27,17 +27,17 @@ struct JudgeArgs {
   bool jsonl = false;
   std::string device = "auto";
   std::string arch = "sm_90a";
+  std::string baselines = "cudnn,torch:flash";
   std::string out;
 };
 
-/// Empty where no GPU is used. A recording has no answer to what is submitted now.
-Result<std::optional<DeviceChoice>> gpu_of(const std::string& text) {
-  std::optional<DeviceChoice> gpu;
-  if (text == "none") return gpu;
+/// Empty where kernels are only compiled: by choice, or as there is no driver.
+Result<std::optional<DeviceChoice>> device_of(const std::string& text) {
+  std::optional<DeviceChoice> device;
+  if (text == "none") return device;
   FATUNE_TRY(const DeviceChoice choice, choose_device(text));
-  if (choice.fell_back) return gpu;
-  if (choice.kind == DeviceChoice::Kind::kGpu) return gpu = choice;
-  return usage_error("--device: a recording cannot judge new kernels; --device none compiles them");
+  if (!choice.fell_back) device = choice;
+  return device;
 }
 
 OpenEvaluator evaluator_opener(const DeviceChoice& device, const Settings& settings) {
@@ -59,13 +59,24 @@ OpenCompilers compiler_opener(const Settings& settings) {
 }
 
 Result<std::unique_ptr<Examiner>> make_examiner(const JudgeArgs& args, const Settings& settings) {
-  FATUNE_TRY(const std::optional<DeviceChoice> gpu, gpu_of(args.device));
+  FATUNE_TRY(const std::optional<DeviceChoice> device, device_of(args.device));
   FATUNE_TRY(const Arch arch, parse_arch(args.arch));
-  if (gpu) return make_device_examiner(evaluator_opener(*gpu, settings));
+  if (device) return make_device_examiner(evaluator_opener(*device, settings));
   FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
   log::info(
       fmt::format("no GPU is used: kernels are compiled for {}, and no gate runs", name(arch)));
   return make_compile_examiner(compiler_opener(settings), limits);
+}
+
+/// What kernels are compared with; names that mean nothing are an error before anything is judged.
+Result<MakeBaselines> baselines_of(const std::string& text, const Settings& settings) {
+  FATUNE_TRY(const auto names, parse_implementations("--baselines", text));
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  const OutsideOptions options = outside_options(settings);
+  FATUNE_TRY_STATUS(check_implementations(names, catalog, options));
+  return MakeBaselines([names, catalog, options](const Problem& problem) {
+    return baseline_implementations(names, problem, catalog, options);
+  });
 }
 
 Result<JudgementLog> open_log(const std::string& folder) {
@@ -96,10 +107,12 @@ Result<int> judge(const JudgeArgs& args, const Settings& settings) {
   if (args.common.json) return usage_error("judge: --json is for one document; try --jsonl");
   FATUNE_TRY(std::vector<BookedProblem> booked, booked_problems(args.problem));
   FATUNE_TRY(auto examiner, make_examiner(args, settings));
+  FATUNE_TRY(MakeBaselines baselines, baselines_of(args.baselines, settings));
   FATUNE_TRY(JudgementLog journal, open_log(args.out));
   log::info(fmt::format("judging {}, {} on stdin and stdout", counted(booked.size(), "problem"),
                         args.jsonl ? "JSON lines" : "MCP"));
-  Referee referee(ProblemBook(std::move(booked)), std::move(examiner), std::move(journal));
+  Referee referee(ProblemBook(std::move(booked)), std::move(examiner), std::move(journal),
+                  std::move(baselines));
   const Toolbox tools = judge_tools(referee);
   const auto dialect = args.jsonl ? make_json_lines(tools) : make_mcp(tools);
   const Descriptor out(::dup(STDOUT_FILENO));
@@ -116,9 +129,11 @@ OptionTable judge_table(JudgeArgs& a) {
         {"--out", &a.out, "DIR",
          "Keep judgements and kernels in this folder, and go on from those that it has"}}},
       {"Device",
-       {{"--device", &a.device, "auto|none|cuda:N",
-         "Where gates run; none: kernels are compiled only"},
-        {"--arch", &a.arch, "sm_XX", "What to compile for without a GPU"}}}};
+       {{"--device", &a.device, "auto|none|cuda:N|recorded:FILE",
+         "Where gates run and times come from; none: kernels are compiled only"},
+        {"--arch", &a.arch, "sm_XX", "What to compile for without a GPU"},
+        {"--baselines", &a.baselines, "LIST",
+         "What kernels are compared with, as in `fatune sweep`; none: nothing"}}}};
   return tables({own, problem_table(a.problem), common_table(a.common)});
 }
 

@@ -15,6 +15,8 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "evolve/report/page.hpp"
+#include "evolve/report/text.hpp"
 #include "out/page/report_page.hpp"
 #include "out/text/report_text.hpp"
 #include "search/datasets/journal_dataset.hpp"
@@ -241,9 +243,29 @@ Result<int> show_pages(const ReportArgs& args, const std::string& format,
   return kDone;
 }
 
+/// Of a run of `fatune evolve`.
+Result<int> show_evolution(const ReportArgs& args, const std::string& format,
+                           const Settings& settings) {
+  if (args.runs.size() > 1)
+    return usage_error("a run of evolve is shown alone; name " + args.runs.front() + " only");
+  if (format != "text" && format != "html")
+    return usage_error("--format " + format + ": a run of evolve is shown as text or html");
+  FATUNE_TRY(Ledger ledger, load_ledger(args.runs.front()));
+  const EvolutionDocument document = evolution_document(std::move(ledger), settings.head);
+  std::string text;
+  if (settings.json) {
+    text = dump_pretty(to_json(document));
+  } else {
+    text = format == "html" ? evolution_page(document) : evolution_text(document, settings.paint);
+  }
+  FATUNE_TRY_STATUS(write_or_print(args.out, text));
+  return kDone;
+}
+
 Result<int> report(const ReportArgs& args, const Settings& settings) {
   const std::string format = format_of(args);
   FATUNE_TRY_STATUS(check_format(args, format));
+  if (is_evolution(args.runs.front())) return show_evolution(args, format, settings);
   if (is_page(format) || settings.json) return show_pages(args, format, settings);
   FATUNE_TRY(const std::filesystem::path file, find_results(args.runs.front()));
   FATUNE_TRY(const Journal journal, load_journal(file, damage_of(args)));

@@ -9,6 +9,9 @@
 #include "cli/doctor/doctor.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "evolve/protocol/proposal.hpp"
+#include "evolve/protocol/transcript.hpp"
+#include "evolve/report/document.hpp"
 #include "judge/referee/judgement.hpp"
 #include "model/results/journal.hpp"
 #include "model/wisdom/kernel_facts.hpp"
@@ -53,6 +56,17 @@ constexpr WrittenFormat kWritten[] = {
      schema_of<DoctorDocument>},
     {"error.1", "Instead of the document that --json asked for: what went wrong",
      schema_of<ErrorDocument>},
+    {"evolution.1",
+     "`fatune evolve --json`, `fatune report --json` of its run: what was tried and found",
+     schema_of<EvolutionDocument>},
+    {"evolve_ledger.1", "One line of RUN/ledger.jsonl: the header, which is the first, or a record",
+     schema_of<LedgerLine>},
+    {"evolve_proposal.1", "What a proposer of `fatune evolve` answers, in one line",
+     schema_of<Proposal>},
+    {"evolve_request.1", "What a proposer of `fatune evolve` is asked, in one line",
+     schema_of<ProposalRequest>},
+    {"evolve_transcript.1", "One line of RUN/transcript.jsonl: a request and its answer",
+     schema_of<TranscriptEntry>},
     {"export.2", "`fatune export --json`: what was written", schema_of<ExportDocument>},
     {"gate.2", "`fatune gate`: a candidate against its baselines, and the decision",
      schema_of<GateResult>},

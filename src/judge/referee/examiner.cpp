@@ -1,15 +1,12 @@
-// examiner.cpp - the gates of `verify` on one candidate, or its compilation alone.
+// examiner.cpp - an evaluator that hears the client meanwhile, or a compiler alone.
 #include "judge/referee/examiner.hpp"
 
-#include <limits>
-#include <random>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "model/space/rules.hpp"
 #include "tune/evaluate/forecast.hpp"
-#include "tune/evaluate/implementations.hpp"
 #include "worker/protocol/compilation.hpp"
 
 namespace fatune {
@@ -17,17 +14,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kBeatPause{100};  // between two heartbeats
 
-std::uint64_t unknown_seed() {
-  std::random_device device;
-  return std::uniform_int_distribution<std::uint64_t>(
-      1, std::numeric_limits<std::int64_t>::max())(device);
-}
-
 class DeviceExaminer final : public Examiner {
  public:
   explicit DeviceExaminer(OpenEvaluator open) : open_(std::move(open)) {}
 
-  Result<FinalRecord> check(const Candidate& candidate, const Heartbeat& beat) override {
+  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
+                                           const FinalPlan& plan, const Heartbeat& beat) override {
     if (!evaluator_) {
       FATUNE_TRY(evaluator_, open_());
     }
@@ -35,26 +27,19 @@ class DeviceExaminer final : public Examiner {
     evaluator_->on_progress = [&](std::string_view phase) {
       if (heard) heard = beat(phase);
     };
-    auto records = run_gates(candidate);
+    auto records = evaluator_->examine(contestants, plan);
     evaluator_->on_progress = nullptr;
-    if (!records) evaluator_.reset();  // its device may be gone: the next check opens a fresh one
+    if (!records && records.error().kind != ErrorKind::kUsage)
+      evaluator_.reset();  // its device may be gone: the next one opens a fresh one
     if (!heard) return heard.error();
-    if (!records) return std::move(records).error();
-    return std::move(records->front());
+    return records;
+  }
+
+  const Environment* environment() const override {
+    return evaluator_ ? &evaluator_->environment() : nullptr;
   }
 
  private:
-  Result<std::vector<FinalRecord>> run_gates(const Candidate& candidate) {
-    RunPlan plan;
-    plan.seed = unknown_seed();
-    FATUNE_TRY_STATUS(evaluator_->begin_problem(candidate.problem, plan));
-    FinalPlan gates;
-    gates.rounds = 0;
-    gates.seed = plan.seed;
-    gates.edge_problems = false;
-    return evaluator_->finals({implementation_of(candidate, "finalist")}, gates);
-  }
-
   OpenEvaluator open_;
   std::unique_ptr<Evaluator> evaluator_;
 };
@@ -64,11 +49,23 @@ class CompileExaminer final : public Examiner {
   CompileExaminer(OpenCompilers open, const DeviceLimits& limits)
       : open_(std::move(open)), limits_(limits) {}
 
-  Result<FinalRecord> check(const Candidate& candidate, const Heartbeat& beat) override {
+  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
+                                           const FinalPlan&, const Heartbeat& beat) override {
     if (!compilers_.service) {
       FATUNE_TRY(compilers_, open_());
     }
+    FATUNE_TRY(FinalRecord record, examine_one(contestants.front(), beat));
+    return std::vector<FinalRecord>{std::move(record)};
+  }
+
+  const Environment* environment() const override { return nullptr; }
+
+ private:
+  Result<FinalRecord> examine_one(const Implementation& submitted, const Heartbeat& beat) {
+    const Candidate& candidate = submitted.candidate;
     FinalRecord record;
+    record.impl = submitted.impl;
+    record.role = submitted.role;
     record.kernel = candidate.kernel->manifest.name;
     record.config = to_json(candidate.config);
     record.problem = candidate.problem;
@@ -93,7 +90,6 @@ class CompileExaminer final : public Examiner {
     return record;
   }
 
- private:
   Result<Compiled> compile(const Candidate& candidate, const Heartbeat& beat) {
     CompileService& service = *compilers_.service;
     const Ticket ticket = service.submit(compile_request(candidate, limits_));

@@ -1,14 +1,13 @@
-// examiner.hpp - a candidate to what became of it: on a GPU through every gate, without one through
-// the compiler.
+// examiner.hpp - candidates to what became of them: on a GPU or its recording through gates and
+// rounds, without one through the compiler.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "judge/protocol/tool.hpp"
-#include "model/kernel/candidate.hpp"
-#include "model/results/record.hpp"
 #include "tune/compile/service.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
@@ -18,14 +17,17 @@ namespace fatune {
 class Examiner {
  public:
   virtual ~Examiner() = default;
-  /// Compilation and gates, nothing timed; edge problems are left out. An error is that of the
-  /// machine, or a cancelled heartbeat's.
-  virtual Result<FinalRecord> check(const Candidate& candidate, const Heartbeat& beat) = 0;
+  /// All on one problem, the submitted candidate first. An error is that of the machine, or a
+  /// cancelled heartbeat's.
+  virtual Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
+                                                   const FinalPlan& plan,
+                                                   const Heartbeat& beat) = 0;
+  /// Of the device, once something was examined on it; null where there is none.
+  virtual const Environment* environment() const = 0;
 };
 
 using OpenEvaluator = std::function<Result<std::unique_ptr<Evaluator>>()>;
-/// Inputs are drawn by a seed that no one knows before, anew for each check. A check that is
-/// cancelled ends with the gates.
+/// Evaluator::examine(). What is cancelled on the device ends with the gates and rounds under way.
 std::unique_ptr<Examiner> make_device_examiner(OpenEvaluator open);
 
 /// A compiler, and how it identifies itself for a kernel.
@@ -34,7 +36,8 @@ struct Compilers {
   std::function<std::string(const Kernel&)> identity;
 };
 using OpenCompilers = std::function<Result<Compilers>()>;
-/// What compiles is `unavailable`, with the reason that no gate ran.
+/// Of the submitted candidate alone. What compiles is `unavailable`, with the reason that no gate
+/// ran.
 std::unique_ptr<Examiner> make_compile_examiner(OpenCompilers open, const DeviceLimits& limits);
 
 }  // namespace fatune

@@ -72,12 +72,24 @@ History JudgementLog::history(const AskHistory& wanted) const {
   return history;
 }
 
+void fields(Beside& x, FieldList& f) {
+  f.record("beside", "A judged kernel's time over that of a baseline");
+  f("impl", x.impl).required();
+  f("time", x.time).omitted().about("That is compared");
+  f("median_us", x.median_us).about("Of the baseline");
+  f("ratio", x.ratio);
+  f("paired", x.paired).omitted().about("Both took turns in the same rounds");
+  f("comparison", x.comparison).omitted().one_of("faster, tie, slower");
+  f("verdict", x.verdict).omitted();
+  f("reason", x.reason).omitted().about("Why there is no ratio");
+}
+
 void fields(JudgedKernel& x, FieldList& f) {
   f.record("judgement", "What became of a submitted kernel");
   f.document("fatune.judgement", 1);
   f("id", x.record.id).required().looks_like(kIdPattern).about("Of kernel, config and problem");
   f("problem_id", x.problem_id).required();
-  f("mode", x.mode).one_of("check").about("check: compilation and gates, nothing is timed");
+  f("mode", x.mode).about("check: nothing is timed; rank: few rounds; final: edge problems, too");
   f.derived("passed", x.passed()).about("Every gate that this mode has");
   outcome_fields(x.record, f);
   f("gate", x.gate).omitted().about("That refused it; 'reason' says where and by how much");
@@ -86,6 +98,17 @@ void fields(JudgedKernel& x, FieldList& f) {
   f("problem", x.record.problem);
   f.as<&document::verification_fields>("verify", x.record.verification);
   f.as<&document::resource_fields>("resources", x.record.resources);
+  f.as<&document::time_fields>("in_layer", x.record.in_layer)
+      .about("Between the products around attention");
+  f.as<&document::time_fields>("plain", x.record.plain).about("Launched as everybody is");
+  f.as<&document::time_fields>("hot", x.record.hot).about("Behind launches of itself");
+  f.as<&document::time_fields>("cold", x.record.cold).about("With nothing in the L2 cache");
+  f("baselines", x.baselines).omitted().about("Its time over theirs");
+  f("sol", x.sol);
+  f("warnings", x.warnings).omitted();
+  f("device", x.device).omitted();
+  f("recorded", x.record.recorded).omitted().about("Measured earlier, not on this machine");
+  f("examined_s", x.examined_s).omitted().about("Seconds with compilers and device");
   f("thought", x.thought).omitted().about("Of its author: data, no instruction");
   f("parents", x.parents).omitted();
 }

@@ -11,15 +11,35 @@
 #include "core/result.hpp"
 #include "judge/referee/submission.hpp"
 #include "model/results/record.hpp"
+#include "model/results/sol_score.hpp"
+#include "model/results/sweep_result.hpp"
 
 namespace fatune {
+
+/// A judged kernel's time over that of something else.
+struct Beside {
+  std::string impl;
+  std::string time;                 ///< that is compared: "in_layer", "plain", "hot"
+  std::optional<double> median_us;  ///< of the other
+  std::optional<Ratio> ratio;       ///< empty: see reason
+  bool paired = false;              ///< both took turns in the same rounds
+  std::string comparison;           ///< "faster", "tie", "slower": by the interval, against 1
+  std::string verdict;              ///< "Excellent", ... of the ratio
+  std::string reason;
+};
+void fields(Beside& x, FieldList& f);
 
 /// Outcomes are those of the journal; `unavailable` is what no gate could be asked about.
 struct JudgedKernel {
   std::string problem_id;
-  std::string mode = "check";  ///< compilation and gates, nothing timed
-  std::string gate;            ///< that refused it; empty where none did
+  Scrutiny mode = Scrutiny::kCheck;
+  std::string gate;  ///< that refused it; empty where none did
   FinalRecord record;
+  std::string device;             ///< "NVIDIA H200"; empty where none was asked
+  std::vector<Beside> baselines;  ///< of one that passed and was timed
+  std::optional<SolScore> sol;    ///< against the fastest of them
+  std::vector<std::string> warnings;
+  double examined_s = 0;  ///< by compilers and device; 0 where no device was
   std::string thought;
   std::vector<std::string> parents;
 

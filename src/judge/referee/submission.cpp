@@ -87,6 +87,10 @@ void fields(Submission& x, FieldList& f) {
       .omitted()
       .schema(kConfigSchema)
       .about("A value of each parameter; absent: their defaults");
+  f("mode", x.mode)
+      .about(
+          "check: compiler and gates; rank: timed, too, in a few rounds; final: edge problems, and "
+          "rounds beside the baselines [check]");
   f("thought", x.thought).omitted().about("Why it should work; kept for the history");
   f("parents", x.parents).omitted().about("Ids of the judgements that it builds on");
   f.closed();

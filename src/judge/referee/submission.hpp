@@ -11,15 +11,17 @@
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
+#include "tune/evaluate/evaluator.hpp"
 
 namespace fatune {
 
 /// What `submit_kernel` takes; the manifest and the config are JSON texts.
 struct Submission {
-  std::string problem;               ///< its id
-  std::string source;                ///< of the template
-  std::string manifest;              ///< fatune.kernel/1
-  std::string config;                ///< empty: the manifest's default
+  std::string problem;   ///< its id
+  std::string source;    ///< of the template
+  std::string manifest;  ///< fatune.kernel/1
+  std::string config;    ///< empty: the manifest's default
+  Scrutiny mode = Scrutiny::kCheck;
   std::string thought;               ///< for those who read the history
   std::vector<std::string> parents;  ///< ids of judgements
 };

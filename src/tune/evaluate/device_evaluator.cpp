@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
+#include "core/check.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
@@ -95,6 +96,21 @@ class DeviceEvaluator : public Evaluator {
     const FinalSetting setting{pool_, finals_worker_, preparation(), plan_, id_of(), noter()};
     auto records = FinalPhase(setting, problem_, plan).run(contestants);
     finals_worker_.end();
+    return records;
+  }
+
+  /// The next process starts while whoever submits is thinking.
+  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
+                                           const FinalPlan& plan) override {
+    FATUNE_CHECK(!contestants.empty(), "something has to be examined");
+    pipeline_->end_preparations();
+    worker_.end();
+    const Problem& problem = contestants.front().candidate.problem;
+    const RunPlan run;
+    const FinalSetting setting{pool_, finals_worker_, preparation(), run, id_of(), noter()};
+    auto records = FinalPhase(setting, problem, plan).run(contestants);
+    finals_worker_.end();
+    FATUNE_TRY_STATUS(finals_worker_.prepare({problem, {}}));
     return records;
   }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/problem/suite.hpp"
@@ -27,7 +28,20 @@ struct FinalPlan {
   bool edge_problems = true;
   /// With it, edge problems are for the winner alone, and for the next one when it fails.
   PickWinner winner = nullptr;
+  bool secret_inputs = false;  ///< their seed is drawn once everything is compiled, and not told
 };
+
+/// How much is asked of kernels that somebody else submits; each includes the one before.
+enum class Scrutiny {
+  kCheck,  ///< compiler and gates
+  kRank,   ///< a few rounds, enough for intervals, and the gates of timed launches
+  kFinal   ///< edge problems, and all the rounds of a final phase
+};
+std::string_view name(Scrutiny scrutiny);  ///< "check", "rank", "final"
+Result<Scrutiny> parse_scrutiny(std::string_view text);
+FieldWord<Scrutiny> word_of(const Scrutiny*);
+/// On inputs that nobody knows.
+FinalPlan examination_plan(Scrutiny scrutiny);
 
 /// Turns candidates into records. One problem at a time; a failing candidate is a record, only the
 /// end of the device is an error.
@@ -60,6 +74,10 @@ class Evaluator {
   /// problems too.
   virtual Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                                   const FinalPlan& plan) = 0;
+  /// Submitted kernels, and what they are compared with, all on one problem, which need not have
+  /// begun, in a process that nothing else has run in. `plan`: see examination_plan().
+  virtual Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
+                                                   const FinalPlan& plan) = 0;
 
   /// Called with a candidate's id and key just before it first runs on the device.
   std::function<Status(const StartedRecord&)> on_start;
@@ -74,7 +92,8 @@ class Evaluator {
 /// An evaluator whose every answer comes from a journal and says `recorded`. Names that the
 /// `kernels` had formerly are brought up to date. A candidate that the journal does not hold is
 /// `pruned` with the reason "not in the recording"; an implementation in the finals is
-/// `unavailable`; a problem is a usage error that lists those it holds.
+/// `unavailable`; a problem is a usage error that lists those it holds. examine() answers for a
+/// kernel with the text of one of `kernels` alone: any other is `unavailable`.
 Result<std::unique_ptr<Evaluator>> make_recorded_evaluator(Environment environment,
                                                            std::vector<Record> records,
                                                            std::span<const KernelRef> kernels = {});

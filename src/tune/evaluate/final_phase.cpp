@@ -1,7 +1,9 @@
 // final_phase.cpp - verifies contestants where it is hard, then lets them run against each other.
 #include "tune/evaluate/final_phase.hpp"
 
+#include <limits>
 #include <numeric>
+#include <random>
 #include <set>
 #include <utility>
 
@@ -23,7 +25,15 @@ constexpr const char* kEdgeGate = "edge_problems";
 // Chosen: contestants whose edge problems are compiled before the winner is known, and idle compile
 // processes that this takes.
 constexpr std::size_t kLikelyWinners = 3, kManyIdle = 8;
+constexpr std::chrono::milliseconds kCompilePause{100};  // between two notes of progress
 constexpr const char* kNotTheWinner = "checked for the winner alone";
+
+/// That nobody knows before.
+std::uint64_t unknown_seed() {
+  std::random_device device;
+  return std::uniform_int_distribution<std::uint64_t>(
+      1, std::numeric_limits<std::int64_t>::max())(device);
+}
 
 Timing summary_of(const std::vector<double>& rounds_us, std::int64_t launches, std::uint64_t seed) {
   Timing timing = summarize(rounds_us, launches);
@@ -38,14 +48,6 @@ void add_gates(const RoundsRow& row, Verification& verification) {
   verification.gates.insert(verification.gates.end(), row.gates.begin(), row.gates.end());
   verification.not_run.insert(verification.not_run.end(), row.not_run.begin(), row.not_run.end());
   if (row.outcome == Outcome::kWrongResult) verification.passed = false;
-}
-
-/// Of one that turns out wrong behind the rounds.
-void drop_times(FinalRecord& record) {
-  for (auto* timing : {&record.in_layer, &record.plain, &record.hot, &record.cold}) timing->reset();
-  for (auto* rounds : {&record.in_layer_rounds_us, &record.plain_rounds_us, &record.hot_rounds_us,
-                       &record.cold_rounds_us})
-    rounds->clear();
 }
 
 bool is_baseline(const Implementation& contestant) { return contestant.role == "baseline"; }
@@ -69,7 +71,7 @@ void note_precision(std::vector<FinalRecord>& records) {
 }  // namespace
 
 FinalPhase::FinalPhase(const FinalSetting& setting, const Problem& problem, const FinalPlan& plan)
-    : setting_(setting), problem_(problem), plan_(plan) {
+    : setting_(setting), problem_(problem), plan_(plan), seed_(setting.run.seed) {
   progress_ = [this](std::string_view phase) {
     // An error shows again where the result is awaited.
     static_cast<void>(setting_.compiler.pump(std::chrono::milliseconds(0)));
@@ -120,13 +122,18 @@ void FinalPhase::note_infeasible(std::size_t index, const Problem& problem,
   log::debug(describe(problem) + " is skipped for " + dump(record.config) + ": " + reason);
 }
 
+void FinalPhase::note_compile_error(const Build& build, const Compiled& compiled,
+                                    const std::string& where) {
+  records_[build.index].outcome = Outcome::kCompileError;
+  records_[build.index].reason = where + compiled.problem;
+}
+
 Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& compiled,
                              const std::string& label) {
   FinalRecord& record = records_[build.index];
   const std::string where = label.empty() ? "" : "edge problem " + label + ": ";
   if (compiled && !compiled->ok) {
-    record.outcome = Outcome::kCompileError;
-    record.reason = where + compiled->problem;
+    note_compile_error(build, *compiled, where);
     return {};
   }
   RunOrder order;
@@ -143,7 +150,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   record.outcome = reply.outcome;
   record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
   if (!label.empty()) {
-    if (!alive(build.index)) drop_times(record);
+    if (!alive(build.index)) drop_times(record);  // it turns out wrong behind the rounds
     ++edges_checked_[build.index];
     return {};
   }
@@ -164,8 +171,8 @@ Status FinalPhase::check_stage(const Stage& stage, const Places& contestants,
   for (const Build& build : stage.builds) {
     if (std::ranges::find(contestants, build.index) == contestants.end()) continue;
     if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
-    std::optional<Compiled> compiled;
-    if (build.ticket) {
+    std::optional<Compiled> compiled = build.compiled;
+    if (build.ticket && !compiled) {
       FATUNE_TRY(compiled, wait_for(setting_.compiler, *build.ticket));
     }
     if (alive(build.index)) FATUNE_TRY_STATUS(check_one(build, compiled, label));
@@ -218,8 +225,7 @@ Status FinalPhase::time_survivors() {
 Result<std::vector<FinalPhase::Stage>> FinalPhase::request_edges(const Places& contestants) {
   std::vector<Stage> edges;
   const Operation& operation = *setting_.preparation.reference->manifest.operation;
-  FATUNE_TRY(std::vector<EdgeProblem> awkward,
-             operation.edge_problems(problem_, setting_.run.seed));
+  FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed_));
   for (EdgeProblem& edge : awkward) {
     FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), contestants));
     edges.push_back(std::move(stage));
@@ -302,6 +308,35 @@ void FinalPhase::describe_contestants() {
   }
 }
 
+std::vector<InputCase> FinalPhase::main_cases() const {
+  if (setting_.run.skip_correctness) return search_cases(seed_);
+  return final_cases(*setting_.preparation.reference->manifest.operation, problem_, seed_);
+}
+
+/// What does not compile leaves the stage.
+Status FinalPhase::finish_builds(Stage& stage) {
+  for (Build& build : stage.builds) {
+    if (!build.ticket) continue;
+    while (!setting_.compiler.ready(*build.ticket)) {
+      FATUNE_TRY_STATUS(setting_.compiler.pump(kCompilePause));
+      progress_("compiling");
+    }
+    build.compiled = setting_.compiler.take(*build.ticket);
+    if (!build.compiled->ok) note_compile_error(build, *build.compiled, "");
+  }
+  std::erase_if(stage.builds,
+                [](const Build& build) { return build.compiled && !build.compiled->ok; });
+  return {};
+}
+
+/// Once every compilation has ended: nothing of the inputs can be in the machine code.
+Status FinalPhase::draw_seed(Stage& main) {
+  FATUNE_TRY_STATUS(finish_builds(main));
+  seed_ = unknown_seed();
+  main.pending.cases = main_cases();
+  return {};
+}
+
 Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementation>& contestants) {
   contestants_ = &contestants;
   programs_.assign(contestants.size(), {});
@@ -309,17 +344,14 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
   describe_contestants();
   FATUNE_TRY_STATUS(setting_.worker.prepare({problem_, outside_programs(contestants)}));
   const bool checks = !setting_.run.skip_correctness;
-  const std::uint64_t seed = setting_.run.seed;
-  const Operation& operation = *setting_.preparation.reference->manifest.operation;
   Places everyone(contestants.size());
   std::iota(everyone.begin(), everyone.end(), 0);
   const Places at_edges = candidates_for_edges();
   // Everything is handed to the compilers first. What they need longest, the edge problems, they
   // work at while the contestants are checked on the problem itself and timed.
-  FATUNE_TRY(
-      const Stage main,
-      request_stage(problem_, checks ? final_cases(operation, problem_, seed) : search_cases(seed),
-                    everyone));
+  FATUNE_TRY(Stage main, request_stage(problem_, main_cases(), everyone));
+  if (plan_.secret_inputs) FATUNE_TRY_STATUS(draw_seed(main));
+  if (main.builds.empty()) return std::move(records_);
   std::vector<Stage> edges;
   if (plan_.edge_problems && checks && !at_edges.empty()) {
     FATUNE_TRY(edges, request_edges(at_edges));

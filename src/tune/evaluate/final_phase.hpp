@@ -1,6 +1,7 @@
 // final_phase.hpp - contestants to final records: edge problems, gates, interleaved rounds.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ class FinalPhase {
     std::size_t index = 0;
     std::optional<Ticket> ticket;  ///< none for an implementation from elsewhere
     LaunchPlan plan;
+    std::optional<Compiled> compiled = {};  ///< when it was waited for before the stage began
   };
   /// A problem with the contestants that can do it, all being compiled.
   struct Stage {
@@ -48,6 +50,10 @@ class FinalPhase {
   Result<Stage> request_stage(const Problem& problem, std::vector<InputCase> cases,
                               const Places& contestants);
   Result<std::vector<Stage>> request_edges(const Places& contestants);
+  std::vector<InputCase> main_cases() const;
+  Status finish_builds(Stage& stage);
+  Status draw_seed(Stage& main);
+  void note_compile_error(const Build& build, const Compiled& compiled, const std::string& where);
   Status check_stage(const Stage& stage, const Places& contestants, const std::string& label);
   Status check_one(const Build& build, const std::optional<Compiled>& compiled,
                    const std::string& label);
@@ -64,6 +70,7 @@ class FinalPhase {
   Note progress_;  ///< also hands out queued compilations while the device works
   Problem problem_;
   FinalPlan plan_;
+  std::uint64_t seed_;  ///< of the inputs
   const std::vector<Implementation>* contestants_ = nullptr;
   std::vector<FinalRecord> records_;
   std::vector<std::optional<Program>> programs_;  ///< on the problem itself, by contestant

@@ -101,6 +101,13 @@ CandidateRecord new_record(const Candidate& candidate, std::string id) {
   return record;
 }
 
+void drop_times(FinalRecord& record) {
+  for (auto* timing : {&record.in_layer, &record.plain, &record.hot, &record.cold}) timing->reset();
+  for (auto* rounds : {&record.in_layer_rounds_us, &record.plain_rounds_us, &record.hot_rounds_us,
+                       &record.cold_rounds_us})
+    rounds->clear();
+}
+
 KernelRef kernel_named(std::span<const KernelRef> kernels, std::string_view name) {
   if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
   const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelRef& kernel) {

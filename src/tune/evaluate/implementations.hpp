@@ -31,6 +31,8 @@ Implementation implementation_of(Candidate candidate, std::string role);
 std::vector<OutsideProgram> outside_programs(std::span<const Implementation> implementations);
 /// A record of which only what is known before the evaluation is filled in.
 CandidateRecord new_record(const Candidate& candidate, std::string id);
+/// All times of a record, with their rounds.
+void drop_times(FinalRecord& record);
 /// The kernel of a name, which "fatune:" may precede; null when there is none.
 KernelRef kernel_named(std::span<const KernelRef> kernels, std::string_view name);
 

@@ -18,6 +18,7 @@ namespace fatune {
 namespace {
 
 constexpr const char* kMissing = "not in the recording";
+constexpr const char* kRecorded = "recorded";  // in place of a compiler in ids
 // Nothing is compiled or timed here; strategies that ask in batches need a few candidates in
 // flight.
 constexpr std::size_t kInFlight = 16;
@@ -44,6 +45,7 @@ class RecordedEvaluator : public Evaluator {
                     std::span<const KernelRef> kernels)
       : environment_(std::move(environment)) {
     environment_.recorded = true;
+    for (const KernelRef& kernel : kernels) known_texts_.insert(kernel->text_hash);
     for (Record& record : records) {
       update(record, kernels);
       if (auto* candidate = std::get_if<CandidateRecord>(&record)) {
@@ -97,9 +99,41 @@ class RecordedEvaluator : public Evaluator {
     return records;
   }
 
+  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
+                                           const FinalPlan& plan) override {
+    FATUNE_CHECK(!contestants.empty(), "something has to be examined");
+    FATUNE_TRY_STATUS(begin_problem(contestants.front().candidate.problem, {}));
+    std::vector<FinalRecord> records;
+    for (const Implementation& contestant : contestants) {
+      const KernelRef& kernel = contestant.candidate.kernel;
+      const bool unknown = kernel && !known_texts_.contains(kernel->text_hash);
+      FinalRecord record = unknown ? new_text(contestant) : recall_final(contestant);
+      if (kernel) record.id = candidate_id(contestant.candidate, kRecorded);
+      if (plan.rounds == 0) drop_times(record);
+      records.push_back(std::move(record));
+    }
+    if (on_progress) on_progress("recorded");
+    return records;
+  }
+
  private:
+  static FinalRecord new_text(const Implementation& contestant) {
+    FinalRecord record;
+    record.impl = contestant.impl;
+    record.role = contestant.role;
+    record.kernel = contestant.candidate.kernel->manifest.name;
+    record.config = to_json(contestant.candidate.config);
+    record.problem = contestant.candidate.problem;
+    record.outcome = Outcome::kUnavailable;
+    record.reason =
+        "not in the recording, which answers for the text of kernels that fatune has alone; a GPU "
+        "judges new ones: --device cuda:N";
+    record.recorded = true;
+    return record;
+  }
+
   CandidateRecord recall(const Candidate& candidate) const {
-    CandidateRecord record = new_record(candidate, candidate_id(candidate, "recorded"));
+    CandidateRecord record = new_record(candidate, candidate_id(candidate, kRecorded));
     if (const auto found = by_key_.find(record.key); found != by_key_.end()) {
       record = found->second;
       record.spent = {};
@@ -155,6 +189,7 @@ class RecordedEvaluator : public Evaluator {
   std::map<std::string, CandidateRecord> by_key_;
   std::vector<FinalRecord> finals_;
   std::set<Problem> problems_;
+  std::set<std::string> known_texts_;  ///< hashes of the kernels that the recording is asked about
   std::deque<CandidateRecord> waiting_;
 };
 

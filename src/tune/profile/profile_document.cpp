@@ -10,6 +10,7 @@
 
 #include "core/fields.hpp"
 #include "core/log.hpp"
+#include "core/text.hpp"
 #include "model/kernel/config.hpp"
 
 namespace fatune {

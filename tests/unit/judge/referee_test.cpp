@@ -38,9 +38,10 @@ Compilers fake_compilers(std::function<Compiled(const CompileRequest&)> compile,
   return {std::move(compiler), [](const Kernel&) { return std::string("fake 1.0"); }};
 }
 
-Referee make_referee(std::unique_ptr<Examiner> examiner, JudgementLog log = {}) {
+Referee make_referee(std::unique_ptr<Examiner> examiner, JudgementLog log = {},
+                     MakeBaselines baselines = nullptr) {
   return Referee(ProblemBook(book("mission", {{"mission", kMission}})), std::move(examiner),
-                 std::move(log));
+                 std::move(log), std::move(baselines));
 }
 
 Referee compiling(std::function<Compiled(const CompileRequest&)> compile = nullptr, int delay = 0) {
@@ -50,11 +51,29 @@ Referee compiling(std::function<Compiled(const CompileRequest&)> compile = nullp
       [=]() -> Result<Compilers> { return fake_compilers(compile, delay); }, *limits));
 }
 
-Referee on_device(test::FakeDevice device, std::size_t* opened = nullptr) {
-  return make_referee(make_device_examiner([=]() -> Result<std::unique_ptr<Evaluator>> {
-    if (opened != nullptr) ++*opened;
-    return std::unique_ptr<Evaluator>(std::make_unique<test::FakeEvaluator>(device));
-  }));
+Referee on_device(test::FakeDevice device, std::size_t* opened = nullptr,
+                  MakeBaselines baselines = nullptr) {
+  return make_referee(
+      make_device_examiner([=]() -> Result<std::unique_ptr<Evaluator>> {
+        if (opened != nullptr) ++*opened;
+        return std::unique_ptr<Evaluator>(std::make_unique<test::FakeEvaluator>(device));
+      }),
+      {}, std::move(baselines));
+}
+
+/// A library of 10 us; `asked` counts how often it was asked for.
+MakeBaselines library(int* asked) {
+  return [asked](const Problem& problem) -> Result<std::vector<Implementation>> {
+    ++*asked;
+    return std::vector<Implementation>{
+        {"cudnn", "baseline", {nullptr, {}, problem}, OutsideProgram{"cudnn", Json::object()}}};
+  };
+}
+
+Submission tiled_in(Scrutiny mode, const std::string& config = "") {
+  Submission submission = tiled(config);
+  submission.mode = mode;
+  return submission;
 }
 
 JudgedKernel judged(Referee& referee, const Submission& submission) {
@@ -139,6 +158,49 @@ TEST_CASE("on a device the gates decide, and nothing is timed") {
   for (const char* time : {"in_layer", "plain", "hot", "cold"}) CHECK_FALSE(json.contains(time));
   CHECK(judged(referee, tiled(R"({"TILE": 4})")).record.id != judgement.record.id);
   CHECK(opened == 1);
+}
+
+TEST_CASE("a ranked kernel has times, and ratios to baselines that are measured once") {
+  test::FakeDevice device;
+  device.cost_us = [](const Config& config) { return 2 * test::number(config, "TILE"); };
+  device.outside_us = [](const std::string&) { return std::optional(10.0); };
+  int asked = 0;
+  Referee referee = on_device(device, nullptr, library(&asked));
+  const JudgedKernel judgement = judged(referee, tiled_in(Scrutiny::kRank));
+  CHECK(judgement.passed());
+  REQUIRE(judgement.record.hot);
+  CHECK(judgement.record.hot->ci95_low_us);
+  REQUIRE(judgement.baselines.size() == 1);
+  const Beside& beside = judgement.baselines.front();
+  CHECK(beside.impl == "cudnn");
+  REQUIRE(beside.ratio);
+  CHECK(beside.ratio->value < 0.42);
+  CHECK(beside.ratio->value > 0.38);
+  CHECK_FALSE(beside.paired);
+  CHECK(beside.comparison == "faster");
+  const Json json = to_json(judgement);
+  CHECK(json.at("mode") == "rank");
+  CHECK(json.at("baselines").at(0).at("time") == "hot");
+  CHECK(json.at("hot").at("ci95_us").size() == 2);
+  judged(referee, tiled_in(Scrutiny::kRank, R"({"TILE": 4})"));
+  CHECK(asked == 1);
+  const JudgedKernel final_one = judged(referee, tiled_in(Scrutiny::kFinal));
+  CHECK(final_one.baselines.front().paired);
+  CHECK(asked == 2);
+}
+
+TEST_CASE("a kernel that a gate refuses has no times, and costs no baseline") {
+  test::FakeDevice device;
+  device.cost_us = [](const Config&) { return 5.0; };
+  device.fails = [](const Config&) { return std::optional(Outcome::kWrongResult); };
+  int asked = 0;
+  Referee referee = on_device(device, nullptr, library(&asked));
+  const JudgedKernel judgement = judged(referee, tiled_in(Scrutiny::kRank));
+  CHECK_FALSE(judgement.passed());
+  CHECK(judgement.gate == "accuracy");
+  CHECK_FALSE(judgement.record.hot);
+  CHECK(judgement.baselines.empty());
+  CHECK(asked == 0);
 }
 
 TEST_CASE("a submission reaches no file and no library, and stands for no reference") {

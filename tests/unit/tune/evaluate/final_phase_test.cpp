@@ -172,6 +172,40 @@ TEST_CASE("no rounds: the gates alone") {
   for (const Json& order : hall.link->orders) CHECK(message_type(order) != "rounds");
 }
 
+TEST_CASE("secret inputs are drawn anew, once everything is compiled") {
+  Hall hall;
+  hall.compiler.delay = [](const CompileRequest&) { return 3; };
+  std::vector<Json> seeds;
+  hall.run = [&](const Json&, const Json& begun) {
+    seeds.push_back(begun["cases"]);
+    return measured(10);
+  };
+  FinalPlan plan = examination_plan(Scrutiny::kCheck);
+  hall.finals(plan);
+  const Json first = seeds.front();
+  hall.finals(plan);
+  CHECK(first != seeds.back());
+  const auto open = hall.finals();
+  CHECK(seeds.back() != first);
+  CHECK(open.size() == 3);
+}
+
+TEST_CASE("of secret inputs nothing is made where nothing compiles") {
+  Hall hall;
+  hall.compiler.compile = [](const CompileRequest& request) {
+    Compiled compiled;
+    compiled.problem = "k.cu(1): error";
+    compiled.ok = tile_of(request) == 0;
+    return compiled;
+  };
+  const auto records = hall.finals(examination_plan(Scrutiny::kRank));
+  for (const FinalRecord& record : records) {
+    CHECK(record.outcome == Outcome::kCompileError);
+    CHECK(record.reason == "k.cu(1): error");
+  }
+  CHECK(hall.begun.is_null());
+}
+
 TEST_CASE("a config that the problem itself rules out is infeasible, and says why") {
   Hall hall;
   hall.finalist_tile = 7;

@@ -150,3 +150,27 @@ TEST_CASE("a recording of before a parameter and a value were renamed answers as
 TEST_CASE("a recording without measurements is refused") {
   CHECK_FALSE(make_recorded_evaluator({}, {EndRecord{"complete", 1}}));
 }
+
+TEST_CASE("submitted kernels are known by their text, and have no times in a check") {
+  const KernelRef known = tiled_kernel("k");
+  const Candidate candidate = make_candidate(known, 1);
+  Environment environment;
+  environment.device_name = "NVIDIA H200";
+  const auto evaluator = *make_recorded_evaluator(
+      environment, {final_of(candidate, "fatune:k", 11)}, std::vector<KernelRef>{known});
+  const auto times_of = [&](const Candidate& each, Scrutiny scrutiny) {
+    return evaluator->examine({implementation_of(each, "finalist")}, examination_plan(scrutiny))
+        ->front();
+  };
+  CHECK(times_of(candidate, Scrutiny::kRank).hot->median_us == 11);
+  CHECK_FALSE(times_of(candidate, Scrutiny::kCheck).hot);
+  CHECK(times_of(candidate, Scrutiny::kCheck).outcome == Outcome::kMeasured);
+
+  auto rewritten = std::make_shared<Kernel>(*known);
+  rewritten->text_hash = "another";
+  const FinalRecord unknown = times_of(make_candidate(rewritten, 1), Scrutiny::kRank);
+  CHECK(unknown.outcome == Outcome::kUnavailable);
+  CHECK_FALSE(unknown.hot);
+  CHECK(unknown.recorded);
+  CHECK(unknown.id == candidate_id(make_candidate(rewritten, 1), "recorded"));
+}

@@ -45,6 +45,10 @@ class FatedEvaluator final : public Evaluator {
                                           const FinalPlan&) override {
     return usage_error("a self-test has no final phase");
   }
+  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>&,
+                                           const FinalPlan&) override {
+    return usage_error("a self-test examines nothing that was submitted");
+  }
 
   std::vector<Problem> begun;
 

@@ -1,0 +1,251 @@
+// cmd_evolve.cpp - a start kernel and a program that proposes kernels to a run of trials, and to
+// the best that came of it.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/options/catalog.hpp"
+#include "cli/options/problems.hpp"
+#include "cli/options/session.hpp"
+#include "core/fields.hpp"
+#include "core/file.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "evolve/report/text.hpp"
+#include "evolve/run/evolution.hpp"
+
+namespace fatune::cli {
+namespace {
+
+constexpr const char* kReplay = "replay:";
+
+struct EvolveArgs {
+  CommonArgs common;
+  ProblemArgs problem;
+  std::string proposer;
+  std::string mode = "full";
+  std::string kernel;
+  std::string trials = "45";
+  std::string wanted = "1";
+  std::string evaluations = "12";
+  std::string rounds = "20";
+  std::string seed = "42";
+  std::string answer_seconds = "300";
+  std::string memory = "8";
+  std::string out;
+  std::string resume;
+  std::string device = "auto";
+  std::string arch = "sm_90a";
+};
+
+/// What the header of a resumed run says.
+constexpr const char* kOfNewRuns[] = {
+    "--mode",   "--kernel",           "--trials", "--wanted", "--evaluations", "--rounds",
+    "--seed",   "--proposer-seconds", "--out",    "--shape",  "--suite",       "--dtype",
+    "--causal", "--kv-heads",         "--seq-kv", "--layout", "--lse"};
+
+Status refuse_with_resume(const EvolveArgs& args) {
+  for (const char* flag : kOfNewRuns) {
+    if (args.common.typed.count(flag) > 0)
+      return usage_error(fmt::format("--resume: the run has its own {}; leave that out", flag));
+  }
+  return {};
+}
+
+Result<EvolutionPlan> plan_of(const EvolveArgs& args) {
+  EvolutionPlan plan;
+  const auto mode = parse_proposer_mode(args.mode);
+  if (!mode) return usage_error("--mode: " + mode.error().message);
+  plan.mode = *mode;
+  FATUNE_TRY(plan.trials, whole_number("--trials", args.trials, 1, 10'000));
+  FATUNE_TRY(plan.wanted, whole_number("--wanted", args.wanted, 1, 64));
+  FATUNE_TRY(plan.evaluations, whole_number("--evaluations", args.evaluations, 1, 10'000));
+  FATUNE_TRY(plan.rounds, whole_number("--rounds", args.rounds, 0, 10'000));
+  FATUNE_TRY(plan.answer_seconds,
+             whole_number("--proposer-seconds", args.answer_seconds, 1, 86'400));
+  FATUNE_TRY(const std::int64_t seed, whole_number("--seed", args.seed, 0));
+  plan.seed = static_cast<std::uint64_t>(seed);
+  if (args.kernel.empty())
+    return usage_error("--kernel names the kernel that the run starts from; there is none");
+  plan.kernel = args.kernel;
+  FATUNE_TRY(plan.problems, resolve_problems(args.problem));
+  return plan;
+}
+
+/// The manifest's text, in the folder that the kernel is from or inside the program.
+Result<std::string> manifest_text(const Kernel& kernel, const Settings& settings) {
+  const std::string& path = kernel.manifest.where;
+  for (auto folder = settings.kernel_dirs.rbegin(); folder != settings.kernel_dirs.rend();
+       ++folder) {
+    FATUNE_TRY(const SourceTree tree, load_source_tree(*folder));
+    const auto found = std::ranges::find(tree, path, &SourceFile::path);
+    if (found != tree.end()) return found->text;
+  }
+  FATUNE_TRY(SourceFile file, embedded_source(path));
+  return std::move(file.text);
+}
+
+/// A kernel as a proposer would submit it: one file, which its manifest names plainly.
+Result<Draft> start_draft(const std::string& name, const Settings& settings) {
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, name));
+  FATUNE_TRY(const std::string text, manifest_text(*kernel, settings));
+  FATUNE_TRY(Json manifest, parse_json(text, kernel->manifest.where));
+  manifest["source"] = file_name(std::filesystem::path(kernel->source.path).filename().string());
+  auto draft = read_draft(kernel->source.text, dump(manifest), "");
+  if (!draft) return with_context(std::move(draft).error(), "--kernel " + name);
+  return draft;
+}
+
+OpenEvaluator evaluators(const DeviceChoice& device, const std::filesystem::path& folder,
+                         const Settings& settings) {
+  return [=, &settings]() -> Result<std::unique_ptr<Evaluator>> {
+    FATUNE_TRY(const auto catalog, load_catalog(settings));
+    FATUNE_TRY(const KernelRef reference, reference_kernel(catalog));
+    return open_evaluator({device, reference, folder, 0, {}, catalog}, settings);
+  };
+}
+
+OpenCompilers compilers(const Settings& settings) {
+  return [&settings]() -> Result<Compilers> {
+    FATUNE_TRY(CompilePool started, open_pool(settings));
+    auto pool = std::make_unique<CompilePool>(std::move(started));
+    const CompilePool& asked = *pool;
+    return Compilers{std::move(pool),
+                     [&asked](const Kernel& kernel) { return asked.compiler_identity(kernel); }};
+  };
+}
+
+Result<std::unique_ptr<Bench>> bench_without_gpu(const EvolveArgs& args, const Settings& settings) {
+  FATUNE_TRY(const Arch arch, parse_arch(args.arch));
+  FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
+  log::info(fmt::format(
+      "no GPU is used: candidates are compiled for {}; no gate runs and nothing is timed",
+      name(arch)));
+  return make_compile_bench(compilers(settings), limits);
+}
+
+bool is_recorded(const EvolveArgs& args) { return args.device.starts_with("recorded"); }
+
+Result<std::unique_ptr<Bench>> open_bench(const EvolveArgs& args,
+                                          const std::filesystem::path& folder,
+                                          const Settings& settings) {
+  if (args.device == "none") return bench_without_gpu(args, settings);
+  FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
+  if (device.fell_back) return bench_without_gpu(args, settings);
+  if (device.kind == DeviceChoice::Kind::kGpu)
+    return make_device_bench(evaluators(device, folder, settings));
+  if (device.recording.empty())
+    return usage_error(
+        "--device recorded:RUN names a run of evolve; no other recording knows what "
+        "is proposed");
+  FATUNE_TRY(Ledger ledger, load_ledger(device.recording));
+  return make_recorded_bench(std::move(ledger));
+}
+
+Result<std::unique_ptr<Proposer>> open_proposer(const EvolveArgs& args, const EvolutionPlan& plan,
+                                                const std::filesystem::path& folder) {
+  if (args.proposer.starts_with(kReplay))
+    return make_replay_proposer(args.proposer.substr(std::string(kReplay).size()));
+  ProposerLimits limits;
+  limits.answer = std::chrono::seconds(plan.answer_seconds);
+  FATUNE_TRY(const std::int64_t gibibytes,
+             whole_number("--proposer-memory", args.memory, 1, 1 << 20));
+  limits.memory_bytes = gibibytes << 30U;
+  return make_command_proposer(args.proposer, limits, folder / "proposer.log");
+}
+
+std::filesystem::path folder_of(const EvolveArgs& args) {
+  if (!args.resume.empty()) return args.resume;
+  if (!args.out.empty()) return args.out;
+  return "runs/" + local_time("%Y%m%d-%H%M%S-evolve-") + file_name(args.kernel);
+}
+
+/// The plan and the start, of the command or of the run that goes on.
+struct ReadyEvolution {
+  EvolutionPlan plan;
+  Draft start;
+};
+Result<ReadyEvolution> make_evolution(const EvolveArgs& args, const Settings& settings) {
+  if (args.resume.empty()) {
+    FATUNE_TRY(EvolutionPlan plan, plan_of(args));
+    FATUNE_TRY(Draft start, start_draft(args.kernel, settings));
+    return ReadyEvolution{std::move(plan), std::move(start)};
+  }
+  FATUNE_TRY_STATUS(refuse_with_resume(args));
+  FATUNE_TRY(Ledger ledger, load_ledger(args.resume));
+  if (ledger.trials.empty()) {
+    FATUNE_TRY(Draft start, start_draft(ledger.header.plan.kernel, settings));
+    return ReadyEvolution{std::move(ledger.header.plan), std::move(start)};
+  }
+  const Trial& first = ledger.trials.front();
+  FATUNE_TRY(Draft start, read_draft(first.source, first.manifest, first.config));
+  return ReadyEvolution{std::move(ledger.header.plan), std::move(start)};
+}
+
+Result<int> evolve(const EvolveArgs& args, const Settings& settings) {
+  FATUNE_TRY(const ReadyEvolution ready, make_evolution(args, settings));
+  const std::filesystem::path folder = folder_of(args);
+  if (args.resume.empty() && is_evolution(folder))
+    return usage_error(
+        fmt::format("--out: {0} holds a run; go on with it by --resume {0}", folder.string()));
+  FATUNE_TRY_STATUS(make_directories(folder));
+  FATUNE_TRY(const auto proposer, open_proposer(args, ready.plan, folder));
+  FATUNE_TRY(const auto bench, open_bench(args, folder, settings));
+  EvolutionOptions options;
+  options.plan = ready.plan;
+  options.out = folder;
+  options.resume = !args.resume.empty();
+  options.recorded = is_recorded(args);
+  options.on_trial = [](const Trial& trial) { log::info(trial_line(trial)); };
+  FATUNE_TRY(Ledger ledger, run_evolution(options, ready.start, *proposer, *bench));
+  const EvolutionDocument document = evolution_document(std::move(ledger), settings.head);
+  print(settings.json ? dump_pretty(to_json(document)) : evolution_text(document, settings.paint));
+  log::info(
+      fmt::format("the run is in {0}; `fatune report {0} -o page.html` draws it", folder.string()));
+  return kDone;
+}
+
+OptionTable evolve_table(EvolveArgs& a) {
+  const OptionTable own = {
+      {"Proposer",
+       {required({"--proposer", &a.proposer, "CMD|replay:RUN",
+                  "A shell's command that is sent a request on stdin, a line of JSON, and answers "
+                  "with one on stdout; or the answers of a former run"}),
+        {"--mode", &a.mode, "free|insight|full",
+         "What it is told: task and best kernel; insights too; elites, parents and history too"},
+        {"--wanted", &a.wanted, "N", "Candidates that a request asks for"},
+        {"--proposer-seconds", &a.answer_seconds, "N", "Time for an answer"},
+        {"--proposer-memory", &a.memory, "GIB", "Memory for a proposer and all that it starts"}}},
+      {"Run",
+       {{"--kernel", &a.kernel, "KERNEL", "The kernel that the run starts from"},
+        {"--trials", &a.trials, "N", "Candidates that are tried"},
+        {"--evaluations", &a.evaluations, "N",
+         "Configs of a candidate's template that are tried on each problem"},
+        {"--rounds", &a.rounds, "N", "Rounds of the best against the start at the end; 0: none"},
+        {"--seed", &a.seed, "N", "Seed of parents, insights and searches"},
+        {"--out", &a.out, "DIR", "Folder of the run [runs/DATE-evolve-KERNEL]"},
+        {"--resume", &a.resume, "DIR", "Go on with a run"}}},
+      {"Device",
+       {{"--device", &a.device, "auto|none|cuda:N|recorded:RUN",
+         "Where candidates run; none: they are compiled only; recorded: what a former run "
+         "measured"},
+        {"--arch", &a.arch, "sm_XX", "What to compile for without a GPU"}}}};
+  return tables({own, problem_table(a.problem), common_table(a.common)});
+}
+
+}  // namespace
+
+Runner setup_evolve(CLI::App& command) {
+  return make_runner(command, evolve_table,
+                     "fatune evolve --proposer ./propose.py --kernel fa_rows --shape 4,8,512,64",
+                     evolve);
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,152 @@
+// command.cpp - a request to a program's stdin, a line of its stdout back, within limits.
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "core/child.hpp"
+#include "core/file.hpp"
+#include "core/interrupt.hpp"
+#include "core/text.hpp"
+#include "core/units.hpp"
+#include "evolve/proposers/guard.hpp"
+#include "evolve/proposers/proposer.hpp"
+
+namespace fatune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kGlance{100};  // how soon Ctrl-C is noticed
+constexpr std::chrono::seconds kEnding{20};        // for a guard to end a crowd
+constexpr std::chrono::milliseconds kMoment{500};  // to end of its own accord behind its answer
+
+/// The two directions at once: a program may answer before it has read everything, or never read.
+class Exchange {
+ public:
+  Exchange(int socket, const std::string& request) : socket_(socket), request_(request + "\n") {
+    ::fcntl(socket_, F_SETFL, ::fcntl(socket_, F_GETFL) | O_NONBLOCK);
+  }
+
+  bool done() const { return ended_ || too_long() || line_end() != std::string::npos; }
+  bool too_long() const {
+    return line_end() == std::string::npos ? answer_.size() > kLongestAnswer
+                                           : line_end() > kLongestAnswer;
+  }
+  std::string line() const { return answer_.substr(0, line_end()); }
+
+  void step() {
+    pollfd wanted{socket_, POLLIN, 0};
+    if (sent_ < request_.size()) wanted.events |= POLLOUT;
+    if (::poll(&wanted, 1, static_cast<int>(kGlance.count())) <= 0) return;
+    if ((wanted.revents & POLLOUT) != 0 && sent_ < request_.size()) send_some();
+    if ((wanted.revents & (POLLIN | POLLHUP | POLLERR)) != 0) receive_some();
+  }
+
+ private:
+  std::size_t line_end() const { return answer_.find('\n'); }
+
+  void send_some() {
+    const ssize_t count =
+        ::send(socket_, request_.data() + sent_, request_.size() - sent_, MSG_NOSIGNAL);
+    if (count > 0) sent_ += static_cast<std::size_t>(count);
+    // What does not read its stdin may answer all the same.
+    if (count < 0 && errno != EAGAIN && errno != EINTR) sent_ = request_.size();
+    if (sent_ == request_.size()) ::shutdown(socket_, SHUT_WR);
+  }
+
+  void receive_some() {
+    std::array<char, 1 << 16> chunk;
+    const ssize_t count = ::recv(socket_, chunk.data(), chunk.size(), 0);
+    if (count > 0) answer_.append(chunk.data(), static_cast<std::size_t>(count));
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) ended_ = true;
+  }
+
+  int socket_;
+  std::string request_, answer_;
+  std::size_t sent_ = 0;
+  bool ended_ = false;
+};
+
+/// Its end, after the guard had time to end everything below it.
+ChildEnd end_guard(Child& guard) {
+  ::kill(guard.pid(), SIGTERM);
+  auto end = guard.wait(kEnding);
+  if (!end) end = guard.kill();
+  return end.value_or(ChildEnd{.signalled = true, .code = SIGKILL});
+}
+
+std::string words_of(const ChildEnd& end, const ProposerLimits& limits) {
+  if (!end.signalled && end.code == kGuardTooMany)
+    return fmt::format("the proposer was ended: it had more than {} processes", limits.processes);
+  if (!end.signalled && end.code == kGuardTooLarge) {
+    return fmt::format("the proposer was ended: it used more than {}",
+                       describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))));
+  }
+  return fmt::format("the proposer gave no answer: it ended with {}", describe(end));
+}
+
+class CommandProposer final : public Proposer {
+ public:
+  CommandProposer(std::string command, const ProposerLimits& limits, std::filesystem::path errors)
+      : command_(std::move(command)), limits_(limits), errors_(std::move(errors)) {}
+
+  Result<ProposerAnswer> ask(std::int64_t, const std::string& request) override {
+    ChildCommand start;
+    start.program = executable_path();
+    start.arguments = guard_arguments(command_, limits_);
+    start.stderr_file = errors_;
+    start.talk = ChildTalk::kText;
+    FATUNE_TRY(Child guard, Child::start(start));
+    const auto deadline = Clock::now() + limits_.answer;
+    Exchange exchange(guard.channel().descriptor(), request);
+    while (!exchange.done()) {
+      if (interrupted()) {
+        end_guard(guard);
+        return Error{ErrorKind::kInterrupted, "interrupted while a proposer was asked"};
+      }
+      if (Clock::now() >= deadline) {
+        end_guard(guard);
+        return failed(
+            fmt::format("the proposer gave no answer within {} s", limits_.answer.count()));
+      }
+      exchange.step();
+    }
+    return concluded(exchange, guard);
+  }
+
+ private:
+  static ProposerAnswer failed(std::string why) { return {.line = "", .failure = std::move(why)}; }
+
+  ProposerAnswer concluded(const Exchange& exchange, Child& guard) const {
+    if (exchange.too_long()) {
+      end_guard(guard);
+      return failed(
+          fmt::format("the proposer's line has more than {}", describe(Bytes(kLongestAnswer))));
+    }
+    auto end = guard.wait(kMoment);
+    if (!end) end = end_guard(guard);
+    std::string line = exchange.line();
+    if (trim(line).empty()) return failed(words_of(*end, limits_));
+    return {.line = std::move(line), .failure = ""};
+  }
+
+  std::string command_;
+  ProposerLimits limits_;
+  std::filesystem::path errors_;
+};
+
+}  // namespace
+
+std::unique_ptr<Proposer> make_command_proposer(std::string command, const ProposerLimits& limits,
+                                                const std::filesystem::path& errors) {
+  return std::make_unique<CommandProposer>(std::move(command), limits, errors);
+}
+
+}  // namespace fatune

@@ -1,0 +1,175 @@
+// guard.cpp - a program and all its descendants, watched through /proc and ended together.
+#include "evolve/proposers/guard.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr long kPauseNs = 20'000'000;  // chosen: between two looks
+constexpr int kRoundsToEnd = 200;      // chosen: each ends all that is left, so few are needed
+constexpr int kLowestPriority = 19;
+
+volatile std::sig_atomic_t told_to_end = 0;
+
+extern "C" void note_end(int) { told_to_end = 1; }
+
+struct ProcessFacts {
+  pid_t parent = 0;
+  std::int64_t resident_bytes = 0;
+  bool gone = false;  ///< a zombie
+};
+
+/// Of /proc/PID/stat: state and parent stand behind the name, which may hold anything.
+bool read_facts(const std::filesystem::path& folder, ProcessFacts& facts) {
+  std::ifstream file(folder / "stat");
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return false;
+  const std::vector<std::string> rest = split(text.substr(name_end + 2), ' ');
+  constexpr std::size_t kParent = 1, kResident = 21;  // proc(5), counted from the state
+  if (rest.size() <= kResident) return false;
+  facts.gone = rest[0] == "Z" || rest[0] == "X";
+  facts.parent = static_cast<pid_t>(parse_integer(rest[kParent]).value_or(0));
+  facts.resident_bytes = parse_integer(rest[kResident]).value_or(0) * ::sysconf(_SC_PAGESIZE);
+  return true;
+}
+
+std::map<pid_t, ProcessFacts> processes() {
+  std::map<pid_t, ProcessFacts> all;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const auto pid = parse_integer(entry.path().filename().string());
+    ProcessFacts facts;
+    if (pid && read_facts(entry.path(), facts)) all[static_cast<pid_t>(*pid)] = facts;
+  }
+  return all;
+}
+
+/// All that live and descend from this process, to which orphans are given.
+std::map<pid_t, ProcessFacts> descendants() {
+  const std::map<pid_t, ProcessFacts> all = processes();
+  std::map<pid_t, ProcessFacts> found;
+  std::set<pid_t> parents = {::getpid()};
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (const auto& [pid, facts] : all) {
+      if (parents.contains(pid) || !parents.contains(facts.parent)) continue;
+      parents.insert(pid);
+      if (!facts.gone) found[pid] = facts;
+      grown = true;
+    }
+  }
+  return found;
+}
+
+/// Those that have ended; true when `program` is among them.
+bool reap(pid_t program, int& status) {
+  bool ended = false;
+  for (int each = 0;;) {
+    const pid_t pid = ::waitpid(-1, &each, WNOHANG);
+    if (pid <= 0) return ended;
+    if (pid == program) {
+      status = each;
+      ended = true;
+    }
+  }
+}
+
+/// What forks faster than it is found is stopped first: what is stopped starts nothing.
+void end_all(pid_t group) {
+  ::kill(-group, SIGKILL);
+  int ignored = 0;
+  for (int round = 0; round < kRoundsToEnd; ++round) {
+    reap(0, ignored);
+    const auto left = descendants();
+    if (left.empty()) return;
+    for (const auto& [pid, facts] : left) ::kill(pid, SIGSTOP);
+    for (const auto& [pid, facts] : left) ::kill(pid, SIGKILL);
+  }
+}
+
+[[noreturn]] void become(const std::string& command) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setpriority(PRIO_PROCESS, 0, kLowestPriority);
+  std::signal(SIGTERM, SIG_DFL);
+  ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+  ::_exit(127);
+}
+
+/// The other end then sees when the program has closed its stdout.
+void leave_streams() {
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(nothing, STDOUT_FILENO);
+}
+
+/// 0: within the limits.
+int excess(std::int64_t most_processes, std::int64_t most_bytes) {
+  const auto all = descendants();
+  if (static_cast<std::int64_t>(all.size()) > most_processes) return kGuardTooMany;
+  std::int64_t bytes = 0;
+  for (const auto& [pid, facts] : all) bytes += facts.resident_bytes;
+  return bytes > most_bytes ? kGuardTooLarge : 0;
+}
+
+int exit_code(int status) {
+  constexpr int kSignalled = 128;  // as a shell tells it
+  return WIFSIGNALED(status) ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int watch(pid_t program, std::int64_t most_processes, std::int64_t most_bytes) {
+  const pid_t parent = ::getppid();
+  for (int status = 0;;) {
+    if (reap(program, status)) return exit_code(status);
+    if (told_to_end != 0 || ::getppid() != parent) return kGuardEnded;
+    if (const int code = excess(most_processes, most_bytes)) return code;
+    const timespec pause{0, kPauseNs};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> guard_arguments(const std::string& command, const ProposerLimits& limits) {
+  return {kProposerGuard, std::to_string(limits.processes), std::to_string(limits.memory_bytes),
+          command};
+}
+
+int proposer_guard_main(std::span<const std::string> args) {
+  const auto processes = args.size() == 3 ? parse_integer(args[0]) : std::nullopt;
+  const auto bytes = args.size() == 3 ? parse_integer(args[1]) : std::nullopt;
+  if (!processes || !bytes) return kGuardFailed;
+  struct sigaction action {};
+  action.sa_handler = note_end;
+  sigaction(SIGTERM, &action, nullptr);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t program = ::fork();
+  if (program == 0) become(args[2]);
+  if (program < 0) return kGuardFailed;
+  ::setpgid(program, program);
+  leave_streams();
+  const int code = watch(program, *processes, *bytes);
+  end_all(program);
+  return code;
+}
+
+}  // namespace fatune

@@ -1,0 +1,103 @@
+// draft.cpp - edits to texts, texts to a kernel.
+#include "evolve/protocol/draft.hpp"
+
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/hash.hpp"
+#include "core/text.hpp"
+#include "judge/referee/submission.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::size_t kKeyDigits = 16;
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+Result<std::string> edited(std::string source, const std::vector<SourceEdit>& edits) {
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    const std::size_t count = count_of(source, edits[i].find);
+    if (count != 1) {
+      return usage_error(
+          fmt::format("edits[{}]: its 'find' stands {} times in the parent, not once", i, count));
+    }
+    source.replace(source.find(edits[i].find), edits[i].find.size(), edits[i].replace);
+    if (source.size() > kLongestSource)
+      return usage_error(
+          fmt::format("edits[{}]: the source has more than {} bytes", i, kLongestSource));
+  }
+  return source;
+}
+
+/// Parameters in which two configs differ, both whole.
+std::vector<std::string> levers_between(const Config& one, const Config& other) {
+  std::vector<std::string> names;
+  for (const Setting& setting : one.settings) {
+    const Value* value = other.find(setting.name);
+    if (value != nullptr && !(*value == setting.value)) names.push_back(setting.name);
+  }
+  return names;
+}
+
+/// The config that the parent ran with on its first problem.
+std::optional<Config> config_of(const Trial& parent, const Manifest& manifest) {
+  if (parent.shapes.empty()) return std::nullopt;
+  auto config = config_from_json(manifest, parent.shapes.front().config, "parent");
+  return config ? std::optional(*std::move(config)) : std::nullopt;
+}
+
+/// Of a move that leaves the text as it is.
+Status one_lever(const Draft& draft, const Trial& parent) {
+  if (!draft.settings || draft.source != parent.source || draft.manifest != parent.manifest)
+    return {};
+  const auto before = config_of(parent, draft.kernel->manifest);
+  if (!before) return {};
+  const std::vector<std::string> moved = levers_between(*before, *draft.settings);
+  if (moved.size() <= 1) return {};
+  return usage_error(
+      fmt::format("config: moves {} at once; a move has one lever", join(moved, ", ")));
+}
+
+}  // namespace
+
+Result<Draft> read_draft(std::string source, std::string manifest, std::string config) {
+  const Submission submission{.problem = "",
+                              .source = source,
+                              .manifest = manifest,
+                              .config = config,
+                              .thought = "",
+                              .parents = {}};
+  FATUNE_TRY(Candidate candidate, read_submission(submission, Problem{}));
+  Draft draft;
+  draft.key = Hasher().add(source).add(manifest).add(config).hex().substr(0, kKeyDigits);
+  draft.kernel = std::move(candidate.kernel);
+  if (!config.empty()) draft.settings = std::move(candidate.config);
+  draft.source = std::move(source);
+  draft.manifest = std::move(manifest);
+  draft.config = std::move(config);
+  return draft;
+}
+
+Result<Draft> make_draft(const ProposedKernel& proposed, std::span<const Trial* const> parents) {
+  const Trial* parent = parents.empty() ? nullptr : parents.front();
+  std::string source = proposed.source;
+  if (source.empty()) {
+    if (parent == nullptr) return usage_error("candidate: has neither 'source' nor a parent");
+    FATUNE_TRY(source, edited(parent->source, proposed.edits));
+  }
+  std::string manifest = proposed.manifest;
+  if (manifest.empty() && parent != nullptr) manifest = parent->manifest;
+  FATUNE_TRY(Draft draft, read_draft(std::move(source), std::move(manifest), proposed.config));
+  if (parent != nullptr) FATUNE_TRY_STATUS(one_lever(draft, *parent));
+  return draft;
+}
+
+}  // namespace fatune

@@ -1,0 +1,66 @@
+// transcript.cpp - lines of a transcript, both ways.
+#include "evolve/protocol/transcript.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+Result<std::vector<TranscriptEntry>> parse_transcript(const std::string& text,
+                                                      const std::string& where) {
+  std::vector<TranscriptEntry> entries;
+  const std::string whole = text.substr(0, text.rfind('\n') + 1);
+  std::size_t number = 0;
+  for (const std::string& line : split(whole, '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    const std::string place = fmt::format("line {} of {}", number, where);
+    FATUNE_TRY(const Json json, parse_json(line, place));
+    FATUNE_TRY(TranscriptEntry entry, from_json<TranscriptEntry>(json, place));
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+}  // namespace
+
+void fields(TranscriptEntry& x, FieldList& f) {
+  f.record("evolve_transcript", "A request to a proposer and its answer");
+  f.document("fatune.evolve_transcript", 1);
+  f("ask", x.ask).required().at_least(0);
+  f("request", x.request).required().about("The line that was sent, as text");
+  f("answer", x.answer).omitted().about("The line that came, as text");
+  f("failure", x.failure).omitted().about("Why none came");
+  f("seconds", x.seconds).finite().about("Until the answer was there");
+}
+
+Result<std::vector<TranscriptEntry>> load_transcript(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto file = std::filesystem::is_directory(path, ignored) ? path / kTranscriptFile : path;
+  FATUNE_TRY(const std::string text, read_file(file, kLargeFile));
+  return parse_transcript(text, file.string());
+}
+
+Result<TranscriptFile> TranscriptFile::open(const std::filesystem::path& folder) {
+  TranscriptFile transcript;
+  const auto path = folder / kTranscriptFile;
+  FATUNE_TRY(transcript.file_, AppendFile::open(path));
+  FATUNE_TRY_STATUS(transcript.file_.lock_exclusively());
+  FATUNE_TRY(const std::string text, read_file(path, kLargeFile));
+  FATUNE_TRY(transcript.entries_, parse_transcript(text, path.string()));
+  FATUNE_TRY_STATUS(transcript.file_.cut(text.rfind('\n') + 1));
+  return transcript;
+}
+
+Status TranscriptFile::add(TranscriptEntry entry) {
+  FATUNE_TRY_STATUS(file_.append_line(dump(to_json(entry))));
+  entries_.push_back(std::move(entry));
+  return {};
+}
+
+}  // namespace fatune

@@ -1,0 +1,43 @@
+// transcript.hpp - what was asked of a proposer and what came back, line by line, for resumed and
+// repeated runs.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/append_file.hpp"
+#include "core/fields_fwd.hpp"
+#include "core/result.hpp"
+
+namespace fatune {
+
+/// One request and its answer, or why there was none.
+struct TranscriptEntry {
+  std::int64_t ask = 0;
+  std::string request;  ///< the line that was sent
+  std::string answer;   ///< the line that came; empty: see failure
+  std::string failure;
+  double seconds = 0;
+};
+void fields(TranscriptEntry& x, FieldList& f);
+
+/// Reads a transcript, or that of a run's folder; a cut last line is dropped.
+Result<std::vector<TranscriptEntry>> load_transcript(const std::filesystem::path& path);
+
+inline constexpr const char* kTranscriptFile = "transcript.jsonl";
+
+/// FOLDER/transcript.jsonl, of a new run or gone on with.
+class TranscriptFile {
+ public:
+  static Result<TranscriptFile> open(const std::filesystem::path& folder);
+  const std::vector<TranscriptEntry>& entries() const { return entries_; }
+  Status add(TranscriptEntry entry);
+
+ private:
+  std::vector<TranscriptEntry> entries_;
+  AppendFile file_;
+};
+
+}  // namespace fatune

@@ -1,0 +1,15 @@
+// text.hpp - a run's document to words and tables for a terminal.
+#pragma once
+
+#include <string>
+
+#include "evolve/report/document.hpp"
+#include "out/text/layout.hpp"
+
+namespace fatune {
+
+/// "t7  elite  1.52x  stage_k: keys through shared memory"
+std::string trial_line(const Trial& trial);
+std::string evolution_text(const EvolutionDocument& document, const Paint& paint);
+
+}  // namespace fatune

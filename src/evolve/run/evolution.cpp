@@ -1,0 +1,243 @@
+// evolution.cpp - the loop: ask, read, examine, select, write down.
+#include "evolve/run/evolution.hpp"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "core/file.hpp"
+#include "core/interrupt.hpp"
+#include "evolve/protocol/transcript.hpp"
+#include "evolve/run/asking.hpp"
+#include "evolve/run/population.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr const char* kManifestName = "manifest.json";
+
+/// A kernel as --kernel-dir takes it.
+Status write_kernel(const std::filesystem::path& folder, const Draft& draft) {
+  FATUNE_TRY_STATUS(make_directories(folder));
+  FATUNE_TRY_STATUS(replace_file(folder / draft.kernel->source.path, draft.source));
+  return replace_file(folder / kManifestName, draft.manifest);
+}
+
+class Evolution {
+ public:
+  Evolution(const EvolutionOptions& options, Proposer& proposer, Bench& bench)
+      : options_(options),
+        plan_(options.plan),
+        proposer_(proposer),
+        bench_(bench),
+        population_(bench.has_times() ? TrialPopulation::RankedBy::kTime
+                                      : TrialPopulation::RankedBy::kAge) {}
+
+  Status open() {
+    if (options_.resume) {
+      FATUNE_TRY(known_, load_ledger(options_.out));
+      FATUNE_TRY(ledger_, LedgerWriter::resume(options_.out));
+    } else {
+      known_.header = {
+          .plan = plan_, .environment = bench_.environment(), .recorded = options_.recorded};
+      FATUNE_TRY(ledger_, LedgerWriter::create(options_.out, known_.header));
+    }
+    FATUNE_TRY(transcript_, TranscriptFile::open(options_.out));
+    FATUNE_TRY(task_, state_task(plan_.problems, known_.header.environment));
+    return {};
+  }
+
+  Status begin(const Draft& start) {
+    Trial trial;
+    trial.operation = "start";
+    FATUNE_TRY_STATUS(settle(std::move(trial), start));
+    if (population_.start().valid()) return {};
+    std::error_code ignored;
+    for (const char* file : {kLedgerFile, kTranscriptFile})
+      std::filesystem::remove(options_.out / file, ignored);
+    return usage_error(fmt::format("the start, {}, does not pass: {}", start.kernel->manifest.name,
+                                   population_.start().reason));
+  }
+
+  Status run() {
+    for (std::int64_t ask = 0; left() > 0; ++ask) FATUNE_TRY_STATUS(take_answer(ask));
+    return {};
+  }
+
+  /// The best against the start, in the same rounds.
+  Status conclude() {
+    const Trial& best = population_.best();
+    if (bench_.has_times() && plan_.rounds > 0 && best.number > 0) FATUNE_TRY_STATUS(duel(best));
+    FATUNE_TRY(const Draft draft, read_draft(best.source, best.manifest, best.config));
+    FATUNE_TRY_STATUS(write_kernel(options_.out / "best", draft));
+    if (!known_.complete) FATUNE_TRY_STATUS(ledger_.append(LedgerEnd{}));
+    return {};
+  }
+
+  Ledger result() && {
+    return {.header = std::move(known_.header),
+            .trials = population_.trials(),
+            .duels = std::move(duels_),
+            .complete = true};
+  }
+
+ private:
+  std::int64_t left() const { return plan_.trials + 1 - std::ssize(population_.trials()); }
+  std::int64_t next() const { return std::ssize(population_.trials()); }
+
+  Status take_answer(std::int64_t ask) {
+    const ProposalRequest request = make_request(plan_, task_, population_, ask);
+    FATUNE_TRY(const TranscriptEntry entry, answer_to(request));
+    Trial trial;
+    trial.ask = ask;
+    trial.operation = request.operation;
+    for (const ToldKernel& parent : request.parents) trial.parents.push_back(parent.id);
+    if (!entry.failure.empty()) return refuse(std::move(trial), entry.failure);
+    const auto proposal = parse_proposal(entry.answer);
+    if (!proposal) return refuse(std::move(trial), proposal.error().message);
+    trial.usage = proposal->usage;
+    trial.insight = proposal->insight;
+    for (std::int64_t i = 0; i < std::ssize(proposal->candidates) && i < request.wanted; ++i) {
+      FATUNE_TRY_STATUS(try_candidate(trial, proposal->candidates[static_cast<std::size_t>(i)]));
+      trial.usage = {};
+      trial.insight.clear();
+    }
+    return {};
+  }
+
+  /// Of the transcript, where an earlier attempt at the run has asked already.
+  Result<TranscriptEntry> answer_to(const ProposalRequest& request) {
+    const auto& entries = transcript_.entries();
+    if (request.ask < std::ssize(entries)) return entries[static_cast<std::size_t>(request.ask)];
+    TranscriptEntry entry;
+    entry.ask = request.ask;
+    entry.request = dump(to_json(request));
+    const auto asked = std::chrono::steady_clock::now();
+    FATUNE_TRY(ProposerAnswer answer, proposer_.ask(request.ask, entry.request));
+    entry.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+    entry.answer = std::move(answer.line);
+    entry.failure = std::move(answer.failure);
+    FATUNE_TRY_STATUS(transcript_.add(entry));
+    return entry;
+  }
+
+  Status try_candidate(Trial trial, const ProposedKernel& proposed) {
+    trial.lever = proposed.lever;
+    trial.thought = proposed.thought;
+    if (!proposed.parents.empty()) trial.parents = proposed.parents;
+    std::vector<const Trial*> parents;
+    for (const std::string& id : trial.parents) {
+      const Trial* parent = population_.find(id);
+      if (parent == nullptr || !parent->valid()) {
+        trial.parents.clear();
+        return refuse(std::move(trial),
+                      fmt::format("parents: no trial '{}' has passed", id.substr(0, 40)));
+      }
+      parents.push_back(parent);
+    }
+    auto draft = make_draft(proposed, parents);
+    if (!draft) return refuse(std::move(trial), draft.error().message);
+    if (const Trial* same = population_.same_as(draft->key)) {
+      return refuse(std::move(trial),
+                    fmt::format("the same as {}, which was {}", same->id(), same->verdict));
+    }
+    return settle(std::move(trial), *draft);
+  }
+
+  Status refuse(Trial trial, std::string reason) {
+    trial.number = next();
+    trial.step = step::kPropose;
+    trial.reason = std::move(reason);
+    return take_in(std::move(trial));
+  }
+
+  /// Examines a draft, or remembers what the ledger says of it.
+  Status settle(Trial trial, const Draft& draft) {
+    trial.number = next();
+    trial.key = draft.key;
+    trial.source = draft.source;
+    trial.manifest = draft.manifest;
+    trial.config = draft.config;
+    if (trial.number < std::ssize(known_.trials)) return take_in(std::move(trial));
+    BenchOrder order{.evaluations = plan_.evaluations, .seed = plan_.seed};
+    for (const NamedProblem& problem : plan_.problems) {
+      if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted between two trials"};
+      FATUNE_TRY(ShapeTrial shape, bench_.examine(draft, problem, order));
+      const bool refused =
+          shape.outcome != Outcome::kMeasured && shape.outcome != Outcome::kUnavailable;
+      trial.shapes.push_back(std::move(shape));
+      if (refused) break;
+      order.edges = false;  // they are other problems than the run's, so once is enough
+    }
+    return take_in(std::move(trial), &draft);
+  }
+
+  Status take_in(Trial trial, const Draft* draft = nullptr) {
+    if (trial.number < std::ssize(known_.trials)) {
+      const Trial& before = known_.trials[static_cast<std::size_t>(trial.number)];
+      if (before.key != trial.key) {
+        return file_error(fmt::format("{} and {} in {} do not belong together: trial {} differs",
+                                      kLedgerFile, kTranscriptFile, options_.out.string(),
+                                      trial.number));
+      }
+      population_.add(before);
+      return {};
+    }
+    const Trial& added = population_.add(std::move(trial));
+    FATUNE_TRY_STATUS(ledger_.append(added));
+    if (added.valid() && draft != nullptr)
+      FATUNE_TRY_STATUS(write_kernel(options_.out / "kernels" / added.id(), *draft));
+    if (options_.on_trial) options_.on_trial(added);
+    return {};
+  }
+
+  Result<Duellist> duellist(const Trial& trial, std::size_t problem) const {
+    FATUNE_TRY(const Draft draft, read_draft(trial.source, trial.manifest, trial.config));
+    const ShapeTrial& shape = trial.shapes[problem];
+    FATUNE_TRY(Config config, config_from_json(draft.kernel->manifest, shape.config, kLedgerFile));
+    return Duellist{draft.key, draft.kernel, std::move(config)};
+  }
+
+  Status duel(const Trial& best) {
+    duels_ = known_.duels;
+    for (std::size_t i = duels_.size(); i < plan_.problems.size(); ++i) {
+      FATUNE_TRY(const Duellist first, duellist(population_.start(), i));
+      FATUNE_TRY(const Duellist second, duellist(best, i));
+      FATUNE_TRY(Duel duel,
+                 bench_.duel(first, second, plan_.problems[i], static_cast<int>(plan_.rounds)));
+      duels_.push_back({best.id(), std::move(duel)});
+      FATUNE_TRY_STATUS(ledger_.append(duels_.back()));
+    }
+    return {};
+  }
+
+  const EvolutionOptions& options_;
+  const EvolutionPlan& plan_;
+  Proposer& proposer_;
+  Bench& bench_;
+  TrialPopulation population_;
+  Ledger known_;  ///< of the attempts before this one
+  LedgerWriter ledger_;
+  TranscriptFile transcript_;
+  ProposalTask task_;
+  std::vector<DuelRecord> duels_;
+};
+
+}  // namespace
+
+Result<Ledger> run_evolution(const EvolutionOptions& options, const Draft& start,
+                             Proposer& proposer, Bench& bench) {
+  Evolution evolution(options, proposer, bench);
+  FATUNE_TRY_STATUS(evolution.open());
+  FATUNE_TRY_STATUS(evolution.begin(start));
+  FATUNE_TRY_STATUS(evolution.run());
+  FATUNE_TRY_STATUS(evolution.conclude());
+  return std::move(evolution).result();
+}
+
+}  // namespace fatune

@@ -1,0 +1,128 @@
+// ledger.cpp - lines of a ledger, both ways.
+#include "evolve/run/ledger.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "model/results/document.hpp"
+
+namespace fatune {
+namespace {
+
+std::filesystem::path file_of(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) ? path / kLedgerFile : path;
+}
+
+struct AddLine {
+  Ledger& ledger;
+  void operator()(LedgerHeader& header) const { ledger.header = std::move(header); }
+  void operator()(Trial& trial) const { ledger.trials.push_back(std::move(trial)); }
+  void operator()(DuelRecord& duel) const { ledger.duels.push_back(std::move(duel)); }
+  void operator()(LedgerEnd& end) const { ledger.complete = end.status == "complete"; }
+};
+
+}  // namespace
+
+void fields(Duel& x, FieldList& f) {
+  f.record("duel", "The best of a run and its start in the same rounds");
+  f("problem", x.problem).required();
+  f("time", x.time).omitted().about("That is compared: in_layer, plain, hot");
+  f("start_us", x.start_us);
+  f("best_us", x.best_us);
+  f("speedup", x.speedup).about("Start over best");
+  f("reason", x.reason).omitted().about("Why there is no speed-up");
+}
+
+void fields(EvolutionPlan& x, FieldList& f) {
+  f.record("evolution_plan", "What decides which trials a run makes");
+  f("mode", x.mode).required().option("--mode");
+  f("trials", x.trials).required().at_least(1).option("--trials");
+  f("wanted", x.wanted).at_least(1).option("--wanted");
+  f("evaluations", x.evaluations).at_least(1).option("--evaluations");
+  f("rounds", x.rounds).at_least(0).option("--rounds");
+  f("answer_seconds", x.answer_seconds).at_least(1).option("--proposer-seconds");
+  f("seed", x.seed).option("--seed");
+  f("kernel", x.kernel).required().option("--kernel");
+  f("problems", x.problems).required().filled().option("--shape or --suite");
+}
+
+void fields(LedgerHeader& x, FieldList& f) {
+  f.record("ledger_header", "The first line: the plan, and where it ran");
+  f.document("fatune.evolve_ledger", 1);
+  f.tag("t", "header");
+  f("recorded", x.recorded).omitted().about("A ledger stood in for a device");
+  f("plan", x.plan).required();
+  f.as<&document::device_fields>("device", x.environment);
+}
+
+void fields(DuelRecord& x, FieldList& f) {
+  f.record("duel_record");
+  f.tag("t", "duel");
+  f("id", x.id).required().about("Of the best");
+  f("duel", x.duel).required();
+}
+
+void fields(LedgerEnd& x, FieldList& f) {
+  f.record("ledger_end");
+  f.tag("t", "end");
+  f("status", x.status).required().one_of("complete");
+}
+
+bool is_evolution(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto file = file_of(path);
+  return file.filename() == kLedgerFile && std::filesystem::exists(file, ignored);
+}
+
+Result<Ledger> load_ledger(const std::filesystem::path& path) {
+  const auto file = file_of(path);
+  FATUNE_TRY(const std::string text, read_file(file, kLargeFile));
+  Ledger ledger;
+  ledger.whole_bytes = text.rfind('\n') + 1;
+  std::size_t number = 0;
+  for (const std::string& line : split(text.substr(0, ledger.whole_bytes), '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    const std::string place = fmt::format("line {} of {}", number, file.string());
+    FATUNE_TRY(const Json json, parse_json(line, place));
+    FATUNE_TRY(LedgerLine read, from_json<LedgerLine>(json, place));
+    if ((number == 1) != std::holds_alternative<LedgerHeader>(read))
+      return file_error(place + ": a ledger begins with its header, and has one");
+    std::visit(AddLine{ledger}, read);
+  }
+  if (number == 0 || ledger.header.plan.problems.empty())
+    return file_error(file.string() + ": holds no ledger");
+  return ledger;
+}
+
+Result<LedgerWriter> LedgerWriter::create(const std::filesystem::path& folder,
+                                          const LedgerHeader& header) {
+  const auto path = folder / kLedgerFile;
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored))
+    return usage_error(fmt::format("{} holds a run; go on with it by --resume {}", folder.string(),
+                                   folder.string()));
+  FATUNE_TRY_STATUS(make_directories(folder));
+  LedgerWriter writer;
+  FATUNE_TRY(writer.file_, AppendFile::open(path));
+  FATUNE_TRY_STATUS(writer.file_.lock_exclusively());
+  FATUNE_TRY_STATUS(writer.append(header));
+  return writer;
+}
+
+Result<LedgerWriter> LedgerWriter::resume(const std::filesystem::path& folder) {
+  LedgerWriter writer;
+  FATUNE_TRY(writer.file_, AppendFile::open(folder / kLedgerFile));
+  FATUNE_TRY_STATUS(writer.file_.lock_exclusively());
+  FATUNE_TRY(const Ledger ledger, load_ledger(folder));
+  FATUNE_TRY_STATUS(writer.file_.cut(ledger.whole_bytes));
+  return writer;
+}
+
+Status LedgerWriter::append(LedgerLine line) { return file_.append_line(dump(to_json(line))); }
+
+}  // namespace fatune

@@ -1,0 +1,58 @@
+// trial.cpp - a trial's fields.
+#include "evolve/trial/trial.hpp"
+
+#include <fmt/format.h>
+
+#include "core/fields.hpp"
+#include "model/kernel/config.hpp"
+#include "model/results/document.hpp"
+
+namespace fatune {
+
+std::string Trial::id() const { return fmt::format("t{}", number); }
+
+void fields(ProposerUsage& x, FieldList& f) {
+  f.record("usage", "What an answer cost, as the proposer says");
+  f("prompt_tokens", x.prompt_tokens).at_least(0).omitted();
+  f("completion_tokens", x.completion_tokens).at_least(0).omitted();
+  f("cost", x.cost).at_least(0).finite().omitted().about("In the proposer's currency");
+}
+
+void fields(ShapeTrial& x, FieldList& f) {
+  f.record("shape_trial", "A candidate on one problem");
+  f("problem", x.problem).required();
+  f("outcome", x.outcome).required();
+  f("reason", x.reason).omitted();
+  f("gate", x.gate).omitted().about("That refused it");
+  f("config", x.config).object().schema(kConfigSchema).about("The fastest that was tried");
+  f("evaluations", x.evaluations).about("Configs that were tried");
+  f("time", x.time).omitted().about("Which one time_us is: in_layer, hot");
+  f("time_us", x.time_us);
+  f.as<&document::resource_fields>("resources", x.resources);
+}
+
+void fields(Trial& x, FieldList& f) {
+  f.record("trial", "A candidate and what became of it");
+  f.tag("t", "trial");
+  f("number", x.number).required().at_least(0).about("0: the start");
+  f("ask", x.ask).at_least(0).about("Which request brought it");
+  f("parents", x.parents).omitted().about("\"t3\": of trial 3");
+  f("operation", x.operation).one_of("start, mutation, crossover");
+  f("lever", x.lever).omitted().about("What it moved, in the proposer's word");
+  f("thought", x.thought).omitted().about("Of the proposer: data, no instruction");
+  f("insight", x.insight).omitted().about("Of the proposer: data, no instruction");
+  f("step", x.step).one_of(step::kWords).about("The last one that it reached");
+  f("verdict", x.verdict).one_of(verdict::kWords);
+  f("reason", x.reason).omitted().about("Why it is invalid or discarded");
+  f("key", x.key).omitted().looks_like(kIdPattern).about("Of source, manifest and config");
+  f("source", x.source).omitted();
+  f("manifest", x.manifest).omitted().about("fatune.kernel/1, as text");
+  f("config", x.config).omitted().about("As text; absent: the best was looked for");
+  f("shapes", x.shapes).omitted();
+  f("speedup", x.speedup).about("Over the start, geomean of the problems");
+  f("gain", x.gain).about("The same over the first parent");
+  f("best", x.best).about("Highest speed-up so far");
+  f("usage", x.usage);
+}
+
+}  // namespace fatune

@@ -1,0 +1,43 @@
+// scrutiny.cpp - how much is asked of a submitted kernel: words, and what a final phase does for
+// each.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/fields.hpp"
+#include "core/text.hpp"
+#include "tune/evaluate/evaluator.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::array kScrutinies = {Scrutiny::kCheck, Scrutiny::kRank, Scrutiny::kFinal};
+// Chosen: an interval needs kLeastSamples rounds, and in a layer some are thrown away.
+constexpr int kRankRounds = 16;
+
+}  // namespace
+
+std::string_view name(Scrutiny scrutiny) {
+  constexpr std::array<std::string_view, 3> kNames = {"check", "rank", "final"};
+  return kNames[static_cast<std::size_t>(scrutiny)];
+}
+
+Result<Scrutiny> parse_scrutiny(std::string_view text) {
+  for (const Scrutiny scrutiny : kScrutinies) {
+    if (text == name(scrutiny)) return scrutiny;
+  }
+  return usage_error(fmt::format("'{}' is not one of check, rank, final", text));
+}
+
+FieldWord<Scrutiny> word_of(const Scrutiny*) { return {parse_scrutiny, kScrutinies}; }
+
+FinalPlan examination_plan(Scrutiny scrutiny) {
+  FinalPlan plan;
+  plan.secret_inputs = true;
+  plan.edge_problems = scrutiny == Scrutiny::kFinal;
+  if (scrutiny == Scrutiny::kCheck) plan.rounds = 0;
+  if (scrutiny == Scrutiny::kRank) plan.rounds = kRankRounds;
+  return plan;
+}
+
+}  // namespace fatune

@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""`fatune evolve` on the compiler alone and on recordings: three modes, repetition, hostile proposers, kills.
+
+    evolve_test.py --fatune PATH
+"""
+import argparse
+import contextlib
+import importlib.util
+import json
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples" / "evolve"
+RULES = f"{shlex.quote(sys.executable)} {shlex.quote(str(EXAMPLES / 'rules.py'))}"
+START = ["--kernel-dir", str(EXAMPLES / "start"), "--kernel", "poor_rows"]
+SHAPE = ["--shape", "2,8,128,64"]
+MARK = "31.41592"  # seconds that only these tests sleep
+
+
+def load_rules():
+    spec = importlib.util.spec_from_file_location("rules", EXAMPLES / "rules.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.dont_write_bytecode = True
+    spec.loader.exec_module(module)
+    return module
+
+
+def fatune(*words, code=0, **options):
+    done = subprocess.run([FATUNE, *map(str, words)], capture_output=True, text=True, timeout=300, **options)
+    assert done.returncode == code, f"{words}: exit {done.returncode}, not {code}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done
+
+
+def evolve(proposer, out, *more, code=0):
+    return fatune("evolve", "--proposer", proposer, *START, *SHAPE, "--device", "none", "--out", out, *more, code=code)
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def trials_of(folder):
+    return [line for line in lines_of(folder / "ledger.jsonl") if line.get("t") == "trial"]
+
+
+def sleepers():
+    """Processes that a proposer of these tests has started and left."""
+    left = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if MARK in (folder / "cmdline").read_text():
+                left.append(folder.name)
+    return left
+
+
+def with_times(folder, out):
+    """The ledger of a run that only compiled, as if each lever had made its parent faster; every fifth trial is wrong."""
+    out.mkdir()
+    written = []
+    for line in lines_of(folder / "ledger.jsonl"):
+        for shape in line.get("shapes", []):
+            number = line["number"]
+            if number % 5 == 4:
+                shape.update(outcome="wrong_result", reason="accuracy: planned", gate="accuracy")
+            else:
+                shape.update(outcome="measured", time="plain", time_us=1000.0 * 0.85 ** number + (number % 3) * 40)
+                shape.pop("reason", None)
+        written.append(json.dumps(line))
+    (out / "ledger.jsonl").write_text("\n".join(written) + "\n")
+
+
+class Temporary(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+
+class Rules(Temporary):
+    def test_every_edit_compiles(self):
+        """Each rule behind what it needs, all of them, and all but each one, in two types and both masks, for sm_90a."""
+        rules = load_rules()
+        source = (EXAMPLES / "start" / "poor_rows.cu").read_text()
+        manifest = json.loads((EXAMPLES / "start" / "poor_rows.json").read_text())
+
+        def apply(rule, kernel):
+            self.assertTrue(rule.applies(kernel["source"]), rule.lever)
+            text = kernel["source"]
+            for find, replace in rule.edits:
+                self.assertEqual(text.count(find), 1, rule.lever)
+                text = text.replace(find, replace)
+            self.assertTrue(rule.applied(text) , rule.lever)
+            return {"source": text, "manifest": rule.apply_to(kernel["manifest"])}
+
+        needs = {"keys_together": ["one_walk"], "stage_shared": ["one_walk", "keys_together"]}
+        kernels = {}
+        for rule in rules.RULES:
+            kernel = {"source": source, "manifest": manifest}
+            for lever in [*needs.get(rule.lever, []), rule.lever]:
+                kernel = apply(rules.BY_LEVER[lever], kernel)
+            kernels[rule.lever] = kernel
+        for left_out in [None, *[each.lever for each in rules.RULES if each.lever not in ("one_walk", "keys_together")]]:
+            kernel = {"source": source, "manifest": manifest}
+            for rule in rules.RULES:
+                if rule.lever != left_out:
+                    kernel = apply(rule, kernel)
+            kernels[f"all but {left_out}"] = kernel
+        calls = [json.dumps({"id": name, "tool": "submit_kernel", "arguments": {"problem": f"2-8-128-64-{problem}", **kernel}})
+                 for name, kernel in kernels.items() for problem in [PROBLEM]]
+        done = fatune("judge", "--jsonl", "--device", "none", *SHAPE, "--dtype", "bf16", "--causal", input="\n".join(calls) + "\n")
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(len(answers), len(kernels))
+        for answer in answers:
+            result = answer.get("result", {})
+            self.assertEqual(result.get("outcome"), "unavailable", f"{answer['id']}: {result.get('reason') or answer}")
+            self.assertEqual(result.get("resources", {}).get("spill_load_bytes", 0), 0, answer["id"])
+
+    def test_taken_back_is_as_before(self):
+        rules = load_rules()
+        parent = {"source": (EXAMPLES / "start" / "poor_rows.cu").read_text(), "manifest": json.loads((EXAMPLES / "start" / "poor_rows.json").read_text())}
+        for rule in rules.RULES:
+            if not rule.applies(parent["source"]):
+                continue
+            done = rules.move(rule, parent)
+            text = parent["source"]
+            for edit in done["edits"]:
+                text = text.replace(edit["find"], edit["replace"])
+            back = rules.without(rule, {"source": text, "manifest": done["manifest"]})
+            for edit in back["edits"]:
+                self.assertEqual(text.count(edit["find"]), 1, rule.lever)
+                text = text.replace(edit["find"], edit["replace"])
+            self.assertEqual(text, parent["source"], rule.lever)
+            self.assertEqual(back["manifest"], parent["manifest"], rule.lever)
+
+
+class Modes(Temporary):
+    def test_three_modes_and_their_repetition(self):
+        for mode in ["free", "insight", "full"]:
+            with self.subTest(mode):
+                plain, timed, first, second = (self.folder / f"{mode}-{name}" for name in ["plain", "timed", "first", "second"])
+                evolve(RULES, plain, "--mode", mode, "--trials", 14)
+                trials = trials_of(plain)
+                self.assertEqual(len(trials), 15)
+                self.assertTrue(all(trial["step"] == "select" for trial in trials[:10]), "the rules' edits compile")
+                with_times(plain, timed)
+                for out, device, transcript in [(first, timed, plain), (second, first, first)]:
+                    fatune("evolve", "--proposer", f"replay:{transcript}", *START, *SHAPE, "--mode", mode, "--trials", 14, "--device",
+                           f"recorded:{device}", "--out", out)
+                self.assertEqual((first / "ledger.jsonl").read_bytes(), (second / "ledger.jsonl").read_bytes())
+                asked = [[entry["request"] for entry in lines_of(out / "transcript.jsonl")] for out in (first, second)]
+                self.assertEqual(*asked)
+                self.assert_reported(first, mode)
+
+    def assert_reported(self, run, mode):
+        document = json.loads(fatune("report", run, "--json").stdout)
+        self.assertEqual(document["schema"], "fatune.evolution/1")
+        self.assertTrue(document["recorded"])
+        self.assertEqual(document["plan"]["mode"], mode)
+        figures = document["figures"]
+        self.assertEqual(figures["trials"], 14)
+        self.assertGreater(figures["speedup"], 1.3)
+        self.assertLess(figures["validity"], 1)
+        best = [trial.get("best") for trial in document["trials"]]
+        self.assertEqual(best, sorted(best), "the best so far never falls")
+        text = fatune("report", run).stdout
+        for words in ["speed-up", "validity", "best so far", "recorded"]:
+            self.assertIn(words, text)
+        page = run / "page.html"
+        fatune("report", run, "-o", page)
+        html = page.read_text()
+        self.assertIn('<li id="t14">', html)
+        self.assertIn('<path class="curve"', html)
+        self.assertNotIn("<script", html)
+
+    def test_json(self):
+        done = evolve(RULES, self.folder / "run", "--trials", 1, "--json")
+        self.assertEqual(json.loads(done.stdout)["figures"]["compiled"], 1)
+
+
+class BadInput(Temporary):
+    def reason(self, proposer, *more):
+        """Why the one trial of a run was charged; the run itself ends well, and nothing that was started is left."""
+        out = self.folder / f"run{len(list(self.folder.iterdir()))}"
+        evolve(proposer, out, "--trials", 1, *more)
+        trial = trials_of(out)[1]
+        self.assertEqual(trial["verdict"], "invalid")
+        self.assertEqual(sleepers(), [])
+        return trial["reason"]
+
+    def script(self, text):
+        path = self.folder / f"script{len(list(self.folder.iterdir()))}.py"
+        path.write_text(text)
+        return f"{shlex.quote(sys.executable)} {path}"
+
+    def answer(self, **candidate):
+        return self.script(f"import json\nprint(json.dumps({{'candidates': [{candidate!r}]}}))\n")
+
+    def test_no_answer(self):
+        self.assertIn("exit status 0", self.reason("true"))
+        self.assertIn("exit status 3", self.reason("exit 3"))
+        self.assertIn("exit status 127", self.reason("./no-such-program"))
+        self.assertIn("exit status 137", self.reason("kill -9 $$"))
+        self.assertIn("exit status 0", self.reason("exec >&-; sleep 0.1"))
+
+    def test_silence(self):
+        started = time.monotonic()
+        self.assertIn("within 1 s", self.reason(f"sleep {MARK}", "--proposer-seconds", 1))
+        self.assertIn("within 1 s", self.reason(f"setsid sleep {MARK} & setsid sleep {MARK}", "--proposer-seconds", 1))
+        self.assertLess(time.monotonic() - started, 40)
+
+    def test_no_json(self):
+        for text in ["not json", "{", "[]", '"text"', '{"candidates": {}}', '{"candidates": [[]]}', "[" * 5000]:
+            self.assertTrue(self.reason(f"echo {shlex.quote(text)}"), text)
+        self.assertTrue(self.reason("head -c 2000 /dev/urandom"))
+
+    def test_a_line_of_100_megabytes(self):
+        self.assertIn("more than 4.0 MiB", self.reason("head -c 100000000 /dev/zero | tr '\\0' x"))
+
+    def test_many_processes(self):
+        bomb = f"import os, time\nfor _ in range(8):\n    os.fork()\nos.execvp('sleep', ['sleep', '{MARK}'])\n"
+        self.assertIn("more than 64 processes", self.reason(self.script(bomb)))
+        hidden = f"i=0; while [ $i -lt 300 ]; do setsid sleep {MARK} & i=$((i+1)); done; wait"
+        self.assertIn("more than 64 processes", self.reason(hidden))
+
+    def test_much_memory(self):
+        self.assertIn("more than 1.0 GiB", self.reason(self.script("import time\nx = b'x' * (1500 << 20)\ntime.sleep(60)\n"), "--proposer-memory", 1))
+
+    def test_paths_and_headers_of_others(self):
+        manifest = json.loads((EXAMPLES / "start" / "poor_rows.json").read_text())
+        self.assertIn("not a name such as", self.reason(self.answer(manifest={**manifest, "source": "../../poor_rows.cu"})))
+        self.assertIn("passwd", self.reason(self.answer(source='#include "../../../../etc/passwd"\n')))
+        self.assertIn("parents", self.reason(self.answer(parents=["../t0"], edits=[])))
+        self.assertIn("role", self.reason(self.answer(manifest={**manifest, "role": "reference"})))
+
+    def test_kernels_that_do_not_compile(self):
+        self.assertIn("error", self.reason(self.answer(source='extern "C" __global__ void poor_rows_main() { nonsense; }\n')))
+        self.assertIn("262144", self.reason(self.answer(source="x" * 300_000)))
+        self.assertIn("the same as t0", self.reason(self.answer(edits=[])))
+        self.assertIn("stands 0 times", self.reason(self.answer(edits=[{"find": "no such text", "replace": ""}])))
+
+    def test_what_is_read_is_no_duty(self):
+        """A proposer that answers without reading its request, however long that is."""
+        out = self.folder / "run"
+        evolve("exec <&-; echo '{\"candidates\": [{}]}'", out, "--trials", 2)
+        self.assertEqual([trial["reason"] for trial in trials_of(out)[1:]], ["the same as t0, which was elite"] * 2)
+
+    def test_words_of_the_command_line(self):
+        for words, told in [(["--mode", "fast"], "--mode"), (["--trials", "0"], "--trials"), (["--kernel", "poor_row"], "poor_rows"),
+                            (["--device", "recorded"], "recorded:RUN"), (["--resume", str(self.folder / "nowhere")], "")]:
+            done = subprocess.run([FATUNE, "evolve", "--proposer", "true", *START[:2], *SHAPE, "--device", "none", *START[2:],
+                                   "--out", str(self.folder / "x"), *words] if "--kernel" not in words and "--device" not in words
+                                  else [FATUNE, "evolve", "--proposer", "true", *START[:2], *SHAPE, *words, *([] if "--kernel" in words else START[2:]),
+                                        "--out", str(self.folder / "x")], capture_output=True, text=True, timeout=120)
+            self.assertIn(done.returncode, [2, 4], f"{words}: {done.stderr}")
+            self.assertIn(told, done.stderr)
+
+    def test_a_folder_that_has_a_run(self):
+        out = self.folder / "run"
+        evolve("true", out, "--trials", 1)
+        self.assertIn("--resume", evolve("true", out, "--trials", 1, code=2).stderr)
+
+
+class Kills(Temporary):
+    """A run that was killed ends as if it had not been."""
+
+    def begin(self, out, proposer):
+        return subprocess.Popen([FATUNE, "evolve", "--proposer", proposer, *START, *SHAPE, "--device", "none", "--out", str(out), "--trials", "10"],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def wait_for_trials(self, out, count):
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                if (out / "ledger.jsonl").read_text().count('"t":"trial"') >= count:
+                    return
+            time.sleep(0.02)
+        self.fail("no trials")
+
+    def test_resume(self):
+        evolve(RULES, self.folder / "whole", "--trials", 10)
+        whole = (self.folder / "whole" / "ledger.jsonl").read_bytes()
+        slow = f"sleep 0.2; {RULES}"
+        for word, ended in [("kill", signal.SIGKILL), ("interrupt", signal.SIGINT)]:
+            with self.subTest(word):
+                out = self.folder / word
+                process = self.begin(out, slow)
+                self.wait_for_trials(out, 4)
+                process.send_signal(ended)
+                code = process.wait(timeout=60)
+                self.assertEqual(code, 130 if ended == signal.SIGINT else -signal.SIGKILL)
+                fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", out)
+                self.assertEqual((out / "ledger.jsonl").read_bytes(), whole)
+        self.assertIn("leave that out", fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", self.folder / "kill", "--trials", 3, code=2).stderr)
+
+    def test_nothing_is_left_of_a_proposer(self):
+        process = self.begin(self.folder / "run", f"setsid sleep {MARK} & sleep {MARK}")
+        deadline = time.monotonic() + 60
+        while len(sleepers()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+        deadline = time.monotonic() + 20
+        while sleepers() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(sleepers(), [])
+
+
+PROBLEM = "bf16-causal"
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", required=True)
+    options, rest = parser.parse_known_args()
+    FATUNE = os.path.abspath(options.fatune)
+    unittest.main(argv=[sys.argv[0], *rest])
