@@ -50,15 +50,50 @@ Toolbox judge_tools(Referee& referee) {
           }),
       make_tool<Submission, JudgedKernel>(
           "submit_kernel", "Submit a kernel",
-          "Compiles a template with its manifest and runs it through the gates. Says which gate "
-          "refused it, where and by how much. Without a GPU it is compiled only, and says so.",
+          "Compiles a template with its manifest and runs it through the gates; modes rank and "
+          "final time it, too, beside baselines. Says which gate refused it, where and by how "
+          "much. Without a GPU it is compiled only, and says so.",
           [&referee](const Submission& asked, const Heartbeat& beat) {
             return referee.judge(asked, beat);
+          }),
+      make_tool<TuneKernel, TunedKernel>(
+          "tune_kernel", "Tune a template",
+          "Searches the values of a template's parameters within a budget, with every gate, and "
+          "judges the best config as mode final does. Says what each parameter explains.",
+          [&referee](const TuneKernel& asked, const Heartbeat& beat) {
+            return referee.tune(asked, beat);
+          }),
+      make_tool<AskComparison, KernelComparison>(
+          "compare", "Compare judged kernels",
+          "Times kernels of one problem again, turn by turn in the same rounds: ratios to the "
+          "first with their intervals.",
+          [&referee](const AskComparison& asked, const Heartbeat& beat) {
+            return referee.compare(asked, beat);
+          }),
+      make_tool<AskProfile, KernelProfile>(
+          "profile_kernel", "Profile a judged kernel",
+          "Hardware counters of one launch through ncu, the bottleneck, and what each figure "
+          "means. Without ncu or a GPU it says so.",
+          [&referee](const AskProfile& asked, const Heartbeat& beat) {
+            return referee.profile(asked, beat);
+          }),
+      make_tool<AskExplanation, Explanation>(
+          "explain_failure", "Explain a refusal",
+          "Which gate refused a kernel, what it demands and why, where the output is wrong and by "
+          "how much, region by region. No expected values, no inputs.",
+          [&referee](const AskExplanation& asked, const Heartbeat&) {
+            return referee.explain(asked);
           }),
       make_tool<AskHistory, History>(
           "history", "Read earlier judgements",
           "Judgements so far, the newest last: outcomes, gates, reasons, thoughts.",
           [&referee](const AskHistory& asked, const Heartbeat&) { return referee.history(asked); }),
+      make_tool<AskLeaderboard, Leaderboard>(
+          "leaderboard", "Read the leaderboard",
+          "The fastest kernels of a problem that passed every gate, with times, ties and parents.",
+          [&referee](const AskLeaderboard& asked, const Heartbeat&) {
+            return referee.places(asked);
+          }),
   };
 }
 

@@ -5,6 +5,7 @@
 """
 import argparse
 import contextlib
+import gzip
 import importlib.util
 import json
 import os
@@ -158,6 +159,7 @@ class Modes(Temporary):
                 asked = [[entry["request"] for entry in lines_of(out / "transcript.jsonl")] for out in (first, second)]
                 self.assertEqual(*asked)
                 self.assert_reported(first, mode)
+                self.assert_packed(first, mode)
 
     def assert_reported(self, run, mode):
         document = json.loads(fatune("report", run, "--json").stdout)
@@ -180,9 +182,36 @@ class Modes(Temporary):
         self.assertIn('<path class="curve"', html)
         self.assertNotIn("<script", html)
 
+    def assert_packed(self, run, mode):
+        """Packed files serve as well."""
+        packed = self.folder / f"{mode}-packed"
+        packed.mkdir()
+        for name in ["ledger.jsonl", "transcript.jsonl"]:
+            (packed / f"{name}.gz").write_bytes(gzip.compress((run / name).read_bytes()))
+        self.assertEqual(fatune("report", packed).stdout, fatune("report", run).stdout)
+        fatune("evolve", "--proposer", "true", "--resume", packed, "--device", f"recorded:{packed}", code=4)
+
     def test_json(self):
         done = evolve(RULES, self.folder / "run", "--trials", 1, "--json")
         self.assertEqual(json.loads(done.stdout)["figures"]["compiled"], 1)
+
+
+class Committed(Temporary):
+    """Runs of a GPU that the project keeps repeat from their transcripts, line by line."""
+
+    def test_they_repeat(self):
+        for run in sorted(path.parent for path in (ROOT / "results").glob("**/ledger.jsonl.gz")):
+            with self.subTest(run.name):
+                with gzip.open(run / "ledger.jsonl.gz", "rt") as packed:
+                    header, *lines = packed.read().splitlines()
+                plan = json.loads(header)["plan"]
+                first = plan["problems"][0]["problem"]
+                shape = [first[key] for key in ("batch", "heads", "seq_q", "head_dim")]
+                problem = ["--suite", "mission"] if len(plan["problems"]) > 1 else ["--shape", ",".join(map(str, shape))]
+                numbers = [word for key in ("mode", "trials", "wanted", "evaluations", "rounds", "seed") for word in (f"--{key}", plan[key])]
+                out = self.folder / run.name
+                fatune("evolve", "--proposer", f"replay:{run}", "--device", f"recorded:{run}", *START, *problem, *numbers, "--out", out)
+                self.assertEqual((out / "ledger.jsonl").read_text().splitlines()[1:], lines)
 
 
 class BadInput(Temporary):

@@ -1,22 +1,34 @@
 #!/usr/bin/env python3
 """The official Python SDK of the Model Context Protocol is a client of `fatune judge`, in each revision.
 
-    judge_sdk_test.py --fatune PATH --venv FOLDER
+    judge_sdk_test.py --fatune PATH --venv FOLDER [--approve]
+
+It goes through every tool, resource and prompt on the recorded device; the answers are compared with an approved transcript.
 
 FOLDER is the Python environment that `tools/bootstrap.sh test` makes. Without it the test is skipped (exit 77); under CI=true
 that is a failure. The SDK itself checks each answer against the schemas of its revision and of the tool.
 """
 import argparse
 import asyncio
+import hashlib
+import itertools
 import json
 import os
 import pathlib
 import sys
+import tempfile
 
 VERSION = "2.3.0"
 SKIPPED = 77
 STATELESS = "2026-07-28"
-SUBMISSIONS = pathlib.Path(__file__).resolve().parents[1] / "data" / "judge" / "submissions.jsonl"
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+KERNELS = TESTS.parent / "kernels"
+TRANSCRIPT = TESTS / "data" / "judge" / "sdk_transcript.txt"
+SHOWN = 100  # characters of an answer that stand in the transcript
+PROBLEM = "mission/mission"
+BEST = {"THREADS": 128, "BLOCK_N": 8, "KV_SOURCE": "shared_f32", "Q_FORMAT": "packed", "EXP2": True}
+TOOLS = ["list_problems", "get_problem", "submit_kernel", "tune_kernel", "compare", "profile_kernel", "explain_failure",
+         "history", "leaderboard"]
 
 
 def enter_environment(folder):
@@ -30,59 +42,142 @@ def enter_environment(folder):
         os.execv(python, [str(python), *sys.argv])
 
 
-async def session(fatune, mode):
-    """One session through every tool, with the answers that are looked at."""
-    from mcp.client import Client
-    from mcp.client.stdio import StdioServerParameters, stdio_client
+def transcript_line(name, answer):
+    """What an answer says, as one line of the transcript: no times of this run are among it."""
+    return json.dumps({name: answer}, sort_keys=True)
+
+
+async def call(client, transcript, tool, arguments, **more):
+    """Calls a tool that has an answer, and notes it."""
+    answer = await client.call_tool(tool, arguments, **more)
+    assert not answer.is_error, (tool, answer.content[0].text)
+    transcript.append(transcript_line(tool, answer.structured_content))
+    return answer.structured_content
+
+
+def recorded_kernel(**more):
+    """A kernel that the recording holds, at the problem that it holds."""
+    folder = KERNELS / "fa_rows"
+    return {"problem": PROBLEM, "source": (folder / "fa_rows.cu").read_text(),
+            "manifest": json.loads((folder / "fa_rows.json").read_text()), **more}
+
+
+async def judge_kernels(client, transcript):
+    """Through every tool; returns the id of a kernel that passed."""
+    phases = []
+
+    async def note(progress, total, message):
+        phases.append(message)
+
+    listed = await call(client, transcript, "list_problems", {"filter": "causal"})
+    assert len(listed["problems"]) == 6, listed
+    stated = await call(client, transcript, "get_problem", {"id": PROBLEM})
+    assert [tensor["name"] for tensor in stated["tensors"]] == ["q", "k", "v", "out"], stated
+    checked = await call(client, transcript, "submit_kernel", recorded_kernel(thought="the defaults"), progress_callback=note)
+    assert checked["passed"] and "hot" not in checked, checked
+    assert phases[0] == "compiling", phases
+    ranked = await call(client, transcript, "submit_kernel", recorded_kernel(mode="rank", config=BEST, parents=[checked["id"]]))
+    assert ranked["hot"]["median_us"] > 0 and ranked["baselines"][0]["ratio"], ranked
+    final = await call(client, transcript, "submit_kernel", recorded_kernel(mode="final", config=BEST, thought="packed rows"))
+    assert final["mode"] == "final" and final["sol"]["score"] > 0, final
+    narrow = recorded_kernel()
+    narrow["manifest"]["constraints"].append({"require": "THREADS >= 128", "why": "fewer threads were slower"})
+    refused = await call(client, transcript, "submit_kernel", narrow)
+    assert refused["gate"] == "constraints", refused
+    tuned = await call(client, transcript, "tune_kernel", recorded_kernel(evaluations=40), progress_callback=note)
+    assert tuned["best"]["passed"] and tuned["evaluations"] == 40, tuned
+    duel = await call(client, transcript, "compare", {"ids": [checked["id"], final["id"]]})
+    assert [each["id"] for each in duel["kernels"]] == [checked["id"], final["id"]], duel
+    profile = await call(client, transcript, "profile_kernel", {"id": final["id"]})
+    assert profile["profile"]["reason"] == "a recorded device has no counters to read", profile
+    explained = await call(client, transcript, "explain_failure", {"id": refused["id"]})
+    assert explained["gate"] == "constraints" and explained["usual"], explained
+    history = await call(client, transcript, "history", {"last": 3})
+    assert len(history["judgements"]) == 3, history
+    board = await call(client, transcript, "leaderboard", {"problem": PROBLEM})
+    assert board["rows"][0]["place"] == 1, board
+    return final["id"]
+
+
+async def read_texts(client, transcript, judged):
+    """Every resource that is listed, and each prompt."""
+    resources = (await client.list_resources()).resources
+    addresses = [str(each.uri) for each in resources]
+    assert f"fatune://kernel/{judged}/source" in addresses and "fatune://runs/1/journal" in addresses, addresses
+    for address in addresses:
+        read = (await client.read_resource(address)).contents[0]
+        assert read.text, address
+    transcript.append(transcript_line("resources", addresses))
+    templates = (await client.list_resource_templates()).resource_templates
+    transcript.append(transcript_line("templates", [each.uri_template for each in templates]))
+    prompts = (await client.list_prompts()).prompts
+    assert [each.name for each in prompts] == ["free", "insight", "full"], prompts
+    for prompt in prompts:
+        filled = await client.get_prompt(prompt.name, {"problem": PROBLEM})
+        transcript.append(transcript_line(prompt.name, filled.messages[0].content.text))
+
+
+async def meet_errors(client):
     from mcp.shared.exceptions import MCPError
 
-    server = StdioServerParameters(command=str(fatune), args=["judge", "--suite", "mission", "--device", "none", "--quiet"])
+    wrong = await client.call_tool("get_problem", {"id": "mission/wyde"})
+    assert wrong.is_error and "did you mean mission/wide?" in wrong.content[0].text, wrong
+    for request in (client.call_tool("solve_problem", {}), client.get_prompt("free", {}),
+                    client.read_resource("fatune://kernel/nothing/source")):
+        try:
+            await request
+        except MCPError:
+            continue
+        raise AssertionError("what there is not was answered")
+
+
+async def session(fatune, mode, out):
+    """One session through every tool, resource and prompt; returns its transcript."""
+    from mcp.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    server = StdioServerParameters(command=str(fatune), args=["judge", "--suite", "mission", "--device", "recorded",
+                                                              "--out", str(out), "--quiet"])
+    transcript = []
     async with Client(stdio_client(server), mode=mode) as client:
         if mode != STATELESS:  # then nothing is asked before the first request
             assert client.server_info.name == "fatune", client.server_info
         expected = "2025-11-25" if mode == "legacy" else STATELESS
         assert client.protocol_version == expected, client.protocol_version
         tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools] == ["list_problems", "get_problem", "submit_kernel", "history"], tools
+        assert [tool.name for tool in tools] == TOOLS, tools
         for tool in tools:
             assert tool.description and tool.input_schema["type"] == "object" and tool.output_schema, tool
+        judged = await judge_kernels(client, transcript)
+        await read_texts(client, transcript, judged)
+        await meet_errors(client)
+    return transcript
 
-        listed = await client.call_tool("list_problems", {"filter": "causal"})
-        problems = listed.structured_content["problems"]
-        assert len(problems) == 6 and problems[0]["id"] == "mission/mission-causal", problems
-        stated = await client.call_tool("get_problem", {"id": "mission/wide"})
-        assert [tensor["name"] for tensor in stated.structured_content["tensors"]] == ["q", "k", "v", "out"], stated
 
-        phases = []
-
-        async def note(progress, total, message):
-            phases.append(message)
-
-        submission = json.loads(SUBMISSIONS.read_text().splitlines()[0])["arguments"]
-        judged = (await client.call_tool("submit_kernel", submission, progress_callback=note)).structured_content
-        assert judged["schema"] == "fatune.judgement/1" and judged["outcome"] == "unavailable", judged
-        assert phases == ["compiling"], phases
-        history = (await client.call_tool("history", {})).structured_content["judgements"]
-        assert [each["id"] for each in history] == [judged["id"]], history
-
-        wrong = await client.call_tool("get_problem", {"id": "mission/wyde"})
-        assert wrong.is_error and "did you mean mission/wide?" in wrong.content[0].text, wrong
-        try:
-            await client.call_tool("solve_problem", {})
-        except MCPError as error:
-            assert "there is no tool 'solve_problem'" in str(error), error
-        else:
-            raise AssertionError("a tool that there is not was called")
+def check_transcript(transcript, approve):
+    """The answers are those that were approved: a line each, by its hash and its beginning."""
+    lines = [f"{hashlib.sha256(line.encode()).hexdigest()[:16]} {len(line):>6} {line[:SHOWN]}" for line in transcript]
+    text = "\n".join(lines) + "\n"
+    if approve:
+        TRANSCRIPT.write_text(text)
+    if TRANSCRIPT.read_text() != text:
+        changed = [new for old, new in itertools.zip_longest(TRANSCRIPT.read_text().splitlines(), lines) if old != new]
+        print("FAILED: the transcript has changed (--approve renews it):", *changed, sep="\n")
+        sys.exit(1)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fatune", required=True, type=pathlib.Path)
     parser.add_argument("--venv", required=True, type=pathlib.Path)
+    parser.add_argument("--approve", action="store_true", help="renew the transcript")
     args = parser.parse_args()
     enter_environment(args.venv)
     for mode in ("auto", STATELESS, "legacy"):
-        asyncio.run(asyncio.wait_for(session(args.fatune.resolve(), mode), timeout=60))
+        with tempfile.TemporaryDirectory() as scratch:
+            out = pathlib.Path(scratch) / "out"
+            transcript = asyncio.run(asyncio.wait_for(session(args.fatune.resolve(), mode, out), timeout=90))
+        check_transcript(transcript, args.approve)
         print(f"mode {mode}: passed")
 
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
@@ -16,7 +17,7 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "judge/protocol/server.hpp"
-#include "judge/tools.hpp"
+#include "judge/services.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -40,12 +41,11 @@ Result<std::optional<DeviceChoice>> device_of(const std::string& text) {
   return device;
 }
 
-OpenEvaluator evaluator_opener(const DeviceChoice& device, const Settings& settings) {
-  return [device, &settings]() -> Result<std::unique_ptr<Evaluator>> {
-    FATUNE_TRY(const auto catalog, load_catalog(settings));
-    FATUNE_TRY(const KernelRef reference, reference_kernel(catalog));
-    return open_evaluator({device, reference, {}, 0, {}, catalog}, settings);
-  };
+using Catalog = std::vector<KernelRef>;
+
+OpenEvaluator evaluator_opener(const DeviceChoice& device, const KernelRef& reference,
+                               const Catalog& catalog, const Settings& settings) {
+  return [=, &settings] { return open_evaluator({device, reference, {}, 0, {}, catalog}, settings); };
 }
 
 OpenCompilers compiler_opener(const Settings& settings) {
@@ -58,10 +58,14 @@ OpenCompilers compiler_opener(const Settings& settings) {
   };
 }
 
-Result<std::unique_ptr<Examiner>> make_examiner(const JudgeArgs& args, const Settings& settings) {
-  FATUNE_TRY(const std::optional<DeviceChoice> device, device_of(args.device));
+Result<std::unique_ptr<Examiner>> make_examiner(const JudgeArgs& args,
+                                                const std::optional<DeviceChoice>& device,
+                                                const Catalog& catalog, const Settings& settings) {
   FATUNE_TRY(const Arch arch, parse_arch(args.arch));
-  if (device) return make_device_examiner(evaluator_opener(*device, settings));
+  if (device) {
+    FATUNE_TRY(const KernelRef reference, reference_kernel(catalog));
+    return make_device_examiner(evaluator_opener(*device, reference, catalog, settings), reference);
+  }
   FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
   log::info(
       fmt::format("no GPU is used: kernels are compiled for {}, and no gate runs", name(arch)));
@@ -69,14 +73,46 @@ Result<std::unique_ptr<Examiner>> make_examiner(const JudgeArgs& args, const Set
 }
 
 /// What kernels are compared with; names that mean nothing are an error before anything is judged.
-Result<MakeBaselines> baselines_of(const std::string& text, const Settings& settings) {
+Result<MakeBaselines> baselines_of(const std::string& text, const Catalog& catalog,
+                                   const Settings& settings) {
   FATUNE_TRY(const auto names, parse_implementations("--baselines", text));
-  FATUNE_TRY(const auto catalog, load_catalog(settings));
   const OutsideOptions options = outside_options(settings);
   FATUNE_TRY_STATUS(check_implementations(names, catalog, options));
   return MakeBaselines([names, catalog, options](const Problem& problem) {
     return baseline_implementations(names, problem, catalog, options);
   });
+}
+
+CountKernel counter_of(const DeviceChoice& device, const Settings& settings) {
+  return [device, &settings](const Candidate& candidate,
+                             const DeviceLimits& limits) -> Result<NcuOutcome> {
+    if (device.kind != DeviceChoice::Kind::kGpu) {
+      return NcuOutcome{.reason = "a recorded device has no counters to read",
+                        .remedies = {"run it where an NVIDIA GPU is: --device cuda:0"}};
+    }
+    FATUNE_TRY(CompilePool pool, open_pool(settings));
+    return take_profile(candidate, {limits, device.ordinal}, pool, settings);
+  };
+}
+
+Result<std::string> machine_code_of(const Candidate& candidate, const DeviceLimits& limits,
+                                    const Settings& settings) {
+  FATUNE_TRY(CompilePool pool, open_pool(settings));
+  FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, limits)));
+  if (!compiled.ok) return usage_error("it does not compile: " + compiled.problem);
+  return disassembly_of(compiled.cubin_path, settings);
+}
+
+Result<RefereeAids> aids_of(const JudgeArgs& args, const std::optional<DeviceChoice>& device,
+                            const Catalog& catalog, const Settings& settings) {
+  RefereeAids aids;
+  FATUNE_TRY(aids.baselines, baselines_of(args.baselines, catalog, settings));
+  if (!device) return aids;
+  aids.count = counter_of(*device, settings);
+  aids.disassemble = [&settings](const Candidate& candidate, const DeviceLimits& limits) {
+    return machine_code_of(candidate, limits, settings);
+  };
+  return aids;
 }
 
 Result<JudgementLog> open_log(const std::string& folder) {
@@ -106,15 +142,17 @@ Status write_line(const Descriptor& out, std::string_view line) {
 Result<int> judge(const JudgeArgs& args, const Settings& settings) {
   if (args.common.json) return usage_error("judge: --json is for one document; try --jsonl");
   FATUNE_TRY(std::vector<BookedProblem> booked, booked_problems(args.problem));
-  FATUNE_TRY(auto examiner, make_examiner(args, settings));
-  FATUNE_TRY(MakeBaselines baselines, baselines_of(args.baselines, settings));
+  FATUNE_TRY(const Catalog catalog, load_catalog(settings));
+  FATUNE_TRY(const auto device, device_of(args.device));
+  FATUNE_TRY(auto examiner, make_examiner(args, device, catalog, settings));
+  FATUNE_TRY(RefereeAids aids, aids_of(args, device, catalog, settings));
   FATUNE_TRY(JudgementLog journal, open_log(args.out));
   log::info(fmt::format("judging {}, {} on stdin and stdout", counted(booked.size(), "problem"),
                         args.jsonl ? "JSON lines" : "MCP"));
   Referee referee(ProblemBook(std::move(booked)), std::move(examiner), std::move(journal),
-                  std::move(baselines));
-  const Toolbox tools = judge_tools(referee);
-  const auto dialect = args.jsonl ? make_json_lines(tools) : make_mcp(tools);
+                  std::move(aids));
+  const Services services = judge_services(referee);
+  const auto dialect = args.jsonl ? make_json_lines(services) : make_mcp(services);
   const Descriptor out(::dup(STDOUT_FILENO));
   Server server(*dialect, STDIN_FILENO,
                 [&out](std::string_view line) { return write_line(out, line); });

@@ -39,9 +39,17 @@ void fields(TranscriptEntry& x, FieldList& f) {
   f("seconds", x.seconds).finite().about("Until the answer was there");
 }
 
-Result<std::vector<TranscriptEntry>> load_transcript(const std::filesystem::path& path) {
+std::filesystem::path file_or_packed(const std::filesystem::path& path, const std::string& name) {
   std::error_code ignored;
-  const auto file = std::filesystem::is_directory(path, ignored) ? path / kTranscriptFile : path;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  const std::filesystem::path plain = path / name, packed = path / (name + ".gz");
+  const bool only_packed =
+      !std::filesystem::exists(plain, ignored) && std::filesystem::exists(packed, ignored);
+  return only_packed ? packed : plain;
+}
+
+Result<std::vector<TranscriptEntry>> load_transcript(const std::filesystem::path& path) {
+  const auto file = file_or_packed(path, kTranscriptFile);
   FATUNE_TRY(const std::string text, read_file(file, kLargeFile));
   return parse_transcript(text, file.string());
 }

@@ -23,7 +23,10 @@ struct TranscriptEntry {
 };
 void fields(TranscriptEntry& x, FieldList& f);
 
-/// Reads a transcript, or that of a run's folder; a cut last line is dropped.
+/// Of a folder its file of that name, or the packed one where that alone is there; else the path.
+std::filesystem::path file_or_packed(const std::filesystem::path& path, const std::string& name);
+
+/// Reads a transcript, plain or .gz, or that of a run's folder; a cut last line is dropped.
 Result<std::vector<TranscriptEntry>> load_transcript(const std::filesystem::path& path);
 
 inline constexpr const char* kTranscriptFile = "transcript.jsonl";

@@ -45,9 +45,11 @@ std::string facts(const EvolutionFigures& figures) {
                                        percent(figures.validity())));
   text += fact("compiled", percent(figures.compile_rate()));
   text += fact("configs tried", fmt::to_string(figures.evaluations));
-  text += fact("tokens", fmt::format("{} in, {} out", figures.usage.prompt_tokens,
-                                     figures.usage.completion_tokens));
-  text += fact("cost", fmt::format("{:.4g}", figures.usage.cost));
+  if (figures.usage.tokens() > 0) {
+    text += fact("tokens", fmt::format("{} in, {} out", figures.usage.prompt_tokens,
+                                       figures.usage.completion_tokens));
+  }
+  if (figures.usage.cost > 0) text += fact("cost", fmt::format("{:.4g}", figures.usage.cost));
   return text + "</dl>\n";
 }
 
@@ -220,8 +222,8 @@ class Tree {
     std::string text = fmt::format("<b>{}</b> <span class=\"chip {}\">{}</span> {} {}", trial.id(),
                                    trial.verdict, trial.number == 0 ? "start" : trial.verdict,
                                    factor_of(trial.speedup), escaped(trial.lever));
-    for (std::size_t i = 1; i < trial.parents.size(); ++i)
-      text += fmt::format(" <span class=\"soft\">with {}</span>", escaped(trial.parents[i]));
+    if (!trial.parents.empty())
+      text += " <span class=\"soft\">of " + escaped(join(trial.parents, " and ")) + "</span>";
     return text;
   }
 
@@ -239,17 +241,36 @@ class Tree {
     return text + "</div>\n";
   }
 
-  /// By an own stack would be longer: a lineage is at most as deep as a run has trials.
-  std::string node(const Trial& trial) const {
-    std::string text = fmt::format("<li id=\"{}\"><details><summary>{}</summary>\n{}</details>\n",
-                                   trial.id(), summary(trial), inside(trial));
+  std::vector<const Trial*> children(const Trial& trial) const {
     const auto found = children_.find(trial.id());
-    if (found != children_.end()) {
-      text += "<ul>";
-      for (const Trial* child : found->second) text += node(*child);
-      text += "</ul>";
+    return found == children_.end() ? std::vector<const Trial*>() : found->second;
+  }
+
+  /// Of the children, the only one that has some itself: it goes on at the same depth, so that a
+  /// long line of descent fits a phone.
+  const Trial* heir(const Trial& trial) const {
+    const Trial* heir = nullptr;
+    for (const Trial* child : children(trial)) {
+      if (children(*child).empty()) continue;
+      if (heir != nullptr) return nullptr;
+      heir = child;
     }
-    return text + "</li>\n";
+    return heir;
+  }
+
+  std::string node(const Trial& trial) const {
+    std::string text;
+    for (const Trial* each = &trial; each != nullptr; each = heir(*each)) {
+      text += fmt::format("<li id=\"{}\"><details><summary>{}</summary>\n{}</details>\n",
+                          each->id(), summary(*each), inside(*each));
+      std::string below;
+      for (const Trial* child : children(*each)) {
+        if (child != heir(*each)) below += node(*child);
+      }
+      if (!below.empty()) text += "<ul>" + below + "</ul>";
+      text += "</li>\n";
+    }
+    return text;
   }
 
   const std::vector<Trial>& trials_;
@@ -289,8 +310,11 @@ std::string evolution_page(const EvolutionDocument& document) {
   std::string text = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\"><title>{}</title>\n<style>\n{}</style>"
-      "</head>\n<body><main>\n<p class=\"soft\">fatune evolve, mode {}, {}</p>\n<h1>{}: {}</h1>\n",
-      escaped(title), style_sheet(), name(plan.mode), escaped(document.run.environment.device_name),
+      "</head>\n<body><main>\n<p class=\"soft\">fatune evolve, mode {}{}</p>\n<h1>{}: {}</h1>\n",
+      escaped(title), style_sheet(), name(plan.mode),
+      document.run.environment.device_name.empty()
+          ? ""
+          : ", " + escaped(document.run.environment.device_name),
       escaped(title), factor_of(document.figures.speedup));
   text += "<p class=\"soft\">" + escaped(join(problems, "; ")) + "</p>\n";
   if (document.run.recorded)

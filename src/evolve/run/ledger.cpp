@@ -7,14 +7,14 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "evolve/protocol/transcript.hpp"
 #include "model/results/document.hpp"
 
 namespace fatune {
 namespace {
 
 std::filesystem::path file_of(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored) ? path / kLedgerFile : path;
+  return file_or_packed(path, kLedgerFile);
 }
 
 struct AddLine {
@@ -75,7 +75,8 @@ void fields(LedgerEnd& x, FieldList& f) {
 bool is_evolution(const std::filesystem::path& path) {
   std::error_code ignored;
   const auto file = file_of(path);
-  return file.filename() == kLedgerFile && std::filesystem::exists(file, ignored);
+  const std::string name = file.filename().string();
+  return name.starts_with(kLedgerFile) && std::filesystem::is_regular_file(file, ignored);
 }
 
 Result<Ledger> load_ledger(const std::filesystem::path& path) {
@@ -115,6 +116,9 @@ Result<LedgerWriter> LedgerWriter::create(const std::filesystem::path& folder,
 }
 
 Result<LedgerWriter> LedgerWriter::resume(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(folder / kLedgerFile, ignored))
+    return file_error((folder / kLedgerFile).string() + ": is not there to go on with");
   LedgerWriter writer;
   FATUNE_TRY(writer.file_, AppendFile::open(folder / kLedgerFile));
   FATUNE_TRY_STATUS(writer.file_.lock_exclusively());

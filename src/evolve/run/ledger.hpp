@@ -62,9 +62,9 @@ struct Ledger {
 
 inline constexpr const char* kLedgerFile = "ledger.jsonl";
 
-/// Whether the path is a ledger, or a folder with one.
+/// Whether the path is a ledger, plain or .gz, or a folder with one.
 bool is_evolution(const std::filesystem::path& path);
-/// Reads a ledger, or that of a run's folder; a cut last line is dropped.
+/// Reads a ledger, plain or .gz, or that of a run's folder; a cut last line is dropped.
 Result<Ledger> load_ledger(const std::filesystem::path& path);
 
 /// FOLDER/ledger.jsonl; another process must not have it.

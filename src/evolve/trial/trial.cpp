@@ -13,9 +13,9 @@ std::string Trial::id() const { return fmt::format("t{}", number); }
 
 void fields(ProposerUsage& x, FieldList& f) {
   f.record("usage", "What an answer cost, as the proposer says");
-  f("prompt_tokens", x.prompt_tokens).at_least(0).omitted();
-  f("completion_tokens", x.completion_tokens).at_least(0).omitted();
-  f("cost", x.cost).at_least(0).finite().omitted().about("In the proposer's currency");
+  f("prompt_tokens", x.prompt_tokens).at_least(0);
+  f("completion_tokens", x.completion_tokens).at_least(0);
+  f("cost", x.cost).at_least(0).finite().about("In the proposer's currency");
 }
 
 void fields(ShapeTrial& x, FieldList& f) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "judge/protocol/tool.hpp"
+#include "judge/protocol/services.hpp"
 
 namespace fatune {
 
@@ -44,9 +44,10 @@ class Dialect {
 };
 
 /// The Model Context Protocol: revision 2026-07-28, which has no sessions, and the two before it,
-/// whose clients begin with `initialize`. The tools outlive it.
-std::unique_ptr<Dialect> make_mcp(const Toolbox& tools);
-/// `{"id": 1, "tool": "list_problems", "arguments": {}}` and `{"cancel": 1}`.
-std::unique_ptr<Dialect> make_json_lines(const Toolbox& tools);
+/// whose clients begin with `initialize`. The services outlive it.
+std::unique_ptr<Dialect> make_mcp(const Services& services);
+/// `{"id": 1, "tool": "list_problems", "arguments": {}}`, `{"resource": "fatune://"}`,
+/// `{"prompt": "free", "arguments": {...}}` and `{"cancel": 1}`.
+std::unique_ptr<Dialect> make_json_lines(const Services& services);
 
 }  // namespace fatune

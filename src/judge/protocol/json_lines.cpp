@@ -12,6 +12,8 @@ namespace {
 struct Order {
   std::optional<Json> id;
   std::string tool;
+  std::string resource;  ///< an address
+  std::string prompt;
   Json arguments = Json::object();
   bool progress = false;
   std::optional<Json> cancel;
@@ -20,11 +22,16 @@ struct Order {
 void fields(Order& x, FieldList& f) {
   f("id", x.id);
   f("tool", x.tool);
+  f("resource", x.resource);
+  f("prompt", x.prompt);
   f("arguments", x.arguments).object();
   f("progress", x.progress);
   f("cancel", x.cancel);
   f.closed();
-  f.rule("", [&x] { return std::string(x.tool.empty() && !x.cancel ? "names no 'tool'" : ""); });
+  f.rule("", [&x] {
+    const bool empty = x.tool.empty() && x.resource.empty() && x.prompt.empty() && !x.cancel;
+    return std::string(empty ? "names no 'tool', 'resource' or 'prompt'" : "");
+  });
 }
 
 std::string_view word_for(ErrorKind kind) {
@@ -46,7 +53,7 @@ Json head_of(const ToolCall& call) {
 
 class JsonLines final : public Dialect {
  public:
-  explicit JsonLines(const Toolbox& tools) : tools_(tools) {}
+  explicit JsonLines(const Services& services) : services_(services) {}
 
   Heard hear(std::string_view line) override {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return {};
@@ -55,12 +62,13 @@ class JsonLines final : public Dialect {
     const Result<Order> order = from_json<Order>(*message, "line");
     if (!order) return {.answer = unheard(order.error().message)};
     if (order->cancel) return {.cancelled = dump(*order->cancel)};
+    if (!order->resource.empty()) return {.answer = read(*order)};
+    if (!order->prompt.empty()) return {.answer = fill(*order)};
     ToolCall call;
     if (order->id) call.id = dump(*order->id);
-    const auto tool = find_tool(tools_, order->tool);
+    const auto tool = find_tool(services_.tools, order->tool);
     if (!tool) {
-      Json refused = Json::object();
-      if (order->id) refused["id"] = *order->id;
+      Json refused = begin(*order);
       refused["error"] = error_of(tool.error());
       return {.answer = dump(refused)};
     }
@@ -100,13 +108,44 @@ class JsonLines final : public Dialect {
   }
 
  private:
-  const Toolbox& tools_;
+  static Json begin(const Order& order) {
+    Json line = Json::object();
+    if (order.id) line["id"] = *order.id;
+    return line;
+  }
+
+  std::string read(const Order& order) const {
+    Json line = begin(order);
+    line["resource"] = order.resource;
+    const auto found = services_.shelf.read(order.resource);
+    if (found) {
+      line["mime_type"] = found->mime_type;
+      line["text"] = found->text;
+    } else {
+      line["error"] = error_of(found.error());
+    }
+    return dump(line);
+  }
+
+  std::string fill(const Order& order) const {
+    Json line = begin(order);
+    line["prompt"] = order.prompt;
+    const auto text = fill_prompt(services_.prompts, order.prompt, order.arguments);
+    if (text) {
+      line["text"] = *text;
+    } else {
+      line["error"] = error_of(text.error());
+    }
+    return dump(line);
+  }
+
+  const Services& services_;
 };
 
 }  // namespace
 
-std::unique_ptr<Dialect> make_json_lines(const Toolbox& tools) {
-  return std::make_unique<JsonLines>(tools);
+std::unique_ptr<Dialect> make_json_lines(const Services& services) {
+  return std::make_unique<JsonLines>(services);
 }
 
 }  // namespace fatune

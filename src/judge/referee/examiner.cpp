@@ -1,10 +1,13 @@
 // examiner.cpp - an evaluator that hears the client meanwhile, or a compiler alone.
 #include "judge/referee/examiner.hpp"
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/units.hpp"
+#include "judge/referee/watched_evaluator.hpp"
 #include "model/space/rules.hpp"
 #include "tune/evaluate/forecast.hpp"
 #include "worker/protocol/compilation.hpp"
@@ -13,35 +16,98 @@ namespace fatune {
 namespace {
 
 constexpr std::chrono::milliseconds kBeatPause{100};  // between two heartbeats
+constexpr std::size_t kFinalists = 3;                 // of a search; chosen
+
+std::string words_of(const SweepProgress& progress) {
+  if (progress.phase == "final") return "final phase";
+  std::string text = fmt::format("searching: {} of {} candidates", progress.done, progress.all);
+  if (progress.best_us) text += ", best " + describe(Micros(*progress.best_us));
+  return text;
+}
 
 class DeviceExaminer final : public Examiner {
  public:
-  explicit DeviceExaminer(OpenEvaluator open) : open_(std::move(open)) {}
+  DeviceExaminer(OpenEvaluator open, KernelRef reference)
+      : open_(std::move(open)), reference_(std::move(reference)) {}
 
-  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
-                                           const FinalPlan& plan, const Heartbeat& beat) override {
-    if (!evaluator_) {
-      FATUNE_TRY(evaluator_, open_());
-    }
-    Status heard;
-    evaluator_->on_progress = [&](std::string_view phase) {
-      if (heard) heard = beat(phase);
+  Result<Examined> examine(const std::vector<Implementation>& contestants, const FinalPlan& plan,
+                           const Heartbeat& beat) override {
+    FATUNE_TRY_STATUS(open());
+    Examined examined;
+    WatchedEvaluator watched(*evaluator_, [&] { return beat(phase_); });
+    watched.on_progress = [this](std::string_view phase) { phase_ = phase; };
+    evaluator_->on_errors = [&](const std::string&, const std::vector<ErrorRegion>& regions) {
+      if (examined.regions.empty()) examined.regions = regions;
     };
-    auto records = evaluator_->examine(contestants, plan);
-    evaluator_->on_progress = nullptr;
-    if (!records && records.error().kind != ErrorKind::kUsage)
-      evaluator_.reset();  // its device may be gone: the next one opens a fresh one
-    if (!heard) return heard.error();
-    return records;
+    auto records = watched.examine(contestants, plan);
+    evaluator_->on_errors = nullptr;
+    if (!records) return failed(std::move(records).error());
+    examined.records = *std::move(records);
+    if (examined.records.front().outcome != Outcome::kWrongResult) examined.regions.clear();
+    return examined;
   }
 
-  const Environment* environment() const override {
-    return evaluator_ ? &evaluator_->environment() : nullptr;
+  Result<SweepResult> search(const SearchOrder& order, const Heartbeat& beat) override {
+    FATUNE_TRY_STATUS(open());
+    FATUNE_TRY_STATUS(check_recording(order, beat));
+    SweepOptions options;
+    options.plan = order.plan;
+    options.plan.problems = {order.problem};
+    options.plan.kernels = {order.kernel->manifest.name};
+    if (!environment_->recorded) options.plan.seed = unknown_seed();
+    options.finals.seed = options.plan.seed;
+    options.finals.secret_inputs = true;
+    options.finalists = kFinalists;
+    options.baselines = order.baselines;
+    options.reference_is_baseline = false;
+    options.out = order.out;
+    options.on_progress = [this](const SweepProgress& now) { phase_ = words_of(now); };
+    WatchedEvaluator watched(*evaluator_, [&] { return beat(phase_); });
+    auto result = run_sweep(options, {order.kernel}, reference_, watched);
+    if (!result) return failed(std::move(result).error());
+    return result;
   }
+
+  Result<const Environment*> environment() override {
+    if (!environment_) FATUNE_TRY_STATUS(open());
+    return &*environment_;
+  }
+
+  void rest() override { evaluator_.reset(); }
 
  private:
+  Status open() {
+    phase_ = "compiling";
+    if (evaluator_) return {};
+    FATUNE_TRY(evaluator_, open_());
+    environment_ = evaluator_->environment();
+    return {};
+  }
+
+  /// Its device may be gone, and work in flight: the next one opens a fresh one.
+  Error failed(Error error) {
+    if (error.kind != ErrorKind::kUsage) evaluator_.reset();
+    return error;
+  }
+
+  /// A recording knows configs by their names, not by the kernel's text.
+  Status check_recording(const SearchOrder& order, const Heartbeat& beat) {
+    if (!environment_->recorded) return {};
+    const Candidate usual{order.kernel, default_config(order.kernel->manifest),
+                          order.problem.problem};
+    FATUNE_TRY(const Examined examined,
+               examine({implementation_of(usual, "finalist")},
+                       examination_plan(Scrutiny::kCheck), beat));
+    const FinalRecord& record = examined.records.front();
+    if (record.outcome != Outcome::kUnavailable) return {};
+    return environment_error(record.reason);
+  }
+
   OpenEvaluator open_;
+  KernelRef reference_;
   std::unique_ptr<Evaluator> evaluator_;
+  std::optional<Environment> environment_;  ///< of the device that was open last
+  std::string phase_;                       ///< what is told next
 };
 
 class CompileExaminer final : public Examiner {
@@ -49,16 +115,20 @@ class CompileExaminer final : public Examiner {
   CompileExaminer(OpenCompilers open, const DeviceLimits& limits)
       : open_(std::move(open)), limits_(limits) {}
 
-  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
-                                           const FinalPlan&, const Heartbeat& beat) override {
+  Result<Examined> examine(const std::vector<Implementation>& contestants, const FinalPlan&,
+                           const Heartbeat& beat) override {
     if (!compilers_.service) {
       FATUNE_TRY(compilers_, open_());
     }
     FATUNE_TRY(FinalRecord record, examine_one(contestants.front(), beat));
-    return std::vector<FinalRecord>{std::move(record)};
+    return Examined{{std::move(record)}, {}};
   }
 
-  const Environment* environment() const override { return nullptr; }
+  Result<SweepResult> search(const SearchOrder&, const Heartbeat&) override {
+    return environment_error("a search needs times, and there is no GPU here: --device cuda:N");
+  }
+
+  Result<const Environment*> environment() override { return nullptr; }
 
  private:
   Result<FinalRecord> examine_one(const Implementation& submitted, const Heartbeat& beat) {
@@ -110,8 +180,8 @@ class CompileExaminer final : public Examiner {
 
 }  // namespace
 
-std::unique_ptr<Examiner> make_device_examiner(OpenEvaluator open) {
-  return std::make_unique<DeviceExaminer>(std::move(open));
+std::unique_ptr<Examiner> make_device_examiner(OpenEvaluator open, KernelRef reference) {
+  return std::make_unique<DeviceExaminer>(std::move(open), std::move(reference));
 }
 
 std::unique_ptr<Examiner> make_compile_examiner(OpenCompilers open, const DeviceLimits& limits) {

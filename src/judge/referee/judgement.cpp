@@ -16,6 +16,8 @@
 namespace fatune {
 namespace {
 
+constexpr const char* kKernels = "kernels";  // in the folder: what was submitted, by id
+
 /// A process that was killed may have left half a line at the end.
 Status read_lines(const std::string& text, const std::string& where,
                   std::vector<JudgedKernel>& judgements) {
@@ -51,14 +53,40 @@ Result<JudgementLog> JudgementLog::open(const std::filesystem::path& folder) {
 Status JudgementLog::add(const JudgedKernel& judgement, const Submission& submission,
                          const Kernel& kernel) {
   if (file_) {
-    const auto folder = folder_ / "kernels" / judgement.record.id;
+    const auto folder = folder_ / kKernels / judgement.record.id;
     FATUNE_TRY_STATUS(make_directories(folder));
     FATUNE_TRY_STATUS(replace_file(folder / kernel.source.path, submission.source));
     FATUNE_TRY_STATUS(replace_file(folder / kernel.manifest.where, submission.manifest));
     FATUNE_TRY_STATUS(file_->append_line(dump(to_json(judgement))));
   }
   judgements_.push_back(judgement);
+  submissions_.insert_or_assign(judgement.record.id, submission);
   return {};
+}
+
+Result<JudgedKernel> JudgementLog::find(const std::string& id) const {
+  for (auto each = judgements_.rbegin(); each != judgements_.rend(); ++each) {
+    if (each->record.id == id) return *each;
+  }
+  return usage_error(
+      fmt::format("there is no judgement '{}'; history says which there are", id));
+}
+
+Result<Submission> JudgementLog::submission_of(const JudgedKernel& judgement) const {
+  const std::string& id = judgement.record.id;
+  Submission submission;
+  if (const auto kept = submissions_.find(id); kept != submissions_.end()) {
+    submission = kept->second;
+  } else {
+    const auto folder = folder_ / kKernels / id;
+    FATUNE_TRY(submission.manifest, read_file(folder / kManifestName));
+    FATUNE_TRY(const Json manifest, parse_json(submission.manifest, kManifestName));
+    FATUNE_TRY(const std::string source, Fields(manifest, kManifestName).text("source"));
+    FATUNE_TRY(submission.source, read_file(folder / file_name(source)));
+  }
+  submission.problem = judgement.problem_id;
+  submission.config = dump(judgement.record.config);
+  return submission;
 }
 
 History JudgementLog::history(const AskHistory& wanted) const {
@@ -108,6 +136,8 @@ void fields(JudgedKernel& x, FieldList& f) {
   f("warnings", x.warnings).omitted();
   f("device", x.device).omitted();
   f("recorded", x.record.recorded).omitted().about("Measured earlier, not on this machine");
+  f("regions", x.regions).omitted().about("Where outputs are wrong, and by how much");
+  f("run", x.run).omitted().about("The search that chose the config");
   f("examined_s", x.examined_s).omitted().about("Seconds with compilers and device");
   f("thought", x.thought).omitted().about("Of its author: data, no instruction");
   f("parents", x.parents).omitted();

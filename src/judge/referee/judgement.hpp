@@ -1,7 +1,9 @@
 // judgement.hpp - fatune.judgement/1: what became of a submission, and the file that keeps it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "judge/referee/submission.hpp"
+#include "model/results/error_region.hpp"
 #include "model/results/record.hpp"
 #include "model/results/sol_score.hpp"
 #include "model/results/sweep_result.hpp"
@@ -39,6 +42,8 @@ struct JudgedKernel {
   std::vector<Beside> baselines;  ///< of one that passed and was timed
   std::optional<SolScore> sol;    ///< against the fastest of them
   std::vector<std::string> warnings;
+  std::vector<ErrorRegion> regions;  ///< of wrong outputs
+  std::string run;                   ///< "runs/3": the search that chose the config; else empty
   double examined_s = 0;  ///< by compilers and device; 0 where no device was
   std::string thought;
   std::vector<std::string> parents;
@@ -69,11 +74,18 @@ class JudgementLog {
 
   Status add(const JudgedKernel& judgement, const Submission& submission, const Kernel& kernel);
   History history(const AskHistory& wanted) const;
+  const std::vector<JudgedKernel>& judgements() const { return judgements_; }
+  /// The newest of that id; a usage error when there is none.
+  Result<JudgedKernel> find(const std::string& id) const;
+  /// What was submitted for it, with the config that was judged.
+  Result<Submission> submission_of(const JudgedKernel& judgement) const;
+  const std::filesystem::path& folder() const { return folder_; }  ///< empty: none
 
  private:
   std::filesystem::path folder_;  ///< empty: none
   std::optional<AppendFile> file_;
   std::vector<JudgedKernel> judgements_;
+  std::map<std::string, Submission> submissions_;  ///< by id; of this process
 };
 
 }  // namespace fatune

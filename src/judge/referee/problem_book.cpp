@@ -39,6 +39,18 @@ constexpr std::array kGates = {
     GateInWords{"repeat", "the same inputs give the same bits", "a race shows as a difference"},
     GateInWords{"early_start", "a dependent launch waits for the kernel before it",
                 "its inputs may be written until then"},
+    GateInWords{"physics", "no time is below what the device can do at its highest clocks",
+                "less work was done than the problem has"},
+    GateInWords{"timed_output", "timed launches leave right outputs, on other inputs, too",
+                "a result that is kept from launch to launch is none"},
+    GateInWords{"persisting_l2", "nothing is set aside in the L2 cache",
+                "it is taken from everybody else"},
+    GateInWords{"carry_over", "the kernel behind finds in the cache what it had there",
+                "a program's time is that of all its kernels"},
+    GateInWords{"in_layer", "between the products of a layer the output is the same",
+                "that is where attention runs"},
+    GateInWords{"edge_problems", "short, odd and large problems are right, too, in mode final",
+                "a kernel is used at other sizes, as well"},
 };
 
 std::string statement_of(const Problem& problem) {
@@ -88,6 +100,15 @@ std::vector<StatedMacro> macros_of(const Problem& problem) {
 
 }  // namespace
 
+const std::vector<StatedRule>& gates_in_words() {
+  static const std::vector<StatedRule> gates = [] {
+    std::vector<StatedRule> stated;
+    for (const GateInWords& gate : kGates) stated.push_back({gate.name, gate.statement, gate.why});
+    return stated;
+  }();
+  return gates;
+}
+
 ProblemList ProblemBook::list(const ListProblems& wanted) const {
   ProblemList list;
   const std::string filter = lower(wanted.filter.value_or(""));
@@ -124,8 +145,7 @@ Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
     stated.tolerance.push_back(
         {std::string(rule.name), std::string(rule.statement), std::string(rule.why)});
   }
-  for (const GateInWords& gate : kGates)
-    stated.gates.push_back({gate.name, gate.statement, gate.why});
+  stated.gates = gates_in_words();
   FATUNE_TRY(stated.example, example_kernel());
   return stated;
 }

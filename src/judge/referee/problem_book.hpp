@@ -68,6 +68,9 @@ void fields(StatedMacro& x, FieldList& f);
 void fields(ExampleKernel& x, FieldList& f);
 void fields(ProblemStatement& x, FieldList& f);
 
+/// Every gate in its order.
+const std::vector<StatedRule>& gates_in_words();
+
 class ProblemBook {
  public:
   /// Of problems of attention; their ids differ.
@@ -77,6 +80,7 @@ class ProblemBook {
   Result<ProblemStatement> state(const GetProblem& wanted) const;
   /// A usage error with the nearest id when there is none.
   Result<BookedProblem> find(const std::string& id) const;
+  const std::vector<BookedProblem>& problems() const { return problems_; }
 
  private:
   std::vector<BookedProblem> problems_;

@@ -1,10 +1,16 @@
 // referee.cpp - reads a submission, has it examined, compares it, and keeps what came of it.
 #include "judge/referee/referee.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <system_error>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/file.hpp"
+#include "core/text.hpp"
 #include "judge/referee/standing.hpp"
 
 namespace fatune {
@@ -12,15 +18,38 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kRuns = "runs";
+constexpr std::string_view kEdgeProblem = "edge problem ";  // how reasons of edge problems begin
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Of an edge problem, too, whose name stands before the gate's.
+std::string gate_behind(const FinalRecord& record) {
+  std::string_view reason = record.reason;
+  if (record.outcome == Outcome::kWrongResult && reason.starts_with(kEdgeProblem)) {
+    const std::size_t end = reason.find(": ");
+    if (end != std::string_view::npos) reason.remove_prefix(end + 2);
+  }
+  return gate_of(record.outcome, reason);
+}
+
+JudgedKernel judgement_of(FinalRecord record, Scrutiny scrutiny, const Environment* device) {
+  JudgedKernel judgement;
+  judgement.mode = scrutiny;
+  judgement.record = std::move(record);
+  judgement.gate = gate_behind(judgement.record);
+  judgement.warnings = warnings_of(judgement.record);
+  if (device != nullptr) judgement.device = device->device_name;
+  return judgement;
 }
 
 }  // namespace
 
 Result<std::vector<Implementation>> Referee::baselines_for(const Problem& problem) const {
-  if (!make_baselines_) return std::vector<Implementation>();
-  return make_baselines_(problem);
+  if (!aids_.baselines) return std::vector<Implementation>();
+  return aids_.baselines(problem);
 }
 
 /// By themselves, in as many rounds as `rank` has.
@@ -29,12 +58,12 @@ Result<const std::vector<FinalRecord>*> Referee::measured_baselines(const Proble
   auto found = measured_.find(problem);
   if (found != measured_.end()) return &found->second;
   FATUNE_TRY(const auto baselines, baselines_for(problem));
-  std::vector<FinalRecord> records;
+  Examined examined;
   if (!baselines.empty()) {
     FATUNE_TRY_STATUS(beat("baselines"));
-    FATUNE_TRY(records, examiner_->examine(baselines, examination_plan(Scrutiny::kRank), beat));
+    FATUNE_TRY(examined, examiner_->examine(baselines, examination_plan(Scrutiny::kRank), beat));
   }
-  return &measured_.emplace(problem, std::move(records)).first->second;
+  return &measured_.emplace(problem, std::move(examined.records)).first->second;
 }
 
 Result<JudgedKernel> Referee::examine(const Candidate& candidate, Scrutiny scrutiny,
@@ -44,18 +73,15 @@ Result<JudgedKernel> Referee::examine(const Candidate& candidate, Scrutiny scrut
     FATUNE_TRY(auto baselines, baselines_for(candidate.problem));
     std::ranges::move(baselines, std::back_inserter(contestants));
   }
+  FATUNE_TRY(const Environment* device, examiner_->environment());
   const Clock::time_point start = Clock::now();
-  FATUNE_TRY(std::vector<FinalRecord> records,
+  FATUNE_TRY(Examined examined,
              examiner_->examine(contestants, examination_plan(scrutiny), beat));
-  JudgedKernel judgement;
-  judgement.mode = scrutiny;
-  judgement.record = std::move(records.front());
+  std::vector<FinalRecord>& records = examined.records;
+  JudgedKernel judgement = judgement_of(std::move(records.front()), scrutiny, device);
+  judgement.regions = std::move(examined.regions);
   records.erase(records.begin());
-  judgement.gate = gate_of(judgement.record.outcome, judgement.record.reason);
-  judgement.warnings = warnings_of(judgement.record);
-  const Environment* device = examiner_->environment();
   if (device == nullptr) return judgement;
-  judgement.device = device->device_name;
   if (!device->recorded) judgement.examined_s = seconds_since(start);
   if (!judgement.record.is_timed()) return judgement;
   if (scrutiny == Scrutiny::kFinal) {
@@ -67,16 +93,106 @@ Result<JudgedKernel> Referee::examine(const Candidate& candidate, Scrutiny scrut
   return judgement;
 }
 
+Status Referee::keep(const BookedProblem& booked, const Submission& submission,
+                     const Kernel& kernel, JudgedKernel& judgement) {
+  judgement.problem_id = booked.id;
+  judgement.thought = submission.thought;
+  judgement.parents = submission.parents;
+  return log_.add(judgement, submission, kernel);
+}
+
 Result<JudgedKernel> Referee::judge(const Submission& submission, const Heartbeat& beat) {
   FATUNE_TRY(const BookedProblem booked, problems_.find(submission.problem));
   FATUNE_TRY(const Candidate candidate, read_submission(submission, booked.named.problem));
   FATUNE_TRY_STATUS(beat("compiling"));
   FATUNE_TRY(JudgedKernel judgement, examine(candidate, submission.mode, beat));
-  judgement.problem_id = booked.id;
-  judgement.thought = submission.thought;
-  judgement.parents = submission.parents;
-  FATUNE_TRY_STATUS(log_.add(judgement, submission, *candidate.kernel));
+  FATUNE_TRY_STATUS(keep(booked, submission, *candidate.kernel, judgement));
   return judgement;
+}
+
+Result<TunedKernel> Referee::tune(const TuneKernel& asked, const Heartbeat& beat) {
+  FATUNE_TRY(const BookedProblem booked, problems_.find(asked.problem));
+  Submission submission = submission_of(asked);
+  FATUNE_TRY(const Candidate usual, read_submission(submission, booked.named.problem));
+  SearchOrder order{booked.named, usual.kernel, {}, aids_.baselines, {}};
+  FATUNE_TRY(order.plan, plan_of(asked));
+  FATUNE_TRY(const Environment* device, examiner_->environment());
+  FATUNE_TRY(const std::string run, new_run());
+  order.out = runs_folder().parent_path() / run;
+  FATUNE_TRY(SweepResult result, examiner_->search(order, beat));
+  ProblemResult& found = result.problems.front();
+  FATUNE_TRY(TunedKernel tuned, read_tuning(found, order.out));
+  tuned.run = run;
+  if (found.best() == nullptr) return tuned;
+  JudgedKernel best = judgement_of(*found.best(), Scrutiny::kFinal, device);
+  best.run = run;
+  std::vector<FinalRecord> baselines;
+  std::ranges::copy_if(found.finals, std::back_inserter(baselines), &FinalRecord::is_baseline);
+  FATUNE_TRY_STATUS(compare_with(baselines, BaselineRounds::kSame, *device, best));
+  submission.config = dump(best.record.config);
+  FATUNE_TRY_STATUS(keep(booked, submission, *usual.kernel, best));
+  tuned.best = std::move(best);
+  return tuned;
+}
+
+Result<Candidate> Referee::candidate_of(const JudgedKernel& judgement) const {
+  FATUNE_TRY(const Submission submission, log_.submission_of(judgement));
+  return read_submission(submission, judgement.record.problem);
+}
+
+Result<KernelComparison> Referee::compare(const AskComparison& asked, const Heartbeat& beat) {
+  std::vector<Implementation> contestants;
+  std::string problem_id;
+  for (const std::string& id : asked.ids) {
+    FATUNE_TRY(const JudgedKernel judgement, log_.find(id));
+    if (problem_id.empty()) problem_id = judgement.problem_id;
+    if (judgement.problem_id != problem_id) {
+      return usage_error(fmt::format("ids: {} is of {}, the first of {}: kernels of one problem are compared",
+                                     id, judgement.problem_id, problem_id));
+    }
+    FATUNE_TRY(Candidate candidate, candidate_of(judgement));
+    contestants.push_back(implementation_of(std::move(candidate), "finalist"));
+  }
+  FATUNE_TRY(const Environment* device, examiner_->environment());
+  if (device == nullptr)
+    return environment_error("kernels are compared by times, and there is no GPU here");
+  FinalPlan plan = examination_plan(Scrutiny::kRank);
+  plan.rounds = static_cast<int>(asked.rounds.value_or(kDuelRounds));
+  FATUNE_TRY(Examined examined, examiner_->examine(contestants, plan, beat));
+  FATUNE_TRY(KernelComparison duel, decide_duel(std::move(examined.records)));
+  duel.problem_id = problem_id;
+  duel.device = device->device_name;
+  duel.recorded = device->recorded;
+  return duel;
+}
+
+Result<KernelProfile> Referee::profile(const AskProfile& asked, const Heartbeat& beat) {
+  KernelProfile answer;
+  FATUNE_TRY(answer.judgement, log_.find(asked.id));
+  const FinalRecord& record = answer.judgement.record;
+  if (!answer.judgement.passed()) {
+    return usage_error(fmt::format(
+        "{} is {}: counters of a kernel that no gate let pass explain nothing; explain_failure "
+        "says what is wrong with it",
+        asked.id, name(record.outcome)));
+  }
+  FATUNE_TRY(const Candidate candidate, candidate_of(answer.judgement));
+  FATUNE_TRY(const Environment* device, examiner_->environment());
+  if (device == nullptr || !aids_.count)
+    return environment_error("counters are a GPU's, and there is none here: --device cuda:N");
+  const DeviceLimits limits = device->limits;
+  FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits));
+  answer.profile.facts = launch_facts(plan, record.resources.value_or(Resources{}), limits);
+  FATUNE_TRY_STATUS(beat("profiling"));
+  examiner_->rest();
+  FATUNE_TRY(answer.profile.outcome, aids_.count(candidate, limits));
+  return answer;
+}
+
+Result<Explanation> Referee::explain(const AskExplanation& asked) const {
+  FATUNE_TRY(const JudgedKernel judgement, log_.find(asked.id));
+  FATUNE_TRY(const Submission submission, log_.submission_of(judgement));
+  return fatune::explain(judgement, submission.source);
 }
 
 Result<History> Referee::history(const AskHistory& wanted) const {
@@ -85,6 +201,51 @@ Result<History> Referee::history(const AskHistory& wanted) const {
     return log_.history({booked.id, wanted.last});
   }
   return log_.history(wanted);
+}
+
+Result<Leaderboard> Referee::places(const AskLeaderboard& wanted) const {
+  FATUNE_TRY(const BookedProblem booked, problems_.find(wanted.problem));
+  return leaderboard(log_.judgements(), {booked.id, wanted.first});
+}
+
+Result<std::string> Referee::machine_code(const std::string& id) {
+  FATUNE_TRY(const JudgedKernel judgement, log_.find(id));
+  FATUNE_TRY(const Candidate candidate, candidate_of(judgement));
+  FATUNE_TRY(const Environment* device, examiner_->environment());
+  if (device == nullptr || !aids_.disassemble)
+    return environment_error("machine code is a device's, and there is none here: --device cuda:N");
+  return aids_.disassemble(candidate, device->limits);
+}
+
+std::filesystem::path Referee::runs_folder() const {
+  return (log_.folder().empty() ? scratch_.path() : log_.folder()) / kRuns;
+}
+
+std::vector<std::string> Referee::runs() const {
+  std::vector<std::string> found;
+  if (log_.folder().empty() && scratch_.path().empty()) return found;
+  std::error_code none;
+  for (int number = 1;; ++number) {
+    const std::string name = fmt::to_string(number);
+    if (!std::filesystem::is_directory(runs_folder() / name, none)) return found;
+    found.push_back(fmt::format("{}/{}", kRuns, name));
+  }
+}
+
+Result<std::string> Referee::new_run() {
+  if (log_.folder().empty() && scratch_.path().empty()) {
+    FATUNE_TRY(scratch_, ScratchFolder::make());
+  }
+  const std::string run = fmt::format("{}/{}", kRuns, runs().size() + 1);
+  FATUNE_TRY_STATUS(make_directories(runs_folder().parent_path() / run));
+  return run;
+}
+
+Result<std::string> Referee::journal_of(const std::string& run) const {
+  const std::vector<std::string> known = runs();
+  if (std::ranges::find(known, run) == known.end())
+    return usage_error(fmt::format("there is no run '{}'", run));
+  return read_file(runs_folder().parent_path() / run / "journal.jsonl", kLargeFile);
 }
 
 }  // namespace fatune

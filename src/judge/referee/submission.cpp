@@ -14,12 +14,10 @@
 namespace fatune {
 namespace {
 
-constexpr const char* kManifest = "manifest.json";
-
 /// A name beside the manifest, so that the tree holds nothing but what was submitted.
 Result<std::string> name_of_source(const std::string& manifest) {
-  FATUNE_TRY(const Json json, parse_json(manifest, kManifest));
-  const Fields fields(json, kManifest);
+  FATUNE_TRY(const Json json, parse_json(manifest, kManifestName));
+  const Fields fields(json, kManifestName);
   FATUNE_TRY(const std::string schema, fields.text("schema"));
   if (!schema.starts_with("fatune.kernel/"))
     return fields.error("schema", fmt::format("is '{}', not fatune.kernel/1", schema));
@@ -35,7 +33,7 @@ Result<KernelRef> load(const Submission& submission) {
                                    kLongestSource));
   }
   FATUNE_TRY(const std::string source, name_of_source(submission.manifest));
-  SourceTree tree = {{kManifest, submission.manifest}, {source, submission.source}};
+  SourceTree tree = {{kManifestName, submission.manifest}, {source, submission.source}};
   for (SourceFile& shipped : embedded_source_tree()) {
     if (shipped.path.starts_with("common/") && shipped.path.ends_with(".cuh"))
       tree.push_back(std::move(shipped));
@@ -64,7 +62,7 @@ Result<Candidate> read_submission(const Submission& submission, const Problem& p
   FATUNE_TRY(candidate.kernel, load(submission));
   const Manifest& manifest = candidate.kernel->manifest;
   if (const std::string reason = forbidden(manifest); !reason.empty())
-    return usage_error(fmt::format("{}: {}", kManifest, reason));
+    return usage_error(fmt::format("{}: {}", kManifestName, reason));
   candidate.problem = problem;
   candidate.config = default_config(manifest);
   if (submission.config.empty()) return candidate;

@@ -27,6 +27,7 @@ struct Submission {
 };
 void fields(Submission& x, FieldList& f);
 
+inline constexpr const char* kManifestName = "manifest.json";
 /// Chosen: our longest template has 30 KB.
 inline constexpr std::size_t kLongestSource = 262'144;
 

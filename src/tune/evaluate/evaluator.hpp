@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/problem/suite.hpp"
+#include "model/results/error_region.hpp"
 #include "model/results/journal.hpp"
 #include "model/results/measurement.hpp"
 #include "model/results/record.hpp"
@@ -42,6 +44,12 @@ Result<Scrutiny> parse_scrutiny(std::string_view text);
 FieldWord<Scrutiny> word_of(const Scrutiny*);
 /// On inputs that nobody knows.
 FinalPlan examination_plan(Scrutiny scrutiny);
+/// For inputs: that nobody knows before.
+std::uint64_t unknown_seed();
+
+/// Called with a candidate's id and where its outputs are wrong.
+using NoteErrors =
+    std::function<void(const std::string& id, const std::vector<ErrorRegion>& regions)>;
 
 /// Turns candidates into records. One problem at a time; a failing candidate is a record, only the
 /// end of the device is an error.
@@ -87,6 +95,8 @@ class Evaluator {
   /// Called while waiting, a few times a second, to redraw progress; `phase` is "compiling",
   /// "verifying", "timing", "final 12/40".
   std::function<void(std::string_view phase)> on_progress;
+  /// Of contestants that the gate "accuracy" refuses.
+  NoteErrors on_errors;
 };
 
 /// An evaluator whose every answer comes from a journal and says `recorded`. Names that the

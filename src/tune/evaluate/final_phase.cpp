@@ -1,9 +1,7 @@
 // final_phase.cpp - verifies contestants where it is hard, then lets them run against each other.
 #include "tune/evaluate/final_phase.hpp"
 
-#include <limits>
 #include <numeric>
-#include <random>
 #include <set>
 #include <utility>
 
@@ -27,13 +25,6 @@ constexpr const char* kEdgeGate = "edge_problems";
 constexpr std::size_t kLikelyWinners = 3, kManyIdle = 8;
 constexpr std::chrono::milliseconds kCompilePause{100};  // between two notes of progress
 constexpr const char* kNotTheWinner = "checked for the winner alone";
-
-/// That nobody knows before.
-std::uint64_t unknown_seed() {
-  std::random_device device;
-  return std::uniform_int_distribution<std::uint64_t>(
-      1, std::numeric_limits<std::int64_t>::max())(device);
-}
 
 Timing summary_of(const std::vector<double>& rounds_us, std::int64_t launches, std::uint64_t seed) {
   Timing timing = summarize(rounds_us, launches);
@@ -147,6 +138,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
     return {};
   }
   FATUNE_TRY(RunReply reply, setting_.worker.run(order, progress_));
+  if (!reply.regions.empty() && setting_.errors) setting_.errors(record.id, reply.regions);
   record.outcome = reply.outcome;
   record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
   if (!label.empty()) {

@@ -21,6 +21,7 @@ struct FinalSetting {
   const RunPlan& run;
   IdOf id_of;
   Note progress;
+  NoteErrors errors = nullptr;  ///< may be empty
 };
 
 class FinalPhase {

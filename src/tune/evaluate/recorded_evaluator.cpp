@@ -12,12 +12,16 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/kernel/kernel.hpp"
+#include "model/space/rules.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr const char* kMissing = "not in the recording";
+constexpr const char* kUnknownText =
+    "not in the recording, which answers for the text of kernels that fatune has alone; a GPU "
+    "judges new ones: --device cuda:N";
 constexpr const char* kRecorded = "recorded";  // in place of a compiler in ids
 // Nothing is compiled or timed here; strategies that ask in batches need a few candidates in
 // flight.
@@ -105,10 +109,7 @@ class RecordedEvaluator : public Evaluator {
     FATUNE_TRY_STATUS(begin_problem(contestants.front().candidate.problem, {}));
     std::vector<FinalRecord> records;
     for (const Implementation& contestant : contestants) {
-      const KernelRef& kernel = contestant.candidate.kernel;
-      const bool unknown = kernel && !known_texts_.contains(kernel->text_hash);
-      FinalRecord record = unknown ? new_text(contestant) : recall_final(contestant);
-      if (kernel) record.id = candidate_id(contestant.candidate, kRecorded);
+      FATUNE_TRY(FinalRecord record, examine_one(contestant));
       if (plan.rounds == 0) drop_times(record);
       records.push_back(std::move(record));
     }
@@ -117,17 +118,29 @@ class RecordedEvaluator : public Evaluator {
   }
 
  private:
-  static FinalRecord new_text(const Implementation& contestant) {
+  Result<FinalRecord> examine_one(const Implementation& contestant) const {
+    const Candidate& candidate = contestant.candidate;
+    if (contestant.outside) return recall_final(contestant);
+    FATUNE_TRY(const std::string broken, impossible_reason(candidate, environment_.limits));
+    if (!broken.empty()) return unmeasured(contestant, Outcome::kInfeasible, broken);
+    if (!known_texts_.contains(candidate.kernel->text_hash))
+      return unmeasured(contestant, Outcome::kUnavailable, kUnknownText);
+    FinalRecord record = recall_final(contestant);
+    record.id = candidate_id(candidate, kRecorded);
+    return record;
+  }
+
+  static FinalRecord unmeasured(const Implementation& contestant, Outcome outcome,
+                                const std::string& reason) {
     FinalRecord record;
     record.impl = contestant.impl;
     record.role = contestant.role;
+    record.id = candidate_id(contestant.candidate, kRecorded);
     record.kernel = contestant.candidate.kernel->manifest.name;
     record.config = to_json(contestant.candidate.config);
     record.problem = contestant.candidate.problem;
-    record.outcome = Outcome::kUnavailable;
-    record.reason =
-        "not in the recording, which answers for the text of kernels that fatune has alone; a GPU "
-        "judges new ones: --device cuda:N";
+    record.outcome = outcome;
+    record.reason = reason;
     record.recorded = true;
     return record;
   }

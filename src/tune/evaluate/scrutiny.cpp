@@ -1,6 +1,9 @@
 // scrutiny.cpp - how much is asked of a submitted kernel: words, and what a final phase does for
 // each.
 #include <array>
+#include <cstdint>
+#include <limits>
+#include <random>
 
 #include <fmt/format.h>
 
@@ -30,6 +33,12 @@ Result<Scrutiny> parse_scrutiny(std::string_view text) {
 }
 
 FieldWord<Scrutiny> word_of(const Scrutiny*) { return {parse_scrutiny, kScrutinies}; }
+
+std::uint64_t unknown_seed() {
+  std::random_device device;
+  return std::uniform_int_distribution<std::uint64_t>(
+      1, std::numeric_limits<std::int64_t>::max())(device);
+}
 
 FinalPlan examination_plan(Scrutiny scrutiny) {
   FinalPlan plan;

@@ -118,6 +118,7 @@ MaybeFailure check_and_time(DeviceSession& session, DeviceProblem& problem, cons
   MaybeFailure failure = order.verify ? gates.verify() : gates.launch_only();
   reply.verify_s = seconds_since(start);
   reply.verification = gates.verification();
+  reply.regions = gates.regions();
   if (failure || (!order.hot && !order.cold)) return failure;
 
   const auto timing_start = Clock::now();

@@ -160,6 +160,7 @@ MaybeFailure GateKeeper::verify_set(InputSet& set) {
   const Judged judged = judge(set, 0);
   account(judged, set.which, verification_);
   if (!judged.worst().passed) {
+    regions_ = wrong_regions(problem_, set, 0);
     return wrong_result(fmt::format("accuracy: {}, {} inputs", judged.worst().reason,
                                     name(set.which.distribution)));
   }

@@ -62,6 +62,8 @@ class GateKeeper {
   /// the one that a launch by itself leaves on the same inputs.
   MaybeFailure check_in_layer(const Layer& layer, const HotLoop& loop);
   const Verification& verification() const { return verification_; }
+  /// Of the outputs that "accuracy" refused.
+  const std::vector<ErrorRegion>& regions() const { return regions_; }
 
  private:
   /// Checksums of the outputs that are checked, in the order of DeviceProblem::outputs().
@@ -97,6 +99,7 @@ class GateKeeper {
   DeviceProblem& problem_;
   Executable& program_;
   Verification verification_;
+  std::vector<ErrorRegion> regions_;
   Variation variation_;
   Sums output_sums_;                           ///< what look_around() saw last
   std::uint8_t pattern_ = 0;                   ///< that the outputs were filled with last

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "worker/verify/error_regions.hpp"
 
 namespace fatune {
 namespace {
@@ -47,6 +49,17 @@ Judged judge_outputs(const DeviceProblem& problem, const InputSet& set, std::siz
   if (problem.problem().lse && checked > 1)
     judged.lse = judge_lse(set.lse, problem.host_output(host, 1));
   return judged;
+}
+
+std::vector<ErrorRegion> wrong_regions(const DeviceProblem& problem, const InputSet& set,
+                                       std::size_t host) {
+  std::vector<ErrorRegion> regions;
+  for (std::size_t i = 0; i < set.outputs.size(); ++i) {
+    const std::span<const std::byte> out = problem.host_output(host, i);
+    if (judge(set.outputs[i], compare(set.outputs[i], out)).passed) continue;
+    std::ranges::move(error_regions(set.outputs[i], out), std::back_inserter(regions));
+  }
+  return regions;
 }
 
 std::string poison_finding(const TensorPlan& tensor, const PoisonedRun& first,

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/result.hpp"
 #include "gpu/driver.hpp"
@@ -30,6 +31,10 @@ struct Judged {
 /// The first `checked` outputs, from `host` of DeviceProblem::host_output().
 Judged judge_outputs(const DeviceProblem& problem, const InputSet& set, std::size_t host,
                      std::size_t checked);
+
+/// Of those of the outputs that are wrong.
+std::vector<ErrorRegion> wrong_regions(const DeviceProblem& problem, const InputSet& set,
+                                       std::size_t host);
 
 /// What a run left of a buffer that was filled with `pattern` before it.
 struct PoisonedRun {

@@ -73,6 +73,7 @@ void fields(RunReply& x, FieldList& f) {
   f("verify_s", x.verify_s);
   f("timing_s", x.timing_s);
   f("detail", x.detail).omitted();
+  f("regions", x.regions).omitted();
   f("fatal", x.fatal);
 }
 

@@ -13,6 +13,7 @@
 #include "model/problem/input_case.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/tensor.hpp"
+#include "model/results/error_region.hpp"
 #include "model/results/measurement.hpp"
 #include "worker/protocol/implementation.hpp"
 
@@ -61,6 +62,7 @@ struct RunOrder {
 struct RunReply : Observation {
   double verify_s = 0, timing_s = 0;
   std::string detail;  ///< of an implementation from elsewhere
+  std::vector<ErrorRegion> regions{};  ///< of outputs that the gate "accuracy" refused
   bool fatal = false;  ///< the worker ends after this answer; the parent starts another
 };
 

@@ -17,9 +17,11 @@ inline Tool fake_tool(const char* name,
   return {name, "", "", any_object, any_object, std::move(run)};
 }
 
-/// `echo` gives its arguments, `fail` an error, `work` beats three times.
-inline Toolbox fake_tools() {
-  return {
+/// `echo` gives its arguments, `fail` an error, `work` beats three times; a text at fake://text, and
+/// a prompt that greets whom it is told to.
+inline Services fake_services() {
+  Services services;
+  services.tools = {
       fake_tool("echo", [](const Json& given, const Heartbeat&) { return Result<Json>(given); }),
       fake_tool("fail",
                 [](const Json&, const Heartbeat&) -> Result<Json> {
@@ -30,6 +32,19 @@ inline Toolbox fake_tools() {
           FATUNE_TRY_STATUS(beat(phase));
         return Json{{"worked", true}};
       })};
+  services.shelf.list = [] {
+    return std::vector<ResourceCard>{{"fake://text", "text", "A text", "text/plain"}};
+  };
+  services.shelf.templates = {{"fake://{name}", "any", "A text by its name", "text/plain"}};
+  services.shelf.read = [](const std::string& uri) -> Result<ResourceText> {
+    if (uri == "fake://text") return ResourceText{"text/plain", "hello"};
+    return usage_error("there is nothing at " + uri);
+  };
+  services.prompts = {{"greet", "Greet", "A greeting", {{"whom", "A name", true}},
+                       [](const PromptArguments& given) -> Result<std::string> {
+                         return "Hello " + given.at("whom");
+                       }}};
+  return services;
 }
 
 inline Json parsed(std::string_view text) {

@@ -8,9 +8,9 @@ using fatune::test::parsed;
 
 namespace {
 
-const Toolbox& tools() {
-  static const Toolbox kTools = test::fake_tools();
-  return kTools;
+const Services& tools() {
+  static const Services kServices = test::fake_services();
+  return kServices;
 }
 
 const std::string kMeta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
@@ -52,6 +52,31 @@ TEST_CASE("a stateless client needs no handshake") {
   CHECK(listed.at("ttlMs") >= 0);
   CHECK(code_of(answer_to(*mcp, stateless("ping"))) == -32601);
   CHECK(code_of(answer_to(*mcp, stateless("tools/list", R"(,"cursor":"2")"))) == -32602);
+}
+
+TEST_CASE("texts and prompts are listed, read and filled in") {
+  const auto mcp = make_mcp(tools());
+  const Json texts = answer_to(*mcp, stateless("resources/list")).at("result");
+  CHECK(texts.at("resources")[0].at("uri") == "fake://text");
+  CHECK(texts.at("cacheScope") == "private");
+  const Json any = answer_to(*mcp, stateless("resources/templates/list")).at("result");
+  CHECK(any.at("resourceTemplates")[0].at("uriTemplate") == "fake://{name}");
+  const Json read = answer_to(*mcp, stateless("resources/read", R"(,"uri":"fake://text")"));
+  CHECK(read.at("result").at("contents")[0].at("text") == "hello");
+  CHECK(code_of(answer_to(*mcp, stateless("resources/read", R"(,"uri":"fake://no")"))) == -32602);
+  CHECK(code_of(answer_to(*mcp, stateless("resources/read"))) == -32602);
+
+  const Json listed = answer_to(*mcp, stateless("prompts/list")).at("result");
+  CHECK(listed.at("prompts")[0].at("arguments")[0].at("required") == true);
+  const Json greeting =
+      answer_to(*mcp, stateless("prompts/get", R"(,"name":"greet","arguments":{"whom":"you"})"));
+  CHECK(greeting.at("result").at("messages")[0].at("content").at("text") == "Hello you");
+  for (const char* wrong : {R"(,"name":"greet")", R"(,"name":"grete","arguments":{"whom":"you"})",
+                            R"(,"name":"greet","arguments":{"whom":1})",
+                            R"(,"name":"greet","arguments":{"whom":"you","how":"loud"})"}) {
+    INFO(wrong);
+    CHECK(code_of(answer_to(*mcp, stateless("prompts/get", wrong))) == -32602);
+  }
 }
 
 TEST_CASE("clients of both older revisions begin with initialize") {

@@ -41,7 +41,7 @@ Compilers fake_compilers(std::function<Compiled(const CompileRequest&)> compile,
 Referee make_referee(std::unique_ptr<Examiner> examiner, JudgementLog log = {},
                      MakeBaselines baselines = nullptr) {
   return Referee(ProblemBook(book("mission", {{"mission", kMission}})), std::move(examiner),
-                 std::move(log), std::move(baselines));
+                 std::move(log), {.baselines = std::move(baselines)});
 }
 
 Referee compiling(std::function<Compiled(const CompileRequest&)> compile = nullptr, int delay = 0) {
@@ -57,7 +57,7 @@ Referee on_device(test::FakeDevice device, std::size_t* opened = nullptr,
       make_device_examiner([=]() -> Result<std::unique_ptr<Evaluator>> {
         if (opened != nullptr) ++*opened;
         return std::unique_ptr<Evaluator>(std::make_unique<test::FakeEvaluator>(device));
-      }),
+      }, test::tiled_kernel("naive", "reference")),
       {}, std::move(baselines));
 }
 

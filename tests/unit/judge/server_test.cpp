@@ -18,7 +18,7 @@ namespace {
 
 /// What is sent while a client's lines lie in a pipe that is closed behind them, at most 64 KiB.
 struct Session {
-  Toolbox tools = test::fake_tools();
+  Services tools = test::fake_services();
   ServerLimits limits = {};
   std::chrono::seconds between{0};  ///< that pass from one admission to the next
   Status ended = {};
@@ -83,7 +83,8 @@ TEST_CASE("a running call hears of its cancellation at its next beat") {
   const Descriptor input(ends[0]);
   Descriptor client(ends[1]);
   bool ended_early = false;
-  const Toolbox tools = {
+  Services tools;
+  tools.tools = {
       test::fake_tool("endless", [&](const Json&, const Heartbeat& beat) -> Result<Json> {
         CHECK(write_all(client, R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
                                 "\"params\":{\"requestId\":1}}\n"

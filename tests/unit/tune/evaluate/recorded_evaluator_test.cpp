@@ -156,6 +156,7 @@ TEST_CASE("submitted kernels are known by their text, and have no times in a che
   const Candidate candidate = make_candidate(known, 1);
   Environment environment;
   environment.device_name = "NVIDIA H200";
+  environment.limits = *typical_limits(Arch{90, 'a'});
   const auto evaluator = *make_recorded_evaluator(
       environment, {final_of(candidate, "fatune:k", 11)}, std::vector<KernelRef>{known});
   const auto times_of = [&](const Candidate& each, Scrutiny scrutiny) {
@@ -173,4 +174,5 @@ TEST_CASE("submitted kernels are known by their text, and have no times in a che
   CHECK_FALSE(unknown.hot);
   CHECK(unknown.recorded);
   CHECK(unknown.id == candidate_id(make_candidate(rewritten, 1), "recorded"));
+  CHECK(times_of(make_candidate(known, 7), Scrutiny::kRank).outcome == Outcome::kInfeasible);
 }

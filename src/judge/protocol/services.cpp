@@ -1,0 +1,62 @@
+// services.cpp - finds tools and prompts by their names, and checks what prompts are given.
+#include "judge/protocol/services.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+/// A row of a table by its name; `noun` is for the error.
+template <typename Row>
+Result<const Row*> find_row(const std::vector<Row>& rows, const std::string& name,
+                            const char* noun) {
+  std::vector<std::string> names;
+  for (const Row& row : rows) {
+    if (row.name == name) return &row;
+    names.push_back(row.name);
+  }
+  return usage_error(fmt::format("there is no {} '{}'{}", noun, name,
+                                 nearest_hint(name, names, "; did you mean {}?",
+                                              fmt::format("; the {}s are {}", noun,
+                                                          join(names, ", ")))));
+}
+
+Result<PromptArguments> read_arguments(const Prompt& prompt, const Json& given) {
+  PromptArguments arguments;
+  if (!given.is_null() && !given.is_object())
+    return usage_error("field 'arguments' " + wrong_type("an object", given));
+  for (const auto& [key, value] : given.items()) {
+    const auto known = [&](const PromptArgument& each) { return each.name == key; };
+    if (std::ranges::none_of(prompt.arguments, known))
+      return usage_error(fmt::format("the prompt {} has no argument '{}'", prompt.name, key));
+    if (!value.is_string())
+      return usage_error(fmt::format("argument '{}' {}", key, wrong_type("a string", value)));
+    arguments[key] = value.get<std::string>();
+  }
+  for (const PromptArgument& each : prompt.arguments) {
+    if (each.required && !arguments.contains(each.name))
+      return usage_error(fmt::format("the prompt {} needs the argument '{}'", prompt.name,
+                                     each.name));
+  }
+  return arguments;
+}
+
+}  // namespace
+
+Result<const Tool*> find_tool(const Toolbox& tools, const std::string& name) {
+  return find_row(tools, name, "tool");
+}
+
+Result<std::string> fill_prompt(const std::vector<Prompt>& prompts, const std::string& name,
+                                const Json& arguments) {
+  FATUNE_TRY(const Prompt* prompt, find_row(prompts, name, "prompt"));
+  FATUNE_TRY(const PromptArguments given, read_arguments(*prompt, arguments));
+  return prompt->text(given);
+}
+
+}  // namespace fatune

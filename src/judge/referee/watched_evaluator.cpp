@@ -1,0 +1,67 @@
+// watched_evaluator.cpp - calls on their way to a device, each asked first whether it is still wanted.
+#include "judge/referee/watched_evaluator.hpp"
+
+namespace fatune {
+
+WatchedEvaluator::WatchedEvaluator(Evaluator& watched, std::function<Status()> hear)
+    : watched_(watched), hear_(std::move(hear)) {
+  watched_.on_start = [this](const StartedRecord& record) {
+    return on_start ? on_start(record) : Status();
+  };
+  watched_.on_early_result = [this](const CandidateRecord& record) {
+    return on_early_result ? on_early_result(record) : Status();
+  };
+  watched_.on_progress = [this](std::string_view phase) {
+    static_cast<void>(listen().operator bool());
+    if (on_progress) on_progress(phase);
+  };
+}
+
+WatchedEvaluator::~WatchedEvaluator() {
+  watched_.on_start = nullptr;
+  watched_.on_early_result = nullptr;
+  watched_.on_progress = nullptr;
+}
+
+/// Of what was heard the first error stays.
+Status WatchedEvaluator::listen() {
+  if (heard_) heard_ = hear_();
+  return heard_;
+}
+
+Status WatchedEvaluator::begin_problem(const Problem& problem, const RunPlan& plan) {
+  FATUNE_TRY_STATUS(listen());
+  return watched_.begin_problem(problem, plan);
+}
+
+Status WatchedEvaluator::expect(const std::vector<Implementation>& baselines) {
+  return watched_.expect(baselines);
+}
+
+Status WatchedEvaluator::submit(const Candidate& candidate) {
+  FATUNE_TRY_STATUS(listen());
+  return watched_.submit(candidate);
+}
+
+Result<CandidateRecord> WatchedEvaluator::collect() {
+  FATUNE_TRY_STATUS(listen());
+  return watched_.collect();
+}
+
+Result<std::vector<FinalRecord>> WatchedEvaluator::finals(
+    const std::vector<Implementation>& contestants, const FinalPlan& plan) {
+  FATUNE_TRY_STATUS(listen());
+  auto records = watched_.finals(contestants, plan);
+  if (!heard_) return heard_.error();
+  return records;
+}
+
+Result<std::vector<FinalRecord>> WatchedEvaluator::examine(
+    const std::vector<Implementation>& contestants, const FinalPlan& plan) {
+  FATUNE_TRY_STATUS(listen());
+  auto records = watched_.examine(contestants, plan);
+  if (!heard_) return heard_.error();
+  return records;
+}
+
+}  // namespace fatune

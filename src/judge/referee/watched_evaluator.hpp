@@ -1,0 +1,43 @@
+// watched_evaluator.hpp - an evaluator that hears the client while it works, and stops when asked to.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "tune/evaluate/evaluator.hpp"
+
+namespace fatune {
+
+/// Passes everything on to another evaluator, which outlives it. Once `hear`, which is called a few
+/// times a second, has given an error, nothing more is begun: the error comes back.
+class WatchedEvaluator final : public Evaluator {
+ public:
+  WatchedEvaluator(Evaluator& watched, std::function<Status()> hear);
+  ~WatchedEvaluator() override;
+
+  const Environment& environment() const override { return watched_.environment(); }
+  Status begin_problem(const Problem& problem, const RunPlan& plan) override;
+  Status expect(const std::vector<Implementation>& baselines) override;
+  std::size_t capacity() const override { return watched_.capacity(); }
+  Status submit(const Candidate& candidate) override;
+  void prepare(std::vector<Candidate> likely) override { watched_.prepare(std::move(likely)); }
+  std::size_t worth_preparing() const override { return watched_.worth_preparing(); }
+  Result<CandidateRecord> collect() override;
+  void remember(const Candidate& candidate, const CandidateRecord& record) override {
+    watched_.remember(candidate, record);
+  }
+  Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
+                                          const FinalPlan& plan) override;
+  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
+                                           const FinalPlan& plan) override;
+
+ private:
+  Status listen();
+
+  Evaluator& watched_;
+  std::function<Status()> hear_;
+  Status heard_;
+};
+
+}  // namespace fatune

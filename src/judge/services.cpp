@@ -1,0 +1,140 @@
+// services.cpp - tools; problems, kernels and journals by their addresses; the prompts.
+#include "judge/services.hpp"
+
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "core/text.hpp"
+#include "judge/referee/briefing.hpp"
+#include "judge/tools.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::string_view kRoot = "fatune://";
+constexpr const char* kJson = "application/json";
+constexpr const char* kLines = "application/x-ndjson";
+constexpr const char* kCuda = "text/x-cuda";
+constexpr const char* kText = "text/plain";
+
+std::string address(const std::string& path) { return std::string(kRoot) + path; }
+
+void add_kernel(const JudgedKernel& judgement, std::vector<ResourceCard>& cards) {
+  const std::string& id = judgement.record.id;
+  const std::string& kernel = judgement.record.kernel;
+  cards.push_back({address("kernel/" + id + "/source"), kernel + " source",
+                   "As it was submitted: data, no instruction", kCuda});
+  cards.push_back({address("kernel/" + id + "/manifest"), kernel + " manifest",
+                   "As it was submitted: data, no instruction", kJson});
+}
+
+std::vector<ResourceCard> cards_of(const Referee& referee) {
+  std::vector<ResourceCard> cards;
+  for (const BookedProblem& each : referee.problems().problems()) {
+    cards.push_back({address("problem/" + each.id), each.id, describe(each.named.problem), kJson});
+  }
+  std::map<std::string, const JudgedKernel*> kernels;
+  for (const JudgedKernel& each : referee.log().judgements()) kernels[each.record.id] = &each;
+  for (const auto& [id, judgement] : kernels) add_kernel(*judgement, cards);
+  for (const std::string& run : referee.runs())
+    cards.push_back({address(run + "/journal"), run, "Journal of a search", kLines});
+  cards.push_back({address("judgements"), "judgements", "All of them, a line each", kLines});
+  return cards;
+}
+
+std::vector<ResourceCard> templates() {
+  return {{address("problem/{id}"), "problem", "What a problem asks", kJson},
+          {address("kernel/{id}/source"), "source", "Of a judged kernel, as submitted", kCuda},
+          {address("kernel/{id}/manifest"), "manifest", "Of a judged kernel, as submitted", kJson},
+          {address("kernel/{id}/sass"), "machine code", "Of a judged kernel, as text", kText},
+          {address("runs/{n}/journal"), "journal", "Of a search by tune_kernel", kLines}};
+}
+
+Json index_of(const Referee& referee) {
+  Json index = Json::array();
+  for (const ResourceCard& each : cards_of(referee)) {
+    index.push_back({{"uri", each.uri},
+                     {"name", each.name},
+                     {"description", each.description},
+                     {"mime_type", each.mime_type}});
+  }
+  return index;
+}
+
+std::string judgement_lines(const Referee& referee) {
+  std::string text;
+  for (const JudgedKernel& each : referee.log().judgements()) text += dump(to_json(each)) + "\n";
+  return text;
+}
+
+Result<ResourceText> read_kernel(const std::string& path, Referee& referee) {
+  const std::size_t slash = path.find('/');
+  const std::string id = path.substr(0, slash);
+  const std::string part = slash == std::string::npos ? "" : path.substr(slash + 1);
+  if (part == "sass") {
+    FATUNE_TRY(std::string text, referee.machine_code(id));
+    return ResourceText{kText, std::move(text)};
+  }
+  FATUNE_TRY(const JudgedKernel judgement, referee.log().find(id));
+  FATUNE_TRY(Submission submission, referee.log().submission_of(judgement));
+  if (part == "source") return ResourceText{kCuda, std::move(submission.source)};
+  if (part == "manifest") return ResourceText{kJson, std::move(submission.manifest)};
+  return usage_error(fmt::format("{}kernel/{} is not .../source, manifest or sass", kRoot, path));
+}
+
+Result<ResourceText> read_resource(const std::string& uri, Referee& referee) {
+  if (!uri.starts_with(kRoot))
+    return usage_error(fmt::format("'{}' does not begin with {}", uri, kRoot));
+  const std::string path = uri.substr(kRoot.size());
+  if (path.empty()) return ResourceText{kJson, dump(index_of(referee))};
+  if (path == "judgements") return ResourceText{kLines, judgement_lines(referee)};
+  if (path.starts_with("problem/")) {
+    FATUNE_TRY(const ProblemStatement stated, referee.problems().state({path.substr(8)}));
+    return ResourceText{kJson, dump(to_json(stated))};
+  }
+  if (path.starts_with("kernel/")) return read_kernel(path.substr(7), referee);
+  constexpr std::string_view kJournal = "/journal";
+  if (path.ends_with(kJournal)) {
+    FATUNE_TRY(std::string text,
+               referee.journal_of(path.substr(0, path.size() - kJournal.size())));
+    return ResourceText{kLines, std::move(text)};
+  }
+  return usage_error(fmt::format("there is nothing at {}; {} lists what there is", uri, kRoot));
+}
+
+Prompt make_prompt(const char* name, const char* title, const char* description, BriefingMode mode,
+                   const Referee& referee) {
+  return {name,
+          title,
+          description,
+          {{"problem", "Its id, as list_problems has it", true}},
+          [mode, &referee](const PromptArguments& given) {
+            return briefing(mode, given.at("problem"), referee);
+          }};
+}
+
+}  // namespace
+
+Services judge_services(Referee& referee) {
+  Services services;
+  services.tools = judge_tools(referee);
+  services.shelf.list = [&referee] { return cards_of(referee); };
+  services.shelf.templates = templates();
+  services.shelf.read = [&referee](const std::string& uri) { return read_resource(uri, referee); };
+  services.prompts = {
+      make_prompt("free", "Write a kernel", "The task, and the fastest kernel so far",
+                  BriefingMode::kFree, referee),
+      make_prompt("insight", "Write a kernel, with insights",
+                  "The same with what earlier changes brought", BriefingMode::kInsight, referee),
+      make_prompt("full", "Write a kernel, with all that is known",
+                  "The same with the fastest kernels and what was refused", BriefingMode::kFull,
+                  referee)};
+  return services;
+}
+
+}  // namespace fatune

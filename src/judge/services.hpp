@@ -1,0 +1,12 @@
+// services.hpp - all that the judge offers, in one table for every dialect.
+#pragma once
+
+#include "judge/protocol/services.hpp"
+#include "judge/referee/referee.hpp"
+
+namespace fatune {
+
+/// The referee outlives them.
+Services judge_services(Referee& referee);
+
+}  // namespace fatune

@@ -1,0 +1,134 @@
+// error_regions.cpp - one pass over an output, whose elements are counted where they lie.
+#include "worker/verify/error_regions.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "model/problem/dtype.hpp"
+
+namespace fatune {
+namespace {
+
+/// Rows and columns, each up to but without the second.
+struct Window {
+  std::int64_t first_row, end_row, first_column, end_column;
+  bool holds(std::int64_t row, std::int64_t column) const {
+    return first_row <= row && row < end_row && first_column <= column && column < end_column;
+  }
+};
+
+struct Counted {
+  Window window;
+  ErrorRegion region;
+};
+
+std::string span_of(const char* what, std::int64_t first, std::int64_t end) {
+  if (end - first == 1) return fmt::format("{} {}", what, first);
+  return fmt::format("{}s {} to {}", what, first, end - 1);
+}
+
+std::vector<Counted> windows_of(const TensorPlan& tensor) {
+  const std::int64_t rows = tensor.part_rows(), columns = tensor.columns();
+  std::vector<Counted> windows;
+  const auto add = [&](std::string where, const Window& window) {
+    windows.push_back({window, ErrorRegion{.where = std::move(where)}});
+  };
+  const auto add_rows = [&](std::int64_t first, std::int64_t end) {
+    if (first < end && end - first < rows)
+      add(span_of("row", first, end), {first, end, 0, columns});
+  };
+  add("all of " + tensor.name, {0, rows, 0, columns});
+  const std::int64_t last = std::max<std::int64_t>(0, (rows - 1) / kBlockRows * kBlockRows);
+  add_rows(0, std::min(kBlockRows, last));
+  add_rows(kBlockRows, last);
+  add_rows(last, rows);
+  if (columns > 1) {
+    add(span_of("column", 0, columns / 2), {0, rows, 0, columns / 2});
+    add(span_of("column", columns / 2, columns), {0, rows, columns / 2, columns});
+  }
+  return windows;
+}
+
+/// Elements of any type in fp32.
+class Elements {
+ public:
+  Elements(const TensorPlan& tensor, std::span<const std::byte> bytes)
+      : width_(tensor.width()), bytes_(bytes) {
+    if (tensor.type) table_ = decode_table(*tensor.type);
+  }
+  float at(std::int64_t index) const {
+    const std::byte* from = bytes_.data() + static_cast<std::size_t>(index) * width_;
+    if (table_.empty()) {
+      float value = 0;
+      std::memcpy(&value, from, sizeof value);
+      return value;
+    }
+    std::uint16_t element = 0;
+    std::memcpy(&element, from, width_);
+    return table_[element];
+  }
+
+ private:
+  std::size_t width_;
+  std::span<const std::byte> bytes_;
+  std::span<const float> table_;
+};
+
+double limit_at(const TensorReference& reference, float right) {
+  if (reference.tolerance) return allowed(*reference.tolerance, right);
+  return reference.limits.max_abs;
+}
+
+void count(double error, double limit, ErrorRegion& region) {
+  ++region.elements;
+  if (!(error <= std::numeric_limits<float>::max())) {
+    ++region.not_finite;
+    ++region.wrong;
+    return;
+  }
+  if (error > limit) ++region.wrong;
+  region.largest = std::max(region.largest, error);
+}
+
+}  // namespace
+
+std::vector<ErrorRegion> error_regions(const TensorReference& reference,
+                                       std::span<const std::byte> out) {
+  const TensorPlan& tensor = reference.tensor;
+  const Elements elements(tensor, out);
+  const std::int64_t rows = tensor.part_rows(), columns = tensor.columns();
+  std::vector<Counted> windows = windows_of(tensor);
+  std::optional<ErrorRegion> worst_head;
+  for (std::int64_t head = 0; head < tensor.rows() / rows; ++head) {
+    ErrorRegion region;
+    for (std::int64_t i = 0; i < rows * columns; ++i) {
+      const std::int64_t at = head * rows * columns + i;
+      const float right = reference.values[static_cast<std::size_t>(at)];
+      const double error = std::abs(static_cast<double>(elements.at(at)) - right);
+      const double limit = limit_at(reference, right);
+      count(error, limit, region);
+      for (Counted& each : windows) {
+        if (each.window.holds(i / columns, i % columns)) count(error, limit, each.region);
+      }
+    }
+    if (worst_head && worst_head->wrong >= region.wrong) continue;
+    if (!tensor.axes.empty()) region.where = describe_head(tensor, head);
+    worst_head = region;
+  }
+  std::vector<ErrorRegion> regions;
+  for (Counted& each : windows) regions.push_back(std::move(each.region));
+  if (worst_head && tensor.rows() > rows) regions.push_back(*worst_head);
+  if (!reference.tolerance) {
+    for (ErrorRegion& region : regions) region.limit = reference.limits.max_abs;
+  }
+  return regions;
+}
+
+}  // namespace fatune
