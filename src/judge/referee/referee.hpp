@@ -57,6 +57,8 @@ class Referee {
  private:
   Result<JudgedKernel> examine(const Candidate& candidate, Scrutiny scrutiny,
                                const Heartbeat& beat);
+  Result<JudgedKernel> judge_best(const ProblemResult& found, const Submission& submission,
+                                  const Environment& device, const Heartbeat& beat);
   Result<Candidate> candidate_of(const JudgedKernel& judgement) const;
   Result<std::vector<Implementation>> baselines_for(const Problem& problem) const;
   Result<const std::vector<FinalRecord>*> measured_baselines(const Problem& problem,
@@ -70,7 +72,7 @@ class Referee {
   std::unique_ptr<Examiner> examiner_;
   JudgementLog log_;
   RefereeAids aids_;
-  ScratchFolder scratch_;  ///< of runs, where the log has no folder
+  ScratchFolder scratch_;                                 ///< of runs, where the log has no folder
   std::map<Problem, std::vector<FinalRecord>> measured_;  ///< baselines, each problem's once
 };
 
