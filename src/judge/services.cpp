@@ -100,8 +100,7 @@ Result<ResourceText> read_resource(const std::string& uri, Referee& referee) {
   if (path.starts_with("kernel/")) return read_kernel(path.substr(7), referee);
   constexpr std::string_view kJournal = "/journal";
   if (path.ends_with(kJournal)) {
-    FATUNE_TRY(std::string text,
-               referee.journal_of(path.substr(0, path.size() - kJournal.size())));
+    FATUNE_TRY(std::string text, referee.journal_of(path.substr(0, path.size() - kJournal.size())));
     return ResourceText{kLines, std::move(text)};
   }
   return usage_error(fmt::format("there is nothing at {}; {} lists what there is", uri, kRoot));

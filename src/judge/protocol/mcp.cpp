@@ -269,9 +269,8 @@ class Mcp final : public Dialect {
     for (const Prompt& prompt : services_.prompts) {
       Json arguments = Json::array();
       for (const PromptArgument& each : prompt.arguments) {
-        arguments.push_back({{"name", each.name},
-                             {"description", each.description},
-                             {"required", each.required}});
+        arguments.push_back(
+            {{"name", each.name}, {"description", each.description}, {"required", each.required}});
       }
       rows.push_back({{"name", prompt.name},
                       {"title", prompt.title},
@@ -290,8 +289,8 @@ class Mcp final : public Dialect {
 
   Heard list(const Request& request, const char* key, Json rows) {
     if (!member(request.params, "cursor").is_null()) {
-      return bad_params(request,
-                        fmt::format("field 'params.cursor' is unknown: all {} are on one page", key));
+      return bad_params(
+          request, fmt::format("field 'params.cursor' is unknown: all {} are on one page", key));
     }
     Json result = {{key, std::move(rows)}};
     add_freshness(request, std::string_view(key) != "resources", result);
@@ -304,9 +303,9 @@ class Mcp final : public Dialect {
       return bad_params(request, "field 'params.uri' " + wrong_type("a string", uri));
     const auto found = services_.shelf.read(uri.get<std::string>());
     if (!found) return bad_params(request, found.error().message);
-    Json result = {{"contents", Json::array({{{"uri", uri},
-                                              {"mimeType", found->mime_type},
-                                              {"text", found->text}}})}};
+    Json result = {
+        {"contents",
+         Json::array({{{"uri", uri}, {"mimeType", found->mime_type}, {"text", found->text}}})}};
     add_freshness(request, false, result);
     return {.answer = result_line(request.id, request.stateless, std::move(result))};
   }

@@ -20,10 +20,10 @@ Result<const Row*> find_row(const std::vector<Row>& rows, const std::string& nam
     if (row.name == name) return &row;
     names.push_back(row.name);
   }
-  return usage_error(fmt::format("there is no {} '{}'{}", noun, name,
-                                 nearest_hint(name, names, "; did you mean {}?",
-                                              fmt::format("; the {}s are {}", noun,
-                                                          join(names, ", ")))));
+  return usage_error(
+      fmt::format("there is no {} '{}'{}", noun, name,
+                  nearest_hint(name, names, "; did you mean {}?",
+                               fmt::format("; the {}s are {}", noun, join(names, ", ")))));
 }
 
 Result<PromptArguments> read_arguments(const Prompt& prompt, const Json& given) {
@@ -40,8 +40,8 @@ Result<PromptArguments> read_arguments(const Prompt& prompt, const Json& given) 
   }
   for (const PromptArgument& each : prompt.arguments) {
     if (each.required && !arguments.contains(each.name))
-      return usage_error(fmt::format("the prompt {} needs the argument '{}'", prompt.name,
-                                     each.name));
+      return usage_error(
+          fmt::format("the prompt {} needs the argument '{}'", prompt.name, each.name));
   }
   return arguments;
 }

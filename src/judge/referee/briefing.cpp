@@ -39,8 +39,7 @@ std::string task_text(const ProblemStatement& stated) {
   for (const StatedTensor& tensor : stated.tensors) {
     text += fmt::format("- {} ({}): {}, {}{}\n", tensor.name, tensor.role, tensor.type,
                         shape_text(tensor.shape),
-                        tensor.strides.empty() ? ""
-                                               : ", strides " + shape_text(tensor.strides));
+                        tensor.strides.empty() ? "" : ", strides " + shape_text(tensor.strides));
   }
   text += "\n## Macros\n\n";
   for (const StatedMacro& macro : stated.macros)
@@ -66,9 +65,8 @@ std::string kernel_text(const JudgedKernel& judgement, const Submission& submiss
     if (beside.ratio)
       text += fmt::format(" {:.3f} of the time of {}.", beside.ratio->value, beside.impl);
   }
-  return text + "\n\nSource:\n\n" +
-         fenced(submission.source.substr(0, kLongestQuote), "cuda") + "\nManifest:\n\n" +
-         fenced(submission.manifest.substr(0, kLongestQuote), "json");
+  return text + "\n\nSource:\n\n" + fenced(submission.source.substr(0, kLongestQuote), "cuda") +
+         "\nManifest:\n\n" + fenced(submission.manifest.substr(0, kLongestQuote), "json");
 }
 
 Result<std::string> kernels_text(const std::string& problem_id, std::int64_t most,
@@ -161,9 +159,9 @@ Result<std::string> briefing(BriefingMode mode, const std::string& problem_id,
                              const Referee& referee) {
   FATUNE_TRY(const ProblemStatement stated, referee.problems().state({problem_id}));
   std::string text = task_text(stated) + "\n";
-  FATUNE_TRY(const std::string kernels,
-             kernels_text(problem_id, mode == BriefingMode::kFull ? kElites : 1, stated.example,
-                          referee));
+  FATUNE_TRY(
+      const std::string kernels,
+      kernels_text(problem_id, mode == BriefingMode::kFull ? kElites : 1, stated.example, referee));
   text += kernels + "\n";
   const std::vector<JudgedKernel>& judgements = referee.log().judgements();
   const auto insights = mode == BriefingMode::kFree

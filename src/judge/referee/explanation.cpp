@@ -30,8 +30,9 @@ constexpr std::array kCauses = {
     UsualCause{"accuracy",
                "look at the regions: one that is wrong alone names the tile, mask or head; all of "
                "them alike name the scale, the softmax or the order of the products"},
-    UsualCause{"repeat", "threads read shared memory before others have written it, or atomics add "
-                         "in any order"},
+    UsualCause{"repeat",
+               "threads read shared memory before others have written it, or atomics add "
+               "in any order"},
     UsualCause{"early_start",
                "the kernel reads its inputs before it waits for the kernel in front of it"},
     UsualCause{"physics", "the timed launches skip work"},
@@ -40,8 +41,8 @@ constexpr std::array kCauses = {
 };
 
 std::string usual_cause(const std::string& gate) {
-  const auto found = std::ranges::find_if(
-      kCauses, [&](const UsualCause& each) { return gate == each.gate; });
+  const auto found =
+      std::ranges::find_if(kCauses, [&](const UsualCause& each) { return gate == each.gate; });
   return found == kCauses.end() ? "" : found->cause;
 }
 

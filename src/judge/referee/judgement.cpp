@@ -68,8 +68,7 @@ Result<JudgedKernel> JudgementLog::find(const std::string& id) const {
   for (auto each = judgements_.rbegin(); each != judgements_.rend(); ++each) {
     if (each->record.id == id) return *each;
   }
-  return usage_error(
-      fmt::format("there is no judgement '{}'; history says which there are", id));
+  return usage_error(fmt::format("there is no judgement '{}'; history says which there are", id));
 }
 
 Result<Submission> JudgementLog::submission_of(const JudgedKernel& judgement) const {

@@ -44,7 +44,7 @@ struct JudgedKernel {
   std::vector<std::string> warnings;
   std::vector<ErrorRegion> regions;  ///< of wrong outputs
   std::string run;                   ///< "runs/3": the search that chose the config; else empty
-  double examined_s = 0;  ///< by compilers and device; 0 where no device was
+  double examined_s = 0;             ///< by compilers and device; 0 where no device was
   std::string thought;
   std::vector<std::string> parents;
 

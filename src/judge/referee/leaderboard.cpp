@@ -56,8 +56,7 @@ void row_fields(JudgedKernel& x, FieldList& f) {
 
 }  // namespace
 
-Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements,
-                        const AskLeaderboard& wanted) {
+Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements, const AskLeaderboard& wanted) {
   Leaderboard board;
   board.problem_id = wanted.problem;
   std::vector<JudgedKernel> counted = those_that_count(judgements, wanted.problem);
@@ -66,8 +65,8 @@ Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements,
   const auto time_of = [&](const JudgedKernel& each) -> const Timing& {
     return *timing_of(each.record, board.time);
   };
-  std::ranges::stable_sort(
-      counted, {}, [&](const JudgedKernel& each) { return time_of(each).median_us; });
+  std::ranges::stable_sort(counted, {},
+                           [&](const JudgedKernel& each) { return time_of(each).median_us; });
   const Timing first = time_of(counted.front());
   const auto most = static_cast<std::size_t>(wanted.first.value_or(kUsualPlaces));
   counted.resize(std::min(counted.size(), most));

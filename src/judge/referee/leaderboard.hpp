@@ -18,8 +18,8 @@ struct AskLeaderboard {
 struct LeaderboardRow {
   std::int64_t place = 0;
   JudgedKernel judgement;
-  double to_first = 1;          ///< median over the first one's
-  bool ties_with_first = false; ///< their intervals meet
+  double to_first = 1;           ///< median over the first one's
+  bool ties_with_first = false;  ///< their intervals meet
 };
 struct Leaderboard {
   std::string problem_id;

@@ -75,8 +75,7 @@ Result<JudgedKernel> Referee::examine(const Candidate& candidate, Scrutiny scrut
   }
   FATUNE_TRY(const Environment* device, examiner_->environment());
   const Clock::time_point start = Clock::now();
-  FATUNE_TRY(Examined examined,
-             examiner_->examine(contestants, examination_plan(scrutiny), beat));
+  FATUNE_TRY(Examined examined, examiner_->examine(contestants, examination_plan(scrutiny), beat));
   std::vector<FinalRecord>& records = examined.records;
   JudgedKernel judgement = judgement_of(std::move(records.front()), scrutiny, device);
   judgement.regions = std::move(examined.regions);
@@ -147,8 +146,9 @@ Result<KernelComparison> Referee::compare(const AskComparison& asked, const Hear
     FATUNE_TRY(const JudgedKernel judgement, log_.find(id));
     if (problem_id.empty()) problem_id = judgement.problem_id;
     if (judgement.problem_id != problem_id) {
-      return usage_error(fmt::format("ids: {} is of {}, the first of {}: kernels of one problem are compared",
-                                     id, judgement.problem_id, problem_id));
+      return usage_error(
+          fmt::format("ids: {} is of {}, the first of {}: kernels of one problem are compared", id,
+                      judgement.problem_id, problem_id));
     }
     FATUNE_TRY(Candidate candidate, candidate_of(judgement));
     contestants.push_back(implementation_of(std::move(candidate), "finalist"));

@@ -70,7 +70,7 @@ class Referee {
   std::unique_ptr<Examiner> examiner_;
   JudgementLog log_;
   RefereeAids aids_;
-  ScratchFolder scratch_;  ///< of runs, where the log has no folder
+  ScratchFolder scratch_;                                 ///< of runs, where the log has no folder
   std::map<Problem, std::vector<FinalRecord>> measured_;  ///< baselines, each problem's once
 };
 

@@ -27,8 +27,8 @@ struct TunedKernel {
   std::uint64_t evaluations = 0;
   std::map<Outcome, std::uint64_t> outcomes;
   std::uint64_t valid_points = 0, raw_points = 0;
-  std::vector<std::string> reasons;                ///< of configs that failed, each once
-  std::optional<ParameterImportance> importance;   ///< empty: too few were measured
+  std::vector<std::string> reasons;               ///< of configs that failed, each once
+  std::optional<ParameterImportance> importance;  ///< empty: too few were measured
 };
 void fields(TuneKernel& x, FieldList& f);
 void fields(TunedKernel& x, FieldList& f);

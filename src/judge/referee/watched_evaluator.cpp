@@ -1,4 +1,5 @@
-// watched_evaluator.cpp - calls on their way to a device, each asked first whether it is still wanted.
+// watched_evaluator.cpp - calls on their way to a device, each asked first whether it is still
+// wanted.
 #include "judge/referee/watched_evaluator.hpp"
 
 namespace fatune {

@@ -1,4 +1,5 @@
-// watched_evaluator.hpp - an evaluator that hears the client while it works, and stops when asked to.
+// watched_evaluator.hpp - an evaluator that hears the client while it works, and stops when asked
+// to.
 #pragma once
 
 #include <functional>

@@ -107,8 +107,8 @@ class DeviceEvaluator : public Evaluator {
     worker_.end();
     const Problem& problem = contestants.front().candidate.problem;
     const RunPlan run;
-    const FinalSetting setting{pool_, finals_worker_, preparation(), run, id_of(), noter(),
-                               on_errors};
+    const FinalSetting setting{pool_,   finals_worker_, preparation(), run,
+                               id_of(), noter(),        on_errors};
     auto records = FinalPhase(setting, problem, plan).run(contestants);
     finals_worker_.end();
     FATUNE_TRY_STATUS(finals_worker_.prepare({problem, {}}));

@@ -61,7 +61,7 @@ struct RunOrder {
 };
 struct RunReply : Observation {
   double verify_s = 0, timing_s = 0;
-  std::string detail;  ///< of an implementation from elsewhere
+  std::string detail;                  ///< of an implementation from elsewhere
   std::vector<ErrorRegion> regions{};  ///< of outputs that the gate "accuracy" refused
   bool fatal = false;  ///< the worker ends after this answer; the parent starts another
 };

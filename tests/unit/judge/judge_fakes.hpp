@@ -17,8 +17,8 @@ inline Tool fake_tool(const char* name,
   return {name, "", "", any_object, any_object, std::move(run)};
 }
 
-/// `echo` gives its arguments, `fail` an error, `work` beats three times; a text at fake://text, and
-/// a prompt that greets whom it is told to.
+/// `echo` gives its arguments, `fail` an error, `work` beats three times; a text at fake://text,
+/// and a prompt that greets whom it is told to.
 inline Services fake_services() {
   Services services;
   services.tools = {
@@ -40,7 +40,10 @@ inline Services fake_services() {
     if (uri == "fake://text") return ResourceText{"text/plain", "hello"};
     return usage_error("there is nothing at " + uri);
   };
-  services.prompts = {{"greet", "Greet", "A greeting", {{"whom", "A name", true}},
+  services.prompts = {{"greet",
+                       "Greet",
+                       "A greeting",
+                       {{"whom", "A name", true}},
                        [](const PromptArguments& given) -> Result<std::string> {
                          return "Hello " + given.at("whom");
                        }}};

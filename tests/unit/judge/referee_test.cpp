@@ -54,10 +54,12 @@ Referee compiling(std::function<Compiled(const CompileRequest&)> compile = nullp
 Referee on_device(test::FakeDevice device, std::size_t* opened = nullptr,
                   MakeBaselines baselines = nullptr) {
   return make_referee(
-      make_device_examiner([=]() -> Result<std::unique_ptr<Evaluator>> {
-        if (opened != nullptr) ++*opened;
-        return std::unique_ptr<Evaluator>(std::make_unique<test::FakeEvaluator>(device));
-      }, test::tiled_kernel("naive", "reference")),
+      make_device_examiner(
+          [=]() -> Result<std::unique_ptr<Evaluator>> {
+            if (opened != nullptr) ++*opened;
+            return std::unique_ptr<Evaluator>(std::make_unique<test::FakeEvaluator>(device));
+          },
+          test::tiled_kernel("naive", "reference")),
       {}, std::move(baselines));
 }
 
