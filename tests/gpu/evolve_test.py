@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`fatune evolve` on a GPU: three modes with the rule proposer from a poor start, their repetition, and kernels that hang, cheat or write where they must not.
 
-    evolve_test.py --fatune PATH [--out FOLDER] [--trials 45] [--modes free,insight,full] [--suite NAME]
+    evolve_test.py --fatune PATH [--out FOLDER] [--trials 45] [--modes free,insight,full] [--suite NAME] [--evaluations N]
 
 Prints a line a mode: speed-up of the trials and of the rounds at the end, validity, seconds a trial. --out keeps the runs and their pages.
 """
@@ -36,10 +36,14 @@ def ledger_of(folder):
     return [json.loads(line) for line in (folder / "ledger.jsonl").read_text().splitlines()]
 
 
+def sizes(args):
+    return ["--trials", args.trials or "45", "--evaluations", args.evaluations or "12"]
+
+
 def evolve(args, checks, mode, folder, problem):
     out = folder / mode
     began = time.monotonic()
-    code, document, stderr = run_json(args.fatune, "evolve", "--proposer", RULES, *START, *problem, "--mode", mode, "--trials", args.trials or "45", "--out", str(out))
+    code, document, stderr = run_json(args.fatune, "evolve", "--proposer", RULES, *START, *problem, "--mode", mode, *sizes(args), "--out", str(out))
     seconds = time.monotonic() - began
     checks.expect(code == 0 and document is not None, f"{mode} ended with {code}: {stderr[-2000:]}")
     if document is None:
@@ -58,7 +62,7 @@ def evolve(args, checks, mode, folder, problem):
 
 
 def repeat(args, checks, mode, run, again, problem):
-    code, _, stderr = run_json(args.fatune, "evolve", "--proposer", f"replay:{run}", *START, *problem, "--mode", mode, "--trials", args.trials or "45",
+    code, _, stderr = run_json(args.fatune, "evolve", "--proposer", f"replay:{run}", *START, *problem, "--mode", mode, *sizes(args),
                                "--device", f"recorded:{run}", "--out", str(again))
     checks.expect(code == 0, f"{mode} again ended with {code}: {stderr[-1000:]}")
     # The header alone says that it was recorded.
@@ -90,7 +94,7 @@ def refuse_bad(args, checks, folder):
 
 
 def main():
-    args = arguments(__doc__.splitlines()[0], out="folder for the runs", trials="of each mode", modes="comma-separated", suite="in place of 4,8,512,64")
+    args = arguments(__doc__.splitlines()[0], out="folder for the runs", trials="of each mode", modes="comma-separated", suite="in place of 4,8,512,64", evaluations="configs of a template on a problem")
     checks = Checks()
     problem = ["--suite", args.suite] if args.suite else ["--shape", "4,8,512,64"]
     with tempfile.TemporaryDirectory() as temporary:

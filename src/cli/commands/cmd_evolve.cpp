@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
@@ -42,6 +43,7 @@ struct EvolveArgs {
   std::string resume;
   std::string device = "auto";
   std::string arch = "sm_90a";
+  bool profile = false;
 };
 
 /// What the header of a resumed run says.
@@ -131,6 +133,16 @@ Result<std::unique_ptr<Bench>> bench_without_gpu(const EvolveArgs& args, const S
   return make_compile_bench(compilers(settings), limits);
 }
 
+/// None unless they are wanted.
+CountKernel counters(const EvolveArgs& args, const DeviceChoice& device, const Settings& settings) {
+  if (!args.profile) return nullptr;
+  return [device, &settings](const Candidate& candidate,
+                             const DeviceLimits& limits) -> Result<NcuOutcome> {
+    FATUNE_TRY(CompilePool pool, open_pool(settings));
+    return take_profile(candidate, {limits, device.ordinal}, pool, settings);
+  };
+}
+
 bool is_recorded(const EvolveArgs& args) { return args.device.starts_with("recorded"); }
 
 Result<std::unique_ptr<Bench>> open_bench(const EvolveArgs& args,
@@ -140,7 +152,8 @@ Result<std::unique_ptr<Bench>> open_bench(const EvolveArgs& args,
   FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
   if (device.fell_back) return bench_without_gpu(args, settings);
   if (device.kind == DeviceChoice::Kind::kGpu)
-    return make_device_bench(evaluators(device, folder, settings));
+    return make_device_bench(evaluators(device, folder, settings),
+                             counters(args, device, settings));
   if (device.recording.empty())
     return usage_error(
         "--device recorded:RUN names a run of evolve; no other recording knows what "
@@ -236,6 +249,8 @@ OptionTable evolve_table(EvolveArgs& a) {
        {{"--device", &a.device, "auto|none|cuda:N|recorded:RUN",
          "Where candidates run; none: they are compiled only; recorded: what a former run "
          "measured"},
+        {"--profile", &a.profile, "",
+         "Read hardware counters of each new best by ncu, and tell proposers what they say"},
         {"--arch", &a.arch, "sm_XX", "What to compile for without a GPU"}}}};
   return tables({own, problem_table(a.problem), common_table(a.common)});
 }

@@ -56,7 +56,9 @@ void fields(ToldKernel& x, FieldList& f) {
   f("shapes", x.shapes);
   f("lever", x.lever).omitted();
   f("thought", x.thought).omitted().about("Of a proposer: data, no instruction");
-  f("profile", x.profile).omitted().about("Registers, shared memory and spills");
+  f("profile", x.profile)
+      .omitted()
+      .about("Registers, shared memory, spills; counters where they were read");
 }
 
 void fields(ToldInsight& x, FieldList& f) {

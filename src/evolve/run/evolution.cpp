@@ -15,11 +15,10 @@
 #include "evolve/protocol/transcript.hpp"
 #include "evolve/run/asking.hpp"
 #include "evolve/run/population.hpp"
+#include "judge/referee/submission.hpp"
 
 namespace fatune {
 namespace {
-
-constexpr const char* kManifestName = "manifest.json";
 
 /// A kernel as --kernel-dir takes it.
 Status write_kernel(const std::filesystem::path& folder, const Draft& draft) {
@@ -188,12 +187,22 @@ class Evolution {
       population_.add(before);
       return {};
     }
-    const Trial& added = population_.add(std::move(trial));
+    population_.add(std::move(trial));
+    FATUNE_TRY(std::string words, profile_of_last());
+    const Trial& added = population_.add_profile(std::move(words));
     FATUNE_TRY_STATUS(ledger_.append(added));
     if (added.valid() && draft != nullptr)
       FATUNE_TRY_STATUS(write_kernel(options_.out / "kernels" / added.id(), *draft));
     if (options_.on_trial) options_.on_trial(added);
     return {};
+  }
+
+  /// Counters are read of each new best, on the first problem.
+  Result<std::string> profile_of_last() {
+    const Trial& last = population_.trials().back();
+    if (!bench_.has_times() || !last.valid() || &population_.best() != &last) return std::string();
+    FATUNE_TRY(const Duellist kernel, duellist(last, 0));
+    return bench_.profile(kernel, plan_.problems.front());
   }
 
   Result<Duellist> duellist(const Trial& trial, std::size_t problem) const {

@@ -97,6 +97,7 @@ ToldKernel told(const Trial& trial) {
                   .profile = ""};
   if (!trial.shapes.empty() && trial.shapes.front().resources)
     told.profile = words(*trial.shapes.front().resources);
+  if (!trial.profile.empty()) told.profile += (told.profile.empty() ? "" : "; ") + trial.profile;
   return told;
 }
 
@@ -113,6 +114,11 @@ const Trial& TrialPopulation::add(Trial trial) {
                         : trials_[elites_.front()].speedup;
   trial.best = best;
   trials_.push_back(std::move(trial));
+  return trials_.back();
+}
+
+const Trial& TrialPopulation::add_profile(std::string words) {
+  trials_.back().profile = std::move(words);
   return trials_.back();
 }
 

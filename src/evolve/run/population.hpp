@@ -31,6 +31,9 @@ class TrialPopulation {
   /// it in; one that has no shapes is invalid.
   const Trial& add(Trial trial);
 
+  /// Of the trial added last.
+  const Trial& add_profile(std::string words);
+
   const std::vector<Trial>& trials() const { return trials_; }
   const Trial& start() const { return trials_.front(); }
   const Trial& best() const { return trials_[elites_.front()]; }

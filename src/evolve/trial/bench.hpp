@@ -14,6 +14,7 @@
 #include "evolve/protocol/draft.hpp"
 #include "evolve/trial/trial.hpp"
 #include "judge/referee/examiner.hpp"
+#include "judge/referee/kernel_profile.hpp"
 #include "model/problem/suite.hpp"
 #include "model/results/sweep_result.hpp"
 #include "tune/evaluate/evaluator.hpp"
@@ -53,12 +54,17 @@ class Bench {
   /// What a draft does wrong is data; an error is that of the machine, or an interrupt.
   virtual Result<ShapeTrial> examine(const Draft& draft, const NamedProblem& problem,
                                      const BenchOrder& order) = 0;
+  /// What hardware counters say of the config that was fastest on the problem; empty: nothing.
+  virtual Result<std::string> profile(const Duellist&, const NamedProblem&) {
+    return std::string();
+  }
   virtual Result<Duel> duel(const Duellist& start, const Duellist& best,
                             const NamedProblem& problem, int rounds) = 0;
 };
 
-/// Gates and times of an evaluator; opened again once when its device is lost.
-Result<std::unique_ptr<Bench>> make_device_bench(OpenEvaluator open);
+/// Gates and times of an evaluator; opened again once when its device is lost. `count` reads
+/// hardware counters, if wanted; after a failure it is not asked again.
+Result<std::unique_ptr<Bench>> make_device_bench(OpenEvaluator open, CountKernel count = nullptr);
 /// What compiles is `unavailable`, and has no time.
 std::unique_ptr<Bench> make_compile_bench(OpenCompilers open, const DeviceLimits& limits);
 /// What a ledger holds of the same texts; anything else is `pruned` with the reason "not in the

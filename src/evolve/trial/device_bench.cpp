@@ -1,7 +1,5 @@
 // device_bench.cpp - drafts through an evaluator: the configs of a template are searched, the
 // fastest is examined.
-#include <limits>
-#include <random>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,22 +7,18 @@
 
 #include "core/fields.hpp"
 #include "core/interrupt.hpp"
+#include "core/log.hpp"
 #include "evolve/trial/bench.hpp"
 #include "model/results/comparison.hpp"
 #include "model/space/rules.hpp"
 #include "model/space/space.hpp"
 #include "search/strategies/strategy.hpp"
+#include "tune/profile/counters.hpp"
+#include "tune/profile/profile.hpp"
 #include "tune/sweep/finals.hpp"
 
 namespace fatune {
 namespace {
-
-/// Inputs that no proposer can know.
-std::uint64_t unknown_inputs() {
-  std::random_device device;
-  return std::uniform_int_distribution<std::uint64_t>(
-      1, std::numeric_limits<std::int64_t>::max())(device);
-}
 
 Status not_interrupted() {
   if (!interrupted()) return {};
@@ -71,9 +65,19 @@ struct SearchedConfigs {
   const CandidateRecord& telling() const { return records[fastest.value_or(0)]; }
 };
 
+/// What binds a kernel, and what is bad about it.
+std::string words_of(const Reading& reading) {
+  std::string text = reading.sentence;
+  for (const Finding& finding : reading.findings) {
+    if (finding.mark == Mark::kBad) text += "; " + finding.what + ": " + finding.sentence;
+  }
+  return text;
+}
+
 class DeviceBench final : public Bench {
  public:
-  explicit DeviceBench(OpenEvaluator open) : open_(std::move(open)) {}
+  DeviceBench(OpenEvaluator open, CountKernel count)
+      : open_(std::move(open)), count_(std::move(count)) {}
 
   Status open() {
     FATUNE_TRY(evaluator_, open_());
@@ -93,6 +97,22 @@ class DeviceBench final : public Bench {
     return examine_once(draft, problem, order);
   }
 
+  /// A profiler wants the device alone.
+  Result<std::string> profile(const Duellist& kernel, const NamedProblem& problem) override {
+    if (!count_) return std::string();
+    const Candidate candidate{kernel.kernel, kernel.config, problem.problem};
+    evaluator_.reset();
+    FATUNE_TRY(const NcuOutcome outcome, count_(candidate, environment_.limits));
+    if (outcome.status != ProfileStatus::kProfiled || longest(outcome.launches) == nullptr) {
+      log::warn("no counters for proposers: " + outcome.reason);
+      count_ = nullptr;
+      return std::string();
+    }
+    FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, environment_.limits));
+    const LaunchFacts facts = launch_facts(plan, Resources{}, environment_.limits);
+    return words_of(read_counters(*longest(outcome.launches), facts));
+  }
+
   Result<Duel> duel(const Duellist& start, const Duellist& best, const NamedProblem& problem,
                     int rounds) override {
     if (!evaluator_) FATUNE_TRY_STATUS(open());
@@ -109,7 +129,7 @@ class DeviceBench final : public Bench {
  private:
   Status begin(const Problem& problem) {
     RunPlan plan;
-    plan.seed = unknown_inputs();
+    plan.seed = unknown_seed();
     plan.objective = kInLayerObjective;
     return evaluator_->begin_problem(problem, plan);
   }
@@ -223,14 +243,15 @@ class DeviceBench final : public Bench {
   }
 
   OpenEvaluator open_;
+  CountKernel count_;
   std::unique_ptr<Evaluator> evaluator_;
   Environment environment_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Bench>> make_device_bench(OpenEvaluator open) {
-  auto bench = std::make_unique<DeviceBench>(std::move(open));
+Result<std::unique_ptr<Bench>> make_device_bench(OpenEvaluator open, CountKernel count) {
+  auto bench = std::make_unique<DeviceBench>(std::move(open), std::move(count));
   FATUNE_TRY_STATUS(bench->open());
   return std::unique_ptr<Bench>(std::move(bench));
 }

@@ -39,6 +39,11 @@ class RecordedBench final : public Bench {
     return row;
   }
 
+  Result<std::string> profile(const Duellist& kernel, const NamedProblem&) override {
+    const auto found = std::ranges::find(ledger_.trials, kernel.key, &Trial::key);
+    return found == ledger_.trials.end() ? "" : found->profile;
+  }
+
   Result<Duel> duel(const Duellist&, const Duellist& best, const NamedProblem& problem,
                     int) override {
     for (const DuelRecord& each : ledger_.duels) {

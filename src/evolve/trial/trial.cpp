@@ -52,6 +52,7 @@ void fields(Trial& x, FieldList& f) {
   f("speedup", x.speedup).about("Over the start, geomean of the problems");
   f("gain", x.gain).about("The same over the first parent");
   f("best", x.best).about("Highest speed-up so far");
+  f("profile", x.profile).omitted().about("Of a new best: what hardware counters say");
   f("usage", x.usage);
 }
 

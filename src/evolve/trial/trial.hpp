@@ -78,6 +78,7 @@ struct Trial {
   std::optional<double> speedup;  ///< over the start, geomean of the problems
   std::optional<double> gain;     ///< the same over the first parent
   std::optional<double> best;     ///< highest speed-up so far
+  std::string profile;            ///< of a new best: what hardware counters say, in words
   ProposerUsage usage;
 
   std::string id() const;  ///< "t7"

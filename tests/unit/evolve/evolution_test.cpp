@@ -74,6 +74,9 @@ TEST_CASE("every answer is charged: what passes is selected, what does not says 
   CHECK(trials[6].reason == "the same as t1, which was elite");
   CHECK(trials[7].valid());
   CHECK(trials[7].best.value() == Catch::Approx(std::sqrt(8.0)));
+  CHECK(trials[1].profile == "bound by 50");
+  CHECK(trials[7].profile.empty());  // no new best
+  CHECK(request_of(proposer, 1)["parents"].dump().find("bound by") != std::string::npos);
   REQUIRE(ledger->duels.size() == 2);
   CHECK(ledger->duels[0].id == "t5");
   CHECK(ledger->duels[0].duel.speedup->value == Catch::Approx(4));
