@@ -3,6 +3,8 @@
 #include "judge/referee/submission.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -42,7 +44,9 @@ Result<KernelRef> load(const Submission& submission) {
   }
   std::ranges::sort(tree, {}, &SourceFile::path);
   FATUNE_TRY(const std::vector<KernelRef> kernels, load_kernels(tree));
-  return kernels.front();
+  Kernel kernel = *kernels.front();
+  kernel.author = Author::kStranger;
+  return std::make_shared<const Kernel>(std::move(kernel));
 }
 
 /// What a manifest of fatune's own may say, and a submitted one may not.
