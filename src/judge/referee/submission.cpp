@@ -36,6 +36,8 @@ Result<KernelRef> load(const Submission& submission) {
     return usage_error(fmt::format("source: has {} bytes, more than {}", submission.source.size(),
                                    kLongestSource));
   }
+  if (submission.source.find("has_include") != std::string::npos)
+    return usage_error("source: '__has_include' asks what files there are; leave it out");
   FATUNE_TRY(const std::string source, name_of_source(submission.manifest));
   SourceTree tree = {{kManifest, submission.manifest}, {source, submission.source}};
   for (SourceFile& shipped : embedded_source_tree()) {

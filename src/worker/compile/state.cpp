@@ -1,10 +1,10 @@
-// state.cpp - reads the sections and symbols of machine code, and the words of its PTX.
+// state.cpp - reads the symbols of machine code, and the words of its PTX.
 #include "worker/compile/state.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <elf.h>
@@ -15,7 +15,8 @@
 namespace fatune {
 namespace {
 
-// ---- Machine code: an ELF file -------------------------------------------------------------------
+// ---- Machine code: an ELF file
+// -------------------------------------------------------------------
 
 template <typename T>
 std::optional<T> read_at(std::string_view bytes, std::uint64_t at) {
@@ -53,59 +54,25 @@ std::vector<Section> sections_of(std::string_view elf) {
   return sections;
 }
 
-struct Symbol {
-  std::string name;
-  std::string section;  ///< empty: defined elsewhere
-  std::uint64_t bytes = 0;
-  bool function = false;
-};
-
-std::vector<Symbol> symbols_of(std::string_view elf, const std::vector<Section>& sections) {
-  std::vector<Symbol> symbols;
+/// Of the functions that are called and not in the file; empty: none.
+std::string foreign_function(std::string_view elf, const std::vector<Section>& sections) {
   for (const Section& table : sections) {
     if (table.sh_type != SHT_SYMTAB || table.sh_link >= sections.size()) continue;
     const std::uint64_t names = sections[table.sh_link].sh_offset;
     for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {
       const auto found = read_at<Elf64_Sym>(elf, table.sh_offset + at);
       if (!found) break;
-      const bool here = found->st_shndx != SHN_UNDEF && found->st_shndx < sections.size();
-      symbols.push_back({text_at(elf, names + found->st_name),
-                         here ? sections[found->st_shndx].name : "", found->st_size,
-                         ELF64_ST_TYPE(found->st_info) == STT_FUNC});
+      if (found->st_shndx == SHN_UNDEF && ELF64_ST_TYPE(found->st_info) == STT_FUNC)
+        return text_at(elf, names + found->st_name);
     }
   }
-  return symbols;
+  return "";
 }
 
-bool is_global_memory(std::string_view section) { return section.starts_with(".nv.global"); }
+// ---- PTX: words
+// ----------------------------------------------------------------------------------
 
-std::string variable_finding(const std::vector<Section>& sections,
-                             const std::vector<Symbol>& symbols) {
-  std::uint64_t bytes = 0;
-  for (const Section& section : sections) {
-    if (is_global_memory(section.name)) bytes += section.sh_size;
-  }
-  if (bytes == 0) return "";
-  const auto named = std::ranges::find_if(symbols, [](const Symbol& symbol) {
-    return is_global_memory(symbol.section) && symbol.bytes > 0;
-  });
-  return fmt::format(
-      "{} of global memory are its own{}, and could be kept from one launch to the next; constants "
-      "belong into __constant__ or constexpr, what a launch needs for a while into scratch memory "
-      "that the manifest declares",
-      describe(Bytes(bytes)), named == symbols.end() ? "" : ", of them '" + named->name + "'");
-}
-
-std::string call_finding(const std::vector<Symbol>& symbols) {
-  const auto called = std::ranges::find_if(symbols, [](const Symbol& symbol) {
-    return symbol.function && symbol.section.empty() && !symbol.name.empty();
-  });
-  if (called == symbols.end()) return "";
-  return fmt::format("it calls '{}' of the driver: no heap, printf, assert or launch is here",
-                     called->name);
-}
-
-// ---- PTX: words ----------------------------------------------------------------------------------
+constexpr std::string_view kWord = "A-Za-z0-9_$%.";
 
 /// A word that begins so, and what it would be good for.
 struct Forbidden {
@@ -129,40 +96,64 @@ constexpr std::array kForbidden = {
     Forbidden{".surfref", "has a surface of its own"},
 };
 
-/// Those of PTX, comments and literals left out.
-class Words {
- public:
-  explicit Words(std::string_view text) : text_(text) {}
-
-  std::optional<std::string_view> next() {
-    while (at_ < text_.size()) {
-      if (skip("//", "\n") || skip("/*", "*/") || skip("\"", "\"")) continue;
-      const std::size_t begin = at_;
-      while (at_ < text_.size() && in_class(text_[at_], "A-Za-z0-9_$%.")) ++at_;
-      if (at_ > begin) return text_.substr(begin, at_ - begin);
-      ++at_;
+/// Those of PTX and its marks ; { } : , comments and literals left out.
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  const auto end_of = [&](std::string_view close, std::size_t from) {
+    const std::size_t end = text.find(close, from);
+    return end == std::string_view::npos ? text.size() : end + close.size();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with("//")) {
+      at = end_of("\n", at);
+    } else if (rest.starts_with("/*")) {
+      at = end_of("*/", at + 2);
+    } else if (rest.starts_with('"')) {
+      at = end_of("\"", at + 1);
+    } else {
+      const std::size_t begin = at++;
+      if (in_class(text[begin], ";{}:")) {
+        words.push_back(text.substr(begin, 1));
+      } else if (in_class(text[begin], kWord)) {
+        while (at < text.size() && in_class(text[at], kWord)) ++at;
+        words.push_back(text.substr(begin, at - begin));
+      }
     }
-    return std::nullopt;
   }
+  return words;
+}
 
- private:
-  bool skip(std::string_view open, std::string_view close) {
-    if (!text_.substr(at_).starts_with(open)) return false;
-    const std::size_t end = text_.find(close, at_ + open.size());
-    at_ = end == std::string_view::npos ? text_.size() : end + close.size();
-    return true;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
-
-std::string word_finding(std::string_view ptx) {
-  Words words(ptx);
-  while (const auto word = words.next()) {
+std::string forbidden_word(const std::vector<std::string_view>& words) {
+  std::string before;
+  for (const std::string_view part : words) {
+    // The parts of an instruction may stand apart.
+    const std::string word = (part.starts_with('.') ? before : "") + std::string(part);
     for (const Forbidden& each : kForbidden) {
-      if (word->starts_with(each.begin)) return fmt::format("'{}' {}", *word, each.why);
+      if (word.starts_with(each.begin) || part.starts_with(each.begin))
+        return fmt::format("'{}' {}", word, each.why);
     }
+    before = word;
+  }
+  return "";
+}
+
+/// A variable of global memory that an instruction names; empty: none. Compilers declare constants
+/// of which only the value is used.
+std::string used_variable(const std::vector<std::string_view>& words) {
+  std::set<std::string_view> declared, used;
+  bool declares = false;
+  std::string_view before = ";";
+  for (const std::string_view word : words) {
+    const bool begins =
+        in_class(before.front(), ";{}:") || before == ".visible" || before == ".weak";
+    if (word == ";") declares = false;
+    if (word == ".global" && begins) declares = true;
+    if (in_class(word.front(), "A-Za-z_$%")) (declares ? declared : used).insert(word);
+    before = word;
+  }
+  for (const std::string_view name : declared) {
+    if (used.contains(name)) return std::string(name);
   }
   return "";
 }
@@ -170,10 +161,19 @@ std::string word_finding(std::string_view ptx) {
 std::string finding_in(std::string_view ptx, std::string_view cubin) {
   const std::vector<Section> sections = sections_of(cubin);
   if (sections.empty()) return "its machine code is no file that can be looked into";
-  const std::vector<Symbol> symbols = symbols_of(cubin, sections);
-  if (std::string found = call_finding(symbols); !found.empty()) return found;
-  if (std::string found = variable_finding(sections, symbols); !found.empty()) return found;
-  return word_finding(ptx);
+  if (const std::string called = foreign_function(cubin, sections); !called.empty()) {
+    return fmt::format("it calls '{}' of the driver: no heap, printf, assert or launch is here",
+                       called);
+  }
+  const std::vector<std::string_view> words = words_of(ptx);
+  if (const std::string variable = used_variable(words); !variable.empty()) {
+    return fmt::format(
+        "'{}' is a variable of its own in global memory, and could be kept from one launch to the "
+        "next; constants belong into __constant__ or registers, what a launch needs for a while "
+        "into scratch memory that the manifest declares",
+        variable);
+  }
+  return forbidden_word(words);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 // that of a column of v turns it in out. So there are more right inputs than anyone has seen, their
 // outputs are known from the verified one, and honest kernels do the same work on each.
 #include <algorithm>
+#include <limits>
 #include <random>
-#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -28,8 +28,8 @@ constexpr double kMostLaunches = 8;
 // Chosen: pairs of series that tell an honest kernel, and those that tell another.
 constexpr std::size_t kFewPairs = 3;
 constexpr std::size_t kManyPairs = 12;
-constexpr double kLongUs = 1'000;  // of a launch: one pair tells as much
-constexpr int kResamplesOfPairs = 1'000;
+constexpr double kLongWorkUs = 1'000;  // of a launch: one pair tells as much
+constexpr int kResamplesOfSeries = 1'000;
 // Chosen: what unseen inputs may take longer.
 constexpr double kMostLonger = 1.10;
 constexpr double kMostLongerUs = 0.5;
@@ -39,7 +39,7 @@ constexpr double kMostLongerApart = 1.5;
 constexpr double kMostLongerApartUs = 3;
 constexpr double kLeastUs = 0.1;  // what is less is the noise of a difference
 
-Failure refused(const std::string& why) {
+Failure other_work(const std::string& why) {
   return {Outcome::kWrongResult, std::string(kSameWorkGate) + ": " + why, false};
 }
 
@@ -53,12 +53,6 @@ std::vector<double> each_of(const std::vector<double>& series_us, double passes_
   for (const double us : series_us)
     each.push_back(std::max(kLeastUs, (us - passes_us) / static_cast<double>(launches)));
   return each;
-}
-
-std::size_t bytes_of(std::span<const GuardedBuffer> inputs, std::span<const GuardedBuffer> outputs) {
-  std::size_t bytes = 0;
-  for (const GuardedBuffer* buffer : pointers_to({inputs, outputs})) bytes += buffer->bytes();
-  return bytes;
 }
 
 bool is_longer(double us, double than_us, double factor, double by_us) {
@@ -80,7 +74,7 @@ struct GateKeeper::Series {
 Status GateKeeper::alter(const Alteration& scores, const Alteration& values) {
   DeviceChecks& checks = problem_.checks();
   const TensorAddresses at = problem_.addresses(problem_.sets().front());
-  for (const TensorPlan& input : problem_.input_tensors()) {
+  for (const TensorPlan& input : problem_.inputs()) {
     const ColumnSigns& signs = input.name == "v" ? values.negative : scores.negative;
     FATUNE_TRY_STATUS(checks.alter(input, at.at(input.name), {signs, false}));
   }
@@ -101,7 +95,7 @@ MaybeFailure GateKeeper::expect_right(const std::string& when) {
   if (auto failure = to_host(1)) return failure;
   const Judged judged = judge(set, 1);
   if (judged.worst().passed) return std::nullopt;
-  return refused(when + ", " + judged.worst().reason);
+  return other_work(when + ", " + judged.worst().reason);
 }
 
 MaybeFailure GateKeeper::time_series(const Series& series, std::vector<double>& us) {
@@ -119,8 +113,9 @@ MaybeFailure GateKeeper::time_series(const Series& series, std::vector<double>& 
     return alter(more_scores, more_values);
   };
   const auto before = [&]() -> Status {
-    FATUNE_TRY_STATUS(series.loop != nullptr ? gpu::launch(series.loop->graph, session_.stream.raw())
-                                             : program_.queue());
+    FATUNE_TRY_STATUS(series.loop != nullptr
+                          ? gpu::launch(series.loop->graph, session_.stream.raw())
+                          : program_.queue());
     return problem_.checks().hold();
   };
   const auto launches = [&]() -> Status {
@@ -139,43 +134,50 @@ MaybeFailure GateKeeper::time_series(const Series& series, std::vector<double>& 
   return expect_right(series.fresh ? "on inputs that it has not seen" : "between other kernels");
 }
 
-/// Few pairs where the times are near each other, else many, of which the interval is asked.
+/// Few pairs where the times are near each other; else many, of which the interval is asked.
 MaybeFailure GateKeeper::compare_series(const TimedRun& run, Series series) {
-  std::vector<double> passes, seen, fresh;
-  const bool is_long = run.hot.value_or(run.cold.value_or(Micros(0))).value > kLongUs;
-  const std::size_t few = is_long ? 1 : kFewPairs;
-  Interval longer;
+  const bool is_long = run.hot.value_or(run.cold.value_or(Micros(0))).value > kLongWorkUs;
+  const double usual_us = usual_time(run);
+  std::vector<double> passes, seen, fresh;  // of series
   std::vector<double> each_seen, each_fresh;
-  for (std::size_t pairs = 1; pairs <= kManyPairs; ++pairs) {
-    for (auto& [empty, unseen, times] :
+  bool other = false, apart = false;
+  do {
+    for (const auto& [empty, unseen, times] :
          {std::tuple(true, false, &passes), {false, false, &seen}, {false, true, &fresh}}) {
       series.empty = empty;
       series.fresh = unseen;
       if (auto failure = time_series(series, *times)) return failure;
     }
-    if (pairs < few) continue;
     each_seen = each_of(seen, median(passes), series.launches);
     each_fresh = each_of(fresh, median(passes), series.launches);
-    if (!is_longer(median(each_fresh), median(each_seen), kMostLonger, kMostLongerUs)) break;
-    longer = bootstrap_ratio(each_fresh, each_seen, kResamplesOfPairs, 0);
+    other = is_longer(median(each_fresh), median(each_seen), kMostLonger, kMostLongerUs);
+    apart = is_longer(median(each_seen), usual_us, kMostLongerApart, kMostLongerApartUs);
+  } while (seen.size() < (other || apart ? kManyPairs : is_long ? 1 : kFewPairs));
+  const std::string on_seen = describe(Micros(median(each_seen)));
+  const std::string on_fresh = describe(Micros(median(each_fresh)));
+  log::debug(fmt::format("{}: {} on seen inputs, {} on others", kSameWorkGate, on_seen, on_fresh));
+  const auto low = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return bootstrap_ratio(a, b, kResamplesOfSeries, 0).low;
+  };
+  if (other && low(each_fresh, each_seen) > kMostLonger) {
+    return other_work("a launch on inputs that it has not seen takes " + on_fresh +
+                      ", on those of the launch before " + on_seen);
   }
-  const Micros on_seen(median(each_seen)), on_fresh(median(each_fresh));
-  log::debug(fmt::format("{}: {} on seen inputs, {} on others", kSameWorkGate, describe(on_seen),
-                         describe(on_fresh)));
-  if (seen.size() == kManyPairs && longer.low > kMostLonger) {
-    return refused(fmt::format(
-        "a launch on inputs that it has not seen takes {}, on those of the launch before {}",
-        describe(on_fresh), describe(on_seen)));
-  }
-  if (!run.hot) return std::nullopt;
-  // Where tensors do not fit the cache, the passes leave it as a cold launch finds it.
-  const auto l2_bytes = static_cast<std::size_t>(session_.facts.l2_bytes);
-  const bool fits = bytes_of(problem_.sets().front().inputs, problem_.outputs()) < l2_bytes / 2;
-  const Micros usual = fits ? *run.hot : std::max(*run.hot, run.cold.value_or(*run.hot));
-  if (!is_longer(on_seen.value, usual.value, kMostLongerApart, kMostLongerApartUs))
-    return std::nullopt;
-  return refused(fmt::format("a launch behind its own copies takes {}, between other kernels {}",
-                             describe(*run.hot), describe(on_seen)));
+  if (!apart) return std::nullopt;
+  return other_work(fmt::format("a launch behind its own copies takes {}, between other kernels {}",
+                                describe(Micros(usual_us)), on_seen));
+}
+
+/// Of a launch behind others of its own, microseconds; infinite if none was timed. Where tensors do
+/// not fit the cache, the passes leave it as cold launches find it.
+double GateKeeper::usual_time(const TimedRun& run) const {
+  if (!run.hot) return std::numeric_limits<double>::infinity();
+  std::size_t bytes = 0;
+  for (const GuardedBuffer* buffer :
+       pointers_to({problem_.sets().front().inputs, problem_.outputs()}))
+    bytes += buffer->bytes();
+  const bool fits = bytes < static_cast<std::size_t>(session_.facts.l2_bytes / 2);
+  return fits ? run.hot->value : std::max(run.hot->value, run.cold.value_or(*run.hot).value);
 }
 
 MaybeFailure GateKeeper::check_same_work(const TimedRun& run) {
@@ -187,11 +189,13 @@ MaybeFailure GateKeeper::check_same_work(const TimedRun& run) {
   }
   if (auto failure = failed(program_.bind(problem_.addresses(problem_.sets().front()))))
     return failure;
+  // The first launches of a kernel load it.
+  if (auto failure = failed(alter({}, {}))) return failure;
   Series series;
   series.loop = run.loop;
   const double each = run.hot.value_or(run.cold.value_or(Micros(kSeriesUs))).value;
-  series.launches = static_cast<int>(std::clamp(kSeriesUs / std::max(each, kLeastUs), 1.0,
-                                                kMostLaunches));
+  series.launches =
+      static_cast<int>(std::clamp(kSeriesUs / std::max(each, kLeastUs), 1.0, kMostLaunches));
   if (auto failure = compare_series(run, series)) return failure;
   verification_.gates.push_back(kSameWorkGate);
   return std::nullopt;
