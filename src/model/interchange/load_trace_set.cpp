@@ -131,6 +131,7 @@ Status add_workload(const DefinitionFile& file, const TraceWorkload& workload, S
 }
 
 Status add_definition(DefinitionFile& file, Suite& suite) {
+  FATUNE_TRY_STATUS(check_tensors(file.definition, file.where));
   if (file.workloads.empty()) {
     if (needs_workload(file.definition)) {
       return file_error(fmt::format(

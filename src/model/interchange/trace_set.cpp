@@ -176,6 +176,11 @@ Result<std::vector<TraceWorkload>> parse_workloads(std::string_view text,
   return workloads;
 }
 
+Status check_tensors(const TraceDefinition& definition, const std::string& where) {
+  const Result<Dtype> dtype = tensor_dtype(definition, where);
+  return dtype ? Status() : dtype.error();
+}
+
 Result<Problem> problem_of(const TraceDefinition& definition, const TraceWorkload& workload,
                            const std::string& where) {
   FATUNE_TRY(const Dtype dtype, tensor_dtype(definition, where));

@@ -54,6 +54,9 @@ Result<std::vector<TraceWorkload>> parse_workloads(std::string_view text, const 
 Result<Problem> problem_of(const TraceDefinition& definition, const TraceWorkload& workload,
                            const std::string& where);
 
+/// What problem_of() says of a definition's tensors, whatever their sizes.
+Status check_tensors(const TraceDefinition& definition, const std::string& where);
+
 /// Problems of a folder: definitions/ with workloads/ (FlashInfer-Trace), or definition.json with
 /// workload.jsonl, in it or below (SOL-ExecBench). A definition that is no attention of ours is
 /// left out, and the log says why; so is a second workload of the same problem. None at all is an
