@@ -1,5 +1,7 @@
-// problems.cpp - suites, shapes, sizes and layouts.
+// problems.cpp - suites, shapes, sizes and layouts; problems of other benchmarks.
 #include "fuzz.hpp"
+#include "model/interchange/kernelbench.hpp"
+#include "model/interchange/trace_set.hpp"
 #include "model/problem/suite.hpp"
 
 namespace fatune::fuzz {
@@ -20,6 +22,23 @@ void shape(std::string_view text) {
   if (!layouts) return;
   const auto again = parse_layouts(name(*layouts));
   FATUNE_CHECK(again && *again == *layouts, "a layout's name is read as the layout");
+}
+
+void definition(std::string_view text) {
+  const auto parsed = parse_definition(text, "x");
+  if (!parsed) return;
+  TraceWorkload workload{.uuid = "u"};
+  for (const TraceAxis& axis : parsed->axes) workload.axes[axis.name] = 64;
+  for (const TraceTensor& input : parsed->inputs) workload.numbers[input.name] = 0.125;
+  const auto problem = problem_of(*parsed, workload, "x");
+  if (problem) check_round_trip(*problem);
+}
+
+void workloads(std::string_view text) { static_cast<void>(parse_workloads(text, "x")); }
+
+void kernelbench(std::string_view text) {
+  const auto parsed = parse_kernelbench(text, "f16", "x.py");
+  if (parsed) check_round_trip(parsed->problems.front());
 }
 
 }  // namespace fatune::fuzz

@@ -268,11 +268,16 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
   if (is_evolution(args.runs.front())) return show_evolution(args, format, settings);
   if (is_page(format) || settings.json) return show_pages(args, format, settings);
   FATUNE_TRY(const std::filesystem::path file, find_results(args.runs.front()));
-  FATUNE_TRY(const Journal journal, load_journal(file, damage_of(args)));
+  FATUNE_TRY(Journal journal, load_journal(file, damage_of(args)));
   FATUNE_TRY(const std::vector<JournalGroup> groups, choose_groups(args, journal, file.string()));
   if (format == "t4" || format == "kernel-tuner")
     return write_interchange(args, format, groups, journal);
-  FATUNE_TRY_STATUS(write_or_print(args.out, report_text(groups, journal, format, settings.paint)));
+  std::string text = report_text(groups, journal, format, settings.paint);
+  if (format != "csv" && args.kernels.empty()) {
+    FATUNE_TRY(const PageRun run, page_run_of(std::move(journal), file));
+    text += suite_summary(run, format, settings.paint);
+  }
+  FATUNE_TRY_STATUS(write_or_print(args.out, text));
   return kDone;
 }
 

@@ -6,11 +6,15 @@
 #include <filesystem>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/options/catalog.hpp"
 #include "core/embedded.hpp"
 #include "core/file.hpp"
+#include "core/json.hpp"
 #include "core/text.hpp"
+#include "model/interchange/kernelbench.hpp"
+#include "model/interchange/trace_set.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -96,12 +100,25 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
   return problems;
 }
 
+bool is_kernelbench(const std::filesystem::path& path) { return path.extension() == ".py"; }
+
+/// A document with neither schema nor problems, but with axes and a reference.
+Result<Suite> suite_from(const std::string& text, const std::string& path) {
+  const Result<Json> document = parse_json(text, path);
+  const bool definition = document && document->is_object() && document->contains("axes") &&
+                          document->contains("reference");
+  if (!definition) return parse_suite(text, path);
+  FATUNE_TRY(const TraceDefinition parsed, parse_definition(text, path));
+  return suite_of(parsed, path);
+}
+
 /// --layout is of every problem of a suite that says none.
 Result<std::vector<NamedProblem>> resolve_suite(const ProblemArgs& args) {
   ProblemArgs others = args;
   others.layout.clear();
+  if (is_kernelbench(args.suite)) others.dtype.clear();
   FATUNE_TRY_STATUS(refuse_companions(others, "--suite " + args.suite));
-  FATUNE_TRY(Suite suite, load_suite(args.suite));
+  FATUNE_TRY(Suite suite, load_suite(args.suite, args.dtype));
   if (args.layout.empty()) return std::move(suite.problems);
   for (NamedProblem& named : suite.problems) {
     if (!named.problem.layouts.plain()) {
@@ -160,7 +177,7 @@ std::vector<std::string> suite_names() {
   return names;
 }
 
-Result<Suite> load_suite(const std::string& name_or_file) {
+Result<Suite> load_suite(const std::string& name_or_file, const std::string& dtype) {
   for (const EmbeddedFile& file : embedded_config_files()) {
     if (std::filesystem::path(file.path).stem() == name_or_file)
       return parse_suite(file.text, std::string(file.path));
@@ -171,8 +188,10 @@ Result<Suite> load_suite(const std::string& name_or_file) {
                                    name_or_file, join(names, ", "),
                                    nearest_hint(name_or_file, names, "; did you mean {}?")));
   }
+  if (std::filesystem::is_directory(name_or_file)) return load_trace_set(name_or_file);
   FATUNE_TRY(const std::string text, read_file(name_or_file));
-  return parse_suite(text, name_or_file);
+  return is_kernelbench(name_or_file) ? parse_kernelbench(text, dtype, name_or_file)
+                                      : suite_from(text, name_or_file);
 }
 
 bool names_problem(const ProblemArgs& args) {

@@ -65,6 +65,8 @@ constexpr ExportFormat kFormats[] = {
      write_wisdom},
     {"kernel-launcher", "configs and times as wisdom files of kernel_launcher",
      write_kernel_launcher},
+    {"flashinfer-trace", "Definition, Workload, Solution and Trace for FlashInfer-Bench",
+     write_trace_set},
     {"torch", "one Python file: a function for PyTorch, sdpa.py unless --out names it", write_torch,
      ".py"},
 };

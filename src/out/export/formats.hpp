@@ -40,6 +40,13 @@ Status make_target(std::span<const ExportFormat* const> formats,
 Result<std::vector<std::filesystem::path>> write_kernel_launcher(
     std::span<const ExportedKernel> kernels, const std::filesystem::path& folder);
 
+/// definitions/, workloads/, solutions/ and traces/ of FlashInfer-Trace, each with a folder
+/// `attention`; what is there stays, but for files of the same kernels. A problem that the format
+/// has no place for is a usage error; a kernel that is not verified, measured by a recording, or
+/// not at all has no trace, and the log says so. docs/interchange.md has the limits.
+Result<std::vector<std::filesystem::path>> write_trace_set(std::span<const ExportedKernel> kernels,
+                                                           const std::filesystem::path& folder);
+
 /// The file's text: the torch_*.py of this folder that attention or custom operations need, one
 /// after the other, with the kernels' facts and machine code. A usage error when kernels are of
 /// both, or an element type is none that PyTorch's attention takes.

@@ -195,6 +195,10 @@ KernelRef same_kernel(const std::string& name, const RunPlan& plan,
 Result<PageRun> load_page_run(const std::filesystem::path& path, Damage damage) {
   FATUNE_TRY(const std::filesystem::path file, find_results(path));
   FATUNE_TRY(Journal journal, load_journal(file, damage));
+  return page_run_of(std::move(journal), file);
+}
+
+Result<PageRun> page_run_of(Journal journal, const std::filesystem::path& file) {
   PageRun run;
   run.name = run_name(file);
   run.source = file.string();

@@ -58,5 +58,7 @@ KernelRef same_kernel(const std::string& name, const RunPlan& plan,
 /// A run's folder or a journal, plain or .gz. Order, ratios and intervals of the finals are those
 /// of the best.json beside the journal, if it lists them; else they are computed as a sweep does.
 Result<PageRun> load_page_run(const std::filesystem::path& path, Damage damage = Damage::kRefuse);
+/// Of a journal that was loaded from that file.
+Result<PageRun> page_run_of(Journal journal, const std::filesystem::path& file);
 
 }  // namespace fatune

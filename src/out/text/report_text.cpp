@@ -141,6 +141,7 @@ std::string run_text(const Journal& journal) {
 ReportedProblem reported(const PageProblem& problem, const JournalHeader& header) {
   const ProblemResult& result = problem.result;
   ReportedProblem reported{.problem = result.problem, .gate = result.gate};
+  reported.sol = sol_score(result, header.plan.objective, header.environment);
   for (const JournalGroup& group : problem.groups) {
     ReportedKernel kernel{group.kernel, group.configs.size(), count_outcomes(group), "", {}};
     const std::vector<CandidateRecord> records = records_of(group);
@@ -254,6 +255,7 @@ void fields(ReportedProblem& x, FieldList& f) {
   f("finalists", x.finalists);
   f("baselines", x.baselines);
   f("gate", x.gate);
+  f("sol", x.sol);
 }
 
 void fields(ReportDocument& x, FieldList& f) {
@@ -266,6 +268,7 @@ void fields(ReportDocument& x, FieldList& f) {
   f("objective", x.objective).one_of("in_layer, hot, cold, score");
   f("seed", x.seed);
   f("problems", x.problems);
+  f("fast_p", x.fast_p);
 }
 
 ReportDocument report_document(const PageRun& run, DocumentHead head) {
@@ -281,6 +284,7 @@ ReportDocument report_document(const PageRun& run, DocumentHead head) {
   document.head.recorded = run.header.environment.recorded;
   for (const PageProblem& problem : run.problems)
     document.problems.push_back(reported(problem, run.header));
+  document.fast_p = fast_p_of(run);
   return document;
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "core/fields_fwd.hpp"
+#include "model/results/fast_p.hpp"
+#include "model/results/sol_score.hpp"
 #include "out/page/page_run.hpp"
 #include "out/text/layout.hpp"
 #include "search/strategies/importance.hpp"
@@ -40,6 +42,12 @@ std::string candidates_csv(std::span<const CandidateRecord> candidates,
 std::string report_text(const std::vector<JournalGroup>& groups, const Journal& journal,
                         const std::string& format, const Paint& paint);
 
+/// Problem by problem the best of the final phase, its baseline and its SOL score, and fast_p over
+/// them: "text" or "md". Empty unless two problems or more have a final phase with a baseline.
+std::string suite_summary(const PageRun& run, const std::string& format, const Paint& paint);
+/// Of the problems with a final phase and a baseline; empty unless there are two or more.
+std::optional<FastP> fast_p_of(const PageRun& run);
+
 struct ReportedKernel {
   std::string kernel;
   std::size_t configs = 0;
@@ -53,6 +61,7 @@ struct ReportedProblem {
   std::vector<CandidateRecord> candidates{};  ///< in the order tried
   std::vector<BestRow> finalists{}, baselines{};
   std::optional<Gate> gate{};
+  std::optional<SolScore> sol{};
 };
 /// fatune.report/2: all that a run found, its final phase included.
 struct ReportDocument {
@@ -62,6 +71,7 @@ struct ReportDocument {
   std::string status, strategy, objective;
   std::uint64_t seed = 0;
   std::vector<ReportedProblem> problems;
+  std::optional<FastP> fast_p{};  ///< of a suite
 };
 void fields(ReportedKernel& x, FieldList& f);
 void fields(ReportedProblem& x, FieldList& f);

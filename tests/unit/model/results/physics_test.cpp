@@ -12,13 +12,13 @@ using test::h200;
 
 namespace {
 
-const Problem kMission{
+const Problem kMissionShape{
     .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
 
 }  // namespace
 
 TEST_CASE("the mission shape on an H200 is bound by arithmetic") {
-  const PhysicsFloor floor = physics_floor(kMission, h200());
+  const PhysicsFloor floor = physics_floor(kMissionShape, h200());
   CHECK(floor.unknown.empty());
   // 2.147 GFLOP over 132 * 1.98 GHz * 4096
   CHECK(floor.hot.time.value == Approx(2.006).epsilon(1e-3));
@@ -27,7 +27,7 @@ TEST_CASE("the mission shape on an H200 is bound by arithmetic") {
 }
 
 TEST_CASE("a causal mask counts the pairs that it leaves") {
-  Problem causal = kMission;
+  Problem causal = kMissionShape;
   causal.mask = Mask::kCausal;
   CHECK(visible_pairs(causal) == 512 * 513 / 2);
   causal.seq_q = 1;
@@ -40,7 +40,7 @@ TEST_CASE("a causal mask counts the pairs that it leaves") {
 }
 
 TEST_CASE("one query over many keys is bound by memory, or by the cache when hot") {
-  Problem decode = kMission;
+  Problem decode = kMissionShape;
   decode.seq_q = 1;
   const PhysicsFloor small = physics_floor(decode, h200());
   const double bytes = 2.0 * 32 * 512 * 64 * 2 + 32 * 64 * 2;
@@ -54,7 +54,7 @@ TEST_CASE("one query over many keys is bound by memory, or by the cache when hot
 }
 
 TEST_CASE("in a layer keys of another length come from memory, as in a cold launch") {
-  Problem problem = kMission;
+  Problem problem = kMissionShape;
   const PhysicsFloor same = physics_floor(problem, h200());
   CHECK(same.of("in_layer").time.value == same.hot.time.value);
   CHECK(same.of("plain").why == same.hot.why);
@@ -65,7 +65,7 @@ TEST_CASE("in a layer keys of another length come from memory, as in a cold laun
 }
 
 TEST_CASE("fp8 has twice the rate where the tensor cores know it") {
-  Problem fp8 = kMission;
+  Problem fp8 = kMissionShape;
   fp8.dtype = Dtype::kE4m3;
   CHECK(physics_floor(fp8, h200()).hot.time.value == Approx(1.003).epsilon(1e-3));
   Environment ampere = h200();
@@ -82,20 +82,21 @@ TEST_CASE("a custom operation is held to what it declares, at the rate of the fa
   own.custom->flops = 1'000'000'000'000;
   // An f16 problem may have e4m3 tensors: 132 * 1.98 GHz * 8192.
   CHECK(physics_floor(own, h200()).hot.time.value == Approx(467.06).epsilon(1e-4));
-  CHECK(peak_rates(own, h200()).flops == 2 * peak_rates(kMission, h200()).flops);
+  CHECK(peak_rates(own, h200()).flops == 2 * peak_rates(kMissionShape, h200()).flops);
   Environment ampere = h200();
   ampere.limits.arch = {80, 0};
-  CHECK(peak_rates(own, ampere).flops == peak_rates(kMission, ampere).flops);
+  CHECK(peak_rates(own, ampere).flops == peak_rates(kMissionShape, ampere).flops);
 }
 
 TEST_CASE("an unknown fact leaves no floor, and says which") {
   Environment environment = h200();
   environment.memory_clock_mhz = 0;
-  CHECK(physics_floor(kMission, environment).unknown.find("memory clock") != std::string::npos);
+  CHECK(physics_floor(kMissionShape, environment).unknown.find("memory clock") !=
+        std::string::npos);
   environment = h200();
   environment.limits.arch = {65, 0};
-  CHECK(physics_floor(kMission, environment).unknown.find("sm_65") != std::string::npos);
-  CHECK(physics_floor(kMission, environment).hot.time.value == 0);
+  CHECK(physics_floor(kMissionShape, environment).unknown.find("sm_65") != std::string::npos);
+  CHECK(physics_floor(kMissionShape, environment).hot.time.value == 0);
 }
 
 TEST_CASE("a time below its floor is told with both figures") {

@@ -1,0 +1,56 @@
+// suite_summary.cpp - the final phases of a run of several problems: a row each, and fast_p.
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "model/results/fast_p.hpp"
+#include "model/results/sol_score.hpp"
+#include "out/text/cells.hpp"
+#include "out/text/report_text.hpp"
+
+namespace fatune {
+namespace {
+
+std::vector<std::string> summary_row(const ProblemResult& result, const JournalHeader& header) {
+  const std::string time = final_time(result.finals, header.plan.objective);
+  const FinalRecord* best = result.best();
+  const auto sol = sol_score(result, header.plan.objective, header.environment);
+  const std::optional<Timing> timing = best == nullptr ? std::nullopt : timing_of(*best, time);
+  return {label(result.problem),
+          best == nullptr ? "no correct kernel" : best->kernel,
+          timing ? fixed(timing->median_us, 2) : "",
+          result.gate ? result.gate->baseline : "",
+          result.gate ? fixed(result.gate->ratio.value, kRatioDecimals) : "",
+          sol ? fixed(sol->value, kRatioDecimals) : ""};
+}
+
+std::string fast_line(const FastP& fast) {
+  std::vector<std::string> shares;
+  for (const FastShare& each : fast.shares)
+    shares.push_back(fmt::format("fast_{} {}", each.p, fixed(each.share, kRatioDecimals)));
+  return fmt::format("{} (right, and more than p times as fast as the baseline; of {})",
+                     join(shares, ", "), counted(fast.problems, "problem"));
+}
+
+}  // namespace
+
+std::optional<FastP> fast_p_of(const PageRun& run) {
+  std::vector<double> speedups;
+  for (const PageProblem& problem : run.problems) {
+    if (const auto speedup = speedup_of(problem.result)) speedups.push_back(*speedup);
+  }
+  return speedups.size() > 1 ? fast_p(speedups) : std::nullopt;
+}
+
+std::string suite_summary(const PageRun& run, const std::string& format, const Paint& paint) {
+  const auto fast = fast_p_of(run);
+  if (!fast) return "";
+  Table table({"problem", "best", ">us", "baseline", ">ratio", ">SOL score"});
+  for (const PageProblem& problem : run.problems) {
+    if (!problem.result.finals.empty()) table.add(summary_row(problem.result, run.header));
+  }
+  if (format == "md")
+    return "\n## Final phases\n\n" + table.markdown() + "\n" + fast_line(*fast) + "\n";
+  return "\nFinal phases\n" + table.text(paint.columns()) + "\n" + paint.fitted(fast_line(*fast));
+}
+
+}  // namespace fatune
