@@ -17,7 +17,9 @@ from filled_page import ROOT, fill
 RESULTS = ROOT / "results" / "h200"
 README_LINES, README_COLUMNS = 150, 100
 NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its plans",
-         "cublas": "cuBLAS, softmax, cuBLAS", "torch:flash": "PyTorch, FlashAttention-2", "torch:cudnn": "PyTorch, cuDNN",
+         "cublas": "cuBLAS, softmax, cuBLAS", "cutensor": "cuTENSOR, softmax, cuTENSOR",
+         "flashinfer": "FlashInfer", "fa4": "FlashAttention-4",
+         "torch:flash": "PyTorch, FlashAttention-2", "torch:cudnn": "PyTorch, cuDNN",
          "torch:efficient": "PyTorch, efficient", "torch:math": "PyTorch, math",
          "external:fa3": "FlashAttention-3 (external)", "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
          "hybrid_pv": "own softmax(QKᵀ), cuBLAS for ·V"}

@@ -67,7 +67,7 @@ OptionTable common_table(CommonArgs& a) {
         {"--nvrtc", &a.nvrtc, "PATH", "The NVRTC library to compile with: a file or its folder"},
         {"--cache", &a.cache, "DIR", "Folder of the compilation cache [$XDG_CACHE_HOME/fatune]"},
         {"--python", &a.python, "PROGRAM",
-         "The Python with PyTorch, for torch:* and flashinfer [$FATUNE_PYTHON, python3]"}}},
+         "The Python with PyTorch, for torch:*, flashinfer and fa4 [$FATUNE_PYTHON, python3]"}}},
       {"Output",
        {{"--json", &a.json, "", "Print one JSON document on stdout"},
         {"-q,--quiet", &a.quiet, "", "No progress, warnings and errors only"},

@@ -26,7 +26,7 @@ constexpr EnvironmentVariable kVariables[] = {
     {"FATUNE_CACHE_SIZE",
      "What the compilation cache may take, say 500M or 20G; what was not used for longest goes "
      "first. 0: no limit [5G]."},
-    {"FATUNE_PYTHON", "The Python with PyTorch, for torch:* and flashinfer; --python wins."},
+    {"FATUNE_PYTHON", "The Python with PyTorch, for torch:*, flashinfer and fa4; --python wins."},
     {"PATH",
      "Where python3, ncu, compute-sanitizer, cuobjdump and external programs are looked for."},
     {"XDG_CACHE_HOME", "The compilation cache is fatune in here [~/.cache]; --cache wins."},

@@ -145,7 +145,7 @@ Status CutensorGemm::describe_product() {
   return {};
 }
 
-/// The library's status; any but success leaves no plan.
+/// The library's status; any but success leaves no plan. The best guess is what it takes unasked.
 Result<int> CutensorGemm::make_plan(std::int64_t rank) {
   const CutensorFunctions& f = library_.functions;
   void* raw = nullptr;
@@ -154,9 +154,11 @@ Result<int> CutensorGemm::make_plan(std::int64_t rank) {
             "make a preference"));
   const Owned preference(raw, f.destroy_preference);
   const auto wanted = static_cast<std::int32_t>(rank);
-  FATUNE_TRY_STATUS(check(f.set_preference(library_.handle, preference.get(), kCutensorKernelRank,
-                                           &wanted, sizeof wanted),
-                          "ask for a kernel's rank"));
+  if (wanted > 0) {
+    FATUNE_TRY_STATUS(check(f.set_preference(library_.handle, preference.get(), kCutensorKernelRank,
+                                             &wanted, sizeof wanted),
+                            "ask for a kernel's rank"));
+  }
   const int status = f.create_plan(library_.handle, &raw, contraction_.get(), preference.get(),
                                    kGemmWorkspaceLimit);
   if (status == kCutensorSuccess) made_ = Owned(raw, f.destroy_plan);

@@ -74,25 +74,31 @@ Availability look_for_cutensor() {
   return {"cutensor", true, "cuTENSOR " + *found, ""};
 }
 
-/// PyTorch, and FlashInfer beside it.
+/// PyTorch, and its neighbours.
 std::vector<Availability> look_for_torch(const OutsideOptions& options) {
   const auto found = find_program(options.python, options.program_folders);
   const std::string python = found ? found->string() : options.python;
   TorchProcess process;
   const auto version = process.greet({python, "", {}, 0});
-  if (!version) {
-    return {missing("torch:*", version.error().message),
-            {"flashinfer", false, "it runs beside PyTorch, which cannot be used",
-             "see torch:*, then 'pip install flashinfer-python' beside it"}};
+  std::vector<Availability> all;
+  if (version)
+    all.push_back({"torch:*", true, fmt::format("PyTorch {} of {}", *version, python), ""});
+  else
+    all.push_back(missing("torch:*", version.error().message));
+  for (const Neighbour& each : kNeighbours) {
+    const std::string installed = version ? process.version_of(each) : "";
+    Availability row{std::string(each.impl), !installed.empty(),
+                     fmt::format("{} {} of {}", each.title, installed, python), ""};
+    if (!version) {
+      row.found = "it runs beside PyTorch, which cannot be used";
+      row.remedy = fmt::format("see torch:*, then 'pip install {}' beside it", each.package);
+    } else if (installed.empty()) {
+      row.found = fmt::format("{} has no {}", python, each.title);
+      row.remedy = fmt::format("{} -m pip install {}", python, each.package);
+    }
+    all.push_back(std::move(row));
   }
-  Availability flashinfer{"flashinfer", true,
-                          fmt::format("FlashInfer {} of {}", process.flashinfer(), python), ""};
-  if (process.flashinfer().empty()) {
-    flashinfer = {"flashinfer", false, fmt::format("{} has no FlashInfer", python),
-                  python + " -m pip install flashinfer-python"};
-  }
-  return {{"torch:*", true, fmt::format("PyTorch {} of {}", *version, python), ""},
-          std::move(flashinfer)};
+  return all;
 }
 
 Availability look_for_external(const std::string& name, const OutsideOptions& options) {

@@ -40,9 +40,9 @@ Result<std::unique_ptr<Executable>> open_cudnn(
 /// The same with the library opened; its functions must outlive the executable.
 Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functions,
                                                     const OutsideSetting& setting, CudnnPlan plan);
-/// `backend`: flash, cudnn, efficient, math, auto or flashinfer; forced, so that one that cannot do
-/// the problem is an error. One process serves every backend and problem, and is started again when
-/// it died; the executable does not outlive it.
+/// `backend`: flash, cudnn, efficient, math, auto, or a neighbour of PyTorch; forced, so that one
+/// that cannot do the problem is an error. One process serves every backend and problem, and is
+/// started again when it died; the executable does not outlive it.
 Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
                                                const std::string& python,
                                                const OutsideSetting& setting);

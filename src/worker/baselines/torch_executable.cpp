@@ -1,5 +1,7 @@
 // torch_executable.cpp - a backend of the PyTorch helper as a contestant: memory there and back,
 // and turns that the helper times.
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,14 +17,16 @@ namespace {
 
 /// Why the helper's functions cannot compute the problem; empty when they can.
 std::string refusal(const std::string& backend, const Problem& problem) {
-  const bool flashinfer = backend == "flashinfer";
+  const auto* const neighbour = std::ranges::find(kNeighbours, backend, &Neighbour::impl);
+  const bool here = neighbour != std::end(kNeighbours);
   if (size_of(problem.dtype) == 1) {
-    return flashinfer ? "FlashInfer takes 8-bit floats with scales alone"
-                      : "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
+    return here ? fmt::format("{} takes 8-bit floats with scales alone", neighbour->title)
+                : "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
   }
   if (problem.mask == Mask::kCausal && problem.seq_q > problem.seq_kv) {
-    return fmt::format("with more queries than keys the first rows see no key; {} them",
-                       flashinfer ? "FlashInfer has no result for" : "PyTorch gives NaN for");
+    return fmt::format(
+        "with more queries than keys the first rows see no key; {} them",
+        here ? fmt::format("{} promises nothing for", neighbour->title) : "PyTorch gives NaN for");
   }
   return "";
 }

@@ -1,15 +1,15 @@
-"""torch_helper.py - orders as JSON lines to outputs and times of PyTorch's attention and FlashInfer's.
+"""torch_helper.py - orders as JSON lines to outputs and times of PyTorch's attention and its neighbours'.
 
 fatune starts it (torch_process.cpp), and a hand can talk to it: echo '{"do": "hello"}' | python3 torch_helper.py
 Each line holds one order; its answer is one line: {"ok": true, ...} or {"ok": false, "kind": "environment" or "failed",
 "reason": "...", "ends": whether the helper ends now}. What PyTorch says besides goes to stderr. The orders:
 
-  hello    versions and the device; FlashInfer's is empty where it is not installed
+  hello    versions and the device; of neighbours, the packages beside PyTorch, empty where one is not installed
   problem  {problem, strides, memory, flush_bytes, layer}: frees the problem before; `memory` says where q, k, v and out begin
            in a file, `strides` how they lie in it, `layer` {layers, tokens, hidden, packed, cached_keys} what to time it
            in, or null
-  open     {backend}: forces flash, cudnn, efficient or math, or leaves the choice to PyTorch (auto), or takes FlashInfer
-           (flashinfer); says which one runs
+  open     {backend}: forces flash, cudnn, efficient or math, or leaves the choice to PyTorch (auto), or takes a neighbour
+           (flashinfer, fa4); says which one runs
   run      {backend, upload}: one pass; `upload` takes the inputs from the memory first, the output always goes there
   prepare  {backend, upload}: makes a graph of launches, ready to be timed
   turn     {backend, cold_launches}: {hot_us, cold_us} of a launch, by the method of docs/measuring.md
@@ -42,6 +42,7 @@ ELEMENT_BYTES = 2  # of every type that PyTorch's attention takes
 HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues any of these calls
 
 PATIENCE_S = 20  # chosen: fatune waits 30 s for an answer
+COMPILES = "{} compiles its kernels for this problem, which it does once and which may take minutes; try again then"
 
 torch = None
 
@@ -80,20 +81,20 @@ def import_torch():
     torch.set_grad_enabled(False)
 
 
-def installed_flashinfer():
+def installed(package):
     """Its version without importing it; empty if there is none."""
     try:
-        return importlib.metadata.version("flashinfer-python")
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
 
 
-def import_flashinfer():
+def import_neighbour(kind):
     try:
-        return importlib.import_module("flashinfer")
-    except Exception as error:  # parts of it look for compilers and devices
-        raise Refused(f"{sys.executable} has no FlashInfer that can be used: {shortened(error)}; install it beside "
-                      "PyTorch with 'pip install flashinfer-python'", "environment")
+        return importlib.import_module(kind.MODULE)
+    except Exception as error:  # they look for compilers and devices
+        raise Refused(f"{sys.executable} has no {kind.TITLE} that can be used: {shortened(error)}; install it beside "
+                      f"PyTorch with 'pip install {kind.PACKAGE}'", "environment")
 
 
 def in_time(work, what):
@@ -123,7 +124,7 @@ def hello():
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "cudnn": f"{cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100}" if cudnn else "",
-        "flashinfer": installed_flashinfer(),
+        "neighbours": {name: installed(kind.PACKAGE) for name, kind in NEIGHBOURS.items()},
         "device": torch.cuda.get_device_name(0),
     }
 
@@ -457,11 +458,12 @@ class FlashInfer(Contestant):
     """FlashInfer by the fastest of its ways: planned once, launched plainly; in a layer, whose products are plain, it may
     begin early. Its kernels take tokens one behind the other, so that a batch in another layout is refused."""
 
+    TITLE, PACKAGE, MODULE = "FlashInfer", "flashinfer-python", "flashinfer"
     WORKSPACE_BYTES = 128 << 20  # as its documentation advises
 
     def __init__(self, problem, name):
-        self.module = import_flashinfer()
-        self.library = f"FlashInfer {self.module.__version__}"
+        self.module = import_neighbour(FlashInfer)
+        self.library = f"{self.TITLE} {self.module.__version__}"
         self.run_way = None
         super().__init__(problem, name)
 
@@ -476,8 +478,7 @@ class FlashInfer(Contestant):
         best, refusals = None, []
         for name, make in self.ways().items():
             try:
-                self.run_way = in_time(make, "FlashInfer compiles its kernels for this problem, which it does once and "
-                                             "which takes minutes; try again then")
+                self.run_way = in_time(make, COMPILES.format(self.TITLE))
                 output = self.call()
                 torch.cuda.synchronize()
                 each_us = min(self.timed(self.call)[0] for _ in range(3))
@@ -567,6 +568,36 @@ class FlashInfer(Contestant):
         return run
 
 
+class FlashAttention4(Contestant):
+    """FlashAttention-4's forward for this architecture, on tensors as they lie."""
+
+    TITLE, PACKAGE, MODULE = "FlashAttention-4", "flash-attn-4", "flash_attn.cute"
+
+    def __init__(self, problem, name):
+        self.attend = import_neighbour(FlashAttention4).flash_attn_func
+        self.library = f"{self.TITLE} {installed(self.PACKAGE)}"
+        super().__init__(problem, name)
+
+    def call(self, tensors=None):
+        tensors = tensors or self.problem.device
+        output = self.attend(*(tensors[name].transpose(1, 2) for name in "qkv"), causal=self.problem.causal)
+        return (output[0] if isinstance(output, tuple) else output).transpose(1, 2)
+
+    def first_run(self):
+        try:
+            output = in_time(self.call, COMPILES.format(self.TITLE))
+            torch.cuda.synchronize()
+        except Exception as error:
+            if isinstance(error, Refused) or "out of memory" in str(error):
+                raise
+            raise Refused(f"{self.TITLE} cannot do this: {shortened(error)}")
+        self.note_layout(output)
+        return "sm_{}{}".format(*torch.cuda.get_device_capability(0))
+
+
+NEIGHBOURS = {"flashinfer": FlashInfer, "fa4": FlashAttention4}
+
+
 class Helper:
     def __init__(self):
         self.problem = None
@@ -588,7 +619,7 @@ class Helper:
             self.problem = Problem(order)
             return {}
         if what == "open":
-            kind = FlashInfer if order["backend"] == "flashinfer" else Sdpa
+            kind = NEIGHBOURS.get(order["backend"], Sdpa)
             contestant = kind(self.problem, order["backend"])
             self.problem.contestants[order["backend"]] = contestant
             return {"ran": contestant.ran, "note": ", ".join(contestant.notes), "library": contestant.library}

@@ -187,7 +187,14 @@ Status TorchProcess::start(const TorchSetting& setting) {
   const Fields fields(*answer, "the PyTorch helper's greeting");
   FATUNE_TRY(torch_, fields.text("torch"));
   FATUNE_TRY(cudnn_, fields.text_or("cudnn", ""));
-  FATUNE_TRY(flashinfer_, fields.text_or("flashinfer", ""));
+  neighbours_.clear();
+  if (fields.has("neighbours")) {
+    FATUNE_TRY(const Fields versions, fields.object("neighbours"));
+    for (const Neighbour& each : kNeighbours) {
+      const std::string impl(each.impl);
+      FATUNE_TRY(neighbours_[impl], versions.text_or(impl, ""));
+    }
+  }
   log::debug("PyTorch " + torch_ + " of " + setting.python);
   return {};
 }
@@ -195,6 +202,11 @@ Status TorchProcess::start(const TorchSetting& setting) {
 Result<std::string> TorchProcess::greet(const TorchSetting& setting) {
   FATUNE_TRY_STATUS(start(setting));
   return torch_;
+}
+
+std::string TorchProcess::version_of(const Neighbour& neighbour) const {
+  const auto found = neighbours_.find(std::string(neighbour.impl));
+  return found == neighbours_.end() ? "" : found->second;
 }
 
 Status TorchProcess::begin(const TorchSetting& setting) {

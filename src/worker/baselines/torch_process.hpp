@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/json.hpp"
 #include "core/result.hpp"
@@ -47,6 +48,13 @@ class SharedTensors {
 /// The helper's flushes, in multiples of the L2 cache, as the sampler's plan has it.
 inline constexpr std::int64_t kTorchFlushFactor = 2;
 
+/// A package beside PyTorch that the helper runs, too.
+struct Neighbour {
+  std::string_view impl, title, package;
+};
+inline constexpr Neighbour kNeighbours[] = {{"flashinfer", "FlashInfer", "flashinfer-python"},
+                                            {"fa4", "FlashAttention-4", "flash-attn-4"}};
+
 struct TorchSetting {
   std::string python;  ///< absolute
   std::string device_uuid;
@@ -74,8 +82,8 @@ class TorchProcess {
   void launch(const std::string& python, const std::string& device_uuid);
   /// Starts the helper; its version of PyTorch.
   Result<std::string> greet(const TorchSetting& setting);
-  /// The version of FlashInfer beside it, after the greeting; empty if there is none.
-  const std::string& flashinfer() const { return flashinfer_; }
+  /// The version of a neighbour beside it, after the greeting; empty if it is not installed.
+  std::string version_of(const Neighbour& neighbour) const;
   /// Makes the helper hold this backend for this problem, which frees the problem before. Nothing
   /// to do when it does already. An error when the backend cannot do the problem.
   Status open(const std::string& backend, const TorchSetting& setting);
@@ -118,9 +126,10 @@ class TorchProcess {
 
   TorchPatience patience_;
   LineProcess process_;
-  bool greeted_ = false;                    ///< the present process has answered the greeting
-  std::optional<Error> unavailable_;        ///< what it said at its first start
-  std::string torch_, cudnn_, flashinfer_;  ///< versions
+  bool greeted_ = false;              ///< the present process has answered the greeting
+  std::optional<Error> unavailable_;  ///< what it said at its first start
+  std::string torch_, cudnn_;         ///< versions
+  std::map<std::string, std::string> neighbours_;  ///< versions by implementation
   std::optional<Problem> problem_;
   SharedTensors tensors_;
   std::optional<TensorAddresses> source_;  ///< of the inputs in tensors_

@@ -18,13 +18,14 @@ namespace fatune {
 
 inline constexpr std::string_view kExternalPrefix = "external:";
 
-/// Where an implementation that is not a template comes from; FlashInfer runs beside PyTorch.
+/// Where an implementation that is not a template comes from; "flashinfer" and "fa4" run beside
+/// PyTorch.
 enum class Origin { kCudnn, kTorch, kExternal };
 
 /// "cudnn", "cudnn:best", "torch:flash", "flashinfer", "external:fa3".
 struct OutsideName {
   Origin origin = Origin::kCudnn;
-  std::string variant;  ///< behind the colon; empty for plain "cudnn"; "flashinfer" for itself
+  std::string variant;  ///< behind the colon; empty for plain "cudnn"; those for themselves
 };
 
 /// Empty for a name without a known prefix, which is then a kernel's; an error for a prefix with a
@@ -43,8 +44,8 @@ void fields(OutsideProgram& x, FieldList& f);
 
 /// What implementations from elsewhere need from the user's side; filled by cli/.
 struct OutsideOptions {
-  std::string python = "python3";                      ///< with PyTorch, for torch:* and flashinfer
-  std::vector<std::filesystem::path> library_folders;  ///< looked in before the loader's own path
+  std::string python = "python3";  ///< with PyTorch, for torch:*, flashinfer, fa4
+  std::vector<std::filesystem::path> library_folders;   ///< looked in before the loader's own path
   std::vector<std::filesystem::path> external_folders;  ///< descriptions NAME.json of externals
   std::vector<std::filesystem::path> program_folders;   ///< PATH, split
 };

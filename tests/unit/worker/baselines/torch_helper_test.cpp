@@ -130,7 +130,8 @@ TEST_CASE("FlashInfer prefills tokens where the layout puts them, by its fastest
   problem.layouts = *parse_layouts("packed");
   Script script("", problem);
   REQUIRE(script.process.open("flashinfer", script.setting));
-  CHECK(script.process.flashinfer() == "0.7.9");
+  CHECK(script.process.version_of(kNeighbours[0]) == "0.7.9");
+  CHECK(script.process.version_of(kNeighbours[1]) == "4.0.9");
   CHECK(script.process.detail("flashinfer") == "FlashInfer 0.7.9, fa3");
   const auto inputs = script.process.tensors()[SharedTensors::kQ];
   for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<std::byte>(i % 251);
@@ -180,6 +181,38 @@ TEST_CASE("FlashInfer decodes keys as pages of any layout") {
                                              : (batch * keys + keys - 1) * 2 + head;
     CHECK(out[i] == k[row * 16 + i % 16]);
   }
+}
+
+TEST_CASE("FlashAttention-4 takes tensors as they lie, and leaves tokens") {
+  Problem problem = kSixteen;
+  problem.batch = 2;
+  problem.layouts = *parse_layouts(GENERATE("bhsd", "bshd,q=512:256:16"));
+  Script script("", problem);
+  REQUIRE(script.process.open("fa4", script.setting));
+  const std::string detail = script.process.detail("fa4");
+  CHECK(detail.starts_with("FlashAttention-4 4.0.9, sm_90"));
+  CHECK(detail.ends_with("otherwise than asked") ==
+        (problem.layouts.out.kind == LayoutKind::kBhsd));
+  const auto q = script.process.tensors()[SharedTensors::kQ];
+  for (std::size_t i = 0; i < q.size(); ++i) q[i] = static_cast<std::byte>(i % 251);
+  script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
+  REQUIRE(script.process.run("fa4"));
+  const Strides from = strides_of(problem, "q"), to = strides_of(problem, "out");
+  const auto out = script.process.tensors()[SharedTensors::kOut];
+  for (std::int64_t batch = 0; batch < 2; ++batch) {
+    for (std::int64_t head = 0; head < 2; ++head) {
+      for (std::int64_t row = 0; row < 16; ++row) {
+        const auto at = [&](const Strides& lies) {
+          return static_cast<std::size_t>(batch * lies.batch + head * lies.head + row * lies.row) *
+                 2;
+        };
+        CHECK(std::equal(&out[at(to)], &out[at(to)] + 16, &q[at(from)]));
+      }
+    }
+  }
+  REQUIRE(script.process.prepare("fa4"));
+  CHECK(Script("no_fa4", problem).open_fault("fa4") ==
+        "FlashAttention-4 cannot do this: head_dim 8 is not supported");
 }
 
 TEST_CASE("FlashInfer's refusals say what is in the way") {

@@ -1,0 +1,11 @@
+"""A stand-in on the stand-in for PyTorch: attention, (batch, rows, heads, head_dim), leaves the queries without gaps. With
+"no_fa4" in the variable STAND_IN it fails.
+"""
+import torch
+
+
+def flash_attn_func(q, k, v, causal):
+    assert q.shape[3] == k.shape[3] and k.shape == v.shape and causal in (False, True)
+    if torch.WRONG == "no_fa4":
+        raise AssertionError("head_dim 8 is not supported")
+    return torch.launched(q.contiguous(), 0.125), None
