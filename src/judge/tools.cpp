@@ -1,6 +1,9 @@
 // tools.cpp - the one table of tools: two records and a function are a verb.
 #include "judge/tools.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
@@ -30,9 +33,7 @@ Tool make_tool(const char* name, const char* title, const char* description, Run
   return tool;
 }
 
-}  // namespace
-
-Toolbox judge_tools(Referee& referee) {
+Toolbox problem_tools(Referee& referee) {
   return {
       make_tool<ListProblems, ProblemList>(
           "list_problems", "List the problems",
@@ -48,6 +49,12 @@ Toolbox judge_tools(Referee& referee) {
           [&referee](const GetProblem& asked, const Heartbeat&) {
             return referee.problems().state(asked);
           }),
+  };
+}
+
+/// Those that ask compilers or device take long, and beat meanwhile.
+Toolbox kernel_tools(Referee& referee) {
+  return {
       make_tool<Submission, JudgedKernel>(
           "submit_kernel", "Submit a kernel",
           "Compiles a template with its manifest and runs it through the gates; modes rank and "
@@ -84,6 +91,11 @@ Toolbox judge_tools(Referee& referee) {
           [&referee](const AskExplanation& asked, const Heartbeat&) {
             return referee.explain(asked);
           }),
+  };
+}
+
+Toolbox record_tools(Referee& referee) {
+  return {
       make_tool<AskHistory, History>(
           "history", "Read earlier judgements",
           "Judgements so far, the newest last: outcomes, gates, reasons, thoughts.",
@@ -95,6 +107,15 @@ Toolbox judge_tools(Referee& referee) {
             return referee.places(asked);
           }),
   };
+}
+
+}  // namespace
+
+Toolbox judge_tools(Referee& referee) {
+  Toolbox tools = problem_tools(referee);
+  std::ranges::move(kernel_tools(referee), std::back_inserter(tools));
+  std::ranges::move(record_tools(referee), std::back_inserter(tools));
+  return tools;
 }
 
 }  // namespace fatune

@@ -114,7 +114,10 @@ void fields(Beside& x, FieldList& f) {
 void fields(JudgedKernel& x, FieldList& f) {
   f.record("judgement", "What became of a submitted kernel");
   f.document("fatune.judgement", 1);
-  f("id", x.record.id).required().looks_like(kIdPattern).about("Of kernel, config and problem");
+  f("id", x.record.id)
+      .required()
+      .looks_like(kIdPattern)
+      .about("Of text, manifest, config and problem");
   f("problem_id", x.problem_id).required();
   f("mode", x.mode).about("check: nothing is timed; rank: few rounds; final: edge problems, too");
   f.derived("passed", x.passed()).about("Every gate that this mode has");

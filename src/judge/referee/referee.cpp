@@ -94,6 +94,7 @@ Result<JudgedKernel> Referee::examine(const Candidate& candidate, Scrutiny scrut
 
 Status Referee::keep(const BookedProblem& booked, const Submission& submission,
                      const Kernel& kernel, JudgedKernel& judgement) {
+  judgement.record.id = submission_id(judgement.record.id, submission);
   judgement.problem_id = booked.id;
   judgement.thought = submission.thought;
   judgement.parents = submission.parents;
@@ -171,6 +172,7 @@ Result<KernelComparison> Referee::compare(const AskComparison& asked, const Hear
   FinalPlan plan = examination_plan(Scrutiny::kRank);
   plan.rounds = static_cast<int>(asked.rounds.value_or(kDuelRounds));
   FATUNE_TRY(Examined examined, examiner_->examine(contestants, plan, beat));
+  for (std::size_t i = 0; i < asked.ids.size(); ++i) examined.records[i].id = asked.ids[i];
   FATUNE_TRY(KernelComparison duel, decide_duel(std::move(examined.records)));
   duel.problem_id = problem_id;
   duel.device = device->device_name;

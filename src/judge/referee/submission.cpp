@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/hash.hpp"
 #include "core/text.hpp"
 #include "model/kernel/kernel.hpp"
 
@@ -75,6 +76,10 @@ Result<Candidate> read_submission(const Submission& submission, const Problem& p
   FATUNE_TRY(const Json config, parse_json(submission.config, "config"));
   FATUNE_TRY(candidate.config, config_from_json(manifest, config, "config"));
   return candidate;
+}
+
+std::string submission_id(const std::string& candidate_id, const Submission& submission) {
+  return Hasher().add(candidate_id).add(submission.manifest).hex().substr(0, candidate_id.size());
 }
 
 void fields(Submission& x, FieldList& f) {

@@ -31,6 +31,9 @@ inline constexpr const char* kManifestName = "manifest.json";
 /// Chosen: our longest template has 30 KB.
 inline constexpr std::size_t kLongestSource = 262'144;
 
+/// Of a judgement: a candidate's id knows the text and the config, this one the manifest, too.
+std::string submission_id(const std::string& candidate_id, const Submission& submission);
+
 /// What it can include is fatune's common/ and, where the manifest says so, headers of the CUDA
 /// toolkit; no file is read for it. Errors name manifest.json and the field.
 Result<Candidate> read_submission(const Submission& submission, const Problem& problem);

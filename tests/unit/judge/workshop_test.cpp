@@ -117,6 +117,20 @@ TEST_CASE("a template is tuned, and its best config is a judgement like others")
   CHECK_FALSE(shop.referee.tune(unknown, kQuiet));
 }
 
+TEST_CASE("one text with two manifests is two kernels") {
+  Workshop shop;
+  const JudgedKernel one = shop.judged(tiled_as(Scrutiny::kCheck, 4));
+  Submission other = tiled_as(Scrutiny::kCheck, 4);
+  Json manifest = test::parsed(other.manifest);
+  manifest["stages"][0]["block"][0] = "64";
+  other.manifest = dump(manifest);
+  const JudgedKernel two = shop.judged(other);
+  CHECK(one.record.id != two.record.id);
+  CHECK(shop.referee.log().submission_of(two)->manifest == other.manifest);
+  CHECK(shop.referee.log().submission_of(one)->manifest != other.manifest);
+  CHECK(shop.judged(other).record.id == two.record.id);
+}
+
 TEST_CASE("a cancelled search ends, and the next one begins on a fresh device") {
   Workshop shop;
   int beats = 0;

@@ -60,6 +60,20 @@ TEST_CASE("a candidate's resources are asked from the driver") {
   CHECK(reply.resources->blocks == 1);
 }
 
+TEST_CASE("of a wrong output it is told where it is wrong; of a right one, nothing") {
+  FakeDevice device;
+  CHECK(device.run(honest(device)).regions.empty());
+  const RunReply reply = device.run(device.program([&device](const HostTensors& t) {
+    device.attend(t);
+    t.out[0] = 0x4900;  // 10
+  }));
+  CHECK(reply.outcome == Outcome::kWrongResult);
+  REQUIRE_FALSE(reply.regions.empty());
+  CHECK(reply.regions.front().where == "all of out");
+  CHECK(reply.regions.front().wrong == 1);
+  CHECK(reply.regions.front().largest > 5);
+}
+
 TEST_CASE("a candidate that is far slower than the best is given up after a few samples") {
   FakeDevice device;
   RunOrder order = order_of(honest(device));

@@ -16,12 +16,12 @@ namespace {
 
 /// One batch, two heads, 192 rows, 4 columns in fp32: right everywhere but where `spoil` says.
 std::vector<ErrorRegion> regions(const std::function<void(std::vector<float>&)>& spoil) {
-  const TensorPlan tensor{.name = "out",
-                          .type = {},
-                          .shape = {1, 2, 192, 4},
-                          .output = true,
-                          .axes = {"batch", "head", "row", "column"},
-                          .noun = "outputs"};
+  TensorPlan tensor;
+  tensor.name = "out";
+  tensor.shape = {1, 2, 192, 4};
+  tensor.output = true;
+  tensor.axes = {"batch", "head", "row", "column"};
+  tensor.noun = "outputs";
   std::vector<float> values(static_cast<std::size_t>(tensor.elements()), 1.0F);
   TensorReference reference = make_reference(tensor, values);
   reference.limits.max_abs = 0.5;
