@@ -27,6 +27,8 @@ TRANSCRIPT = TESTS / "data" / "judge" / "sdk_transcript.txt"
 SHOWN = 100  # characters of an answer that stand in the transcript
 PROBLEM = "mission/mission"
 BEST = {"THREADS": 128, "BLOCK_N": 8, "KV_SOURCE": "shared_f32", "Q_FORMAT": "packed", "EXP2": True}
+BEST_TILED = {"BLOCK_M": 128, "BLOCK_N": 64, "ROWS_PER_THREAD": 8, "VEC_WIDTH": 8, "REDUCE": "warp", "SMEM_STAGE": 1,
+              "PAD": 8}
 TOOLS = ["list_problems", "get_problem", "submit_kernel", "tune_kernel", "compare", "profile_kernel", "explain_failure",
          "history", "leaderboard"]
 
@@ -55,11 +57,11 @@ async def call(client, transcript, tool, arguments, **more):
     return answer.structured_content
 
 
-def recorded_kernel(**more):
+def recorded_kernel(name="fa_rows", **more):
     """A kernel that the recording holds, at the problem that it holds."""
-    folder = KERNELS / "fa_rows"
-    return {"problem": PROBLEM, "source": (folder / "fa_rows.cu").read_text(),
-            "manifest": json.loads((folder / "fa_rows.json").read_text()), **more}
+    folder = KERNELS / name
+    return {"problem": PROBLEM, "source": (folder / f"{name}.cu").read_text(),
+            "manifest": json.loads((folder / f"{name}.json").read_text()), **more}
 
 
 async def judge_kernels(client, transcript):
@@ -86,8 +88,10 @@ async def judge_kernels(client, transcript):
     assert refused["gate"] == "constraints", refused
     tuned = await call(client, transcript, "tune_kernel", recorded_kernel(evaluations=40), progress_callback=note)
     assert tuned["best"]["passed"] and tuned["evaluations"] == 40, tuned
-    duel = await call(client, transcript, "compare", {"ids": [checked["id"], final["id"]]})
-    assert [each["id"] for each in duel["kernels"]] == [checked["id"], final["id"]], duel
+    assert tuned["best"]["id"] == final["id"], tuned
+    other = await call(client, transcript, "submit_kernel", recorded_kernel("fa_tiled", mode="final", config=BEST_TILED))
+    duel = await call(client, transcript, "compare", {"ids": [final["id"], other["id"]]})
+    assert duel["kernels"][1]["to_first"]["ratio"] > 0, duel
     profile = await call(client, transcript, "profile_kernel", {"id": final["id"]})
     assert profile["profile"]["reason"] == "a recorded device has no counters to read", profile
     explained = await call(client, transcript, "explain_failure", {"id": refused["id"]})

@@ -45,7 +45,9 @@ using Catalog = std::vector<KernelRef>;
 
 OpenEvaluator evaluator_opener(const DeviceChoice& device, const KernelRef& reference,
                                const Catalog& catalog, const Settings& settings) {
-  return [=, &settings] { return open_evaluator({device, reference, {}, 0, {}, catalog}, settings); };
+  return [=, &settings] {
+    return open_evaluator({device, reference, {}, 0, {}, catalog}, settings);
+  };
 }
 
 OpenCompilers compiler_opener(const Settings& settings) {

@@ -109,6 +109,21 @@ Result<JudgedKernel> Referee::judge(const Submission& submission, const Heartbea
   return judgement;
 }
 
+/// Of the rounds of a search's final phase. A recording numbers its records by itself: the config
+/// is asked for as submitted ones are.
+Result<JudgedKernel> Referee::judge_best(const ProblemResult& found, const Submission& submission,
+                                         const Environment& device, const Heartbeat& beat) {
+  if (device.recorded) {
+    FATUNE_TRY(const Candidate candidate, read_submission(submission, found.problem.problem));
+    return examine(candidate, Scrutiny::kFinal, beat);
+  }
+  JudgedKernel best = judgement_of(*found.best(), Scrutiny::kFinal, &device);
+  std::vector<FinalRecord> baselines;
+  std::ranges::copy_if(found.finals, std::back_inserter(baselines), &FinalRecord::is_baseline);
+  FATUNE_TRY_STATUS(compare_with(baselines, BaselineRounds::kSame, device, best));
+  return best;
+}
+
 Result<TunedKernel> Referee::tune(const TuneKernel& asked, const Heartbeat& beat) {
   FATUNE_TRY(const BookedProblem booked, problems_.find(asked.problem));
   Submission submission = submission_of(asked);
@@ -118,17 +133,14 @@ Result<TunedKernel> Referee::tune(const TuneKernel& asked, const Heartbeat& beat
   FATUNE_TRY(const Environment* device, examiner_->environment());
   FATUNE_TRY(const std::string run, new_run());
   order.out = runs_folder().parent_path() / run;
-  FATUNE_TRY(SweepResult result, examiner_->search(order, beat));
-  ProblemResult& found = result.problems.front();
+  FATUNE_TRY(const SweepResult result, examiner_->search(order, beat));
+  const ProblemResult& found = result.problems.front();
   FATUNE_TRY(TunedKernel tuned, read_tuning(found, order.out));
   tuned.run = run;
   if (found.best() == nullptr) return tuned;
-  JudgedKernel best = judgement_of(*found.best(), Scrutiny::kFinal, device);
+  submission.config = dump(found.best()->config);
+  FATUNE_TRY(JudgedKernel best, judge_best(found, submission, *device, beat));
   best.run = run;
-  std::vector<FinalRecord> baselines;
-  std::ranges::copy_if(found.finals, std::back_inserter(baselines), &FinalRecord::is_baseline);
-  FATUNE_TRY_STATUS(compare_with(baselines, BaselineRounds::kSame, *device, best));
-  submission.config = dump(best.record.config);
   FATUNE_TRY_STATUS(keep(booked, submission, *usual.kernel, best));
   tuned.best = std::move(best);
   return tuned;

@@ -57,6 +57,8 @@ class Referee {
  private:
   Result<JudgedKernel> examine(const Candidate& candidate, Scrutiny scrutiny,
                                const Heartbeat& beat);
+  Result<JudgedKernel> judge_best(const ProblemResult& found, const Submission& submission,
+                                  const Environment& device, const Heartbeat& beat);
   Result<Candidate> candidate_of(const JudgedKernel& judgement) const;
   Result<std::vector<Implementation>> baselines_for(const Problem& problem) const;
   Result<const std::vector<FinalRecord>*> measured_baselines(const Problem& problem,

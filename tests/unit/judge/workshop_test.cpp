@@ -17,7 +17,6 @@ using namespace fatune;
 
 namespace {
 
-const Problem kMission{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
 const Heartbeat kQuiet = [](std::string_view) { return Status(); };
 
 Submission tiled_as(Scrutiny mode, int tile, const std::string& thought = "") {
@@ -58,19 +57,23 @@ struct Workshop {
   Referee referee;
 
   explicit Workshop(JudgementLog log = {})
-      : referee(ProblemBook(book("mission", {{"mission", kMission}})),
-                make_device_examiner(
-                    [this]() -> Result<std::unique_ptr<Evaluator>> {
-                      ++opened;
-                      return std::unique_ptr<Evaluator>(
-                          std::make_unique<test::FakeEvaluator>(device_of_tiles()));
-                    },
-                    test::tiled_kernel("naive", "reference")),
-                std::move(log),
-                {.count = [this](const Candidate&, const DeviceLimits&) -> Result<NcuOutcome> {
-                  ++counted;
-                  return no_ncu();
-                }}) {}
+      : referee(
+            ProblemBook(book(
+                "mission",
+                {{"mission",
+                  Problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512}}})),
+            make_device_examiner(
+                [this]() -> Result<std::unique_ptr<Evaluator>> {
+                  ++opened;
+                  return std::unique_ptr<Evaluator>(
+                      std::make_unique<test::FakeEvaluator>(device_of_tiles()));
+                },
+                test::tiled_kernel("naive", "reference")),
+            std::move(log),
+            {.count = [this](const Candidate&, const DeviceLimits&) -> Result<NcuOutcome> {
+              ++counted;
+              return no_ncu();
+            }}) {}
 
   JudgedKernel judged(const Submission& submission) {
     auto judgement = referee.judge(submission, kQuiet);
