@@ -24,8 +24,8 @@ namespace {
 
 constexpr long kPauseNs = 20'000'000;  // chosen: between two looks
 constexpr int kRoundsToEnd = 200;      // chosen: each ends all that is left, so few are needed
-constexpr int kLowPriority =
-    10;  // chosen: a crowd must not outrun the guard, nor a neighbour starve one program
+constexpr int kGuardPriority =
+    -10;  // chosen: where it is allowed, a crowd does not outrun the guard
 
 volatile std::sig_atomic_t told_to_end = 0;
 
@@ -109,7 +109,6 @@ void end_all(pid_t group) {
 [[noreturn]] void become(const std::string& command) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::setpriority(PRIO_PROCESS, 0, kLowPriority);
   std::signal(SIGTERM, SIG_DFL);
   ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
   ::_exit(127);
@@ -167,6 +166,7 @@ int proposer_guard_main(std::span<const std::string> args) {
   if (program == 0) become(args[2]);
   if (program < 0) return kGuardFailed;
   ::setpgid(program, program);
+  static_cast<void>(::setpriority(PRIO_PROCESS, 0, kGuardPriority));
   leave_streams();
   const int code = watch(program, *processes, *bytes);
   end_all(program);

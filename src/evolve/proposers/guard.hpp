@@ -23,10 +23,9 @@ enum GuardEnd : int {
 /// What to start fatune with, so that it guards the command.
 std::vector<std::string> guard_arguments(const std::string& command, const ProposerLimits& limits);
 
-/// The body of `fatune proposer-guard PROCESSES BYTES COMMAND`. The command runs in a shell, at
-/// a lower priority, on this process's stdin, stdout and stderr. SIGTERM, the end of
-/// fatune and the command's own end each end all that it has started, whatever session or group
-/// that moved to.
+/// The body of `fatune proposer-guard PROCESSES BYTES COMMAND`. The command runs in a shell, on
+/// this process's stdin, stdout and stderr. SIGTERM, the end of fatune and the command's own end
+/// each end all that it has started, whatever session or group that moved to.
 int proposer_guard_main(std::span<const std::string> args);
 
 }  // namespace fatune
