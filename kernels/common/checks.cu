@@ -1,7 +1,8 @@
 // checks.cu - memory to findings: bytes that differ from a pattern, a checksum, how long reading it
-// takes; swaps memory, at once or late.
+// takes; swaps memory, at once or late; turns signs; holds the stream.
 // Not an attention kernel: compiled by itself, without macros, and launched around every candidate.
 
+using i64 = long long;
 using u8 = unsigned char;
 using u64 = unsigned long long;
 
@@ -100,4 +101,47 @@ extern "C" __global__ void exchange_late(Stretch q, Stretch k, Stretch v, u8* ou
   for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < out_bytes; i += step) {
     out[i] = static_cast<u8>(pattern);
   }
+}
+
+/// Up to three dimensions of rows, elements.
+struct Rows {
+  i64 sizes[3], strides[3];
+};
+/// A bit a column, of column c that of c % 256.
+struct Signs {
+  u64 negative[4];
+};
+
+/// Of elements of `width` bytes: all but the bits of `keep` become `set`; then those of negative
+/// columns change their sign. A warp a row.
+extern "C" __global__ void alter_rows(u8* data, Rows rows, u64 columns, unsigned width, Signs signs,
+                                      unsigned keep, unsigned set) {
+  const i64 count = rows.sizes[0] * rows.sizes[1] * rows.sizes[2];
+  const i64 step = static_cast<i64>(gridDim.x) * (blockDim.x / 32);
+  for (i64 row = static_cast<i64>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32; row < count;
+       row += step) {
+    const i64 outer = row / rows.sizes[2];
+    const i64 first = outer / rows.sizes[1] * rows.strides[0] +
+                      outer % rows.sizes[1] * rows.strides[1] +
+                      row % rows.sizes[2] * rows.strides[2];
+    for (u64 column = threadIdx.x % 32; column < columns; column += 32) {
+      const unsigned negative = signs.negative[column / 64 % 4] >> (column % 64) & 1;
+      const unsigned turned = negative << (8 * width - 1);
+      u8* const at = data + (first + static_cast<i64>(column)) * width;
+      if (width == 1) *at = static_cast<u8>(((*at & keep) | set) ^ turned);
+      unsigned short* const at2 = reinterpret_cast<unsigned short*>(at);
+      if (width == 2) *at2 = static_cast<unsigned short>(((*at2 & keep) | set) ^ turned);
+      unsigned* const at4 = reinterpret_cast<unsigned*>(at);
+      if (width == 4) *at4 = ((*at4 & keep) | set) ^ turned;
+    }
+  }
+}
+
+/// Ends after so many nanoseconds: what is queued behind it meanwhile begins without a gap.
+extern "C" __global__ void hold(u64 nanoseconds) {
+  u64 begin, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin)::"memory");
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  } while (now - begin < nanoseconds);
 }

@@ -81,6 +81,33 @@ struct Stretch {
   U64 bytes;
 };
 
+/// Likewise.
+struct Rows {
+  std::int64_t sizes[3], strides[3];
+};
+struct Signs {
+  U64 negative[4];
+};
+/// Of elements of 2 bytes, and of fp32.
+void alter_rows(U8* data, Rows rows, U64 columns, unsigned width, Signs signs, unsigned keep,
+                unsigned set) {
+  for (std::int64_t row = 0; row < rows.sizes[0] * rows.sizes[1] * rows.sizes[2]; ++row) {
+    const std::int64_t outer = row / rows.sizes[2];
+    const std::int64_t first = outer / rows.sizes[1] * rows.strides[0] +
+                               outer % rows.sizes[1] * rows.strides[1] +
+                               row % rows.sizes[2] * rows.strides[2];
+    for (U64 column = 0; column < columns; ++column) {
+      U8* const at = data + (static_cast<U64>(first) + column) * width;
+      std::uint32_t bits = 0;
+      std::memcpy(&bits, at, width);
+      const auto negative =
+          static_cast<unsigned>(signs.negative[column / 64 % 4] >> column % 64 & 1);
+      bits = ((bits & keep) | set) ^ (negative << (8 * width - 1));
+      std::memcpy(at, &bits, width);
+    }
+  }
+}
+
 void check_pattern(const U8* data, U64 bytes, unsigned pattern, U64* findings) {
   const auto right = static_cast<U8>(pattern);
   if (data[0] == right && std::memcmp(data, data + 1, bytes - 1) == 0) return;
@@ -135,6 +162,8 @@ void FakeDevice::define_checks() {
   driver.define("read_slowly",
                 std::function([](const void*, U64, U64* findings) { findings[0] += 1000; }));
   driver.define("swap_memory", std::function(exchange));
+  driver.define("alter_rows", std::function(alter_rows));
+  driver.define("hold", std::function([](U64) {}));
   driver
       .define("exchange_late", std::function([](Stretch q, Stretch k, Stretch v, U8* out, U64 bytes,
                                                 unsigned pattern, U64) {

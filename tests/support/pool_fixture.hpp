@@ -42,7 +42,8 @@ inline CompileRequest request(const std::string& label, const std::string& text)
           .headers = {},
           .macros = {},
           .arch = {80, 0},
-          .toolkit_headers = false};
+          .toolkit_headers = false,
+          .submitted = false};
 }
 
 }  // namespace fatune::test

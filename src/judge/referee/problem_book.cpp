@@ -27,6 +27,11 @@ constexpr std::array kGates = {
     GateInWords{"constraints", "the manifest's rules and the device's limits hold",
                 "a launch that cannot run is not tried"},
     GateInWords{"compilation", "NVRTC makes machine code of it", "there is no other compiler"},
+    GateInWords{
+        "state",
+        "machine code has no global memory of its own, calls nothing of the driver, and reads "
+        "neither time nor place",
+        "launches are alike, whoever watches; scratch memory is declared in the manifest"},
     GateInWords{"launch", "every launch is accepted, ends in time and leaves the context whole",
                 "hangs and illegal addresses end a candidate, not the judge"},
     GateInWords{"poison", "every element of every output is written",

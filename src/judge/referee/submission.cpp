@@ -3,6 +3,8 @@
 #include "judge/referee/submission.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -34,6 +36,8 @@ Result<KernelRef> load(const Submission& submission) {
     return usage_error(fmt::format("source: has {} bytes, more than {}", submission.source.size(),
                                    kLongestSource));
   }
+  if (submission.source.find("has_include") != std::string::npos)
+    return usage_error("source: '__has_include' asks what files there are; leave it out");
   FATUNE_TRY(const std::string source, name_of_source(submission.manifest));
   SourceTree tree = {{kManifest, submission.manifest}, {source, submission.source}};
   for (SourceFile& shipped : embedded_source_tree()) {
@@ -42,7 +46,9 @@ Result<KernelRef> load(const Submission& submission) {
   }
   std::ranges::sort(tree, {}, &SourceFile::path);
   FATUNE_TRY(const std::vector<KernelRef> kernels, load_kernels(tree));
-  return kernels.front();
+  Kernel kernel = *kernels.front();
+  kernel.author = Author::kStranger;
+  return std::make_shared<const Kernel>(std::move(kernel));
 }
 
 /// What a manifest of fatune's own may say, and a submitted one may not.

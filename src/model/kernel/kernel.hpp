@@ -18,12 +18,17 @@ struct SourceFile {
   std::string text;
 };
 
+/// Whose text it is. What the compiler may spend on a submission is limited, and its machine code
+/// may keep nothing from one launch to the next.
+enum class Author { kTrusted, kStranger };
+
 struct Kernel {
   Manifest manifest;
   SourceFile source;
   /// Project headers that the template includes, directly or not, sorted by path.
   std::vector<SourceFile> headers;
   std::string text_hash;  ///< of source and headers, and of the terms that they use
+  Author author = Author::kTrusted;
 };
 using KernelRef = std::shared_ptr<const Kernel>;
 

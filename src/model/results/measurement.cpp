@@ -26,7 +26,7 @@ std::string gate_of(Outcome outcome, std::string_view reason) {
     case Outcome::kInfeasible:
       return "constraints";
     case Outcome::kCompileError:
-      return "compilation";
+      return reason.starts_with("state: ") ? "state" : "compilation";
     case Outcome::kLaunchError:
     case Outcome::kTimeout:
     case Outcome::kCrashed:

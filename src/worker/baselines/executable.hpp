@@ -85,6 +85,8 @@ class Executable {
   virtual bool writes_lse() const { return false; }
   /// Whether its first launch is dependent (programmatic dependent launch).
   virtual bool begins_early() const { return false; }
+  /// Whether it is a template of a kernel tree, whose author could have it remember.
+  virtual bool is_template() const { return false; }
   /// Whether two runs over the same inputs may differ: libraries may add up in the order in which
   /// their CTAs end. Each run is then judged by itself (class Variation).
   virtual bool may_vary() const { return false; }

@@ -18,6 +18,7 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "gpu/library.hpp"
+#include "worker/compile/submitted.hpp"
 
 namespace fatune {
 namespace {
@@ -75,6 +76,7 @@ struct Output {
   nvrtcResult code = NVRTC_SUCCESS;
   std::string log;
   std::string result;  ///< as wanted
+  std::string ptx;     ///< of a submission, beside machine code
 };
 
 enum class Wanted { kCubin, kPtx };
@@ -97,6 +99,7 @@ Output run(const Api& api, const CompileRequest& request, const std::vector<std:
   if (output.code == NVRTC_SUCCESS) {
     output.result = wanted == Wanted::kCubin ? fetch(program, api.cubin_size, api.cubin)
                                              : fetch(program, api.ptx_size, api.ptx);
+    if (request.submitted) output.ptx = text_of(fetch(program, api.ptx_size, api.ptx));
   }
   api.destroy(&program);
   return output;
@@ -248,6 +251,16 @@ std::vector<fs::path> Nvrtc::folders() const {
 }
 
 Compiled Nvrtc::compile(const CompileRequest& request, std::string& cubin) const {
+  std::string ptx;
+  if (!request.submitted) return compile_freely(request, cubin, ptx);
+  const CompilerMemoryLimit limit;
+  Compiled compiled = compile_freely(request, cubin, ptx);
+  settle_submission(ptx, compiled, cubin);
+  return compiled;
+}
+
+Compiled Nvrtc::compile_freely(const CompileRequest& request, std::string& cubin,
+                               std::string& ptx) const {
   Compiled compiled;
   compiled.problem = unsupported_arch(request.arch, facts().version, facts().archs);
   if (!compiled.problem.empty()) return compiled;
@@ -264,6 +277,7 @@ Compiled Nvrtc::compile(const CompileRequest& request, std::string& cubin) const
   compiled.entries = parse_compile_log(output.log);
   compiled.log = std::move(output.log);
   cubin = std::move(output.result);
+  ptx = std::move(output.ptx);
   compiled.ok = output.code == NVRTC_SUCCESS && !cubin.empty();
   if (compiled.ok) {
     compiled.cubin_hash = sha256_hex(cubin);

@@ -26,12 +26,16 @@ class Nvrtc {
   const Greeting& facts() const;
   /// What it reads: the toolkit's headers, and the folder of the library.
   std::vector<std::filesystem::path> folders() const;
-  /// `cubin` is the machine code; empty when the compilation failed.
+  /// `cubin` is the machine code; empty when the compilation failed. A submission is held to the
+  /// limits of worker/compile/submitted.hpp.
   Compiled compile(const CompileRequest& request, std::string& cubin) const;
 
  private:
   struct State;
   explicit Nvrtc(std::shared_ptr<const State> state);
+  /// `ptx` is that of a submission.
+  Compiled compile_freely(const CompileRequest& request, std::string& cubin,
+                          std::string& ptx) const;
   std::shared_ptr<const State> state_;
 };
 

@@ -121,6 +121,7 @@ class DeviceProblem {
   std::vector<InputSet>& sets() { return sets_; }
   /// More seeds of the first case's distribution, for results near a limit; made at the first call.
   Result<std::span<InputSet>> extra_sets();
+  const std::vector<TensorPlan>& inputs() const { return input_plans_; }
   /// In the order of the plan: of attention out, and lse when the problem wants it.
   std::span<const GuardedBuffer> outputs() const { return outputs_; }
   const TensorPlan& output(std::size_t i) const { return output_plans_[i]; }

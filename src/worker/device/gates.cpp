@@ -290,6 +290,7 @@ MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
   const PhysicsFloor floor = floor_of(session_, problem_.problem());
   MaybeFailure failure = check_physics(floor, run.hot, run.cold, verification_);
   if (!failure) failure = check_outputs(run.loop);
+  if (!failure) failure = check_same_work(run);
   if (!failure) failure = check_persisting_lines();
   if (!failure) failure = check_carry_over();
   variation_.note_in(verification_);

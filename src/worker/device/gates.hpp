@@ -23,6 +23,7 @@ const std::vector<std::string>& gate_names();
 /// The gates of timed launches, in their order.
 inline constexpr const char* kPhysicsGate = "physics";
 inline constexpr const char* kTimedOutputGate = "timed_output";
+inline constexpr const char* kSameWorkGate = "same_work";
 inline constexpr const char* kPersistingGate = "persisting_l2";
 inline constexpr const char* kCarryOverGate = "carry_over";
 inline constexpr const char* kInLayerGate = "in_layer";
@@ -54,9 +55,9 @@ class GateKeeper {
   MaybeFailure launch_only();
   /// After timing: the times must be possible; the timed graph, and single launches, must still
   /// give the verified outputs, over poison, over another output, and on other inputs at the same
-  /// addresses; nothing may be set aside in the L2 cache; the kernel behind it must find the
-  /// output, and in the cache what it had there. Outputs that were not verified here are compared
-  /// in full.
+  /// addresses; launches on inputs that it has just seen must take as long as on others; nothing
+  /// may be set aside in the L2 cache; the kernel behind it must find the output, and in the cache
+  /// what it had there. Outputs that were not verified here are compared in full.
   MaybeFailure check_timed(const TimedRun& run);
   /// Between the products of a layer, where the next kernel begins behind it, the output must be
   /// the one that a launch by itself leaves on the same inputs.
@@ -88,6 +89,13 @@ class GateKeeper {
   MaybeFailure replay_swapped(const HotLoop& loop);
   Status swap_inputs();
   MaybeFailure expect_verified(std::size_t index, const char* gate, const std::string& when);
+  MaybeFailure check_same_work(const TimedRun& run);
+  struct Series;
+  MaybeFailure time_series(const Series& series, std::vector<double>& us);
+  MaybeFailure compare_series(const TimedRun& run, Series series);
+  double usual_time(const TimedRun& run) const;
+  Status alter(const Alteration& scores, const Alteration& values);
+  MaybeFailure expect_right(const std::string& when);
   MaybeFailure check_persisting_lines();
   MaybeFailure check_carry_over();
   MaybeFailure time_reads_behind(const QueueWork& work, std::vector<double>& cycles);

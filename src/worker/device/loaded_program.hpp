@@ -34,6 +34,7 @@ class LoadedProgram : public Executable {
   Status queue_plainly() override { return queue_stages(true); }
   std::span<const GuardedBuffer> scratch() const override { return scratch_; }
   bool writes_lse() const override { return problem_.lse; }
+  bool is_template() const override { return true; }
   bool begins_early() const override { return stages_.front().shape.dependent; }
   /// Of the stage with the most registers, libraries' own kernels aside.
   Result<Resources> resources() const override;

@@ -85,6 +85,7 @@ CompileRequest compile_request(const Candidate& candidate, const DeviceLimits& l
   request.macros.insert(request.macros.end(), extra_macros.begin(), extra_macros.end());
   request.arch = limits.arch;
   request.toolkit_headers = candidate.kernel->manifest.needs_toolkit_headers;
+  request.submitted = candidate.kernel->author == Author::kStranger;
   return request;
 }
 
@@ -107,6 +108,7 @@ std::string cache_key(const CompileRequest& request, const std::string& compiler
   for (const auto& header : request.headers) hasher.add(header.path).add(header.text);
   for (const auto& option : compile_options(request)) hasher.add(option);
   hasher.add(request.toolkit_headers ? "toolkit headers" : "");
+  if (request.submitted) hasher.add("submitted");
   return hasher.hex();
 }
 
@@ -126,6 +128,7 @@ void fields(CompileRequest& x, FieldList& f) {
   f("macros", x.macros);
   f("arch", x.arch).required();
   f("toolkit_headers", x.toolkit_headers);
+  f("submitted", x.submitted);
 }
 
 std::map<std::string, Resources> parse_compile_log(std::string_view log) {

@@ -28,6 +28,7 @@ struct CompileRequest {
   std::vector<std::string> macros;  ///< "BLOCK_M=128"
   Arch arch;
   bool toolkit_headers = false;
+  bool submitted = false;  ///< by a stranger: held to limits, and looked at for state
 };
 CompileRequest compile_request(const Candidate& candidate, const DeviceLimits& limits,
                                const std::vector<std::string>& extra_macros = {});

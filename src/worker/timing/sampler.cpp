@@ -83,6 +83,11 @@ Result<MaybeTime> Sampler::time_between(const QueueWork& work, std::int64_t laun
 
 Result<MaybeTime> Sampler::time_once(const QueueWork& work) { return time_between(work, 1); }
 
+Result<MaybeTime> Sampler::time_behind(const QueueWork& before, const QueueWork& work) {
+  FATUNE_TRY_STATUS(before());
+  return time_between(work, 1);
+}
+
 Result<MaybeTime> Sampler::estimate(const QueueWork& work) {
   MaybeTime shortest;
   for (int i = 0; i < plan_.estimate_launches; ++i) {

@@ -105,6 +105,9 @@ class Sampler {
 
   /// One launch between two events, the cache as it is; for estimates.
   Result<MaybeTime> time_once(const QueueWork& work);
+  /// The same behind other work, whose time does not count: where that lasts until all is queued,
+  /// no launch latency of the host does.
+  Result<MaybeTime> time_behind(const QueueWork& before, const QueueWork& work);
   /// Shortest of a few launches.
   Result<MaybeTime> estimate(const QueueWork& work);
   Result<HotLoop> make_loop(const QueueWork& work, Micros each);

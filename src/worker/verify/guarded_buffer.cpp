@@ -17,12 +17,33 @@ const gpu::LaunchShape kShape{{264, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
 /// Few blocks: the kernel behind must find room beside them, or it could not begin early.
 const gpu::LaunchShape kLateShape{{16, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
 constexpr unsigned long long kLateNs = 50'000;  // chosen: many times what it takes to begin
+const gpu::LaunchShape kOneThread{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, false};
+// Chosen: 64 launches, of which the host queues one in some 2 us.
+constexpr unsigned long long kHoldNs = 150'000;
 
 /// As the kernel declares it.
 struct Stretch {
   CUdeviceptr a = 0, b = 0;
   unsigned long long bytes = 0;
 };
+
+/// Likewise.
+struct Rows {
+  std::array<std::int64_t, 3> sizes{1, 1, 1}, strides{};
+};
+Rows rows_of(const TensorPlan& tensor) {
+  const std::size_t outer = tensor.shape.size() - 1;
+  FATUNE_CHECK(outer <= 3, "tensors of attention have four dimensions at most");
+  Rows rows;
+  std::int64_t contiguous = tensor.columns();
+  for (std::size_t i = outer; i-- > 0;) {
+    const std::size_t place = i + 3 - outer;
+    rows.sizes[place] = tensor.shape[i];
+    rows.strides[place] = tensor.strides.empty() ? contiguous : tensor.strides[i];
+    contiguous *= tensor.shape[i];
+  }
+  return rows;
+}
 
 }  // namespace
 
@@ -96,6 +117,8 @@ Result<DeviceChecks> DeviceChecks::load(const gpu::Context& context, std::string
   FATUNE_TRY(checks.swap_, gpu::find_function(checks.module_, "swap_memory"));
   FATUNE_TRY(checks.read_, gpu::find_function(checks.module_, "read_slowly"));
   FATUNE_TRY(checks.late_, gpu::find_function(checks.module_, "exchange_late"));
+  FATUNE_TRY(checks.alter_, gpu::find_function(checks.module_, "alter_rows"));
+  FATUNE_TRY(checks.hold_, gpu::find_function(checks.module_, "hold"));
   FATUNE_TRY(checks.findings_,
              gpu::make_buffer(context, kMostFindings * 2 * sizeof(std::uint64_t)));
   checks.stream_ = stream;
@@ -196,6 +219,22 @@ Status DeviceChecks::exchange_late(std::span<const Exchange> inputs, const Guard
   void* arguments[] = {&stretches[0], &stretches[1], &stretches[2], &address,
                        &bytes,        &fill,         &nanoseconds};
   return gpu::launch(late_, kLateShape, arguments, stream_);
+}
+
+Status DeviceChecks::alter(const TensorPlan& tensor, CUdeviceptr first, const Alteration& change) {
+  Rows rows = rows_of(tensor);
+  ColumnSigns signs = change.negative;
+  auto columns = static_cast<unsigned long long>(tensor.columns());
+  auto width = static_cast<unsigned>(tensor.width());
+  unsigned keep = change.poisoned ? 0 : ~0U, set = change.poisoned ? ~0U : 0;
+  void* arguments[] = {&first, &rows, &columns, &width, &signs, &keep, &set};
+  return gpu::launch(alter_, kShape, arguments, stream_);
+}
+
+Status DeviceChecks::hold() {
+  unsigned long long nanoseconds = kHoldNs;
+  void* arguments[] = {&nanoseconds};
+  return gpu::launch(hold_, kOneThread, arguments, stream_);
 }
 
 }  // namespace fatune

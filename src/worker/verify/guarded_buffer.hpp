@@ -2,6 +2,7 @@
 // outside it; memory that is erased before it is freed.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "core/result.hpp"
 #include "gpu/objects.hpp"
+#include "model/problem/tensor.hpp"
 
 namespace fatune {
 
@@ -83,6 +85,14 @@ struct BandFinding {
 /// Reads "8 bytes behind out were written, the first at +12".
 std::string describe(const BandFinding& finding);
 
+/// A bit a column; of column c that of c % 256.
+using ColumnSigns = std::array<std::uint64_t, 4>;
+/// What becomes of a tensor's elements.
+struct Alteration {
+  ColumnSigns negative{};
+  bool poisoned = false;
+};
+
 class DeviceChecks {
  public:
   static Result<DeviceChecks> load(const gpu::Context& context, std::string_view cubin,
@@ -113,6 +123,12 @@ class DeviceChecks {
   Status exchange_late(std::span<const Exchange> inputs, const GuardedBuffer& out,
                        std::uint8_t pattern);
 
+  /// Queues a pass over a tensor whose first element is at `first`: elements keep their values, or
+  /// become NaN; then the signs of negative columns turn. Of at most four dimensions.
+  Status alter(const TensorPlan& tensor, CUdeviceptr first, const Alteration& change);
+  /// Queues a kernel that lasts long enough to queue some dozens of launches behind it.
+  Status hold();
+
  private:
   CUdeviceptr place(std::size_t finding) const;
   Status queue(CUfunction kernel, CUdeviceptr data, unsigned long long bytes, std::size_t finding);
@@ -121,7 +137,8 @@ class DeviceChecks {
       std::size_t findings, const std::function<Status(std::size_t, CUdeviceptr)>& launch);
 
   gpu::Module module_;
-  CUfunction pattern_ = nullptr, sum_ = nullptr, swap_ = nullptr, late_ = nullptr, read_ = nullptr;
+  CUfunction pattern_ = nullptr, sum_ = nullptr, swap_ = nullptr, late_ = nullptr, read_ = nullptr,
+             alter_ = nullptr, hold_ = nullptr;
   gpu::Buffer findings_;
   CUstream stream_ = nullptr;
 };

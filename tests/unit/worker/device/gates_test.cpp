@@ -84,7 +84,8 @@ TEST_CASE("an honest kernel passes every gate") {
   }
   const RunReply reply = device.run(program);
   measured(reply);
-  gates.insert(gates.end(), {kPhysicsGate, kTimedOutputGate, kPersistingGate, kCarryOverGate});
+  gates.insert(gates.end(),
+               {kPhysicsGate, kTimedOutputGate, kSameWorkGate, kPersistingGate, kCarryOverGate});
   CHECK(reply.verification->gates == gates);
   CHECK(reply.verification->not_run.empty());
   CHECK(reply.verification->margin < 1);
@@ -300,6 +301,75 @@ TEST_CASE("timed_output: single launches after the timed graph are looked at, to
     if (++calls > 6) t.out[9] = kOne;
   });
   refused(device.run(order), kTimedOutputGate, "launched once more, ");
+}
+
+TEST_CASE("same_work: a kernel that remembers what it computed from the same contents is refused") {
+  FakeDevice device;
+  const auto keys = static_cast<std::size_t>(device.order.problem.key_elements());
+  std::vector<std::uint16_t> seen, answer;
+  std::vector<float> sums;
+  const auto remember = [&](const HostTensors& t) {
+    std::vector<std::uint16_t> contents(t.q, t.q + device.elements());
+    contents.insert(contents.end(), t.k, t.k + keys);
+    contents.insert(contents.end(), t.v, t.v + keys);
+    if (contents == seen) {
+      std::copy(answer.begin(), answer.end(), t.out);
+      std::copy(sums.begin(), sums.end(), t.lse);
+      return;
+    }
+    device.attend(t);
+    device.driver.now_us += 200;
+    seen = std::move(contents);
+    answer.assign(t.out, t.out + device.elements());
+    sums.assign(t.lse, t.lse + device.rows());
+  };
+  refused(
+      device.run(device.program(remember, "candidate", 200)), kSameWorkGate,
+      "a launch on inputs that it has not seen takes 400 us, on those of the launch before 200 us");
+  measured(device.run(device.wrong([](const HostTensors&) {})));
+}
+
+TEST_CASE("same_work: a kernel that takes inputs of other signs for the same is refused") {
+  FakeDevice device;
+  std::vector<std::uint16_t> answer;
+  std::uint16_t seen = 0;
+  refused(device.run(device.wrong([&](const HostTensors& t) {
+    const auto size = static_cast<std::uint16_t>(t.v[1] & 0x7fff);
+    if (size != seen) answer.assign(t.out, t.out + device.elements());
+    seen = size;
+    std::copy(answer.begin(), answer.end(), t.out);
+  })),
+          kSameWorkGate, "on inputs that it has not seen, ");
+}
+
+TEST_CASE("same_work: a kernel that does nothing right behind itself is refused") {
+  FakeDevice device;
+  std::uint16_t seen = 0;
+  double last_end = 0;
+  refused(device.run(device.program(
+              [&](const HostTensors& t) {
+                const bool poisoned = t.out[0] == 0xffff || t.out[0] == 0x5a5a;
+                if (poisoned || t.q[0] != seen || device.driver.now_us - last_end > 25) {
+                  device.attend(t);
+                  device.driver.now_us += 380;
+                }
+                seen = t.q[0];
+                last_end = device.driver.now_us;
+              },
+              "candidate", 20)),
+          kSameWorkGate,
+          "a launch behind its own copies takes 20.0 us, between other kernels 400 us");
+}
+
+TEST_CASE("same_work: where only cold launches are timed, unseen inputs are tried all the same") {
+  FakeDevice device;
+  RunOrder order;
+  order.hot = false;
+  order.cold = true;
+  order.program = device.wrong([](const HostTensors&) {});
+  const RunReply reply = device.run(order);
+  measured(reply);
+  CHECK(std::ranges::count(reply.verification->gates, kSameWorkGate) == 1);
 }
 
 TEST_CASE("persisting_l2: a host that sets lines aside is refused, and they are given back") {

@@ -1,0 +1,204 @@
+// same_work.cpp - launches on inputs that a candidate has just seen, and on others that it has
+// not: the same time, or a memory of what it did before.
+//
+// Turning the sign of a column of both q and k leaves every product of a score as it is; turning
+// that of a column of v turns it in out. So there are more right inputs than anyone has seen, their
+// outputs are known from the verified one, and honest kernels do the same work on each.
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "model/results/statistics.hpp"
+#include "worker/device/gates.hpp"
+
+namespace fatune {
+namespace {
+
+// Chosen: a series of launches lasts so long, but has at most so many; a launch is then timed to
+// some 0.1 us.
+constexpr double kSeriesUs = 200;
+constexpr double kMostLaunches = 8;
+// Chosen: pairs of series that tell an honest kernel, and those that tell another.
+constexpr std::size_t kFewPairs = 3;
+constexpr std::size_t kManyPairs = 12;
+constexpr double kLongWorkUs = 1'000;  // of a launch: one pair tells as much
+constexpr int kResamplesOfSeries = 1'000;
+// Chosen: what unseen inputs may take longer.
+constexpr double kMostLonger = 1.10;
+constexpr double kMostLongerUs = 0.5;
+// Chosen: what a launch between others' may take longer than one behind its own copies, which
+// finds the caches as it left them and may begin a little early.
+constexpr double kMostLongerApart = 1.5;
+constexpr double kMostLongerApartUs = 3;
+constexpr double kLeastUs = 0.1;  // what is less is the noise of a difference
+
+Failure other_work(const std::string& why) {
+  return {Outcome::kWrongResult, std::string(kSameWorkGate) + ": " + why, false};
+}
+
+void turn(ColumnSigns& signs, const ColumnSigns& by) {
+  for (std::size_t i = 0; i < signs.size(); ++i) signs[i] ^= by[i];
+}
+
+/// Of one launch, without the passes between launches.
+std::vector<double> each_of(const std::vector<double>& series_us, double passes_us, int launches) {
+  std::vector<double> each;
+  for (const double us : series_us)
+    each.push_back(std::max(kLeastUs, (us - passes_us) / static_cast<double>(launches)));
+  return each;
+}
+
+bool is_longer(double us, double than_us, double factor, double by_us) {
+  return us > factor * than_us && us - than_us > by_us;
+}
+
+}  // namespace
+
+/// Launches in a row, each behind a pass over inputs and outputs that changes them, or reads and
+/// writes as much.
+struct GateKeeper::Series {
+  const HotLoop* loop = nullptr;  ///< replayed before it
+  int launches = 1;
+  bool fresh = false;  ///< the passes turn signs and poison the outputs
+  bool empty = false;  ///< the passes alone
+};
+
+/// A pass over the tensors of the first set.
+Status GateKeeper::alter(const Alteration& scores, const Alteration& values) {
+  DeviceChecks& checks = problem_.checks();
+  const TensorAddresses at = problem_.addresses(problem_.sets().front());
+  for (const TensorPlan& input : problem_.inputs()) {
+    const ColumnSigns& signs = input.name == "v" ? values.negative : scores.negative;
+    FATUNE_TRY_STATUS(checks.alter(input, at.at(input.name), {signs, false}));
+  }
+  for (std::size_t i = 0; i < problem_.outputs().size(); ++i) {
+    const TensorPlan& output = problem_.output(i);
+    const Alteration change = i == 0 ? values : Alteration{{}, values.poisoned};
+    FATUNE_TRY_STATUS(checks.alter(output, at.at(output.name), change));
+  }
+  return {};
+}
+
+/// Inputs are those of the first set again: so must be the output, in value where not to the bit (a
+/// sum of zero keeps its sign).
+MaybeFailure GateKeeper::expect_right(const std::string& when) {
+  InputSet& set = problem_.sets().front();
+  if (auto failure = look_around(set)) return failure;
+  if (verified_.front() == output_sums_) return std::nullopt;
+  if (auto failure = to_host(1)) return failure;
+  const Judged judged = judge(set, 1);
+  if (judged.worst().passed) return std::nullopt;
+  return other_work(when + ", " + judged.worst().reason);
+}
+
+MaybeFailure GateKeeper::time_series(const Series& series, std::vector<double>& us) {
+  static std::mt19937_64 chance{std::random_device{}()};
+  Alteration scores, values;  // since the first set's inputs
+  const auto pass = [&]() -> Status {
+    Alteration more_scores, more_values;
+    if (series.fresh) {
+      std::ranges::generate(more_scores.negative, chance);
+      std::ranges::generate(more_values.negative, chance);
+      more_values.poisoned = true;
+      turn(scores.negative, more_scores.negative);
+      turn(values.negative, more_values.negative);
+    }
+    return alter(more_scores, more_values);
+  };
+  const auto before = [&]() -> Status {
+    FATUNE_TRY_STATUS(series.loop != nullptr
+                          ? gpu::launch(series.loop->graph, session_.stream.raw())
+                          : program_.queue());
+    return problem_.checks().hold();
+  };
+  const auto launches = [&]() -> Status {
+    for (int i = 0; i < series.launches; ++i) {
+      FATUNE_TRY_STATUS(pass());
+      if (!series.empty) FATUNE_TRY_STATUS(program_.queue());
+    }
+    return {};
+  };
+  const auto time = session_.sampler->time_behind(before, launches);
+  if (auto failure = unfinished(time)) return failure;
+  us.push_back((*time)->value);
+  if (series.fresh) {
+    if (auto failure = failed(alter(scores, values))) return failure;
+  }
+  return expect_right(series.fresh ? "on inputs that it has not seen" : "between other kernels");
+}
+
+/// Few pairs where the times are near each other; else many, of which the interval is asked.
+MaybeFailure GateKeeper::compare_series(const TimedRun& run, Series series) {
+  const bool is_long = run.hot.value_or(run.cold.value_or(Micros(0))).value > kLongWorkUs;
+  const double usual_us = usual_time(run);
+  std::vector<double> passes, seen, fresh;  // of series
+  std::vector<double> each_seen, each_fresh;
+  bool other = false, apart = false;
+  do {
+    for (const auto& [empty, unseen, times] :
+         {std::tuple(true, false, &passes), {false, false, &seen}, {false, true, &fresh}}) {
+      series.empty = empty;
+      series.fresh = unseen;
+      if (auto failure = time_series(series, *times)) return failure;
+    }
+    each_seen = each_of(seen, median(passes), series.launches);
+    each_fresh = each_of(fresh, median(passes), series.launches);
+    other = is_longer(median(each_fresh), median(each_seen), kMostLonger, kMostLongerUs);
+    apart = is_longer(median(each_seen), usual_us, kMostLongerApart, kMostLongerApartUs);
+  } while (seen.size() < (other || apart ? kManyPairs : is_long ? 1 : kFewPairs));
+  const std::string on_seen = describe(Micros(median(each_seen)));
+  const std::string on_fresh = describe(Micros(median(each_fresh)));
+  log::debug(fmt::format("{}: {} on seen inputs, {} on others", kSameWorkGate, on_seen, on_fresh));
+  const auto low = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return bootstrap_ratio(a, b, kResamplesOfSeries, 0).low;
+  };
+  if (other && low(each_fresh, each_seen) > kMostLonger) {
+    return other_work("a launch on inputs that it has not seen takes " + on_fresh +
+                      ", on those of the launch before " + on_seen);
+  }
+  if (!apart) return std::nullopt;
+  return other_work(fmt::format("a launch behind its own copies takes {}, between other kernels {}",
+                                describe(Micros(usual_us)), on_seen));
+}
+
+/// Of a launch behind others of its own, microseconds; infinite if none was timed. Where tensors do
+/// not fit the cache, the passes leave it as cold launches find it.
+double GateKeeper::usual_time(const TimedRun& run) const {
+  if (!run.hot) return std::numeric_limits<double>::infinity();
+  std::size_t bytes = 0;
+  for (const GuardedBuffer* buffer :
+       pointers_to({problem_.sets().front().inputs, problem_.outputs()}))
+    bytes += buffer->bytes();
+  const bool fits = bytes < static_cast<std::size_t>(session_.facts.l2_bytes / 2);
+  return fits ? run.hot->value : std::max(run.hot->value, run.cold.value_or(*run.hot).value);
+}
+
+MaybeFailure GateKeeper::check_same_work(const TimedRun& run) {
+  if (!program_.is_template()) return std::nullopt;
+  if (problem_.problem().custom) {
+    verification_.not_run.push_back(std::string(kSameWorkGate) +
+                                    ": other inputs with a known output are those of attention");
+    return std::nullopt;
+  }
+  if (auto failure = failed(program_.bind(problem_.addresses(problem_.sets().front()))))
+    return failure;
+  // The first launches of a kernel load it.
+  if (auto failure = failed(alter({}, {}))) return failure;
+  Series series;
+  series.loop = run.loop;
+  const double each = run.hot.value_or(run.cold.value_or(Micros(kSeriesUs))).value;
+  series.launches =
+      static_cast<int>(std::clamp(kSeriesUs / std::max(each, kLeastUs), 1.0, kMostLaunches));
+  if (auto failure = compare_series(run, series)) return failure;
+  verification_.gates.push_back(kSameWorkGate);
+  return std::nullopt;
+}
+
+}  // namespace fatune
