@@ -145,10 +145,12 @@ std::string used_variable(const std::vector<std::string_view>& words) {
   bool declares = false;
   std::string_view before = ";";
   for (const std::string_view word : words) {
+    // A number ends the lines above the first declaration.
     const bool begins =
-        in_class(before.front(), ";{}:") || before == ".visible" || before == ".weak";
+        in_class(before.front(), ";{}:0-9") || before == ".visible" || before == ".weak";
     if (word == ";") declares = false;
-    if (word == ".global" && begins) declares = true;
+    if (word == ".global" && !begins) return ".global";  // of an instruction in parts
+    if (word == ".global") declares = true;
     if (in_class(word.front(), "A-Za-z_$%")) (declares ? declared : used).insert(word);
     before = word;
   }

@@ -121,8 +121,8 @@ TEST_CASE("rounds give every contestant a time a round, whatever the order") {
     CHECK(row.cold_us.size() == 6);
     CHECK_THAT(row.hot_us[5], WithinRel(i == 0 ? 800.0 : 400.0, 1e-4));
     CHECK_THAT(row.cold_us[0], WithinRel(i == 0 ? 800.0 : 400.0, 1e-4));
-    CHECK(row.gates == std::vector<std::string>{kPhysicsGate, kTimedOutputGate, kPersistingGate,
-                                                kCarryOverGate});
+    CHECK(row.gates == std::vector<std::string>{kPhysicsGate, kTimedOutputGate, kSameWorkGate,
+                                                kPersistingGate, kCarryOverGate});
   }
   CHECK(device.phases == std::vector<std::string>{"final 0/6", "final 4/6"});
 }
