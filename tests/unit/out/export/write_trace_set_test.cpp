@@ -35,7 +35,7 @@ ExportedKernel traced_kernel(const Problem& problem) {
   facts.nvrtc = "13.0";
   facts.fatune = "0.1.0";
   facts.command = "fatune sweep";
-  facts.stages.push_back({.entry = "fa_test"});
+  facts.stages.emplace_back().entry = "fa_test";
   kernel.cubin = "ELF";
   kernel.source = "// text\n";
   ExportedResult& result = kernel.result.emplace();
