@@ -26,7 +26,7 @@ NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its 
 # The mission suite in a layer. Rows of the second run stand for the first's: see layer().
 LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
-MODEL_RUNS = ("suite-models.json", "suite-models-rest.json")
+MODEL_RUNS = ("suite-models.json", "suite-models-rest.json", "suite-models-clip.json")
 FA3_RUNS = ("suite-fa3-bshd.json", "suite-fa3-bshd-rest.json", "suite-fa3-bshd-last.json")
 
 
