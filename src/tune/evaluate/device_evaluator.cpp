@@ -61,6 +61,7 @@ class DeviceEvaluator : public Evaluator {
   const Environment& environment() const override { return environment_; }
 
   Status begin_problem(const Problem& problem, const RunPlan& plan) override {
+    if (std::exchange(waiting_, false)) finals_worker_.end();  // a search has the device alone
     problem_ = problem;
     plan_ = plan;
     const PreparationSetting setting = preparation();
@@ -111,7 +112,8 @@ class DeviceEvaluator : public Evaluator {
                                id_of(), noter(),        on_errors};
     auto records = FinalPhase(setting, problem, plan).run(contestants);
     finals_worker_.end();
-    FATUNE_TRY_STATUS(finals_worker_.prepare({problem, {}}));
+    // One that does not start is started again when it is needed, and then says why.
+    waiting_ = static_cast<bool>(finals_worker_.prepare({problem, {}}));
     return records;
   }
 
@@ -140,6 +142,7 @@ class DeviceEvaluator : public Evaluator {
   DeviceWorker worker_;         ///< of the search
   DeviceWorker finals_worker_;  ///< a fresh process, so that nothing of the search is left in it
   Environment environment_;
+  bool waiting_ = false;  ///< a process for what is examined next
   std::string phase_ = "starting";
   std::optional<Pipeline> pipeline_;
   Problem problem_;
