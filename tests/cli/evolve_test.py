@@ -161,6 +161,15 @@ class Modes(Temporary):
                 self.assert_reported(first, mode)
                 self.assert_packed(first, mode)
 
+    def test_a_run_that_only_compiled_repeats(self):
+        """What was measured here and what a ledger says of it are the same to proposers."""
+        run, again = self.folder / "run", self.folder / "again"
+        evolve(RULES, run, "--trials", 8)
+        done = fatune("evolve", "--proposer", f"replay:{run}", *START, *SHAPE, "--trials", 8, "--device", f"recorded:{run}", "--out", again)
+        self.assertNotIn("not the one that was answered", done.stderr)
+        self.assertEqual(lines_of(run / "ledger.jsonl")[1:], lines_of(again / "ledger.jsonl")[1:])
+        self.assertEqual({**lines_of(run / "ledger.jsonl")[0], "recorded": True}, lines_of(again / "ledger.jsonl")[0])
+
     def assert_reported(self, run, mode):
         document = json.loads(fatune("report", run, "--json").stdout)
         self.assertEqual(document["schema"], "fatune.evolution/1")

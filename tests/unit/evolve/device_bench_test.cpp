@@ -101,6 +101,29 @@ TEST_CASE("the best meets the start in the same rounds") {
   CHECK(duel->speedup->low < duel->speedup->value);
 }
 
+TEST_CASE("counters become words; once there are none they are not asked for again") {
+  std::size_t asked = 0;
+  NcuOutcome outcome{.status = ProfileStatus::kDenied, .reason = "administrators only"};
+  auto bench = make_device_bench(
+      []() -> Result<std::unique_ptr<Evaluator>> {
+        return std::unique_ptr<Evaluator>(std::make_unique<test::FakeEvaluator>(slower_by_tile()));
+      },
+      [&](const Candidate&, const DeviceLimits&) -> Result<NcuOutcome> {
+        ++asked;
+        return outcome;
+      });
+  REQUIRE(bench);
+  const Draft draft = tiled_draft();
+  const Duellist kernel{draft.key, draft.kernel, default_config(draft.kernel->manifest)};
+  for (int i = 0; i < 2; ++i) {
+    const auto words = (*bench)->profile(kernel, test::kSmall);
+    REQUIRE(words);
+    CHECK(words->empty());
+  }
+  CHECK(asked == 1);
+  CHECK((*bench)->examine(draft, test::kSmall, {.evaluations = 2}));  // the device comes back
+}
+
 TEST_CASE("without a GPU what compiles is unavailable, and what does not says why") {
   const auto bench = make_compile_bench(
       []() -> Result<Compilers> {
