@@ -58,7 +58,8 @@ struct Curve {
   std::string title, unit;
   std::vector<std::optional<double>> values;
   bool logarithmic = false;
-  const std::vector<Trial>* dots = nullptr;  ///< a dot a trial at its own speed-up
+  const std::vector<Trial>* dots = nullptr;   ///< a dot a trial at its own speed-up
+  std::optional<double> most = std::nullopt;  ///< the axis begins at zero and reaches this
 };
 
 class Plot {
@@ -67,6 +68,10 @@ class Plot {
     for (const auto& value : curve.values) note(value);
     if (curve.dots != nullptr) {
       for (const Trial& trial : *curve.dots) note(trial.speedup);
+    }
+    if (curve.most) {
+      note(0.0);
+      note(curve.most);
     }
     if (high_ <= low_) high_ = low_ + 1;
   }
@@ -143,7 +148,8 @@ class Plot {
 
 std::string curves(const std::vector<Trial>& trials) {
   Curve best{"best so far, and each trial", "×", {}, true, &trials};
-  Curve validity{"share of trials that passed every gate", "", {}};
+  Curve validity{"trials that passed every gate", " %", {}};
+  validity.most = 100;
   Curve tokens{"tokens", "", {}};
   Curve cost{"cost", "", {}};
   double valid = 0, spent_tokens = 0, spent = 0;
@@ -154,8 +160,9 @@ std::string curves(const std::vector<Trial>& trials) {
     tokens.values.emplace_back(spent_tokens);
     cost.values.emplace_back(spent);
     valid += trial.number > 0 && trial.valid() ? 1 : 0;
-    validity.values.push_back(
-        trial.number > 0 ? std::optional(valid / static_cast<double>(trial.number)) : std::nullopt);
+    validity.values.push_back(trial.number > 0
+                                  ? std::optional(100 * valid / static_cast<double>(trial.number))
+                                  : std::nullopt);
   }
   std::string text = "<div class=\"curves\">\n" + Plot(best).svg() + Plot(validity).svg();
   if (spent_tokens > 0) text += Plot(tokens).svg();
