@@ -66,19 +66,17 @@ void allow(const Descriptor& ruleset, const std::vector<std::filesystem::path>& 
     struct stat found {};
     if (!opened.open() || ::fstat(opened.raw(), &found) != 0) continue;
     landlock_path_beneath_attr rule{};
-    rule.allowed_access = S_ISDIR(found.st_mode) ? rights : rights & kOfFiles;
+    rule.allowed_access = S_ISDIR(found.st_mode) ? rights : rights & kOfFiles;  // none: refused
     rule.parent_fd = opened.raw();
     static_cast<void>(
         ::syscall(SYS_landlock_add_rule, ruleset.raw(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0));
   }
 }
 
-/// Takes all rights, and gives them back below the folders.
-void restrict_files(const ConfinedFolders& folders) {
-  const int abi = landlock_abi();
-  const Ruleset taken{known_rights(abi), kTcp, kSocketsAndSignals};
-  const Descriptor ruleset(static_cast<int>(
-      ::syscall(SYS_landlock_create_ruleset, &taken, known_size(abi), std::uint32_t{0})));
+/// Takes those rights, and gives them back below the folders.
+void restrict_to(const ConfinedFolders& folders, const Ruleset& taken) {
+  const Descriptor ruleset(static_cast<int>(::syscall(
+      SYS_landlock_create_ruleset, &taken, known_size(landlock_abi()), std::uint32_t{0})));
   if (!ruleset.open()) return;
   allow(ruleset, folders.readable, taken.files & kReading);
   allow(ruleset, folders.writable, taken.files & (kReading | kWriting));
@@ -182,14 +180,15 @@ std::string describe(const Confinement& confinement) {
 }
 
 void confine(const ConfinedFolders& folders) {
-  restrict_files(folders);
+  restrict_to(folders, {known_rights(landlock_abi()), kTcp, kSocketsAndSignals});
   Filter filter;
   filter.refuse(kNeverNeeded);
   filter.refuse(kOfPrograms);
   filter.load();
 }
 
-void confine_network() {
+void confine_writing(const std::vector<std::filesystem::path>& folders) {
+  restrict_to({{}, folders}, {known_rights(landlock_abi()) & kWriting, 0, 0});
   Filter filter;
   filter.refuse(kNeverNeeded);
   filter.refuse_networks();

@@ -25,8 +25,8 @@ struct ConfinedFolders {
   std::vector<std::filesystem::path> readable, writable;  ///< what is writable is readable
 };
 void confine(const ConfinedFolders& folders);
-/// No network; sockets to neighbours on this machine, files and other programs stay. For device
-/// workers.
-void confine_network();
+/// No network, and nothing is written but below these folders; sockets to neighbours on this
+/// machine, other programs and reading stay. For device workers.
+void confine_writing(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace fatune

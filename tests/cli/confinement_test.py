@@ -114,9 +114,11 @@ class Workers(unittest.TestCase):
                     device -= {"inet", "ptrace"}
                     compiler -= {"inet", "ptrace", "unix", "exec"}
                 if abi >= 1:
+                    device -= FILES
                     compiler -= FILES | {"read", "exec", "temporary", "move"}
                 if abi in (1, 2):  # truncate() is not asked about
                     compiler.add("truncate")
+                    device.add("truncate")
                 self.assertEqual(self.device_worker(lacks), device)
                 self.assertEqual(self.compile_worker(lacks), compiler)
 

@@ -203,6 +203,20 @@ Result<Settings> resolve(const CommonArgs& args) {
 
 }  // namespace
 
+std::vector<std::filesystem::path> device_worker_folders() {
+  std::vector<std::filesystem::path> folders = {"/tmp", "/var/tmp", "/dev", "/proc"};
+  for (const char* name :
+       {"TMPDIR", "CUDA_CACHE_PATH", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY",
+        "TORCH_HOME", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR"}) {
+    if (const std::string value = environment(name); !value.empty()) folders.emplace_back(value);
+  }
+  const std::filesystem::path home = environment("HOME");
+  if (home.empty()) return folders;
+  for (const char* cache : {".nv", ".triton", ".cache/torch", ".cache/torch_extensions"})
+    folders.push_back(home / cache);
+  return folders;
+}
+
 std::span<const EnvironmentVariable> environment_variables() { return kVariables; }
 
 std::vector<std::filesystem::path> data_folders() {

@@ -165,7 +165,7 @@ int device_worker_main(std::span<const std::string> args) {
   // The driver may have to make its device files first, by a program of root's that a confined
   // process cannot start. An error is the answer to the first order.
   static_cast<void>(gpu::load_driver());
-  confine_network();
+  confine_writing({args.begin() + 1, args.end()});
   return Worker(static_cast<int>(*ordinal), Channel(Child::kChannelDescriptor)).serve();
 }
 
