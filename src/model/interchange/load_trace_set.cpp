@@ -1,6 +1,7 @@
 // load_trace_set.cpp - the files of a folder to definitions with their workloads, and these to a
 // suite.
 #include <algorithm>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -16,8 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFiles = 20'000;  ///< of a folder; chosen
-constexpr std::size_t kShortUuid = 8;       ///< characters that tell workloads apart in names
+constexpr std::size_t kMostFiles = 20'000;     ///< of a folder; chosen
+constexpr std::size_t kMostWorkloads = 2'000;  ///< of a definition, each read by itself; chosen
+constexpr std::size_t kLargestDefinition = std::size_t{1} << 20U;  ///< bytes; chosen
+constexpr std::size_t kShortUuid = 8;  ///< characters that tell workloads apart in names
 
 /// Files below the folder that are wanted, in the order of their names; links are not followed.
 template <typename Wanted>
@@ -43,7 +46,7 @@ struct DefinitionFile {
 };
 
 Result<DefinitionFile> load_definition(const fs::path& path) {
-  FATUNE_TRY(const std::string text, read_file(path));
+  FATUNE_TRY(const std::string text, read_file(path, kLargestDefinition));
   FATUNE_TRY(TraceDefinition definition, parse_definition(text, path.string()));
   return DefinitionFile{std::move(definition), path.string()};
 }
@@ -54,9 +57,11 @@ Result<std::vector<DefinitionFile>> load_by_name(const fs::path& folder) {
     return [extension](const fs::path& path) { return path.extension() == extension; };
   };
   std::vector<DefinitionFile> loaded;
+  std::map<std::string, std::size_t> places;  ///< by name
   FATUNE_TRY(const auto definitions, files_below(folder / "definitions", ends(".json")));
   for (const fs::path& path : definitions) {
     FATUNE_TRY(DefinitionFile file, load_definition(path));
+    places.emplace(file.definition.name, loaded.size());
     loaded.push_back(std::move(file));
   }
   std::error_code ignored;
@@ -66,10 +71,8 @@ Result<std::vector<DefinitionFile>> load_by_name(const fs::path& folder) {
     FATUNE_TRY(const std::string text, read_file(path));
     FATUNE_TRY(std::vector<TraceWorkload> lines, parse_workloads(text, path.string()));
     for (TraceWorkload& each : lines) {
-      const auto of = std::ranges::find_if(loaded, [&](const DefinitionFile& file) {
-        return file.definition.name == each.definition;
-      });
-      if (of != loaded.end()) of->workloads.push_back(std::move(each));
+      const auto of = places.find(each.definition);
+      if (of != places.end()) loaded[of->second].workloads.push_back(std::move(each));
     }
   }
   return loaded;
@@ -138,6 +141,10 @@ Status add_definition(DefinitionFile& file, Suite& suite) {
           "{}: has variable axes, but no workloads: name the folder that holds both", file.where));
     }
     file.workloads.emplace_back();
+  }
+  if (file.workloads.size() > kMostWorkloads) {
+    return file_error(fmt::format("{}: has {} workloads, but at most {} are read", file.where,
+                                  file.workloads.size(), kMostWorkloads));
   }
   for (const TraceWorkload& workload : file.workloads)
     FATUNE_TRY_STATUS(add_workload(file, workload, suite));

@@ -14,7 +14,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::size_t kLargestPython = std::size_t{1} << 20U;  ///< bytes; chosen
+constexpr std::size_t kLargestPython = std::size_t{64} << 10U;  ///< bytes; chosen
 
 bool is_python_name(char c) { return in_class(c, "A-Za-z0-9_"); }
 

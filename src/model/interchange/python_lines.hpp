@@ -26,8 +26,8 @@ struct PyLine {
   std::vector<PyToken> tokens;
 };
 
-/// Fails at a bracket or a string that does not end, and at text of more than 1 MiB. The tokens are
-/// parts of `text`.
+/// Fails at a bracket or a string that does not end, and at text of more than 64 KiB. The tokens
+/// are parts of `text`.
 Result<std::vector<PyLine>> python_lines(std::string_view text, const std::string& where);
 
 }  // namespace fatune

@@ -47,8 +47,8 @@ struct PyStatement {
   std::vector<PyStatement> body{};
 };
 
-/// Statements of a module. Text of more than 1 MiB, brackets that do not close, strings that do not
-/// end, and nesting deeper than 64 are file errors that name `where` and the line.
+/// Statements of a module. Text of more than 64 KiB, brackets that do not close, strings that do
+/// not end, and nesting deeper than 64 are file errors that name `where` and the line.
 Result<std::vector<PyStatement>> parse_python(std::string_view text, const std::string& where);
 /// "batch * (seq + 1)": one expression.
 Result<PyExpression> parse_python_expression(std::string_view text, const std::string& where);

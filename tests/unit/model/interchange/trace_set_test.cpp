@@ -6,6 +6,7 @@
 
 #include "core/file.hpp"
 #include "core/json.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace fatune;
 
@@ -60,6 +61,20 @@ TEST_CASE("a folder without definitions is an error") {
             .front()
             .find("holds no definitions") != std::string::npos);
   CHECK(suite_labels(load_trace_set(kInterchangeData + "traces/definitions/rmsnorm")).size() == 1);
+}
+
+TEST_CASE("more workloads than are read leave a definition out") {
+  const test::TemporaryFolder folder;
+  const auto text = read_file(kInterchangeData + "sol/joint_attention/definition.json");
+  REQUIRE(text);
+  REQUIRE(replace_file(folder / "definition.json", *text));
+  std::string lines;
+  for (int i = 0; i < 2001; ++i)
+    lines += "{\"uuid\":\"u\",\"axes\":{\"batch\":1,\"text\":1,\"image\":1}}\n";
+  REQUIRE(replace_file(folder / "workload.jsonl", lines));
+  CHECK(suite_labels(load_trace_set(folder.path()))
+            .front()
+            .ends_with("has 2001 workloads, but at most 2000 are read"));
 }
 
 TEST_CASE("a definition alone wants constant axes") {
