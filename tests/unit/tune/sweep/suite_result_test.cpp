@@ -117,16 +117,23 @@ TEST_CASE("an external with few values gives a ratio without interval") {
   CHECK_FALSE(json.at("problems").at(0).contains("comparison"));
 }
 
-TEST_CASE("a sweep over several problems writes suite.json, one over a single problem does not") {
+TEST_CASE("a sweep of a suite, of one problem too, writes suite.json, one of a shape does not") {
   SweepFixture fixture;
   fixture.options.date = "2026-01-31";
   FakeEvaluator evaluator(toy_device());
+  auto& problems = fixture.options.plan.problems;
+  problems.front().name.clear();
   fixture.run_well(evaluator);
   CHECK_FALSE(std::filesystem::exists(fixture.options.out / "suite.json"));
 
+  fixture.options.out = fixture.folder / "suite of one";
+  problems.front().name = "one";
+  fixture.run_well(evaluator);
+  CHECK(std::filesystem::exists(fixture.options.out / "suite.json"));
+
   fixture.options.out = fixture.folder / "suite";
-  fixture.options.plan.problems.push_back({"again", test::test_problem()});
-  fixture.options.plan.problems.back().problem.batch = 2;
+  problems.push_back({"again", test::test_problem()});
+  problems.back().problem.batch = 2;
   fixture.run_well(evaluator);
   const auto json = load_json(fixture.options.out / "suite.json");
   REQUIRE(json);
