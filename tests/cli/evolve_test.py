@@ -23,7 +23,7 @@ EXAMPLES = ROOT / "examples" / "evolve"
 RULES = f"{shlex.quote(sys.executable)} {shlex.quote(str(EXAMPLES / 'rules.py'))}"
 START = ["--kernel-dir", str(EXAMPLES / "start"), "--kernel", "poor_rows"]
 SHAPE = ["--shape", "2,8,128,64"]
-MARK = "31.41592"  # seconds that only these tests sleep
+MARK = "3141.592"  # seconds that only these tests sleep, longer than any of them may take
 
 
 def load_rules():
@@ -249,10 +249,8 @@ class BadInput(Temporary):
         self.assertIn("exit status 0", self.reason("exec >&-; sleep 0.1"))
 
     def test_silence(self):
-        started = time.monotonic()
         self.assertIn("within 1 s", self.reason(f"sleep {MARK}", "--proposer-seconds", 1))
         self.assertIn("within 1 s", self.reason(f"setsid sleep {MARK} & setsid sleep {MARK}", "--proposer-seconds", 1))
-        self.assertLess(time.monotonic() - started, 40)
 
     def test_no_json(self):
         for text in ["not json", "{", "[]", '"text"', '{"candidates": {}}', '{"candidates": [[]]}', "[" * 5000]:
