@@ -5,6 +5,7 @@
 // that of a column of v turns it in out. So there are more right inputs than anyone has seen, their
 // outputs are known from the verified one, and honest kernels do the same work on each.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <random>
 #include <string>
@@ -104,8 +105,8 @@ MaybeFailure GateKeeper::time_series(const Series& series, std::vector<double>& 
   const auto pass = [&]() -> Status {
     Alteration more_scores, more_values;
     if (series.fresh) {
-      std::ranges::generate(more_scores.negative, chance);
-      std::ranges::generate(more_values.negative, chance);
+      std::ranges::generate(more_scores.negative, std::ref(chance));
+      std::ranges::generate(more_values.negative, std::ref(chance));
       more_values.poisoned = true;
       turn(scores.negative, more_scores.negative);
       turn(values.negative, more_values.negative);
