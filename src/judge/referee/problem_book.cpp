@@ -48,6 +48,8 @@ constexpr std::array kGates = {
                 "less work was done than the problem has"},
     GateInWords{"timed_output", "timed launches leave right outputs, on other inputs, too",
                 "a result that is kept from launch to launch is none"},
+    GateInWords{"same_work", "timed launches do the same work on inputs that nobody has seen",
+                "what is kept from launch to launch shows as time"},
     GateInWords{"persisting_l2", "nothing is set aside in the L2 cache",
                 "it is taken from everybody else"},
     GateInWords{"carry_over", "the kernel behind finds in the cache what it had there",
