@@ -14,13 +14,13 @@ using namespace fatune;
 namespace {
 
 std::vector<std::filesystem::path> committed_journals() {
+  const std::filesystem::path root(FATUNE_SOURCE_DIR);
   std::vector<std::filesystem::path> paths;
-  for (const char* folder : {"results", "configs/recorded"}) {
-    const auto root = std::filesystem::path(FATUNE_SOURCE_DIR) / folder;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-      if (entry.path().string().find(".jsonl") != std::string::npos) paths.push_back(entry.path());
-    }
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "results")) {
+    if (entry.path().filename() == "journal.jsonl.gz") paths.push_back(entry.path());
   }
+  for (const auto& entry : std::filesystem::directory_iterator(root / "configs/recorded"))
+    paths.push_back(entry.path());
   return paths;
 }
 
