@@ -98,6 +98,16 @@ std::string locate(std::string_view text, std::size_t position) {
   return fmt::format("line {}, column {}", line, column);
 }
 
+/// What the parser quotes may be no text, or end within a character.
+std::string in_ascii(const std::string& text) {
+  std::string ascii;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    ascii += byte < 0x80 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
+  return ascii;
+}
+
 }  // namespace
 
 std::string wrong_type(std::string_view wanted, const Json& found) {
@@ -119,7 +129,7 @@ Result<Json> parse_json(std::string_view text, const std::string& where) {
   FaultFinder fault;
   Json::sax_parse(text, &fault);
   return file_error(fmt::format("{}: not valid JSON at {}: {}", where, locate(text, fault.position),
-                                fault.reason));
+                                in_ascii(fault.reason)));
 }
 
 Status check_values(std::string_view text, const std::string& where) {

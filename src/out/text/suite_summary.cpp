@@ -14,10 +14,13 @@ std::vector<std::string> summary_row(const ProblemResult& result, const JournalH
   const std::string time = final_time(result.finals, header.plan.objective);
   const FinalRecord* best = result.best();
   const auto sol = sol_score(result, header.plan.objective, header.environment);
-  const std::optional<Timing> timing = best == nullptr ? std::nullopt : timing_of(*best, time);
+  std::string best_us;
+  if (best != nullptr) {
+    if (const auto timing = timing_of(*best, time)) best_us = fixed(timing->median_us, 2);
+  }
   return {label(result.problem),
           best == nullptr ? "no correct kernel" : best->kernel,
-          timing ? fixed(timing->median_us, 2) : "",
+          best_us,
           result.gate ? result.gate->baseline : "",
           result.gate ? fixed(result.gate->ratio.value, kRatioDecimals) : "",
           sol ? fixed(sol->value, kRatioDecimals) : ""};

@@ -29,6 +29,7 @@ TEST_CASE("broken JSON is located by line and column") {
   CHECK(parse_fault("{\"a\":1,\n \"b\":,}")
             .starts_with("x.json: not valid JSON at line 2, column 6"));
   CHECK(parse_fault("").starts_with("x.json: not valid JSON at line 1, column 1"));
+  CHECK(parse_fault("[\xb0\x1b[2J").find("'[\\xb0'") != std::string::npos);
   CHECK(parse_fault("{\"a\":1").find("line 1, column 7") != std::string::npos);
   CHECK(parse_fault("[1e999]").find("number overflow") != std::string::npos);
   CHECK(parse_fault("[1] x").find("line 1, column 5") != std::string::npos);
