@@ -304,9 +304,9 @@ class PythonStatements {
 
   static std::string dotted(const Tokens& tokens, std::size_t& at) {
     std::string path;
-    for (; is_name(tokens, at); ++at) {
-      path += tokens[at].text;
-      if (!is(tokens, at + 1, ".")) return ++at, path;
+    while (is_name(tokens, at)) {
+      path += tokens[at++].text;
+      if (!is(tokens, at, ".")) break;
       path += '.';
       ++at;
     }
