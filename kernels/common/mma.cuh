@@ -1,4 +1,4 @@
-// mma.cuh - mma.sync m16n8k16 and ldmatrix, which loads its operands from shared memory (sm_80 on).
+// mma.cuh - mma.sync m16n8k16 (sm_80 on); ldmatrix loads its operands from shared memory.
 //
 // Which element lane l holds (g = l / 4, t = l % 4; a register has two neighbouring columns, or for
 // b two rows):
@@ -9,26 +9,11 @@
 // them.
 #pragma once
 
-#include "common/prelude.cuh"
+#include "common/ldmatrix.cuh"
 
 #if !(DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16)
 #error "mma.cuh multiplies f16 and bf16"
 #endif
-
-/// Loads four 8x8 matrices of 16-bit elements; lanes 8i .. 8i + 7 give the addresses of the 16-byte
-/// rows of matrix i.
-DEVICE void ldmatrix_x4(u32 (&to)[4], u32 address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(address));
-}
-
-/// The same, each matrix transposed on the way.
-DEVICE void ldmatrix_x4_trans(u32 (&to)[4], u32 address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(address));
-}
 
 /// c += a * b for a 16x16, b 16x8 of DTYPE and c 16x8 in f32.
 DEVICE void mma_16x8x16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {

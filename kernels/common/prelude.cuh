@@ -136,6 +136,18 @@ DEVICE u8 float_to_e5m2(float value) {
 #endif
 }
 
+#if __CUDA_ARCH__ >= 890
+/// Four values in one register, the first in the lowest byte.
+DEVICE u32 pack4_e4m3(float a, float b, float c, float d) {
+  u32 bits;
+  asm("{.reg .b16 lo, hi; cvt.rn.satfinite.e4m3x2.f32 lo, %2, %1; "
+      "cvt.rn.satfinite.e4m3x2.f32 hi, %4, %3; mov.b32 %0, {lo, hi};}"
+      : "=r"(bits)
+      : "f"(a), "f"(b), "f"(c), "f"(d));
+  return bits;
+}
+#endif
+
 /// Through f16, which holds every e4m3 value: same sign and mantissa, exponent bias 15 for 7, hence
 /// the factor 2^8.
 DEVICE float e4m3_to_float(u8 code) {
@@ -169,6 +181,20 @@ DEVICE float to_float(elem bits) { return e5m2_to_float(bits); }
 DEVICE elem from_float(float value) { return float_to_e5m2(value); }
 #else
 #error "DTYPE must be 1 (f16), 2 (bf16), 3 (e4m3) or 4 (e5m2)"
+#endif
+
+// ---- OUT_DTYPE: the element type of out, f16 or bf16, where q, k and v are fp8 ----
+
+#ifdef OUT_DTYPE
+#if OUT_DTYPE == DTYPE_F16
+using out_elem = u16;
+DEVICE out_elem to_out(float value) { return float_to_f16(value); }
+DEVICE u32 pack2_out(float lo, float hi) { return pack2_f16(lo, hi); }
+#else
+using out_elem = u16;
+DEVICE out_elem to_out(float value) { return float_to_bf16(value); }
+DEVICE u32 pack2_out(float lo, float hi) { return pack2_bf16(lo, hi); }
+#endif
 #endif
 
 #if DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16

@@ -18,9 +18,13 @@ constexpr bool kRotate = false;
 constexpr bool kByHead = true;
 constexpr bool kZigzag = false;
 constexpr bool kHasProducer = true;
+constexpr bool kProducerWarpgroup = PRODUCER == PRODUCER_WARPGROUP;
+constexpr bool kTransposeV = false;
+constexpr bool kPromote = false;
 constexpr int kTailSplits = NUM_SPLITS;
 constexpr int kWholeTiles = WHOLE_TILES;
 // Shared memory of a CTA that not all kernels have.
 constexpr int kPBytes = 0;
 constexpr int kOBytes = 0;
+constexpr int kVTransposedBytes = 0;
 constexpr int kOnesBytes = 0;
