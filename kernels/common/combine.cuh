@@ -15,7 +15,7 @@ struct RowCombine {
   /// `stat_of(i)` is row_max and row_sum of split i. A split that saw no key has row_max -inf and
   /// counts for nothing.
   template <typename StatOf>
-  DEVICE explicit RowCombine(const StatOf& stat_of, float scale = kScale) {
+  DEVICE explicit RowCombine(const StatOf& stat_of) {
     float2 stats[kSplits];
 #pragma unroll
     for (int i = 0; i < kSplits; ++i) {
@@ -25,7 +25,7 @@ struct RowCombine {
     const float finite = row_max == NEG_INF ? 0.0f : row_max;
 #pragma unroll
     for (int i = 0; i < kSplits; ++i) {
-      factor[i] = fast_exp2((stats[i].x - finite) * scale);
+      factor[i] = fast_exp2((stats[i].x - finite) * kScale);
       row_sum += factor[i] * stats[i].y;
     }
   }

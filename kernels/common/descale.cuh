@@ -2,11 +2,10 @@
 //
 // P = 2^(scale * (S - row_max) + kPShift). Of 16-bit problems scale is a constant and kPShift 0. Of
 // fp8 problems scale has the descale factors of q and k in it, and 2^kPShift brings P, which is at
-// most 1, into the range of e4m3 (448 to 2^-6, subnormals to 2^-9): row_sum is as much larger, so O
-// needs no correction.
+// most 1, into the range of e4m3 (448 to 2^-6, subnormals to 2^-9). In the end row_max, row_sum and
+// O are brought to what they are without either, so that what follows knows nothing of them.
 #pragma once
 
-#include "common/lse.cuh"
 #include "common/problem.cuh"
 
 /// A kernel whose S comes multiplied by SOFTMAX_SCALE defines SCALED_SCORES before it includes
@@ -18,37 +17,35 @@ constexpr float kScale = SOFTMAX_SCALE_LOG2E;
 #endif
 
 #if DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16
-constexpr float kPShift = 0.0f;
-/// Lazy rescaling lets P grow to 2^8, far inside the range of f16.
-constexpr float kHeadroom = 8.0f;
-#else
-constexpr float kPShift = P_SHIFT;
-/// Of e4m3: to 2^8.
-constexpr float kHeadroom = 8.0f - kPShift;
+#define P_SHIFT 0
 #endif
+constexpr float kPShift = P_SHIFT;
+/// Lazy rescaling lets P grow to 2^8: far inside the range of f16, just inside that of e4m3.
+constexpr float kHeadroom = 8.0f - kPShift;
 constexpr float kRescaleThreshold = kHeadroom / kScale;
 
 /// Of an fp8 problem: set for each head.
 template <bool kConstant>
 struct ScoreScale {
   float score_scale;
+  DEVICE void set_scale(float scale) { score_scale = scale; }
   DEVICE float scale() const { return score_scale; }
   DEVICE float exponent_offset(float row_max) const { return fmaf(-row_max, scale(), kPShift); }
   /// By how much S may exceed row_max.
   DEVICE float rescale_threshold() const { return __fdividef(kHeadroom, scale()); }
-  DEVICE float log_sum_exp(float row_max, float row_sum) const {
-    return log_sum_exp2(fmaf(row_max, scale(), -kPShift), row_sum);
-  }
+  /// What row_max, row_sum and O are multiplied by in the end; O by v's factor besides.
+  DEVICE float row_max_unit() const { return scale() * (1.0f / kScale); }
+  DEVICE static float row_sum_unit() { return __int_as_float((127 - P_SHIFT) << 23); }
 };
 
 template <>
 struct ScoreScale<true> {
+  DEVICE static void set_scale(float) {}
   DEVICE static float scale() { return kScale; }
   DEVICE static float exponent_offset(float row_max) { return -row_max * kScale; }
   DEVICE static float rescale_threshold() { return kRescaleThreshold; }
-  DEVICE static float log_sum_exp(float row_max, float row_sum) {
-    return ::log_sum_exp(row_max, row_sum);
-  }
+  DEVICE static float row_max_unit() { return 1.0f; }
+  DEVICE static float row_sum_unit() { return 1.0f; }
 };
 
 /// float32 [BATCH, KV_HEADS] each, contiguous: an element of q of a query head is worth q of its
@@ -75,5 +72,8 @@ struct DescalesOf {
   }
 };
 template <>
-struct DescalesOf<true> {};
+struct DescalesOf<true> {
+  DEVICE static float scores(int) { return kScale; }
+  DEVICE static float out(int) { return 1.0f; }
+};
 using Descales = DescalesOf<kIs16Bit>;

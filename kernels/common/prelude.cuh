@@ -185,16 +185,17 @@ DEVICE elem from_float(float value) { return float_to_e5m2(value); }
 
 // ---- OUT_DTYPE: the element type of out, f16 or bf16, where q, k and v are fp8 ----
 
-#ifdef OUT_DTYPE
+#if defined(SEQ_Q) && !defined(OUT_DTYPE)
+#define OUT_DTYPE DTYPE
+#endif
 #if OUT_DTYPE == DTYPE_F16
 using out_elem = u16;
 DEVICE out_elem to_out(float value) { return float_to_f16(value); }
 DEVICE u32 pack2_out(float lo, float hi) { return pack2_f16(lo, hi); }
-#else
+#elif OUT_DTYPE == DTYPE_BF16
 using out_elem = u16;
 DEVICE out_elem to_out(float value) { return float_to_bf16(value); }
 DEVICE u32 pack2_out(float lo, float hi) { return pack2_bf16(lo, hi); }
-#endif
 #endif
 
 #if DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16

@@ -67,7 +67,6 @@ struct Consumer {
   DEVICE bool begin(const WorkTile& tile_, bool first, u32 q_phase) {
     tile = tile_;
     reset_state();
-    set_scales();
     if (remaining <= 0) return false;
     warp_scheduler_barrier_init();
     mbarrier_wait(storage.q_full(row_block), q_phase);
@@ -149,17 +148,22 @@ struct Consumer {
     mask(scores);
   }
 
- private:
-  /// Of an fp8 problem: what the tile's head is scaled by.
-  DEVICE void set_scales() {
-#if !(DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16)
-    state.score_scale = descales.scores(tile.head);
-    v_descale = descales.out(tile.head);
-#endif
+  /// The B operand of PV in a stage, and how far its k-steps are apart.
+  DEVICE static u64 v_descriptor(u32 v) {
+    return kTransposeV ? make_smem_desc_k_major<kKeyBoxBytes>(v)
+                       : make_smem_desc_mn_major(v, BLOCK_N * 128);
+  }
+  DEVICE static constexpr u64 v_step(int step) {
+    constexpr int kSteps = kKeyBoxBytes / 32;
+    return kTransposeV ? step / kSteps * (kVRows * kKeyBoxBytes / 16) + step % kSteps * kKStep
+                       : step * kMnStep;
   }
 
+ private:
   DEVICE void reset_state() {
     state = State<1, kAccTiles>();
+    state.set_scale(descales.scores(tile.head));
+    v_descale = descales.out(tile.head);
     remaining = ceil_div(tile.cta_n_blocks - split, INTRA_CTA_SPLITS);
     // Hides the trip count, so that a loop stays a loop: of two unrolled iterations ptxas
     // interleaves the instructions, and spills (notes.md, "Compiler traps").
@@ -206,16 +210,6 @@ struct Consumer {
       wgmma_qk(accumulator_of(scores), q + box * BLOCK_M + column, k + box * BLOCK_N + column);
     }
     wgmma_commit();
-  }
-
-  DEVICE static u64 v_descriptor(u32 v) {
-    return kTransposeV ? make_smem_desc_k_major<kKeyBoxBytes>(v)
-                       : make_smem_desc_mn_major(v, BLOCK_N * 128);
-  }
-  DEVICE static constexpr u64 v_step(int step) {
-    constexpr int kSteps = kKeyBoxBytes / 32;
-    return kTransposeV ? step / kSteps * (HEAD_DIM * kKeyBoxBytes / 16) + step % kSteps * kKStep
-                       : step * kMnStep;
   }
 
   DEVICE void issue_pv(const PipelineState& block) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/combine.cuh"
+#include "common/lse.cuh"
 #include "fa_wgmma/consumer.cuh"
 
 constexpr int kOwnTiles = kDTiles / kSplits;  // 8-column tiles that a split finishes
@@ -31,6 +32,8 @@ struct Epilogue {
     for (int half = 0; half < 2; ++half) {
       float& row_sum = consumer.state.row_sum[0][half];
       if (!kRowSumByMma) row_sum = warp_sum<4>(row_sum);
+      consumer.state.row_max[0][half] *= consumer.state.row_max_unit();
+      row_sum *= consumer.state.row_sum_unit();
     }
     if constexpr (kAll == 1) {
       const float factor[2] = {o_factor(consumer.state.row_sum[0][0]),
@@ -46,7 +49,7 @@ struct Epilogue {
  private:
   /// What O is multiplied by in the end.
   DEVICE float o_factor(float row_sum) const {
-    return kIs16Bit ? inverse_or_zero(row_sum) : inverse_or_zero(row_sum) * consumer.v_descale;
+    return inverse_or_zero(row_sum) * (consumer.state.row_sum_unit() * consumer.v_descale);
   }
   DEVICE int split() const { return cluster_rank() * INTRA_CTA_SPLITS + consumer.split; }
 
@@ -57,7 +60,7 @@ struct Epilogue {
     for (int half = 0; half < 2; ++half) {
       const int position = consumer.position() + 8 * half;
       const i64 row = static_cast<i64>(rows.head()) * SEQ_Q + position;
-      if (position < SEQ_Q) lse[row] = consumer.state.log_sum_exp(row_max[half], row_sum[half]);
+      if (position < SEQ_Q) lse[row] = log_sum_exp(row_max[half], row_sum[half]);
     }
 #else
     (void)row_max, (void)row_sum;
@@ -153,8 +156,7 @@ struct Epilogue {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = consumer.warp_row + consumer.lane / 4 + 8 * half;
-      const RowCombine<kAll> combine([&](int j) { return shared_float2(stat(split() ^ j, row)); },
-                                     consumer.state.scale());
+      const RowCombine<kAll> combine([&](int j) { return shared_float2(stat(split() ^ j, row)); });
       const float inverse = o_factor(combine.row_sum);
 #pragma unroll
       for (int j = 0; j < kAll; ++j) factor[half][j] = combine.factor[j] * inverse;

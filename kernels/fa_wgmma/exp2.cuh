@@ -38,8 +38,8 @@ DEVICE float tree_sum(const Scores<1, kN>& p, int half) {
   return sums[0];
 }
 
-/// S becomes P = 2^(scale * (S - row_max) + kPShift), in place and in f32, and is added to row_sum: as a
-/// tree (kTree) or one after another.
+/// S becomes P = 2^(scale * (S - row_max) + kPShift), in place and in f32, and is added to row_sum:
+/// as a tree (kTree) or one after another.
 template <bool kMasked, bool kTree, int kN, int kD>
 DEVICE void scores_to_p(State<1, kD>& state, Scores<1, kN>& scores) {
 #pragma unroll

@@ -49,5 +49,5 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     consumer.mainloop(work_tile_at(first), true, 0);
     epilogue();
   }
-  if (STORE == STORE_TMA) tma_store_wait();
+  if (kStoreTma) tma_store_wait();
 }

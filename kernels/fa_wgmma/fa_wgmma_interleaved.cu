@@ -44,5 +44,5 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   if (kSplits > 1) mainloop.redo_if_overflowed(producer);
   epilogue();
   if (kSplits == 1 && mainloop.redo_if_overflowed(producer)) epilogue();
-  if (STORE == STORE_TMA) tma_store_wait();
+  if (kStoreTma) tma_store_wait();
 }

@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   consumer.mainloop(work_tile_at(first), true, 0);
   if (first >= kWholeTiles) return write_partial(consumer, partial, stats);
   epilogue();
-  if (STORE == STORE_TMA) tma_store_wait();
+  if (kStoreTma) tma_store_wait();
 }
 
 // ---- the second launch ----

@@ -48,7 +48,7 @@ struct OutputRows {
   }
   /// Persistent: before O of the work tile before is overwritten.
   DEVICE void before_overwrite() const {
-    if (kPersistent && STORE == STORE_TMA) {
+    if (kPersistent && kStoreTma) {
       if (consumer.lane == 0) tma_store_wait();
       __syncwarp();
     }
@@ -56,7 +56,7 @@ struct OutputRows {
   /// Writes kCount column tiles from the first one on, which are in shared memory.
   template <int kCount>
   DEVICE void store(int first_tile) const {
-    if (STORE == STORE_TMA) return store_boxes<kCount>(first_tile);
+    if (kStoreTma) return store_boxes<kCount>(first_tile);
     __syncwarp();
     elem* to = first();
     const int rows = rows_left();

@@ -31,6 +31,7 @@ constexpr int kKeyBoxBytes = BLOCK_N % 128 == 0 ? 128 : 64;  // of a row of V^T
 constexpr int kPSteps = BLOCK_N / kStepWidth;   // k-steps of PV
 
 constexpr int kDTiles = HEAD_DIM / 8;                       // 8-column tiles of O
+constexpr int kVRows = HEAD_DIM + (kRowSumByMma ? 8 : 0);    // of a box of V^T, the last of ones
 constexpr int kAccTiles = kDTiles + (kRowSumByMma ? 1 : 0);  // and one of row sums
 constexpr int kDSteps = HEAD_DIM / kStepWidth;              // k-steps of QK^T
 constexpr int kNTiles = BLOCK_N / 8;                        // 8-key tiles of S
@@ -44,7 +45,6 @@ constexpr int kTransposingWarps = 3;
 
 // Registers are given to a CTA as if its warps came in fours.
 constexpr int kLaunchThreads = ceil_div(kThreads, 128) * 128;
-constexpr bool kReallocRegisters = kProducerWarpgroup && LAUNCH_REGISTERS < 256;
 
 static_assert(kResident || kStages % INTRA_CTA_SPLITS == 0, "a stage serves one split");
 static_assert(BLOCK_M % 64 == 0 && BLOCK_N % kStepWidth == 0, "shapes of a wgmma");
