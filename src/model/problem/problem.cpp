@@ -100,11 +100,23 @@ std::string layout_fault(const Problem& problem) {
   for (const std::string_view tensor : {"q", "k", "v", "out"}) {
     const Layout& layout = layouts.of(tensor);
     if (layout.kind != LayoutKind::kStrides) continue;
-    const std::string fault =
-        strides_fault(sizes_of(problem, tensor), layout.strides, size_of(problem.dtype));
+    const std::string fault = strides_fault(sizes_of(problem, tensor), layout.strides,
+                                            size_of(dtype_of(problem, tensor)));
     if (!fault.empty()) return fmt::format("{}: {}", tensor, fault);
   }
   return {};
+}
+
+/// Empty when out can be of that type.
+std::string out_dtype_fault(const Problem& problem) {
+  if (!has_descales(problem)) {
+    if (!problem.out_dtype) return {};
+    return fmt::format("is for e4m3 and e5m2; out of {} is {} itself", name(problem.dtype),
+                       name(problem.dtype));
+  }
+  if (problem.out_dtype && size_of(*problem.out_dtype) == 2) return {};
+  return fmt::format("of {} must be f16 or bf16{}", name(problem.dtype),
+                     problem.out_dtype ? fmt::format(", not {}", name(*problem.out_dtype)) : "");
 }
 
 Bytes bytes_of(std::int64_t elements, Dtype dtype) {
@@ -171,7 +183,9 @@ Status validate(const Problem& problem) {
     return usage_error(fmt::format("kv_heads must divide heads, but {} does not divide {}",
                                    problem.kv_heads, problem.heads));
   }
-  const int bytes = size_of(problem.dtype);
+  if (const std::string fault = out_dtype_fault(problem); !fault.empty())
+    return usage_error("out_dtype " + fault);
+  const int bytes = size_of(out_dtype(problem));
   if (!fits({problem.batch, problem.heads, problem.seq_q, problem.head_dim}, bytes)) {
     return usage_error("q and out would be larger than 1 TiB each");
   }
@@ -181,6 +195,32 @@ Status validate(const Problem& problem) {
   const std::string fault = layout_fault(problem);
   if (!fault.empty()) return usage_error(fault);
   return {};
+}
+
+Dtype out_dtype(const Problem& problem) { return problem.out_dtype.value_or(problem.dtype); }
+
+std::optional<Dtype> default_out_dtype(Dtype dtype) {
+  if (size_of(dtype) == 1) return Dtype::kBf16;
+  return std::nullopt;
+}
+
+bool has_descales(const Problem& problem) { return !problem.custom && size_of(problem.dtype) == 1; }
+
+std::vector<std::string> attention_tensors(const Problem& problem) {
+  if (!has_descales(problem)) return {"q", "k", "v", "out", "lse"};
+  return {"q", "k", "v", "q_descale", "k_descale", "v_descale", "out", "lse"};
+}
+
+Dtype dtype_of(const Problem& problem, std::string_view tensor) {
+  return tensor == "out" ? out_dtype(problem) : problem.dtype;
+}
+
+bool is_descale(std::string_view tensor) { return tensor.ends_with("_descale"); }
+
+Problem unquantized(Problem problem) {
+  problem.dtype = out_dtype(problem);
+  problem.out_dtype.reset();
+  return problem;
 }
 
 TensorSizes sizes_of(const Problem& p, std::string_view tensor) {
@@ -257,6 +297,7 @@ std::string describe(const Problem& p) {
   text += fmt::format(",{}", p.seq_q);
   if (p.seq_kv != p.seq_q) text += fmt::format("x{}", p.seq_kv);
   text += fmt::format(",{} {}", p.head_dim, name(p.dtype));
+  if (p.out_dtype) text += fmt::format(" to {}", name(*p.out_dtype));
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
   if (p.lse) text += " lse";
   if (!p.layouts.plain()) text += " " + name(p.layouts);
@@ -266,9 +307,10 @@ std::string describe(const Problem& p) {
 std::string key(const Problem& p) {
   if (p.custom)
     return fmt::format("{}:{}:{}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}-{}{}{}", p.batch, p.heads, p.kv_heads, p.seq_q,
-                     p.seq_kv, p.head_dim, name(p.dtype), name(p.mask), p.lse ? "-lse" : "",
-                     p.layouts.plain() ? "" : "-" + name(p.layouts));
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}-{}{}{}", p.batch, p.heads, p.kv_heads,
+                     p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
+                     p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "", name(p.mask),
+                     p.lse ? "-lse" : "", p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
 std::string_view operation_name(const Problem& problem) {
@@ -310,6 +352,7 @@ void fields(Problem& x, FieldList& f) {
   f("seq_kv", x.seq_kv).same_as(&x.seq_q).at_least(1);
   f("head_dim", x.head_dim).required().at_least(1);
   f("dtype", x.dtype);
+  f("out_dtype", x.out_dtype).about("f16 or bf16: of out, where dtype is e4m3 or e5m2");
   f("mask", x.mask);
   f("lse", x.lse).omitted().about("The log-sum-exp of each row is written, too");
   f("layout", x.layouts)
@@ -339,6 +382,10 @@ Bytes query_bytes(const Problem& problem) {
   return bytes_of(problem.query_elements(), problem.dtype);
 }
 
+Bytes out_bytes(const Problem& problem) {
+  return bytes_of(problem.query_elements(), out_dtype(problem));
+}
+
 Bytes key_bytes(const Problem& problem) { return bytes_of(problem.key_elements(), problem.dtype); }
 
 Bytes lse_bytes(const Problem& problem) {
@@ -350,7 +397,9 @@ Bytes least_bytes(const Problem& problem) {
     return Bytes(static_cast<std::uint64_t>(problem.custom->bytes_read) +
                  static_cast<std::uint64_t>(problem.custom->bytes_written));
   }
-  return query_bytes(problem) * 2 + key_bytes(problem) * 2 + lse_bytes(problem);
+  const auto factors = has_descales(problem) ? 3 * problem.batch * problem.kv_heads : 0;
+  return query_bytes(problem) + key_bytes(problem) * 2 + out_bytes(problem) + lse_bytes(problem) +
+         Bytes(static_cast<std::uint64_t>(factors) * sizeof(float));
 }
 
 }  // namespace fatune
