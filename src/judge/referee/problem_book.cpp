@@ -63,9 +63,9 @@ constexpr std::array kGates = {
 std::string statement_of(const Problem& problem) {
   std::string text = fmt::format(
       "out = softmax(q k^T / sqrt({})) v for each of {} x {} heads; q and out have {} rows, "
-      "k and v have {}, all of {} columns of {}.",
+      "k and v have {}, all of {} columns{}.",
       problem.head_dim, problem.batch, problem.heads, problem.seq_q, problem.seq_kv,
-      problem.head_dim, name(problem.dtype));
+      problem.head_dim, has_descales(problem) ? "" : fmt::format(" of {}", name(problem.dtype)));
   if (problem.kv_heads != problem.heads) {
     text += fmt::format(" {} heads of q share one of the {} heads of k and v.",
                         problem.heads / problem.kv_heads, problem.kv_heads);
@@ -78,9 +78,9 @@ std::string statement_of(const Problem& problem) {
   }
   if (has_descales(problem)) {
     text += fmt::format(
-        " q, k and v are these elements times q_descale, k_descale and v_descale, one fp32 number "
-        "for each head of k and v and the heads of q that read it; out is {}.",
-        name(out_dtype(problem)));
+        " q, k and v are elements of {} times q_descale, k_descale and v_descale, one fp32 number "
+        "for each head of k and v and the heads of q that read it; out is of {}.",
+        name(problem.dtype), name(out_dtype(problem)));
   }
   if (problem.lse) text += " lse is the log-sum-exp of each row's scaled scores, in fp32.";
   return text;
