@@ -87,6 +87,52 @@ def messages():
             yield line.replace(b'"t":"candidate"', b'"t":"ran","verify_s":1,"timing_s":1')
 
 
+def conversation():
+    """With a judge, in both dialects: what the tests send, each line in its own file."""
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    calls = [("list_problems", {"filter": "it"}), ("get_problem", {"id": "it"}), ("history", {"problem": "it", "last": 3}), ("compare", {"ids": ["a", "b"], "rounds": 9}),
+             ("leaderboard", {"problem": "it", "first": 2}), ("explain_failure", {"id": "0"}), ("profile_kernel", {"id": "0"})]
+    for line in whole_files("tests/data/judge/submissions.jsonl"):
+        for each in map(json.loads, line.splitlines()):
+            if "tool" in each:
+                calls.append((each["tool"], {**each["arguments"], "problem": "it"}))
+    for number, (tool, arguments) in enumerate(calls):
+        yield json.dumps({"id": number, "tool": tool, "arguments": arguments, "progress": True}).encode()
+        params = {"name": tool, "arguments": arguments, "_meta": {**meta, "progressToken": "p"}}
+        yield json.dumps({"jsonrpc": "2.0", "id": str(number), "method": "tools/call", "params": params}).encode()
+    start = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}
+    for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list", "ping", "server/discover"):
+        yield b"\n".join(json.dumps(each).encode() for each in (start, {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}))
+    for uri in ("fatune://", "fatune://problem/it", "fatune://kernel/0/source", "fatune://runs/1/journal", "fatune://judgements"):
+        yield json.dumps({"resource": uri}).encode()
+        yield json.dumps({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": uri, "_meta": meta}}).encode()
+    yield b'{"prompt":"full","arguments":{"problem":"it"}}\n{"cancel":1}'
+    yield b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+
+
+def ledgers():
+    """The header of the committed run and one line behind it."""
+    for text in whole_files("results/*/evolve/*/ledger.jsonl.gz"):
+        header, *lines = (json.dumps(shortened(json.loads(line), 1)).encode() + b"\n" for line in text.splitlines())
+        for line in lines[:12] + lines[-2:]:
+            yield header + line
+
+
+def entries():
+    """Of the committed run's transcript, without the longest texts."""
+    for text in whole_files("results/*/evolve/*/transcript.jsonl.gz"):
+        for line in text.splitlines()[:20]:
+            entry = json.loads(line)
+            yield json.dumps(entry | {"request": entry["request"][:500]}).encode() + b"\n"
+
+
+def answers():
+    yield b'{"candidates":[{"edits":[{"find":"int a","replace":"int c"}],"lever":"name","thought":"why","parents":["t0"]}],"insight":"x",' \
+          b'"usage":{"prompt_tokens":1,"completion_tokens":2,"cost":0.5}}'
+    for entry in entries():
+        yield json.loads(entry).get("answer", "").encode()
+
+
 def requests():
     """As browsers, curl and httplib ask for the live page, and some that it refuses."""
     browser = ("Host: 127.0.0.1:8712", "Connection: keep-alive", 'sec-ch-ua: "Chromium";v="118", "Not=A?Brand";v="99"',
@@ -131,6 +177,10 @@ SEEDS = {
                             b"376 bytes cmem[0]\n0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\n"],
     "ncu": lambda: files("tests/data/profile/*.csv"),
     "sass": lambda: files("tests/data/profile/*.sass", "tests/data/profile/*.txt"),
+    "client": conversation,
+    "answer": answers,
+    "transcript": entries,
+    "ledger": ledgers,
     "http": requests,
 }
 

@@ -80,12 +80,15 @@ struct Stretch {
   u8 *a, *b;
   u64 bytes;
 };
+struct Stretches {
+  Stretch at[6];
+};
 
-/// Lets the kernel behind it on the stream begin, and only `nanoseconds` later exchanges the three
-/// pairs of inputs and fills the output: a kernel that does not wait for its end reads and writes
-/// too early.
-extern "C" __global__ void exchange_late(Stretch q, Stretch k, Stretch v, u8* out, u64 out_bytes,
-                                         unsigned pattern, u64 nanoseconds) {
+/// Lets the kernel behind it on the stream begin, and only `nanoseconds` later exchanges the pairs
+/// of inputs and fills the output: a kernel that does not wait for its end reads and writes too
+/// early.
+extern "C" __global__ void exchange_late(Stretches inputs, u8* out, u64 out_bytes, unsigned pattern,
+                                         u64 nanoseconds) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
@@ -94,9 +97,8 @@ extern "C" __global__ void exchange_late(Stretch q, Stretch k, Stretch v, u8* ou
   do {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
   } while (now - begin < nanoseconds);
-  exchange(q.a, q.b, q.bytes);
-  exchange(k.a, k.b, k.bytes);
-  exchange(v.a, v.b, v.bytes);
+#pragma unroll
+  for (int i = 0; i < 6; ++i) exchange(inputs.at[i].a, inputs.at[i].b, inputs.at[i].bytes);
   const u64 step = static_cast<u64>(gridDim.x) * blockDim.x;
   for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < out_bytes; i += step) {
     out[i] = static_cast<u8>(pattern);

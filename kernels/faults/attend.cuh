@@ -1,12 +1,17 @@
 // attend.cuh - a short, right attention, one warp a query row, that each fault spoils in one place.
 #pragma once
 
-#include "common/prelude.cuh"
+#include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
 // What a sum over keys is rounded to after every term.
 #ifndef ROUND_SUM
 #define ROUND_SUM(sum) (sum)
+#endif
+
+// What a weight, in (0, 1], is rounded to before it meets the values.
+#ifndef ROUND_WEIGHT
+#define ROUND_WEIGHT(weight) (weight)
 #endif
 
 constexpr int kWarps = 4;
@@ -38,8 +43,14 @@ DEVICE float read_column(const elem* line, int column) {
   return column < HEAD_DIM ? to_float(line[column]) : 0.0f;
 }
 
+/// What fp8 elements are multiplied with.
+struct Factors {
+  float scores = 1.0f, values = 1.0f;
+};
+
 /// Online softmax over the first `keys` keys.
-DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& where, i32 keys) {
+DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& where, i32 keys,
+                     const Factors& factors = {}) {
   const elem* query = q + QTensor::row(where.index);
   Result result{};
   float largest = NEG_INF;
@@ -51,7 +62,7 @@ DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& whe
     for (int c = 0; c < kColumns; ++c) {
       dot += read_column(query, where.lane + 32 * c) * read_column(k_row, where.lane + 32 * c);
     }
-    const float score = warp_sum(dot) * SOFTMAX_SCALE;
+    const float score = warp_sum(dot) * SOFTMAX_SCALE * factors.scores;
     const float before = largest;
     largest = fmaxf(largest, score);
     const float shrink = expf(before - largest);
@@ -59,26 +70,34 @@ DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& whe
     sum = ROUND_SUM(sum * shrink + weight);
     for (int c = 0; c < kColumns; ++c) {
       const float value = read_column(v_row, where.lane + 32 * c);
-      result.columns[c] = ROUND_SUM(result.columns[c] * shrink + weight * value);
+      result.columns[c] = ROUND_SUM(result.columns[c] * shrink + ROUND_WEIGHT(weight) * value);
     }
   }
   result.lse = largest + logf(sum);
   for (int c = 0; c < kColumns; ++c)
-    result.columns[c] = sum == 0.0f ? 0.0f : result.columns[c] / sum;
+    result.columns[c] = sum == 0.0f ? 0.0f : result.columns[c] / sum * factors.values;
   return result;
 }
 
-DEVICE void store(elem* out, const Row& where, const Result& result) {
-  elem* row = out + OutTensor::row(where.index);
+DEVICE void store(out_elem* out, const Row& where, const Result& result) {
+  out_elem* row = out + OutTensor::row(where.index);
   for (int c = 0; c < kColumns; ++c) {
     const int column = where.lane + 32 * c;
-    if (column < HEAD_DIM) row[column] = from_float(result.columns[c]);
+    if (column < HEAD_DIM) row[column] = to_out(result.columns[c]);
   }
 }
 
-DEVICE void attend_and_store(const elem* q, const elem* k, const elem* v, elem* out) {
+DEVICE void attend_and_store(const elem* q, const elem* k, const elem* v, out_elem* out,
+                             const Factors& factors = {}) {
   const Row where = this_row();
-  if (where.index < kRows) store(out, where, attend(q, k, v, where, visible_keys(where.row)));
+  if (where.index >= kRows) return;
+  store(out, where, attend(q, k, v, where, visible_keys(where.row), factors));
+}
+
+/// The right factors of this row.
+DEVICE Factors factors_of(const float* q_descale, const float* k_descale, const float* v_descale) {
+  const i64 at = descale_index(this_row().head);
+  return {q_descale[at] * k_descale[at], v_descale[at]};
 }
 
 DEVICE void store_lse(float* lse, const Row& where, float value) {
@@ -88,6 +107,12 @@ DEVICE void store_lse(float* lse, const Row& where, float value) {
 /// The entry that every fault shares; what follows is its body.
 #define FAULT_ENTRY \
   extern "C" __global__ void fault_main(const elem* q, const elem* k, const elem* v, elem* out)
+
+/// The same for faults of fp8.
+#define FAULT_FP8_ENTRY                                                                             \
+  extern "C" __global__ void fault_main(const elem* q, const elem* k, const elem* v,               \
+                                        const float* q_descale, const float* k_descale,            \
+                                        const float* v_descale, out_elem* out)
 
 /// The same for faults that write the log-sum-exp, too.
 #define FAULT_LSE_ENTRY                                                                         \

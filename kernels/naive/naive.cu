@@ -3,24 +3,25 @@
 //   2. softmax of each row, in place
 //   3. out = scores . v
 // With ROUND_INTERMEDIATES=1 it is the low-precision twin: S, P and O are rounded as a kernel that
-// keeps them in DTYPE would.
-#include "common/prelude.cuh"
+// keeps them in DTYPE would. fp8 elements are multiplied by their factors as they are read, so that
+// every sum is one of the values that they stand for.
+#include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
 #ifndef ROUND_INTERMEDIATES
 #define ROUND_INTERMEDIATES 0
 #endif
 
-// With OUT_F32=1 it is the reference itself: `out` holds the fp32 sums, not rounded to DTYPE.
+// With OUT_F32=1 it is the reference itself: `out` holds the fp32 sums, not rounded.
 #ifndef OUT_F32
 #define OUT_F32 0
 #endif
 #if OUT_F32
-using out_elem = float;
-DEVICE out_elem to_out(float value) { return value; }
+using result = float;
+DEVICE result to_result(float value) { return value; }
 #else
-using out_elem = elem;
-DEVICE out_elem to_out(float value) { return from_float(value); }
+using result = out_elem;
+DEVICE result to_result(float value) { return to_out(value); }
 #endif
 
 constexpr int kTilesQ = ceil_div(SEQ_Q, TILE);
@@ -39,10 +40,12 @@ DEVICE float round_score(float value) {
 }
 
 /// Applied to exp(s - max), in (0, 1], before the division: the form in which fused kernels round
-/// P.
+/// P. Of fp8 it is e4m3 whatever DTYPE, times 2^8: the smallest number of e4m3 is 2^-9, and its
+/// largest 448.
 DEVICE float round_probability(float value) {
 #if ROUND_INTERMEDIATES
-  return to_float(from_float(value));
+  if constexpr (kIs16Bit) return to_float(from_float(value));
+  return e4m3_to_float(float_to_e4m3(value * 256.0f)) / 256.0f;
 #else
   return value;
 #endif
@@ -50,7 +53,7 @@ DEVICE float round_probability(float value) {
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
     naive_scores(const elem* __restrict__ q, const elem* __restrict__ k,
-                 float* __restrict__ scores) {
+                 FACTOR(q_descale) FACTOR(k_descale) float* __restrict__ scores) {
   __shared__ float q_tile[TILE][TILE + 1];
   __shared__ float k_tile[TILE][TILE + 1];
   const i64 block = blockIdx.x;
@@ -59,6 +62,8 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const int first_key = static_cast<int>(block % kTilesKv) * TILE;
   const elem* q_head = q + QTensor::head(head);
   const elem* k_head = k + kv_offset<KTensor>(head);
+  const float q_factor = FACTOR_OF(q_descale, head);
+  const float k_factor = FACTOR_OF(k_descale, head);
   const int x = threadIdx.x;
   const int y = threadIdx.y;
 
@@ -68,9 +73,11 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
     const bool q_inside = first_row + y < SEQ_Q && col < HEAD_DIM;
     const bool k_inside = first_key + y < SEQ_KV && col < HEAD_DIM;
     q_tile[y][x] =
-        q_inside ? to_float(q_head[static_cast<i64>(first_row + y) * QTensor::kRow + col]) : 0.0f;
+        q_inside ? to_float(q_head[static_cast<i64>(first_row + y) * QTensor::kRow + col]) * q_factor
+                 : 0.0f;
     k_tile[y][x] =
-        k_inside ? to_float(k_head[static_cast<i64>(first_key + y) * KTensor::kRow + col]) : 0.0f;
+        k_inside ? to_float(k_head[static_cast<i64>(first_key + y) * KTensor::kRow + col]) * k_factor
+                 : 0.0f;
     __syncthreads();
 #pragma unroll
     for (int d = 0; d < TILE; ++d) sum += q_tile[y][d] * k_tile[x][d];
@@ -112,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(ROW_WARPS * 32)
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
     naive_output(const float* __restrict__ scores, const elem* __restrict__ v,
-                 out_elem* __restrict__ out) {
+                 FACTOR(v_descale) result* __restrict__ out) {
   __shared__ float p_tile[TILE][TILE + 1];
   __shared__ float v_tile[TILE][TILE + 1];
   const i64 block = blockIdx.x;
@@ -122,6 +129,7 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const int col = static_cast<int>(block % kTilesD) * TILE + static_cast<int>(threadIdx.x);
   const float* p_head = scores + head * SEQ_Q * SEQ_KV;
   const elem* v_head = v + kv_offset<VTensor>(head);
+  const float v_factor = FACTOR_OF(v_descale, head);
   const int x = threadIdx.x;
   const int y = threadIdx.y;
 
@@ -131,12 +139,13 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
     const bool v_inside = first_key + y < SEQ_KV && col < HEAD_DIM;
     p_tile[y][x] = p_inside ? p_head[static_cast<i64>(row) * SEQ_KV + first_key + x] : 0.0f;
     v_tile[y][x] =
-        v_inside ? to_float(v_head[static_cast<i64>(first_key + y) * VTensor::kRow + col]) : 0.0f;
+        v_inside ? to_float(v_head[static_cast<i64>(first_key + y) * VTensor::kRow + col]) * v_factor
+                 : 0.0f;
     __syncthreads();
 #pragma unroll
     for (int key = 0; key < TILE; ++key) sum += p_tile[y][key] * v_tile[key][x];
     __syncthreads();
   }
   if (row < SEQ_Q && col < HEAD_DIM)
-    out[OutTensor::head(head) + static_cast<i64>(row) * OutTensor::kRow + col] = to_out(sum);
+    out[OutTensor::head(head) + static_cast<i64>(row) * OutTensor::kRow + col] = to_result(sum);
 }

@@ -65,7 +65,8 @@ Outcome<Problem> problem_of(const fatune_rt_problem& given) {
                   .head_dim = given.head_dim,
                   .dtype = static_cast<Dtype>(given.dtype),  // the numbers are the same
                   .mask = given.mask == FATUNE_RT_MASK_CAUSAL ? Mask::kCausal : Mask::kNone,
-                  .lse = given.lse != 0};
+                  .lse = given.lse != 0,
+                  .out_dtype = default_out_dtype(static_cast<Dtype>(given.dtype))};
   if (const Status valid = validate(problem); !valid) return bad(valid.error().message);
   problem.layouts = {layout_of(given.q), layout_of(given.k), layout_of(given.v),
                      layout_of(given.out)};

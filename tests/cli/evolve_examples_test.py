@@ -131,6 +131,7 @@ class Frameworks(unittest.TestCase):
                 self.assertEqual(told["correct"], correct, told)
                 self.assertEqual(metrics["combined_score"] > 0, correct)
                 self.assertEqual(bool(told["error"]), not correct)
+                self.assertEqual(metrics["text_feedback"], told["error"] or "")
 
     def test_openevolve(self):
         """With a class of the framework's name and fields in its place."""

@@ -51,6 +51,11 @@ void external_output(std::string_view text);
 void compile_log(std::string_view text);
 void ncu(std::string_view text);
 void sass(std::string_view text);
+// clients.cpp
+void client(std::string_view text);
+void answer(std::string_view text);
+void transcript(std::string_view text);
+void ledger(std::string_view text);
 // http.cpp
 void http(std::string_view text);
 

@@ -50,6 +50,10 @@ constexpr Target kTargets[] = {{"json", json},
                                {"compile_log", compile_log},
                                {"ncu", ncu},
                                {"sass", sass},
+                               {"client", client},
+                               {"answer", answer},
+                               {"transcript", transcript},
+                               {"ledger", ledger},
                                {"http", http}};
 
 #ifdef FATUNE_LIBFUZZER

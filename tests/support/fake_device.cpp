@@ -81,6 +81,10 @@ struct Stretch {
   U64 bytes;
 };
 
+struct Stretches {
+  Stretch at[6];
+};
+
 /// Likewise.
 struct Rows {
   std::int64_t sizes[3], strides[3];
@@ -165,9 +169,9 @@ void FakeDevice::define_checks() {
   driver.define("alter_rows", std::function(alter_rows));
   driver.define("hold", std::function([](U64) {}));
   driver
-      .define("exchange_late", std::function([](Stretch q, Stretch k, Stretch v, U8* out, U64 bytes,
-                                                unsigned pattern, U64) {
-                for (const Stretch& each : {q, k, v}) exchange(each.a, each.b, each.bytes);
+      .define("exchange_late",
+              std::function([](Stretches inputs, U8* out, U64 bytes, unsigned pattern, U64) {
+                for (const Stretch& each : inputs.at) exchange(each.a, each.b, each.bytes);
                 std::fill_n(out, bytes, static_cast<U8>(pattern));
               }))
       .launches_dependents = true;

@@ -18,7 +18,8 @@ def judged(program):
     problem = os.environ.get("FATUNE_PROBLEM", "mission/mission")
     call = {"tool": "submit_kernel", "arguments": {"problem": problem, "mode": "rank", "manifest": manifest, "source": pathlib.Path(program).read_text()}}
     words = [os.environ.get("FATUNE", "fatune"), "judge", "--jsonl", "--device", os.environ.get("FATUNE_DEVICE", "auto")]
-    answer = json.loads(subprocess.run(words, input=json.dumps(call) + "\n", capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    asked = subprocess.run(words, input=json.dumps(call) + "\n", stdout=subprocess.PIPE, text=True, check=True)  # its stderr is the framework's
+    answer = json.loads(asked.stdout.splitlines()[-1])
     return answer.get("result") or {"passed": False, "reason": answer["error"]["message"]}
 
 

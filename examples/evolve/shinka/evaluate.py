@@ -17,7 +17,8 @@ def judged(program):
     problem = os.environ.get("FATUNE_PROBLEM", "mission/mission")
     call = {"tool": "submit_kernel", "arguments": {"problem": problem, "mode": "rank", "manifest": manifest, "source": pathlib.Path(program).read_text()}}
     words = [os.environ.get("FATUNE", "fatune"), "judge", "--jsonl", "--device", os.environ.get("FATUNE_DEVICE", "auto")]
-    answer = json.loads(subprocess.run(words, input=json.dumps(call) + "\n", capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    asked = subprocess.run(words, input=json.dumps(call) + "\n", stdout=subprocess.PIPE, text=True, check=True)  # its stderr is the framework's
+    answer = json.loads(asked.stdout.splitlines()[-1])
     return answer.get("result") or {"passed": False, "reason": answer["error"]["message"]}
 
 
@@ -26,7 +27,7 @@ def evaluate(program, results):
     times = {name: result[name]["median_us"] for name in ("in_layer", "plain", "hot") if result.get(name)}
     score = 1000 / next(iter(times.values())) if result["passed"] and times else 0.0
     results.mkdir(parents=True, exist_ok=True)
-    (results / "metrics.json").write_text(json.dumps({"combined_score": score, "public": times, "private": {}}))
+    (results / "metrics.json").write_text(json.dumps({"combined_score": score, "public": times, "private": {}, "text_feedback": result.get("reason", "")}))
     (results / "correct.json").write_text(json.dumps({"correct": result["passed"], "error": result.get("reason")}))
 
 

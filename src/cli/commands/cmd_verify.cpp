@@ -75,17 +75,21 @@ std::string sanitizer_text(const std::vector<VerifiedConfig>& results) {
   return text;
 }
 
-/// With a column for the log-sum-exp when any result has one.
+/// With columns for the log-sum-exp and for fp8 when any result has one.
 std::string results_text(const std::vector<VerifiedConfig>& results, const Paint& paint) {
-  const bool lse = std::any_of(results.begin(), results.end(), [](const VerifiedConfig& result) {
-    return result.record.verification && result.record.verification->lse;
-  });
+  const auto any_has = [&](auto Verification::*errors) {
+    return std::any_of(results.begin(), results.end(), [&](const VerifiedConfig& result) {
+      return result.record.verification && (*result.record.verification.*errors).has_value();
+    });
+  };
+  const bool lse = any_has(&Verification::lse), method = any_has(&Verification::method_l2);
   const bool recorded =
       std::any_of(results.begin(), results.end(),
                   [](const VerifiedConfig& result) { return result.record.recorded; });
   std::vector<Column> columns = {"problem",    "kernel",        "result",       ">margin",
                                  "worst rule", {">max abs", 1}, {">rel L2", 2}, ">gates"};
   if (lse) columns.emplace_back(">lse margin");
+  if (method) columns.emplace_back(">method L2");
   Table table(std::move(columns));
   std::string reasons;
   for (const VerifiedConfig& result : results) {
@@ -99,6 +103,7 @@ std::string results_text(const std::vector<VerifiedConfig>& results, const Paint
                                       fixed(v.relative_l2, 6),
                                       fmt::to_string(v.gates.size())};
     if (lse) cells.push_back(v.lse ? fixed(v.lse->margin, 4) : "-");
+    if (method) cells.push_back(v.method_l2 ? fixed(*v.method_l2, 4) : "-");
     table.add(std::move(cells));
     if (!result.passed() && !result.record.reason.empty())
       reasons +=

@@ -114,7 +114,8 @@ struct ProblemArgs {
   std::vector<std::string> shapes;
   std::vector<std::string> sizes;
   std::string suite;
-  std::string dtype;  ///< empty: f16
+  std::string dtype;      ///< empty: f16
+  std::string out_dtype;  ///< empty: bf16 for fp8, otherwise dtype
   bool causal = false;
   bool lse = false;
   std::string kv_heads;

@@ -19,10 +19,26 @@
 namespace fatune::cli {
 namespace {
 
-Result<Dtype> resolve_dtype(const ProblemArgs& args) {
-  auto dtype = parse_dtype(args.dtype.empty() ? "f16" : args.dtype);
-  if (!dtype) return usage_error("--dtype: " + dtype.error().message);
+Result<Dtype> dtype_of(const std::string& flag, const std::string& text) {
+  auto dtype = parse_dtype(text);
+  if (!dtype) return usage_error(flag + ": " + dtype.error().message);
   return dtype;
+}
+
+Result<Dtype> resolve_dtype(const ProblemArgs& args) {
+  return dtype_of("--dtype", args.dtype.empty() ? "f16" : args.dtype);
+}
+
+Result<std::optional<Dtype>> resolve_out_dtype(const ProblemArgs& args, Dtype dtype) {
+  const std::optional<Dtype> untold = default_out_dtype(dtype);
+  if (args.out_dtype.empty()) return untold;
+  FATUNE_TRY(const Dtype told, dtype_of("--out-dtype", args.out_dtype));
+  if (!untold) {
+    return usage_error(fmt::format("--out-dtype: is for --dtype e4m3 and e5m2; out of {} is {}",
+                                   name(dtype), name(dtype)));
+  }
+  if (size_of(told) == 2) return std::optional(told);
+  return usage_error(fmt::format("--out-dtype: must be f16 or bf16, not {}", name(told)));
 }
 
 /// Laid out as --layout says. `place` stands before what is wrong, a suite's problem say.
@@ -45,6 +61,7 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
   }
   FATUNE_TRY(Problem problem, parse_shape(shape));
   FATUNE_TRY(problem.dtype, resolve_dtype(args));
+  FATUNE_TRY(problem.out_dtype, resolve_out_dtype(args, problem.dtype));
   problem.mask = args.causal ? Mask::kCausal : Mask::kNone;
   problem.lse = args.lse;
   if (!args.kv_heads.empty()) {
@@ -70,6 +87,7 @@ Error not_for(const std::string& flag, const DeclaredOperation& operation) {
 /// What was typed of what --shape leaves open and only attention has.
 std::vector<std::string> attention_flags(const ProblemArgs& args) {
   std::vector<std::string> flags;
+  if (!args.out_dtype.empty()) flags.emplace_back("--out-dtype");
   if (args.causal) flags.emplace_back("--causal");
   if (args.lse) flags.emplace_back("--lse");
   if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");

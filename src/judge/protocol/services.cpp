@@ -31,7 +31,7 @@ Result<PromptArguments> read_arguments(const Prompt& prompt, const Json& given) 
   if (!given.is_null() && !given.is_object())
     return usage_error("field 'arguments' " + wrong_type("an object", given));
   for (const auto& [key, value] : given.items()) {
-    const auto known = [&](const PromptArgument& each) { return each.name == key; };
+    const auto known = [&name = key](const PromptArgument& each) { return each.name == name; };
     if (std::ranges::none_of(prompt.arguments, known))
       return usage_error(fmt::format("the prompt {} has no argument '{}'", prompt.name, key));
     if (!value.is_string())

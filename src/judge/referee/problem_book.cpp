@@ -63,9 +63,9 @@ constexpr std::array kGates = {
 std::string statement_of(const Problem& problem) {
   std::string text = fmt::format(
       "out = softmax(q k^T / sqrt({})) v for each of {} x {} heads; q and out have {} rows, "
-      "k and v have {}, all of {} columns of {}.",
+      "k and v have {}, all of {} columns{}.",
       problem.head_dim, problem.batch, problem.heads, problem.seq_q, problem.seq_kv,
-      problem.head_dim, name(problem.dtype));
+      problem.head_dim, has_descales(problem) ? "" : fmt::format(" of {}", name(problem.dtype)));
   if (problem.kv_heads != problem.heads) {
     text += fmt::format(" {} heads of q share one of the {} heads of k and v.",
                         problem.heads / problem.kv_heads, problem.kv_heads);
@@ -75,6 +75,12 @@ std::string statement_of(const Problem& problem) {
     text += fmt::format(
         " Causal: row i sees key j when j <= i{}; a row that sees none is 0.",
         shift == 0 ? "" : fmt::format(" {} {}", shift < 0 ? '-' : '+', shift < 0 ? -shift : shift));
+  }
+  if (has_descales(problem)) {
+    text += fmt::format(
+        " q, k and v are elements of {} times q_descale, k_descale and v_descale, one fp32 number "
+        "for each head of k and v and the heads of q that read it; out is of {}.",
+        name(problem.dtype), name(out_dtype(problem)));
   }
   if (problem.lse) text += " lse is the log-sum-exp of each row's scaled scores, in fp32.";
   return text;
@@ -90,10 +96,11 @@ std::vector<StatedTensor> tensors_of(const Problem& problem) {
   return tensors;
 }
 
-/// The simplest of the shipped kernels that can do most problems.
-Result<ExampleKernel> example_kernel() {
-  FATUNE_TRY(const SourceFile source, embedded_source("fa_rows/fa_rows.cu"));
-  FATUNE_TRY(const SourceFile manifest, embedded_source("fa_rows/fa_rows.json"));
+/// The simplest of the shipped kernels that can do most problems of this element type.
+Result<ExampleKernel> example_kernel(const Problem& problem) {
+  const std::string stem = has_descales(problem) ? "naive/naive" : "fa_rows/fa_rows";
+  FATUNE_TRY(const SourceFile source, embedded_source(stem + ".cu"));
+  FATUNE_TRY(const SourceFile manifest, embedded_source(stem + ".json"));
   return ExampleKernel{source.text, manifest.text};
 }
 
@@ -102,6 +109,8 @@ std::vector<StatedMacro> macros_of(const Problem& problem) {
   for (const NamedSize& size : named_sizes(problem)) macros.push_back({size.name, size.value});
   macros.push_back({"DTYPE", static_cast<std::int64_t>(problem.dtype)});
   macros.push_back({"DTYPE_BYTES", size_of(problem.dtype)});
+  if (has_descales(problem))
+    macros.push_back({"OUT_DTYPE", static_cast<std::int64_t>(out_dtype(problem))});
   return macros;
 }
 
@@ -146,14 +155,15 @@ Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
   stated.macros = macros_of(problem);
   stated.reference =
       "the same formula in fp32 on the same rounded inputs; its low-precision twin, which rounds "
-      "S, P and out to the element type, says what rounding may cost";
+      "S, P and out as a fused kernel may, says what rounding may cost";
   for (const ToleranceRule& rule : tolerance_rules()) {
     if (rule.name == "lse" && !problem.lse) continue;
+    if (rule.name == "method" && !has_descales(problem)) continue;
     stated.tolerance.push_back(
         {std::string(rule.name), std::string(rule.statement), std::string(rule.why)});
   }
   stated.gates = gates_in_words();
-  FATUNE_TRY(stated.example, example_kernel());
+  FATUNE_TRY(stated.example, example_kernel(problem));
   return stated;
 }
 

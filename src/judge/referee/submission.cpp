@@ -12,6 +12,7 @@
 #include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
+#include "model/kernel/includes.hpp"
 #include "model/kernel/kernel.hpp"
 
 namespace fatune {
@@ -30,13 +31,37 @@ Result<std::string> name_of_source(const std::string& manifest) {
   return source;
 }
 
+/// Names that are pasted together could be any, of __has_include, too. In comments of a line, say
+/// headings, there is nothing to paste.
+bool pastes(const std::string& text) {
+  return std::ranges::any_of(split(text, '\n'), [](const std::string& line) {
+    const bool comment = trim(line).starts_with("//") && line.find("*/") == std::string::npos;
+    return !comment &&
+           (line.find("##") != std::string::npos || line.find("%:%:") != std::string::npos);
+  });
+}
+
+/// What asks for files in a way that the kernel tree does not see; empty for nothing.
+std::string disguised(const std::string& source) {
+  const std::string text = spliced(source);
+  for (const char* question : {"has_include", "has_embed"}) {
+    if (text.find(question) != std::string::npos)
+      return fmt::format("'__{}' asks what files there are; leave it out", question);
+  }
+  if (pastes(text)) return "'##' makes names that nobody has read; leave it out";
+  const std::size_t known = includes_of(source).size();
+  if (possible_includes(text) > known || possible_includes(source) > known)
+    return "has an '#include' in a comment or a literal, or an '#embed'; leave it out";
+  return "";
+}
+
 Result<KernelRef> load(const Submission& submission) {
   if (submission.source.size() > kLongestSource) {
     return usage_error(fmt::format("source: has {} bytes, more than {}", submission.source.size(),
                                    kLongestSource));
   }
-  if (submission.source.find("has_include") != std::string::npos)
-    return usage_error("source: '__has_include' asks what files there are; leave it out");
+  if (const std::string reason = disguised(submission.source); !reason.empty())
+    return usage_error("source: " + reason);
   FATUNE_TRY(const std::string source, name_of_source(submission.manifest));
   SourceTree tree = {{kManifestName, submission.manifest}, {source, submission.source}};
   for (SourceFile& shipped : embedded_source_tree()) {

@@ -76,6 +76,7 @@ Result<Suite> parse_kernelbench(std::string_view text, const std::string& dtype,
   NamedProblem named{std::filesystem::path(where).stem().string(), {}};
   FATUNE_TRY(named.problem, attention_of(function, tensors, module, where));
   FATUNE_TRY(named.problem.dtype, dtype_of(tensors, dtype, where));
+  named.problem.out_dtype = default_out_dtype(named.problem.dtype);
   if (const Status valid = validate(named.problem); !valid)
     return file_error(where + ": " + valid.error().message);
   return Suite{named.name, "", {named}};

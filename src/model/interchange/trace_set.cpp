@@ -133,7 +133,9 @@ Result<Dtype> tensor_dtype(const TraceDefinition& definition, const std::string&
   }
   const Result<Dtype> dtype = dtype_of_torch(tensors.front().dtype);
   if (!dtype) return file_error(where + ": " + dtype.error().message);
-  return dtype;
+  if (size_of(*dtype) == 2) return dtype;
+  return file_error(fmt::format("{}: is of {}: fp8 attention here has factors beside q, k and v",
+                                where, tensors.front().dtype));
 }
 
 std::vector<std::int64_t> output_shape(const Problem& p) {

@@ -60,7 +60,7 @@ Layouts layouts_like(const Problem& from, const Problem& to) {
     if (layout.kind == LayoutKind::kPacked && apart) layout.kind = LayoutKind::kBshd;
     if (layout.kind != LayoutKind::kStrides) return;
     layout.strides = strides_like(layout.strides, sizes_of(from, tensor), sizes_of(to, tensor),
-                                  size_of(from.dtype));
+                                  size_of(dtype_of(from, tensor)));
   };
   refit("q", layouts.q);
   refit("k", layouts.k);
@@ -95,7 +95,9 @@ struct Attention final : Operation {
   Result<OperationPlan> plan(const Problem& problem) const override {
     return attention_plan(problem);
   }
-  std::vector<std::string> tensor_names() const override { return {"q", "k", "v", "out", "lse"}; }
+  std::vector<std::string> tensor_names() const override {
+    return {"q", "k", "v", "q_descale", "k_descale", "v_descale", "out", "lse"};
+  }
   Problem smallest_problem() const override { return {}; }
   Problem reference_problem(const Problem& problem) const override {
     Problem head = problem;

@@ -83,6 +83,8 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
   for (const auto& [name, value] : named_sizes(candidate.problem)) define(name, value);
   define("DTYPE", static_cast<std::int64_t>(candidate.problem.dtype));
   define("DTYPE_BYTES", size_of(candidate.problem.dtype));
+  if (has_descales(candidate.problem))
+    define("OUT_DTYPE", static_cast<std::int64_t>(out_dtype(candidate.problem)));
   if (!candidate.problem.custom) add_scales(candidate.problem, macros);
   define("SM_COUNT", limits.sm_count);
   add_terms(candidate, limits, macros);

@@ -95,7 +95,7 @@ class Scanner {
         line += ' ';
       } else if (c == '"' && is_raw(line)) {
         skip_raw();
-      } else if (c == '"' || (c == '\'' && !is_number(last_word(line)))) {
+      } else if (c == '"' || (c == '\'' && !separates_digits(line))) {
         line += take_literal(c);
       } else {
         const std::size_t begin = at_++;
@@ -115,15 +115,18 @@ class Scanner {
     return line.substr(begin);
   }
 
-  /// 1'000 is no character.
-  static bool is_number(std::string_view word) {
-    return !word.empty() && in_class(word.front(), "0-9");
+  /// 1'000 is no character, and in 1'"' there is one.
+  bool separates_digits(std::string_view line) const {
+    const std::string_view word = last_word(line);
+    return !word.empty() && in_class(word.front(), "0-9") && at_ + 1 < text_.size() &&
+           in_identifier(text_[at_ + 1]);
   }
 
   /// A quote behind R, uR, UR, LR or u8R, which is no suffix of the literal before it.
   static bool is_raw(std::string_view line) {
     const std::string_view prefix = last_word(line);
-    if (line.substr(0, line.size() - prefix.size()).ends_with('"')) return false;
+    const std::string_view before = line.substr(0, line.size() - prefix.size());
+    if (before.ends_with('"') || before.ends_with('\'')) return false;
     return prefix == "R" || prefix == "uR" || prefix == "UR" || prefix == "LR" || prefix == "u8R";
   }
 
@@ -155,6 +158,13 @@ class Scanner {
   std::size_t counted_ = 0, lines_ = 0;  ///< ends of lines before a place
 };
 
+/// Behind the # of a directive; a comment could hide any word.
+bool may_include(std::string_view directive) {
+  directive.remove_prefix(std::min(directive.find_first_not_of(kBlanks), directive.size()));
+  const auto begins = [&](std::string_view word) { return directive.starts_with(word); };
+  return begins("include") || begins("import") || begins("embed") || begins("/*");
+}
+
 std::string_view nth_line(std::string_view text, std::size_t number) {
   for (std::size_t i = 1; i < number; ++i) text.remove_prefix(text.find('\n') + 1);
   return text.substr(0, text.find('\n'));
@@ -174,6 +184,24 @@ std::vector<Include> includes_of(std::string_view text) {
     found.push_back(std::move(written));
   });
   return found;
+}
+
+std::string spliced(std::string_view text) { return Spliced(text).text; }
+
+std::size_t possible_includes(std::string_view text) {
+  std::size_t count = 0;
+  bool fresh = true;  // with nothing before it on its line but blanks, or the end of a comment
+  for (; !text.empty(); text.remove_prefix(1)) {
+    if (text.front() == '\n' || text.starts_with("*/")) {
+      fresh = true;
+      if (text.front() == '*') text.remove_prefix(1);
+    } else if (kBlanks.find(text.front()) == std::string_view::npos) {
+      const std::size_t mark = text.starts_with("%:") ? 2 : text.front() == '#' ? 1 : 0;
+      if (fresh && mark > 0 && may_include(text.substr(mark))) ++count;
+      fresh = false;
+    }
+  }
+  return count;
 }
 
 }  // namespace fatune

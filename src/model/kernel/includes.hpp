@@ -19,4 +19,11 @@ struct Include {
 /// Each directive that a compiler takes for an include; none of comments and literals.
 std::vector<Include> includes_of(std::string_view text);
 
+/// Lines that end in a backslash joined with the next ones.
+std::string spliced(std::string_view text);
+
+/// Those of includes_of a spliced text, and what looks like them within comments and literals: a
+/// compiler that goes on behind an error may take them for code.
+std::size_t possible_includes(std::string_view text);
+
 }  // namespace fatune

@@ -20,11 +20,20 @@ Status counts(const Evaluation& evaluation, const std::vector<std::string>& text
   return {};
 }
 
+/// Without the factors where the problem has none.
+std::vector<std::string> arguments_of(const StageSpec& spec, const Problem& problem) {
+  std::vector<std::string> arguments = spec.arguments;
+  if (problem.custom || has_descales(problem)) return arguments;
+  std::erase_if(arguments, is_descale);
+  return arguments;
+}
+
 Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
-                             const Evaluation& evaluation, const DeviceLimits& limits) {
+                             const Evaluation& evaluation, const Problem& problem,
+                             const DeviceLimits& limits) {
   StagePlan stage;
   stage.entry = spec.entry;
-  stage.arguments = spec.arguments;
+  stage.arguments = arguments_of(spec, problem);
   FATUNE_TRY_STATUS(counts(evaluation, spec.grid, path + ".grid", stage.grid));
   FATUNE_TRY_STATUS(counts(evaluation, spec.block, path + ".block", stage.block));
   FATUNE_TRY_STATUS(counts(evaluation, spec.cluster, path + ".cluster", stage.cluster));
@@ -73,7 +82,7 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
     TensorMapPlan map{spec.name, spec.tensor, {}, spec.swizzle};
     const std::string path = fmt::format("tensor_maps[{}].box", i);
     FATUNE_TRY_STATUS(counts(evaluation, spec.box, path, map.box));
-    if (!box_fits(map.box, map.swizzle, candidate.problem.dtype, &why)) {
+    if (!box_fits(map.box, map.swizzle, dtype_of(candidate.problem, map.tensor), &why)) {
       return device_error(fmt::format("{}: {} {}", evaluation.place(path), spec.name, why));
     }
     plan.tensor_maps.push_back(std::move(map));
@@ -84,7 +93,8 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
     if (const auto& gemm = manifest.stages[i].gemm) {
       FATUNE_TRY(stage.gemm, plan_gemm(*gemm, path, candidate, evaluation));
     } else {
-      FATUNE_TRY(stage, plan_stage(manifest.stages[i], path, evaluation, limits));
+      FATUNE_TRY(stage,
+                 plan_stage(manifest.stages[i], path, evaluation, candidate.problem, limits));
     }
     plan.stages.push_back(std::move(stage));
   }

@@ -31,12 +31,13 @@ const std::array<std::string, 3> kInputs = {"q", "k", "v"};
 constexpr std::string_view kKeys =
     "$schema schema name summary source role tuned_by_default needs_toolkit_headers operation arch "
     "supports parameters former_parameters split_from terms constraints scratch tensor_maps stages "
-    "expected_outcome expected_gate selftest_shape selftest_layout persisting_window";
+    "expected_outcome expected_gate selftest_shape selftest_seq_kv selftest_layout "
+    "persisting_window";
 
 /// What only fixtures that misbehave have.
 Status parse_fault(const Fields& root, Manifest& manifest) {
   for (const char* field : {"expected_outcome", "expected_gate", "selftest_shape",
-                            "selftest_layout", "persisting_window"}) {
+                            "selftest_seq_kv", "selftest_layout", "persisting_window"}) {
     if (root.has(field) && manifest.role != Role::kFault)
       return root.error(field, "is for kernels of role 'fault' only");
   }
@@ -44,17 +45,22 @@ Status parse_fault(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(manifest.expected_gate, parse_one_of(root, "expected_gate", "", kGates));
   FATUNE_TRY(manifest.persisting_window, parse_one_of(root, "persisting_window", "", kInputs));
   if (!root.has("selftest_shape")) {
-    if (root.has("selftest_layout"))
-      return root.error("selftest_layout", "goes with 'selftest_shape'");
+    for (const char* field : {"selftest_seq_kv", "selftest_layout"}) {
+      if (root.has(field)) return root.error(field, "goes with 'selftest_shape'");
+    }
     return {};
   }
   FATUNE_TRY(const std::string shape, root.text("selftest_shape"));
   FATUNE_TRY(manifest.selftest_shape, parse_shape(shape, place(root, "selftest_shape")));
+  Problem& problem = *manifest.selftest_shape;
+  FATUNE_TRY(problem.seq_kv, root.integer_or("selftest_seq_kv", problem.seq_kv));
+  if (const Status valid = validate(problem); !valid)
+    return root.error("selftest_seq_kv", "is wrong: " + valid.error().message);
   FATUNE_TRY(const std::string layout, root.text_or("selftest_layout", "bhsd"));
   const Result<Layouts> layouts = parse_layouts(layout);
   if (!layouts) return root.error("selftest_layout", "is wrong: " + layouts.error().message);
-  manifest.selftest_shape->layouts = *layouts;
-  if (const Status valid = validate(*manifest.selftest_shape); !valid)
+  problem.layouts = *layouts;
+  if (const Status valid = validate(problem); !valid)
     return root.error("selftest_layout", "is wrong: " + valid.error().message);
   return {};
 }

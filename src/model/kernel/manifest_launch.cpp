@@ -148,6 +148,7 @@ Status parse_launch(const Fields& root, Manifest& manifest) {
   }
   std::vector<std::string> buffers = arguments;
   std::erase(buffers, kLse);
+  if (manifest.operation->declared() == nullptr) std::erase_if(buffers, is_descale);
   FATUNE_TRY(const std::vector<Fields> maps, root.objects_or_empty("tensor_maps"));
   for (const Fields& fields : maps) {
     FATUNE_TRY(manifest.tensor_maps.emplace_back(), parse_tensor_map(fields, arguments, known));

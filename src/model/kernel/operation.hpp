@@ -106,7 +106,7 @@ struct DeclaredOperation final : Operation {
 };
 
 /// Most inputs of an operation with dependent launches: the gate early_start exchanges as many.
-inline constexpr std::size_t kMostEarlyInputs = 3;
+inline constexpr std::size_t kMostEarlyInputs = 6;
 
 /// Reads and checks the object under 'operation': names, expressions, and that the typical and the
 /// edge sizes make problems. Errors name file and field.

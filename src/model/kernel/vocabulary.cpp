@@ -110,7 +110,8 @@ std::vector<std::string> problem_names(const Operation& operation) {
 }
 
 bool is_reserved_name(std::string_view name, const Operation& operation) {
-  if (name == "SOFTMAX_SCALE_LOG2E" || name.starts_with("DTYPE")) return true;
+  if (name == "SOFTMAX_SCALE_LOG2E" || name.starts_with("DTYPE") || name == "OUT_DTYPE")
+    return true;
   // What makes a template the reference or its twin.
   const bool of_reference = name == "OUT_F32" || name == "ROUND_INTERMEDIATES";
   if (of_reference && operation.declared() != nullptr) return true;

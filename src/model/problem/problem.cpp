@@ -100,11 +100,23 @@ std::string layout_fault(const Problem& problem) {
   for (const std::string_view tensor : {"q", "k", "v", "out"}) {
     const Layout& layout = layouts.of(tensor);
     if (layout.kind != LayoutKind::kStrides) continue;
-    const std::string fault =
-        strides_fault(sizes_of(problem, tensor), layout.strides, size_of(problem.dtype));
+    const std::string fault = strides_fault(sizes_of(problem, tensor), layout.strides,
+                                            size_of(dtype_of(problem, tensor)));
     if (!fault.empty()) return fmt::format("{}: {}", tensor, fault);
   }
   return {};
+}
+
+/// Empty when out can be of that type.
+std::string out_dtype_fault(const Problem& problem) {
+  if (!has_descales(problem)) {
+    if (!problem.out_dtype) return {};
+    return fmt::format("is for e4m3 and e5m2; out of {} is {} itself", name(problem.dtype),
+                       name(problem.dtype));
+  }
+  if (problem.out_dtype && size_of(*problem.out_dtype) == 2) return {};
+  return fmt::format("of {} must be f16 or bf16{}", name(problem.dtype),
+                     problem.out_dtype ? fmt::format(", not {}", name(*problem.out_dtype)) : "");
 }
 
 Bytes bytes_of(std::int64_t elements, Dtype dtype) {
@@ -171,7 +183,9 @@ Status validate(const Problem& problem) {
     return usage_error(fmt::format("kv_heads must divide heads, but {} does not divide {}",
                                    problem.kv_heads, problem.heads));
   }
-  const int bytes = size_of(problem.dtype);
+  if (const std::string fault = out_dtype_fault(problem); !fault.empty())
+    return usage_error("out_dtype " + fault);
+  const int bytes = size_of(out_dtype(problem));
   if (!fits({problem.batch, problem.heads, problem.seq_q, problem.head_dim}, bytes)) {
     return usage_error("q and out would be larger than 1 TiB each");
   }
@@ -181,31 +195,6 @@ Status validate(const Problem& problem) {
   const std::string fault = layout_fault(problem);
   if (!fault.empty()) return usage_error(fault);
   return {};
-}
-
-TensorSizes sizes_of(const Problem& p, std::string_view tensor) {
-  const bool query_like = tensor == "q" || tensor == "out";
-  return {p.batch, query_like ? p.heads : p.kv_heads, query_like ? p.seq_q : p.seq_kv, p.head_dim};
-}
-
-Strides strides_of(const Problem& p, std::string_view tensor) {
-  const Layout& layout = p.layouts.of(tensor);
-  switch (layout.kind) {
-    case LayoutKind::kBhsd:
-      return bhsd_strides(sizes_of(p, tensor));
-    case LayoutKind::kBshd:
-      return bshd_strides(sizes_of(p, tensor));
-    case LayoutKind::kPacked:
-      return bshd_strides({p.batch, p.heads + 2 * p.kv_heads, p.seq_q, p.head_dim});
-    case LayoutKind::kStrides:
-      return layout.strides;
-  }
-  return {};
-}
-
-std::int64_t packed_offset(const Problem& p, std::string_view tensor) {
-  if (p.layouts.of(tensor).kind != LayoutKind::kPacked || tensor == "q") return 0;
-  return (tensor == "k" ? p.heads : p.heads + p.kv_heads) * p.head_dim;
 }
 
 Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_view where) {
@@ -257,6 +246,7 @@ std::string describe(const Problem& p) {
   text += fmt::format(",{}", p.seq_q);
   if (p.seq_kv != p.seq_q) text += fmt::format("x{}", p.seq_kv);
   text += fmt::format(",{} {}", p.head_dim, name(p.dtype));
+  if (p.out_dtype) text += fmt::format(" to {}", name(*p.out_dtype));
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
   if (p.lse) text += " lse";
   if (!p.layouts.plain()) text += " " + name(p.layouts);
@@ -266,9 +256,10 @@ std::string describe(const Problem& p) {
 std::string key(const Problem& p) {
   if (p.custom)
     return fmt::format("{}:{}:{}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}-{}{}{}", p.batch, p.heads, p.kv_heads, p.seq_q,
-                     p.seq_kv, p.head_dim, name(p.dtype), name(p.mask), p.lse ? "-lse" : "",
-                     p.layouts.plain() ? "" : "-" + name(p.layouts));
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}-{}{}{}", p.batch, p.heads, p.kv_heads,
+                     p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
+                     p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "", name(p.mask),
+                     p.lse ? "-lse" : "", p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
 std::string_view operation_name(const Problem& problem) {
@@ -310,6 +301,7 @@ void fields(Problem& x, FieldList& f) {
   f("seq_kv", x.seq_kv).same_as(&x.seq_q).at_least(1);
   f("head_dim", x.head_dim).required().at_least(1);
   f("dtype", x.dtype);
+  f("out_dtype", x.out_dtype).about("f16 or bf16: of out, where dtype is e4m3 or e5m2");
   f("mask", x.mask);
   f("lse", x.lse).omitted().about("The log-sum-exp of each row is written, too");
   f("layout", x.layouts)
@@ -339,6 +331,10 @@ Bytes query_bytes(const Problem& problem) {
   return bytes_of(problem.query_elements(), problem.dtype);
 }
 
+Bytes out_bytes(const Problem& problem) {
+  return bytes_of(problem.query_elements(), out_dtype(problem));
+}
+
 Bytes key_bytes(const Problem& problem) { return bytes_of(problem.key_elements(), problem.dtype); }
 
 Bytes lse_bytes(const Problem& problem) {
@@ -350,7 +346,9 @@ Bytes least_bytes(const Problem& problem) {
     return Bytes(static_cast<std::uint64_t>(problem.custom->bytes_read) +
                  static_cast<std::uint64_t>(problem.custom->bytes_written));
   }
-  return query_bytes(problem) * 2 + key_bytes(problem) * 2 + lse_bytes(problem);
+  const auto factors = has_descales(problem) ? 3 * problem.batch * problem.kv_heads : 0;
+  return query_bytes(problem) + key_bytes(problem) * 2 + out_bytes(problem) + lse_bytes(problem) +
+         Bytes(static_cast<std::uint64_t>(factors) * sizeof(float));
 }
 
 }  // namespace fatune

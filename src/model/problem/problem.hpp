@@ -57,11 +57,13 @@ struct Problem {
   std::int64_t seq_q = 1;
   std::int64_t seq_kv = 1;
   std::int64_t head_dim = 64;
-  Dtype dtype = Dtype::kF16;
+  Dtype dtype = Dtype::kF16;  ///< of q, k and v
   Mask mask = Mask::kNone;
   /// Also wanted: the log-sum-exp of each row, fp32, contiguous (batch, heads, seq_q).
   bool lse = false;
   Layouts layouts = {};
+  /// Of out, f16 or bf16, where dtype is e4m3 or e5m2; otherwise out is of dtype.
+  std::optional<Dtype> out_dtype = std::nullopt;
   /// Set for a custom operation; then only dtype of the members above counts.
   std::optional<CustomProblem> custom = std::nullopt;
 
@@ -76,7 +78,8 @@ struct Problem {
 /// part)".
 Result<Problem> parse_shape(std::string_view text, std::string_view where = "--shape");
 /// Positive sizes within limits (each <= 2^31-1, tensors <= 2^40 bytes), kv_heads divides heads,
-/// and rows that neither overlap nor, where strides are told, are other than 16-byte aligned.
+/// an out_dtype exactly where dtype is fp8, and rows that neither overlap nor, where strides are
+/// told, are other than 16-byte aligned.
 Status validate(const Problem& problem);
 /// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse packed", "rmsnorm ROWS=4096,COLUMNS=1024
 /// f16"
@@ -88,7 +91,20 @@ std::string_view operation_name(const Problem& problem);  ///< "attention", or t
 /// operation.
 std::vector<NamedSize> named_sizes(const Problem& problem);
 
+Dtype out_dtype(const Problem& problem);
+/// What a kernel of attention can be passed: q, k, v, the factors of fp8, out, lse.
+std::vector<std::string> attention_tensors(const Problem& problem);
+/// What Problem::out_dtype is unless told: bf16 for e4m3 and e5m2, nothing otherwise.
+std::optional<Dtype> default_out_dtype(Dtype dtype);
+/// Whether q, k and v are elements times a factor: fp8 attention, whose q_descale, k_descale and
+/// v_descale are fp32, contiguous (batch, kv_heads).
+bool has_descales(const Problem& problem);
+bool is_descale(std::string_view tensor);  ///< q_descale, k_descale or v_descale
+/// The same with q, k and v in the type of out.
+Problem unquantized(Problem problem);
+
 /// These are for attention only; `tensor` is q, k, v or out.
+Dtype dtype_of(const Problem& problem, std::string_view tensor);
 TensorSizes sizes_of(const Problem& problem, std::string_view tensor);
 Strides strides_of(const Problem& problem, std::string_view tensor);
 /// Of the tensor's first element in the packed one; 0 in other layouts.
@@ -102,22 +118,23 @@ std::string describe(const std::vector<NamedSize>& sizes);
 /// {"ROWS": 4096, "COLUMNS": 1024}
 Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where);
 
-/// The members of Problem; lse if wanted, layout if not bhsd. Of a custom operation: those of
-/// CustomProblem and dtype. Reading checks it as validate() does; kv_heads, seq_kv, dtype, mask,
-/// lse and layout may be left out.
+/// The members of Problem; lse if wanted, layout if not bhsd, out_dtype of fp8. Of a custom
+/// operation: those of CustomProblem and dtype. Reading checks it as validate() does; kv_heads,
+/// seq_kv, dtype, mask, lse and layout may be left out.
 void fields(Problem& x, FieldList& f);
 
 /// 4·B·H·Sq·Skv·D, half of it for causal; for a custom operation what it declares.
 Flops flops(const Problem& problem);
-/// Inputs read once and outputs written once: q, k, v, out, and lse if wanted.
+/// Inputs read once and outputs written once: q, k, v, out, and lse and factors if there are any.
 Bytes least_bytes(const Problem& problem);
 /// Whether the flops are known: attention, and operations that declare them.
 bool counts_flops(const Problem& problem);
 /// Rate of the least bytes.
 double gigabytes_per_second(const Problem& problem, Seconds time);
-/// These three are for attention only.
-Bytes query_bytes(const Problem& problem);  ///< of q, and of out
+/// These four are for attention only.
+Bytes query_bytes(const Problem& problem);  ///< of q
 Bytes key_bytes(const Problem& problem);    ///< of k, and of v
-Bytes lse_bytes(const Problem& problem);    ///< fp32; 0 when it is not wanted
+Bytes out_bytes(const Problem& problem);
+Bytes lse_bytes(const Problem& problem);  ///< fp32; 0 when it is not wanted
 
 }  // namespace fatune

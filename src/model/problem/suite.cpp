@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kSuiteSchema = "fatune.problems/1";
 
 Result<NamedProblem> parse_entry(const Fields& entry) {
-  FATUNE_TRY_STATUS(entry.only(
-      {"name", "shape", "kv_heads", "seq_kv", "dtype", "causal", "lse", "layout", "source"}));
+  FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "out_dtype",
+                                "causal", "lse", "layout", "source"}));
   FATUNE_TRY_STATUS(entry.text_or("source", ""));  // for people who read the file
   NamedProblem named;
   FATUNE_TRY(named.name, entry.text("name"));
@@ -28,6 +28,13 @@ Result<NamedProblem> parse_entry(const Fields& entry) {
   const Result<Dtype> dtype = parse_dtype(dtype_text);
   if (!dtype) return entry.error("dtype", "is wrong: " + dtype.error().message);
   problem.dtype = *dtype;
+  problem.out_dtype = default_out_dtype(*dtype);
+  if (entry.has("out_dtype")) {
+    FATUNE_TRY(const std::string out_text, entry.text("out_dtype"));
+    const Result<Dtype> out = parse_dtype(out_text);
+    if (!out) return entry.error("out_dtype", "is wrong: " + out.error().message);
+    problem.out_dtype = *out;
+  }
   FATUNE_TRY(const bool causal, entry.boolean_or("causal", false));
   problem.mask = causal ? Mask::kCausal : Mask::kNone;
   FATUNE_TRY(problem.lse, entry.boolean_or("lse", false));
@@ -102,6 +109,7 @@ std::string slug(const Problem& p) {
   if (p.kv_heads != p.heads) text += fmt::format("-kv{}", p.kv_heads);
   if (p.seq_kv != p.seq_q) text += fmt::format("-keys{}", p.seq_kv);
   text += fmt::format("-{}", name(p.dtype));
+  if (p.out_dtype) text += fmt::format("-{}", name(*p.out_dtype));
   if (p.mask == Mask::kCausal) text += "-causal";
   if (p.lse) text += "-lse";
   return p.layouts.plain() ? text : text + "-" + slug(p.layouts);

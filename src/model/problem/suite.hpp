@@ -23,9 +23,9 @@ struct Suite {
 };
 
 /// `{"schema":"fatune.problems/1","name":..,"summary":..,"problems":[{"name":..,"shape":"4,8,512,64",
-/// "kv_heads":..,"seq_kv":..,"dtype":"bf16","causal":true,"lse":true,
-/// "layout":"packed","source":"where the sizes are from"}]}`: of a problem, name and shape are
-/// required.
+/// "kv_heads":..,"seq_kv":..,"dtype":"e4m3","out_dtype":"bf16","causal":true,
+/// "lse":true,"layout":"packed","source":"where the sizes are from"}]}`: of a problem, name and
+/// shape are required.
 Result<Suite> parse_suite(std::string_view text, const std::string& where);
 /// "mission 4,8,512,64 f16", or without a name "4,8,512,64 f16".
 std::string label(const NamedProblem& named);

@@ -12,6 +12,7 @@
 namespace fatune {
 namespace {
 
+constexpr std::array kDescales = {"q_descale", "k_descale", "v_descale"};
 constexpr std::array<std::string_view, 3> kKinds = {"normal", "uniform", "constant"};
 
 std::vector<TensorPlan> select(const std::vector<TensorPlan>& tensors, bool outputs) {
@@ -132,7 +133,7 @@ static TensorPlan attention_tensor(const Problem& problem, const std::string& na
   const TensorSizes sizes = sizes_of(problem, name);
   TensorPlan tensor;
   tensor.name = name;
-  tensor.type = problem.dtype;
+  tensor.type = output ? out_dtype(problem) : problem.dtype;
   tensor.shape = {sizes.batch, sizes.heads, sizes.rows, sizes.columns};
   tensor.output = output;
   tensor.axes = {"batch", "head", "row", "column"};
@@ -148,8 +149,12 @@ static TensorPlan attention_tensor(const Problem& problem, const std::string& na
 
 OperationPlan attention_plan(const Problem& p) {
   OperationPlan plan;
-  for (const char* name : {"q", "k", "v", "out"})
-    plan.tensors.push_back(attention_tensor(p, name, std::string_view(name) == "out"));
+  for (const char* name : {"q", "k", "v"}) plan.tensors.push_back(attention_tensor(p, name, false));
+  if (has_descales(p)) {
+    for (const char* name : kDescales)
+      plan.tensors.push_back({name, std::nullopt, {p.batch, p.kv_heads}, false, {}});
+  }
+  plan.tensors.push_back(attention_tensor(p, "out", true));
   if (!p.lse) return plan;
   plan.tensors.push_back({"lse",
                           std::nullopt,

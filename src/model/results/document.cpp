@@ -152,6 +152,7 @@ void verification_fields(Verification& x, FieldList& f) {
   f("max_abs_diff", x.max_abs_diff).absent_if(x.skipped);
   f("mean_abs_diff", x.mean_abs_diff).absent_if(x.skipped);
   f("relative_l2", x.relative_l2).absent_if(x.skipped);
+  f("method_l2", x.method_l2).about("Of fp8: the same against the inputs before quantization");
   f("allclose_1e3", x.allclose_1e3).absent_if(x.skipped).about("allclose(rtol 1e-3, atol 1e-3)");
   f("lse", x.lse).about("Of a problem with lse: worst error over its limit, and largest error");
   f("seeds", x.seeds).at_least(1).omitted();

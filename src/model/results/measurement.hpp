@@ -86,8 +86,9 @@ struct Verification {
   double max_abs_diff = 0;
   double mean_abs_diff = 0;
   double relative_l2 = 0;
-  bool allclose_1e3 = false;       ///< allclose(rtol 1e-3, atol 1e-3), reported only
-  std::optional<LseErrors> lse{};  ///< also part of the margin
+  std::optional<double> method_l2{};  ///< of fp8: relative_l2 against unquantized inputs
+  bool allclose_1e3 = false;          ///< allclose(rtol 1e-3, atol 1e-3), reported only
+  std::optional<LseErrors> lse{};     ///< also part of the margin
   int seeds = 0;
   std::vector<std::string> gates{};      ///< names of those passed, in order
   std::vector<std::string> not_run{};    ///< "physics: the device does not tell its memory clock"

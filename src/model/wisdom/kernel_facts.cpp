@@ -57,7 +57,7 @@ std::string maps_fault(const KernelFacts& facts) {
 std::string names_fault(const KernelFacts& facts) {
   std::vector<std::string> known;
   const bool custom = facts.problem.custom.has_value();
-  if (!custom) known = {"q", "k", "v", "out", "lse"};
+  if (!custom) known = attention_tensors(facts.problem);
   std::string fault;
   const auto add = [&](std::string_view field, const auto& list) {
     for (const auto& each : list) {
@@ -97,15 +97,16 @@ TensorMapFacts map_of(const std::string& tensor, const Problem& problem) {
   const Strides strides = strides_of(problem, tensor), plain = bhsd_strides(sizes);
   TensorMapFacts map;
   map.tensor = tensor;
-  map.element = problem.dtype == Dtype::kF16    ? MapElement::kF16
-                : problem.dtype == Dtype::kBf16 ? MapElement::kBf16
-                                                : MapElement::kByte;
+  const Dtype dtype = dtype_of(problem, tensor);
+  map.element = dtype == Dtype::kF16    ? MapElement::kF16
+                : dtype == Dtype::kBf16 ? MapElement::kBf16
+                                        : MapElement::kByte;
   map.sizes = {sizes.columns, sizes.rows, sizes.heads, sizes.batch};
   // A dimension of one may have been told any stride, which is never used but must be aligned.
   map.strides_bytes = {sizes.rows == 1 ? plain.row : strides.row,
                        sizes.heads == 1 ? plain.head : strides.head,
                        sizes.batch == 1 ? plain.batch : strides.batch};
-  for (std::int64_t& stride : map.strides_bytes) stride *= size_of(problem.dtype);
+  for (std::int64_t& stride : map.strides_bytes) stride *= size_of(dtype);
   return map;
 }
 

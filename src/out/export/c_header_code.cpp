@@ -244,7 +244,7 @@ std::int64_t scratch_bytes(const KernelFacts& facts) {
 }
 
 std::vector<std::string> tensor_parameters(const KernelFacts& facts) {
-  if (!facts.problem.custom) return {"q", "k", "v", "out", "lse"};
+  if (!facts.problem.custom) return attention_tensors(facts.problem);
   std::vector<std::string> names;
   for (const TensorFacts& tensor : facts.tensors) names.push_back("d_" + tensor.name);
   return names;

@@ -35,6 +35,7 @@ std::string solution_name(const ExportedKernel& kernel) {
 /// What the format has no place for, as a clause.
 std::string unwritable(const Problem& p) {
   if (p.custom) return "its reference cannot be written in PyTorch";
+  if (has_descales(p)) return "its factors of fp8 are inputs that a reference here does not have";
   if (p.lse) return "its log-sum-exp is an output that a reference here does not have";
   for (const char* tensor : {"q", "k", "v", "out"}) {
     const LayoutKind kind = p.layouts.of(tensor).kind;

@@ -110,17 +110,25 @@ std::set<fs::path> cubins_of(const fs::path& folder, const std::vector<KernelFac
   return paths;
 }
 
+Status check_launchable(const ExportedKernel& kernel) {
+  const Problem& problem = kernel.facts.problem;
+  const auto refused = [&](const std::string& why) {
+    return usage_error(
+        fmt::format("--to wisdom: {} {}; export it --to header or cubin", kernel.name, why));
+  };
+  if (problem.custom) {
+    return refused(fmt::format("computes {}, but libfatune_rt launches attention alone",
+                               operation_name(problem)));
+  }
+  if (has_descales(problem)) return refused("is for fp8, but libfatune_rt passes no factors");
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kernels,
                                            const fs::path& folder) {
-  for (const ExportedKernel& kernel : kernels) {
-    if (!kernel.facts.problem.custom) continue;
-    return usage_error(
-        fmt::format("--to wisdom: {} computes {}, but libfatune_rt launches attention alone; "
-                    "export it --to header or cubin",
-                    kernel.name, operation_name(kernel.facts.problem)));
-  }
+  for (const ExportedKernel& kernel : kernels) FATUNE_TRY_STATUS(check_launchable(kernel));
   FATUNE_TRY_STATUS(make_directories(folder / "cubins"));
   FATUNE_TRY(const Descriptor lock, wait_for_lock(folder));
   FATUNE_TRY(std::vector<KernelFacts> merged, kernels_there(folder));

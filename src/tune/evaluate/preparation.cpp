@@ -39,6 +39,7 @@ Status check_memory(const Operation& operation, const Problem& problem, const La
     needed += tensor.output ? bytes + 4.0 * static_cast<double>(tensor.elements())
                             : static_cast<double>(cases) * bytes;
   }
+  if (has_descales(problem)) needed += static_cast<double>(least_bytes(unquantized(problem)).value);
   for (const ScratchFacts& scratch : reference.scratch)
     needed += static_cast<double>(scratch.bytes);
   if (limits.memory_bytes == 0 || needed <= static_cast<double>(limits.memory_bytes)) return {};
@@ -81,6 +82,12 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
     pending.twin =
         service.submit(compile_request(slice, setting.limits, {"ROUND_INTERMEDIATES=1"}));
   }
+  if (has_descales(problem)) {
+    Candidate plain = slice;
+    plain.problem = unquantized(slice.problem);
+    FATUNE_TRY(pending.unquantized_plan, launch_plan(plain, setting.limits));
+    pending.unquantized = service.submit(compile_request(plain, setting.limits, {"OUT_F32=1"}));
+  }
   pending.checks = service.submit(checks);
   return pending;
 }
@@ -97,6 +104,12 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
   if (pending.twin) {
     FATUNE_TRY(order.twin.cubin,
                cubin_of(service, *pending.twin, "reference kernel's low-precision twin"));
+  }
+  if (pending.unquantized) {
+    Program& unquantized = order.unquantized.emplace();
+    unquantized.plan = pending.unquantized_plan;
+    FATUNE_TRY(unquantized.cubin,
+               cubin_of(service, *pending.unquantized, "reference kernel for unquantized inputs"));
   }
   FATUNE_TRY(order.checks_cubin, cubin_of(service, pending.checks, "device checks"));
   return order;

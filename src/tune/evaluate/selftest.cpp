@@ -94,12 +94,14 @@ KernelRef spoiled(const Kernel& reference, const SourceFile& source, const Cheat
   return std::make_shared<const Kernel>(std::move(kernel));
 }
 
-/// A fixture that can write the log-sum-exp is at fault there; an honest kernel must be right with
-/// it and without.
+/// In the first type that it supports. A fixture that can write the log-sum-exp is at fault there;
+/// an honest kernel must be right with it and without.
 std::vector<Problem> problems_for(const Manifest& manifest) {
   if (manifest.operation->declared() != nullptr) return {};
   if (!is_fixture(manifest) && manifest.role != Role::kAttention) return {};
   Problem problem = manifest.selftest_shape.value_or(kUsual);
+  problem.dtype = manifest.dtypes.front();
+  problem.out_dtype = default_out_dtype(problem.dtype);
   std::vector<Problem> problems;
   if (!is_fixture(manifest) || !manifest.lse) problems.push_back(problem);
   problem.lse = true;

@@ -2,6 +2,7 @@
 // compile worker process: orders on its channel to files in the cache.
 #include "worker/compile/nvrtc.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -259,17 +260,33 @@ Compiled Nvrtc::compile(const CompileRequest& request, std::string& cubin) const
   return compiled;
 }
 
+std::vector<std::string> Nvrtc::flags_for(const CompileRequest& request) const {
+  std::vector<std::string> flags = compile_options(request);
+  if (state_->has_no_cache) flags.emplace_back("--no-cache");
+  if (!request.toolkit_headers) return flags;
+  for (const auto& folder : state_->include_folders)
+    flags.push_back("--include-path=" + folder.string());
+  return flags;
+}
+
+Result<std::string> Nvrtc::ptx(const CompileRequest& request) const {
+  const std::string refusal = unsupported_arch(request.arch, facts().version, facts().archs);
+  if (!refusal.empty()) return environment_error(refusal);
+  std::vector<std::string> flags = flags_for(request);
+  const std::string machine = "--gpu-architecture=" + name(request.arch);
+  const std::string virtual_arch = name(request.arch).replace(0, 2, "compute");
+  std::replace(flags.begin(), flags.end(), machine, "--gpu-architecture=" + virtual_arch);
+  Output output = run(state_->api, request, flags, Wanted::kPtx);
+  if (output.code == NVRTC_SUCCESS) return text_of(std::move(output.result));
+  return environment_error(request.label + " does not compile:\n" + output.log);
+}
+
 Compiled Nvrtc::compile_freely(const CompileRequest& request, std::string& cubin,
                                std::string& ptx) const {
   Compiled compiled;
   compiled.problem = unsupported_arch(request.arch, facts().version, facts().archs);
   if (!compiled.problem.empty()) return compiled;
-  std::vector<std::string> flags = compile_options(request);
-  if (state_->has_no_cache) flags.emplace_back("--no-cache");
-  if (request.toolkit_headers) {
-    for (const auto& folder : state_->include_folders)
-      flags.push_back("--include-path=" + folder.string());
-  }
+  const std::vector<std::string> flags = flags_for(request);
   const auto start = std::chrono::steady_clock::now();
   Output output = run(state_->api, request, flags, Wanted::kCubin);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;

@@ -29,9 +29,13 @@ class Nvrtc {
   /// `cubin` is the machine code; empty when the compilation failed. A submission is held to the
   /// limits of worker/compile/submitted.hpp.
   Compiled compile(const CompileRequest& request, std::string& cubin) const;
+  /// The PTX from which machine code for the request's architecture would be made. A compilation
+  /// that fails is an environment error with the whole log.
+  Result<std::string> ptx(const CompileRequest& request) const;
 
  private:
   struct State;
+  std::vector<std::string> flags_for(const CompileRequest& request) const;
   explicit Nvrtc(std::shared_ptr<const State> state);
   /// `ptx` is that of a submission.
   Compiled compile_freely(const CompileRequest& request, std::string& cubin,

@@ -140,7 +140,7 @@ Result<InputSet> DeviceProblem::make_set(const InputCase& which) {
                upload_inputs(session_->context, session_->stream.raw(), input_plans_, inputs));
     FATUNE_TRY(set.checksums, checks_.checksums(pointers_to({set.inputs})));
     FATUNE_TRY(static_cast<References&>(set),
-               references_->make(which, addresses(set), std::move(inputs)));
+               references_->make(which, doublings, addresses(set), std::move(inputs)));
     reference_time_ = set.time;
     const TensorReference* vacuous = find_vacuous(set.outputs);
     if (vacuous == nullptr) return set;

@@ -67,7 +67,7 @@ class ReferenceMaker {
   /// are copied for as long as it takes. A wrong or unfinished reference and a low-precision
   /// reference that breaks its own limits are device errors: nothing may be measured by them. What
   /// they left on the device is overwritten.
-  Result<References> make(const InputCase& which, TensorAddresses addresses,
+  Result<References> make(const InputCase& which, int v_doublings, TensorAddresses addresses,
                           std::vector<HostTensor> inputs);
   /// How often v may be doubled so that zeros miss the limits.
   virtual int most_doublings() const = 0;
@@ -96,7 +96,11 @@ class ReferenceMaker {
   const OperationPlan& plan_;
 
  private:
-  Result<Results> run(const Program& program, TensorAddresses addresses, bool singles);
+  /// `plan` and `slice` are the order's, or those of its unquantized problem.
+  Result<Results> run(const Program& program, const OperationPlan& plan, const Problem& slice,
+                      TensorAddresses addresses, bool singles);
+  /// What the reference gives for the inputs before they were quantized.
+  Result<std::vector<float>> unquantized_values(const InputCase& which, int v_doublings);
 };
 
 /// One set of inputs with its reference. The reference exists on the host only while candidates

@@ -24,6 +24,7 @@ void merge(const Comparison& output, Comparison& all) {
   all.max_abs = std::max(all.max_abs, output.max_abs);
   all.mean_abs = std::max(all.mean_abs, output.mean_abs);
   all.relative_l2 = std::max(all.relative_l2, output.relative_l2);
+  if (output.method_l2) all.method_l2 = std::max(all.method_l2.value_or(0), *output.method_l2);
   all.allclose_1e3 = all.allclose_1e3 && output.allclose_1e3;
 }
 
@@ -134,6 +135,10 @@ void account(const Judged& judged, const InputCase& which, Verification& verific
   verification.mean_abs_diff = std::max(verification.mean_abs_diff, figures.mean_abs);
   verification.relative_l2 =
       std::max(verification.relative_l2, std::min(figures.relative_l2, kWorstMargin));
+  if (figures.method_l2) {
+    verification.method_l2 =
+        std::max(verification.method_l2.value_or(0), std::min(*figures.method_l2, kWorstMargin));
+  }
   verification.allclose_1e3 = (first || verification.allclose_1e3) && figures.allclose_1e3;
 }
 

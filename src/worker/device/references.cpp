@@ -1,6 +1,5 @@
 // references.cpp - runs reference and low-precision reference over memory of their own, and derives
 // the limits.
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,12 +12,6 @@ namespace fatune {
 namespace {
 
 constexpr int kMostDoublings = 6;  // of v, see the tolerance rule "vacuity"
-
-std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
 
 class AttentionReference final : public ReferenceMaker {
  public:
@@ -43,8 +36,14 @@ class AttentionReference final : public ReferenceMaker {
     for (std::int64_t head = 0; head < whole.batch * whole.heads; ++head) {
       const std::int64_t kv_head = head / whole.heads * whole.kv_heads + head % whole.heads / group;
       const std::int64_t query = head * one.query_elements(), key = kv_head * one.key_elements();
-      all.push_back(
-          {{"q", query}, {"k", key}, {"v", key}, {"out", query}, {"lse", head * one.rows()}});
+      all.push_back({{"q", query},
+                     {"k", key},
+                     {"v", key},
+                     {"q_descale", kv_head},
+                     {"k_descale", kv_head},
+                     {"v_descale", kv_head},
+                     {"out", query},
+                     {"lse", head * one.rows()}});
     }
     return all;
   }
@@ -52,8 +51,7 @@ class AttentionReference final : public ReferenceMaker {
   Result<References> take(Results results, const InputCase& which,
                           std::vector<HostTensor> inputs) const override {
     const Problem& problem = order_.problem;
-    const HostInputs host{std::move(inputs[0].bytes), std::move(inputs[1].bytes),
-                          std::move(inputs[2].bytes)};
+    const HostInputs host = host_inputs(std::move(inputs));
     std::vector<float> lse;
     if (problem.lse) lse = floats_of(results.outputs[1]);
     References made;
@@ -66,7 +64,7 @@ class AttentionReference final : public ReferenceMaker {
 
   Limits limits(const TensorReference& output, const Comparison& twin,
                 const InputCase& which) const override {
-    return attention_limits(output, twin, which.distribution);
+    return attention_limits(output, twin, which.distribution, order_.problem.dtype);
   }
 };
 
@@ -114,8 +112,8 @@ std::unique_ptr<ReferenceMaker> ReferenceMaker::of(DeviceSession& session, const
   return std::make_unique<AttentionReference>(session, order, plan);
 }
 
-Result<References> ReferenceMaker::make(const InputCase& which, TensorAddresses addresses,
-                                        std::vector<HostTensor> inputs) {
+Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
+                                        TensorAddresses addresses, std::vector<HostTensor> inputs) {
   std::vector<gpu::Buffer> copies;
   const std::vector<TensorPlan> tensors = plan_.inputs();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -125,12 +123,15 @@ Result<References> ReferenceMaker::make(const InputCase& which, TensorAddresses 
     addresses[tensors[i].name] = copy.address();
     copies.push_back(std::move(copy));
   }
-  FATUNE_TRY(Results results, run(order_.reference, addresses, true));
+  FATUNE_TRY(Results results, run(order_.reference, plan_, slice(), addresses, true));
   const Micros time = results.time;
   FATUNE_TRY(References made, take(std::move(results), which, std::move(inputs)));
   made.time = time;
   if (plan_.tolerance) return made;
-  FATUNE_TRY(const Results twin, run(order_.twin, addresses, false));
+  if (has_descales(order_.problem)) {
+    FATUNE_TRY(made.outputs.front().unquantized, unquantized_values(which, v_doublings));
+  }
+  FATUNE_TRY(const Results twin, run(order_.twin, plan_, slice(), addresses, false));
   for (std::size_t i = 0; i < made.outputs.size(); ++i) {
     TensorReference& output = made.outputs[i];
     const Comparison comparison = compare(output, twin.outputs[i]);
@@ -143,15 +144,34 @@ Result<References> ReferenceMaker::make(const InputCase& which, TensorAddresses 
   return made;
 }
 
+Result<std::vector<float>> ReferenceMaker::unquantized_values(const InputCase& which,
+                                                              int v_doublings) {
+  Problem problem = unquantized(order_.problem);
+  problem.layouts = {};
+  const OperationPlan plan = attention_plan(problem);
+  HostInputs host = unquantized_inputs(order_.problem, which, v_doublings);
+  const std::vector<HostTensor> tensors = {
+      {"q", std::move(host.q)}, {"k", std::move(host.k)}, {"v", std::move(host.v)}};
+  FATUNE_TRY(const std::vector<GuardedBuffer> buffers,
+             upload_inputs(session_.context, session_.stream.raw(), plan.inputs(), tensors));
+  TensorAddresses addresses;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    addresses[tensors[i].name] = buffers[i].address();
+  FATUNE_TRY(const Results results,
+             run(*order_.unquantized, plan, unquantized(slice()), addresses, true));
+  return floats_of(results.outputs.front());
+}
+
 /// `singles`: the program writes fp32, whatever an output's type is.
 Result<ReferenceMaker::Results> ReferenceMaker::run(const Program& program,
+                                                    const OperationPlan& plan, const Problem& slice,
                                                     TensorAddresses addresses, bool singles) {
   const CUstream stream = session_.stream.raw();
-  FATUNE_TRY(LoadedProgram loaded, LoadedProgram::load(session_.context, stream, program, slice()));
+  FATUNE_TRY(LoadedProgram loaded, LoadedProgram::load(session_.context, stream, program, slice));
   Results results;
   std::vector<Erased> memory;
   std::map<std::string, std::size_t> widths;
-  for (const TensorPlan& tensor : plan_.tensors) {
+  for (const TensorPlan& tensor : plan.tensors) {
     widths[tensor.name] = tensor.output && singles ? sizeof(float) : tensor.width();
     if (!tensor.output) continue;
     const std::size_t bytes = static_cast<std::size_t>(tensor.elements()) * widths.at(tensor.name);

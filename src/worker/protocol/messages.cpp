@@ -38,6 +38,7 @@ void fields(BeginOrder& x, FieldList& f) {
   f("checks_cubin", x.checks_cubin).required();
   f("reference", x.reference).required();
   f("twin", x.twin);
+  f("unquantized", x.unquantized);
   f("cases", x.cases);
   f("kernel_deadline_s", x.kernel_deadline_s).required();
   f("custom", x.custom);

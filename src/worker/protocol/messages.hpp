@@ -34,6 +34,8 @@ struct BeginOrder {
   /// The reference, which writes fp32, and the low-precision reference. For one head: batch, heads
   /// and kv_heads are 1.
   Program reference, twin;
+  /// Of fp8: the reference in the type of out, for the inputs before they were quantized.
+  std::optional<Program> unquantized = {};
   std::vector<InputCase> cases;  ///< the first one is timed
   /// Set for a custom operation. Its reference and low-precision reference compute the whole
   /// problem; with a declared tolerance the latter is absent, and its cubin is empty.

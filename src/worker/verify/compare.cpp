@@ -130,6 +130,28 @@ void merge(const BlockErrors& block, Comparison& all) {
   }
 }
 
+/// 2-norm of what lies between the output and the values of unquantized inputs, over theirs.
+double method_error(const TensorReference& reference, std::span<const std::byte> out) {
+  const std::span<const float> table = decode_table(*reference.tensor.type);
+  const auto* elements = reinterpret_cast<const std::uint16_t*>(out.data());
+  std::vector<std::pair<double, double>> blocks(reference.block_squares.size());
+  for_each_block(reference.tensor, [&](std::size_t block, const Range& range) {
+    auto& [errors, values] = blocks[block];
+    for (std::int64_t i = range.first; i < range.first + range.count; ++i) {
+      const double right = reference.unquantized[static_cast<std::size_t>(i)];
+      const double error = table[elements[i]] - right;
+      errors += error * error;
+      values += right * right;
+    }
+  });
+  double errors = 0, values = 0;
+  for (const auto& [of_errors, of_values] : blocks) {
+    errors += of_errors;
+    values += of_values;
+  }
+  return relative(errors, values);
+}
+
 /// Sums over one block of the reference.
 struct BlockNorms {
   double squares = 0, absolute = 0;
@@ -247,6 +269,7 @@ Comparison compare(const TensorReference& reference, std::span<const std::byte> 
   }
   result.mean_abs = absolute / static_cast<double>(reference.values.size());
   result.relative_l2 = relative(squares, reference_squares);
+  if (!reference.unquantized.empty()) result.method_l2 = method_error(reference, out);
   add_masked_rows(reference, out, result);
   return result;
 }

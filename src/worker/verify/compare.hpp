@@ -22,12 +22,15 @@ struct Limits {
   double max_abs = 0, mean_abs = 0;
   /// Absent where single elements decide: inputs of attention in which single keys decide a row.
   std::optional<double> relative_l2, head_l2, block_l2;
+  std::optional<double> method_l2 = {};  ///< absent also where nothing was quantized
 };
 
 /// The reference's values of an output in fp32, with the norms that comparisons divide by.
 struct TensorReference {
   TensorPlan tensor;
   std::vector<float> values;
+  /// Of fp8: what the values are for the inputs as they were before they were quantized.
+  std::vector<float> unquantized = {};
   /// First rows of every head that must be exactly 0: those that see no key.
   std::int64_t zero_rows = 0;
   std::optional<DeclaredTolerance> tolerance;
@@ -51,6 +54,7 @@ struct Comparison {
   std::int64_t masked_not_zero = 0, first_masked_not_zero = 0;  ///< in rows that must be 0
   std::int64_t worst = 0;
   double max_abs = 0, mean_abs = 0, relative_l2 = 0;
+  std::optional<double> method_l2 = {};  ///< relative to the values of unquantized inputs
   double worst_head_l2 = 0, worst_block_l2 = 0;
   std::int64_t worst_head = 0;   ///< counted over batch and heads
   std::int64_t worst_block = 0;  ///< index into block_squares

@@ -206,7 +206,7 @@ Status DeviceChecks::swap(const GuardedBuffer& a, const GuardedBuffer& b) {
 
 Status DeviceChecks::exchange_late(std::span<const Exchange> inputs, const GuardedBuffer& out,
                                    std::uint8_t pattern) {
-  FATUNE_CHECK(inputs.size() <= kMostExchanges, "the kernel exchanges three pairs");
+  FATUNE_CHECK(inputs.size() <= kMostExchanges, "the kernel has room for so many");
   std::array<Stretch, kMostExchanges> stretches;  // those left over are empty
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     FATUNE_CHECK(inputs[i].a.bytes() == inputs[i].b.bytes(),
@@ -216,8 +216,7 @@ Status DeviceChecks::exchange_late(std::span<const Exchange> inputs, const Guard
   CUdeviceptr address = out.address();
   unsigned long long bytes = out.bytes(), nanoseconds = kLateNs;
   unsigned fill = pattern;
-  void* arguments[] = {&stretches[0], &stretches[1], &stretches[2], &address,
-                       &bytes,        &fill,         &nanoseconds};
+  void* arguments[] = {stretches.data(), &address, &bytes, &fill, &nanoseconds};
   return gpu::launch(late_, kLateShape, arguments, stream_);
 }
 

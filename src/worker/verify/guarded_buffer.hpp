@@ -116,7 +116,7 @@ class DeviceChecks {
   struct Exchange {
     const GuardedBuffer &a, &b;
   };
-  static constexpr std::size_t kMostExchanges = 3;
+  static constexpr std::size_t kMostExchanges = 6;
   /// Queues a kernel that lets the next one begin and, while that may already run, waits a little,
   /// exchanges the buffers, at most kMostExchanges pairs, and fills `out` with `pattern`. It leaves
   /// most of the device free.

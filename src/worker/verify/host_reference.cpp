@@ -43,6 +43,11 @@ void decode_line(std::span<const std::byte> tensor, Dtype dtype, std::int64_t fi
   }
 }
 
+/// Of a key head, counted over the batch; 1 where elements are the values.
+double descale(const std::vector<float>& descales, std::int64_t head) {
+  return descales.empty() ? 1.0 : descales[static_cast<std::size_t>(head)];
+}
+
 /// What fp32 may be off by: rounding of a score (8 steps of its magnitude, and of the exponential)
 /// scales each probability, and the sum over values adds its own. A wrong formula is off by orders
 /// of magnitude more.
@@ -90,16 +95,20 @@ constexpr double kScoreStep = 0x1p-22;
 constexpr double kScoreRoundings = 8;  ///< besides the products': scale, exponent, peak, logarithm
 constexpr double kKeyStep = 0x1p-24;   ///< rounding of a sum of positive fp32 numbers
 
-/// The length of each vector of head_dim elements.
-std::vector<double> norms_of(const Problem& problem, std::span<const std::byte> tensor) {
+/// The length of each vector of head_dim elements times the factor of its part.
+std::vector<double> norms_of(const Problem& problem, std::span<const std::byte> tensor,
+                             const std::vector<float>& descales) {
   const auto columns = static_cast<std::size_t>(problem.head_dim);
   std::vector<double> norms(tensor.size() / static_cast<std::size_t>(size_of(problem.dtype)) /
                             columns);
+  const std::size_t part =
+      std::max<std::size_t>(norms.size() / std::max<std::size_t>(descales.size(), 1), 1);
   parallel_for(norms.size(), kRowsOfAThread, [&](std::size_t begin, std::size_t end) {
     std::vector<double> line(columns);
     for (std::size_t row = begin; row < end; ++row) {
       decode_line(tensor, problem.dtype, static_cast<std::int64_t>(row * columns), line);
-      norms[row] = std::sqrt(std::inner_product(line.begin(), line.end(), line.begin(), 0.0));
+      norms[row] = std::sqrt(std::inner_product(line.begin(), line.end(), line.begin(), 0.0)) *
+                   descale(descales, static_cast<std::int64_t>(row / part));
     }
   });
   return norms;
@@ -129,8 +138,11 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
   const std::int64_t kv_head = where.head / (problem.heads / problem.kv_heads);
   const std::int64_t query_at =
       ((where.batch * problem.heads + where.head) * problem.seq_q + where.row) * dim;
-  const std::int64_t first_key = (where.batch * problem.kv_heads + kv_head) * problem.seq_kv * dim;
-  const double scale = 1 / std::sqrt(static_cast<double>(dim));
+  const std::int64_t part = where.batch * problem.kv_heads + kv_head;
+  const std::int64_t first_key = part * problem.seq_kv * dim;
+  const double scale = descale(inputs.q_descale, part) * descale(inputs.k_descale, part) /
+                       std::sqrt(static_cast<double>(dim));
+  const double of_values = descale(inputs.v_descale, part);
   const auto columns = static_cast<std::size_t>(dim);
   HostRow result{std::vector<double>(columns, 0.0), 0, 0, kNothing};
   std::vector<double> query(columns), line(columns);
@@ -159,10 +171,10 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
   result.lse = largest + std::log(total);
   for (std::size_t key = 0; key < scores.size(); ++key) {
     decode_line(inputs.v, problem.dtype, first_key + static_cast<std::int64_t>(key) * dim, line);
-    const double weight = scores[key] / total;
+    const double weight = scores[key] / total * of_values;
     for (std::size_t d = 0; d < columns; ++d) {
       result.values[d] += weight * line[d];
-      result.value_magnitude = std::max(result.value_magnitude, std::abs(line[d]));
+      result.value_magnitude = std::max(result.value_magnitude, std::abs(line[d]) * of_values);
     }
   }
   return result;
@@ -208,8 +220,8 @@ LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs
                                 std::vector<float> values) {
   FATUNE_CHECK(static_cast<std::int64_t>(values.size()) == problem.rows(), "one value a row");
   LseReference reference{attention_plan(problem).tensors.back(), std::move(values), {}};
-  const std::vector<double> queries = norms_of(problem, inputs.q);
-  const std::vector<double> keys = norms_of(problem, inputs.k);
+  const std::vector<double> queries = norms_of(problem, inputs.q, inputs.q_descale);
+  const std::vector<double> keys = norms_of(problem, inputs.k, inputs.k_descale);
   const std::int64_t group = problem.heads / problem.kv_heads;
   const auto dim = static_cast<double>(problem.head_dim);
   const double step = kScoreStep * (dim + kScoreRoundings) / std::sqrt(dim);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
+#include "worker/verify/quantize.hpp"
 
 namespace fatune {
 namespace {
@@ -28,6 +29,7 @@ struct Streams {
   std::uint64_t draws, outliers, added;
 };
 constexpr Streams kQueries{1, 17, 33}, kKeys{2, 18, 34}, kValues{3, 19, 35};
+constexpr std::uint64_t kMagnitudes = 4;  // of the heads of fp8
 
 Streams declared_streams(std::uint64_t input) {
   const std::uint64_t stream = 1024 + input;
@@ -174,15 +176,27 @@ std::vector<std::byte> make_tensor(const TensorPlan& tensor, const Recipe& recip
 }
 
 /// Every column of the last key's value, in every head.
-template <typename Element>
 void set_last_values(const Problem& problem, float value, std::vector<std::byte>& bytes) {
-  const std::span<Element> tensor = elements<Element>(bytes);
+  const auto tensor = elements<std::uint16_t>(bytes);
   const auto row = static_cast<std::size_t>(problem.head_dim);
   const auto head = static_cast<std::size_t>(problem.seq_kv) * row;
   for (std::size_t end = head; end <= tensor.size(); end += head) {
     std::fill_n(tensor.begin() + static_cast<std::ptrdiff_t>(end - row), row,
-                element_of<Element>(problem.dtype, value));
+                encode(problem.dtype, value));
   }
+}
+
+/// From 1/2 to 2.
+float magnitude(std::uint16_t draw) { return 0.5f + 1.5f * static_cast<float>(draw) / 65536.0f; }
+
+/// Multiplies the elements of one of `parts` equal parts.
+void scale_part(std::vector<std::byte>& bytes, Dtype dtype, std::size_t parts, std::size_t part,
+                float factor) {
+  const std::span<const float> values = decode_table(dtype);
+  const auto tensor = elements<std::uint16_t>(bytes);
+  const std::size_t size = tensor.size() / parts;
+  for (std::uint16_t& element : tensor.subspan(part * size, size))
+    element = encode(dtype, values[element] * factor);
 }
 
 /// Draws times the factor; nothing but zeros for 0.
@@ -205,6 +219,11 @@ void for_each_row(const TensorPlan& tensor, const Copy& copy) {
     }
   };
   parallel_for(static_cast<std::size_t>(tensor.rows()), kRowsOfACopy, piece);
+}
+
+std::vector<std::byte> bytes_of(const std::vector<float>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
 }
 
 Recipe declared_recipe(const Streams& streams, Distribution how, Fill fill) {
@@ -266,7 +285,8 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_
   return x;
 }
 
-HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
+/// In the type that they are computed in.
+static HostInputs plain_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
   const Distribution how = which.distribution;
   const bool zeros = how == Distribution::kZeros;
   const double q_factor = zeros || how == Distribution::kZeroQ ? 0
@@ -282,10 +302,27 @@ HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_dou
   inputs.v = make_tensor(tensors[2], values, which.seed);
   if (how != Distribution::kLastKey) return inputs;
   const float last = kLastValue * v_factor;
-  if (size_of(problem.dtype) == 1) {
-    set_last_values<std::uint8_t>(problem, last, inputs.v);
-  } else {
-    set_last_values<std::uint16_t>(problem, last, inputs.v);
+  set_last_values(problem, last, inputs.v);
+  return inputs;
+}
+
+HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
+  if (!has_descales(problem)) return plain_inputs(problem, which, v_doublings);
+  return quantize(problem, unquantized_inputs(problem, which, v_doublings));
+}
+
+HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
+  HostInputs inputs = plain_inputs(unquantized(problem), which, v_doublings);
+  const Dtype dtype = out_dtype(problem);
+  const auto heads = static_cast<std::size_t>(problem.batch * problem.kv_heads);
+  for (std::size_t head = 0; head < heads; ++head) {
+    // Scores keep their size.
+    const std::uint64_t bits = random_bits(which.seed, kMagnitudes, head);
+    const float of_keys = magnitude(static_cast<std::uint16_t>(bits));
+    scale_part(inputs.q, dtype, heads, head, 1 / of_keys);
+    scale_part(inputs.k, dtype, heads, head, of_keys);
+    if (which.distribution == Distribution::kOnesV) continue;
+    scale_part(inputs.v, dtype, heads, head, magnitude(static_cast<std::uint16_t>(bits >> 16)));
   }
   return inputs;
 }
@@ -304,7 +341,29 @@ std::vector<HostTensor> input_tensors(const Problem& problem, const OperationPla
                                       const InputCase& which, int v_doublings) {
   if (problem.custom) return declared_inputs(plan, which);
   HostInputs inputs = make_inputs(problem, which, v_doublings);
-  return {{"q", std::move(inputs.q)}, {"k", std::move(inputs.k)}, {"v", std::move(inputs.v)}};
+  std::vector<HostTensor> tensors = {
+      {"q", std::move(inputs.q)}, {"k", std::move(inputs.k)}, {"v", std::move(inputs.v)}};
+  if (!has_descales(problem)) return tensors;
+  tensors.push_back({"q_descale", bytes_of(inputs.q_descale)});
+  tensors.push_back({"k_descale", bytes_of(inputs.k_descale)});
+  tensors.push_back({"v_descale", bytes_of(inputs.v_descale)});
+  return tensors;
+}
+
+HostInputs host_inputs(std::vector<HostTensor> tensors) {
+  HostInputs inputs{std::move(tensors[0].bytes), std::move(tensors[1].bytes),
+                    std::move(tensors[2].bytes)};
+  if (tensors.size() == 3) return inputs;
+  inputs.q_descale = floats_of(tensors[3].bytes);
+  inputs.k_descale = floats_of(tensors[4].bytes);
+  inputs.v_descale = floats_of(tensors[5].bytes);
+  return inputs;
+}
+
+std::vector<float> floats_of(std::span<const std::byte> bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
 }
 
 }  // namespace fatune

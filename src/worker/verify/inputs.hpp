@@ -23,10 +23,15 @@ struct HostTensor {
 /// Attention's, with elements as the problem's dtype stores them, contiguous whatever the layout.
 struct HostInputs {
   std::vector<std::byte> q, k, v;
+  std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};  ///< of fp8: (batch, kv_heads)
 };
 /// The same bytes for any number of threads. `v_doublings`: v is multiplied by that power of two
-/// (see the tolerance rule "vacuity").
+/// (see the tolerance rule "vacuity"). Those of fp8 are quantize() of the inputs of unquantized(),
+/// whose heads differ in magnitude, so that a factor of another head or tensor gives other values.
 HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
+
+/// What make_inputs() quantizes: of unquantized(problem).
+HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
 
 /// The inputs of a custom operation. The distribution changes those whose values are drawn: normal
 /// leaves them as declared, uniform draws from U[-1,1] instead, outliers adds N(0,100) to one draw
@@ -37,6 +42,11 @@ std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCa
 /// The one or the other; only attention's v can be doubled.
 std::vector<HostTensor> input_tensors(const Problem& problem, const OperationPlan& plan,
                                       const InputCase& which, int v_doublings = 0);
+
+/// Attention's again, from what input_tensors() gave.
+HostInputs host_inputs(std::vector<HostTensor> tensors);
+/// fp32 from memory.
+std::vector<float> floats_of(std::span<const std::byte> bytes);
 
 /// What a buffer of `plans` holds: rows of its tensors where they lie, NaN between them. A view of
 /// `tensors`, or of `room`, which is filled if a tensor is not contiguous.

@@ -70,9 +70,9 @@ ToleranceFactors tolerance_factors(Dtype dtype) {
     case Dtype::kBf16:
       return {2, 1.5, 1e-2, 2};
     case Dtype::kE4m3:
-      return {4, 3, 6e-2, 2};
+      return {4, 3, 6e-2, 2, 6e-2};
     case Dtype::kE5m2:
-      return {4, 3, 1.2e-1, 2};
+      return {4, 3, 1.2e-1, 2, 1.2e-1};
   }
   return {};
 }
@@ -83,11 +83,11 @@ double step_at_one(Dtype dtype) {
 }
 
 Limits attention_limits(const TensorReference& reference, const Comparison& twin,
-                        Distribution distribution) {
-  const Dtype dtype = *reference.tensor.type;
-  const ToleranceFactors factors = tolerance_factors(dtype);
+                        Distribution distribution, Dtype io) {
+  const Dtype out = *reference.tensor.type;
+  const ToleranceFactors factors = tolerance_factors(io);
   Limits limits;
-  limits.max_abs = factors.max_factor * twin.max_abs + quantum_of(dtype, reference);
+  limits.max_abs = factors.max_factor * twin.max_abs + quantum_of(out, reference);
   limits.mean_abs = factors.mean_factor * twin.mean_abs + 1e-6;
   const bool dominated =
       distribution == Distribution::kOutliers || distribution == Distribution::kLargeLogits;
@@ -95,11 +95,12 @@ Limits attention_limits(const TensorReference& reference, const Comparison& twin
     limits.relative_l2 = factors.relative_l2;
     limits.head_l2 = limits.block_l2 = factors.relative_l2 * factors.part_factor;
   }
-  if (distribution == Distribution::kOnesV) {
+  if (distribution == Distribution::kOnesV && io == out) {
     // The twin may hit 1 exactly; a mean of such errors says nothing.
-    limits.max_abs = std::max(2 * step_at_one(dtype) * reference.largest, twin.max_abs);
+    limits.max_abs = std::max(2 * step_at_one(out) * reference.largest, twin.max_abs);
     limits.mean_abs = limits.max_abs;
   }
+  if (distribution == Distribution::kNormal && io != out) limits.method_l2 = factors.method_l2;
   return limits;
 }
 
@@ -158,6 +159,8 @@ Judgement judge(const TensorReference& reference, const Comparison& comparison) 
     consider("block_l2", comparison.worst_block_l2, *limits.block_l2,
              block_text(tensor, comparison.worst_block));
   }
+  if (limits.method_l2 && comparison.method_l2)
+    consider("method", *comparison.method_l2, *limits.method_l2, all);
   return worst;
 }
 

@@ -16,16 +16,17 @@ struct ToleranceFactors {
   double mean_factor = 1.5;  ///< of the low-precision reference's mean error
   double relative_l2 = 2e-3;
   double part_factor = 2;  ///< a head or block may be this much above relative_l2
+  double method_l2 = 0;    ///< of fp8: against unquantized inputs
 };
 ToleranceFactors tolerance_factors(Dtype dtype);
 
 /// The unit in the last place of 1: from there to the next element upwards.
 double step_at_one(Dtype dtype);
 
-/// For one set of attention's inputs, with `twin` the low-precision reference, compared with the
-/// reference.
+/// For one set of attention's inputs of type `io`, with `twin` the low-precision reference,
+/// compared with the reference.
 Limits attention_limits(const TensorReference& reference, const Comparison& twin,
-                        Distribution distribution);
+                        Distribution distribution, Dtype io);
 /// Of a declared output. `io`: the problem's type, which kernels may round to on their way to an
 /// fp32 output.
 Limits declared_limits(const TensorReference& reference, const Comparison& twin, Dtype io);

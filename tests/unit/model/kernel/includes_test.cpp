@@ -41,7 +41,8 @@ TEST_CASE("what only looks like a comment or a literal hides none") {
        {"auto s = \"/*\";", "char c = '\"'; /*'*/", "int a = 1'000; /*'*/", "don't /*",
         "auto s = fooR\"(\";", "auto s = \"\\\"/*\";", "auto c = L'\"'; auto s = \"/*\";",
         "auto s = R\"(\n/* )\";", "auto s = u8R\"(/*)\";", "auto s = \"\"R\"(/*\";", "// x \\ ",
-        "const char* s = \"unfinished /*", "/* // */", "//*"}) {
+        "const char* s = \"unfinished /*", "/* // */", "//*", "#define A 1'/*'",
+        "#define A 1'\"' \"/*\"", "#define A 'a'R\"(\""}) {
     CAPTURE(before);
     const std::string text = std::string(before) + "\n#include <a.h>\n";
     CHECK(seen(text).ends_with("<a.h>"));
@@ -60,4 +61,17 @@ TEST_CASE("an include in disguise is not plain") {
   CHECK(seen("#include <a.h") == "1!");
   CHECK(seen("#include") == "1!");
   CHECK(seen("/*\n*/#include <a.h>") == "2!");
+}
+
+TEST_CASE("a compiler that goes on behind an error finds no include that nobody counted") {
+  for (const char* text :
+       {"/*\n#include <a.h>\n*/", "R\"(\n#include <a.h>\n)\"", "// x */ %:include <a.h>",
+        "#/**/define X", "#embed \"a\"", "\"/*\"\n \t# include <a.h>"}) {
+    CAPTURE(text);
+    CHECK(possible_includes(text) == 1);
+  }
+  for (const char* text :
+       {"// #include <a.h>", "int a; #include <a.h>", "#define include", "# if 0"})
+    CHECK(possible_includes(text) == 0);
+  CHECK(spliced("#inc\\\nlude\\\r\n <a>\\ \n") == "#include <a>\\ \n");
 }

@@ -79,10 +79,36 @@ TEST_CASE("validate looks at what the shape does not say") {
   CHECK(validate(p).error().message == "seq_kv must be at most 2147483647, but is 2147483648");
   p.seq_kv = (std::int64_t{1} << 31) - 1;
   CHECK(validate(p).error().message == "k and v would be larger than 1 TiB each");
-  p.batch = 1;
-  p.kv_heads = 1;
+}
+
+TEST_CASE("out has a type of its own exactly where q, k and v are fp8") {
+  Problem p = mission();
+  p.out_dtype = Dtype::kF16;
+  CHECK(validate(p).error().message == "out_dtype is for e4m3 and e5m2; out of f16 is f16 itself");
   p.dtype = Dtype::kE4m3;
   CHECK(validate(p));
+  p.out_dtype = Dtype::kE5m2;
+  CHECK(validate(p).error().message == "out_dtype of e4m3 must be f16 or bf16, not e5m2");
+  p.out_dtype.reset();
+  CHECK(validate(p).error().message == "out_dtype of e4m3 must be f16 or bf16");
+  CHECK(default_out_dtype(Dtype::kE5m2) == Dtype::kBf16);
+  CHECK_FALSE(default_out_dtype(Dtype::kF16));
+}
+
+TEST_CASE("fp8 in words, keys, bytes and arguments") {
+  Problem p = mission();
+  p.kv_heads = 2;
+  p.dtype = Dtype::kE4m3;
+  p.out_dtype = Dtype::kF16;
+  CHECK(describe(p) == "4,8(kv 2),512,64 e4m3 to f16");
+  CHECK(key(p) == "b4-h8-kv2-sq512-skv512-d64-e4m3-f16-none");
+  const std::uint64_t queries = 4ULL * 8 * 512 * 64, keys = 4ULL * 2 * 512 * 64;
+  CHECK(least_bytes(p) == Bytes(queries + 2 * keys + 2 * queries + 3 * 4 * 2 * sizeof(float)));
+  CHECK(attention_tensors(p) == std::vector<std::string>{"q", "k", "v", "q_descale", "k_descale",
+                                                         "v_descale", "out", "lse"});
+  const Problem plain = unquantized(p);
+  CHECK(plain.dtype == Dtype::kF16);
+  CHECK_FALSE(has_descales(plain));
 }
 
 TEST_CASE("a tensor of exactly 1 TiB is still valid") {
@@ -119,10 +145,11 @@ TEST_CASE("JSON both ways") {
             .seq_kv = 33,
             .head_dim = 96,
             .dtype = Dtype::kE5m2,
-            .mask = Mask::kCausal};
+            .mask = Mask::kCausal,
+            .out_dtype = Dtype::kBf16};
   CHECK(dump(to_json(p)) ==
         R"({"batch":2,"heads":8,"kv_heads":4,"seq_q":17,"seq_kv":33,"head_dim":96,)"
-        R"("dtype":"e5m2","mask":"causal"})");
+        R"("dtype":"e5m2","out_dtype":"bf16","mask":"causal"})");
   CHECK(*from_json<Problem>(to_json(p), "x") == p);
   CHECK(*from_json<Problem>(
             *parse_json(R"({"batch":4,"heads":8,"seq_q":512,"head_dim":64,"later":1})", "x"),

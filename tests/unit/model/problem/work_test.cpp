@@ -26,11 +26,12 @@ TEST_CASE("fewer key heads and other lengths change bytes and operations") {
                   .seq_kv = 1000,
                   .head_dim = 128,
                   .dtype = Dtype::kE4m3,
-                  .mask = Mask::kNone};
+                  .mask = Mask::kNone,
+                  .out_dtype = Dtype::kF16};
   CHECK(flops(p).value == 4.0 * 8 * 1 * 1000 * 128);
   CHECK(query_bytes(p) == Bytes(1024));
   CHECK(key_bytes(p) == Bytes(256000));
-  CHECK(least_bytes(p) == Bytes(2 * 1024 + 2 * 256000));
+  CHECK(least_bytes(p) == Bytes(3 * 1024 + 2 * 256000 + 3 * 2 * 4));
 }
 
 TEST_CASE("the largest valid problem does not overflow") {

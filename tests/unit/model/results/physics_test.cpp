@@ -67,6 +67,7 @@ TEST_CASE("in a layer keys of another length come from memory, as in a cold laun
 TEST_CASE("fp8 has twice the rate where the tensor cores know it") {
   Problem fp8 = kMissionShape;
   fp8.dtype = Dtype::kE4m3;
+  fp8.out_dtype = Dtype::kF16;
   CHECK(physics_floor(fp8, h200()).hot.time.value == Approx(1.003).epsilon(1e-3));
   Environment ampere = h200();
   ampere.limits.arch = {80, 0};

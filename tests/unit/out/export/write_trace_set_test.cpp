@@ -79,9 +79,6 @@ TEST_CASE("what is written is read as the same problems") {
   for (const Problem& each : {causal, problem_of_layout("bhsd"), problem_of_layout("bshd"),
                               problem_of_layout("bhsd,k=bshd"), problem_of_layout("bshd,out=bhsd")})
     kernels.push_back(traced_kernel(each));
-  Problem coarse = kTracedProblem;
-  coarse.dtype = Dtype::kE4m3;
-  kernels.push_back(traced_kernel(coarse));
   const test::TemporaryFolder folder;
   const auto files = write_trace_set(kernels, folder.path());
   INFO((files ? "" : files.error().message));

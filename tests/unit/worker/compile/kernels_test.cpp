@@ -32,6 +32,7 @@ std::vector<Case> cases() {
   odd.mask = Mask::kCausal;
   Problem narrow = usual;
   narrow.dtype = Dtype::kE4m3;
+  narrow.out_dtype = Dtype::kBf16;
   const Problem decode{
       .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 4096, .head_dim = 128};
   Problem packed{.batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 48, .seq_kv = 48};

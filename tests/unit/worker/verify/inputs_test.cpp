@@ -50,6 +50,7 @@ TEST_CASE("sizes follow the problem and its element type") {
   CHECK(f16.v.size() == f16.k.size());
   Problem fp8 = kProblem;
   fp8.dtype = Dtype::kE4m3;
+  fp8.out_dtype = Dtype::kBf16;
   CHECK(make_inputs(fp8, {}).q.size() == 2 * 4 * 96 * 64);
 }
 

@@ -93,8 +93,8 @@ Made make(Problem problem, Distribution distribution = Distribution::kNormal) {
   made.reference = make_out_reference(problem, attend(problem, made.inputs, {}, true));
   made.twin =
       encode_all(problem.dtype, attend(problem, made.inputs, {.round_scores = true}, false));
-  made.reference.limits =
-      attention_limits(made.reference, compare(made.reference, made.twin), distribution);
+  made.reference.limits = attention_limits(made.reference, compare(made.reference, made.twin),
+                                           distribution, problem.dtype);
   return made;
 }
 
@@ -233,4 +233,29 @@ TEST_CASE("every rule says what it demands and why") {
     names.insert(rule.name);
   }
   CHECK(names.size() == tolerance_rules().size());
+}
+
+TEST_CASE("fp8 is held to the values before quantization, too") {
+  Made made = make({.seq_q = 70, .seq_kv = 90, .head_dim = 16});
+  made.reference.unquantized = made.reference.values;
+  made.reference.limits.method_l2 = tolerance_factors(Dtype::kE4m3).method_l2;
+  CHECK(judge_bytes(made, made.twin).passed);
+  for (float& value : made.reference.unquantized) value *= 1.07f;
+  const Judgement far = judge_bytes(made, made.twin);
+  CHECK_FALSE(far.passed);
+  CHECK(far.worst_rule == "method");
+  CHECK(far.reason.starts_with("method: 0.0654, limit 0.06"));
+}
+
+TEST_CASE("limits of fp8 are those of its arithmetic, steps those of out") {
+  Made made = make({.seq_q = 70, .seq_kv = 90, .head_dim = 16});
+  const Comparison twin = compare(made.reference, made.twin);
+  const Limits plain = attention_limits(made.reference, twin, Distribution::kNormal, Dtype::kF16);
+  const Limits fp8 = attention_limits(made.reference, twin, Distribution::kNormal, Dtype::kE4m3);
+  CHECK_FALSE(plain.method_l2);
+  CHECK(fp8.method_l2 == 6e-2);
+  CHECK(fp8.relative_l2 == 6e-2);
+  CHECK(std::abs(fp8.max_abs - plain.max_abs - 2 * twin.max_abs) < 1e-12);
+  CHECK_FALSE(
+      attention_limits(made.reference, twin, Distribution::kUniform, Dtype::kE4m3).method_l2);
 }

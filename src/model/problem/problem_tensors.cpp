@@ -1,0 +1,57 @@
+// problem_tensors.cpp - a problem to the types, sizes and strides of its tensors.
+#include "model/problem/problem.hpp"
+
+namespace fatune {
+
+Dtype out_dtype(const Problem& problem) { return problem.out_dtype.value_or(problem.dtype); }
+
+std::optional<Dtype> default_out_dtype(Dtype dtype) {
+  if (size_of(dtype) == 1) return Dtype::kBf16;
+  return std::nullopt;
+}
+
+bool has_descales(const Problem& problem) { return !problem.custom && size_of(problem.dtype) == 1; }
+
+std::vector<std::string> attention_tensors(const Problem& problem) {
+  if (!has_descales(problem)) return {"q", "k", "v", "out", "lse"};
+  return {"q", "k", "v", "q_descale", "k_descale", "v_descale", "out", "lse"};
+}
+
+Dtype dtype_of(const Problem& problem, std::string_view tensor) {
+  return tensor == "out" ? out_dtype(problem) : problem.dtype;
+}
+
+bool is_descale(std::string_view tensor) { return tensor.ends_with("_descale"); }
+
+Problem unquantized(Problem problem) {
+  problem.dtype = out_dtype(problem);
+  problem.out_dtype.reset();
+  return problem;
+}
+
+TensorSizes sizes_of(const Problem& p, std::string_view tensor) {
+  const bool query_like = tensor == "q" || tensor == "out";
+  return {p.batch, query_like ? p.heads : p.kv_heads, query_like ? p.seq_q : p.seq_kv, p.head_dim};
+}
+
+Strides strides_of(const Problem& p, std::string_view tensor) {
+  const Layout& layout = p.layouts.of(tensor);
+  switch (layout.kind) {
+    case LayoutKind::kBhsd:
+      return bhsd_strides(sizes_of(p, tensor));
+    case LayoutKind::kBshd:
+      return bshd_strides(sizes_of(p, tensor));
+    case LayoutKind::kPacked:
+      return bshd_strides({p.batch, p.heads + 2 * p.kv_heads, p.seq_q, p.head_dim});
+    case LayoutKind::kStrides:
+      return layout.strides;
+  }
+  return {};
+}
+
+std::int64_t packed_offset(const Problem& p, std::string_view tensor) {
+  if (p.layouts.of(tensor).kind != LayoutKind::kPacked || tensor == "q") return 0;
+  return (tensor == "k" ? p.heads : p.heads + p.kv_heads) * p.head_dim;
+}
+
+}  // namespace fatune

@@ -1,0 +1,15 @@
+// quantize.hpp - q, k and v of 16 bits to fp8 elements and the factors that give them back.
+#pragma once
+
+#include "model/problem/problem.hpp"
+#include "worker/verify/inputs.hpp"
+
+namespace fatune {
+
+/// The inputs of unquantized(problem), all finite, in the type of `problem`. A factor is that of a
+/// key head: the largest magnitude over the largest number of the type, so that it becomes that
+/// number; 1 where all are 0. A query head has the factor of the key head that it reads, shared
+/// with the others of its group.
+HostInputs quantize(const Problem& problem, const HostInputs& inputs);
+
+}  // namespace fatune

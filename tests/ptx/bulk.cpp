@@ -1,0 +1,289 @@
+// bulk.cpp - cp.async.bulk: TMA loads that complete at an mbarrier, and stores in groups of a
+// thread; of plain bytes, or of the box of a tensor.
+#include <fmt/format.h>
+
+#include "ptx/access.hpp"
+#include "ptx/handlers.hpp"
+#include "ptx/pending.hpp"
+
+namespace fatune::ptx {
+namespace {
+
+using u64 = std::uint64_t;
+
+/// What an opcode's coordinates, mask and so on are. The rank is 0 for plain bytes.
+struct Form {
+  int rank = 0;
+  bool multicast = false;
+  u64 packed() const { return static_cast<u64>(rank) | static_cast<u64>(multicast) << 8U; }
+  static Form of(u64 packed) { return {static_cast<int>(packed & 0xffU), packed >> 8U != 0}; }
+};
+
+/// Sixteen bytes of shared memory change places by bits of their address.
+u64 swizzled(u64 address, int swizzle) {
+  if (swizzle == 128) return address ^ (address >> 3U & 0x70U);
+  if (swizzle == 64) return address ^ (address >> 3U & 0x30U);
+  if (swizzle == 32) return address ^ (address >> 3U & 0x10U);
+  return address;
+}
+
+std::size_t box_bytes(const TensorMap& map) {
+  std::size_t bytes = map.element_bytes;
+  for (const std::int64_t each : map.box) bytes *= static_cast<std::size_t>(each);
+  return bytes;
+}
+
+enum class Way { kLoad, kStore };
+
+/// A box between its tensor and shared memory, row by row of its fastest dimension.
+class BoxCopy {
+ public:
+  BoxCopy(Machine& machine, Cluster& cluster, const TensorMap& map, std::size_t instruction)
+      : machine_(machine), cluster_(cluster), map_(map), instruction_(instruction) {}
+
+  bool run(Way way, const std::array<std::int64_t, 5>& start, u64 shared) {
+    const auto& box = map_.box;
+    const u64 row_bytes = static_cast<u64>(box[0]) * map_.element_bytes;
+    std::array<std::int64_t, 5> at{};
+    for (u64 row = 0; row * row_bytes < box_bytes(map_); ++row) {
+      u64 rest = row;
+      for (std::size_t i = 1; i < box.size(); ++i) {
+        at[i] = start[i] + static_cast<std::int64_t>(rest % static_cast<u64>(box[i]));
+        rest /= static_cast<u64>(box[i]);
+      }
+      at[0] = start[0];
+      if (!copy_row(way, at, shared + row * row_bytes, row_bytes)) return false;
+    }
+    ++cluster_.events;
+    return true;
+  }
+
+ private:
+  /// Loads zeros from outside of the tensor, and stores nothing there.
+  bool copy_row(Way way, const std::array<std::int64_t, 5>& at, u64 shared, u64 row_bytes) {
+    const auto width = static_cast<std::int64_t>(map_.element_bytes);
+    bool inside = true;
+    u64 address = map_.address;
+    for (std::size_t i = 1; i < at.size(); ++i) {
+      inside = inside && at[i] >= 0 && at[i] < map_.sizes[i];
+      address += static_cast<u64>(at[i] * map_.strides[i]);
+    }
+    for (u64 done = 0; done < row_bytes; done += 16) {
+      std::byte* here = locate_shared(machine_, cluster_, swizzled(shared + done, map_.swizzle), 16,
+                                      instruction_);
+      if (here == nullptr) return false;
+      const std::int64_t first = at[0] * width + static_cast<std::int64_t>(done);
+      const std::int64_t begin = std::clamp<std::int64_t>(0, first, first + 16);
+      const std::int64_t end = std::clamp<std::int64_t>(map_.sizes[0] * width, begin, first + 16);
+      if (way == Way::kLoad) std::memset(here, 0, 16);
+      if (!inside || begin >= end) continue;
+      const auto bytes = static_cast<std::size_t>(end - begin);
+      std::byte* there =
+          locate_global(machine_, address + static_cast<u64>(begin), bytes, instruction_);
+      if (there == nullptr) return false;
+      std::byte* part = here + (begin - first);
+      std::memcpy(way == Way::kLoad ? part : there, way == Way::kLoad ? there : part, bytes);
+    }
+    return true;
+  }
+
+  Machine& machine_;
+  Cluster& cluster_;
+  const TensorMap& map_;
+  std::size_t instruction_;
+};
+
+bool land(Machine& machine, Cluster& cluster, const PendingLoad& load) {
+  if (load.map != nullptr) {
+    BoxCopy copy(machine, cluster, *load.map, load.instruction);
+    if (!copy.run(Way::kLoad, load.start, load.to)) return false;
+  } else {
+    std::byte* to = locate_shared(machine, cluster, load.to, load.bytes, load.instruction);
+    const std::byte* from = locate_global(machine, load.from, load.bytes, load.instruction);
+    if (to == nullptr || from == nullptr) return false;
+    std::memcpy(to, from, load.bytes);
+  }
+  return complete_bytes(machine, cluster, load.barrier, load.bytes, load.instruction);
+}
+
+/// Generic addresses of shared memory serve as well.
+u64 shared_address(const Turn& turn, int operand, int lane) {
+  return address_of(turn, operand, lane) & ~kSharedWindow;
+}
+
+/// The map that an operand's address names. Null: the turn has failed.
+const TensorMap* map_of(const Turn& turn, int operand, int lane) {
+  const u64 address = address_of(turn, operand, lane) & ~kParamWindow;
+  const auto found = turn.machine.launch.maps.find(address);
+  if (found != turn.machine.launch.maps.end()) return &found->second;
+  turn.fail("the address of no tensor map");
+  return nullptr;
+}
+
+/// Empty, or what is wrong with a box's place in shared memory.
+std::string place_fault(const TensorMap& map, int rank, u64 shared) {
+  const auto inner = map.box[0] * static_cast<std::int64_t>(map.element_bytes);
+  if (map.rank != rank) return fmt::format("a tensor map of rank {}", map.rank);
+  if (shared % 128 != 0) return "a place in shared memory that is not aligned to 128 bytes";
+  if (inner % 16 != 0) return "a box whose rows are no multiple of 16 bytes";
+  if (map.swizzle != 0 && inner != map.swizzle)
+    return fmt::format("rows of {} bytes in a swizzle of {}", inner, map.swizzle);
+  return "";
+}
+
+std::array<std::int64_t, 5> coordinates(const Turn& turn, int first, int rank, int lane) {
+  std::array<std::int64_t, 5> start{};
+  for (int i = 0; i < rank; ++i) {
+    const u64 bits = turn.bits_of(turn.at.refs[first + i], lane);
+    start[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(bits);
+  }
+  return start;
+}
+
+/// cp.async.bulk{.tensor} [to], [map, {coordinates}] or [from], bytes, [barrier]{, CTA mask}.
+Step begin_load(Turn& turn) {
+  const Form form = Form::of(turn.at.detail);
+  const int barrier = form.rank > 0 ? 2 + form.rank : 3;
+  for (Mask rest = turn.mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    PendingLoad load;
+    load.instruction = turn.index;
+    load.to = shared_address(turn, 0, lane);
+    load.barrier = shared_address(turn, barrier, lane);
+    if (form.rank > 0) {
+      load.map = map_of(turn, 1, lane);
+      if (load.map == nullptr) return Step::kFail;
+      const std::string fault = place_fault(*load.map, form.rank, load.to);
+      if (!fault.empty()) return turn.fail(fault);
+      load.start = coordinates(turn, 2, form.rank, lane);
+      load.bytes = box_bytes(*load.map);
+    } else {
+      load.from = address_of(turn, 1, lane);
+      load.bytes = turn.bits_of(turn.at.refs[2], lane) & 0xffffffffU;
+      if ((load.to | load.from | load.bytes) % 16 != 0)
+        return turn.fail("addresses or bytes that are no multiples of 16");
+    }
+    const u64 own = load.to >> kRankShift;
+    const u64 ctas =
+        form.multicast ? turn.bits_of(turn.at.refs[barrier + 1], lane) & 0xffffU : u64{1} << own;
+    constexpr u64 kOffset = (u64{1} << kRankShift) - 1;
+    for (u64 rank = 0; rank < 16; ++rank) {
+      if ((ctas >> rank & 1U) == 0) continue;
+      PendingLoad& copy = turn.cluster.loads.emplace_back(load);
+      copy.to = (load.to & kOffset) | rank << kRankShift;
+      copy.barrier = (load.barrier & kOffset) | rank << kRankShift;
+      if (turn.machine.asynchrony == Asynchrony::kEarly &&
+          !finish_loads(turn.machine, turn.cluster, PendingLoad(copy).barrier))
+        return Step::kFail;
+    }
+  }
+  return Step::kNext;
+}
+
+/// cp.async.bulk{.tensor} [map, {coordinates}] or [to], [from]{, bytes}.
+Step begin_store(Turn& turn) {
+  const Form form = Form::of(turn.at.detail);
+  for (Mask rest = turn.mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    PendingCopy copy;
+    copy.lane = lane;
+    copy.group = turn.warp.store_group[static_cast<std::size_t>(lane)];
+    copy.instruction = turn.index;
+    copy.from = shared_address(turn, 1 + form.rank, lane);
+    if (form.rank > 0) {
+      copy.map = map_of(turn, 0, lane);
+      if (copy.map == nullptr) return Step::kFail;
+      const std::string fault = place_fault(*copy.map, form.rank, copy.from);
+      if (!fault.empty()) return turn.fail(fault);
+      copy.start = coordinates(turn, 1, form.rank, lane);
+    } else {
+      copy.to = address_of(turn, 0, lane);
+      copy.bytes = turn.bits_of(turn.at.refs[2], lane) & 0xffffffffU;
+      if ((copy.to | copy.from | copy.bytes) % 16 != 0)
+        return turn.fail("addresses or bytes that are no multiples of 16");
+    }
+    turn.warp.stores.push_back(copy);
+    if (turn.machine.asynchrony == Asynchrony::kEarly && !finish_stores(turn, lane, kEveryGroup))
+      return Step::kFail;
+  }
+  return Step::kNext;
+}
+
+Step commit(Turn& turn) {
+  for_lanes(turn.mask, [&](int lane) { ++turn.warp.store_group[static_cast<std::size_t>(lane)]; });
+  return Step::kNext;
+}
+
+/// Reading shared memory and writing the tensor are one here, and end at the wait for either.
+Step wait(Turn& turn) {
+  const std::uint32_t pending = turn.in<std::uint32_t>(0)[0];
+  for (Mask rest = turn.mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const std::uint32_t groups = turn.warp.store_group[static_cast<std::size_t>(lane)];
+    if (!finish_stores(turn, lane, groups - std::min(groups, pending))) return Step::kFail;
+  }
+  return Step::kNext;
+}
+
+Step nothing(Turn&) { return Step::kNext; }
+
+}  // namespace
+
+bool finish_loads(Machine& machine, Cluster& cluster, std::uint64_t barrier) {
+  const auto due = [&](const PendingLoad& load) { return load.barrier == barrier; };
+  return finish(cluster.loads, due,
+                [&](const PendingLoad& load) { return land(machine, cluster, load); });
+}
+
+bool finish_stores(Turn& turn, int lane, std::uint32_t before) {
+  const auto due = [&](const PendingCopy& copy) {
+    return copy.lane == lane && copy.group < before;
+  };
+  return finish(turn.warp.stores, due, [&](const PendingCopy& store) {
+    if (store.map != nullptr) {
+      BoxCopy copy(turn.machine, turn.cluster, *store.map, store.instruction);
+      return copy.run(Way::kStore, store.start, store.from);
+    }
+    std::byte* to = locate_global(turn.machine, store.to, store.bytes, store.instruction);
+    const std::byte* from =
+        locate_shared(turn.machine, turn.cluster, store.from, store.bytes, store.instruction);
+    if (to == nullptr || from == nullptr) return false;
+    std::memcpy(to, from, store.bytes);
+    return true;
+  });
+}
+
+bool finish_all(Turn& turn) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!finish_copies(turn, lane, kEveryGroup) || !finish_stores(turn, lane, kEveryGroup))
+      return false;
+  }
+  return finish_products(turn, kEveryGroup);
+}
+
+std::optional<Meaning> bulk_meaning(const Parts& parts) {
+  if (parts.size() < 4 || parts[0] != "cp" || parts[1] != "async" || parts[2] != "bulk")
+    return std::nullopt;
+  if (parts[3] == "commit_group") return Meaning{commit};
+  if (parts[3] == "wait_group") return Meaning{wait};
+  if (parts[3] == "prefetch") return Meaning{nothing};
+  std::size_t at = 3;
+  Form form;
+  if (parts[at] == "tensor") {
+    if (parts.size() < 8 || parts[4].size() != 2 || parts[4][1] != 'd') return std::nullopt;
+    form.rank = parts[4][0] - '0';
+    at = 5;
+  }
+  form.multicast = has(parts, "multicast::cluster");
+  const bool loads = parts[at].starts_with("shared::") && parts[at + 1] == "global";
+  const bool stores = parts[at] == "global" && parts[at + 1] == "shared::cta";
+  const std::span<const std::string> rest = std::span(parts).subspan(at + 2);
+  if (!only(rest, {"tile", "mbarrier::complete_tx::bytes", "bulk_group", "multicast::cluster",
+                   "L2::cache_hint"}))
+    return std::nullopt;
+  if (loads) return Meaning{begin_load, Collective::kNone, 0, form.packed()};
+  if (stores) return Meaning{begin_store, Collective::kNone, 0, form.packed()};
+  return std::nullopt;
+}
+
+}  // namespace fatune::ptx

@@ -1,0 +1,141 @@
+// grid.cpp - begins clusters, gives their warps turns, and notices when none can go on.
+#include "ptx/grid.hpp"
+
+#include <algorithm>
+#include <list>
+
+#include <fmt/format.h>
+
+#include "ptx/warp_run.hpp"
+
+namespace fatune::ptx {
+namespace {
+
+// Chosen: rounds in which warps run but change nothing that others could wait for. A spin on a
+// load is that, and so is a long computation between two stores.
+constexpr int kQuietRounds = 100;
+constexpr std::uint64_t kMostSteps = 4'000'000'000;  // chosen: some minutes
+
+std::uint64_t product(const std::array<std::uint32_t, 3>& extent) {
+  return std::uint64_t{extent[0]} * extent[1] * extent[2];
+}
+
+std::array<std::uint32_t, 3> split_index(std::uint64_t index,
+                                         const std::array<std::uint32_t, 3>& extent) {
+  return {static_cast<std::uint32_t>(index % extent[0]),
+          static_cast<std::uint32_t>(index / extent[0] % extent[1]),
+          static_cast<std::uint32_t>(index / extent[0] / extent[1])};
+}
+
+class Grid {
+ public:
+  explicit Grid(Machine& machine) : machine_(machine), launch_(machine.launch) {
+    for (std::size_t i = 0; i < 3; ++i) clusters_[i] = launch_.grid[i] / launch_.cluster[i];
+  }
+
+  Status run() {
+    while (next_ < product(clusters_) || !running_.empty()) {
+      if (next_ < product(clusters_)) begin(next_++);
+      if (!sweep()) return device_error(machine_.problem);
+    }
+    return {};
+  }
+
+ private:
+  void begin(std::uint64_t index) {
+    Cluster& cluster = running_.emplace_back();
+    const auto at = split_index(index, clusters_);
+    cluster.ctas.resize(product(launch_.cluster));
+    for (std::size_t rank = 0; rank < cluster.ctas.size(); ++rank) {
+      Cta& cta = cluster.ctas[rank];
+      const auto within = split_index(rank, launch_.cluster);
+      cta.rank = static_cast<int>(rank);
+      for (std::size_t i = 0; i < 3; ++i) cta.id[i] = at[i] * launch_.cluster[i] + within[i];
+      begin(cta);
+    }
+  }
+
+  void begin(Cta& cta) {
+    cta.shared.assign(machine_.program.dynamic_shared + launch_.shared_bytes, std::byte{0xff});
+    const std::uint64_t threads = product(launch_.block);
+    cta.warps.resize((threads + kLanes - 1) / kLanes);
+    for (std::size_t i = 0; i < cta.warps.size(); ++i) {
+      Warp& warp = cta.warps[i];
+      warp.index = static_cast<int>(i);
+      const std::uint64_t lanes = std::min<std::uint64_t>(threads - i * kLanes, kLanes);
+      warp.live = lanes == kLanes ? kAllLanes : (Mask{1} << lanes) - 1;
+      prepare(machine_, cta, warp);
+    }
+  }
+
+  /// Every cluster that runs, until it has ended or is stuck. False: a problem.
+  bool sweep() {
+    bool moved = false;
+    for (auto cluster = running_.begin(); cluster != running_.end();) {
+      const std::uint64_t before = cluster->events;
+      if (!run_cluster(*cluster)) return false;
+      moved = moved || cluster->events != before;
+      cluster = ended(*cluster) ? running_.erase(cluster) : std::next(cluster);
+    }
+    if (moved || running_.empty() || next_ < product(clusters_)) return true;
+    machine_.problem = "threads wait for each other:" + places();
+    return false;
+  }
+
+  /// Rounds of its warps' turns, until nothing changes any more.
+  bool run_cluster(Cluster& cluster) {
+    for (int quiet = 0; quiet < kQuietRounds && !ended(cluster);) {
+      const std::uint64_t events = cluster.events, steps = machine_.steps;
+      for (Cta& cta : cluster.ctas) {
+        for (Warp& warp : cta.warps) {
+          if (warp.state == Warp::State::kReady && !run_warp(machine_, cluster, cta, warp))
+            return false;
+        }
+      }
+      if (machine_.steps > kMostSteps) {
+        machine_.problem = "the grid does not come to an end:" + places();
+        return false;
+      }
+      if (machine_.steps == steps) return true;
+      quiet = cluster.events == events ? quiet + 1 : 0;
+    }
+    return true;
+  }
+
+  static bool ended(const Cluster& cluster) {
+    return std::all_of(cluster.ctas.begin(), cluster.ctas.end(), [](const Cta& cta) {
+      return std::all_of(cta.warps.begin(), cta.warps.end(),
+                         [](const Warp& warp) { return warp.state == Warp::State::kDone; });
+    });
+  }
+
+  std::string places() const {
+    std::string text;
+    for (const Cluster& cluster : running_) {
+      for (const Cta& cta : cluster.ctas) {
+        for (const Warp& warp : cta.warps) text += where_threads_stand(machine_, cta, warp);
+      }
+    }
+    return text;
+  }
+
+  Machine& machine_;
+  const Launch& launch_;
+  std::array<std::uint32_t, 3> clusters_{};
+  std::uint64_t next_ = 0;
+  std::list<Cluster> running_;
+};
+
+}  // namespace
+
+Status run_grid(const Program& program, const Launch& launch, Memory& memory,
+                Asynchrony asynchrony) {
+  Machine machine{program, launch, memory, asynchrony, "", 0};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (launch.grid[i] == 0 || launch.cluster[i] == 0 || launch.grid[i] % launch.cluster[i] != 0)
+      return device_error("the grid is no multiple of the cluster");
+  }
+  return Grid(machine).run();
+}
+
+}  // namespace fatune::ptx

@@ -1,0 +1,14 @@
+// grid.hpp - runs a grid: clusters one after another, warps of a cluster in turns.
+#pragma once
+
+#include "core/result.hpp"
+#include "ptx/machine.hpp"
+
+namespace fatune::ptx {
+
+/// Carries out every thread. An error names the line of an instruction that fails, or where
+/// threads stand that wait for each other. A cluster that waits for a later one lets it begin.
+Status run_grid(const Program& program, const Launch& launch, Memory& memory,
+                Asynchrony asynchrony = Asynchrony::kLate);
+
+}  // namespace fatune::ptx

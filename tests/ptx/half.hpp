@@ -1,0 +1,22 @@
+// half.hpp - f16, bf16 and the fp8 types as floats, and pairs of them in a word.
+#pragma once
+
+#include <cstdint>
+
+#include "model/problem/dtype.hpp"
+
+namespace fatune::ptx {
+
+template <Dtype kType>
+float decoded(std::uint32_t bits) {
+  static const float* const kTable = decode_table(kType).data();
+  return kTable[bits & (kType == Dtype::kF16 || kType == Dtype::kBf16 ? 0xffffU : 0xffU)];
+}
+
+/// Rounded to nearest even; f16 has a short way for the usual magnitudes.
+template <Dtype kType>
+std::uint32_t encoded(float value) {
+  return encode(kType, value);
+}
+
+}  // namespace fatune::ptx

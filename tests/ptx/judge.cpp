@@ -1,0 +1,128 @@
+// judge.cpp - memory as the device worker lays it out; references on the host; the rules of
+// worker/verify.
+#include "ptx/judge.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "worker/device/judged.hpp"
+
+namespace fatune::ptx {
+namespace {
+
+/// Outputs are NaN until they are written, and so is what lies between rows.
+constexpr std::uint8_t kUnwritten = 0xff;
+constexpr int kMostDoublings = 6;  // of v, as in worker/device/references.cpp
+
+void place(const std::vector<TensorPlan>& plans, const BufferPlan& buffer,
+           std::vector<std::byte> bytes, Tensors& tensors) {
+  tensors.buffers[buffer.name] = std::move(bytes);
+  for (const std::size_t i : buffer.tensors)
+    tensors.places[plans[i].name] = {buffer.name,
+                                     static_cast<std::size_t>(plans[i].first) * plans[i].width()};
+}
+
+Tensors tensors_of(const Problem& problem, const HostInputs& inputs) {
+  const OperationPlan plan = attention_plan(problem);
+  const std::vector<HostTensor> elements = {{"q", inputs.q}, {"k", inputs.k}, {"v", inputs.v}};
+  Tensors tensors;
+  std::vector<std::byte> room;
+  const std::vector<TensorPlan> ins = plan.inputs(), outs = plan.outputs();
+  for (const BufferPlan& buffer : buffers_of(ins)) {
+    const auto bytes = memory_of(buffer, ins, elements, room);
+    place(ins, buffer, {bytes.begin(), bytes.end()}, tensors);
+  }
+  for (const BufferPlan& buffer : buffers_of(outs))
+    place(outs, buffer, std::vector<std::byte>(buffer.bytes, std::byte{kUnwritten}), tensors);
+  return tensors;
+}
+
+/// The elements of an output, in order.
+std::vector<std::byte> elements_of(const TensorPlan& tensor, const Tensors& tensors) {
+  const std::vector<std::byte>& memory = tensors.buffers.at(tensor.name);
+  if (tensor.strides.empty()) return memory;
+  std::vector<std::byte> elements(tensor.bytes());
+  gather_rows(tensor, memory, elements);
+  return elements;
+}
+
+struct HostResult {
+  std::vector<float> out, lse;
+};
+HostResult attention(const Problem& problem, const HostInputs& inputs) {
+  HostResult result;
+  for (std::int64_t row = 0; row < problem.rows(); ++row) {
+    const std::int64_t head = row / problem.seq_q;
+    const OutputRow where{head / problem.heads, head % problem.heads, row % problem.seq_q};
+    const HostRow values = attention_row(problem, inputs, where);
+    result.out.insert(result.out.end(), values.values.begin(), values.values.end());
+    result.lse.push_back(static_cast<float>(values.lse));
+  }
+  return result;
+}
+
+Result<Comparison> twin_comparison(const Setting& setting, const KernelRef& naive,
+                                   const Expected& expected) {
+  Problem plain = expected.problem;
+  plain.layouts = {};
+  Tensors tensors = tensors_of(plain, expected.inputs);
+  const Candidate twin{naive, default_config(naive->manifest), plain};
+  FATUNE_TRY_STATUS(
+      interpret(setting, twin, {"ROUND_INTERMEDIATES=1"}, Asynchrony::kLate, tensors));
+  return compare(expected.out, tensors.buffers.at("out"));
+}
+
+Examined refused(const std::string& reason) { return {false, reason, kWorstMargin, 0, ""}; }
+
+}  // namespace
+
+Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Problem& problem,
+                        const InputCase& which) {
+  for (int doublings = 0;; ++doublings) {
+    Expected expected{problem, make_inputs(problem, which, doublings), {}, std::nullopt};
+    HostResult right = attention(problem, expected.inputs);
+    expected.out = make_out_reference(problem, std::move(right.out));
+    if (problem.lse)
+      expected.lse = make_lse_reference(problem, expected.inputs, std::move(right.lse));
+    FATUNE_TRY(const Comparison twin, twin_comparison(setting, naive, expected));
+    expected.out.limits = attention_limits(expected.out, twin, which.distribution);
+    const Judgement verdict = judge(expected.out, twin);
+    if (!verdict.passed)
+      return device_error("the low-precision twin of the reference breaks its own limits: " +
+                          verdict.reason);
+    const bool vacuous = expected.out.largest != 0 && vacuity_margin(expected.out) < kLeastVacuity;
+    if (!vacuous) return expected;
+    if (doublings == kMostDoublings)
+      return device_error("limits that an output of zeros could meet: the check proves nothing");
+  }
+}
+
+Examined examine(const Setting& setting, const Expected& expected, const Candidate& candidate,
+                 Asynchrony asynchrony) {
+  Tensors tensors = tensors_of(expected.problem, expected.inputs);
+  const Tensors before = tensors;
+  const Status run = interpret(setting, candidate, {}, asynchrony, tensors);
+  if (!run) return refused(run.error().message);
+  const TensorPlan& out = expected.out.tensor;
+  for (const auto& [name, bytes] : before.buffers) {
+    const bool output = name == out.name || name == "lse";
+    if (!output && bytes != tensors.buffers.at(name))
+      return refused("inputs were changed: " + name);
+  }
+  const std::string gaps = gap_finding(out, {tensors.buffers.at(out.name), kUnwritten});
+  if (!gaps.empty()) return refused(gaps);
+  const Comparison comparison = compare(expected.out, elements_of(out, tensors));
+  const Judgement verdict = judge(expected.out, comparison);
+  Examined examined{verdict.passed, verdict.reason, verdict.margin, comparison.max_abs,
+                    describe_place(out, comparison.worst)};
+  if (!expected.lse || !verdict.passed) return examined;
+  const LseJudgement lse = judge_lse(*expected.lse, tensors.buffers.at("lse"));
+  examined.passed = lse.verdict.passed;
+  examined.reason = lse.verdict.reason;
+  examined.margin = std::max(examined.margin, lse.verdict.margin);
+  return examined;
+}
+
+}  // namespace fatune::ptx

@@ -1,0 +1,35 @@
+// judge.hpp - interpreted outputs to the verdict that the device's accuracy gate would give.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ptx/interpret.hpp"
+#include "worker/verify/host_reference.hpp"
+
+namespace fatune::ptx {
+
+/// Inputs of an attention problem and what is right for them.
+struct Expected {
+  Problem problem;
+  HostInputs inputs;
+  TensorReference out;
+  std::optional<LseReference> lse;
+};
+/// The reference is attention in fp64; its low-precision twin, from which limits come, is `naive`
+/// with rounded intermediates, interpreted. An error when the twin breaks its own limits.
+Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Problem& problem,
+                        const InputCase& which = {});
+
+struct Examined {
+  bool passed = false;
+  std::string reason;  ///< of a failure; what the interpreter refused, too
+  double margin = 0;   ///< largest value over its limit
+  double max_abs = 0;  ///< error of an output
+  std::string where;   ///< the output of that error
+};
+Examined examine(const Setting& setting, const Expected& expected, const Candidate& candidate,
+                 Asynchrony asynchrony);
+
+}  // namespace fatune::ptx

@@ -1,0 +1,120 @@
+// quantize_test.cpp - checks factors and elements of fp8 inputs, and what they cost.
+#include "worker/verify/quantize.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "worker/verify/host_reference.hpp"
+
+using namespace fatune;
+
+namespace {
+
+Problem fp8_problem(Dtype dtype) {
+  return {.batch = 2,
+          .heads = 4,
+          .kv_heads = 2,
+          .seq_q = 40,
+          .seq_kv = 72,
+          .head_dim = 64,
+          .dtype = dtype,
+          .out_dtype = Dtype::kBf16};
+}
+
+std::vector<float> values_of(const std::vector<std::byte>& bytes, Dtype dtype) {
+  const auto width = static_cast<std::size_t>(size_of(dtype));
+  std::vector<float> values(bytes.size() / width);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint16_t element = 0;
+    std::memcpy(&element, bytes.data() + i * width, width);
+    values[i] = decode(dtype, element);
+  }
+  return values;
+}
+
+float largest(std::span<const float> values) {
+  float all = 0;
+  for (const float value : values) all = std::max(all, std::abs(value));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a head's largest magnitude becomes the largest number, the others lie near") {
+  const Dtype dtype = GENERATE(Dtype::kE4m3, Dtype::kE5m2);
+  const Problem problem = fp8_problem(dtype);
+  const float most = dtype == Dtype::kE4m3 ? 448.0f : 57344.0f;
+  const float half_step = dtype == Dtype::kE4m3 ? 0x1p-4f : 0x1p-3f;
+  const HostInputs plain = unquantized_inputs(problem, {});
+  const HostInputs made = quantize(problem, plain);
+  REQUIRE(made.k_descale.size() == 4);
+  const std::vector<float> before = values_of(plain.k, Dtype::kBf16);
+  const std::vector<float> after = values_of(made.k, dtype);
+  const std::size_t head = before.size() / 4;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const float descale = made.k_descale[i / head];
+    const float smallest_normal = dtype == Dtype::kE4m3 ? 0x1p-6f : 0x1p-14f;
+    const float allowed = half_step * std::max(std::abs(before[i]), descale * smallest_normal);
+    REQUIRE(std::abs(after[i] * descale - before[i]) <= allowed * 1.0001f);
+  }
+  for (std::size_t part = 0; part < 4; ++part) {
+    CHECK(largest(std::span(after).subspan(part * head, head)) == most);
+    CHECK(made.k_descale[part] == largest(std::span(before).subspan(part * head, head)) / most);
+  }
+}
+
+TEST_CASE("query heads of a group share the factor of their key head") {
+  const Problem problem = fp8_problem(Dtype::kE4m3);
+  const HostInputs plain = unquantized_inputs(problem, {});
+  const HostInputs made = quantize(problem, plain);
+  const std::vector<float> before = values_of(plain.q, Dtype::kBf16);
+  REQUIRE(made.q_descale.size() == 4);
+  const std::size_t group = before.size() / 4;
+  for (std::size_t part = 0; part < 4; ++part)
+    CHECK(made.q_descale[part] == largest(std::span(before).subspan(part * group, group)) / 448);
+}
+
+TEST_CASE("a head of zeros has the factor 1 and stays zeros") {
+  const Problem problem = fp8_problem(Dtype::kE4m3);
+  HostInputs plain = unquantized_inputs(problem, {});
+  std::fill(plain.k.begin(), plain.k.begin() + static_cast<std::ptrdiff_t>(plain.k.size() / 4),
+            std::byte{0});
+  const HostInputs made = quantize(problem, plain);
+  CHECK(made.k_descale[0] == 1.0f);
+  CHECK(made.k_descale[1] != 1.0f);
+  CHECK(std::all_of(made.k.begin(), made.k.begin() + static_cast<std::ptrdiff_t>(made.k.size() / 4),
+                    [](std::byte byte) { return byte == std::byte{0}; }));
+}
+
+TEST_CASE("heads and tensors differ in their factors, so that another's gives other values") {
+  const Problem problem = fp8_problem(Dtype::kE4m3);
+  const HostInputs made = make_inputs(problem, {});
+  std::vector<float> all = made.q_descale;
+  all.insert(all.end(), made.k_descale.begin(), made.k_descale.end());
+  all.insert(all.end(), made.v_descale.begin(), made.v_descale.end());
+  std::ranges::sort(all);
+  for (std::size_t i = 1; i < all.size(); ++i) CHECK(all[i] > all[i - 1]);
+  CHECK(all.back() > 1.5f * all.front());
+}
+
+TEST_CASE("attention of the quantized inputs is that of the others within a few percent") {
+  const Problem problem = fp8_problem(Dtype::kE4m3);
+  const HostInputs plain = unquantized_inputs(problem, {});
+  const HostInputs made = quantize(problem, plain);
+  double errors = 0, values = 0;
+  for (const OutputRow& where : sample_rows(problem, 24, 1)) {
+    const HostRow right = attention_row(unquantized(problem), plain, where);
+    const HostRow got = attention_row(problem, made, where);
+    for (std::size_t d = 0; d < right.values.size(); ++d) {
+      errors += std::pow(got.values[d] - right.values[d], 2);
+      values += std::pow(right.values[d], 2);
+    }
+  }
+  const double relative = std::sqrt(errors / values);
+  CHECK(relative < 6e-2);
+  CHECK(relative > 1e-2);  // fp8 has not the precision of what it stands for
+}
