@@ -8,6 +8,7 @@
 #include "common/combine.cuh"
 #include "common/launch.cuh"
 #include "common/lse.cuh"
+#include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
 constexpr int kQuads = HEAD_DIM / 4;  // threads that share a row, four columns each

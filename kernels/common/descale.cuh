@@ -6,6 +6,7 @@
 // O are brought to what they are without either, so that what follows knows nothing of them.
 #pragma once
 
+#include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
 /// A kernel whose S comes multiplied by SOFTMAX_SCALE defines SCALED_SCORES before it includes
@@ -66,7 +67,7 @@ struct DescalesOf {
     float factor;
     asm volatile("ld.global.f32 %0, [%1];"
                  : "=f"(factor)
-                 : "l"(factors + (head / HEADS * KV_HEADS + head % HEADS / kHeadGroup))
+                 : "l"(factors + descale_index(head))
                  : "memory");
     return factor;
   }

@@ -183,21 +183,6 @@ DEVICE elem from_float(float value) { return float_to_e5m2(value); }
 #error "DTYPE must be 1 (f16), 2 (bf16), 3 (e4m3) or 4 (e5m2)"
 #endif
 
-// ---- OUT_DTYPE: the element type of out, f16 or bf16, where q, k and v are fp8 ----
-
-#if defined(SEQ_Q) && !defined(OUT_DTYPE)
-#define OUT_DTYPE DTYPE
-#endif
-#if OUT_DTYPE == DTYPE_F16
-using out_elem = u16;
-DEVICE out_elem to_out(float value) { return float_to_f16(value); }
-DEVICE u32 pack2_out(float lo, float hi) { return pack2_f16(lo, hi); }
-#elif OUT_DTYPE == DTYPE_BF16
-using out_elem = u16;
-DEVICE out_elem to_out(float value) { return float_to_bf16(value); }
-DEVICE u32 pack2_out(float lo, float hi) { return pack2_bf16(lo, hi); }
-#endif
-
 #if DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16
 /// The two elements of a packed register.
 DEVICE void unpack2(u32 pair, float& lo, float& hi) {
