@@ -36,7 +36,8 @@ FAULT_FP8_ENTRY {
       const elem* v_row = v_head + i64{key} * VTensor::kRow;
       const float weight = expf(score_of(query, k_row, where.lane, factors.scores) - largest);
       sum += weight;
-      for (int c = 0; c < kColumns; ++c) step[c] += weight * read_column(v_row, where.lane + 32 * c);
+      const float rounded = e4m3_to_float(float_to_e4m3(weight * 256.0f)) / 256.0f;
+      for (int c = 0; c < kColumns; ++c) step[c] += rounded * read_column(v_row, where.lane + 32 * c);
     }
     for (int c = 0; c < kColumns; ++c) result.columns[c] = cut(result.columns[c] + step[c]);
   }

@@ -55,7 +55,8 @@ void answer(std::string_view text) {
   const auto proposal = parse_proposal(text);
   if (!proposal) return;
   check_round_trip(*proposal);
-  Trial parent{.source = "int a; int b;"};
+  Trial parent;
+  parent.source = "int a; int b;";
   const std::vector<const Trial*> parents = {&parent};
   for (const ProposedKernel& each : proposal->candidates)
     static_cast<void>(make_draft(each, parents));

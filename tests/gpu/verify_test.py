@@ -21,6 +21,12 @@ PROBLEMS = [
     ["--shape", "2,4,130,64", "--lse"],
     ["--shape", "1,4,100,128", "--seq-kv", "77", "--kv-heads", "2", "--causal", "--dtype", "bf16", "--lse"],
     ["--shape", "2,8,4,128", "--kv-heads", "2", "--seq-kv", "1301", "--causal"],
+    ["--shape", "4,8,512,64", "--dtype", "e4m3"],
+    ["--shape", "2,8,129,128", "--kv-heads", "2", "--causal", "--dtype", "e4m3", "--out-dtype", "f16", "--lse"],
+    ["--shape", "1,2,300,256", "--seq-kv", "77", "--causal", "--dtype", "e5m2"],
+    ["--shape", "1,2,200,96", "--dtype", "e4m3", "--layout", "bshd"],
+    ["--shape", "1,3,65,192", "--dtype", "e4m3"],
+    ["--shape", "2,8,1,128", "--kv-heads", "2", "--seq-kv", "1301", "--dtype", "e4m3"],
 ]
 
 LAYOUT_PROBLEMS = [

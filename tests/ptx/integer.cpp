@@ -237,16 +237,17 @@ struct Permute {
 };
 
 /// bfi f, a, b, first, count: bits of a into b.
+template <typename T>
 Step insert_bits(Turn& turn) {
-  const auto a = turn.in<u32>(1), b = turn.in<u32>(2), first = turn.in<u32>(3),
-             count = turn.in<u32>(4);
-  Row<u32> d;
+  constexpr u32 kBits = 8 * sizeof(T);
+  const auto a = turn.in<T>(1), b = turn.in<T>(2);
+  const auto first = turn.in<u32>(3), count = turn.in<u32>(4);
+  Row<T> d;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const u64 ones = (u64{1} << std::min(count[lane] & 0xffU, 32U)) - 1;
-    const u32 at = first[lane] & 0xffU;
-    const u64 mask = at >= 32 ? 0 : ones << at;
-    const u64 bits = at >= 32 ? 0 : static_cast<u64>(a[lane]) << at;
-    d[lane] = static_cast<u32>((b[lane] & ~mask) | (bits & mask));
+    const u32 at = first[lane] & 0xffU, bits = count[lane] & 0xffU;
+    const T ones = bits >= kBits ? static_cast<T>(~T{0}) : (T{1} << bits) - 1;
+    const T mask = at >= kBits ? 0 : ones << at;
+    d[lane] = (b[lane] & ~mask) | (at >= kBits ? 0 : a[lane] << at & mask);
   }
   turn.out(0, d);
   return Step::kNext;
@@ -324,7 +325,8 @@ void add_integer(Table& table) {
   table["shf.l.clamp.b32"] = {ternary_of<u32, FunnelShift<true, false>>};
   table["shf.r.wrap.b32"] = {ternary_of<u32, FunnelShift<false, true>>};
   table["shf.r.clamp.b32"] = {ternary_of<u32, FunnelShift<false, false>>};
-  table["bfi.b32"] = {insert_bits};
+  table["bfi.b32"] = {insert_bits<u32>};
+  table["bfi.b64"] = {insert_bits<u64>};
   table["lop3.b32"] = {logic3};
 }
 

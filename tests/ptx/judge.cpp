@@ -26,7 +26,7 @@ void place(const std::vector<TensorPlan>& plans, const BufferPlan& buffer,
 
 Tensors tensors_of(const Problem& problem, const HostInputs& inputs) {
   const OperationPlan plan = attention_plan(problem);
-  const std::vector<HostTensor> elements = {{"q", inputs.q}, {"k", inputs.k}, {"v", inputs.v}};
+  const std::vector<HostTensor> elements = host_tensors(inputs);
   Tensors tensors;
   std::vector<std::byte> room;
   const std::vector<TensorPlan> ins = plan.inputs(), outs = plan.outputs();
@@ -84,10 +84,14 @@ Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Pr
     Expected expected{problem, make_inputs(problem, which, doublings), {}, std::nullopt};
     HostResult right = attention(problem, expected.inputs);
     expected.out = make_out_reference(problem, std::move(right.out));
+    if (has_descales(problem)) {
+      expected.out.unquantized =
+          attention(unquantized(problem), unquantized_inputs(problem, which, doublings)).out;
+    }
     if (problem.lse)
       expected.lse = make_lse_reference(problem, expected.inputs, std::move(right.lse));
     FATUNE_TRY(const Comparison twin, twin_comparison(setting, naive, expected));
-    expected.out.limits = attention_limits(expected.out, twin, which.distribution);
+    expected.out.limits = attention_limits(expected.out, twin, which.distribution, problem.dtype);
     const Judgement verdict = judge(expected.out, twin);
     if (!verdict.passed)
       return device_error("the low-precision twin of the reference breaks its own limits: " +

@@ -48,6 +48,7 @@ std::string or_else(const Options& options, const std::string& name, const std::
 Result<Problem> read_problem(const Options& options) {
   FATUNE_TRY(Problem problem, parse_shape(options.at("--shape")));
   FATUNE_TRY(problem.dtype, parse_dtype(or_else(options, "--dtype", "f16")));
+  problem.out_dtype = default_out_dtype(problem.dtype);
   FATUNE_TRY(problem.layouts, parse_layouts(or_else(options, "--layout", "bhsd")));
   problem.mask = options.contains("--causal") ? Mask::kCausal : Mask::kNone;
   problem.lse = options.contains("--lse");

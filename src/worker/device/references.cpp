@@ -149,9 +149,8 @@ Result<std::vector<float>> ReferenceMaker::unquantized_values(const InputCase& w
   Problem problem = unquantized(order_.problem);
   problem.layouts = {};
   const OperationPlan plan = attention_plan(problem);
-  HostInputs host = unquantized_inputs(order_.problem, which, v_doublings);
-  const std::vector<HostTensor> tensors = {
-      {"q", std::move(host.q)}, {"k", std::move(host.k)}, {"v", std::move(host.v)}};
+  const std::vector<HostTensor> tensors =
+      host_tensors(unquantized_inputs(order_.problem, which, v_doublings));
   FATUNE_TRY(const std::vector<GuardedBuffer> buffers,
              upload_inputs(session_.context, session_.stream.raw(), plan.inputs(), tensors));
   TensorAddresses addresses;

@@ -340,10 +340,13 @@ std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCa
 std::vector<HostTensor> input_tensors(const Problem& problem, const OperationPlan& plan,
                                       const InputCase& which, int v_doublings) {
   if (problem.custom) return declared_inputs(plan, which);
-  HostInputs inputs = make_inputs(problem, which, v_doublings);
+  return host_tensors(make_inputs(problem, which, v_doublings));
+}
+
+std::vector<HostTensor> host_tensors(HostInputs inputs) {
   std::vector<HostTensor> tensors = {
       {"q", std::move(inputs.q)}, {"k", std::move(inputs.k)}, {"v", std::move(inputs.v)}};
-  if (!has_descales(problem)) return tensors;
+  if (inputs.q_descale.empty()) return tensors;
   tensors.push_back({"q_descale", bytes_of(inputs.q_descale)});
   tensors.push_back({"k_descale", bytes_of(inputs.k_descale)});
   tensors.push_back({"v_descale", bytes_of(inputs.v_descale)});

@@ -43,7 +43,8 @@ std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCa
 std::vector<HostTensor> input_tensors(const Problem& problem, const OperationPlan& plan,
                                       const InputCase& which, int v_doublings = 0);
 
-/// Attention's again, from what input_tensors() gave.
+/// Attention's in the order of its plan, and back.
+std::vector<HostTensor> host_tensors(HostInputs inputs);
 HostInputs host_inputs(std::vector<HostTensor> tensors);
 /// fp32 from memory.
 std::vector<float> floats_of(std::span<const std::byte> bytes);

@@ -14,7 +14,9 @@ namespace {
 
 /// Enough to meet the largest magnitudes, whose rounding step decides.
 constexpr std::size_t kQuantumSamples = 1'000'000;
-constexpr std::size_t kQuantumParts = 64;  // chosen: a piece of samples for every thread
+constexpr double kMoreThanTwinOfFp8 = 1.5;  // chosen: of relative_l2
+constexpr double kMoreThanTwin = 1.25;      // chosen: another order of sums, in the method's error
+constexpr std::size_t kQuantumParts = 64;   // chosen: a piece of samples for every thread
 /// An fp32 output has 24 bits; what other orders of its sums may cost, chosen.
 constexpr double kSingleL2 = 1e-5;
 constexpr double kSingleStep = 1.0 / (1 << 20);
@@ -92,15 +94,21 @@ Limits attention_limits(const TensorReference& reference, const Comparison& twin
   const bool dominated =
       distribution == Distribution::kOutliers || distribution == Distribution::kLargeLogits;
   if (!dominated) {
-    limits.relative_l2 = factors.relative_l2;
-    limits.head_l2 = limits.block_l2 = factors.relative_l2 * factors.part_factor;
+    // The twin of fp8 says more exactly what rounding P costs than a number for all inputs.
+    const double l2 = io == out ? factors.relative_l2
+                                : std::max(tolerance_factors(out).relative_l2,
+                                           kMoreThanTwinOfFp8 * twin.relative_l2);
+    limits.relative_l2 = l2;
+    limits.head_l2 = limits.block_l2 = l2 * factors.part_factor;
   }
   if (distribution == Distribution::kOnesV && io == out) {
     // The twin may hit 1 exactly; a mean of such errors says nothing.
     limits.max_abs = std::max(2 * step_at_one(out) * reference.largest, twin.max_abs);
     limits.mean_abs = limits.max_abs;
   }
-  if (distribution == Distribution::kNormal && io != out) limits.method_l2 = factors.method_l2;
+  if (distribution == Distribution::kNormal && io != out) {
+    limits.method_l2 = std::max(factors.method_l2, kMoreThanTwin * twin.method_l2.value_or(0));
+  }
   return limits;
 }
 

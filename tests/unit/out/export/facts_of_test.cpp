@@ -5,6 +5,7 @@
 #include "core/fields.hpp"
 #include "export_fixture.hpp"
 #include "out/export/export_kernel.hpp"
+#include "out/export/formats.hpp"
 #include "support/custom_operation.hpp"
 
 using namespace fatune;
@@ -42,6 +43,24 @@ TEST_CASE("tensor maps carry sizes and strides of the contiguous tensors") {
     CHECK(map.strides_bytes == (keys ? std::array<std::int64_t, 3>{128, 131072, 524288}
                                      : std::array<std::int64_t, 3>{128, 65536, 524288}));
   }
+}
+
+TEST_CASE("factors are passed where there are some, and nowhere else") {
+  Problem problem = test::mission();
+  const auto plain = facts_of(test::default_candidate("naive", problem), test::limits_of("sm_90a"));
+  REQUIRE(plain);
+  CHECK(plain->stages.front().arguments == std::vector<std::string>{"q", "k", "scores"});
+  problem.dtype = Dtype::kE4m3;
+  problem.out_dtype = Dtype::kF16;
+  auto facts = facts_of(test::default_candidate("naive", problem), test::limits_of("sm_90a"));
+  REQUIRE(facts);
+  CHECK(facts->stages.front().arguments ==
+        std::vector<std::string>{"q", "k", "q_descale", "k_descale", "scores"});
+  CHECK(tensor_parameters(*facts) == attention_tensors(problem));
+  facts->cubin = {"x.cubin", std::string(64, '0'), 1};
+  const auto again = from_json<KernelFacts>(to_json(*facts), "x");
+  if (!again) FAIL(again.error().message);
+  CHECK(dump(to_json(*again)) == dump(to_json(*facts)));
 }
 
 TEST_CASE("tensors that are not contiguous are told, and the reader accepts them") {
