@@ -8,6 +8,7 @@
 #include "common/combine.cuh"
 #include "common/launch.cuh"
 #include "common/lse.cuh"
+#include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
 constexpr int kQuads = HEAD_DIM / 4;  // threads that share a row, four columns each
@@ -79,8 +80,8 @@ DEVICE Share add_splits(const float4* out, const float2* stats, int thread_of_ro
 /// By all threads of the launch. `query_row(row)` is the row's number in out, counted over batch and
 /// heads; with kGaps it may be negative: it is none.
 template <i64 kAllRows, bool kGaps, typename QueryRow>
-DEVICE void combine_partial_rows(const float* partial, const float2* stats, elem* out, float* lse,
-                                 const QueryRow& query_row) {
+DEVICE void combine_partial_rows(const float* partial, const float2* stats, out_elem* out,
+                                 float* lse, const QueryRow& query_row) {
   extern __shared__ __align__(128) u8 shared[];
   Share* const shares = reinterpret_cast<Share*>(shared);
   const int thread = static_cast<int>(threadIdx.x);
@@ -112,5 +113,5 @@ DEVICE void combine_partial_rows(const float* partial, const float2* stats, elem
   if (LSE != 0 && quad == 0) lse[to] = log_sum_exp(combine.row_max, combine.row_sum);
   share.scale(inverse_or_zero(combine.row_sum));
   *reinterpret_cast<uint2*>(out + OutTensor::row(to) + quad * 4) =
-      make_uint2(pack2(share.out.x, share.out.y), pack2(share.out.z, share.out.w));
+      make_uint2(pack2_out(share.out.x, share.out.y), pack2_out(share.out.z, share.out.w));
 }

@@ -1,4 +1,5 @@
-// mma_epilogue.cuh - accumulators of O of a CTA's warps to rows of out, 16 bytes a store.
+// mma_epilogue.cuh - accumulators of O of a CTA's warps to rows of out, 16 bytes a store, or of fp8
+// problems 8 bytes from registers.
 //
 // kSplits groups of warps may have seen different keys of the same rows (intra-CTA split-KV): their
 // partial O is combined first. A lane has the same elements in every group, so they are exchanged
@@ -23,6 +24,37 @@ struct Place {
   DEVICE int row(int m, int half) const { return first_row + 16 * m + 8 * half + lane / 4; }
 };
 
+/// Column tiles that a lane writes together: of fp8 two, of which transposing V has given it four
+/// neighbouring columns (transpose_octets in ldmatrix.cuh).
+constexpr int kTilesTogether = kIs16Bit ? 1 : 2;
+
+/// The split that finishes a column tile.
+template <int kSplits>
+DEVICE constexpr int finisher(int d) {
+  return d / kTilesTogether % kSplits;
+}
+
+/// Writes this lane's part of column tiles d and d + 1 of an fp8 problem, scaled, to rows of the
+/// CTA's head, which begins at `out`.
+template <int kPack, int kM, int kD>
+DEVICE void store_columns(out_elem* out, const State<kM, kD>& state, const float (&factor)[kM][2],
+                          const Place& place, int d) {
+#pragma unroll
+  for (int m = 0; m < kM; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = place.block_row + place.row(m, half);
+      if (row >= PackedRows<kPack>::kRows) continue;
+      const float* const even = state.acc_o[m][d] + 2 * half;
+      const float* const odd = state.acc_o[m][d + 1] + 2 * half;
+      const float by = factor[m][half];
+      const i64 at = PackedRows<kPack>::template offset<OutTensor>(row) + 8 * d;
+      *reinterpret_cast<uint2*>(out + (at + place.lane % 4 * 4)) =
+          make_uint2(pack2_out(even[0] * by, odd[0] * by), pack2_out(even[1] * by, odd[1] * by));
+    }
+  }
+}
+
 /// Packs this lane's part of column tile d, scaled, into rows kept in shared memory.
 template <int kM, int kD>
 DEVICE void stage_columns(u8* rows, const State<kM, kD>& state, const float (&factor)[kM][2],
@@ -32,7 +64,7 @@ DEVICE void stage_columns(u8* rows, const State<kM, kD>& state, const float (&fa
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float(&o)[4] = state.acc_o[m][d];
-      const u32 pair = pack2(o[2 * half] * factor[m][half], o[2 * half + 1] * factor[m][half]);
+      const u32 pair = pack2_out(o[2 * half] * factor[m][half], o[2 * half + 1] * factor[m][half]);
       *reinterpret_cast<u32*>(rows + chunk_offset(place.row(m, half), d) + place.lane % 4 * 4) =
           pair;
     }
@@ -42,7 +74,8 @@ DEVICE void stage_columns(u8* rows, const State<kM, kD>& state, const float (&fa
 /// Writes kRows rows from shared memory to those of the CTA's head, which begins at `out`; `worker`
 /// is one of kWorkers threads that share them.
 template <int kRows, int kWorkers, int kPack>
-DEVICE void store_rows(elem* out, const u8* rows, int first_row, const Place& place, int worker) {
+DEVICE void store_rows(out_elem* out, const u8* rows, int first_row, const Place& place,
+                       int worker) {
   const int rows_left = PackedRows<kPack>::kRows - place.block_row;
 #pragma unroll
   for (int item = 0; item < kRows * kChunks; item += kWorkers) {
@@ -92,7 +125,7 @@ DEVICE void publish(const Exchange<kBlockM, kSplits>& exchange, const State<kM, 
     }
 #pragma unroll
     for (int d = 0; d < kD; ++d) {
-      const int distance = (place.split - d % kSplits + kSplits) % kSplits;
+      const int distance = (place.split - finisher<kSplits>(d) + kSplits) % kSplits;
       const float(&o)[4] = state.acc_o[m][d];
       if (distance != 0)
         exchange.partial_o(place, distance, m, d) = make_float4(o[0], o[1], o[2], o[3]);
@@ -100,10 +133,10 @@ DEVICE void publish(const Exchange<kBlockM, kSplits>& exchange, const State<kM, 
   }
 }
 
-/// Combines the splits' partial O; split d % kSplits finishes column tile d and leaves it in
-/// `rows`.
-template <int kBlockM, int kSplits, int kM, int kD>
-DEVICE void combine_splits(u8* rows, const Exchange<kBlockM, kSplits>& exchange,
+/// Combines the splits' partial O; a column tile's finisher leaves it in `rows`, or of an fp8
+/// problem in `out`.
+template <int kBlockM, int kSplits, int kPack, int kM, int kD>
+DEVICE void combine_splits(out_elem* out, u8* rows, const Exchange<kBlockM, kSplits>& exchange,
                            State<kM, kD>& state, const Place& place) {
   __syncthreads();  // every warp is done with K and V, whose place the exchange takes
   publish(exchange, state, place);
@@ -123,7 +156,7 @@ DEVICE void combine_splits(u8* rows, const Exchange<kBlockM, kSplits>& exchange,
   }
 #pragma unroll
   for (int d = 0; d < kD; ++d) {
-    if (d % kSplits != place.split) continue;
+    if (finisher<kSplits>(d) != place.split) continue;
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
       float(&o)[4] = state.acc_o[m][d];
@@ -138,16 +171,17 @@ DEVICE void combine_splits(u8* rows, const Exchange<kBlockM, kSplits>& exchange,
         o[3] += other.w * factor[m][1][distance];
       }
     }
-    stage_columns(rows, state, one, place, d);
+    if (kIs16Bit) stage_columns(rows, state, one, place, d);
+    if (!kIs16Bit && d % 2 == 1) store_columns<kPack>(out, state, one, place, d - 1);
   }
-  __syncthreads();
+  if (kIs16Bit) __syncthreads();
 }
 
 /// Divides by row_sum and writes the CTA's rows; `out` is the first of its head in memory. `rows`
 /// takes the finished rows (Q's place: a warp's own rows are touched by no other while kSplits is
 /// 1), `spare` the exchange of more splits.
 template <int kBlockM, int kSplits, int kThreads, int kPack = 1, int kM, int kD>
-DEVICE void store_o(elem* out, u8* rows, u8* spare, State<kM, kD>& state, const Place& place) {
+DEVICE void store_o(out_elem* out, u8* rows, u8* spare, State<kM, kD>& state, const Place& place) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -156,7 +190,8 @@ DEVICE void store_o(elem* out, u8* rows, u8* spare, State<kM, kD>& state, const 
     }
   }
   if constexpr (kSplits > 1) {
-    combine_splits(rows, Exchange<kBlockM, kSplits>{spare}, state, place);
+    combine_splits<kBlockM, kSplits, kPack>(out, rows, {spare}, state, place);
+    if (!kIs16Bit) return;
     store_rows<kBlockM, kThreads, kPack>(out, rows, 0, place, static_cast<int>(threadIdx.x));
   } else {
     float factor[kM][2];
@@ -168,7 +203,11 @@ DEVICE void store_o(elem* out, u8* rows, u8* spare, State<kM, kD>& state, const 
       }
     }
 #pragma unroll
-    for (int d = 0; d < kD; ++d) stage_columns(rows, state, factor, place, d);
+    for (int d = 0; d < kD; d += kTilesTogether) {
+      if (kIs16Bit) stage_columns(rows, state, factor, place, d);
+      if (!kIs16Bit) store_columns<kPack>(out, state, factor, place, d);
+    }
+    if (!kIs16Bit) return;
     __syncwarp();
     store_rows<16 * kM, 32, kPack>(out, rows, place.first_row, place, place.lane);
   }

@@ -6,7 +6,7 @@
 #include "common/mma_softmax.cuh"
 #include "common/swizzled_tile.cuh"
 
-constexpr int kDSteps = HEAD_DIM / 16;  // k-steps of QK^T
+constexpr int kDSteps = kRowBytes / 32;  // k-steps of QK^T
 constexpr int kDTiles = HEAD_DIM / 8;   // 8-column tiles of O
 
 /// A lane's ldmatrix addresses in a tile of K. The two registers of a B operand must be
@@ -15,9 +15,14 @@ DEVICE Fragments key_fragments(u32 tile, int lane) {
   return fragments(tile, lane % 8 + lane / 16 * 8, lane / 8 % 2);
 }
 
-/// The same in a tile of Q, or of V, which is transposed on the way: (rows 0-7, half 0), (8-15, 0),
-/// (0-7, 1), (8-15, 1).
+/// The same in a tile of Q, or of 16-bit V, which is transposed on the way: (rows 0-7, half 0),
+/// (8-15, 0), (0-7, 1), (8-15, 1).
 DEVICE Fragments row_fragments(u32 tile, int lane) { return fragments(tile, lane % 16, lane / 16); }
+
+/// The same in a tile of V; of fp8 the matrices are four octets of keys in one chunk.
+DEVICE Fragments value_fragments(u32 tile, int lane) {
+  return kIs16Bit ? row_fragments(tile, lane) : fragments(tile, lane, 0);
+}
 
 /// A warp's rows of Q as A operands: held in registers, or read anew from shared memory.
 template <int kM, bool kHeld>
@@ -70,10 +75,21 @@ DEVICE void multiply_qk(Scores<kM, kN>& scores, const QueryRows<kM, kHeld>& q, c
       ldmatrix_x4(right, k.at(8 * n, step));
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
-        mma_16x8x16(scores.at[m][n], left[m], right[0], right[1]);
-        mma_16x8x16(scores.at[m][n + 1], left[m], right[2], right[3]);
+        mma_qk(scores.at[m][n], left[m], right[0], right[1]);
+        mma_qk(scores.at[m][n + 1], left[m], right[2], right[3]);
       }
     }
+  }
+}
+
+/// The B operands of 16 columns of V and a k-step of keys: column tiles 2d and 2d + 1.
+DEVICE void load_v(u32 (&right)[4], const Fragments& v, int step, int d) {
+  if constexpr (kIs16Bit) {
+    ldmatrix_x4_trans(right, v.at(16 * step, d));
+  } else {
+    u32 octets[4];
+    ldmatrix_x4_trans(octets, v.at_chunk(32 * step, d));
+    transpose_octets(right, octets);
   }
 }
 
@@ -82,15 +98,15 @@ template <int kM, int kN>
 DEVICE void multiply_pv(State<kM, kDTiles>& state, const PFragment<kM, kN>& p,
                         const Fragments& v) {
 #pragma unroll
-  for (int step = 0; step < kN / 2; ++step) {
+  for (int step = 0; step < kN / kPTiles; ++step) {
 #pragma unroll
-    for (int d = 0; d < kDSteps; ++d) {
+    for (int d = 0; d < kDTiles / 2; ++d) {
       u32 right[4];
-      ldmatrix_x4_trans(right, v.at(16 * step, d));
+      load_v(right, v, step, d);
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
-        mma_16x8x16(state.acc_o[m][2 * d], p.at[m][step], right[0], right[1]);
-        mma_16x8x16(state.acc_o[m][2 * d + 1], p.at[m][step], right[2], right[3]);
+        mma_pv(state.acc_o[m][2 * d], p.at[m][step], right[0], right[1]);
+        mma_pv(state.acc_o[m][2 * d + 1], p.at[m][step], right[2], right[3]);
       }
     }
   }

@@ -6,19 +6,14 @@
 // neighbouring lanes share a row.
 #pragma once
 
+#include "common/descale.cuh"
 #include "common/key_order.cuh"
 #include "common/prelude.cuh"
 #include "common/problem.cuh"
 
-/// P is 2^(kScale * (S - row_max)). A kernel whose S comes multiplied by SOFTMAX_SCALE defines
-/// SCALED_SCORES before it includes this.
-#ifdef SCALED_SCORES
-constexpr float kScale = 1.44269504088896341f;
-#else
-constexpr float kScale = SOFTMAX_SCALE_LOG2E;
-#endif
-/// Lazy rescaling lets S exceed row_max by so much: P stays below 2^8, far inside the range of f16.
-constexpr float kRescaleThreshold = 8.0f / kScale;
+
+/// 8-key tiles of S that one A operand of PV takes.
+constexpr int kPTiles = kIs16Bit ? 2 : 4;
 
 template <int kM, int kN>
 struct Scores {
@@ -27,7 +22,7 @@ struct Scores {
 
 /// A warp's accumulator of O and its online softmax; row_max is what the exponents of P refer to.
 template <int kM, int kD>
-struct State {
+struct State : ScoreScale<kIs16Bit> {
   float acc_o[kM][kD][4];
   float row_max[kM][2];
   float row_sum[kM][2];  // this lane's share
@@ -104,7 +99,7 @@ DEVICE void update_row_max(State<kM, kD>& state, const Scores<kM, kN>& scores) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       highest[m][half] = thread_row_max(scores, m, half);
-      rises = rises || highest[m][half] > state.row_max[m][half] + kRescaleThreshold;
+      rises = rises || highest[m][half] > state.row_max[m][half] + state.rescale_threshold();
     }
   }
   if (kLazy && !__any_sync(0xffffffffu, rises)) return;
@@ -114,7 +109,7 @@ DEVICE void update_row_max(State<kM, kD>& state, const Scores<kM, kN>& scores) {
     for (int half = 0; half < 2; ++half) {
       const float row_max = fmaxf(state.row_max[m][half], warp_max<4>(highest[m][half]));
       const float finite = kMasked && row_max == NEG_INF ? 0.0f : row_max;
-      const float rescale = fast_exp2((state.row_max[m][half] - finite) * kScale);
+      const float rescale = fast_exp2((state.row_max[m][half] - finite) * state.scale());
       state.row_max[m][half] = row_max;
       state.row_sum[m][half] *= rescale;
 #pragma unroll
@@ -126,13 +121,49 @@ DEVICE void update_row_max(State<kM, kD>& state, const Scores<kM, kN>& scores) {
   }
 }
 
-/// P of row tile m and the 16 keys of a k-step as the A operand of PV, rounded to DTYPE.
+/// Neighbouring elements of P, rounded, in a register of an A operand.
+DEVICE u32 pack_elements(const float (&p)[kPTiles]) {
+#if DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16
+  return pack2(p[0], p[1]);
+#else
+  return pack4_e4m3(p[0], p[1], p[2], p[3]);
+#endif
+}
+
+/// P of row tile m and the keys of a k-step as the A operand of PV, rounded: 16 keys to DTYPE; of
+/// fp8 32, to e4m3: at the operand's columns 4t .. 4t + 3 stand keys 2t, 2t + 1, 2t + 8, 2t + 9,
+/// and so in its other half, so that each element stays with its lane.
 template <int kM, int kN>
 DEVICE void pack_p(u32 (&a)[4], const Scores<kM, kN>& p, int m, int step) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const float(&tile)[4] = p.at[m][2 * step + i / 2];
-    a[i] = pack2(tile[2 * (i % 2)], tile[2 * (i % 2) + 1]);
+    float elements[kPTiles];
+#pragma unroll
+    for (int j = 0; j < kPTiles; ++j) {
+      const int n = kPTiles * step + i / 2 * (kPTiles / 2) + j / 2;
+      elements[j] = p.at[m][n][2 * (i % 2) + j % 2];
+    }
+    a[i] = pack_elements(elements);
+  }
+}
+
+/// After the last KV block of an fp8 problem: row_max, row_sum and O as those of a 16-bit one, whose
+/// q, k and v are what these stand for.
+template <int kM, int kD>
+DEVICE void descale(State<kM, kD>& state, float v_descale) {
+  if (kIs16Bit) return;
+#pragma unroll
+  for (int m = 0; m < kM; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      state.row_max[m][half] *= state.row_max_unit();
+      state.row_sum[m][half] *= state.row_sum_unit();
+#pragma unroll
+      for (int d = 0; d < kD; ++d) {
+        state.acc_o[m][d][2 * half] *= state.row_sum_unit() * v_descale;
+        state.acc_o[m][d][2 * half + 1] *= state.row_sum_unit() * v_descale;
+      }
+    }
   }
 }
 
@@ -160,14 +191,15 @@ DEVICE bool any_exceeds(const float (&values)[kM][2], float most) {
   return __any_sync(0xffffffffu, exceeds);
 }
 
-/// P of a KV block, rounded to DTYPE: A operands of PV, 16 keys a k-step.
+/// P of a KV block, rounded: A operands of PV.
 template <int kM, int kN>
 struct PFragment {
-  u32 at[kM][kN / 2][4];
+  static_assert(kN % kPTiles == 0, "whole k-steps");
+  u32 at[kM][kN / kPTiles][4];
 };
 
-/// P = 2^(kScale * (S - row_max)), rounded. Unrounded, this lane's part of each row of P is added
-/// to `sums`, or with kFresh becomes them.
+/// P = 2^(scale * (S - row_max) + kPShift), rounded. Unrounded, this lane's part of each row of P
+/// is added to `sums`, or with kFresh becomes them.
 template <bool kMasked, bool kFresh, int kM, int kN, int kD>
 DEVICE void exp2_and_pack(PFragment<kM, kN>& p, float (&sums)[kM][2], const State<kM, kD>& state,
                           const Scores<kM, kN>& scores) {
@@ -176,15 +208,21 @@ DEVICE void exp2_and_pack(PFragment<kM, kN>& p, float (&sums)[kM][2], const Stat
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float row_max = state.row_max[m][half];
-      const float offset = kMasked && row_max == NEG_INF ? 0.0f : -row_max * kScale;
+      const float offset = kMasked && row_max == NEG_INF ? 0.0f : state.exponent_offset(row_max);
       float sum = kFresh ? 0.0f : sums[m][half];
+      float elements[kPTiles];
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
-        const float left = fast_exp2(fmaf(scores.at[m][n][2 * half], kScale, offset));
-        const float right = fast_exp2(fmaf(scores.at[m][n][2 * half + 1], kScale, offset));
+        const float left = fast_exp2(fmaf(scores.at[m][n][2 * half], state.scale(), offset));
+        const float right = fast_exp2(fmaf(scores.at[m][n][2 * half + 1], state.scale(), offset));
         sum = kFresh && n == 0 ? left : sum + left;
         sum += right;
-        p.at[m][n / 2][n % 2 * 2 + half] = pack2(left, right);
+        constexpr int kTogether = kPTiles / 2;  // tiles of a register
+        elements[2 * (n % kTogether)] = left;
+        elements[2 * (n % kTogether) + 1] = right;
+        if (n % kTogether + 1 == kTogether) {
+          p.at[m][n / kPTiles][n / kTogether % 2 * 2 + half] = pack_elements(elements);
+        }
       }
       sums[m][half] = sum;
     }

@@ -136,6 +136,18 @@ DEVICE u8 float_to_e5m2(float value) {
 #endif
 }
 
+#if __CUDA_ARCH__ >= 890
+/// Four values in one register, the first in the lowest byte.
+DEVICE u32 pack4_e4m3(float a, float b, float c, float d) {
+  u32 bits;
+  asm("{.reg .b16 lo, hi; cvt.rn.satfinite.e4m3x2.f32 lo, %2, %1; "
+      "cvt.rn.satfinite.e4m3x2.f32 hi, %4, %3; mov.b32 %0, {lo, hi};}"
+      : "=r"(bits)
+      : "f"(a), "f"(b), "f"(c), "f"(d));
+  return bits;
+}
+#endif
+
 /// Through f16, which holds every e4m3 value: same sign and mantissa, exponent bias 15 for 7, hence
 /// the factor 2^8.
 DEVICE float e4m3_to_float(u8 code) {

@@ -19,8 +19,8 @@ struct RowCopier {
   DEVICE RowCopier(u32 shared, int worker) {
     row = worker / kSwizzleWays;
     to = shared + chunk_offset(row, worker % kSwizzleWays);
-    from = row * Tensor::kRow + worker % kSwizzleWays * 8;
-    column = worker % kSwizzleWays * 8;
+    from = row * Tensor::kRow + worker % kSwizzleWays * kChunkColumns;
+    column = worker % kSwizzleWays * kChunkColumns;
   }
 
   /// Copies kCount rows to `tile` bytes after `shared`; `source` is the first of them plus `from`.
@@ -50,9 +50,9 @@ struct RowCopier {
       for (int chunk = 0; chunk < kChunks; chunk += kSwizzleWays) {
         const u32 target = (to ^ (swizzle(pass) * 16)) + tile + pass * kRowBytes + chunk * 16;
         if constexpr (kMayEnd) {
-          cp_async_16_or_zero(target, source + chunk * 8, row + pass < rows_left);
+          cp_async_16_or_zero(target, source + chunk * kChunkColumns, row + pass < rows_left);
         } else {
-          cp_async_16(target, source + chunk * 8);
+          cp_async_16(target, source + chunk * kChunkColumns);
         }
       }
     }

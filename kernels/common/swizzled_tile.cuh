@@ -1,21 +1,22 @@
-// swizzled_tile.cuh - rows of HEAD_DIM 16-bit elements in shared memory without bank conflicts:
+// swizzled_tile.cuh - rows of HEAD_DIM elements in shared memory without bank conflicts:
 // copied in, read by ldmatrix.
 //
 // The 16-byte chunk c of row r lies at chunk c ^ swizzle(r). ldmatrix reads one chunk of 8
 // neighbouring rows at a time: these then lie in 8 different groups of 4 banks, and so do the 8
 // chunks that 8 lanes copy. The exclusive or touches as many low bits as divide the row's chunks (3
-// at head_dim 64, 2 at 96, 1 at 80), fed by the row bits above those that the pitch itself spreads
-// over the banks. So no padding, at any head_dim that is a multiple of 16.
+// at 128 bytes, 2 at 192, 1 at 160), fed by the row bits above those that the pitch itself spreads
+// over the banks. So no padding, at any row that is a multiple of 32 bytes.
 #pragma once
 
 #include "common/cp_async.cuh"
 #include "common/key_order.cuh"
 
-constexpr int kChunks = HEAD_DIM / 8;
-constexpr int kRowBytes = HEAD_DIM * 2;
+constexpr int kRowBytes = HEAD_DIM * DTYPE_BYTES;
+constexpr int kChunks = kRowBytes / 16;
+constexpr int kChunkColumns = 16 / DTYPE_BYTES;
 constexpr int kSwizzleBits = kChunks % 8 == 0 ? 3 : kChunks % 4 == 0 ? 2 : 1;
 constexpr int kSwizzleWays = 1 << kSwizzleBits;
-static_assert(HEAD_DIM % 16 == 0, "rows of whole pairs of chunks");
+static_assert(kRowBytes % 32 == 0, "rows of whole pairs of chunks");
 
 DEVICE int swizzle(int row) { return (row >> (3 - kSwizzleBits)) & (kSwizzleWays - 1); }
 
@@ -40,6 +41,11 @@ struct Fragments {
 
   DEVICE u32 at(int row, int step) const {
     return (base ^ (step % kVariants * 32)) + row * kRowBytes + (step - step % kVariants) * 32;
+  }
+  /// The same of blocks one chunk wide.
+  DEVICE u32 at_chunk(int row, int chunk) const {
+    const int moved = chunk % kSwizzleWays;
+    return (base ^ (moved * 16)) + row * kRowBytes + (chunk - moved) * 16;
   }
 };
 
@@ -67,7 +73,9 @@ struct Copier {
     to = shared + chunk_offset(row, thread % kSwizzleWays);
     from = key * Tensor::kRow + column();
   }
-  DEVICE static int column() { return static_cast<int>(threadIdx.x) % kSwizzleWays * 8; }
+  DEVICE static int column() {
+    return static_cast<int>(threadIdx.x) % kSwizzleWays * kChunkColumns;
+  }
 
   /// Copies kRows rows to the tile `tile` bytes after `shared`; `source` is the first of them plus
   /// `from`. Rows from `rows_left` on become zeros when kMayEnd: a masked P of 0 times a stray NaN
@@ -99,9 +107,9 @@ struct Copier {
 #pragma unroll
     for (int chunk = 0; chunk < kChunks; chunk += kSwizzleWays) {
       if constexpr (kMayEnd) {
-        cp_async_16_or_zero(to + tile + chunk * 16, source + chunk * 8, inside);
+        cp_async_16_or_zero(to + tile + chunk * 16, source + chunk * kChunkColumns, inside);
       } else {
-        cp_async_16(to + tile + chunk * 16, source + chunk * 8);
+        cp_async_16(to + tile + chunk * 16, source + chunk * kChunkColumns);
       }
     }
   }

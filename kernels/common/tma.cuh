@@ -59,12 +59,12 @@ DEVICE void tma_load(u32 to, const TensorMap& map, const BoxStart& from, u32 bar
       : "memory");
 }
 
-/// Loads kColumns columns, 64 a box of kBoxBytes; the boxes lie one behind the other.
-template <int kBoxBytes, int kColumns>
+/// Loads kColumns columns, kBoxColumns a box of kBoxBytes; the boxes lie one behind the other.
+template <int kBoxBytes, int kColumns, int kBoxColumns>
 DEVICE void tma_load_boxes(u32 to, const TensorMap& map, BoxStart from, u32 barrier) {
 #pragma unroll
-  for (int box = 0; box < ceil_div(kColumns, 64); ++box) {
-    from.column = 64 * box;
+  for (int box = 0; box < ceil_div(kColumns, kBoxColumns); ++box) {
+    from.column = kBoxColumns * box;
     tma_load(to + box * kBoxBytes, map, from, barrier);
   }
 }

@@ -1,39 +1,59 @@
-// wgmma.cuh - wgmma m64nNk16 (sm_90a): B by descriptor from swizzled shared memory, A likewise (SS)
-// or from registers (RS).
+// wgmma.cuh - wgmma m64nNk16, of fp8 m64nNk32 (sm_90a): B by descriptor from swizzled shared
+// memory, A likewise (SS) or from registers (RS).
 //
-// A tile in shared memory is a row of boxes, each 64 columns wide: rows of 128 bytes under the
-// 128-byte swizzle, eight of them an atom of 1024 bytes, as TMA writes them.
+// A tile in shared memory is a row of boxes: rows of 128 bytes under the 128-byte swizzle, eight of
+// them an atom of 1024 bytes, as TMA writes them; or of 64 bytes, under the 64-byte swizzle.
 //
 // Which accumulators thread t of the warpgroup holds (warp w = t / 32, g = t % 32 / 4,
 // c = t % 4 * 2), by 8-column tile n: [4n], [4n + 1] row 16w + g, columns 8n + c and the next;
 // [4n + 2], [4n + 3] row 16w + g + 8, the same columns. An A operand in registers has the layout of
-// two such tiles, packed.
+// two such tiles, packed; of fp8, whose operands are always K-major, of four, with the columns in
+// another order (pack_p in mma_softmax.cuh).
 #pragma once
 
 #include "common/prelude.cuh"
 
 #if DTYPE == DTYPE_F16
-#define WGMMA_TYPE "f16"
+#define WGMMA_QK_TYPES "k16.f32.f16.f16"
+#define WGMMA_PV_TYPES WGMMA_QK_TYPES
 #elif DTYPE == DTYPE_BF16
-#define WGMMA_TYPE "bf16"
+#define WGMMA_QK_TYPES "k16.f32.bf16.bf16"
+#define WGMMA_PV_TYPES WGMMA_QK_TYPES
+#elif DTYPE == DTYPE_E4M3
+#define WGMMA_QK_TYPES "k32.f32.e4m3.e4m3"
+#define WGMMA_PV_TYPES WGMMA_QK_TYPES
 #else
-#error "wgmma.cuh multiplies f16 and bf16"
+#define WGMMA_QK_TYPES "k32.f32.e5m2.e5m2"
+#define WGMMA_PV_TYPES "k32.f32.e4m3.e5m2"
+#endif
+
+// Which operands in shared memory are MN-major: fp8 has no choice, and no words for it.
+#if DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16
+#define WGMMA_SS_MAJOR(b) ", 0, " b
+#define WGMMA_RS_MAJOR ", 1"
+#else
+#define WGMMA_SS_MAJOR(b)
+#define WGMMA_RS_MAJOR
 #endif
 
 // ---- descriptors: address / 16 in bits 0-13, byte offsets / 16 in 16-29 (leading) and 32-45
 // (stride), swizzle in 62 ----
 
 constexpr u64 kSwizzle128 = 1ull << 62;
+constexpr u64 kSwizzle64 = 2ull << 62;
 constexpr u64 kAtomStride = 1024 / 16;  // from eight rows to the next eight
 
 /// In a cluster the bits above an address within a CTA hold the CTA's rank: they must not reach the
 /// next field.
 DEVICE u64 address_field(u32 tile) { return (tile & 0x3ffffu) / 16; }
 
-/// K-major: rows are M or N, columns the GEMM's K dimension: Q, K and P. A k-step of 16 columns
-/// within a box is kKStep further.
+/// K-major: rows are M or N, columns the GEMM's K dimension: Q, K, P, and fp8's transposed V. A
+/// k-step, 32 bytes of a row, is kKStep further within a box.
+template <int kRowBytes = 128>
 DEVICE u64 make_smem_desc_k_major(u32 tile) {
-  return address_field(tile) | 1ull << 16 | kAtomStride << 32 | kSwizzle128;
+  static_assert(kRowBytes == 128 || kRowBytes == 64, "boxes are as wide as their swizzle");
+  return address_field(tile) | 1ull << 16 | kAtomStride * kRowBytes / 128 << 32 |
+         (kRowBytes == 128 ? kSwizzle128 : kSwizzle64);
 }
 constexpr u64 kKStep = 32 / 16;
 
@@ -141,12 +161,12 @@ DEVICE void pin(u32* values) {
 
 #define WGMMA_SS_TEXT(mn_major, n, names, a, b, add, ...)                          \
   "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n \
-  "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" names "}, " a ", " b ", p, 1, 1, 0, " mn_major ";}"
+  WGMMA_QK_TYPES " {" names "}, " a ", " b ", p, 1, 1" WGMMA_SS_MAJOR(mn_major) ";}"
 
 #define WGMMA_RS_TEXT(n, names, a0, a1, a2, a3, b, add)                                     \
   "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n          \
-  "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" names "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b \
-  ", p, 1, 1, 1;}"
+  WGMMA_PV_TYPES " {" names "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", p, 1, 1" \
+  WGMMA_RS_MAJOR ";}"
 
 #define WGMMA_SS_(name, io, mn_major, n, add)                                            \
   DEVICE void name(float* acc, u64 a, u64 b) {                                           \
@@ -166,11 +186,15 @@ DEVICE void pin(u32* values) {
 #define WGMMA_DEFINE_PV_SS(name, n) WGMMA_DEFINE_PV_SS_(name, n)
 #define WGMMA_DEFINE_PV_SS_(name, n) WGMMA_SS_(name, "+", "1", n, 1)
 
-/// The same with A in registers, four packed ones.
-#define WGMMA_DEFINE_PV_RS(name, n) WGMMA_DEFINE_PV_RS_(name, n)
-#define WGMMA_DEFINE_PV_RS_(name, n)                                            \
-  DEVICE void name(float* acc, const u32* a, u64 b) {                           \
-    asm volatile(WGMMA_CALL(WGMMA_RS_TEXT, n, WGMMA_NAMES_##n, WGMMA_REST_##n)  \
-                 : WGMMA_SUMS_##n("+", acc)                                     \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1)); \
+#define WGMMA_RS_(name, io, n, add)                                               \
+  DEVICE void name(float* acc, const u32* a, u64 b) {                             \
+    asm volatile(WGMMA_CALL(WGMMA_RS_TEXT, n, WGMMA_NAMES_##n, WGMMA_REST_##n)    \
+                 : WGMMA_SUMS_##n(io, acc)                                        \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add)); \
   }
+
+/// The same with A in registers, four packed ones; of fp8, B K-major. zero(acc, a, b): acc = A B.
+#define WGMMA_DEFINE_PV_RS(name, zero, n) WGMMA_DEFINE_PV_RS_(name, zero, n)
+#define WGMMA_DEFINE_PV_RS_(name, zero, n) \
+  WGMMA_RS_(name, "+", n, 1)               \
+  WGMMA_RS_(zero, "=", n, 0)

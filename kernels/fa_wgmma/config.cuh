@@ -17,9 +17,14 @@ constexpr bool kRotate = GRID_ORDER == GRID_ORDER_ROTATE;
 constexpr bool kByHead = GRID_ORDER == GRID_ORDER_QUERY || kRotate;
 constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
 constexpr bool kHasProducer = PRODUCER != PRODUCER_NONE;
+constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGISTERS < 256;
+constexpr bool kTransposeV = false;
+constexpr bool kStoreTma = STORE == STORE_TMA;
+constexpr bool kPromote = false;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;
 // Shared memory of a CTA that not all kernels have.
 constexpr int kPBytes = P_BYTES;
 constexpr int kOBytes = O_BYTES;
+constexpr int kVTransposedBytes = 0;
 constexpr int kOnesBytes = 0;

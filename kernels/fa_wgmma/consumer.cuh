@@ -11,9 +11,9 @@
 #include "fa_wgmma/tile_scheduler.cuh"
 
 WGMMA_DEFINE_QK(wgmma_qk, wgmma_qk_zero, BLOCK_N)
-WGMMA_DEFINE_PV_RS(wgmma_pv_rs, HEAD_DIM)
+WGMMA_DEFINE_PV_RS(wgmma_pv_rs, wgmma_pv_rs_zero, HEAD_DIM)
 WGMMA_DEFINE_PV_SS(wgmma_pv_ss, HEAD_DIM)
-WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, 72)
+WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, wgmma_pv_and_row_sum_zero, 72)
 
 using ScoreFragment = Scores<1, kNTiles>;
 DEVICE float* accumulator_of(ScoreFragment& scores) { return &scores.at[0][0][0]; }
@@ -44,19 +44,24 @@ struct Consumer {
   WorkTile tile;
   int remaining;     // KV blocks of the split
   PipelineState at;  // the present KV block
+  Descales descales;
   State<1, kAccTiles> state;
   ScoreFragment scores;
-  u32 p[BLOCK_N / 4];
+  u32 p[4 * kPSteps];
   float rescale[2];
+  float block_o[kPromote ? 4 * kDTiles : 1];  // PV of one KV block, before it is promoted
+  float block_rescale[2];                     // what O is multiplied by before
+  float v_descale;
 
-  DEVICE Consumer(SharedStorage storage_, int warpgroup_)
+  DEVICE Consumer(SharedStorage storage_, int warpgroup_, const Descales& descales_ = {})
       : storage(storage_),
         warpgroup(warpgroup_),
         row_block(warpgroup_ % kRowBlocks),
         split(warpgroup_ / kRowBlocks),
         lane(static_cast<int>(threadIdx.x) % 32),
         warp_row(row_block * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16),
-        at{split, split, 0} {}
+        at{split, split, 0},
+        descales(descales_) {}
 
   /// Before the KV blocks of a work tile, which is the CTA's first or not. True: there are any.
   DEVICE bool begin(const WorkTile& tile_, bool first, u32 q_phase) {
@@ -91,8 +96,9 @@ struct Consumer {
 
   DEVICE void wait_pv() {
     wgmma_wait<0>();
-    if (kMmaPvIsRs && !kInterleaved) pin<BLOCK_N / 4>(p);
-    pin<4 * kAccTiles>(acc_o());
+    if (kMmaPvIsRs && !kInterleaved) pin<4 * kPSteps>(p);
+    pin<4 * kAccTiles>(pv_accumulator());
+    if constexpr (kPromote) promote();
   }
 
   /// After the last KV block of a work tile: the first of the next tile is the one after it in the
@@ -108,6 +114,7 @@ struct Consumer {
   // ---- what mainloops are made of ----
 
   DEVICE float* acc_o() { return &state.acc_o[0][0][0]; }
+  DEVICE float* pv_accumulator() { return kPromote ? block_o : acc_o(); }
 
   DEVICE void release_k(const PipelineState& block) const {
     if (!kResident && lane == 0) mbarrier_arrive(storage.k_empty(block.stage));
@@ -116,7 +123,7 @@ struct Consumer {
     }
   }
   DEVICE void release_v(const PipelineState& block) const {
-    if (!kResident && lane == 0) mbarrier_arrive(storage.v_empty(block.stage));
+    if (!kResident && lane == 0) mbarrier_arrive(storage.pv_empty(block.stage));
   }
 
   /// Masks the keys of the present KV block that a row may not see.
@@ -141,9 +148,22 @@ struct Consumer {
     mask(scores);
   }
 
+  /// The B operand of PV in a stage, and how far its k-steps are apart.
+  DEVICE static u64 v_descriptor(u32 v) {
+    return kTransposeV ? make_smem_desc_k_major<kKeyBoxBytes>(v)
+                       : make_smem_desc_mn_major(v, BLOCK_N * 128);
+  }
+  DEVICE static constexpr u64 v_step(int step) {
+    constexpr int kSteps = kKeyBoxBytes / 32;
+    return kTransposeV ? step / kSteps * (kVRows * kKeyBoxBytes / 16) + step % kSteps * kKStep
+                       : step * kMnStep;
+  }
+
  private:
   DEVICE void reset_state() {
     state = State<1, kAccTiles>();
+    state.set_scale(descales.scores(tile.head));
+    v_descale = descales.out(tile.head);
     remaining = ceil_div(tile.cta_n_blocks - split, INTRA_CTA_SPLITS);
     // Hides the trip count, so that a loop stays a loop: of two unrolled iterations ptxas
     // interleaves the instructions, and spills (notes.md, "Compiler traps").
@@ -179,30 +199,49 @@ struct Consumer {
   // ---- the two GEMMs ----
 
   DEVICE void issue_qk() {
-    const u64 q = make_smem_desc_k_major(storage.q() + row_block * 64 * 128);
-    const u64 k = make_smem_desc_k_major(storage.k(at.stage));
+    const u64 q =
+        make_smem_desc_k_major<kBoxBytes>(storage.q() + row_block * 64 * kBoxBytes);
+    const u64 k = make_smem_desc_k_major<kBoxBytes>(storage.k(at.stage));
     wgmma_qk_zero(accumulator_of(scores), q, k);
 #pragma unroll
     for (int step = 1; step < kDSteps; ++step) {
-      const u64 column = step % 4 * kKStep;
-      wgmma_qk(accumulator_of(scores), q + step / 4 * (BLOCK_M * 8) + column,
-               k + step / 4 * (BLOCK_N * 8) + column);
+      const u64 column = step % kBoxSteps * kKStep;
+      const u64 box = step / kBoxSteps * (kBoxBytes / 16);
+      wgmma_qk(accumulator_of(scores), q + box * BLOCK_M + column, k + box * BLOCK_N + column);
     }
     wgmma_commit();
   }
 
   DEVICE void issue_pv(const PipelineState& block) {
-    const u64 v = make_smem_desc_mn_major(storage.v(block.stage), BLOCK_N * 128);
+    const u64 v = v_descriptor(storage.pv_operand(block.stage));
 #pragma unroll
-    for (int step = 0; step < BLOCK_N / 16; ++step) {
+    for (int step = 0; step < kPSteps; ++step) {
       if (!kMmaPvIsRs) {
         const u64 a = make_smem_desc_k_major(storage.p(warpgroup)) + step / 4 * (64 * 8);
-        wgmma_pv_ss(acc_o(), a + step % 4 * kKStep, v + step * kMnStep);
+        wgmma_pv_ss(acc_o(), a + step % 4 * kKStep, v + v_step(step));
+      } else if (kPromote && step == 0) {
+        wgmma_pv_rs_zero(block_o, p, v);
       } else {
-        wgmma_pv_rs(acc_o(), p + 4 * step, v + step * kMnStep);
+        wgmma_pv_rs(pv_accumulator(), p + 4 * step, v + v_step(step));
       }
     }
     wgmma_commit();
+    if (kPromote) {
+      block_rescale[0] = rescale[0];
+      block_rescale[1] = rescale[1];
+    }
+  }
+
+  /// Adds PV of a KV block to O in f32: the tensor cores' sums of fp8 products have fewer bits.
+  DEVICE void promote() {
+#pragma unroll
+    for (int d = 0; d < kDTiles; ++d) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float& o = state.acc_o[0][d][i];
+        o = fmaf(o, block_rescale[i / 2], block_o[4 * d + i]);
+      }
+    }
   }
 
   // ---- online softmax ----
@@ -214,7 +253,7 @@ struct Consumer {
     return rises;
   }
 
-  /// Whether no row of the warp has a score above its row_max by kRescaleThreshold. The bits of
+  /// Whether no row of the warp has a score above its row_max by the threshold. The bits of
   /// positive floats are ordered like the floats, those of negative ones lie below: while the limit
   /// is positive, integer maxima decide it, three operands an instruction.
   DEVICE bool stays_below_threshold() const {
@@ -230,8 +269,8 @@ struct Consumer {
         chain = n < 2 ? max(left, right) : max(max(chain, left), right);
       }
     }
-    const float limit[2] = {state.row_max[0][0] + kRescaleThreshold,
-                            state.row_max[0][1] + kRescaleThreshold};
+    const float limit[2] = {state.row_max[0][0] + state.rescale_threshold(),
+                            state.row_max[0][1] + state.rescale_threshold()};
     const bool rises = fminf(limit[0], limit[1]) < 0.0f |
                        max(top[0][0], top[0][1]) > __float_as_int(limit[0]) |
                        max(top[1][0], top[1][1]) > __float_as_int(limit[1]);
@@ -239,12 +278,15 @@ struct Consumer {
   }
 
   DEVICE bool update_row_max() {
-    if (kLazyRescale && stays_below_threshold()) return false;
+    if (kLazyRescale && stays_below_threshold()) {
+      if (kPromote) rescale[0] = rescale[1] = 1.0f;
+      return false;
+    }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float row_max = fmaxf(state.row_max[0][half], row_max_of(scores, 0, half));
       const float finite = kMayBeUnseen && row_max == NEG_INF ? 0.0f : row_max;
-      rescale[half] = fast_exp2((state.row_max[0][half] - finite) * kScale);
+      rescale[half] = fast_exp2((state.row_max[0][half] - finite) * state.scale());
       state.row_max[0][half] = row_max;
       state.row_sum[0][half] *= rescale[half];
     }
@@ -272,7 +314,7 @@ struct Consumer {
     const int row = warp_row % 64 + lane % 16;
     const u32 mine = storage.p(warpgroup) + row * 128 + ((lane / 16) ^ (row & 7)) * 16;
 #pragma unroll
-    for (int step = 0; step < BLOCK_N / 16; ++step) {
+    for (int step = 0; step < kPSteps; ++step) {
       u32 a[4];
       pack_p(a, scores, 0, step);
       if (!kMmaPvIsRs) {
@@ -286,15 +328,15 @@ struct Consumer {
       async_proxy_fence();
       __syncwarp();  // a warp's wgmmas read its own rows only
     } else {
-      pin<BLOCK_N / 4>(p);
+      pin<4 * kPSteps>(p);
     }
-    pin<4 * kAccTiles>(acc_o());
+    pin<4 * kAccTiles>(pv_accumulator());
   }
 
   // ---- mainloops ----
 
   DEVICE void start_pv() {
-    mbarrier_wait(storage.v_full(at.stage), at.phase);
+    mbarrier_wait(storage.pv_full(at.stage), at.phase);
     wgmma_fence();
     issue_pv(at);
   }
@@ -307,7 +349,7 @@ struct Consumer {
     warp_scheduler_barrier_sync();
     wgmma_fence();
     issue_qk();
-    mbarrier_wait(storage.v_full(before.stage), before.phase);
+    mbarrier_wait(storage.pv_full(before.stage), before.phase);
     wgmma_fence();
     issue_pv(before);
     warp_scheduler_barrier_arrive(last);
@@ -319,7 +361,7 @@ struct Consumer {
     if (kFencedOverlap) fence_softmax();
     wait_pv();
     release_v(before);
-    if (rises) rescale_o();
+    if (!kPromote && rises) rescale_o();
     pack_p_operand();
   }
 
@@ -328,7 +370,8 @@ struct Consumer {
 #pragma unroll 1
     for (int blocks = remaining;; --blocks) {
       compute_s(true);
-      if (online_softmax()) rescale_o();
+      const bool rises = online_softmax();
+      if (!kPromote && rises) rescale_o();
       pack_p_operand();
       start_pv();
       if (blocks == 1) return;

@@ -1,82 +1,12 @@
 // epilogue.cuh - a warpgroup's accumulator of O to rows of out and lse: partial O of splits
-// combined, divided by row_sum, through shared memory in whole rows.
-//
-// Rows in shared memory lie as TMA lays them out: boxes of 64 columns, 128-byte swizzle.
+// combined, divided by row_sum.
 #pragma once
 
-#include "common/lse.cuh"
 #include "common/combine.cuh"
+#include "common/lse.cuh"
 #include "fa_wgmma/consumer.cuh"
 
 constexpr int kOwnTiles = kDTiles / kSplits;  // 8-column tiles that a split finishes
-
-/// A warp's 16 rows of the output.
-struct OutputRows {
-  SharedStorage storage;
-  const TensorMap& map;
-  elem* out;
-  const Consumer& consumer;
-
-  DEVICE int position() const { return consumer.tile.row + consumer.warp_row % kPositions; }
-  DEVICE int head() const { return consumer.tile.head + consumer.warp_row / kPositions; }
-  DEVICE int rows_left() const { return SEQ_Q - position(); }
-  DEVICE elem* first() const {
-    return out + OutTensor::head(head()) + position() * i64{OutTensor::kRow};
-  }
-
-  /// Where a lane puts (stmatrix) column tile d of its row; lanes 16 to 31 address the tile after.
-  DEVICE u32 smem_address(int d) const {
-    const int row = consumer.warp_row + consumer.lane % 16;
-    const u32 base = storage.o() + row * 128 + ((consumer.lane / 16) ^ (row & 7)) * 16;
-    return (base ^ (d % 8 * 16)) + d / 8 * (BLOCK_M * 128);
-  }
-  /// Persistent: before O of the work tile before is overwritten.
-  DEVICE void before_overwrite() const {
-    if (kPersistent && STORE == STORE_TMA) {
-      if (consumer.lane == 0) tma_store_wait();
-      __syncwarp();
-    }
-  }
-  /// Writes kCount column tiles from the first one on, which are in shared memory.
-  template <int kCount>
-  DEVICE void store(int first_tile) const {
-    if (STORE == STORE_TMA) return store_boxes<kCount>(first_tile);
-    __syncwarp();
-    elem* to = first();
-    const int rows = rows_left();
-#pragma unroll
-    for (int i = 0; i < 16 * kCount; i += 32) {
-      if (16 * kCount % 32 != 0 && i + consumer.lane >= 16 * kCount) break;
-      const int row = (i + consumer.lane) / kCount;
-      const int d = first_tile + (i + consumer.lane) % kCount;
-      const int in_block = consumer.warp_row + row;
-      const u32 from = storage.o() + d / 8 * (BLOCK_M * 128) + in_block * 128 +
-                       ((d % 8) ^ (in_block & 7)) * 16;
-      const uint4 values = shared_uint4(from);
-      if (SEQ_Q % kPositions == 0 || row < rows) {
-        global_store(to + row * OutTensor::kRow + d * 8, values);
-      }
-    }
-  }
-
- private:
-  /// A lane stores the warp's rows, box by box. Splits store whole boxes or none.
-  template <int kCount>
-  DEVICE void store_boxes(int first_tile) const {
-    async_proxy_fence();
-    __syncwarp();
-    if (consumer.lane == 0) {
-#pragma unroll
-      for (int d = 0; d < kCount; d += 8) {
-        const int box = (first_tile + d) / 8;
-        const u32 from = storage.o() + box * (BLOCK_M * 128) + consumer.warp_row * 128;
-        tma_store(map, {64 * box, position(), head() % HEADS, head() / HEADS}, from);
-      }
-      tma_store_commit();
-    }
-    __syncwarp();
-  }
-};
 
 /// By the producer's threads: takes part in the cluster barriers of a combine. A thread that exits
 /// after it has arrived and before the others have would count twice.
@@ -89,11 +19,12 @@ DEVICE void wait_for_cluster_combine() {
 
 /// Ends a work tile. The last PV is in flight when it begins: what needs only row_sum is done
 /// meanwhile. kAll: the number of splits.
-template <int kAll>
+/// Rows: what writes O (output_rows.cuh, register_rows.cuh).
+template <int kAll, typename Rows>
 struct Epilogue {
   Consumer& consumer;
   SharedStorage storage;
-  const OutputRows& rows;
+  const Rows& rows;
   float* lse;
 
   DEVICE void operator()() const {
@@ -101,20 +32,25 @@ struct Epilogue {
     for (int half = 0; half < 2; ++half) {
       float& row_sum = consumer.state.row_sum[0][half];
       if (!kRowSumByMma) row_sum = warp_sum<4>(row_sum);
+      consumer.state.row_max[0][half] *= consumer.state.row_max_unit();
+      row_sum *= consumer.state.row_sum_unit();
     }
     if constexpr (kAll == 1) {
-      const float factor[2] = {inverse_or_zero(consumer.state.row_sum[0][0]),
-                               inverse_or_zero(consumer.state.row_sum[0][1])};
+      const float factor[2] = {o_factor(consumer.state.row_sum[0][0]),
+                               o_factor(consumer.state.row_sum[0][1])};
       write_lse(consumer.state.row_max[0], consumer.state.row_sum[0]);
       consumer.wait_pv();
-      rows.before_overwrite();
-      write<kDTiles>(0, factor);
+      rows.template write<kDTiles>(0, consumer.state.acc_o[0], factor);
     } else {
       combine();
     }
   }
 
  private:
+  /// What O is multiplied by in the end.
+  DEVICE float o_factor(float row_sum) const {
+    return inverse_or_zero(row_sum) * (consumer.state.row_sum_unit() * consumer.v_descale);
+  }
   DEVICE int split() const { return cluster_rank() * INTRA_CTA_SPLITS + consumer.split; }
 
   DEVICE void write_lse(const float (&row_max)[2], const float (&row_sum)[2]) const {
@@ -129,29 +65,6 @@ struct Epilogue {
 #else
     (void)row_max, (void)row_sum;
 #endif
-  }
-
-  DEVICE void packed_columns(u32 (&packed)[2], int d, const float (&factor)[2]) const {
-    const float(&o)[4] = consumer.state.acc_o[0][d];
-    packed[0] = pack2(o[0] * factor[0], o[1] * factor[0]);
-    packed[1] = pack2(o[2] * factor[1], o[3] * factor[1]);
-  }
-
-  /// The first kCount column tiles in registers, scaled, to those of O from first_tile on.
-  template <int kCount>
-  DEVICE void write(int first_tile, const float (&factor)[2]) const {
-    u32 pairs[2][2];
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      packed_columns(pairs[i % 2], i, factor);
-      if (i % 2 == 1) {
-        const u32 four[4] = {pairs[0][0], pairs[0][1], pairs[1][0], pairs[1][1]};
-        stmatrix_x4(rows.smem_address(first_tile + i - 1), four);
-      } else if (i + 1 == kCount) {
-        stmatrix_x2(rows.smem_address(first_tile + i), pairs[0][0], pairs[0][1]);
-      }
-    }
-    rows.store<kCount>(first_tile);
   }
 
   // ---- split-KV: each split finishes kOwnTiles column tiles of the rows that they share ----
@@ -244,7 +157,7 @@ struct Epilogue {
     for (int half = 0; half < 2; ++half) {
       const int row = consumer.warp_row + consumer.lane / 4 + 8 * half;
       const RowCombine<kAll> combine([&](int j) { return shared_float2(stat(split() ^ j, row)); });
-      const float inverse = inverse_or_zero(combine.row_sum);
+      const float inverse = o_factor(combine.row_sum);
 #pragma unroll
       for (int j = 0; j < kAll; ++j) factor[half][j] = combine.factor[j] * inverse;
       row_max[half] = combine.row_max;
@@ -284,6 +197,6 @@ struct Epilogue {
     if (SharedStorage::kOwnPartialO) split_factors(factor);
     combine_partial_o(factor);
     const float one[2] = {1.0f, 1.0f};
-    write<kOwnTiles>(split() * kOwnTiles, one);
+    rows.template write<kOwnTiles>(split() * kOwnTiles, consumer.state.acc_o[0], one);
   }
 };

@@ -38,19 +38,19 @@ DEVICE float tree_sum(const Scores<1, kN>& p, int half) {
   return sums[0];
 }
 
-/// S becomes P = 2^(kScale * (S - row_max)), in place and in f32, and is added to row_sum: as a
-/// tree (kTree) or one after another.
+/// S becomes P = 2^(scale * (S - row_max) + kPShift), in place and in f32, and is added to row_sum:
+/// as a tree (kTree) or one after another.
 template <bool kMasked, bool kTree, int kN, int kD>
 DEVICE void scores_to_p(State<1, kD>& state, Scores<1, kN>& scores) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float row_max = state.row_max[0][half];
-    const float offset = kMasked && row_max == NEG_INF ? 0.0f : -row_max * kScale;
+    const float offset = kMasked && row_max == NEG_INF ? 0.0f : state.exponent_offset(row_max);
 #pragma unroll
     for (int n = 0; n < kN; ++n) {
 #pragma unroll
       for (int i = 2 * half; i < 2 * half + 2; ++i) {
-        const float power = fmaf(scores.at[0][n][i], kScale, offset);
+        const float power = fmaf(scores.at[0][n][i], state.scale(), offset);
         const float p = exp2_of(4 * n + i, power);
         scores.at[0][n][i] = p;
         if (!kTree) state.row_sum[0][half] += p;

@@ -8,6 +8,7 @@
 #include "fa_wgmma/config.cuh"
 #include "fa_wgmma/consumer.cuh"
 #include "fa_wgmma/epilogue.cuh"
+#include "fa_wgmma/output_rows.cuh"
 #include "fa_wgmma/producer.cuh"
 
 extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
@@ -34,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
   Consumer consumer(storage, warpgroup);
   const OutputRows rows{storage, map_out, out, consumer};
-  const Epilogue<kSplits> epilogue{consumer, storage, rows, lse};
+  const Epilogue<kSplits, OutputRows> epilogue{consumer, storage, rows, lse};
   if constexpr (kPersistent) {
     u32 q_phase = 0;
 #pragma unroll 1
@@ -48,5 +49,5 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     consumer.mainloop(work_tile_at(first), true, 0);
     epilogue();
   }
-  if (STORE == STORE_TMA) tma_store_wait();
+  if (kStoreTma) tma_store_wait();
 }

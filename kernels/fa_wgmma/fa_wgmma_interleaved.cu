@@ -8,6 +8,7 @@
 #include "fa_wgmma/interleaved_mainloop.cuh"
 #include "fa_wgmma/consumer.cuh"
 #include "fa_wgmma/epilogue.cuh"
+#include "fa_wgmma/output_rows.cuh"
 #include "fa_wgmma/producer.cuh"
 
 extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
@@ -37,11 +38,11 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
   Consumer consumer(storage, warpgroup);
   const OutputRows rows{storage, map_out, out, consumer};
-  const Epilogue<kSplits> epilogue{consumer, storage, rows, lse};
+  const Epilogue<kSplits, OutputRows> epilogue{consumer, storage, rows, lse};
   InterleavedMainloop mainloop(consumer);
   mainloop.run(work_tile_at(first));
   if (kSplits > 1) mainloop.redo_if_overflowed(producer);
   epilogue();
   if (kSplits == 1 && mainloop.redo_if_overflowed(producer)) epilogue();
-  if (STORE == STORE_TMA) tma_store_wait();
+  if (kStoreTma) tma_store_wait();
 }

@@ -8,6 +8,7 @@
 #include "common/combine_partial.cuh"
 #include "fa_wgmma/consumer.cuh"
 #include "fa_wgmma/epilogue.cuh"
+#include "fa_wgmma/output_rows.cuh"
 #include "fa_wgmma/producer.cuh"
 
 /// O of a CTA's share of the KV blocks, not yet divided, and its row statistics.
@@ -55,11 +56,11 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
   Consumer consumer(storage, warpgroup);
   const OutputRows rows{storage, map_out, out, consumer};
-  const Epilogue<1> epilogue{consumer, storage, rows, lse};
+  const Epilogue<1, OutputRows> epilogue{consumer, storage, rows, lse};
   consumer.mainloop(work_tile_at(first), true, 0);
   if (first >= kWholeTiles) return write_partial(consumer, partial, stats);
   epilogue();
-  if (STORE == STORE_TMA) tma_store_wait();
+  if (kStoreTma) tma_store_wait();
 }
 
 // ---- the second launch ----

@@ -1,5 +1,5 @@
 // interleaved_mainloop.cuh - one warpgroup's KV blocks with everything in small steps: the
-// exponentials of 16 keys, their PV, and a piece of QK^T of the next KV block.
+// exponentials of 16 keys (of fp8 32), their PV, and a piece of QK^T of the next KV block.
 //
 // row_max is that of a row's first KV block, so nothing has to be known of a block before its
 // exponentials begin. P then stays below 2^16 unless a later score is 16 powers of two above that
@@ -9,22 +9,35 @@
 #include "fa_wgmma/consumer.cuh"
 #include "fa_wgmma/producer.cuh"
 
-/// The largest finite f16: no element of P is above a row_sum below it.
-constexpr float kMaxRowSum = 65504.0f;
+/// The largest finite value of P's type: no element of P is above a row_sum below it.
+constexpr float kMaxRowSum = kIs16Bit ? 65504.0f : 448.0f;
 
-/// By a CTA's last 128 threads, before a barrier of it: 16 keys whose V is 1.
+/// By a CTA's last 128 threads, before a barrier of it: 16 keys whose V is 1; of fp8, where each box
+/// of V^T has 8 more rows for it, all keys.
 DEVICE void write_ones(const SharedStorage& storage) {
   const int thread = static_cast<int>(threadIdx.x) - (kThreads - 128);
   if (thread < 0) return;
+#if DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16
   const u32 ones = pack2(1.0f, 1.0f);
   shared_store(storage.ones() + 16 * thread, make_uint4(ones, ones, ones, ones));
+#else
+  const u32 ones = 0x01010101u * from_float(1.0f);
+  constexpr int kBoxes = kStages * ceil_div(BLOCK_N, kKeyBoxBytes);
+  constexpr int kEach = 8 * kKeyBoxBytes / 16;  // threads of a box's 8 rows
+#pragma unroll
+  for (int i = thread; i < kBoxes * kEach; i += 128) {
+    const int row = i / kEach * kVRows + HEAD_DIM;
+    const u32 to = storage.v_transposed(0) + row * kKeyBoxBytes + i % kEach * 16;
+    shared_store(to, make_uint4(ones, ones, ones, ones));
+  }
+#endif
   async_proxy_fence();
 }
 
 struct InterleavedMainloop {
   Consumer& consumer;
   ScoreFragment other;  // S, in turn with the consumer's
-  u32 other_p[BLOCK_N / 4];
+  u32 other_p[4 * kPSteps];
 
   DEVICE explicit InterleavedMainloop(Consumer& consumer_) : consumer(consumer_) {}
 
@@ -43,13 +56,14 @@ struct InterleavedMainloop {
   /// warpgroup needs row_sum, it is called after the stores: in front of them its mere code, which
   /// every launch would have to jump over, costs 0.1 us of 5.6 (notes.md, "Measured").
   DEVICE bool redo_if_overflowed(const Producer& producer) {
-    if (STORE == STORE_TMA && kSplits == 1) tma_store_wait_all();
+    if (kStoreTma && kSplits == 1) tma_store_wait_all();
     const float(&row_sum)[2] = consumer.state.row_sum[0];
-    const bool overflow = !(row_sum[0] <= kMaxRowSum && row_sum[1] <= kMaxRowSum);
+    const float most = kMaxRowSum * (kSplits == 1 ? consumer.state.row_sum_unit() : 1.0f);
+    const bool overflow = !(row_sum[0] <= most && row_sum[1] <= most);
     if (!named_barrier_any<128>(redo_barrier(), overflow)) return false;
     if (consumer.remaining <= 0) return true;
     if (kSplits > 1) consumer.wait_pv();
-    if (kSplits == 1) reload_q(producer);
+    if (kIs16Bit && kSplits == 1) reload_q(producer);
     consumer.redo();
     if (kRowSumByMma) {
 #pragma unroll
@@ -61,7 +75,7 @@ struct InterleavedMainloop {
   }
 
  private:
-  static constexpr int kSteps = BLOCK_N / 16;
+  static constexpr int kSteps = kPSteps;
   static constexpr int kKvBlocks = (SEQ_KV + BLOCK_N - 1) / BLOCK_N;
   // of a warpgroup, where every one has as many; otherwise 0
   static constexpr int kBlocks = !CAUSAL && kKvBlocks % kSplits == 0 ? kKvBlocks / kSplits : 0;
@@ -108,7 +122,7 @@ struct InterleavedMainloop {
       consumer.at = here.next();
       mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
     }
-    mbarrier_wait(consumer.storage.v_full(here.stage), here.phase);
+    mbarrier_wait(consumer.storage.pv_full(here.stage), here.phase);
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       compute_p(p + 4 * step, now, step);
@@ -123,34 +137,40 @@ struct InterleavedMainloop {
     pin<BLOCK_N / 2>(accumulator_of(next));
   }
 
-  /// S of 16 keys to P, packed as an A operand.
+  /// S of a k-step's keys to P, packed as an A operand.
   DEVICE void compute_p(u32* p, const ScoreFragment& scores, int step) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int n = 2 * step + i / 2;
       const int half = i % 2;
-      const float offset = -consumer.state.row_max[0][half] * kScale;
-      float pair[2];
+      const float offset = consumer.state.exponent_offset(consumer.state.row_max[0][half]);
+      float elements[kPTiles];
 #pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const float power = fmaf(scores.at[0][n][2 * half + j], kScale, offset);
-        pair[j] = exp2_of(4 * n + 2 * half + j, power);
+      for (int j = 0; j < kPTiles; ++j) {
+        const int n = kPTiles * step + i / 2 * (kPTiles / 2) + j / 2;
+        const int at = 2 * half + j % 2;
+        const float power = fmaf(scores.at[0][n][at], consumer.state.scale(), offset);
+        elements[j] = exp2_of(4 * n + at, power);
       }
-      if (!kRowSumByMma) consumer.state.row_sum[0][half] += pair[0] + pair[1];
-      p[i] = pack2(pair[0], pair[1]);
+#pragma unroll
+      for (int j = 0; j < kPTiles && !kRowSumByMma; j += 2) {
+        consumer.state.row_sum[0][half] += elements[j] + elements[j + 1];
+      }
+      p[i] = pack_elements(elements);
     }
     pin<4>(p);
   }
 
   /// This step's share of QK^T of the next KV block.
   DEVICE void issue_qk(ScoreFragment& next, int step) const {
-    const u64 q = make_smem_desc_k_major(consumer.storage.q() + consumer.row_block * 64 * 128);
-    const u64 k = make_smem_desc_k_major(consumer.storage.k(consumer.at.stage));
+    const u32 rows = consumer.storage.q() + consumer.row_block * 64 * kBoxBytes;
+    const u64 q = make_smem_desc_k_major<kBoxBytes>(rows);
+    const u64 k = make_smem_desc_k_major<kBoxBytes>(consumer.storage.k(consumer.at.stage));
 #pragma unroll
     for (int part = 0; part < kDSteps; ++part) {
       if (part * kSteps / kDSteps != step) continue;
-      const u64 a = q + part / 4 * (BLOCK_M * 8) + part % 4 * kKStep;
-      const u64 b = k + part / 4 * (BLOCK_N * 8) + part % 4 * kKStep;
+      const u64 box = part / kBoxSteps * (kBoxBytes / 16);
+      const u64 a = q + box * BLOCK_M + part % kBoxSteps * kKStep;
+      const u64 b = k + box * BLOCK_N + part % kBoxSteps * kKStep;
       if (part == 0) {
         wgmma_qk_zero(accumulator_of(next), a, b);
       } else {
@@ -159,16 +179,19 @@ struct InterleavedMainloop {
     }
   }
 
-  /// P of 16 keys times V, and times ones for row_sum: the box behind that of V's 64 columns is the
-  /// one of ones, wherever the step's keys are.
+  /// P of a k-step's keys times V, and times ones for row_sum: the box behind that of 16-bit V's 64
+  /// columns is the one of ones, wherever the step's keys are.
   DEVICE void issue_pv(const u32* p, const PipelineState& here, int step) {
-    const u32 stage = consumer.storage.v(here.stage);
-    if (kRowSumByMma) {
+    const u32 stage = consumer.storage.pv_operand(here.stage);
+    if (kRowSumByMma && kTransposeV) {
+      const u64 v = Consumer::v_descriptor(stage) + Consumer::v_step(step);
+      wgmma_pv_and_row_sum(consumer.acc_o(), p, v);
+    } else if (kRowSumByMma) {
       const u64 v = make_smem_desc_mn_major(stage, consumer.storage.ones() - stage);
       wgmma_pv_and_row_sum(consumer.acc_o(), p, v + step * (kMnStep - (kMnStep << 16)));
     } else {
-      const u64 v = make_smem_desc_mn_major(stage, BLOCK_N * 128);
-      wgmma_pv_rs(consumer.acc_o(), p, v + step * kMnStep);
+      const u64 v = Consumer::v_descriptor(stage) + Consumer::v_step(step);
+      wgmma_pv_rs(consumer.acc_o(), p, v);
     }
   }
 };

@@ -51,14 +51,15 @@ struct Producer {
     const BoxStart from{0, tile.row + row_block * 64 % kPositions, head, tile.head / HEADS};
     const u32 full = storage.q_full(row_block);
     mbarrier_arrive_expect_tx(full, Q_BYTES / kRowBlocks);
-    tma_load_boxes<BLOCK_M * 128, HEAD_DIM>(storage.q() + row_block * 64 * 128, map_q, from, full);
+    const u32 to = storage.q() + row_block * 64 * kBoxBytes;
+    tma_load_boxes<BLOCK_M * kBoxBytes, HEAD_DIM, kBoxColumns>(to, map_q, from, full);
   }
   DEVICE void load_kv(const TensorMap& map, u32 to, u32 full, const WorkTile& tile,
                       int iteration) const {
     const int kv_head = tile.head % HEADS / kHeadGroup;
     const BoxStart from{0, first_key(tile, iteration), kv_head, tile.head / HEADS};
     mbarrier_arrive_expect_tx(full, KV_STAGE_BYTES);
-    tma_load_boxes<BLOCK_N * 128, HEAD_DIM>(to, map, from, full);
+    tma_load_boxes<BLOCK_N * kBoxBytes, HEAD_DIM, kBoxColumns>(to, map, from, full);
   }
 
   /// Initialises the barriers, waits for the grid dependency, and issues the loads that the first
@@ -119,7 +120,9 @@ struct Producer {
       if (stage > 0) mbarrier_init(storage.k_full(stage), 1);
       mbarrier_init(storage.v_full(stage), 1);
       if (!kResident) mbarrier_init(storage.k_empty(stage), 4 * kRowBlocks);
-      if (!kResident) mbarrier_init(storage.v_empty(stage), 4 * kRowBlocks);
+      if (!kResident) mbarrier_init(storage.pv_empty(stage), 4 * kRowBlocks);
+      if (kTransposeV) mbarrier_init(storage.pv_full(stage), kTransposingWarps);
+      if (kTransposeV && !kResident) mbarrier_init(storage.v_empty(stage), kTransposingWarps);
     }
     mbarrier_init_fence();
   }

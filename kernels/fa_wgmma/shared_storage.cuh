@@ -1,9 +1,10 @@
 // shared_storage.cuh - where things lie in a CTA's shared memory.
 //
-//   Q | stages of K | stages of V | partial O | P | O | ones | row statistics of splits | barriers
+//   Q | stages of K | stages of V | of V^T | partial O | P | O | ones | row statistics of splits |
+//   barriers
 //
-// A tile of R rows is ceil(HEAD_DIM / 64) boxes of R x 128 bytes. O takes Q's place, and partial O
-// that of K and V, where they are no longer needed. The sizes are terms of the manifest.
+// A tile of R rows is a row of boxes of R x kBoxBytes bytes. O takes Q's place, and partial O that
+// of K and V, where they are no longer needed. The sizes are terms of the manifest.
 #pragma once
 
 #include "fa_wgmma/traits.cuh"
@@ -15,7 +16,8 @@ struct SharedStorage {
   static constexpr bool kOwnPartialO = CLUSTER_SPLITS > 1;
 
   static constexpr int kKv = Q_BYTES;
-  static constexpr int kPartialO = kOwnPartialO ? kKv + KV_BYTES : kKv;
+  static constexpr int kVTransposed = kKv + KV_BYTES;
+  static constexpr int kPartialO = kOwnPartialO ? kVTransposed + kVTransposedBytes : kKv;
   static constexpr int kP = kKv + KV_POOL_BYTES;
   static constexpr int kO = kPersistent ? kP + kPBytes : 0;
   static constexpr int kOnes = kP + kPBytes + kOBytes;
@@ -27,6 +29,9 @@ struct SharedStorage {
   DEVICE u32 q() const { return base; }
   DEVICE u32 k(int stage) const { return base + kKv + stage * KV_STAGE_BYTES; }
   DEVICE u32 v(int stage) const { return k(kStages + stage); }
+  DEVICE u32 v_transposed(int stage) const {
+    return base + kVTransposed + stage * (kVTransposedBytes / kStages);
+  }
   DEVICE u32 p(int warpgroup) const { return base + kP + warpgroup * (kPBytes / kConsumers); }
   DEVICE u32 o() const { return base + kO; }
   DEVICE u32 partial_o() const { return base + kPartialO; }
@@ -40,8 +45,12 @@ struct SharedStorage {
   DEVICE u32 v_full(int stage) const { return barrier(kRowBlocks + 1 + kStages + stage); }
   DEVICE u32 k_empty(int stage) const { return barrier(kRowBlocks + 1 + 2 * kStages + stage); }
   DEVICE u32 v_empty(int stage) const { return barrier(kRowBlocks + 1 + 3 * kStages + stage); }
+  /// What PV reads: V, or V^T where it is transposed.
+  DEVICE u32 pv_operand(int stage) const { return kTransposeV ? v_transposed(stage) : v(stage); }
+  DEVICE u32 pv_full(int stage) const { return v_full((kTransposeV ? 3 * kStages : 0) + stage); }
+  DEVICE u32 pv_empty(int stage) const { return v_empty((kTransposeV ? 2 * kStages : 0) + stage); }
 };
 static_assert(SharedStorage::kBytes == SHARED_BYTES, "the launch asks for what is laid out here");
 static_assert(KV_BYTES == 2 * kStages * KV_STAGE_BYTES, "as many stages of V as of K");
-static_assert(BARRIER_BYTES == 8 * (kRowBlocks + 1 + 4 * kStages),
-              "v_empty of the last stage is the last barrier");
+static_assert(BARRIER_BYTES == 8 * (kRowBlocks + 1 + (kTransposeV ? 6 : 4) * kStages),
+              "pv_empty of the last stage is the last barrier");

@@ -18,9 +18,14 @@ constexpr bool kRotate = false;
 constexpr bool kByHead = true;
 constexpr bool kZigzag = false;
 constexpr bool kHasProducer = true;
+constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGISTERS < 256;
+constexpr bool kTransposeV = false;
+constexpr bool kStoreTma = STORE == STORE_TMA;
+constexpr bool kPromote = false;
 constexpr int kTailSplits = NUM_SPLITS;
 constexpr int kWholeTiles = WHOLE_TILES;
 // Shared memory of a CTA that not all kernels have.
 constexpr int kPBytes = 0;
 constexpr int kOBytes = 0;
+constexpr int kVTransposedBytes = 0;
 constexpr int kOnesBytes = 0;

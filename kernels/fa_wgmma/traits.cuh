@@ -22,23 +22,34 @@ constexpr int kCtas = kPersistent ? min_of(kWorkTiles, SM_COUNT * MIN_CTAS) : kW
 // Every KV block of the CTA has a stage of its own.
 constexpr bool kResident = !kPersistent && kStages == CTA_N_BLOCKS;
 
+// Tiles of Q, K and V lie in shared memory as boxes, whose rows are as long as their swizzle.
+constexpr int kBoxBytes = kIs16Bit || HEAD_DIM % 128 == 0 ? 128 : 64;  // of a row
+constexpr int kBoxColumns = kBoxBytes / DTYPE_BYTES;
+constexpr int kBoxSteps = kBoxBytes / 32;       // k-steps, of 32 bytes, in a box
+constexpr int kStepWidth = 32 / DTYPE_BYTES;    // elements of a k-step
+constexpr int kKeyBoxBytes = BLOCK_N % 128 == 0 ? 128 : 64;  // of a row of V^T
+constexpr int kPSteps = BLOCK_N / kStepWidth;   // k-steps of PV
+
 constexpr int kDTiles = HEAD_DIM / 8;                       // 8-column tiles of O
+constexpr int kVRows = HEAD_DIM + (kRowSumByMma ? 8 : 0);    // of a box of V^T, the last of ones
 constexpr int kAccTiles = kDTiles + (kRowSumByMma ? 1 : 0);  // and one of row sums
-constexpr int kDSteps = HEAD_DIM / 16;                      // k-steps of QK^T
+constexpr int kDSteps = HEAD_DIM / kStepWidth;              // k-steps of QK^T
 constexpr int kNTiles = BLOCK_N / 8;                        // 8-key tiles of S
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
 constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
 constexpr bool kMayBeUnseen = CAUSAL != 0 && (kBackward || kSplits > 1 || SEQ_Q > SEQ_KV);
 
+/// Warps of the producer warpgroup that transpose V; the last one loads.
+constexpr int kTransposingWarps = 3;
+
 // Registers are given to a CTA as if its warps came in fours.
 constexpr int kLaunchThreads = ceil_div(kThreads, 128) * 128;
-constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGISTERS < 256;
 
 static_assert(kResident || kStages % INTRA_CTA_SPLITS == 0, "a stage serves one split");
-static_assert(BLOCK_M % 64 == 0 && BLOCK_N % 16 == 0, "shapes of a wgmma");
+static_assert(BLOCK_M % 64 == 0 && BLOCK_N % kStepWidth == 0, "shapes of a wgmma");
 static_assert(HEAD_DIM % 32 == 0 && HEAD_DIM >= 64,
-              "columns come in boxes of 64, the last of them whole or half used");
+              "columns come in boxes of 64 or 128, the last of them whole or half used");
 static_assert(kDTiles % kSplits == 0, "each split finishes as many columns");
 static_assert(kPositions % 16 == 0 && BLOCK_M % kPack == 0, "16 rows of a warp are of one head");
 static_assert(kPositions % 64 == 0 || 64 % kPositions == 0, "one TMA box has 64 rows");

@@ -79,7 +79,10 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
   }
   for (std::size_t i = 0; i < manifest.tensor_maps.size(); ++i) {
     const TensorMapSpec& spec = manifest.tensor_maps[i];
-    TensorMapPlan map{spec.name, spec.tensor, {}, spec.swizzle};
+    TensorMapPlan map{spec.name, spec.tensor, {}, 0};
+    FATUNE_TRY(const std::int64_t swizzle,
+               evaluation.count(spec.swizzle, fmt::format("tensor_maps[{}].swizzle", i)));
+    map.swizzle = static_cast<int>(swizzle);
     const std::string path = fmt::format("tensor_maps[{}].box", i);
     FATUNE_TRY_STATUS(counts(evaluation, spec.box, path, map.box));
     if (!box_fits(map.box, map.swizzle, dtype_of(candidate.problem, map.tensor), &why)) {

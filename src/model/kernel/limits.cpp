@@ -159,7 +159,14 @@ bool grid_fits(std::span<const std::int64_t> grid, std::span<const std::int64_t>
   return refuse(why, "needs clusters of {:.0f} blocks, the device allows {}", blocks, allowed);
 }
 
-bool box_fits(std::span<const std::int64_t> box, int swizzle, Dtype dtype, std::string* why) {
+bool is_swizzle(std::int64_t bytes) {
+  return bytes == 0 || bytes == 32 || bytes == 64 || bytes == 128;
+}
+
+bool box_fits(std::span<const std::int64_t> box, std::int64_t swizzle, Dtype dtype,
+              std::string* why) {
+  if (!is_swizzle(swizzle))
+    return refuse(why, "has a tensor-map swizzle of {} bytes, not 0, 32, 64 or 128", swizzle);
   for (std::size_t i = 0; i < box.size(); ++i) {
     if (box[i] >= 1 && box[i] <= kMaxBox) continue;
     return refuse(why, "has a tensor-map box of {} elements in dimension {}, 1 to {} are possible",

@@ -52,8 +52,11 @@ bool block_fits(std::span<const std::int64_t> block, const DeviceLimits& limits,
 /// `grid` and `cluster`: blocks in x, y, z.
 bool grid_fits(std::span<const std::int64_t> grid, std::span<const std::int64_t> cluster,
                const DeviceLimits& limits, std::string* why);
+/// Whether a tensor map can have a swizzle of so many bytes.
+bool is_swizzle(std::int64_t bytes);
 /// `box`: elements of a tensor map's four dimensions, fastest first.
-bool box_fits(std::span<const std::int64_t> box, int swizzle, Dtype dtype, std::string* why);
+bool box_fits(std::span<const std::int64_t> box, std::int64_t swizzle, Dtype dtype,
+              std::string* why);
 /// The tensors of the problem and all scratch together; fits always when the device's memory is
 /// unknown.
 bool memory_fits(std::span<const std::int64_t> scratch_bytes, const Problem& problem,

@@ -90,7 +90,7 @@ struct TensorMapSpec {
   std::string name;
   std::string tensor;            ///< "q", "k", "v" or "out"
   std::vector<std::string> box;  ///< four expressions, fastest dimension first
-  int swizzle = 0;               ///< bytes: 0, 32, 64, 128
+  std::string swizzle = "0";     ///< expression: 0, 32, 64 or 128 bytes
 };
 
 /// A launch of the kernel's code, or a library's matrix product.

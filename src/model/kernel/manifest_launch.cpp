@@ -52,6 +52,15 @@ Result<std::vector<std::string>> parse_expressions(const Fields& fields, std::st
   return texts;
 }
 
+/// A number, or an expression.
+Result<std::string> parse_swizzle(const Fields& fields, std::span<const std::string> known) {
+  if (fields.has("swizzle") && fields.json()["swizzle"].is_string())
+    return parse_expression(fields, "swizzle", "0", known);
+  FATUNE_TRY(const std::int64_t bytes, fields.integer_or("swizzle", 0));
+  if (is_swizzle(bytes)) return std::to_string(bytes);
+  return fields.error("swizzle", fmt::format("is {}, which is not one of 0, 32, 64, 128", bytes));
+}
+
 Result<TensorMapSpec> parse_tensor_map(const Fields& fields, std::vector<std::string>& arguments,
                                        std::span<const std::string> known) {
   FATUNE_TRY_STATUS(fields.only({"name", "tensor", "box", "swizzle"}));
@@ -59,12 +68,7 @@ Result<TensorMapSpec> parse_tensor_map(const Fields& fields, std::vector<std::st
   FATUNE_TRY(map.name, parse_new_argument(fields, arguments));
   FATUNE_TRY(map.tensor, parse_one_of(fields, "tensor", nullptr, kTensors));
   FATUNE_TRY(map.box, parse_expressions(fields, "box", kRank, known));
-  FATUNE_TRY(const std::int64_t swizzle, fields.integer_or("swizzle", 0));
-  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128) {
-    return fields.error("swizzle",
-                        fmt::format("is {}, which is not one of 0, 32, 64, 128", swizzle));
-  }
-  map.swizzle = static_cast<int>(swizzle);
+  FATUNE_TRY(map.swizzle, parse_swizzle(fields, known));
   return map;
 }
 

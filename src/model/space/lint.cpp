@@ -72,6 +72,7 @@ std::vector<std::string> launch_texts(const Manifest& manifest) {
   }
   for (const TensorMapSpec& map : manifest.tensor_maps) {
     texts.insert(texts.end(), map.box.begin(), map.box.end());
+    texts.push_back(map.swizzle);
   }
   return texts;
 }

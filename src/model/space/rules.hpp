@@ -48,7 +48,6 @@ class CompiledRule {
   const Manifest* manifest_ = nullptr;
   const Problem* problem_ = nullptr;
   const DeviceLimits* limits_ = nullptr;
-  int swizzle_ = 0;  ///< of a box
   std::vector<std::int64_t> amounts_;
 };
 

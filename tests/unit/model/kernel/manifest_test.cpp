@@ -28,7 +28,7 @@ TEST_CASE("a valid manifest is read whole") {
   CHECK(manifest->find("NUM_WARPS") == nullptr);
   CHECK(manifest->constraints[0].where == kFile + "field 'constraints[0].require'");
   CHECK(manifest->stages[0].cluster == std::vector<std::string>{"1", "1", "1"});
-  CHECK(manifest->tensor_maps[0].swizzle == 128);
+  CHECK(manifest->tensor_maps[0].swizzle == "128");
   CHECK(describe(default_config(*manifest)) == "BLOCK_M=64 BLOCK_N=32 REDUCE=warp EXP2=true");
 }
 

@@ -1,0 +1,263 @@
+// attend.cuh - what fa_mma and fa_mma_fp8 launch: a CTA's query rows against the KV blocks of their
+// head. A kernel defines kRescale first.
+#pragma once
+
+#include "common/launch.cuh"
+#include "common/mma_epilogue.cuh"
+#include "common/mma_products.cuh"
+#include "common/mma_softmax.cuh"
+#include "common/packed_rows.cuh"
+#include "common/swizzled_tile.cuh"
+
+constexpr int kThreads = NUM_WARPS * 32;
+constexpr int kRowWarps = NUM_WARPS / INTRA_CTA_SPLITS;  // warps that divide the rows
+constexpr int kMTiles = BLOCK_M / (16 * kRowWarps);      // 16-row tiles of a warp
+constexpr int kWarpKeys = BLOCK_N / INTRA_CTA_SPLITS;  // keys of a KV block that one warp sees
+constexpr int kNTiles = kWarpKeys / 8;                 // 8-key tiles of its S
+constexpr int kStageBytes = BLOCK_N * kRowBytes;  // one stage of K or of V
+constexpr int kKOffset = Q_BYTES;  // shared memory: Q, STAGES stages of K, as many of V
+constexpr int kVOffset = kKOffset + STAGES * kStageBytes;
+// The combine takes the place of K and V.
+constexpr int kCombineBytes =
+    INTRA_CTA_SPLITS == 1 ? 0 : Exchange<BLOCK_M, INTRA_CTA_SPLITS>::kBytes;
+constexpr int kSharedBytes = kKOffset + max_of(2 * STAGES * kStageBytes, kCombineBytes);
+constexpr int kPack = PACKED_HEADS;  // query heads whose rows a CTA packs together
+using Rows = PackedRows<kPack>;
+constexpr int kMBlocks = ceil_div(Rows::kRows, BLOCK_M);
+constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
+constexpr bool kRaggedRows = Rows::kRows % BLOCK_M != 0;
+constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
+constexpr int kHeldQ = Q_IN_REGS ? HEAD_DIM / 4 : 0;
+/// O, S and held Q take most of a thread's registers.
+constexpr bool kFewRegisters = kMTiles * (HEAD_DIM / 2 + kWarpKeys / 2 + kHeldQ) > 160;
+
+static_assert(kMTiles * 16 * kRowWarps == BLOCK_M, "every warp owns whole 16-row tiles");
+static_assert(kSharedBytes == SHARED_BYTES && Q_BYTES == BLOCK_M * kRowBytes,
+              "the launch asks for what is laid out here");
+static_assert(kWarpKeys * INTRA_CTA_SPLITS == BLOCK_N && kWarpKeys % (8 * kPTiles) == 0,
+              "16 keys are one k-step of PV, or 32 of fp8");
+
+template <typename Tensor>
+using CtaCopier = Copier<kThreads, Tensor>;
+using WarpState = State<kMTiles, kDTiles>;
+using WarpScores = Scores<kMTiles, kNTiles>;
+using WarpP = PFragment<kMTiles, kNTiles>;
+
+/// What a warp's mmas read: its rows of Q, its share of the keys in the stages of K and V.
+struct Operands {
+  QueryRows<kMTiles, Q_IN_REGS> q;
+  Fragments first_k, first_v;  // in stage 0
+
+  DEVICE Fragments k(int stage) const { return first_k.in_stage(stage * kStageBytes); }
+  DEVICE Fragments v(int stage) const { return first_v.in_stage(stage * kStageBytes); }
+};
+
+/// The KV blocks of this CTA: the first `unmasked` of `count` need no mask.
+struct NBlocks {
+  int count;
+  int unmasked;
+};
+
+DEVICE NBlocks n_blocks_of(int first_row) {
+  const int last_row = min(first_row + BLOCK_M, Rows::kRows) - 1;
+  return {ceil_div(visible_keys(Rows::position(last_row)), BLOCK_N),
+          visible_keys(Rows::position(first_row)) / BLOCK_N};
+}
+
+/// Where this thread works. Causal: the longest work tiles first (LPT). Reads the special registers
+/// anew at each call: computing the place again after the mainloop costs less than holding it in
+/// registers during it.
+DEVICE Place place_of_thread() {
+  int thread;
+  int block;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+#if GRID_ORDER == GRID_ORDER_QUERY
+  const int m_block = block % kMBlocks;
+  const int head = block / kMBlocks;
+#else
+  const int m_block = block / Rows::kHeads;
+  const int head = block % Rows::kHeads;
+#endif
+  const int block_row = (CAUSAL != 0 ? kMBlocks - 1 - m_block : m_block) * BLOCK_M;
+  const int warp = thread / 32;
+  return {thread % 32, warp / kRowWarps, warp % kRowWarps * 16 * kMTiles, block_row, head};
+}
+
+/// K and V of one head on their way through shared memory. Iteration i uses stage i % STAGES of
+/// both.
+struct Pipeline {
+  CtaCopier<KTensor> k_copier;
+  CtaCopier<VTensor> v_copier;
+  const elem* k;
+  const elem* v;
+  i64 k_offset, v_offset;  // of the head's first key, plus the copier's `from`
+  int count;
+
+  DEVICE int n_block_of(int iteration) const {
+    return KV_ORDER == KV_ORDER_FORWARD ? iteration : count - 1 - iteration;
+  }
+
+  template <typename Tensor>
+  DEVICE void load(const CtaCopier<Tensor>& copier, const elem* tensor, i64 from,
+                   int offset_of_stages, int iteration, int stage) const {
+    if (iteration >= count) return;
+    const int first_key = n_block_of(iteration) * BLOCK_N;
+    // Else the compiler holds one address for K and one for V all the time.
+    if (kFewRegisters) asm volatile("" : "+l"(from));
+    const elem* source = tensor + (from + i64{first_key} * Tensor::kRow);
+    asm("" : "+l"(source));  // one address, kept; else it sums anew for every copy
+    copier.template copy<BLOCK_N, kRaggedKeys>(offset_of_stages + stage * kStageBytes, source,
+                                               SEQ_KV - first_key);
+  }
+  DEVICE void load_k(int iteration, int stage) const {
+    load(k_copier, k, k_offset, kKOffset, iteration, stage);
+  }
+  DEVICE void load_v(int iteration, int stage) const {
+    load(v_copier, v, v_offset, kVOffset, iteration, stage);
+  }
+
+  /// With one stage the groups of copies are Q K0 | V0 | K1 | V1 ...; with more, Q K0 | V0 K1 |
+  /// V1 K2 ..., STAGES of them ahead.
+  DEVICE void start() const {
+    load_k(0, 0);
+    cp_async_commit();
+#pragma unroll
+    for (int ahead = 1; ahead < max_of(STAGES, 2); ++ahead) {
+      load_v(ahead - 1, ahead - 1);
+      if (STAGES > 1) load_k(ahead, ahead);
+      cp_async_commit();
+    }
+    cp_async_wait<max_of(STAGES, 2) - 1>();
+    __syncthreads();
+  }
+
+  /// Between QK^T and PV of an iteration: waits for its V (and K of the next), refills the stage of
+  /// K.
+  DEVICE void between_gemms(int iteration, int stage) const {
+    cp_async_wait<max_of(STAGES, 2) - 2>();
+    __syncthreads();
+    if (STAGES > 1) load_v(iteration - 1 + STAGES, stage == 0 ? STAGES - 1 : stage - 1);
+    load_k(iteration + STAGES, stage);
+    cp_async_commit();
+  }
+
+  /// After an iteration, with one stage: waits for K of the next, refills the stage of V.
+  DEVICE void after_iteration(int iteration) const {
+    if (STAGES > 1) return;
+    cp_async_wait<0>();
+    __syncthreads();
+    load_v(iteration + 1, 0);
+    cp_async_commit();
+  }
+};
+
+/// A KV block that every row sees.
+DEVICE void mainloop_iteration(WarpState& state, const Pipeline& pipeline, const Operands& operands,
+                       int iteration, int stage) {
+  WarpScores scores;
+  multiply_qk(scores, operands.q, operands.k(stage));
+  pipeline.between_gemms(iteration, stage);
+  WarpP p;
+  online_softmax<kRescale, false>(p, state, scores, iteration == 0);
+  multiply_pv(state, p, operands.v(stage));
+  pipeline.after_iteration(iteration);
+}
+
+/// A KV block that needs a mask; a warp whose rows see none of its keys only takes part in the
+/// barriers.
+DEVICE void masked_iteration(WarpState& state, const Pipeline& pipeline, const Operands& operands,
+                         int iteration, int stage) {
+  const Place place = place_of_thread();
+  const int key = pipeline.n_block_of(iteration) * BLOCK_N + place.split * kWarpKeys;
+  const int row = place.block_row + place.first_row;
+  if (key < visible_keys(Rows::position(row + 16 * kMTiles - 1))) {
+    WarpScores scores;
+    multiply_qk(scores, operands.q, operands.k(stage));
+    pipeline.between_gemms(iteration, stage);
+    mask_scores<kRaggedKeys, kPack>(scores, row + place.lane / 4, key + place.lane % 4 * 2);
+    WarpP p;
+    online_softmax<kRescale, true>(p, state, scores, iteration == 0);
+    multiply_pv(state, p, operands.v(stage));
+  } else {
+    pipeline.between_gemms(iteration, stage);
+  }
+  pipeline.after_iteration(iteration);
+}
+
+template <bool kMasked>
+DEVICE void iterate(WarpState& state, const Pipeline& pipeline, const Operands& operands,
+                        int from, int to, int& stage) {
+#pragma unroll 1
+  for (int iteration = from; iteration < to; ++iteration) {
+    if constexpr (kMasked) {
+      masked_iteration(state, pipeline, operands, iteration, stage);
+    } else {
+      mainloop_iteration(state, pipeline, operands, iteration, stage);
+    }
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
+  }
+}
+
+DEVICE Operands start_operands(u32 shared, const Place& place) {
+  const int keys = place.split * kWarpKeys * kRowBytes;
+  const u32 rows = shared + place.first_row * kRowBytes;
+  return {QueryRows<kMTiles, Q_IN_REGS>(row_fragments(rows, place.lane)),
+          key_fragments(shared + kKOffset + keys, place.lane),
+          value_fragments(shared + kVOffset + keys, place.lane)};
+}
+
+/// Packed rows are gathered, which the copier of any tensor does.
+DEVICE void load_queries(const CtaCopier<QTensor>& copier, const CtaCopier<KTensor>& gatherer,
+                         const elem* q, const Place& place) {
+  const elem* const head = q + QTensor::row(Rows::first_place(place.head));
+  const int rows_left = Rows::kRows - place.block_row;
+  if constexpr (kPack == 1) {
+    const i64 first = Rows::offset<QTensor>(place.block_row) + copier.from;
+    copier.copy<BLOCK_M, kRaggedRows>(0, head + first, rows_left);
+  } else {
+    gatherer.gather<BLOCK_M, kRaggedRows>(
+        0, head, rows_left, [&](int row) { return Rows::offset<QTensor>(place.block_row + row); });
+  }
+}
+
+DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, float* lse,
+                   const Descales& descales) {
+  extern __shared__ __align__(128) u8 shared[];
+  const u32 base = shared_address(shared);
+  const Place place = place_of_thread();
+  const NBlocks n_blocks = n_blocks_of(place.block_row);
+
+  const CtaCopier<KTensor> k_copier(base);
+  const CtaCopier<VTensor> v_copier(base);
+  const CtaCopier<QTensor> q_copier(base);
+  grid_dependency_wait();
+  launch_dependents();
+  load_queries(q_copier, k_copier, q, place);
+  const int kv_head = Rows::kv_head(place.head);
+  const i64 k_offset = KTensor::head(kv_head) + k_copier.from;
+  const i64 v_offset = VTensor::head(kv_head) + v_copier.from;
+  const Pipeline pipeline{k_copier, v_copier, k, v, k_offset, v_offset, n_blocks.count};
+  pipeline.start();
+
+  const Operands operands = start_operands(base, place);
+  WarpState state;
+  state.set_scale(descales.scores(place.head * kPack));
+  int stage = 0;
+#if KV_ORDER == KV_ORDER_FORWARD
+  iterate<false>(state, pipeline, operands, 0, n_blocks.unmasked, stage);
+  if (kAnyMask) iterate<true>(state, pipeline, operands, n_blocks.unmasked, n_blocks.count, stage);
+#else
+  const int masked = n_blocks.count - n_blocks.unmasked;
+  if (kAnyMask) iterate<true>(state, pipeline, operands, 0, masked, stage);
+  iterate<false>(state, pipeline, operands, masked, n_blocks.count, stage);
+#endif
+  const Place end = place_of_thread();
+  descale(state, descales.out(end.head * kPack));
+  u8* const spare = shared + kKOffset;
+  store_o<BLOCK_M, INTRA_CTA_SPLITS, kThreads, kPack>(
+      out + OutTensor::row(Rows::first_place(end.head)), shared, spare, state, end);
+#if LSE
+  store_lse<BLOCK_M, INTRA_CTA_SPLITS, kPack>(lse + Rows::first_place(end.head), spare, state, end);
+#endif
+}

@@ -1,0 +1,291 @@
+// split.cuh - what fa_split and fa_split_fp8 launch first: a CTA's rows against one split of the
+// keys, to partial O and row statistics.
+#pragma once
+
+#include "common/combine_partial.cuh"
+#include "common/launch.cuh"
+#include "common/mma_epilogue.cuh"
+#include "common/mma_products.cuh"
+#include "common/mma_softmax.cuh"
+#include "common/row_copier.cuh"
+#include "common/swizzled_tile.cuh"
+
+constexpr int kThreads = NUM_WARPS * 32;
+constexpr int kRowWarps = NUM_WARPS / INTRA_CTA_SPLITS;  // warps of a group: they divide the rows
+constexpr int kSplitThreads = kRowWarps * 32;
+constexpr int kMTiles = BLOCK_M / (16 * kRowWarps);  // 16-row tiles of a warp
+constexpr int kSplitKeys = BLOCK_N / INTRA_CTA_SPLITS;  // keys of a KV block that one group sees
+constexpr int kNTiles = kSplitKeys / 8;                 // 8-key tiles of its S
+constexpr int kStageBytes = kSplitKeys * kRowBytes;  // a group's share of one KV block of K or of V
+constexpr int kVOffset = STAGES * kStageBytes;          // a group has STAGES stages of K, then of V
+constexpr int kGroupBytes = 2 * STAGES * kStageBytes;  // shared memory: Q, then the groups' stages
+
+constexpr int kRows = kHeadGroup * SEQ_Q;  // of one key/value head, head by head
+constexpr int kRowTiles = ceil_div(kRows, BLOCK_M);
+constexpr int kNBlocks = ceil_div(SEQ_KV, BLOCK_N);
+constexpr bool kRaggedRows = kRows % BLOCK_M != 0;
+constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
+constexpr bool kDiagonal = CAUSAL != 0 && SEQ_Q > 1;  // the last query sees every key
+constexpr bool kAnyMask = kDiagonal || kRaggedKeys;
+
+static_assert(kMTiles * 16 * kRowWarps == BLOCK_M, "every warp owns whole 16-row tiles");
+static_assert(kSplitKeys * INTRA_CTA_SPLITS == BLOCK_N && kSplitKeys % (8 * kPTiles) == 0,
+              "16 keys are one k-step of PV, or 32 of fp8");
+
+using WarpState = State<kMTiles, kDTiles>;
+using WarpScores = Scores<kMTiles, kNTiles>;
+using WarpP = PFragment<kMTiles, kNTiles>;
+using CtaExchange = Exchange<BLOCK_M, INTRA_CTA_SPLITS>;
+static_assert(Q_BYTES + max_of(INTRA_CTA_SPLITS * kGroupBytes, CtaExchange::kBytes) ==
+                      SHARED_BYTES &&
+                  Q_BYTES == BLOCK_M * kRowBytes,
+              "the launch asks for what is laid out here");
+
+/// The hardware barriers beside __syncthreads (0).
+enum class NamedBarrier : int {
+  kSplit = 1,  // one for each group of warps
+};
+
+/// A barrier of one group's threads, which also orders their use of shared memory.
+DEVICE void sync_split(int group) {
+  if constexpr (kRowWarps == 1) {
+    __syncwarp();
+  } else {
+    const int id = static_cast<int>(NamedBarrier::kSplit) + group;
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(kSplitThreads) : "memory");
+  }
+}
+
+/// Neighbouring CTAs have the row tiles of one split of the keys: all but one read it from L2.
+DEVICE Place place_of_thread() {
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  Place place;
+  place.lane = static_cast<int>(threadIdx.x) % 32;
+  place.split = warp / kRowWarps;
+  place.first_row = warp % kRowWarps * 16 * kMTiles;
+  place.block_row = static_cast<int>(blockIdx.x) % kRowTiles * BLOCK_M;
+  place.head = static_cast<int>(blockIdx.x) / (kRowTiles * NUM_SPLITS);  // of keys and values
+  return place;
+}
+
+DEVICE int cta_split() { return static_cast<int>(blockIdx.x) / kRowTiles % NUM_SPLITS; }
+
+/// The KV blocks of one split; none when there are fewer blocks than splits.
+struct SplitRange {
+  int first;
+  int count;
+
+  DEVICE explicit SplitRange(int split) {
+    constexpr int kEach = kNBlocks / NUM_SPLITS;
+    constexpr int kMore = kNBlocks % NUM_SPLITS;
+    first = split * kEach + min(split, kMore);
+    count = kEach + (split < kMore ? 1 : 0);
+  }
+};
+
+/// K and V of a group of warps on their way through its stages. Iteration i uses stage i % STAGES
+/// of K and of V; the groups of copies are Q K0 | V0 | K1 | V1 ..., 2 * STAGES of them in flight at
+/// most.
+struct Pipeline {
+  RowCopier<kSplitThreads, KTensor> k_copier;
+  RowCopier<kSplitThreads, VTensor> v_copier;
+  const elem* k;  // of the group's first key, plus the copier's `from`
+  const elem* v;
+  int first_key;
+  int count;
+  int group;
+
+  template <typename Tensor>
+  DEVICE void load(const RowCopier<kSplitThreads, Tensor>& copier, const elem* tensor,
+                   int offset_of_stages, int iteration, int stage) const {
+    if (iteration < count) {
+      const elem* source = tensor + i64{iteration} * (BLOCK_N * Tensor::kRow);
+      asm("" : "+l"(source));  // one address, kept; else the compiler sums anew for every copy
+      const int keys_left = SEQ_KV - first_key - iteration * BLOCK_N;
+      copier.template copy<kSplitKeys, kRaggedKeys>(
+          offset_of_stages + stage * kStageBytes, source, keys_left);
+    }
+    cp_async_commit();
+  }
+
+  DEVICE void start() const {
+#pragma unroll
+    for (int iteration = 0; iteration < STAGES; ++iteration) {
+      load(k_copier, k, 0, iteration, iteration);
+      load(v_copier, v, kVOffset, iteration, iteration);
+    }
+    cp_async_wait<2 * STAGES - 1>();
+    __syncthreads();  // all groups read Q
+  }
+
+  /// Between QK^T and PV of an iteration: waits for its V, refills the stage of K.
+  DEVICE void between_gemms(int iteration, int stage) const {
+    cp_async_wait<2 * STAGES - 2>();
+    sync_split(group);
+    load(k_copier, k, 0, iteration + STAGES, stage);
+  }
+
+  /// After an iteration: waits for K of the next, refills the stage of V.
+  DEVICE void after_iteration(int iteration, int stage) const {
+    cp_async_wait<2 * STAGES - 2>();
+    sync_split(group);
+    load(v_copier, v, kVOffset, iteration + STAGES, stage);
+  }
+};
+
+/// What a warp's mmas read: its rows of Q, stage 0 of its group's K and V.
+struct Operands {
+  QueryRows<kMTiles, Q_IN_REGS> q;
+  Fragments k, v;
+};
+
+/// Masks S: what a row may not see becomes -inf. `row` is the packed row of this lane's first
+/// element, `key` its key.
+DEVICE void mask_packed_scores(WarpScores& scores, int row, int key) {
+#pragma unroll
+  for (int m = 0; m < kMTiles; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int visible = visible_keys((row + 16 * m + 8 * half) % SEQ_Q) - key;
+#pragma unroll
+      for (int n = 0; n < kNTiles; ++n) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          if (8 * n + i >= visible) scores.at[m][n][2 * half + i] = NEG_INF;
+        }
+      }
+    }
+  }
+}
+
+DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands& operands,
+                       const Place& place) {
+  int stage = 0;
+#pragma unroll 1
+  for (int iteration = 0; iteration < pipeline.count; ++iteration) {
+    WarpScores scores;
+    multiply_qk(scores, operands.q, operands.k.in_stage(stage * kStageBytes));
+    pipeline.between_gemms(iteration, stage);
+    const int key = pipeline.first_key + iteration * BLOCK_N;
+    if (kAnyMask && key + kSplitKeys > visible_keys(0)) {
+      mask_packed_scores(scores, place.block_row + place.row(0, 0), key + place.lane % 4 * 2);
+    }
+    WarpP p;
+    online_softmax<Rescale::kLazy, kAnyMask>(p, state, scores, iteration == 0);
+    multiply_pv(state, p, operands.v.in_stage(stage * kStageBytes));
+    pipeline.after_iteration(iteration, stage);
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
+  }
+}
+
+/// The partial rows of this CTA's split: O not yet divided, row_max and row_sum.
+struct PartialRows {
+  float* out;
+  float2* stats;
+
+  DEVICE PartialRows(float* all_out, float2* all_stats, const Place& place) {
+    const i64 first = (i64{place.head} * kRows + place.block_row) * NUM_SPLITS + cta_split();
+    out = all_out + first * HEAD_DIM;
+    stats = all_stats + first;
+  }
+};
+
+/// Combines the groups' partial O of one row tile's half, and writes the column tiles that this
+/// group finishes.
+DEVICE void write_row(const PartialRows& partial, const CtaExchange& exchange,
+                      const WarpState& state, const Place& place, int m, int half) {
+  const int row = place.row(m, half);
+  const RowCombine<INTRA_CTA_SPLITS> combine = exchange.combine(place.split, row);
+  if (kRaggedRows && place.block_row + row >= kRows) return;
+  if (place.split == 0 && place.lane % 4 == 0)
+    partial.stats[row * NUM_SPLITS] = make_float2(combine.row_max, combine.row_sum);
+  float* const target = partial.out + row * (NUM_SPLITS * HEAD_DIM);
+  [[maybe_unused]] float2 even;
+#pragma unroll
+  for (int d = 0; d < kDTiles; ++d) {
+    if (finisher<INTRA_CTA_SPLITS>(d) != place.split) continue;
+    float2 pair = make_float2(state.acc_o[m][d][2 * half] * combine.factor[0],
+                              state.acc_o[m][d][2 * half + 1] * combine.factor[0]);
+#pragma unroll
+    for (int distance = 1; distance < INTRA_CTA_SPLITS; ++distance) {
+      const float2 other =
+          reinterpret_cast<const float2*>(&exchange.partial_o(place, distance, m, d))[half];
+      pair.x += other.x * combine.factor[distance];
+      pair.y += other.y * combine.factor[distance];
+    }
+    if constexpr (kIs16Bit) {
+      *reinterpret_cast<float2*>(target + 8 * d + place.lane % 4 * 2) = pair;
+    } else if (d % 2 == 0) {
+      even = pair;
+    } else {
+      *reinterpret_cast<float4*>(target + 8 * (d - 1) + place.lane % 4 * 4) =
+          make_float4(even.x, pair.x, even.y, pair.y);
+    }
+  }
+}
+
+/// `first_row` is the tile's first one, counted over all heads.
+DEVICE void load_queries(const RowCopier<kThreads, QTensor>& copier, const elem* q, i64 first_row,
+                         const Place& place) {
+  const int rows_left = kRows - place.block_row;
+  if constexpr (QTensor::kEvenHeads && QTensor::kEvenRows) {
+    copier.copy<BLOCK_M, kRaggedRows>(0, q + (first_row * QTensor::kRow + copier.from), rows_left);
+  } else {
+    const elem* const head = q + QTensor::head(place.head * kHeadGroup);
+    copier.gather<BLOCK_M, kRaggedRows>(0, head, rows_left, [&](int row_of_tile) {
+      const int row = place.block_row + row_of_tile;
+      return row / SEQ_Q * QTensor::kHead + row % SEQ_Q * i64{QTensor::kRow};
+    });
+  }
+}
+
+DEVICE void attend_split(const elem* q, const elem* k, const elem* v, float* partial,
+                         float2* stats, const Descales& descales) {
+  extern __shared__ __align__(128) u8 shared[];
+  const u32 base = shared_address(shared);
+  const Place place = place_of_thread();
+  const SplitRange range(cta_split());
+
+  const int thread = static_cast<int>(threadIdx.x);
+  const RowCopier<kThreads, QTensor> q_copier(base, thread);
+  const i64 first_row = i64{place.head} * kRows + place.block_row;
+  grid_dependency_wait();
+  launch_dependents();
+  load_queries(q_copier, q, first_row, place);
+
+  const u32 stages = base + Q_BYTES + place.split * kGroupBytes;
+  const RowCopier<kSplitThreads, KTensor> k_copier(stages, thread % kSplitThreads);
+  const RowCopier<kSplitThreads, VTensor> v_copier(stages, thread % kSplitThreads);
+  const int first_key = range.first * BLOCK_N + place.split * kSplitKeys;
+  const elem* k_keys = k + (KTensor::row(place.head, first_key) + k_copier.from);
+  const elem* v_keys = v + (VTensor::row(place.head, first_key) + v_copier.from);
+  const Pipeline pipeline{k_copier, v_copier, k_keys, v_keys, first_key, range.count, place.split};
+  pipeline.start();
+
+  const u32 q_rows = base + place.first_row * kRowBytes;
+  const Operands operands{QueryRows<kMTiles, Q_IN_REGS>(row_fragments(q_rows, place.lane)),
+                          key_fragments(stages, place.lane),
+                          value_fragments(stages + kVOffset, place.lane)};
+  WarpState state;
+  state.set_scale(descales.scores(place.head * kHeadGroup));
+  mainloop(state, pipeline, operands, place);
+  descale(state, descales.out(place.head * kHeadGroup));
+#pragma unroll
+  for (int m = 0; m < kMTiles; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      state.row_sum[m][half] = warp_sum<4>(state.row_sum[m][half]);
+    }
+  }
+
+  const CtaExchange exchange{shared + Q_BYTES};
+  __syncthreads();  // every warp is done with its stages, whose place the exchange takes
+  publish(exchange, state, place);
+  __syncthreads();
+  const PartialRows rows(partial, stats, place);
+#pragma unroll
+  for (int m = 0; m < kMTiles; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) write_row(rows, exchange, state, place, m, half);
+  }
+}

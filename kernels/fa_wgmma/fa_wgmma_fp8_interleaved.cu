@@ -1,0 +1,47 @@
+// fa_wgmma_fp8_interleaved.cu - attention forward on Hopper of fp8 q, k and v with QK^T, softmax and
+// PV interleaved in steps of 32 keys; all of K, V and transposed V in shared memory.
+//
+// The mainloop of fa_wgmma_interleaved between fa_wgmma_fp8's producer warpgroup and its rows of O;
+// notes.md, "FP8", says how P stays in the range of e4m3.
+#include "fa_wgmma/fp8_interleaved_config.cuh"
+#include "fa_wgmma/interleaved_mainloop.cuh"
+#include "fa_wgmma/consumer.cuh"
+#include "fa_wgmma/epilogue.cuh"
+#include "fa_wgmma/producer.cuh"
+#include "fa_wgmma/register_rows.cuh"
+#include "fa_wgmma/v_transposer.cuh"
+
+extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
+    fa_wgmma_fp8_interleaved(out_elem* __restrict__ out, float* __restrict__ lse,
+                             const float* q_descale, const float* k_descale,
+                             const float* v_descale, const __grid_constant__ TensorMap map_q,
+                             const __grid_constant__ TensorMap map_k,
+                             const __grid_constant__ TensorMap map_v) {
+  extern __shared__ __align__(1024) u8 shared[];
+  const SharedStorage storage{shared_address(shared)};
+  const Producer producer{storage, map_q, map_k, map_v};
+  const int first = static_cast<int>(blockIdx.x) / CLUSTER_SPLITS;
+  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  if (CLUSTER_SPLITS > 1) cluster_arrive();
+  if (kRowSumByMma) write_ones(storage);
+  producer.prologue(work_tile_at(first));
+  __syncthreads();
+  launch_dependents();
+  if (threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
+  __syncwarp();
+  if (warpgroup == kConsumers) {
+    if constexpr (kReallocRegisters) warpgroup_reg_dealloc<PRODUCER_REGISTERS>();
+    load_and_transpose(producer, first);
+    if (CLUSTER_SPLITS > 1) wait_for_cluster_combine();
+    return;
+  }
+  if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
+  Consumer consumer(storage, warpgroup, {q_descale, k_descale, v_descale});
+  const RegisterRows rows{out, consumer};
+  const Epilogue<kSplits, RegisterRows> epilogue{consumer, storage, rows, lse};
+  InterleavedMainloop mainloop(consumer);
+  mainloop.run(work_tile_at(first));
+  if (kSplits > 1) mainloop.redo_if_overflowed(producer);
+  epilogue();
+  if (kSplits == 1 && mainloop.redo_if_overflowed(producer)) epilogue();
+}

@@ -1,0 +1,31 @@
+// fp8_config.cuh - the parameters of fa_wgmma_fp8, and what it fixes, to what the headers of the
+// family ask for.
+#pragma once
+
+#include "common/prelude.cuh"
+
+constexpr bool kInterleaved = false;
+constexpr bool kIntraWgOverlap = INTRA_WG_OVERLAP != INTRA_WG_OVERLAP_OFF;
+constexpr bool kFencedOverlap = INTRA_WG_OVERLAP == INTRA_WG_OVERLAP_FENCED;
+constexpr bool kPingpong = PINGPONG != 0;
+constexpr int kStagger = 0;
+constexpr bool kMmaPvIsRs = true;
+constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
+constexpr bool kRowSumByMma = false;
+constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
+constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;
+constexpr bool kRotate = GRID_ORDER == GRID_ORDER_ROTATE;
+constexpr bool kByHead = GRID_ORDER == GRID_ORDER_QUERY || kRotate;
+constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
+constexpr bool kHasProducer = true;
+constexpr bool kReallocRegisters = REALLOC_REGISTERS != 0;
+constexpr bool kTransposeV = true;
+constexpr bool kStoreTma = false;
+constexpr bool kPromote = PROMOTE == PROMOTE_BLOCK;
+constexpr int kTailSplits = 1;
+constexpr int kWholeTiles = WORK_TILES;
+// Shared memory of a CTA that not all kernels have.
+constexpr int kPBytes = 0;
+constexpr int kOBytes = 0;
+constexpr int kVTransposedBytes = V_TRANSPOSED_BYTES;
+constexpr int kOnesBytes = 0;

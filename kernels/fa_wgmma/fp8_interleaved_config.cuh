@@ -1,0 +1,31 @@
+// fp8_interleaved_config.cuh - the parameters of fa_wgmma_fp8_interleaved, and what it fixes, to what
+// the headers of the family ask for.
+#pragma once
+
+#include "common/prelude.cuh"
+
+constexpr bool kInterleaved = true;
+constexpr bool kIntraWgOverlap = true;
+constexpr bool kFencedOverlap = false;
+constexpr bool kPingpong = false;
+constexpr int kStagger = 0;
+constexpr bool kMmaPvIsRs = true;
+constexpr bool kLazyRescale = false;
+constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
+constexpr bool kPersistent = false;
+constexpr bool kBackward = false;
+constexpr bool kRotate = false;
+constexpr bool kByHead = GRID_ORDER == GRID_ORDER_QUERY || kRotate;
+constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
+constexpr bool kHasProducer = true;
+constexpr bool kReallocRegisters = REALLOC_REGISTERS != 0;
+constexpr bool kTransposeV = true;
+constexpr bool kStoreTma = false;
+constexpr bool kPromote = false;
+constexpr int kTailSplits = 1;
+constexpr int kWholeTiles = WORK_TILES;
+// Shared memory of a CTA that not all kernels have.
+constexpr int kPBytes = 0;
+constexpr int kOBytes = 0;
+constexpr int kVTransposedBytes = V_TRANSPOSED_BYTES;
+constexpr int kOnesBytes = 0;
