@@ -11,7 +11,7 @@
 namespace fatune::ptx {
 namespace {
 
-constexpr int kTurnSteps = 50'000;  // chosen: a spin costs little, switching less
+constexpr int kTurnSteps = 20'000;  // chosen: a spin costs little, switching less
 
 std::uint32_t coordinate(std::uint64_t index, const std::array<std::uint32_t, 3>& extent,
                          int axis) {
