@@ -150,7 +150,8 @@ TEST_CASE("threads that wait for each other are named with their lines") {
   REQUIRE_FALSE(run);
   INFO(run.error().message);
   CHECK(run.error().message.find("wait for each other") != std::string::npos);
-  CHECK(run.error().message.find("warp 1: test, PTX line 16: mbarrier.try_wait") !=
+  CHECK(run.error().message.find("test, PTX line 16: mbarrier.try_wait.parity.shared::cta.b64: 64 "
+                                 "threads, the first of them CTA (0, 0, 0), warp 0, lane 0") !=
         std::string::npos);
 }
 
