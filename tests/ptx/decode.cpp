@@ -163,7 +163,7 @@ class Decoder {
     switch (operand.kind) {
       case Operand::Kind::kSink:
         refs.push_back({.sink = true});
-        return;
+        break;
       case Operand::Kind::kNumber:
         refs.push_back(constant(operand.number, bits));
         return;
@@ -172,12 +172,10 @@ class Decoder {
         for (const Operand& part : operand.parts) flatten(part, bits, refs);
         return;
       case Operand::Kind::kName:
-        break;
+        refs.push_back(place(operand.name));
+        refs.back().negated = operand.negated;
+        refs.back().offset = static_cast<std::int32_t>(operand.number);
     }
-    Ref ref = place(operand.name);
-    ref.negated = operand.negated;
-    ref.offset = static_cast<std::int32_t>(operand.number);
-    refs.push_back(ref);
     if (operand.second == "_") {
       refs.push_back({.sink = true});
     } else if (!operand.second.empty()) {

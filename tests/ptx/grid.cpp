@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <list>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -115,13 +116,29 @@ class Grid {
     });
   }
 
+  /// A line for each instruction at which threads stand.
   std::string places() const {
-    std::string text;
+    struct Crowd {
+      int threads = 0;
+      std::string first;
+    };
+    std::map<std::uint32_t, Crowd> crowds;
+    const auto add = [&](const Cta& cta, const Warp& warp, int lane) {
+      Crowd& crowd = crowds[stands_at(warp, lane)];
+      if (crowd.threads++ > 0) return;
+      const auto& [x, y, z] = cta.id;
+      crowd.first = fmt::format("CTA ({}, {}, {}), warp {}, lane {}", x, y, z, warp.index, lane);
+    };
     for (const Running& each : running_) {
       for (const Cta& cta : each.cluster.ctas) {
-        for (const Warp& warp : cta.warps) text += where_threads_stand(machine_, cta, warp);
+        for (const Warp& warp : cta.warps)
+          for_lanes(warp.live, [&](int lane) { add(cta, warp, lane); });
       }
     }
+    std::string text;
+    for (const auto& [at, crowd] : crowds)
+      text += fmt::format("\n  {}: {} threads, the first of them {}", machine_.program.place(at),
+                          crowd.threads, crowd.first);
     return text;
   }
 

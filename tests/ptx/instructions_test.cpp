@@ -56,6 +56,7 @@ const Row kIntegers[] = {
     {"cvt.u16.u32 %h0, %r1; cvt.s32.s16 %r0, %h0;", 0x1ffff, 0, 0, 0xffffffff},
     {"setp.lt.u32 %p0, %r1, %r2; selp.b32 %r0, 7, 8, %p0;", 0xffffffff, 1, 0, 8},
     {"setp.lt.s32 %p0, %r1, %r2; @%p0 mov.u32 %r0, 7; @!%p0 mov.u32 %r0, 8;", 0xffffffff, 1, 0, 7},
+    {"elect.sync _|%p0, 1; selp.b32 %r0, 1, 0, %p0;", 0, 0, 0, 1},
     {"{.reg .pred p; setp.eq.s32 p, %r1, 0; @p bra there; mov.u32 %r0, 1; bra end; there: "
      "mov.u32 %r0, 2; end: }",
      0, 0, 0, 2},
@@ -150,7 +151,8 @@ TEST_CASE("threads that wait for each other are named with their lines") {
   REQUIRE_FALSE(run);
   INFO(run.error().message);
   CHECK(run.error().message.find("wait for each other") != std::string::npos);
-  CHECK(run.error().message.find("warp 1: test, PTX line 16: mbarrier.try_wait") !=
+  CHECK(run.error().message.find("test, PTX line 16: mbarrier.try_wait.parity.shared::cta.b64: 64 "
+                                 "threads, the first of them CTA (0, 0, 0), warp 0, lane 0") !=
         std::string::npos);
 }
 

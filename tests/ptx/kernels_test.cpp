@@ -1,11 +1,14 @@
 // kernels_test.cpp - interprets the kernels, which are known to be right on a device, and kernels
 // that are wrong on purpose; the accuracy gate's rules tell them apart.
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include "core/text.hpp"
 #include "ptx/judge.hpp"
 #include "ptx/workbench.hpp"
 
@@ -124,5 +127,45 @@ TEST_CASE("interpreted kernels with a fault are refused for it") {
     CHECK_FALSE(seen.passed);
     INFO(seen.reason);
     CHECK(seen.reason.find(fault.reason) != std::string::npos);
+  }
+}
+
+TEST_CASE("kernels that do not wait for asynchronous work are refused") {
+  struct Mistake {
+    const char* kernel;
+    const char* wait;  ///< text that is taken out
+    Asynchrony asynchrony;
+  };
+  Problem problem = plain();
+  problem.seq_kv = 320;  // more tiles than stages
+  for (const Mistake& mistake : {
+           Mistake{"fa_mma", "cp_async_wait<max_of(STAGES, 2) - 1>();", Asynchrony::kLate},
+           Mistake{"fa_wgmma", "mbarrier_wait(storage.q_full(row_block), q_phase);",
+                   Asynchrony::kLate},
+           Mistake{"fa_wgmma", "mbarrier_wait(storage.v_full(before.stage), before.phase);",
+                   Asynchrony::kLate},
+           Mistake{"fa_wgmma", "wgmma_wait<1>();", Asynchrony::kLate},
+           Mistake{"fa_wgmma", "mbarrier_wait(barrier, (count / kStages + 1) % 2);",
+                   Asynchrony::kEarly},
+       }) {
+    INFO(mistake.kernel << " without " << mistake.wait);
+    auto candidate = bench().candidate(mistake.kernel, "", problem);
+    REQUIRE(candidate);
+    REQUIRE(examine(mistake.kernel, "", problem, mistake.asynchrony).passed);
+    Kernel changed = *candidate->kernel;
+    const std::string before = changed.source.text;
+    changed.source.text = replaced(before, mistake.wait, ";");
+    bool found = changed.source.text != before;
+    for (SourceFile& header : changed.headers) {
+      std::string text = replaced(header.text, mistake.wait, ";");
+      found = found || text != header.text;
+      header.text = std::move(text);
+    }
+    REQUIRE(found);
+    candidate->kernel = std::make_shared<const Kernel>(std::move(changed));
+    const ptx::Examined seen =
+        ptx::examine(bench().setting(), expected_of(problem), *candidate, mistake.asynchrony);
+    INFO(seen.reason);
+    CHECK_FALSE(seen.passed);
   }
 }
