@@ -18,7 +18,7 @@ Referee make_referee() {
   OpenCompilers none = []() -> Result<Compilers> { return environment_error("no compilers"); };
   const auto limits = typical_limits({90, 'a'});
   FATUNE_CHECK(limits, "sm_90a has limits");
-  return Referee(ProblemBook(book("", {{.name = "it", .problem = Problem()}})),
+  return Referee(ProblemBook(book("", {{"it", Problem()}})),
                  make_compile_examiner(std::move(none), *limits), JudgementLog());
 }
 
@@ -55,7 +55,8 @@ void answer(std::string_view text) {
   const auto proposal = parse_proposal(text);
   if (!proposal) return;
   check_round_trip(*proposal);
-  Trial parent{.source = "int a; int b;"};
+  Trial parent;
+  parent.source = "int a; int b;";
   const std::vector<const Trial*> parents = {&parent};
   for (const ProposedKernel& each : proposal->candidates)
     static_cast<void>(make_draft(each, parents));
