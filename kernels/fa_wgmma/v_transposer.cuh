@@ -1,13 +1,13 @@
 // v_transposer.cuh - fp8 stages of V to stages of V^T, by warps of the producer warpgroup: wgmma
 // takes fp8 K-major only.
 //
-// 16 columns of 32 keys at a time. ldmatrix.trans moves pairs of bytes: lane (g, t) = (lane / 4,
-// lane % 4) gets columns 2g and 2g + 1 of keys 2t and 2t + 1 of each octet. Byte permutations bring
-// together what belongs to one column, four keys of two octets; stmatrix writes these as columns
-// 4t .. 4t + 3 of a row of V^T. That is the order in which lanes hold P (pack_p): the keys of V^T
-// are permuted as those of P are. Even columns become rows 0 to 7, odd ones rows 8 to 15, so that
-// the rows that stmatrix writes lie in different banks; the lanes of a row of O then hold four
-// neighbouring columns each (register_rows.cuh). notes.md, "FP8", derives this.
+// 32 columns of 32 keys at a time, 16 an instruction. ldmatrix.trans moves pairs of bytes: lane
+// (g, t) = (lane / 4, lane % 4) gets columns 2g and 2g + 1 of keys 2t and 2t + 1 of each octet. Byte
+// permutations bring together what belongs to one column, four keys of two octets; stmatrix writes
+// these as columns 4t .. 4t + 3 of a row of V^T. That is the order in which lanes hold P (pack_p):
+// the keys of V^T are permuted as those of P are. Even columns become rows 0 to 7, odd ones rows 8
+// to 15, so that the rows that stmatrix writes lie in different banks; the lanes of a row of O then
+// hold four neighbouring columns each (register_rows.cuh). notes.md, "FP8", derives this.
 #pragma once
 
 #include "common/ldmatrix.cuh"
@@ -15,8 +15,8 @@
 
 struct VTransposer {
   SharedStorage storage;
-  int warp;  // of kTransposingWarps
-  int lane;
+  u32 warp;  // of kTransposingWarps
+  u32 lane;
 
   /// All KV blocks of the CTA's work tiles.
   DEVICE void run(int first_tile) const {
@@ -35,45 +35,51 @@ struct VTransposer {
   }
 
  private:
-  static constexpr int kChunks = HEAD_DIM / 16;
-  static constexpr int kUnits = kChunks * (BLOCK_N / 32);
-  static constexpr int kBoxChunks = kBoxBytes / 16;
-  static constexpr int kKeyBoxChunks = kKeyBoxBytes / 16;
+  static constexpr u32 kPairs = HEAD_DIM / 32;  // of chunks of 16 columns
+  static constexpr u32 kUnits = kPairs * (BLOCK_N / 32);
+  static constexpr u32 kBoxChunks = kBoxBytes / 16;
+  static constexpr u32 kKeyBoxChunks = kKeyBoxBytes / 16;
 
   /// The swizzle of a row: what its chunks of 16 bytes are moved by, an exclusive or.
   template <int kRowBytes>
-  DEVICE static int swizzle(int row) {
+  DEVICE static u32 swizzle(u32 row) {
     return kRowBytes == 128 ? row & 7 : row >> 1 & 3;
   }
 
   DEVICE void transpose(int stage) const {
-    const int from = lane * kBoxBytes + swizzle<kBoxBytes>(lane) * 16;
-    const int row = lane / 16 * 8 + lane % 8;
-    const int to = row * kKeyBoxBytes + (swizzle<kKeyBoxBytes>(row) ^ lane / 8 % 2) * 16;
-#pragma unroll 2
-    for (int unit = warp; unit < kUnits; unit += kTransposingWarps) {
-      const int chunk = unit % kChunks;
-      const int keys = unit / kChunks;
-      const int v = chunk / kBoxChunks * (BLOCK_N * kBoxBytes) + keys * (32 * kBoxBytes) +
-                    (from ^ chunk % kBoxChunks * 16);
-      const int key_chunk = 2 * keys;
-      const int v_t = key_chunk / kKeyBoxChunks * (kVRows * kKeyBoxBytes) +
-                      chunk * (16 * kKeyBoxBytes) + (to ^ key_chunk % kKeyBoxChunks * 16);
-      u32 octets[4];
-      ldmatrix_x4_trans(octets, storage.v(stage) + v);
-      u32 columns[4];
-      transpose_octets(columns, octets);
-      stmatrix_x4(storage.v_transposed(stage) + v_t, columns);
+    const u32 from = lane * kBoxBytes + swizzle<kBoxBytes>(lane) * 16;
+    const u32 row = lane / 16 * 8 + lane % 8;
+    const u32 to = row * kKeyBoxBytes + (swizzle<kKeyBoxBytes>(row) ^ lane / 8 % 2) * 16;
+#pragma unroll 1
+    for (u32 unit = warp; unit < kUnits; unit += kTransposingWarps) {
+      const u32 keys = unit / kPairs;
+      const u32 key_box = 2 * keys / kKeyBoxChunks;
+      const u32 v = storage.v(stage) + keys * (32 * kBoxBytes);
+      const u32 v_t = storage.v_transposed(stage) + key_box * (kVRows * kKeyBoxBytes) +
+                      (to ^ 2 * keys % kKeyBoxChunks * 16);
+      u32 octets[2][4];
+#pragma unroll
+      for (u32 i = 0; i < 2; ++i) {
+        const u32 chunk = 2 * (unit % kPairs) + i;
+        ldmatrix_x4_trans(octets[i], v + chunk / kBoxChunks * (BLOCK_N * kBoxBytes) +
+                                         (from ^ chunk % kBoxChunks * 16));
+      }
+#pragma unroll
+      for (u32 i = 0; i < 2; ++i) {
+        const u32 chunk = 2 * (unit % kPairs) + i;
+        u32 columns[4];
+        transpose_octets(columns, octets[i]);
+        stmatrix_x4(v_t + chunk * (16 * kKeyBoxBytes), columns);
+      }
     }
   }
 };
 
 /// By the producer warpgroup: its last warp loads, the others transpose.
 DEVICE void load_and_transpose(const Producer& producer, int first_tile) {
-  const int warp = static_cast<int>(threadIdx.x) % 128 / 32;
+  const u32 warp = threadIdx.x % 128 / 32;
   if (warp < kTransposingWarps) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    VTransposer{producer.storage, warp, lane}.run(first_tile);
+    VTransposer{producer.storage, warp, threadIdx.x % 32}.run(first_tile);
   } else if (threadIdx.x == kThreads - 32) {
     producer.load(first_tile);
   }
