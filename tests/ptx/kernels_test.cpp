@@ -65,6 +65,12 @@ Problem decoding() {
   return {.batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 1, .seq_kv = 300, .head_dim = 128};
 }
 
+Problem eight_bits() {
+  Problem problem = *parse_shape("1,1,48,64");
+  problem.dtype = Dtype::kE4m3;
+  return problem;
+}
+
 struct Case {
   const char* kernel;
   const char* config;
@@ -74,6 +80,7 @@ struct Case {
 // What the kernels' paths differ in: copies, products, masks, splits, stores.
 const Case kRight[] = {
     {"naive", "", ragged()},
+    {"naive", "TILE=32", eight_bits()},
     {"fa_mma", "", plain()},
     {"fa_mma", "STAGES=2,INTRA_CTA_SPLITS=2,PACK_GQA=true,RESCALE=late", ragged()},
     {"fa_mma", "BLOCK_M=32,NUM_WARPS=2,Q_IN_REGS=true,KV_ORDER=backward", packed()},

@@ -15,7 +15,7 @@ struct MemoryType {
 };
 
 std::optional<MemoryType> memory_type(const std::string& word) {
-  for (const std::size_t bytes : {1, 2, 4, 8}) {
+  for (const std::size_t bytes : {1U, 2U, 4U, 8U}) {
     if (word.size() >= 2 && word.substr(1) == std::to_string(8 * bytes) &&
         std::string_view("busf").find(word[0]) != std::string_view::npos)
       return MemoryType{bytes, word[0]};
@@ -120,12 +120,12 @@ struct AtomicForm {
 /// atom d, [a], b, c; red [a], b.
 template <typename T, bool kReturns>
 Step atomic(Turn& turn) {
-  const auto [space, operation] = turn.at.detail_as<AtomicForm>();
+  const auto form = turn.at.detail_as<AtomicForm>();
   constexpr int kAddress = kReturns ? 1 : 0;
   bool failed = false;
   for_lanes(turn.mask, [&](int lane) {
     if (failed) return;
-    std::byte* at = locate(turn, space, address_of(turn, kAddress, lane), sizeof(T), lane);
+    std::byte* at = locate(turn, form.space, address_of(turn, kAddress, lane), sizeof(T), lane);
     if (at == nullptr) {
       failed = true;
       return;
@@ -138,7 +138,7 @@ Step atomic(Turn& turn) {
     };
     T old{};
     std::memcpy(&old, at, sizeof old);
-    const T fresh = combine(operation, old, operand(kAddress + 1), operand(kAddress + 2));
+    const T fresh = combine(form.operation, old, operand(kAddress + 1), operand(kAddress + 2));
     std::memcpy(at, &fresh, sizeof fresh);
     if (kReturns && !turn.at.refs[0].sink) turn.set(turn.at.refs[0], lane, Turn::widened(old));
   });
