@@ -65,9 +65,9 @@ Problem decoding() {
   return {.batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 1, .seq_kv = 300, .head_dim = 128};
 }
 
-Problem eight_bits() {
-  Problem problem = *parse_shape("1,1,48,64");
-  problem.dtype = Dtype::kE4m3;
+Problem in_fp8(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kBf16) {
+  problem.dtype = dtype;
+  problem.out_dtype = out;
   return problem;
 }
 
@@ -80,7 +80,7 @@ struct Case {
 // What the kernels' paths differ in: copies, products, masks, splits, stores.
 const Case kRight[] = {
     {"naive", "", ragged()},
-    {"naive", "TILE=32", eight_bits()},
+    {"naive", "TILE=32", in_fp8(*parse_shape("1,1,48,64"))},
     {"fa_mma", "", plain()},
     {"fa_mma", "STAGES=2,INTRA_CTA_SPLITS=2,PACK_GQA=true,RESCALE=late", ragged()},
     {"fa_mma", "BLOCK_M=32,NUM_WARPS=2,Q_IN_REGS=true,KV_ORDER=backward", packed()},
@@ -93,6 +93,12 @@ const Case kRight[] = {
     {"fa_wgmma", "BLOCK_M=64,PINGPONG=false,CLUSTER_SPLITS=2", plain()},
     {"fa_wgmma_interleaved", "", plain()},
     {"fa_wgmma_interleaved", "BLOCK_M=64,BLOCK_N=80,ROW_SUM=mma,STORE=tma", packed()},
+    {"fa_mma_fp8", "", in_fp8(plain())},
+    {"fa_split_fp8", "", in_fp8(decoding(), Dtype::kE5m2)},
+    {"fa_wgmma_fp8", "", in_fp8(plain())},
+    {"fa_wgmma_fp8", "", in_fp8(ragged(), Dtype::kE4m3, Dtype::kF16)},
+    {"fa_wgmma_fp8", "", in_fp8(packed(), Dtype::kE5m2)},
+    {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
 };
 
 }  // namespace
@@ -137,6 +143,16 @@ TEST_CASE("interpreted kernels with a fault are refused for it") {
   }
 }
 
+TEST_CASE("interpreted kernels with a fault of fp8 are refused, where f16 has no such fault") {
+  for (const char* fault : {"fp8_zeros", "fp8_without_descale", "fp8_factor_of_keys",
+                            "fp8_factor_of_first_head", "fp8_saturates"}) {
+    INFO(fault);
+    const ptx::Examined seen = examine(fault, "", in_fp8(plain()));
+    CHECK_FALSE(seen.passed);
+    CHECK(seen.margin > 2);
+  }
+}
+
 TEST_CASE("kernels that do not wait for asynchronous work are refused") {
   struct Mistake {
     const char* kernel;
@@ -149,7 +165,7 @@ TEST_CASE("kernels that do not wait for asynchronous work are refused") {
            Mistake{"fa_mma", "cp_async_wait<max_of(STAGES, 2) - 1>();", Asynchrony::kLate},
            Mistake{"fa_wgmma", "mbarrier_wait(storage.q_full(row_block), q_phase);",
                    Asynchrony::kLate},
-           Mistake{"fa_wgmma", "mbarrier_wait(storage.v_full(before.stage), before.phase);",
+           Mistake{"fa_wgmma", "mbarrier_wait(storage.pv_full(before.stage), before.phase);",
                    Asynchrony::kLate},
            Mistake{"fa_wgmma", "wgmma_wait<1>();", Asynchrony::kLate},
            Mistake{"fa_wgmma", "mbarrier_wait(barrier, (count / kStages + 1) % 2);",
