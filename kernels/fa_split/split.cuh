@@ -199,7 +199,8 @@ DEVICE void write_row(const PartialRows& partial, const CtaExchange& exchange,
   if (kRaggedRows && place.block_row + row >= kRows) return;
   if (place.split == 0 && place.lane % 4 == 0)
     partial.stats[row * NUM_SPLITS] = make_float2(combine.row_max, combine.row_sum);
-  float* const target = partial.out + row * (NUM_SPLITS * HEAD_DIM);
+  float* const target =
+      partial.out + row * (NUM_SPLITS * HEAD_DIM) + place.lane % 4 * (kIs16Bit ? 2 : 4);
   [[maybe_unused]] float2 even;
 #pragma unroll
   for (int d = 0; d < kDTiles; ++d) {
@@ -214,11 +215,11 @@ DEVICE void write_row(const PartialRows& partial, const CtaExchange& exchange,
       pair.y += other.y * combine.factor[distance];
     }
     if constexpr (kIs16Bit) {
-      *reinterpret_cast<float2*>(target + 8 * d + place.lane % 4 * 2) = pair;
+      *reinterpret_cast<float2*>(target + 8 * d) = pair;
     } else if (d % 2 == 0) {
       even = pair;
     } else {
-      *reinterpret_cast<float4*>(target + 8 * (d - 1) + place.lane % 4 * 4) =
+      *reinterpret_cast<float4*>(target + 8 * (d - 1)) =
           make_float4(even.x, pair.x, even.y, pair.y);
     }
   }
@@ -239,8 +240,9 @@ DEVICE void load_queries(const RowCopier<kThreads, QTensor>& copier, const elem*
   }
 }
 
-DEVICE void attend_split(const elem* q, const elem* k, const elem* v, float* partial,
-                         float2* stats, const Descales& descales) {
+DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
+                         const elem* __restrict__ v, float* __restrict__ partial,
+                         float2* __restrict__ stats, const Descales& descales) {
   extern __shared__ __align__(128) u8 shared[];
   const u32 base = shared_address(shared);
   const Place place = place_of_thread();

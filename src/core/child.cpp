@@ -41,15 +41,24 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// The environment with `extra` in place of variables of the same name.
-std::vector<std::string> merged_environment(const std::vector<std::string>& extra) {
+bool is_inherited(std::string_view name, std::span<const std::string_view> patterns) {
+  return patterns.empty() || std::ranges::any_of(patterns, [name](std::string_view pattern) {
+           return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1))
+                                         : name == pattern;
+         });
+}
+
+/// What is inherited, with `extra` in place of variables of the same name.
+std::vector<std::string> environment_of(const ChildCommand& command) {
+  const std::vector<std::string>& extra = command.extra_environment;
   std::vector<std::string> merged = extra;
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view text = *variable;
     const std::string_view with_equals = text.substr(0, text.find('=') + 1);
     const bool replaced = std::ranges::any_of(
         extra, [&](const std::string& other) { return other.starts_with(with_equals); });
-    if (!replaced) merged.emplace_back(text);
+    const std::string_view name = text.substr(0, text.find('='));
+    if (!replaced && is_inherited(name, command.inherited)) merged.emplace_back(text);
   }
   return merged;
 }
@@ -128,7 +137,7 @@ std::string describe(const ChildEnd& end) {
 Result<Child> Child::start(const ChildCommand& command) {
   std::vector<std::string> arguments = {command.program.string()};
   arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());
-  std::vector<std::string> environment = merged_environment(command.extra_environment);
+  std::vector<std::string> environment = environment_of(command);
   FATUNE_TRY(ChannelPair ends, make_channel_pair());
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return start_failure(command, errno);

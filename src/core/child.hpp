@@ -4,7 +4,9 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -24,7 +26,10 @@ struct ChildCommand {
   std::filesystem::path program;  ///< usually executable_path()
   std::vector<std::string> arguments{};
   std::vector<std::string> extra_environment{};  ///< "NAME=value"
-  std::filesystem::path stderr_file{};           ///< empty: inherited
+  /// Variables of this process that the child gets, too: "HOME", or "LC_*" for all that begin so.
+  /// Empty: all of them.
+  std::span<const std::string_view> inherited{};
+  std::filesystem::path stderr_file{};  ///< empty: inherited
   ChildTalk talk = ChildTalk::kMessages;
 };
 

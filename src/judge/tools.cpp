@@ -37,9 +37,11 @@ Toolbox problem_tools(Referee& referee) {
   return {
       make_tool<ListProblems, ProblemList>(
           "list_problems", "List the problems",
-          "Problems that kernels are judged at: id, sizes, element type, mask, least work.",
+          "Problems that kernels are judged at: id, sizes, element type, mask, least work; floors "
+          "of "
+          "physics on this device, and times of fatune's kernels, baselines and your best.",
           [&referee](const ListProblems& asked, const Heartbeat&) -> Result<ProblemList> {
-            return referee.problems().list(asked);
+            return referee.list(asked);
           }),
       make_tool<GetProblem, ProblemStatement>(
           "get_problem", "Read a problem",

@@ -184,7 +184,7 @@ def check_evolution(checker, fatune):
 
 def check_devices(checker, fatune, fakes):
     """On a GPU that a driver made for the tests has."""
-    env = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": fakes, "FAKE_GPU": "quiet", "LC_ALL": "C.UTF-8"}
+    env = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": fakes, "FATUNE_FAKE_GPU": "quiet", "LC_ALL": "C.UTF-8"}
     done = subprocess.run([fatune, "devices", "--json"], env=env, capture_output=True, text=True, timeout=120, check=False)
     checker.check(json.loads(done.stdout), "fatune devices")
     if "fatune.devices/" not in done.stdout:

@@ -94,7 +94,7 @@ class Bash(Folder):
         self.assertEqual(done.stdout, "complete -F _fatune fatune\n")
 
     def test_lists_go_on_behind_the_comma(self):
-        self.assertEqual(self.complete("fatune sweep --kernel fa_mma,fa_sp"), ["fa_mma,fa_split"])
+        self.assertEqual(self.complete("fatune sweep --kernel fa_mma,fa_ro"), ["fa_mma,fa_rows"])
         offered = self.complete("fatune sweep --kernel fa_mma,")
         self.assertIn("fa_mma,fa_split", offered)
         self.assertNotIn("fa_mma,fa_mma", offered)

@@ -69,7 +69,7 @@ class Workers(unittest.TestCase):
         for name in ("secret", "victim"):
             (self.folder / "foreign" / name).write_text("x")
         env = {"PATH": "/usr/bin:/bin", "HOME": f"{self.folder}/home", "TMPDIR": f"{self.folder}/tmp", "LD_LIBRARY_PATH": FAKES,
-               "FAKE_GPU": "hostile", "FOREIGN": f"{self.folder}/foreign", "ASAN_OPTIONS": "detect_leaks=0"}
+               "FATUNE_FAKE_GPU": "hostile", "FATUNE_FOREIGN": f"{self.folder}/foreign", "ASAN_OPTIONS": "detect_leaks=0", "SECRET_TOKEN": "of another program"}
         done = subprocess.run([FATUNE, *arguments, "--json", "--nvrtc", f"{FAKES}/fake_nvrtc.so.1"], env=env, text=True,
                               capture_output=True, preexec_fn=without(**lacks), check=False, timeout=60)
         if done.returncode == 77:

@@ -23,7 +23,7 @@ class Doctor(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def doctor(self, state, *options, **environment):
-        env = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LD_LIBRARY_PATH": FAKES, "FAKE_GPU": state,
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LD_LIBRARY_PATH": FAKES, "FATUNE_FAKE_GPU": state,
                "LC_ALL": "C.UTF-8", **environment}
         return subprocess.run([FATUNE, "doctor", *options], env=env, capture_output=True, text=True, check=False, timeout=120)
 

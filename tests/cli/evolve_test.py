@@ -283,6 +283,28 @@ class BadInput(Temporary):
         self.assertIn("the same as t0", self.reason(self.answer(edits=[])))
         self.assertIn("stands 0 times", self.reason(self.answer(edits=[{"find": "no such text", "replace": ""}])))
 
+    def test_limits_of_an_answer(self):
+        self.assertIn("parents", self.reason(self.answer(parents=["t0"] * 9)))
+        self.assertIn("edits", self.reason(self.answer(edits=[{"find": "a", "replace": "b"}] * 257)))
+        for usage in [{"prompt_tokens": 1 << 62}, {"cost": 1e300}]:
+            self.assertIn("usage", self.reason(self.script(f"import json\nprint(json.dumps({{'candidates': [{{}}], 'usage': {usage!r}}}))\n")))
+
+    def test_a_flood_of_errors(self):
+        self.assertIn("16.0 MiB to stderr", self.reason("cat /dev/zero >&2"))
+        for log in self.folder.glob("*/proposer.log"):
+            self.assertLessEqual(log.stat().st_size, 16 << 20)
+
+    def test_a_guard_that_is_stopped(self):
+        """It still ends all that its proposer has started."""
+        self.assertIn("within 1 s", self.reason(f"kill -STOP $PPID; setsid sleep {MARK} & sleep {MARK}", "--proposer-seconds", 1))
+
+    def test_what_json_cannot_hold_repeats(self):
+        run, again = self.folder / "run", self.folder / "again"
+        evolve(self.script("import sys\nsys.stdout.buffer.write(b'{\"candidates\":[{\"thought\":\"\\xff\"}]}')\n"), run, "--trials", 1)
+        fatune("evolve", "--proposer", f"replay:{run}", *START, *SHAPE, "--trials", 1, "--device", f"recorded:{run}", "--out", again)
+        self.assertEqual(lines_of(run / "ledger.jsonl")[1:], lines_of(again / "ledger.jsonl")[1:])
+        self.assertIn("UTF-8", trials_of(run)[1]["reason"])
+
     def test_what_is_read_is_no_duty(self):
         """A proposer that answers without reading its request, however long that is."""
         out = self.folder / "run"
@@ -336,6 +358,39 @@ class Kills(Temporary):
                 fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", out)
                 self.assertEqual((out / "ledger.jsonl").read_bytes(), whole)
         self.assertIn("leave that out", fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", self.folder / "kill", "--trials", 3, code=2).stderr)
+
+    def test_kernels_that_a_kill_has_cost(self):
+        """Between the ledger's line and the files, or within them."""
+        out = self.folder / "run"
+        evolve(RULES, out, "--trials", 2)
+        ledger = (out / "ledger.jsonl").read_text().splitlines(keepends=True)
+        (out / "ledger.jsonl").write_text("".join(ledger[:3]))
+        kept = (out / "kernels" / "t1" / "manifest.json").read_bytes()
+        (out / "kernels" / "t1" / "manifest.json").unlink()
+        (out / "kernels" / "t1" / "manifest.json.999999999-0.tmp").write_bytes(kept[:9])
+        fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", out)
+        self.assertEqual((out / "ledger.jsonl").read_text().splitlines(keepends=True), ledger)
+        self.assertEqual({path.name for path in (out / "kernels" / "t1").iterdir()}, {"manifest.json", "poor_rows.cu"})
+        self.assertEqual((out / "kernels" / "t1" / "manifest.json").read_bytes(), kept)
+
+    def test_a_kill_before_the_first_line(self):
+        out = self.folder / "run"
+        out.mkdir()
+        (out / "ledger.jsonl").touch()
+        evolve("true", out, "--trials", 1)
+
+    def test_edited_ledgers(self):
+        """Are refused in words, and stay as they are."""
+        run = self.folder / "run"
+        evolve(RULES, run, "--trials", 2)
+        lines = lines_of(run / "ledger.jsonl")
+        twice = [*lines[:3], lines[2], *lines[3:]]
+        no_shapes = [lines[0], {key: value for key, value in lines[1].items() if key != "shapes"}]
+        for edited, code, words in [(twice, 4, "of the next trial"), (no_shapes, 2, "does not pass")]:
+            text = "".join(json.dumps(line) + "\n" for line in edited)
+            (run / "ledger.jsonl").write_text(text)
+            self.assertIn(words, fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", run, code=code).stderr)
+            self.assertEqual((run / "ledger.jsonl").read_text(), text)
 
     def test_nothing_is_left_of_a_proposer(self):
         process = self.begin(self.folder / "run", f"setsid sleep {MARK} & sleep {MARK}")

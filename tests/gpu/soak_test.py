@@ -35,7 +35,7 @@ MARK = "FATUNE_SOAK"  # in the environment of every process that the sweep start
 def fixtures():
     """Those that show at any problem."""
     manifests = [json.loads(path.read_text()) for path in sorted((ROOT / "kernels/faults").glob("*.json"))]
-    usual = [each for each in manifests if "selftest_shape" not in each and "selftest_layout" not in each
+    usual = [each for each in manifests if "selftest_shape" not in each and "f16" in each["supports"]["dtypes"]
              and not each["supports"].get("lse") and not each["supports"]["rules"]]
     return {each["name"]: each for each in usual if each["expected_gate"] not in ELSEWHERE}
 

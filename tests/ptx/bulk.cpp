@@ -15,8 +15,6 @@ using u64 = std::uint64_t;
 struct Form {
   int rank = 0;
   bool multicast = false;
-  u64 packed() const { return static_cast<u64>(rank) | static_cast<u64>(multicast) << 8U; }
-  static Form of(u64 packed) { return {static_cast<int>(packed & 0xffU), packed >> 8U != 0}; }
 };
 
 /// Sixteen bytes of shared memory change places by bits of their address.
@@ -142,7 +140,7 @@ std::array<std::int64_t, 5> coordinates(const Turn& turn, int first, int rank, i
 
 /// cp.async.bulk{.tensor} [to], [map, {coordinates}] or [from], bytes, [barrier]{, CTA mask}.
 Step begin_load(Turn& turn) {
-  const Form form = Form::of(turn.at.detail);
+  const Form form = turn.at.detail_as<Form>();
   const int barrier = form.rank > 0 ? 2 + form.rank : 3;
   for (Mask rest = turn.mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -182,7 +180,7 @@ Step begin_load(Turn& turn) {
 
 /// cp.async.bulk{.tensor} [map, {coordinates}] or [to], [from]{, bytes}.
 Step begin_store(Turn& turn) {
-  const Form form = Form::of(turn.at.detail);
+  const Form form = turn.at.detail_as<Form>();
   for (Mask rest = turn.mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     PendingCopy copy;
@@ -281,8 +279,8 @@ std::optional<Meaning> bulk_meaning(const Parts& parts) {
   if (!only(rest, {"tile", "mbarrier::complete_tx::bytes", "bulk_group", "multicast::cluster",
                    "L2::cache_hint"}))
     return std::nullopt;
-  if (loads) return Meaning{begin_load, Collective::kNone, 0, form.packed()};
-  if (stores) return Meaning{begin_store, Collective::kNone, 0, form.packed()};
+  if (loads) return Meaning{begin_load, Collective::kNone, 0, detail(form)};
+  if (stores) return Meaning{begin_store, Collective::kNone, 0, detail(form)};
   return std::nullopt;
 }
 

@@ -41,20 +41,6 @@ struct Conversion {
   bool integral = false;  ///< a float to a whole float: .rni
   bool unit = false;      ///< .sat: to between 0 and 1
   bool relu = false;
-
-  u64 packed() const {
-    return static_cast<u64>(to) | static_cast<u64>(from) << 8U | static_cast<u64>(rounding) << 16U |
-           static_cast<u64>(integral) << 24U | static_cast<u64>(unit) << 25U |
-           static_cast<u64>(relu) << 26U;
-  }
-  static Conversion of(u64 packed) {
-    return {static_cast<Type>(packed & 0xffU),
-            static_cast<Type>(packed >> 8U & 0xffU),
-            static_cast<Rounding>(packed >> 16U & 0xffU),
-            (packed >> 24U & 1U) != 0,
-            (packed >> 25U & 1U) != 0,
-            (packed >> 26U & 1U) != 0};
-  }
 };
 
 bool is_integer(Type type) { return type <= Type::kS64; }
@@ -153,7 +139,7 @@ u64 converted(const Conversion& how, u64 bits) {
 }
 
 Step convert(Turn& turn) {
-  const Conversion how = Conversion::of(turn.at.detail);
+  const Conversion how = turn.at.detail_as<Conversion>();
   for_lanes(turn.mask, [&](int lane) {
     turn.set(turn.at.refs[0], lane, converted(how, turn.bits_of(turn.at.refs[1], lane)));
   });
@@ -192,7 +178,7 @@ unsigned half_bits(Type type) { return type >= Type::kE4m3x2 ? 8 : 16; }
 
 /// cvt.f16x2.f32 d, a, b: a in the upper half.
 Step pack_pair(Turn& turn) {
-  const Conversion how = Conversion::of(turn.at.detail);
+  const Conversion how = turn.at.detail_as<Conversion>();
   const auto a = turn.in<float>(1), b = turn.in<float>(2);
   Row<u32> d{};
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -206,7 +192,7 @@ Step pack_pair(Turn& turn) {
 
 /// Between pairs: cvt.rn.f16x2.e4m3x2 d, a.
 Step convert_pair(Turn& turn) {
-  const Conversion how = Conversion::of(turn.at.detail);
+  const Conversion how = turn.at.detail_as<Conversion>();
   const auto a = turn.in<u32>(1);
   Row<u32> d{};
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -266,7 +252,7 @@ std::optional<Meaning> convert_meaning(const Parts& parts) {
   } else if (how.from == Type::kF16 && how.to == Type::kF32 && !how.unit) {
     handler = unary<float, std::uint16_t, HalfToSingle>;
   }
-  return Meaning{handler, Collective::kNone, 0, how.packed()};
+  return Meaning{handler, Collective::kNone, 0, detail(how)};
 }
 
 }  // namespace fatune::ptx

@@ -25,6 +25,9 @@ struct Layout {
   }
 };
 
+constexpr std::string_view kClocks[] = {"%clock", "%clock64", "%globaltimer"};
+bool is_clock(std::string_view name) { return std::ranges::count(kClocks, name) > 0; }
+
 struct SpecialName {
   std::string_view name;
   Preset::Kind kind;
@@ -54,11 +57,11 @@ std::optional<Preset> special(std::string_view name) {
       {"%cluster_ctarank", Kind::kClusterRank},
       {"%cluster_nctarank", Kind::kClusterRanks},
       {"%smid", Kind::kZero},
-      {"%clock", Kind::kZero},
   };
   for (const SpecialName& each : kPlain) {
     if (each.name == name) return Preset{each.kind, each.axis, 0, {}};
   }
+  if (is_clock(name)) return Preset{Preset::Kind::kZero, 0, 0, {}};
   const std::size_t dot = name.find('.');
   if (dot == std::string_view::npos || dot + 2 != name.size()) return std::nullopt;
   for (const SpecialName& each : kWithAxis) {
@@ -71,6 +74,13 @@ std::optional<Preset> special(std::string_view name) {
 std::uint8_t immediate_bits(const std::string& opcode) {
   const bool wide = opcode.ends_with("64") || opcode.find(".wide.") != std::string::npos;
   return wide ? 64 : 32;
+}
+
+/// A clock is no register that keeps its value: reading it is an instruction of its own.
+std::string opcode_of(const Statement& statement) {
+  const bool reads_clock = statement.opcode.starts_with("mov.") && statement.operands.size() == 2 &&
+                           is_clock(statement.operands[1].name);
+  return reads_clock ? "mov clock" : statement.opcode;
 }
 
 class Decoder {
@@ -113,7 +123,7 @@ class Decoder {
   }
 
   void instruction(const Statement& statement) {
-    const auto meaning = meaning_of(statement.opcode);
+    const auto meaning = meaning_of(opcode_of(statement));
     if (!meaning) {
       problem_ = fmt::format("the interpreter does not know '{}'", statement.opcode);
       return;
@@ -153,7 +163,7 @@ class Decoder {
     switch (operand.kind) {
       case Operand::Kind::kSink:
         refs.push_back({.sink = true});
-        return;
+        break;
       case Operand::Kind::kNumber:
         refs.push_back(constant(operand.number, bits));
         return;
@@ -162,12 +172,10 @@ class Decoder {
         for (const Operand& part : operand.parts) flatten(part, bits, refs);
         return;
       case Operand::Kind::kName:
-        break;
+        refs.push_back(place(operand.name));
+        refs.back().negated = operand.negated;
+        refs.back().offset = static_cast<std::int32_t>(operand.number);
     }
-    Ref ref = place(operand.name);
-    ref.negated = operand.negated;
-    ref.offset = static_cast<std::int32_t>(operand.number);
-    refs.push_back(ref);
     if (operand.second == "_") {
       refs.push_back({.sink = true});
     } else if (!operand.second.empty()) {

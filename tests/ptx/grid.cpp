@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <list>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -11,9 +12,10 @@
 namespace fatune::ptx {
 namespace {
 
-// Chosen: rounds in which warps run but change nothing that others could wait for. A spin on a
-// load is that, and so is a long computation between two stores.
-constexpr int kQuietRounds = 100;
+// Chosen: rounds in which a cluster's warps run but change nothing that others could wait for,
+// before it has to wait until something else changes. A spin on a load is that, and so would be
+// some 200,000 instructions of a warp between two stores.
+constexpr int kQuietRounds = 10;
 constexpr std::uint64_t kMostSteps = 4'000'000'000;  // chosen: some minutes
 
 std::uint64_t product(const std::array<std::uint32_t, 3>& extent) {
@@ -43,7 +45,7 @@ class Grid {
 
  private:
   void begin(std::uint64_t index) {
-    Cluster& cluster = running_.emplace_back();
+    Cluster& cluster = running_.emplace_back().cluster;
     const auto at = split_index(index, clusters_);
     cluster.ctas.resize(product(launch_.cluster));
     for (std::size_t rank = 0; rank < cluster.ctas.size(); ++rank) {
@@ -68,16 +70,21 @@ class Grid {
     }
   }
 
-  /// Every cluster that runs, until it has ended or is stuck. False: a problem.
+  /// Every cluster that runs, until it has ended or is stuck; one that was stuck only if something
+  /// has changed since. False: a problem.
   bool sweep() {
-    bool moved = false;
-    for (auto cluster = running_.begin(); cluster != running_.end();) {
-      const std::uint64_t before = cluster->events;
-      if (!run_cluster(*cluster)) return false;
-      moved = moved || cluster->events != before;
-      cluster = ended(*cluster) ? running_.erase(cluster) : std::next(cluster);
+    bool ran = false;
+    for (auto each = running_.begin(); each != running_.end();) {
+      if (each->stuck_at != changes_) {
+        const std::uint64_t before = each->cluster.events;
+        if (!run_cluster(each->cluster)) return false;
+        changes_ += each->cluster.events - before;
+        each->stuck_at = changes_;
+        ran = true;
+      }
+      each = ended(each->cluster) ? running_.erase(each) : std::next(each);
     }
-    if (moved || running_.empty() || next_ < product(clusters_)) return true;
+    if (ran || running_.empty() || next_ < product(clusters_)) return true;
     machine_.problem = "threads wait for each other:" + places();
     return false;
   }
@@ -109,13 +116,29 @@ class Grid {
     });
   }
 
+  /// A line for each instruction at which threads stand.
   std::string places() const {
-    std::string text;
-    for (const Cluster& cluster : running_) {
-      for (const Cta& cta : cluster.ctas) {
-        for (const Warp& warp : cta.warps) text += where_threads_stand(machine_, cta, warp);
+    struct Crowd {
+      int threads = 0;
+      std::string first;
+    };
+    std::map<std::uint32_t, Crowd> crowds;
+    const auto add = [&](const Cta& cta, const Warp& warp, int lane) {
+      Crowd& crowd = crowds[stands_at(warp, lane)];
+      if (crowd.threads++ > 0) return;
+      const auto& [x, y, z] = cta.id;
+      crowd.first = fmt::format("CTA ({}, {}, {}), warp {}, lane {}", x, y, z, warp.index, lane);
+    };
+    for (const Running& each : running_) {
+      for (const Cta& cta : each.cluster.ctas) {
+        for (const Warp& warp : cta.warps)
+          for_lanes(warp.live, [&](int lane) { add(cta, warp, lane); });
       }
     }
+    std::string text;
+    for (const auto& [at, crowd] : crowds)
+      text += fmt::format("\n  {}: {} threads, the first of them {}", machine_.program.place(at),
+                          crowd.threads, crowd.first);
     return text;
   }
 
@@ -123,14 +146,19 @@ class Grid {
   const Launch& launch_;
   std::array<std::uint32_t, 3> clusters_{};
   std::uint64_t next_ = 0;
-  std::list<Cluster> running_;
+  std::uint64_t changes_ = 1;  ///< events of all clusters
+  struct Running {
+    Cluster cluster;
+    std::uint64_t stuck_at = 0;  ///< changes when it could not go on
+  };
+  std::list<Running> running_;
 };
 
 }  // namespace
 
 Status run_grid(const Program& program, const Launch& launch, Memory& memory,
                 Asynchrony asynchrony) {
-  Machine machine{program, launch, memory, asynchrony, "", 0};
+  Machine machine{program, launch, memory, asynchrony, "", 0, 0};
   for (std::size_t i = 0; i < 3; ++i) {
     if (launch.grid[i] == 0 || launch.cluster[i] == 0 || launch.grid[i] % launch.cluster[i] != 0)
       return device_error("the grid is no multiple of the cluster");

@@ -20,6 +20,14 @@ struct Meaning {
   int members = 0;  ///< which operand, counted from the end, is the member mask
   std::uint64_t detail = 0;
 };
+/// A small structure as Instruction::detail keeps it.
+template <typename T>
+std::uint64_t detail(const T& value) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
 using Table = std::map<std::string, Meaning, std::less<>>;
 using Parts = std::vector<std::string>;  ///< of an opcode: "ld", "global", "v4", "f32"
 

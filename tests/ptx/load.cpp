@@ -15,7 +15,7 @@ struct MemoryType {
 };
 
 std::optional<MemoryType> memory_type(const std::string& word) {
-  for (const std::size_t bytes : {1, 2, 4, 8}) {
+  for (const std::size_t bytes : {1U, 2U, 4U, 8U}) {
     if (word.size() >= 2 && word.substr(1) == std::to_string(8 * bytes) &&
         std::string_view("busf").find(word[0]) != std::string_view::npos)
       return MemoryType{bytes, word[0]};
@@ -26,23 +26,13 @@ std::optional<MemoryType> memory_type(const std::string& word) {
 /// What a load or store does: space, bytes of an element, elements, sign.
 struct Access {
   Space space = Space::kGeneric;
-  std::size_t bytes = 4;
-  int count = 1;
+  std::uint8_t bytes = 4, count = 1;
   bool is_signed = false;
-
-  u64 packed() const {
-    return static_cast<u64>(space) | u64{bytes} << 8U | static_cast<u64>(count) << 16U |
-           static_cast<u64>(is_signed) << 24U;
-  }
-  static Access of(u64 packed) {
-    return {static_cast<Space>(packed & 0xffU), packed >> 8U & 0xffU,
-            static_cast<int>(packed >> 16U & 0xffU), (packed >> 24U & 1U) != 0};
-  }
 };
 
 Step load(Turn& turn) {
-  const Access access = Access::of(turn.at.detail);
-  const auto count = static_cast<std::size_t>(access.count);
+  const Access access = turn.at.detail_as<Access>();
+  const std::size_t count = access.count;
   const unsigned unused = static_cast<unsigned>(64 - 8 * access.bytes);
   bool failed = false;
   for_lanes(turn.mask, [&](int lane) {
@@ -65,8 +55,8 @@ Step load(Turn& turn) {
 }
 
 Step store(Turn& turn) {
-  const Access access = Access::of(turn.at.detail);
-  const auto count = static_cast<std::size_t>(access.count);
+  const Access access = turn.at.detail_as<Access>();
+  const std::size_t count = access.count;
   bool failed = false;
   for_lanes(turn.mask, [&](int lane) {
     if (failed) return;
@@ -122,16 +112,20 @@ T combine(Atomic operation, T old, T b, T c) {
   return b;
 }
 
+struct AtomicForm {
+  Space space = Space::kGeneric;
+  Atomic operation = Atomic::kAdd;
+};
+
 /// atom d, [a], b, c; red [a], b.
 template <typename T, bool kReturns>
 Step atomic(Turn& turn) {
-  const auto space = static_cast<Space>(turn.at.detail & 0xffU);
-  const auto operation = static_cast<Atomic>(turn.at.detail >> 8U);
+  const auto form = turn.at.detail_as<AtomicForm>();
   constexpr int kAddress = kReturns ? 1 : 0;
   bool failed = false;
   for_lanes(turn.mask, [&](int lane) {
     if (failed) return;
-    std::byte* at = locate(turn, space, address_of(turn, kAddress, lane), sizeof(T), lane);
+    std::byte* at = locate(turn, form.space, address_of(turn, kAddress, lane), sizeof(T), lane);
     if (at == nullptr) {
       failed = true;
       return;
@@ -144,7 +138,7 @@ Step atomic(Turn& turn) {
     };
     T old{};
     std::memcpy(&old, at, sizeof old);
-    const T fresh = combine(operation, old, operand(kAddress + 1), operand(kAddress + 2));
+    const T fresh = combine(form.operation, old, operand(kAddress + 1), operand(kAddress + 2));
     std::memcpy(at, &fresh, sizeof fresh);
     if (kReturns && !turn.at.refs[0].sink) turn.set(turn.at.refs[0], lane, Turn::widened(old));
   });
@@ -181,39 +175,40 @@ std::optional<Meaning> load_meaning(const Parts& parts) {
   if (parts[0] != "ld" && parts[0] != "st") return std::nullopt;
   const auto type = memory_type(parts.back());
   if (!type) return std::nullopt;
-  Access access{Space::kGeneric, type->bytes, 1, type->kind == 's'};
+  Access access{Space::kGeneric, static_cast<std::uint8_t>(type->bytes), 1, type->kind == 's'};
   for (std::size_t i = 1; i + 1 < parts.size(); ++i) {
     if (const auto space = space_of(parts[i])) {
       access.space = *space;
     } else if (parts[i] == "v2" || parts[i] == "v4") {
-      access.count = parts[i][1] - '0';
+      access.count = static_cast<std::uint8_t>(parts[i][1] - '0');
     } else if (!changes_no_value(parts[i])) {
       return std::nullopt;
     }
   }
-  return Meaning{parts[0] == "ld" ? load : store, Collective::kNone, 0, access.packed()};
+  return Meaning{parts[0] == "ld" ? load : store, Collective::kNone, 0, detail(access)};
 }
 
 std::optional<Meaning> atomic_meaning(const Parts& parts) {
   if (parts[0] != "atom" && parts[0] != "red") return std::nullopt;
   const auto type = memory_type(parts.back());
   if (!type) return std::nullopt;
-  Space space = Space::kGeneric;
-  std::optional<u64> operation;
+  AtomicForm form;
+  bool known = false;
   for (std::size_t i = 1; i + 1 < parts.size(); ++i) {
     const auto* found = std::find(std::begin(kAtomics), std::end(kAtomics), parts[i]);
     if (const auto named = space_of(parts[i])) {
-      space = *named;
+      form.space = *named;
     } else if (found != std::end(kAtomics)) {
-      operation = static_cast<u64>(found - std::begin(kAtomics));
+      form.operation = static_cast<Atomic>(found - std::begin(kAtomics));
+      known = true;
     } else if (!changes_no_value(parts[i])) {
       return std::nullopt;
     }
   }
   const Handler handler =
       parts[0] == "atom" ? atomic_handler<true>(*type) : atomic_handler<false>(*type);
-  if (!operation || handler == nullptr) return std::nullopt;
-  return Meaning{handler, Collective::kNone, 0, static_cast<u64>(space) | *operation << 8U};
+  if (!known || handler == nullptr) return std::nullopt;
+  return Meaning{handler, Collective::kNone, 0, detail(form)};
 }
 
 }  // namespace fatune::ptx

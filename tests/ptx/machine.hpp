@@ -132,7 +132,7 @@ struct Machine {
   Memory& memory;
   Asynchrony asynchrony = Asynchrony::kLate;
   std::string problem;  ///< of the first instruction that failed
-  std::uint64_t steps = 0;
+  std::uint64_t steps = 0, clock = 0;
 };
 
 template <typename T>

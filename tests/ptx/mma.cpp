@@ -11,20 +11,11 @@ struct Shape {
   int k = 16;
   Element a = Element::kF16, b = Element::kF16;
   bool halves = false;  ///< f16 accumulators
-
-  u64 packed() const {
-    return static_cast<u64>(k) | static_cast<u64>(a) << 8U | static_cast<u64>(b) << 16U |
-           static_cast<u64>(halves) << 24U;
-  }
-  static Shape of(u64 packed) {
-    return {static_cast<int>(packed & 0xffU), static_cast<Element>(packed >> 8U & 0xffU),
-            static_cast<Element>(packed >> 16U & 0xffU), packed >> 24U != 0};
-  }
 };
 
 /// mma d, a, b, c: m16n8k8 to m16n8k32.
 Step product(Turn& turn) {
-  const Shape shape = Shape::of(turn.at.detail);
+  const Shape shape = turn.at.detail_as<Shape>();
   const Accumulators accumulators{8, shape.halves};
   const Ref* a = turn.at.refs + accumulators.registers();
   const Ref* b = a + 2 * shape.k * static_cast<int>(width(shape.a)) / 16;
@@ -53,7 +44,7 @@ std::optional<Meaning> mma_meaning(const Parts& parts) {
   const int k = std::stoi(parts[3].substr(6));
   const int bytes = k * static_cast<int>(width(*a));
   if (bytes != 16 && bytes != 32) return std::nullopt;
-  return Meaning{product, Collective::kWarp, 0, Shape{k, *a, *b, types[0] == "f16"}.packed()};
+  return Meaning{product, Collective::kWarp, 0, detail(Shape{k, *a, *b, types[0] == "f16"})};
 }
 
 }  // namespace fatune::ptx

@@ -36,6 +36,15 @@ Step move(Turn& turn) {
   return Step::kNext;
 }
 
+/// Time passes from one reading to the next.
+Step read_clock(Turn& turn) {
+  constexpr std::uint64_t kTicks = 100;  // chosen
+  Row<std::uint64_t> now;
+  now.fill(turn.machine.clock += kTicks);
+  turn.out(0, now);
+  return Step::kNext;
+}
+
 /// cvta: to a generic address, or from one.
 template <std::uint64_t kWindow, bool kTo>
 Step convert_address(Turn& turn) {
@@ -71,6 +80,7 @@ Step map_address(Turn& turn) {
 }  // namespace
 
 void add_move(Table& table) {
+  table["mov clock"] = {read_clock};
   for (const char* type : {"b16", "u16", "s16", "f16", "bf16"})
     table[std::string("mov.") + type] = {move<std::uint16_t>};
   for (const char* type : {"b32", "u32", "s32", "f32"})

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <string>
@@ -49,7 +50,13 @@ struct Instruction {
   bool guarded = false;
   Ref guard;
   std::uint32_t target = 0;
-  std::uint64_t detail = 0;  ///< further choices of the opcode, as the handler has them
+  std::uint64_t detail = 0;  ///< what else the opcode says, a small structure of the handler
+  template <typename T>
+  T detail_as() const {
+    T value;
+    std::memcpy(static_cast<void*>(&value), &detail, sizeof value);
+    return value;
+  }
 };
 
 /// A special register or the address of a variable: written to the register file when a warp
@@ -69,7 +76,7 @@ struct Preset {
     kClusterSize,
     kClusterRank,
     kClusterRanks,
-    kZero,  ///< a clock, or the number of the multiprocessor
+    kZero,  ///< the number of the multiprocessor
     kShared,
     kOther,  ///< an address that is the same everywhere
   };

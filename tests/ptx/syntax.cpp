@@ -264,6 +264,7 @@ class Parser {
     const std::string word = take();
     if (word == "_") {
       made.kind = Operand::Kind::kSink;
+      if (skip("|")) made.second = take();
     } else if (is_number(word)) {
       made.kind = Operand::Kind::kNumber;
       made.number = negative ? -number_of(word) : number_of(word);

@@ -31,7 +31,7 @@ struct Statement {
   std::vector<Operand> operands;
 };
 
-enum class Space { kGeneric, kGlobal, kShared, kLocal, kParam };
+enum class Space : std::uint8_t { kGeneric, kGlobal, kShared, kLocal, kParam };
 
 struct Variable {
   std::string name;

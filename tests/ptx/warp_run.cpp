@@ -11,7 +11,7 @@
 namespace fatune::ptx {
 namespace {
 
-constexpr int kTurnSteps = 50'000;  // chosen: a spin costs little, switching less
+constexpr int kTurnSteps = 20'000;  // chosen: a spin costs little, switching less
 
 std::uint32_t coordinate(std::uint64_t index, const std::array<std::uint32_t, 3>& extent,
                          int axis) {
@@ -223,18 +223,10 @@ bool run_warp(Machine& machine, Cluster& cluster, Cta& cta, Warp& warp) {
   return WarpTurn(machine, cluster, cta, warp).run();
 }
 
-std::string where_threads_stand(const Machine& machine, const Cta& cta, const Warp& warp) {
-  std::map<std::uint32_t, int> threads;
-  for_lanes(warp.live, [&](int lane) { ++threads[warp.pc[static_cast<std::size_t>(lane)]]; });
-  std::string text;
-  const bool before = warp.state == Warp::State::kBarrier || warp.state == Warp::State::kCluster ||
-                      warp.yielded != 0;
-  for (const auto& [pc, count] : threads) {
-    const std::size_t at = before && pc > 0 ? pc - 1 : pc;
-    text += fmt::format("\n  CTA ({}, {}, {}), warp {}: {} ({} threads)", cta.id[0], cta.id[1],
-                        cta.id[2], warp.index, machine.program.place(at), count);
-  }
-  return text;
+std::uint32_t stands_at(const Warp& warp, int lane) {
+  const bool behind = warp.state == Warp::State::kBarrier || warp.state == Warp::State::kCluster ||
+                      (warp.yielded >> lane & 1U) != 0;
+  return warp.pc[static_cast<std::size_t>(lane)] - (behind ? 1 : 0);
 }
 
 }  // namespace fatune::ptx

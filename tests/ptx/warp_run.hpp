@@ -12,8 +12,7 @@ void prepare(const Machine& machine, const Cta& cta, Warp& warp);
 /// those that stand furthest behind run first.
 bool run_warp(Machine& machine, Cluster& cluster, Cta& cta, Warp& warp);
 
-/// "CTA 3, warp 0: fa_mma, PTX line 12: bar.sync (32 threads)", a line for each place where its
-/// threads stand.
-std::string where_threads_stand(const Machine& machine, const Cta& cta, const Warp& warp);
+/// The instruction that a live thread is at, or that made it wait.
+std::uint32_t stands_at(const Warp& warp, int lane);
 
 }  // namespace fatune::ptx

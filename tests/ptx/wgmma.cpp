@@ -13,19 +13,10 @@ namespace {
 using u64 = std::uint64_t;
 
 struct Shape {
-  int n = 64, k = 16;
+  std::uint16_t n = 64;
+  std::uint8_t k = 16;
   Element a = Element::kF16, b = Element::kF16;
   bool halves = false;  ///< f16 accumulators
-
-  u64 packed() const {
-    return static_cast<u64>(n) | static_cast<u64>(k) << 16U | static_cast<u64>(a) << 24U |
-           static_cast<u64>(b) << 32U | static_cast<u64>(halves) << 40U;
-  }
-  static Shape of(u64 packed) {
-    return {static_cast<int>(packed & 0xffffU), static_cast<int>(packed >> 16U & 0xffU),
-            static_cast<Element>(packed >> 24U & 0xffU),
-            static_cast<Element>(packed >> 32U & 0xffU), packed >> 40U != 0};
-  }
 };
 
 /// A matrix in shared memory: lines of M or N, each with elements along K, or across.
@@ -103,7 +94,7 @@ std::int32_t immediate(const Turn& turn, const Ref& ref) { return turn.read<std:
 
 bool carry_out(Turn& turn, const PendingMma& product) {
   const Instruction& at = turn.machine.program.instructions[product.instruction];
-  const Shape shape = Shape::of(at.detail);
+  const Shape shape = at.detail_as<Shape>();
   const Operands operands = operands_of(at, shape);
   const auto rest = static_cast<int>(at.refs + at.count - operands.rest);
   // b, add, scale a, scale b; then which operands in shared memory are MN-major.
@@ -138,14 +129,14 @@ void mark_in_flight(Turn& turn) {
   marks.assign(turn.machine.program.units, false);
   for (const PendingMma& product : turn.warp.products) {
     const Instruction& at = turn.machine.program.instructions[product.instruction];
-    const Shape shape = Shape::of(at.detail);
+    const Shape shape = at.detail_as<Shape>();
     const int sums = Accumulators{shape.n, shape.halves}.registers();
     for (int i = 0; i < sums; ++i) marks[static_cast<std::size_t>(at.refs[i].slot)] = true;
   }
 }
 
 Step begin(Turn& turn) {
-  const Shape shape = Shape::of(turn.at.detail);
+  const Shape shape = turn.at.detail_as<Shape>();
   const Operands operands = operands_of(turn.at, shape);
   PendingMma product;
   product.group = turn.warp.product_group;
@@ -177,8 +168,8 @@ std::optional<Shape> shape_of(const std::string& word) {
   const std::size_t n = word.find('n'), k = word.find('k');
   if (!word.starts_with("m64n") || k == std::string::npos) return std::nullopt;
   Shape shape;
-  shape.n = std::stoi(word.substr(n + 1, k - n - 1));
-  shape.k = std::stoi(word.substr(k + 1));
+  shape.n = static_cast<std::uint16_t>(std::stoi(word.substr(n + 1, k - n - 1)));
+  shape.k = static_cast<std::uint8_t>(std::stoi(word.substr(k + 1)));
   return shape;
 }
 
@@ -210,7 +201,7 @@ std::optional<Meaning> wgmma_meaning(const Parts& parts) {
   shape->a = *a;
   shape->b = *b;
   shape->halves = parts[5] == "f16";
-  return Meaning{begin, kWarp, 0, shape->packed()};
+  return Meaning{begin, kWarp, 0, detail(*shape)};
 }
 
 }  // namespace fatune::ptx

@@ -194,8 +194,12 @@ Result<ReadyEvolution> make_evolution(const EvolveArgs& args, const Settings& se
   FATUNE_TRY_STATUS(refuse_with_resume(args));
   FATUNE_TRY(Ledger ledger, load_ledger(args.resume));
   if (ledger.trials.empty()) {
-    FATUNE_TRY(Draft start, start_draft(ledger.header.plan.kernel, settings));
-    return ReadyEvolution{std::move(ledger.header.plan), std::move(start)};
+    auto start = start_draft(ledger.header.plan.kernel, settings);
+    if (!start) {
+      return with_context(std::move(start).error(),
+                          "--resume: the run has no trial yet; name its --kernel-dir again");
+    }
+    return ReadyEvolution{std::move(ledger.header.plan), *std::move(start)};
   }
   const Trial& first = ledger.trials.front();
   FATUNE_TRY(Draft start, read_draft(first.source, first.manifest, first.config));
@@ -205,7 +209,7 @@ Result<ReadyEvolution> make_evolution(const EvolveArgs& args, const Settings& se
 Result<int> evolve(const EvolveArgs& args, const Settings& settings) {
   FATUNE_TRY(const ReadyEvolution ready, make_evolution(args, settings));
   const std::filesystem::path folder = folder_of(args);
-  if (args.resume.empty() && is_evolution(folder))
+  if (args.resume.empty() && holds_run(folder))
     return usage_error(
         fmt::format("--out: {0} holds a run; go on with it by --resume {0}", folder.string()));
   FATUNE_TRY_STATUS(make_directories(folder));

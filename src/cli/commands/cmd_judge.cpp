@@ -13,6 +13,7 @@
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
+#include "cli/options/sweep_plan.hpp"
 #include "core/descriptor.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -109,6 +110,7 @@ Result<RefereeAids> aids_of(const JudgeArgs& args, const std::optional<DeviceCho
                             const Catalog& catalog, const Settings& settings) {
   RefereeAids aids;
   FATUNE_TRY(aids.baselines, baselines_of(args.baselines, catalog, settings));
+  FATUNE_TRY(aids.shipped, shipped_configs(catalog));
   if (!device) return aids;
   aids.count = counter_of(*device, settings);
   aids.disassemble = [&settings](const Candidate& candidate, const DeviceLimits& limits) {

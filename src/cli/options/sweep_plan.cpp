@@ -294,6 +294,19 @@ Result<FinalPlan> resolve_rounds(const RoundsArgs& args) {
   return plan;
 }
 
+Result<std::vector<SavedConfig>> shipped_configs(const std::vector<KernelRef>& catalog) {
+  std::vector<SavedConfig> known;
+  for (const EmbeddedFile& file : embedded_known_files()) {
+    FATUNE_TRY(std::vector<SavedConfig> shipped, parse_known(file.text, std::string(file.path)));
+    for (SavedConfig& each : shipped) {
+      each.source = fmt::format("{}{} ({})", kShippedFolder, file.path, each.source);
+      update_names(catalog, each.kernel, each.config);
+    }
+    append(known, std::move(shipped));
+  }
+  return known;
+}
+
 Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& paths,
                                                const std::filesystem::path& own_folder,
                                                const std::vector<KernelRef>& catalog) {
@@ -304,13 +317,9 @@ Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& p
     append(known, *std::move(loaded));
   }
   append(known, known_of_runs(folder_of(own_folder), own_folder));
-  for (const EmbeddedFile& file : embedded_known_files()) {
-    FATUNE_TRY(std::vector<SavedConfig> shipped, parse_known(file.text, std::string(file.path)));
-    for (SavedConfig& each : shipped)
-      each.source = fmt::format("{}{} ({})", kShippedFolder, file.path, each.source);
-    append(known, std::move(shipped));
-  }
   for (SavedConfig& each : known) update_names(catalog, each.kernel, each.config);
+  FATUNE_TRY(auto shipped, shipped_configs(catalog));
+  append(known, std::move(shipped));
   return known;
 }
 

@@ -64,6 +64,9 @@ RunPlan resumed_plan(const SweepArgs& args, RunPlan recorded, const RunPlan& typ
 /// --rounds and --seed of a final phase.
 Result<FinalPlan> resolve_rounds(const RoundsArgs& args);
 
+/// The configs that ship with fatune, by the names that kernels have now.
+Result<std::vector<SavedConfig>> shipped_configs(const std::vector<KernelRef>& catalog);
+
 /// Files named by `paths` first, then the runs beside `own_folder`, then what ships with fatune: of
 /// two equally near configs the earlier one starts; all with the names that the kernels of the
 /// catalog have today. A path that cannot be read is an error.

@@ -23,9 +23,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kGlance{100};  // how soon Ctrl-C is noticed
-constexpr std::chrono::seconds kEnding{20};        // for a guard to end a crowd
-constexpr std::chrono::milliseconds kMoment{500};  // to end of its own accord behind its answer
+constexpr std::chrono::milliseconds kGlance{100};      // how soon Ctrl-C is noticed
+constexpr std::chrono::seconds kEnding{20};            // for a guard to end a crowd
+constexpr std::chrono::milliseconds kMoment{500};      // to end of its own accord behind its answer
+constexpr std::uintmax_t kLongestErrors = 16U << 20U;  // bytes of stderr for a request
 
 /// The two directions at once: a program may answer before it has read everything, or never read.
 class Exchange {
@@ -74,9 +75,35 @@ class Exchange {
   bool ended_ = false;
 };
 
-/// Its end, after the guard had time to end everything below it.
+/// What a proposer adds to the file of its stderr; too much is cut off at the end.
+class ErrorsOfRequest {
+ public:
+  explicit ErrorsOfRequest(const std::filesystem::path& file)
+      : file_(file), most_(size() + kLongestErrors) {}
+  ErrorsOfRequest(const ErrorsOfRequest&) = delete;
+  ErrorsOfRequest& operator=(const ErrorsOfRequest&) = delete;
+  ~ErrorsOfRequest() {
+    std::error_code ignored;
+    if (too_long()) std::filesystem::resize_file(file_, most_, ignored);
+  }
+
+  bool too_long() const { return size() > most_; }
+
+ private:
+  std::uintmax_t size() const {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(file_, none);
+    return none ? 0 : size;
+  }
+
+  const std::filesystem::path& file_;
+  std::uintmax_t most_;
+};
+
+/// Its end, after the guard had time to end everything below it, also one that was stopped.
 ChildEnd end_guard(Child& guard) {
   ::kill(guard.pid(), SIGTERM);
+  ::kill(guard.pid(), SIGCONT);
   auto end = guard.wait(kEnding);
   if (!end) end = guard.kill();
   return end.value_or(ChildEnd{.signalled = true, .code = SIGKILL});
@@ -105,6 +132,7 @@ class CommandProposer final : public Proposer {
     start.talk = ChildTalk::kText;
     FATUNE_TRY(Child guard, Child::start(start));
     const auto deadline = Clock::now() + limits_.answer;
+    const ErrorsOfRequest errors(errors_);
     Exchange exchange(guard.channel().descriptor(), request);
     while (!exchange.done()) {
       if (interrupted()) {
@@ -115,6 +143,11 @@ class CommandProposer final : public Proposer {
         end_guard(guard);
         return failed(
             fmt::format("the proposer gave no answer within {} s", limits_.answer.count()));
+      }
+      if (errors.too_long()) {
+        end_guard(guard);
+        return failed(fmt::format("the proposer wrote more than {} to stderr",
+                                  describe(Bytes(kLongestErrors))));
       }
       exchange.step();
     }

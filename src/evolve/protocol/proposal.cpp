@@ -12,11 +12,17 @@ namespace {
 
 /// Of texts that others read. Chosen: a paragraph.
 constexpr std::size_t kLongestThought = 4096;
+/// Of a candidate; chosen: many times what a move needs.
+constexpr std::size_t kMostEdits = 256, kMostParents = 8;
 
 std::string too_long(const std::string& text) {
   return text.size() <= kLongestThought
              ? ""
              : fmt::format("has {} bytes, more than {}", text.size(), kLongestThought);
+}
+
+std::string too_many(std::size_t count, std::size_t most) {
+  return count <= most ? "" : fmt::format("has {} elements, more than {}", count, most);
 }
 
 }  // namespace
@@ -44,7 +50,9 @@ void fields(ProposedKernel& x, FieldList& f) {
   f("lever", x.lever).omitted().matching("[A-Za-z0-9_.+-]+", "a word").about("What it moves");
   f("thought", x.thought).omitted().about("Why it should work");
   f.rule("thought", [&x] { return too_long(x.thought); });
+  f.rule("parents", [&x] { return too_many(x.parents.size(), kMostParents); });
   f.rule("edits", [&x]() -> std::string {
+    if (x.edits.size() > kMostEdits) return too_many(x.edits.size(), kMostEdits);
     return x.source.empty() || x.edits.empty() ? "" : "and 'source' exclude each other";
   });
 }

@@ -34,8 +34,8 @@ void fields(TranscriptEntry& x, FieldList& f) {
   f.document("fatune.evolve_transcript", 1);
   f("ask", x.ask).required().at_least(0);
   f("request", x.request).required().about("The line that was sent, as text");
-  f("answer", x.answer).omitted().about("The line that came, as text");
-  f("failure", x.failure).omitted().about("Why none came");
+  f("answer", x.answer).omitted().about("The line that came, as text; of a broken one its begin");
+  f("failure", x.failure).omitted().about("Why none came, or what is wrong with it");
   f("seconds", x.seconds).finite().about("Until the answer was there");
 }
 

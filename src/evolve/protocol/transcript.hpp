@@ -17,7 +17,7 @@ namespace fatune {
 struct TranscriptEntry {
   std::int64_t ask = 0;
   std::string request;  ///< the line that was sent
-  std::string answer;   ///< the line that came; empty: see failure
+  std::string answer;   ///< the line that came; where there is a failure, its begin
   std::string failure;
   double seconds = 0;
 };

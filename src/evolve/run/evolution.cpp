@@ -12,6 +12,7 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
+#include "core/text.hpp"
 #include "evolve/protocol/transcript.hpp"
 #include "evolve/run/asking.hpp"
 #include "evolve/run/population.hpp"
@@ -27,6 +28,18 @@ Status write_kernel(const std::filesystem::path& folder, const Draft& draft) {
   return replace_file(folder / kManifestName, draft.manifest);
 }
 
+/// What is no proposal is a failure: texts that JSON cannot hold would not be the same when a run
+/// is repeated, and broken lines of 4 MiB would fill a transcript beyond what is read.
+TranscriptEntry checked(TranscriptEntry entry) {
+  constexpr std::size_t kKept = 4096;  // chosen: enough to see what came
+  if (!entry.failure.empty()) return entry;
+  const auto proposal = parse_proposal(entry.answer);
+  if (proposal) return entry;
+  entry.failure = proposal.error().message;
+  entry.answer = printable(entry.answer.substr(0, kKept));
+  return entry;
+}
+
 class Evolution {
  public:
   Evolution(const EvolutionOptions& options, Proposer& proposer, Bench& bench)
@@ -39,8 +52,8 @@ class Evolution {
 
   Status open() {
     if (options_.resume) {
-      FATUNE_TRY(known_, load_ledger(options_.out));
       FATUNE_TRY(ledger_, LedgerWriter::resume(options_.out));
+      FATUNE_TRY(known_, load_ledger(options_.out));
     } else {
       known_.header = {
           .plan = plan_, .environment = bench_.environment(), .recorded = options_.recorded};
@@ -57,8 +70,9 @@ class Evolution {
     FATUNE_TRY_STATUS(settle(std::move(trial), start));
     if (population_.start().valid()) return {};
     std::error_code ignored;
-    for (const char* file : {kLedgerFile, kTranscriptFile})
-      std::filesystem::remove(options_.out / file, ignored);
+    if (!options_.resume)
+      for (const char* file : {kLedgerFile, kTranscriptFile})
+        std::filesystem::remove(options_.out / file, ignored);
     return usage_error(fmt::format("the start, {}, does not pass: {}", start.kernel->manifest.name,
                                    population_.start().reason));
   }
@@ -97,12 +111,11 @@ class Evolution {
     trial.operation = request.operation;
     for (const ToldKernel& parent : request.parents) trial.parents.push_back(parent.id);
     if (!entry.failure.empty()) return refuse(std::move(trial), entry.failure);
-    const auto proposal = parse_proposal(entry.answer);
-    if (!proposal) return refuse(std::move(trial), proposal.error().message);
-    trial.usage = proposal->usage;
-    trial.insight = proposal->insight;
-    for (std::int64_t i = 0; i < std::ssize(proposal->candidates) && i < request.wanted; ++i) {
-      FATUNE_TRY_STATUS(try_candidate(trial, proposal->candidates[static_cast<std::size_t>(i)]));
+    FATUNE_TRY(const Proposal proposal, parse_proposal(entry.answer));
+    trial.usage = proposal.usage;
+    trial.insight = proposal.insight;
+    for (std::int64_t i = 0; i < std::ssize(proposal.candidates) && i < request.wanted; ++i) {
+      FATUNE_TRY_STATUS(try_candidate(trial, proposal.candidates[static_cast<std::size_t>(i)]));
       trial.usage = {};
       trial.insight.clear();
     }
@@ -112,7 +125,8 @@ class Evolution {
   /// Of the transcript, where an earlier attempt at the run has asked already.
   Result<TranscriptEntry> answer_to(const ProposalRequest& request) {
     const auto& entries = transcript_.entries();
-    if (request.ask < std::ssize(entries)) return entries[static_cast<std::size_t>(request.ask)];
+    if (request.ask < std::ssize(entries))
+      return checked(entries[static_cast<std::size_t>(request.ask)]);
     TranscriptEntry entry;
     entry.ask = request.ask;
     entry.request = dump(to_json(request));
@@ -121,6 +135,7 @@ class Evolution {
     entry.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
     entry.answer = std::move(answer.line);
     entry.failure = std::move(answer.failure);
+    entry = checked(std::move(entry));
     FATUNE_TRY_STATUS(transcript_.add(entry));
     return entry;
   }
@@ -162,7 +177,7 @@ class Evolution {
     trial.source = draft.source;
     trial.manifest = draft.manifest;
     trial.config = draft.config;
-    if (trial.number < std::ssize(known_.trials)) return take_in(std::move(trial));
+    if (trial.number < std::ssize(known_.trials)) return take_in(std::move(trial), &draft);
     BenchOrder order{.evaluations = plan_.evaluations, .seed = plan_.seed};
     for (const NamedProblem& problem : plan_.problems) {
       if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted between two trials"};
@@ -185,16 +200,21 @@ class Evolution {
                                       trial.number));
       }
       population_.add(before);
-      return {};
+      return keep_kernel(before, draft);
     }
     population_.add(std::move(trial));
     FATUNE_TRY(std::string words, profile_of_last());
     const Trial& added = population_.add_profile(std::move(words));
     FATUNE_TRY_STATUS(ledger_.append(added));
-    if (added.valid() && draft != nullptr)
-      FATUNE_TRY_STATUS(write_kernel(options_.out / "kernels" / added.id(), *draft));
+    FATUNE_TRY_STATUS(keep_kernel(added, draft));
     if (options_.on_trial) options_.on_trial(added);
     return {};
+  }
+
+  /// Of a known trial once more: a kill may have come between the ledger's line and these files.
+  Status keep_kernel(const Trial& trial, const Draft* draft) const {
+    if (!trial.valid() || draft == nullptr) return {};
+    return write_kernel(options_.out / "kernels" / trial.id(), *draft);
   }
 
   /// Counters are read of each new best, on the first problem.

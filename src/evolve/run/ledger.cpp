@@ -17,6 +17,12 @@ std::filesystem::path file_of(const std::filesystem::path& path) {
   return file_or_packed(path, kLedgerFile);
 }
 
+/// False for a trial that is not the next one.
+bool fits(const LedgerLine& line, const Ledger& ledger) {
+  const auto* trial = std::get_if<Trial>(&line);
+  return trial == nullptr || trial->number == std::ssize(ledger.trials);
+}
+
 struct AddLine {
   Ledger& ledger;
   void operator()(LedgerHeader& header) const { ledger.header = std::move(header); }
@@ -79,6 +85,11 @@ bool is_evolution(const std::filesystem::path& path) {
   return name.starts_with(kLedgerFile) && std::filesystem::is_regular_file(file, ignored);
 }
 
+bool holds_run(const std::filesystem::path& folder) {
+  std::error_code none;
+  return is_evolution(folder) && std::filesystem::file_size(file_of(folder), none) > 0;
+}
+
 Result<Ledger> load_ledger(const std::filesystem::path& path) {
   const auto file = file_of(path);
   FATUNE_TRY(const std::string text, read_file(file, kLargeFile));
@@ -93,6 +104,10 @@ Result<Ledger> load_ledger(const std::filesystem::path& path) {
     FATUNE_TRY(LedgerLine read, from_json<LedgerLine>(json, place));
     if ((number == 1) != std::holds_alternative<LedgerHeader>(read))
       return file_error(place + ": a ledger begins with its header, and has one");
+    if (!fits(read, ledger)) {
+      return file_error(fmt::format("{}: field 'number' is not {}, of the next trial", place,
+                                    ledger.trials.size()));
+    }
     std::visit(AddLine{ledger}, read);
   }
   if (number == 0 || ledger.header.plan.problems.empty())
@@ -103,8 +118,7 @@ Result<Ledger> load_ledger(const std::filesystem::path& path) {
 Result<LedgerWriter> LedgerWriter::create(const std::filesystem::path& folder,
                                           const LedgerHeader& header) {
   const auto path = folder / kLedgerFile;
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored))
+  if (holds_run(folder))
     return usage_error(fmt::format("{} holds a run; go on with it by --resume {}", folder.string(),
                                    folder.string()));
   FATUNE_TRY_STATUS(make_directories(folder));

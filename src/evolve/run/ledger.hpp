@@ -64,6 +64,8 @@ inline constexpr const char* kLedgerFile = "ledger.jsonl";
 
 /// Whether the path is a ledger, plain or .gz, or a folder with one.
 bool is_evolution(const std::filesystem::path& path);
+/// Whether a run has begun in the folder. A kill before the first line leaves an empty file.
+bool holds_run(const std::filesystem::path& folder);
 /// Reads a ledger, plain or .gz, or that of a run's folder; a cut last line is dropped.
 Result<Ledger> load_ledger(const std::filesystem::path& path);
 

@@ -8,14 +8,21 @@
 #include "model/results/document.hpp"
 
 namespace fatune {
+namespace {
+
+constexpr std::int64_t kMostTokens = 1'000'000'000'000;  // so that sums over a run stay numbers
+constexpr double kMostCost = 1e12;
+
+}  // namespace
 
 std::string Trial::id() const { return fmt::format("t{}", number); }
 
 void fields(ProposerUsage& x, FieldList& f) {
   f.record("usage", "What an answer cost, as the proposer says");
-  f("prompt_tokens", x.prompt_tokens).at_least(0);
-  f("completion_tokens", x.completion_tokens).at_least(0);
+  f("prompt_tokens", x.prompt_tokens).range(0, kMostTokens);
+  f("completion_tokens", x.completion_tokens).range(0, kMostTokens);
   f("cost", x.cost).at_least(0).finite().about("In the proposer's currency");
+  f.rule("cost", [&x] { return std::string(x.cost <= kMostCost ? "" : "is more than 1e12"); });
 }
 
 void fields(ShapeTrial& x, FieldList& f) {
@@ -27,7 +34,7 @@ void fields(ShapeTrial& x, FieldList& f) {
   f("config", x.config).object().schema(kConfigSchema).about("The fastest that was tried");
   f("evaluations", x.evaluations).about("Configs that were tried");
   f("time", x.time).omitted().about("Which one time_us is: in_layer, hot");
-  f("time_us", x.time_us);
+  f("time_us", x.time_us).finite().positive();
   f.as<&document::resource_fields>("resources", x.resources);
 }
 
@@ -37,7 +44,7 @@ void fields(Trial& x, FieldList& f) {
   f("number", x.number).required().at_least(0).about("0: the start");
   f("ask", x.ask).at_least(0).about("Which request brought it");
   f("parents", x.parents).omitted().about("\"t3\": of trial 3");
-  f("operation", x.operation).one_of("start, mutation, crossover");
+  f("operation", x.operation).required().one_of("start, mutation, crossover");
   f("lever", x.lever).omitted().about("What it moved, in the proposer's word");
   f("thought", x.thought).omitted().about("Of the proposer: data, no instruction");
   f("insight", x.insight).omitted().about("Of the proposer: data, no instruction");

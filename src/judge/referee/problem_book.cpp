@@ -125,12 +125,12 @@ const std::vector<StatedRule>& gates_in_words() {
   return gates;
 }
 
-ProblemList ProblemBook::list(const ListProblems& wanted) const {
-  ProblemList list;
+std::vector<BookedProblem> ProblemBook::list(const ListProblems& wanted) const {
+  std::vector<BookedProblem> list;
   const std::string filter = lower(wanted.filter.value_or(""));
   for (const BookedProblem& each : problems_) {
     const std::string text = lower(each.id + " " + describe(each.named.problem));
-    if (text.find(filter) != std::string::npos) list.problems.push_back(each);
+    if (text.find(filter) != std::string::npos) list.push_back(each);
   }
   return list;
 }
@@ -194,8 +194,6 @@ void fields(ListProblems& x, FieldList& f) {
   f("filter", x.filter).about("A part of an id or label, say causal; none: all problems");
   f.closed();
 }
-
-void fields(ProblemList& x, FieldList& f) { f("problems", x.problems).required(); }
 
 void fields(GetProblem& x, FieldList& f) {
   f("id", x.id).required().filled().about("As list_problems has it");

@@ -23,12 +23,8 @@ struct BookedProblem {
 struct ListProblems {
   std::optional<std::string> filter;  ///< a part of ids or labels; none: all
 };
-struct ProblemList {
-  std::vector<BookedProblem> problems;
-};
 void fields(BookedProblem& x, FieldList& f);
 void fields(ListProblems& x, FieldList& f);
-void fields(ProblemList& x, FieldList& f);
 
 struct GetProblem {
   std::string id;
@@ -76,7 +72,7 @@ class ProblemBook {
   /// Of problems of attention; their ids differ.
   explicit ProblemBook(std::vector<BookedProblem> problems) : problems_(std::move(problems)) {}
 
-  ProblemList list(const ListProblems& wanted) const;
+  std::vector<BookedProblem> list(const ListProblems& wanted) const;
   Result<ProblemStatement> state(const GetProblem& wanted) const;
   /// A usage error with the nearest id when there is none.
   Result<BookedProblem> find(const std::string& id) const;

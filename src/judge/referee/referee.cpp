@@ -101,6 +101,37 @@ Status Referee::keep(const BookedProblem& booked, const Submission& submission,
   return log_.add(judgement, submission, kernel);
 }
 
+std::vector<KnownTime> Referee::known_times(const BookedProblem& booked) const {
+  const Problem& problem = booked.named.problem;
+  std::vector<KnownTime> known;
+  const auto add = [&known](std::optional<KnownTime> time) {
+    if (time) known.push_back(*std::move(time));
+  };
+  add(best_shipped(aids_.shipped, problem));
+  if (const auto measured = measured_.find(problem); measured != measured_.end()) {
+    for (const FinalRecord& each : measured->second) add(known_time(each, "baseline"));
+  }
+  const Leaderboard places = leaderboard(log_.judgements(), {booked.id, 1});
+  for (const LeaderboardRow& row : places.rows) {
+    const FinalRecord& record = row.judgement.record;
+    add(known_time(record, record.id));
+  }
+  return known;
+}
+
+ProblemList Referee::list(const ListProblems& wanted) {
+  const auto opened = examiner_->environment();
+  const Environment* device = opened ? *opened : nullptr;
+  ProblemList list;
+  for (BookedProblem& each : problems_.list(wanted)) {
+    ListedProblem listed{each, std::nullopt, known_times(each)};
+    if (device != nullptr) listed.floors = physics_floor(each.named.problem, *device);
+    if (listed.floors && !listed.floors->unknown.empty()) listed.floors.reset();
+    list.problems.push_back(std::move(listed));
+  }
+  return list;
+}
+
 Result<JudgedKernel> Referee::judge(const Submission& submission, const Heartbeat& beat) {
   FATUNE_TRY(const BookedProblem booked, problems_.find(submission.problem));
   FATUNE_TRY(const Candidate candidate, read_submission(submission, booked.named.problem));

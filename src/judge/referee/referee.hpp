@@ -15,6 +15,7 @@
 #include "judge/referee/judgement.hpp"
 #include "judge/referee/kernel_profile.hpp"
 #include "judge/referee/leaderboard.hpp"
+#include "judge/referee/listing.hpp"
 #include "judge/referee/problem_book.hpp"
 #include "judge/referee/tuning.hpp"
 #include "tune/sweep/finals.hpp"
@@ -23,8 +24,9 @@ namespace fatune {
 
 /// What a referee asks of others; each may be empty.
 struct RefereeAids {
-  MakeBaselines baselines = nullptr;  ///< what kernels are compared with on a problem
-  CountKernel count = nullptr;        ///< by ncu
+  MakeBaselines baselines = nullptr;      ///< what kernels are compared with on a problem
+  std::vector<SavedConfig> shipped = {};  ///< that were best for a problem
+  CountKernel count = nullptr;            ///< by ncu
   /// Machine code as text.
   std::function<Result<std::string>(const Candidate&, const DeviceLimits&)> disassemble = nullptr;
 };
@@ -40,6 +42,8 @@ class Referee {
 
   const ProblemBook& problems() const { return problems_; }
   const JudgementLog& log() const { return log_; }
+  /// Opens the device, whose floors they are; without one there are none.
+  ProblemList list(const ListProblems& wanted);
   /// A manifest that cannot be read is an error, for its author to put right: nothing is judged.
   Result<JudgedKernel> judge(const Submission& submission, const Heartbeat& beat);
   Result<TunedKernel> tune(const TuneKernel& asked, const Heartbeat& beat);
@@ -63,6 +67,7 @@ class Referee {
   Result<std::vector<Implementation>> baselines_for(const Problem& problem) const;
   Result<const std::vector<FinalRecord>*> measured_baselines(const Problem& problem,
                                                              const Heartbeat& beat);
+  std::vector<KnownTime> known_times(const BookedProblem& booked) const;
   std::filesystem::path runs_folder() const;
   Result<std::string> new_run();
   Status keep(const BookedProblem& booked, const Submission& submission, const Kernel& kernel,

@@ -23,6 +23,7 @@
 #include "core/scratch_folder.hpp"
 #include "model/kernel/includes.hpp"
 #include "worker/protocol/compilation.hpp"
+#include "worker/protocol/environment.hpp"
 
 namespace fatune {
 namespace {
@@ -141,6 +142,7 @@ Status CompilePool::State::start_worker() {
   ChildCommand command;
   command.program = executable_path();
   command.arguments = {"compile-worker", dump(to_json(worker_options))};
+  command.inherited = kWorkerEnvironment;
   auto child = Child::start(command);
   if (!child) return with_context(std::move(child).error(), "starting a compile worker");
   workers.push_back({.child = *std::move(child),

@@ -10,6 +10,7 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
+#include "worker/protocol/environment.hpp"
 
 namespace fatune {
 namespace {
@@ -26,6 +27,7 @@ class ProcessLink : public WorkerLink {
     ChildCommand command;
     command.program = executable_path();
     command.arguments = {"device-worker", std::to_string(ordinal_)};
+    command.inherited = kWorkerEnvironment;
     if (!log_folder_.empty()) command.stderr_file = log_folder_ / "device-worker.log";
     auto child = Child::start(command);
     if (!child) return with_context(std::move(child).error(), "starting the device worker");

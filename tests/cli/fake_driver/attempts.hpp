@@ -45,7 +45,7 @@ inline bool shares_memory() {
   return memory >= 0 && can([&] { return opens(path, O_RDWR); }) && ::close(memory) == 0;
 }
 
-/// Of folders that the variables name: TMPDIR, and FOREIGN, of which nobody told fatune.
+/// Of folders that the variables name: TMPDIR, and FATUNE_FOREIGN, of which nobody told fatune.
 inline std::string succeeded() {
   const auto in = [](const char* variable, const char* file) {
     const char* folder = std::getenv(variable);
@@ -59,16 +59,17 @@ inline std::string succeeded() {
   note(makes_socket(AF_UNIX), "unix");
   note(starts_program(), "exec");
   note(can([] { return ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0; }), "ptrace");
-  note(opens(in("FOREIGN", "secret"), O_RDONLY), "read");
-  note(opens(in("FOREIGN", "secret"), O_WRONLY), "change");
-  note(opens(in("FOREIGN", "new"), O_WRONLY | O_CREAT), "write");
-  note(::unlink(in("FOREIGN", "victim").c_str()) == 0, "remove");
-  note(::truncate(in("FOREIGN", "secret").c_str(), 0) == 0, "truncate");
+  note(opens(in("FATUNE_FOREIGN", "secret"), O_RDONLY), "read");
+  note(opens(in("FATUNE_FOREIGN", "secret"), O_WRONLY), "change");
+  note(opens(in("FATUNE_FOREIGN", "new"), O_WRONLY | O_CREAT), "write");
+  note(::unlink(in("FATUNE_FOREIGN", "victim").c_str()) == 0, "remove");
+  note(::truncate(in("FATUNE_FOREIGN", "secret").c_str(), 0) == 0, "truncate");
   note(opens(in("TMPDIR", "new"), O_WRONLY | O_CREAT), "temporary");
   ::mkdir(in("TMPDIR", "folder").c_str(), 0700);
   note(::rename(in("TMPDIR", "new").c_str(), in("TMPDIR", "folder/new").c_str()) == 0, "move");
   note(opens("/dev/null", O_RDWR), "device");
   note(shares_memory(), "memory");
+  note(std::getenv("SECRET_TOKEN") != nullptr, "token");
   return all;
 }
 

@@ -1,5 +1,5 @@
-// cuda.cpp - a libcuda.so.1 with one GPU that has facts and can do nothing; with FAKE_GPU=hostile
-// its name says what code in the process that asks for it could do.
+// cuda.cpp - a libcuda.so.1 with one GPU that has facts and can do nothing; with
+// FATUNE_FAKE_GPU=hostile its name says what code in the process that asks for it could do.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +37,7 @@ int cuGetErrorString(int, const char** text) { return *text = "a fake", kSuccess
 int cuDeviceGetCount(int* count) { return *count = 1, kSuccess; }
 int cuDeviceGet(int* device, int) { return *device = 0, kSuccess; }
 int cuDeviceGetName(char* name, int size, int) {
-  const char* state = std::getenv("FAKE_GPU");
+  const char* state = std::getenv("FATUNE_FAKE_GPU");
   const bool hostile = state != nullptr && std::strcmp(state, "hostile") == 0;
   const std::string text = hostile ? "could" + attempts::succeeded() : "NVIDIA Fake";
   return std::snprintf(name, static_cast<std::size_t>(size), "%s", text.c_str()), kSuccess;

@@ -1,4 +1,4 @@
-// nvml.cpp - a libnvidia-ml.so.1 whose GPU is as FAKE_GPU says: words like "busy hot mig".
+// nvml.cpp - a libnvidia-ml.so.1 whose GPU is as FATUNE_FAKE_GPU says: words like "busy hot mig".
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,7 +9,7 @@ constexpr int kSuccess = 0;
 constexpr int kTooSmall = 7;
 
 bool is(const char* word) {
-  const char* state = std::getenv("FAKE_GPU");
+  const char* state = std::getenv("FATUNE_FAKE_GPU");
   return state != nullptr && std::strstr(state, word) != nullptr;
 }
 

@@ -100,6 +100,23 @@ TEST_CASE("environment, stdin, stdout, stderr and limits are what a worker gets"
         "from the parent|/nowhere|path\nerror\n0\nno input\n" + std::to_string(pid) + "\n");
 }
 
+TEST_CASE("a child gets the variables that are named, or begin so, and those of the command") {
+  constexpr std::string_view kNames[] = {"FATUNE_CHILD_*", "HOME"};
+  ::setenv("FATUNE_CHILD_A", "a", 1);
+  ::setenv("FATUNE_CHILDREN", "b", 1);
+  const test::TemporaryFolder folder;
+  Child child = *Child::start({.program = "/bin/sh",
+                               .arguments = {"-c", "env >&2"},
+                               .extra_environment = {"TOLD=yes"},
+                               .inherited = kNames,
+                               .stderr_file = folder / "log"});
+  REQUIRE(child.wait(10s));
+  const std::string seen = *read_file(folder / "log");
+  for (const char* there : {"FATUNE_CHILD_A=a\n", "HOME=", "TOLD=yes\n"})
+    CHECK(seen.find(there) != std::string::npos);
+  CHECK(seen.find("FATUNE_CHILDREN") == std::string::npos);
+}
+
 TEST_CASE("no descriptor of the parent is inherited") {
   const int leaky = ::fcntl(STDOUT_FILENO, F_DUPFD, 5);  // without close-on-exec
   REQUIRE(leaky >= 5);

@@ -26,10 +26,10 @@ ProblemBook two_problems() {
 
 TEST_CASE("a problem's id is its suite's name and its own") {
   const ProblemBook problems = two_problems();
-  CHECK(problems.list({}).problems.size() == 2);
-  const ProblemList causal = problems.list({"CAUSAL"});
-  REQUIRE(causal.problems.size() == 1);
-  CHECK(causal.problems[0].id == "mission/wide-causal");
+  CHECK(problems.list({}).size() == 2);
+  const std::vector<BookedProblem> causal = problems.list({"CAUSAL"});
+  REQUIRE(causal.size() == 1);
+  CHECK(causal[0].id == "mission/wide-causal");
   CHECK(book("", {{"", kWide}}).front().id == "4-8-512-128-f16");
   CHECK(problems.state({"mission/wid"}).error().message ==
         "there is no problem 'mission/wid'; did you mean mission/wide?");

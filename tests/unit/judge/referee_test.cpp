@@ -162,6 +162,47 @@ TEST_CASE("on a device the gates decide, and nothing is timed") {
   CHECK(opened == 1);
 }
 
+TEST_CASE("of a listed problem baselines and the best judged kernel are told") {
+  test::FakeDevice device;
+  device.cost_us = [](const Config& config) { return 2 * test::number(config, "TILE"); };
+  device.outside_us = [](const std::string&) { return std::optional(10.0); };
+  int asked = 0;
+  Referee referee = on_device(device, nullptr, library(&asked));
+  REQUIRE(referee.list({}).problems.size() == 1);
+  CHECK(referee.list({}).problems.front().known.empty());
+  CHECK(referee.list({"causal"}).problems.empty());
+  const JudgedKernel judgement = judged(referee, tiled_in(Scrutiny::kRank));
+  const std::vector<KnownTime> known = referee.list({}).problems.front().known;
+  REQUIRE(known.size() == 2);
+  CHECK(known[0].impl == "cudnn");
+  CHECK(known[0].source == "baseline");
+  CHECK(known[0].median_us == judgement.baselines.front().median_us);
+  CHECK(known[1].source == judgement.record.id);
+}
+
+TEST_CASE("of shipped configs the fastest in a layer is told, of this problem alone") {
+  Problem other = kMission;
+  other.batch = 1;
+  const auto shipped = [](const char* kernel, const Problem& problem, const char* time, double us) {
+    SavedConfig config;
+    config.kernel = kernel;
+    config.problem = problem;
+    config.source = "known.json";
+    config.time = time;
+    if (us > 0) config.median_us = us;
+    return config;
+  };
+  const std::vector<SavedConfig> all = {
+      shipped("hot", kMission, "hot", 1), shipped("slow", kMission, "in_layer", 9),
+      shipped("best", kMission, "in_layer", 6), shipped("other", other, "in_layer", 2),
+      shipped("unknown", kMission, "in_layer", 0)};
+  const auto best = best_shipped(all, kMission);
+  REQUIRE(best);
+  CHECK(best->impl == "fatune:best");
+  CHECK(best->median_us == 6);
+  CHECK_FALSE(best_shipped({}, kMission));
+}
+
 TEST_CASE("a ranked kernel has times, and ratios to baselines that are measured once") {
   test::FakeDevice device;
   device.cost_us = [](const Config& config) { return 2 * test::number(config, "TILE"); };

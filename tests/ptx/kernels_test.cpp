@@ -1,0 +1,194 @@
+// kernels_test.cpp - interprets the kernels, which are known to be right on a device, and kernels
+// that are wrong on purpose; the accuracy gate's rules tell them apart.
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include "core/text.hpp"
+#include "ptx/judge.hpp"
+#include "ptx/workbench.hpp"
+
+using namespace fatune;
+using ptx::Asynchrony;
+
+namespace {
+
+/// Opened once; skips the test on a machine without NVRTC.
+const ptx::Workbench& bench() {
+  static const Result<ptx::Workbench> opened = ptx::Workbench::open("sm_90a");
+  if (!opened && opened.error().kind == ErrorKind::kEnvironment) SKIP(opened.error().message);
+  if (!opened) FAIL(opened.error().message);
+  return *opened;
+}
+
+/// References are made once for all kernels that a problem has.
+const ptx::Expected& expected_of(const Problem& problem) {
+  static std::map<Problem, ptx::Expected> known;
+  const auto found = known.find(problem);
+  if (found != known.end()) return found->second;
+  auto made = ptx::expect(bench().setting(), *bench().kernel("naive"), problem);
+  if (!made) FAIL(made.error().message);
+  return known.emplace(problem, *std::move(made)).first->second;
+}
+
+ptx::Examined examine(const std::string& kernel, const std::string& config, const Problem& problem,
+                      Asynchrony asynchrony = Asynchrony::kLate) {
+  const auto candidate = bench().candidate(kernel, config, problem);
+  if (!candidate) FAIL(candidate.error().message);
+  return ptx::examine(bench().setting(), expected_of(problem), *candidate, asynchrony);
+}
+
+Problem plain() { return *parse_shape("1,2,128,64"); }
+
+/// Grouped heads, more keys than queries, lengths that are no multiple of a tile.
+Problem ragged() {
+  Problem problem{.batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 40, .seq_kv = 200};
+  problem.head_dim = 128;
+  problem.dtype = Dtype::kBf16;
+  problem.mask = Mask::kCausal;
+  problem.lse = true;
+  return problem;
+}
+
+Problem packed() {
+  Problem problem = *parse_shape("2,2,72,64");
+  problem.layouts = *parse_layouts("packed");
+  problem.mask = Mask::kCausal;
+  return problem;
+}
+
+Problem decoding() {
+  return {.batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 1, .seq_kv = 300, .head_dim = 128};
+}
+
+Problem in_fp8(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kBf16) {
+  problem.dtype = dtype;
+  problem.out_dtype = out;
+  return problem;
+}
+
+struct Case {
+  const char* kernel;
+  const char* config;
+  Problem problem;
+};
+
+// What the kernels' paths differ in: copies, products, masks, splits, stores.
+const Case kRight[] = {
+    {"naive", "", ragged()},
+    {"naive", "TILE=32", in_fp8(*parse_shape("1,1,48,64"))},
+    {"fa_mma", "", plain()},
+    {"fa_mma", "STAGES=2,INTRA_CTA_SPLITS=2,PACK_GQA=true,RESCALE=late", ragged()},
+    {"fa_mma", "BLOCK_M=32,NUM_WARPS=2,Q_IN_REGS=true,KV_ORDER=backward", packed()},
+    {"fa_split", "", decoding()},
+    {"fa_split", "NUM_SPLITS=3,STAGES=3,COMBINE_THREADS=2,LAUNCH=dependent", decoding()},
+    {"fa_wgmma", "", plain()},
+    {"fa_wgmma", "PACK_GQA=true,STAGES=3,INTRA_WG_OVERLAP=on,PINGPONG=false", ragged()},
+    {"fa_wgmma", "BLOCK_M=64,PINGPONG=false,MMA_PV=ss,STORE=tma,KV_ORDER=backward", packed()},
+    {"fa_wgmma", "SCHEDULER=static_persistent,EX2_EMULATED=2,RESCALE=always", packed()},
+    {"fa_wgmma", "BLOCK_M=64,PINGPONG=false,CLUSTER_SPLITS=2", plain()},
+    {"fa_wgmma_interleaved", "", plain()},
+    {"fa_wgmma_interleaved", "BLOCK_M=64,BLOCK_N=80,ROW_SUM=mma,STORE=tma", packed()},
+    {"fa_mma_fp8", "", in_fp8(plain())},
+    {"fa_split_fp8", "", in_fp8(decoding(), Dtype::kE5m2)},
+    {"fa_wgmma_fp8", "", in_fp8(plain())},
+    {"fa_wgmma_fp8", "", in_fp8(ragged(), Dtype::kE4m3, Dtype::kF16)},
+    {"fa_wgmma_fp8", "", in_fp8(packed(), Dtype::kE5m2)},
+    {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
+};
+
+}  // namespace
+
+TEST_CASE("interpreted kernels pass the accuracy gate, whenever asynchronous work is carried out") {
+  const auto which = static_cast<std::size_t>(
+      GENERATE(Catch::Generators::range(0, static_cast<int>(std::size(kRight)))));
+  const Case& each = kRight[which];
+  INFO(each.kernel << " " << each.config << ", " << describe(each.problem));
+  for (const Asynchrony asynchrony : {Asynchrony::kLate, Asynchrony::kEarly}) {
+    const ptx::Examined seen = examine(each.kernel, each.config, each.problem, asynchrony);
+    INFO(seen.reason);
+    CHECK(seen.passed);
+    CHECK(seen.margin < 1);
+  }
+}
+
+TEST_CASE("interpreted kernels with a fault are refused for it") {
+  struct Fault {
+    const char* kernel;
+    Mask mask;
+    const char* reason;
+  };
+  for (const Fault& fault : {
+           Fault{"wrong_mask", Mask::kCausal, "max: "},
+           Fault{"skips_last_tile", Mask::kNone, "mean: "},
+           Fault{"half_sums", Mask::kNone, "mean: "},
+           Fault{"leaves_part_unwritten", Mask::kNone, "finite: "},
+           Fault{"out_of_bounds_write_guard", Mask::kNone,
+                 "outside of out of 32768 bytes at 32768"},
+           Fault{"reads_past_shared", Mask::kNone, "outside of shared memory"},
+           Fault{"misaligned", Mask::kNone, "not aligned in k"},
+           Fault{"traps", Mask::kNone, "gives up"},
+       }) {
+    INFO(fault.kernel);
+    Problem problem = plain();
+    problem.mask = fault.mask;
+    const ptx::Examined seen = examine(fault.kernel, "", problem);
+    CHECK_FALSE(seen.passed);
+    INFO(seen.reason);
+    CHECK(seen.reason.find(fault.reason) != std::string::npos);
+  }
+}
+
+TEST_CASE("interpreted kernels with a fault of fp8 are refused, where f16 has no such fault") {
+  for (const char* fault : {"fp8_zeros", "fp8_without_descale", "fp8_factor_of_keys",
+                            "fp8_factor_of_first_head", "fp8_saturates"}) {
+    INFO(fault);
+    const ptx::Examined seen = examine(fault, "", in_fp8(plain()));
+    CHECK_FALSE(seen.passed);
+    CHECK(seen.margin > 2);
+  }
+}
+
+TEST_CASE("kernels that do not wait for asynchronous work are refused") {
+  struct Mistake {
+    const char* kernel;
+    const char* wait;  ///< text that is taken out
+    Asynchrony asynchrony;
+  };
+  Problem problem = plain();
+  problem.seq_kv = 320;  // more tiles than stages
+  for (const Mistake& mistake : {
+           Mistake{"fa_mma", "cp_async_wait<max_of(STAGES, 2) - 1>();", Asynchrony::kLate},
+           Mistake{"fa_wgmma", "mbarrier_wait(storage.q_full(row_block), q_phase);",
+                   Asynchrony::kLate},
+           Mistake{"fa_wgmma", "mbarrier_wait(storage.pv_full(before.stage), before.phase);",
+                   Asynchrony::kLate},
+           Mistake{"fa_wgmma", "wgmma_wait<1>();", Asynchrony::kLate},
+           Mistake{"fa_wgmma", "mbarrier_wait(barrier, (count / kStages + 1) % 2);",
+                   Asynchrony::kEarly},
+       }) {
+    INFO(mistake.kernel << " without " << mistake.wait);
+    auto candidate = bench().candidate(mistake.kernel, "", problem);
+    REQUIRE(candidate);
+    REQUIRE(examine(mistake.kernel, "", problem, mistake.asynchrony).passed);
+    Kernel changed = *candidate->kernel;
+    const std::string before = changed.source.text;
+    changed.source.text = replaced(before, mistake.wait, ";");
+    bool found = changed.source.text != before;
+    for (SourceFile& header : changed.headers) {
+      std::string text = replaced(header.text, mistake.wait, ";");
+      found = found || text != header.text;
+      header.text = std::move(text);
+    }
+    REQUIRE(found);
+    candidate->kernel = std::make_shared<const Kernel>(std::move(changed));
+    const ptx::Examined seen =
+        ptx::examine(bench().setting(), expected_of(problem), *candidate, mistake.asynchrony);
+    INFO(seen.reason);
+    CHECK_FALSE(seen.passed);
+  }
+}
