@@ -97,7 +97,9 @@ Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& cat
     FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
     chosen.baselines = reference->manifest.name;  // of attention's, none computes this
   }
-  FATUNE_TRY(RunPlan typed, resolve_plan(chosen, problems, kernels));
+  const bool by_default = names.empty() && !recorded_kernels;
+  FATUNE_TRY(RunPlan typed,
+             resolve_plan(chosen, problems, by_default ? of_types(kernels, problems) : kernels));
   return resuming ? resumed_plan(args, std::move(recorded), typed) : typed;
 }
 

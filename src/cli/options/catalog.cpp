@@ -2,6 +2,7 @@
 #include "cli/options/catalog.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/text.hpp"
@@ -44,6 +45,17 @@ Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& cata
   if (chosen.empty())
     return usage_error("no kernel is tuned by default; choose with --kernel NAME");
   return chosen;
+}
+
+std::vector<KernelRef> of_types(const std::vector<KernelRef>& kernels,
+                                const std::vector<NamedProblem>& problems) {
+  std::vector<KernelRef> chosen;
+  std::ranges::copy_if(kernels, std::back_inserter(chosen), [&](const KernelRef& kernel) {
+    return std::ranges::any_of(problems, [&](const NamedProblem& each) {
+      return std::ranges::count(kernel->manifest.dtypes, each.problem.dtype) > 0;
+    });
+  });
+  return chosen.empty() ? kernels : chosen;
 }
 
 Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,

@@ -21,6 +21,9 @@ Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::
 /// when none is named.
 Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,
                                               const std::vector<std::string>& names);
+/// Those that handle the element type of one of the problems; all of them when none does.
+std::vector<KernelRef> of_types(const std::vector<KernelRef>& kernels,
+                                const std::vector<NamedProblem>& problems);
 /// The one kernel of role "reference" of an operation.
 Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
                                    const OperationRef& operation = attention());
