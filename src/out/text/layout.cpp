@@ -97,6 +97,18 @@ std::vector<std::size_t> Table::natural_widths() const {
   return widths;
 }
 
+std::vector<std::size_t> Table::longest_words() const {
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t width = display_width(columns_[i].title);
+    for (const auto& row : rows_) {
+      for (const std::string& word : wrap(row[i], 1)) width = std::max(width, display_width(word));
+    }
+    widths.push_back(width);
+  }
+  return widths;
+}
+
 std::vector<std::size_t> Table::shown(const std::vector<std::size_t>& widths,
                                       std::size_t columns) const {
   std::vector<std::size_t> shown(columns_.size());
@@ -113,8 +125,11 @@ std::vector<std::size_t> Table::shown(const std::vector<std::size_t>& widths,
 std::string Table::text(std::size_t columns) const {
   std::vector<std::size_t> widths = natural_widths();
   const std::vector<std::size_t> shown = this->shown(widths, columns);
+  const std::vector<std::size_t> least = longest_words();
   while (total_width(widths, shown) > columns) {
-    const auto words = [&](std::size_t i) { return columns_[i].right ? 0 : widths[i]; };
+    const auto words = [&](std::size_t i) {
+      return columns_[i].right || widths[i] <= least[i] ? 0 : widths[i];
+    };
     const std::size_t widest = *std::max_element(
         shown.begin(), shown.end(), [&](auto a, auto b) { return words(a) < words(b); });
     if (words(widest) <= kShortCell) break;

@@ -64,6 +64,7 @@ class Table {
 
  private:
   std::vector<std::size_t> natural_widths() const;
+  std::vector<std::size_t> longest_words() const;  ///< what no wrapping makes narrower
   /// Positions of the columns that are shown.
   std::vector<std::size_t> shown(const std::vector<std::size_t>& widths, std::size_t columns) const;
 
