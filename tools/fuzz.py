@@ -111,11 +111,15 @@ def conversation():
 
 
 def ledgers():
-    """The header of the committed run and one line behind it."""
+    """The header of the committed run and one line behind it; headers that lack something."""
     for text in whole_files("results/*/evolve/*/ledger.jsonl.gz"):
         header, *lines = (json.dumps(shortened(json.loads(line), 1)).encode() + b"\n" for line in text.splitlines())
         for line in lines[:12] + lines[-2:]:
             yield header + line
+        whole = json.loads(header)
+        for key in whole:
+            yield json.dumps({each: whole[each] for each in whole if each != key}).encode() + b"\n"
+        yield json.dumps(whole | {"device": {}}).encode() + b"\n"
 
 
 def entries():
@@ -234,7 +238,7 @@ def main():
                 write_seeds(target, place)
                 if not list(place.iterdir()):
                     sys.exit(f"{target}: there is no seed")
-                subprocess.run([program, target, place], check=True)
+                subprocess.run([program, target, *sorted(place.iterdir())], check=True)
             print(f"{len(targets)} targets held")
             return 0
         share = max(1, args.seconds * min(args.jobs, len(targets)) // len(targets))

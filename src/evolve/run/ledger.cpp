@@ -62,7 +62,7 @@ void fields(LedgerHeader& x, FieldList& f) {
   f.tag("t", "header");
   f("recorded", x.recorded).omitted().about("A ledger stood in for a device");
   f("plan", x.plan).required();
-  f.as<&document::device_fields>("device", x.environment);
+  f.as<&document::device_fields>("device", x.environment).required();
 }
 
 void fields(DuelRecord& x, FieldList& f) {

@@ -104,7 +104,7 @@ void device_fields(Environment& x, FieldList& f) {
   f.record("device");
   f("name", x.device_name);
   f("uuid", x.device_uuid).omitted();
-  f("arch", limits.arch);
+  f("arch", limits.arch).required();
   f("driver", x.driver).omitted();
   f("cuda_driver", x.cuda_driver).omitted();
   f("nvrtc", x.nvrtc).omitted();
