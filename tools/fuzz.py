@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """fuzz.py - feeds every reader with broken text made of the repository's own files and prints how many inputs each took.
 
-    fuzz.py [--seconds N | --inputs N] [--jobs N] [TARGET ...]     libFuzzer; N in all, shared between the targets
-    fuzz.py --replay [--program FILE] [TARGET ...]                 each seed once, with any build of the program
+    fuzz.py [--seconds N | --inputs N] [--jobs N] [--seed N] [TARGET ...]   libFuzzer; N in all, shared between the targets
+    fuzz.py --replay [--program FILE] [TARGET ...]                          each seed once, with any build of the program
 
 The program is build/fuzz/tests/fuzz/fuzz (cmake --workflow --preset fuzz). What was found lies in build/fuzz/found, and what
-grew in build/fuzz/corpus, where the next run begins. Exit code 1: some input broke its target; the file is named.
+grew in build/fuzz/corpus, where the next run begins. Without --seed each run draws other inputs. Exit code 1: some input
+broke its target; the file is named.
 """
 import argparse
 import concurrent.futures
@@ -195,14 +196,14 @@ def write_seeds(target, folder):
         (folder / f"{number:04}").write_bytes(text[:LARGEST])
 
 
-def fuzz(program, target, limit, seeds):
+def fuzz(program, target, limits, seeds):
     """(words for the table, whether all went well)"""
     corpus, found = PLACE / "corpus" / target, PLACE / "found"
     for folder in (corpus, found):
         folder.mkdir(parents=True, exist_ok=True)
     write_seeds(target, seeds)
     # 2 s and 512 MB are promised; the sanitizers take several times as much.
-    command = [program, target, limit, f"-max_len={LARGEST}", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1",
+    command = [program, target, *limits, f"-max_len={LARGEST}", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1",
                "-reload=0", f"-artifact_prefix={found}/{target}-", corpus, seeds]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", check=False,
                           env=os.environ | {"UBSAN_OPTIONS": "print_stacktrace=1"})
@@ -221,6 +222,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=120, metavar="N")
     parser.add_argument("--inputs", type=int, metavar="N")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N")
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--replay", action="store_true")
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     args = parser.parse_args()
@@ -242,10 +244,10 @@ def main():
             print(f"{len(targets)} targets held")
             return 0
         share = max(1, args.seconds * min(args.jobs, len(targets)) // len(targets))
-        limit = f"-runs={args.inputs // len(targets)}" if args.inputs else f"-max_total_time={share}"
+        limits = [f"-runs={args.inputs // len(targets)}" if args.inputs else f"-max_total_time={share}", f"-seed={args.seed}"]
         print(f"{'target':16} {'inputs':>12} {'covered':>8} {'peak MB':>8}", flush=True)
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            rows = {target: pool.submit(fuzz, program, target, limit, places[target]) for target in targets}
+            rows = {target: pool.submit(fuzz, program, target, limits, places[target]) for target in targets}
             for target, row in rows.items():
                 print(f"{target:16} {row.result()[0]}", flush=True)
         return 0 if all(row.result()[1] for row in rows.values()) else 1

@@ -245,9 +245,21 @@ class BadInput(Temporary):
     def test_no_answer(self):
         self.assertIn("exit status 0", self.reason("true"))
         self.assertIn("exit status 3", self.reason("exit 3"))
-        self.assertIn("exit status 127", self.reason("./no-such-program"))
         self.assertIn("exit status 137", self.reason("kill -9 $$"))
         self.assertIn("exit status 0", self.reason("exec >&-; sleep 0.1"))
+
+    def test_a_command_that_no_shell_finds(self):
+        """It ends the run before anything is charged; once a proposer has run, it is an answer like another."""
+        out = self.folder / "run"
+        done = evolve("./no-such-program", out, code=2)
+        self.assertIn("'./no-such-program': the shell cannot start it (exit status 127)", done.stderr)
+        self.assertIn("no-such-program", (out / "proposer.log").read_text())
+        self.assertEqual(len(trials_of(out)), 1)
+        fatune("evolve", "--resume", out, "--proposer", "true", *START[:2])
+        self.assertEqual(len(trials_of(out)), 46)
+        once = f"test -e {self.folder}/gone && exec ./no-such-program; touch {self.folder}/gone"
+        evolve(once, self.folder / "twice", "--trials", 2)
+        self.assertIn("exit status 127", trials_of(self.folder / "twice")[2]["reason"])
 
     def test_silence(self):
         self.assertIn("within 1 s", self.reason(f"sleep {MARK}", "--proposer-seconds", 1))

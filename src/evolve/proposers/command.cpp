@@ -119,6 +119,12 @@ std::string words_of(const ChildEnd& end, const ProposerLimits& limits) {
   return fmt::format("the proposer gave no answer: it ended with {}", describe(end));
 }
 
+/// As a shell ends that did not find its command, or may not execute it.
+bool not_started(const ChildEnd& end) {
+  constexpr int kMayNot = 126, kNotFound = 127;
+  return !end.signalled && (end.code == kMayNot || end.code == kNotFound);
+}
+
 class CommandProposer final : public Proposer {
  public:
   CommandProposer(std::string command, const ProposerLimits& limits, std::filesystem::path errors)
@@ -157,7 +163,7 @@ class CommandProposer final : public Proposer {
  private:
   static ProposerAnswer failed(std::string why) { return {.line = "", .failure = std::move(why)}; }
 
-  ProposerAnswer concluded(const Exchange& exchange, Child& guard) const {
+  Result<ProposerAnswer> concluded(const Exchange& exchange, Child& guard) {
     if (exchange.too_long()) {
       end_guard(guard);
       return failed(
@@ -166,13 +172,20 @@ class CommandProposer final : public Proposer {
     auto end = guard.wait(kMoment);
     if (!end) end = end_guard(guard);
     std::string line = exchange.line();
-    if (trim(line).empty()) return failed(words_of(*end, limits_));
-    return {.line = std::move(line), .failure = ""};
+    const bool silent = trim(line).empty();
+    if (silent && !ran_ && not_started(*end)) {
+      return usage_error(fmt::format("--proposer '{}': the shell cannot start it ({}); {} has why",
+                                     command_, describe(*end), errors_.string()));
+    }
+    ran_ = true;
+    if (silent) return failed(words_of(*end, limits_));
+    return ProposerAnswer{.line = std::move(line), .failure = ""};
   }
 
   std::string command_;
   ProposerLimits limits_;
   std::filesystem::path errors_;
+  bool ran_ = false;
 };
 
 }  // namespace

@@ -22,7 +22,8 @@ class Proposer {
  public:
   virtual ~Proposer() = default;
   /// Sends one line and takes one; `number` counts the requests of a run from 0. An error ends the
-  /// run: an interrupt, no process to be had, a transcript at its end.
+  /// run: an interrupt, no process to be had, a command that no shell finds, a transcript at its
+  /// end.
   virtual Result<ProposerAnswer> ask(std::int64_t number, const std::string& request) = 0;
 };
 
