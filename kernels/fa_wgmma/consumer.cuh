@@ -13,6 +13,7 @@
 WGMMA_DEFINE_QK(wgmma_qk, wgmma_qk_zero, BLOCK_N)
 WGMMA_DEFINE_PV_RS(wgmma_pv_rs, wgmma_pv_rs_zero, HEAD_DIM)
 WGMMA_DEFINE_PV_SS(wgmma_pv_ss, HEAD_DIM)
+WGMMA_DEFINE_PV_RS_IF(wgmma_pv_piece, 64)
 WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, wgmma_pv_and_row_sum_zero, 72)
 
 using ScoreFragment = Scores<1, kNTiles>;
@@ -49,8 +50,10 @@ struct Consumer {
   ScoreFragment scores;
   u32 p[4 * kPSteps];
   float rescale[2];
-  float block_o[kPromote ? 4 * kDTiles : 1];  // PV of one KV block, before it is promoted
-  float block_rescale[2];                     // what O is multiplied by before
+  // PV of one KV block before it is promoted: all columns, or two pieces of them; and what O is
+  // multiplied by before.
+  float block_o[kInPieces ? kPromotedColumns : kPromote ? kPromotedColumns / 2 : 1];
+  float block_rescale[2];
   float v_descale;
 
   DEVICE Consumer(SharedStorage storage_, int warpgroup_, const Descales& descales_ = {})
@@ -95,6 +98,7 @@ struct Consumer {
   DEVICE int position() const { return tile.row + warp_row % kPositions + lane / 4; }
 
   DEVICE void wait_pv() {
+    if constexpr (kInPieces) return;
     wgmma_wait<0>();
     if (kMmaPvIsRs && !kInterleaved) pin<4 * kPSteps>(p);
     pin<4 * kAccTiles>(pv_accumulator());
@@ -114,7 +118,7 @@ struct Consumer {
   // ---- what mainloops are made of ----
 
   DEVICE float* acc_o() { return &state.acc_o[0][0][0]; }
-  DEVICE float* pv_accumulator() { return kPromote ? block_o : acc_o(); }
+  DEVICE float* pv_accumulator() { return kPromote && !kInPieces ? block_o : acc_o(); }
 
   DEVICE void release_k(const PipelineState& block) const {
     if (!kResident && lane == 0) mbarrier_arrive(storage.k_empty(block.stage));
@@ -232,14 +236,55 @@ struct Consumer {
     }
   }
 
-  /// Adds PV of a KV block to O in f32: the tensor cores' sums of fp8 products have fewer bits.
-  DEVICE void promote() {
+  // ---- promotion: PV of a KV block is added to O in f32, as the tensor cores' sums of fp8 products
+  // have fewer bits ----
+
+  /// All columns at once, which the accumulator of PV has.
+  DEVICE void promote() { add_to_o(0, block_o, block_rescale); }
+
+  /// PV of the present KV block, some columns at a time, each added while the next is computed: PV
+  /// of all columns would not fit the registers beside O.
+  DEVICE void pv_in_pieces() {
+    // Else they would be kept from one KV block to the next (issue_piece).
 #pragma unroll
-    for (int d = 0; d < kDTiles; ++d) {
+    for (float& each : block_o) each = 0.0f;
+    wgmma_fence();
+    issue_piece(0);
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) {
+      if (piece + 1 < kPieces) {
+        wgmma_fence();
+        issue_piece(piece + 1);
+        wgmma_wait<1>();
+      } else {
+        wgmma_wait<0>();
+      }
+      pin<kPromotedColumns / 2>(piece_o(piece));
+      add_to_o(piece * kPromotedColumns / 8, piece_o(piece), rescale);
+    }
+    pin<4 * kPSteps>(p);
+  }
+  DEVICE float* piece_o(int piece) { return block_o + piece % 2 * kPromotedColumns / 2; }
+
+  DEVICE void issue_piece(int piece) {
+    const u64 rows = static_cast<u64>(piece) * kPromotedColumns * kKeyBoxBytes / 16;
+    const u64 v = v_descriptor(storage.pv_operand(at.stage)) + rows;
+    // A zero that ptxas does not know: else it gives every piece registers of its own, and spills.
+    wgmma_pv_piece(piece_o(piece), p, v, blockIdx.z);
+#pragma unroll
+    for (int step = 1; step < kPSteps; ++step) {
+      wgmma_pv_piece(piece_o(piece), p + 4 * step, v + v_step(step), 1);
+    }
+    wgmma_commit();
+  }
+
+  DEVICE void add_to_o(int first_tile, const float* values, const float (&factors)[2]) {
+#pragma unroll
+    for (int d = 0; d < kPromotedColumns / 8; ++d) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        float& o = state.acc_o[0][d][i];
-        o = fmaf(o, block_rescale[i / 2], block_o[4 * d + i]);
+        float& o = state.acc_o[0][first_tile + d][i];
+        o = fmaf(o, factors[i / 2], values[4 * d + i]);
       }
     }
   }
@@ -337,8 +382,12 @@ struct Consumer {
 
   DEVICE void start_pv() {
     mbarrier_wait(storage.pv_full(at.stage), at.phase);
-    wgmma_fence();
-    issue_pv(at);
+    if constexpr (kInPieces) {
+      pv_in_pieces();
+    } else {
+      wgmma_fence();
+      issue_pv(at);
+    }
   }
 
   /// S of the next KV block and, while its softmax is computed, PV of the present one.

@@ -21,7 +21,7 @@ constexpr bool kHasProducer = true;
 constexpr bool kReallocRegisters = REALLOC_REGISTERS != 0;
 constexpr bool kTransposeV = true;
 constexpr bool kStoreTma = false;
-constexpr bool kPromote = PROMOTE == PROMOTE_BLOCK;
+constexpr int kPromotedColumns = PROMOTED_COLUMNS;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;
 // Shared memory of a CTA that not all kernels have.

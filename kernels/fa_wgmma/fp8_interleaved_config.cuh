@@ -21,7 +21,7 @@ constexpr bool kHasProducer = true;
 constexpr bool kReallocRegisters = REALLOC_REGISTERS != 0;
 constexpr bool kTransposeV = true;
 constexpr bool kStoreTma = false;
-constexpr bool kPromote = false;
+constexpr int kPromotedColumns = 0;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;
 // Shared memory of a CTA that not all kernels have.

@@ -21,7 +21,7 @@ constexpr bool kHasProducer = PRODUCER != PRODUCER_NONE;
 constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGISTERS < 256;
 constexpr bool kTransposeV = false;
 constexpr bool kStoreTma = STORE == STORE_TMA;
-constexpr bool kPromote = false;
+constexpr int kPromotedColumns = 0;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;
 // Shared memory of a CTA that not all kernels have.

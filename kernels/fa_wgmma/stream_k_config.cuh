@@ -21,7 +21,7 @@ constexpr bool kHasProducer = true;
 constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGISTERS < 256;
 constexpr bool kTransposeV = false;
 constexpr bool kStoreTma = STORE == STORE_TMA;
-constexpr bool kPromote = false;
+constexpr int kPromotedColumns = 0;
 constexpr int kTailSplits = NUM_SPLITS;
 constexpr int kWholeTiles = WHOLE_TILES;
 // Shared memory of a CTA that not all kernels have.

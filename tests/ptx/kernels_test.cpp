@@ -98,6 +98,7 @@ const Case kRight[] = {
     {"fa_wgmma_fp8", "", in_fp8(plain())},
     {"fa_wgmma_fp8", "", in_fp8(ragged(), Dtype::kE4m3, Dtype::kF16)},
     {"fa_wgmma_fp8", "", in_fp8(packed(), Dtype::kE5m2)},
+    {"fa_wgmma_fp8", "INTRA_WG_OVERLAP=off,PINGPONG=false", in_fp8(*parse_shape("1,1,192,256"))},
     {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
 };
 
