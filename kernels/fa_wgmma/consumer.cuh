@@ -7,13 +7,13 @@
 #include "common/wgmma.cuh"
 #include "fa_wgmma/exp2.cuh"
 #include "fa_wgmma/named_barriers.cuh"
+#include "fa_wgmma/promotion.cuh"
 #include "fa_wgmma/shared_storage.cuh"
 #include "fa_wgmma/tile_scheduler.cuh"
 
 WGMMA_DEFINE_QK(wgmma_qk, wgmma_qk_zero, BLOCK_N)
 WGMMA_DEFINE_PV_RS(wgmma_pv_rs, wgmma_pv_rs_zero, HEAD_DIM)
 WGMMA_DEFINE_PV_SS(wgmma_pv_ss, HEAD_DIM)
-WGMMA_DEFINE_PV_RS_IF(wgmma_pv_piece, 64)
 WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, wgmma_pv_and_row_sum_zero, 72)
 
 using ScoreFragment = Scores<1, kNTiles>;
@@ -102,7 +102,7 @@ struct Consumer {
     wgmma_wait<0>();
     if (kMmaPvIsRs && !kInterleaved) pin<4 * kPSteps>(p);
     pin<4 * kAccTiles>(pv_accumulator());
-    if constexpr (kPromote) promote();
+    if constexpr (kPromote) promote(acc_o(), block_o, block_rescale);
   }
 
   /// After the last KV block of a work tile: the first of the next tile is the one after it in the
@@ -236,59 +236,6 @@ struct Consumer {
     }
   }
 
-  // ---- promotion: PV of a KV block is added to O in f32, as the tensor cores' sums of fp8 products
-  // have fewer bits ----
-
-  /// All columns at once, which the accumulator of PV has.
-  DEVICE void promote() { add_to_o(0, block_o, block_rescale); }
-
-  /// PV of the present KV block, some columns at a time, each added while the next is computed: PV
-  /// of all columns would not fit the registers beside O.
-  DEVICE void pv_in_pieces() {
-    // Else they would be kept from one KV block to the next (issue_piece).
-#pragma unroll
-    for (float& each : block_o) each = 0.0f;
-    wgmma_fence();
-    issue_piece(0);
-#pragma unroll
-    for (int piece = 0; piece < kPieces; ++piece) {
-      if (piece + 1 < kPieces) {
-        wgmma_fence();
-        issue_piece(piece + 1);
-        wgmma_wait<1>();
-      } else {
-        wgmma_wait<0>();
-      }
-      pin<kPromotedColumns / 2>(piece_o(piece));
-      add_to_o(piece * kPromotedColumns / 8, piece_o(piece), rescale);
-    }
-    pin<4 * kPSteps>(p);
-  }
-  DEVICE float* piece_o(int piece) { return block_o + piece % 2 * kPromotedColumns / 2; }
-
-  DEVICE void issue_piece(int piece) {
-    const u64 rows = static_cast<u64>(piece) * kPromotedColumns * kKeyBoxBytes / 16;
-    const u64 v = v_descriptor(storage.pv_operand(at.stage)) + rows;
-    // A zero that ptxas does not know: else it gives every piece registers of its own, and spills.
-    wgmma_pv_piece(piece_o(piece), p, v, blockIdx.z);
-#pragma unroll
-    for (int step = 1; step < kPSteps; ++step) {
-      wgmma_pv_piece(piece_o(piece), p + 4 * step, v + v_step(step), 1);
-    }
-    wgmma_commit();
-  }
-
-  DEVICE void add_to_o(int first_tile, const float* values, const float (&factors)[2]) {
-#pragma unroll
-    for (int d = 0; d < kPromotedColumns / 8; ++d) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        float& o = state.acc_o[0][first_tile + d][i];
-        o = fmaf(o, factors[i / 2], values[4 * d + i]);
-      }
-    }
-  }
-
   // ---- online softmax ----
 
   /// S becomes P, still in f32. True when O must be multiplied by `rescale`.
@@ -383,7 +330,7 @@ struct Consumer {
   DEVICE void start_pv() {
     mbarrier_wait(storage.pv_full(at.stage), at.phase);
     if constexpr (kInPieces) {
-      pv_in_pieces();
+      pv_in_pieces(*this);
     } else {
       wgmma_fence();
       issue_pv(at);

@@ -120,8 +120,8 @@ struct Epilogue {
       const bool swap = (split() & bit) != 0;
 #pragma unroll
       for (int tile = 0; tile < kDTiles; ++tile) {
-        const int with = tile ^ bit * kOwnTiles;
         if (tile / kOwnTiles & bit) continue;
+        const int with = tile + bit * kOwnTiles;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           float& low = consumer.state.acc_o[0][tile][i];

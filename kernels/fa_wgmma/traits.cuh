@@ -53,7 +53,7 @@ static_assert(kResident || kStages % INTRA_CTA_SPLITS == 0, "a stage serves one 
 static_assert(BLOCK_M % 64 == 0 && BLOCK_N % kStepWidth == 0, "shapes of a wgmma");
 static_assert(HEAD_DIM % 32 == 0 && HEAD_DIM >= 64,
               "columns come in boxes of 64 or 128, the last of them whole or half used");
-static_assert(kDTiles % kSplits == 0, "each split finishes as many columns");
+static_assert(kDTiles % (2 * kSplits) == 0, "each split finishes as many columns, tiles in pairs");
 static_assert(kPositions % 16 == 0 && BLOCK_M % kPack == 0, "16 rows of a warp are of one head");
 static_assert(kPositions % 64 == 0 || 64 % kPositions == 0, "one TMA box has 64 rows");
 static_assert(!kPingpong || (kRowBlocks > 1 && INTRA_CTA_SPLITS == 1),

@@ -91,6 +91,8 @@ const Case kRight[] = {
     {"fa_wgmma", "BLOCK_M=64,PINGPONG=false,MMA_PV=ss,STORE=tma,KV_ORDER=backward", packed()},
     {"fa_wgmma", "SCHEDULER=static_persistent,EX2_EMULATED=2,RESCALE=always", packed()},
     {"fa_wgmma", "BLOCK_M=64,PINGPONG=false,CLUSTER_SPLITS=2", plain()},
+    {"fa_wgmma", "BLOCK_M=64,BLOCK_N=64,PINGPONG=false,INTRA_CTA_SPLITS=2",
+     *parse_shape("1,1,128,96")},
     {"fa_wgmma_interleaved", "", plain()},
     {"fa_wgmma_interleaved", "BLOCK_M=64,BLOCK_N=80,ROW_SUM=mma,STORE=tma", packed()},
     {"fa_mma_fp8", "", in_fp8(plain())},
@@ -99,6 +101,8 @@ const Case kRight[] = {
     {"fa_wgmma_fp8", "", in_fp8(ragged(), Dtype::kE4m3, Dtype::kF16)},
     {"fa_wgmma_fp8", "", in_fp8(packed(), Dtype::kE5m2)},
     {"fa_wgmma_fp8", "INTRA_WG_OVERLAP=off,PINGPONG=false", in_fp8(*parse_shape("1,1,192,256"))},
+    {"fa_wgmma_fp8", "BLOCK_M=64,INTRA_CTA_SPLITS=2,INTRA_WG_OVERLAP=off,PINGPONG=false",
+     in_fp8(*parse_shape("1,1,128,192"))},
     {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
 };
 
