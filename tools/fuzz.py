@@ -65,6 +65,17 @@ def journals():
             yield header + line
 
 
+def shards():
+    """The same as journals of shards, and of runs that were merged."""
+    for text in journals():
+        header, lines = text.split(b"\n", 1)
+        whole = json.loads(header)
+        for shard in ({"number": 2, "of": 3, "problems": [0]}, {"number": 1, "of": 1, "problems": list(range(len(whole["plan"]["problems"])))}):
+            whole["plan"]["shard"] = shard | {"plan": "ab" * 32}
+            whole["merged"] = [{"number": 1, "device_uuid": "GPU-0", "host": "x"}]
+            yield json.dumps(whole).encode() + b"\n" + lines
+
+
 def strings(field, *patterns):
     for text in whole_files(*patterns):
         yield from re.findall(rb'"%s": *"((?:[^"\\]|\\.)*)"' % field, text)
@@ -166,6 +177,7 @@ SEEDS = {
     "kernelbench": lambda: files("tests/data/interchange/**/*.py"),
     "journal": journals,
     "journal_files": journals,
+    "merge": shards,
     "kernel_tuner": caches,
     "t4": lambda: files("tests/data/recording/*_t4.json", "tests/data/recording/hyper*.json"),
     "ktt": lambda: files("tests/data/recording/*_ktt.json"),

@@ -31,6 +31,7 @@ constexpr CommandInfo kCommands[] = {
     {"gate", "Decide whether a candidate is faster than its baselines: exit 0 or 1", setup_gate},
     {"profile", "Say what binds a config, from hardware counters read by ncu", setup_profile},
     {"export", "Hand a best config to other programs: machine code, source, header", setup_export},
+    {"merge", "Join the runs of a suite's shards to one run", setup_merge},
     {"report", "Show what a run tried, or hand it to other tuners", setup_report},
     {"replay", "Score search strategies on recorded data, with no GPU", setup_replay},
     {"inspect", "Show a kernel's space, resources, and why a config is ruled out", setup_inspect},

@@ -21,6 +21,7 @@ Runner setup_verify(CLI::App& command);
 Runner setup_gate(CLI::App& command);
 Runner setup_profile(CLI::App& command);
 Runner setup_export(CLI::App& command);
+Runner setup_merge(CLI::App& command);
 Runner setup_report(CLI::App& command);
 Runner setup_replay(CLI::App& command);
 Runner setup_inspect(CLI::App& command);

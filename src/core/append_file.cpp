@@ -11,6 +11,7 @@
 
 #include "core/check.hpp"
 #include "core/file.hpp"
+#include "core/log.hpp"
 
 namespace fatune {
 namespace {
@@ -69,6 +70,11 @@ Status AppendFile::cut(std::uint64_t size) {
 Status AppendFile::lock_exclusively() {
   FATUNE_CHECK(file_.open(), "lock_exclusively needs an opened file");
   if (uninterrupted([&] { return ::flock(file_.raw(), LOCK_EX | LOCK_NB); }) == 0) return {};
+  const bool none = errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS;
+  if (none) {  // a network's, say; one writer a file is safe there, too
+    log::warn(path_.string() + ": its file system has no locks; keep other sweeps out yourself");
+    return {};
+  }
   if (errno == EWOULDBLOCK) return file_error(path_.string() + ": in use by another process");
   return system_failure(path_, "lock", errno);
 }

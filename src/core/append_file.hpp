@@ -22,7 +22,8 @@ class AppendFile {
   Result<std::uint64_t> size() const;
   /// Cuts off what follows the first `size` bytes.
   Status cut(std::uint64_t size);
-  /// Takes an exclusive lock (flock); fails at once when another process holds it.
+  /// Takes an exclusive lock (flock); fails at once when another process holds it. Where the file
+  /// system has no locks, a warning says so.
   Status lock_exclusively();
 
  private:

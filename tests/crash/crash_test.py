@@ -127,6 +127,13 @@ class Tester:
         self.expected, self.best = results(read(run / "journal.jsonl")), best_of(run)
         want(len(self.expected) >= 8 and self.operations > 30, "the run is too short to be worth killing")
 
+    def without_locks(self):
+        """As on some networks' file systems: a warning, and the same run."""
+        run = self.folder / "without-locks"
+        _, said = self.start(run, ("no-locks", 0)).communicate(timeout=120)
+        want("no locks" in said and str(run) in said, f"no warning: {said}")
+        self.check_end(run)
+
     def disturb(self, run):
         """One end of the run, or a fault in it; whether it came to its end all the same."""
         kind = self.random.choice(KINDS)
@@ -222,6 +229,7 @@ def main():
         done = number = 0
         try:
             tester.undisturbed()
+            tester.without_locks()
             while done < args.kills:
                 number += 1
                 run = tester.folder / f"run{number}"

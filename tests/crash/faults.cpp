@@ -8,6 +8,7 @@
 //   enospc, eio       the operation fails; enospc-half: after half of a write
 //   enospc-on         the operation and all later ones fail
 //   eintr             the operation fails with EINTR, once, where Linux knows that of it
+//   no-locks          the file system has none; NUMBER is of no account
 //   clock             from the operation on the time of day is a day earlier
 #include <atomic>
 #include <cerrno>
@@ -130,6 +131,13 @@ ssize_t write(int descriptor, const void* data, size_t size) {
   return with_fault(
       is_below(descriptor), [&] { return real(descriptor, data, size); },
       [&] { static_cast<void>(!real(descriptor, data, size / 2)); });
+}
+
+int flock(int descriptor, int operation) {
+  static const auto real = next<int (*)(int, int)>("flock");
+  if (kind != "no-locks" || !is_below(descriptor)) return real(descriptor, operation);
+  errno = ENOLCK;
+  return -1;
 }
 
 int fsync(int descriptor) {

@@ -33,6 +33,7 @@ void kernelbench(std::string_view text);
 // journals.cpp
 void journal(std::string_view text);
 void journal_files(std::string_view text);
+void merge(std::string_view text);
 // datasets.cpp
 void kernel_tuner(std::string_view text);
 void t4(std::string_view text);

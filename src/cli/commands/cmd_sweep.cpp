@@ -40,9 +40,19 @@ struct ReadySweep {
   bool names_folder = true;  ///< else options.out is to be made
 };
 
-/// runs/20260131-174500-4-8-512-64-f16
-std::string default_folder(const NamedProblem& named) {
-  return "runs/" + local_time("%Y%m%d-%H%M%S-") + slug(named.problem);
+/// runs/20260131-174500-4-8-512-64-f16, of a shard with "-shard-2-of-4"
+std::string default_folder(const RunPlan& plan) {
+  std::string folder = "runs/" + local_time("%Y%m%d-%H%M%S-") + slug(plan.problems.front().problem);
+  if (plan.shard) folder += fmt::format("-shard-{}-of-{}", plan.shard->number, plan.shard->of);
+  return folder;
+}
+
+/// "shard 2/4: 2 of 12 problems: long 1,8,4096,64 f16; small 2,8,128,64 f16"
+std::string shard_notice(const RunPlan& plan) {
+  std::vector<std::string> labels;
+  for (const NamedProblem& named : shard_problems(plan)) labels.push_back(label(named));
+  return fmt::format("shard {}: {} of {} problems: {}", describe(*plan.shard), labels.size(),
+                     plan.problems.size(), join(labels, "; "));
 }
 
 /// A new folder of that name; of NAME-2, NAME-3 where other runs of the same second are.
@@ -113,14 +123,17 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   ready.options.resume = !args.resume.empty();
   ready.options.out = !args.resume.empty() ? args.resume
                       : !args.out.empty()  ? args.out
-                                           : default_folder(ready.options.plan.problems.front());
+                                           : default_folder(ready.options.plan);
   ready.names_folder = ready.options.resume || !args.out.empty();
   ready.options.finals.seed = ready.options.plan.seed;
   ready.options.date = local_time();
   if (args.no_warm_start && !args.warm.empty())
     return usage_error("--warm and --no-warm-start exclude each other");
   if (!args.no_warm_start && !ready.options.resume) {
-    FATUNE_TRY(ready.options.known, known_configs(args.warm, ready.options.out, catalog));
+    // Which runs lie beside a shard's is a matter of time and host.
+    const bool alone = ready.options.plan.shard.has_value();
+    FATUNE_TRY(ready.options.known,
+               known_configs(args.warm, alone ? "" : ready.options.out, catalog));
   }
   FATUNE_TRY(ready.imports, read_imports(args.imports));
   if (args.compile_only) return ready;
@@ -130,7 +143,7 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   FATUNE_TRY(ready.options.baselines, make_baselines(baselines, reference, catalog, settings));
   FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
   ready.device = {
-      device, reference, ready.options.out, ready.device.jobs, ready.options.plan.problems,
+      device, reference, ready.options.out, ready.device.jobs, shard_problems(ready.options.plan),
       catalog};
   ready.sanitize = args.sanitize;
   FATUNE_TRY(ready.serve, parse_serve(args.serve));
@@ -237,6 +250,7 @@ Result<int> run_ready(ReadySweep& ready, const Settings& settings) {
   const auto imported =
       import_known(ready.imports, ready.kernels, ready.options.plan.problems, limits.arch);
   known.insert(known.begin(), imported.begin(), imported.end());
+  if (ready.options.plan.shard) log::info(shard_notice(ready.options.plan));
   auto result = run_watched(ready, *evaluator, server.get(), settings);
   if (!result) return std::move(result).error();
   if (ready.sanitize) FATUNE_TRY_STATUS(sanitize_winners(ready, limits, settings, *result));
@@ -248,7 +262,7 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(ReadySweep ready, make_ready(args, catalog, settings));
   if (!args.arch.empty() && !args.compile_only)
     return usage_error("--arch goes with --compile-only; a GPU knows its own");
-  for (const char* flag : {"--baselines", "--out", "--sanitize"}) {
+  for (const char* flag : {"--baselines", "--out", "--sanitize", "--shard"}) {
     if (args.compile_only && args.common.typed.count(flag) > 0)
       return usage_error(fmt::format("--compile-only runs and writes nothing; leave out {}", flag));
   }

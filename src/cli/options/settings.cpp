@@ -16,11 +16,6 @@
 namespace fatune::cli {
 namespace {
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
 constexpr EnvironmentVariable kVariables[] = {
     {"CUDA_HOME, CUDA_PATH", "A CUDA toolkit to look for NVRTC, its headers and tools in first."},
     {"FATUNE_CACHE_SIZE",
@@ -29,6 +24,9 @@ constexpr EnvironmentVariable kVariables[] = {
     {"FATUNE_PYTHON", "The Python with PyTorch, for torch:*, flashinfer and fa4; --python wins."},
     {"PATH",
      "Where python3, ncu, compute-sanitizer, cuobjdump and external programs are looked for."},
+    {"SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP; SLURM_PROCID, SLURM_NTASKS",
+     "Which part sweep --shard auto takes: of a job array's tasks, or of a step's."},
+    {"JOB_COMPLETION_INDEX", "The same of an indexed job of Kubernetes: --shard auto/N."},
     {"XDG_CACHE_HOME", "The compilation cache is fatune in here [~/.cache]; --cache wins."},
     {"XDG_DATA_HOME", "NVRTC from pip is looked for in fatune/cuda in here [~/.local/share]."},
     {"COLUMNS", "The width of tables and of --help [the terminal's, 80 where there is none]."},
@@ -215,6 +213,11 @@ std::vector<std::filesystem::path> device_worker_folders() {
   for (const char* cache : {".nv", ".triton", ".cache/torch", ".cache/torch_extensions"})
     folders.push_back(home / cache);
   return folders;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
 }
 
 std::span<const EnvironmentVariable> environment_variables() { return kVariables; }

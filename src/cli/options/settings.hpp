@@ -40,6 +40,8 @@ struct EnvironmentVariable {
   const char* name;
   const char* meaning;
 };
+/// The value of one of them; empty where it is not set.
+std::string environment(const char* name);
 /// Those that are read, for the manual.
 std::span<const EnvironmentVariable> environment_variables();
 /// Where fatune's data may lie, whether or not they exist: the user's own first.

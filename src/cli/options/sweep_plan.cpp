@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "cli/options/catalog.hpp"
+#include "cli/options/shard.hpp"
 #include "core/embedded.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -67,7 +68,11 @@ OptionTable suite_table(SweepArgs& a) {
          "One config for all problems: the greatest geomean speed-up over the default",
          Repeat::kChanged, kSameAsRun<&RunPlan::configs>},
         {"--portfolio", &a.portfolio, "K", "The K configs that together serve all problems best",
-         Repeat::kChanged, kSameAsRun<&RunPlan::configs>}}}};
+         Repeat::kChanged, kSameAsRun<&RunPlan::configs>},
+        {"--shard", &a.shard, "I/N",
+         "Only the I-th of N parts of the problems, each for itself; `fatune merge` joins them. "
+         "auto: by the variables of Slurm; auto/N: by the index of Kubernetes, too",
+         Repeat::kChanged, kSameAsRun<&RunPlan::shard>}}}};
 }
 
 OptionTable start_table(SweepArgs& a) {
@@ -257,8 +262,11 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
   }
   plan.budget_evaluations = budget.evaluations;
   plan.budget_seconds = budget.seconds;
+  FATUNE_TRY(plan.shard, resolve_shard(args.shard, plan));
   FATUNE_TRY(plan.baselines, parse_implementations("--baselines", args.baselines));
-  plan.command = "fatune sweep" + repeat_options(sweep_table, args);
+  SweepArgs repeated = args;
+  if (plan.shard) repeated.shard = describe(*plan.shard);
+  plan.command = "fatune sweep" + repeat_options(sweep_table, repeated);
   return plan;
 }
 
@@ -316,7 +324,7 @@ Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& p
     if (!loaded) return Error{loaded.error().kind, "--warm: " + loaded.error().message};
     append(known, *std::move(loaded));
   }
-  append(known, known_of_runs(folder_of(own_folder), own_folder));
+  if (!own_folder.empty()) append(known, known_of_runs(folder_of(own_folder), own_folder));
   for (SavedConfig& each : known) update_names(catalog, each.kernel, each.config);
   FATUNE_TRY(auto shipped, shipped_configs(catalog));
   append(known, std::move(shipped));
@@ -327,7 +335,8 @@ std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& kn
                          const Arch& arch) {
   std::vector<SavedConfig> first;
   std::vector<std::string> without;
-  for (const NamedProblem& named : plan.problems) {
+  const std::vector<NamedProblem> problems = shard_problems(plan);
+  for (const NamedProblem& named : problems) {
     auto exact = known_exactly(known, plan.kernels, named.problem, arch);
     if (exact.empty()) {
       without.push_back(label(named));
@@ -341,11 +350,10 @@ std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& kn
                        join(without, "; "));
   }
   if (first.empty()) return "";
-  if (plan.problems.size() > 1) {
+  if (problems.size() > 1) {
     return fmt::format(
-        "known: a config for exactly each of {} of {} problems; --budget 0 takes "
-        "what is known",
-        first.size(), plan.problems.size());
+        "known: a config for exactly each of {} of {} problems; --budget 0 takes what is known",
+        first.size(), problems.size());
   }
   const SavedConfig& best = first.front();
   std::string text = fmt::format("known: {} for exactly {}", best.kernel, describe(*best.problem));

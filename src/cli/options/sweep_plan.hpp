@@ -32,6 +32,7 @@ struct SweepArgs {
   bool one_config = false;
   bool per_problem = false;
   std::string portfolio;
+  std::string shard;
   std::vector<std::string> warm;
   bool no_warm_start = false;
   std::vector<std::string> imports;
@@ -67,9 +68,9 @@ Result<FinalPlan> resolve_rounds(const RoundsArgs& args);
 /// The configs that ship with fatune, by the names that kernels have now.
 Result<std::vector<SavedConfig>> shipped_configs(const std::vector<KernelRef>& catalog);
 
-/// Files named by `paths` first, then the runs beside `own_folder`, then what ships with fatune: of
-/// two equally near configs the earlier one starts; all with the names that the kernels of the
-/// catalog have today. A path that cannot be read is an error.
+/// Files named by `paths` first, then the runs beside `own_folder` unless that is empty, then what
+/// ships with fatune: of two equally near configs the earlier one starts; all with the names that
+/// the kernels of the catalog have today. A path that cannot be read is an error.
 Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& paths,
                                                const std::filesystem::path& own_folder,
                                                const std::vector<KernelRef>& catalog);

@@ -179,32 +179,58 @@ void fields(RunPlan& x, FieldList& f) {
   f("record_cold", x.record_cold).option("cold timing of every candidate");
   f("baselines", x.baselines).omitted().option("--baselines");
   f("warm_starts", x.warm_starts).omitted().incidental();
+  f("shard", x.shard).option("--shard");
   f("command", x.command).incidental();
+  f.rule("shard", [&x] {
+    if (!x.shard) return std::string();
+    const auto& places = x.shard->problems;
+    const auto twice = std::ranges::adjacent_find(places, std::ranges::greater_equal());
+    const bool held = twice == places.end() && places.back() < x.problems.size();
+    return std::string(held ? "" : "names problems that the plan does not have");
+  });
 }
 
-std::string difference(const RunPlan& recorded, const RunPlan& resumed) {
+std::vector<NamedProblem> shard_problems(const RunPlan& plan) {
+  if (!plan.shard) return plan.problems;
+  std::vector<NamedProblem> problems;
+  for (const std::uint64_t place : plan.shard->problems) problems.push_back(plan.problems[place]);
+  return problems;
+}
+
+std::string plan_hash(RunPlan plan) {
+  plan.shard.reset();
+  plan.command.clear();
+  return sha256_hex(dump(to_json(plan)));
+}
+
+std::string difference(const RunPlan& recorded, const RunPlan& resumed, PlanPlaces places) {
   RunPlan before = recorded;
   RunPlan now = resumed;
   for (RunPlan* plan : {&before, &now}) {
     for (NamedProblem& named : plan->problems) named.name.clear();
+    // One that was dealt here does not know its plan's hash yet.
+    if (plan->shard) plan->shard = Shard{.number = plan->shard->number, .of = plan->shard->of};
     // Where one of them does not know the kernels' texts yet, they do not differ in them.
     plan->kernel_hashes.resize(std::min(before.kernel_hashes.size(), now.kernel_hashes.size()));
   }
   auto found = difference<RunPlan>(before, now);
   if (!found) return "";
   if (found->key == "kernel_hashes") {
-    return fmt::format("the template text of kernel {} is not the one in the journal",
-                       changed_kernel(before, now));
+    return fmt::format("the template text of kernel {} is not the one {}",
+                       changed_kernel(before, now), places.before);
   }
   if (found->key == "problems") {
     found->before = describe_problems(before);
     found->now = describe_problems(now);
+  } else if (found->key == "shard") {
+    found->before = before.shard ? describe(*before.shard) : "none";
+    found->now = now.shard ? describe(*now.shard) : "none";
   } else if (found->option == "--budget") {
     found->before = describe_budget(before);
     found->now = describe_budget(now);
   }
-  return fmt::format("{} is '{}' in the journal and '{}' here", found->option, found->before,
-                     found->now);
+  return fmt::format("{} is '{}' {} and '{}' {}", found->option, found->before, places.before,
+                     found->now, places.now);
 }
 
 void fields(JournalHeader& x, FieldList& f) {
@@ -212,6 +238,7 @@ void fields(JournalHeader& x, FieldList& f) {
   f.document(kFamily, kVersion);
   f("plan", x.plan).required();
   f("environment", x.environment).required();
+  f("merged", x.merged).omitted();
 }
 
 Result<Journal> parse_journal(std::string_view text, const std::string& where, Damage damage) {

@@ -11,6 +11,7 @@
 #include "core/result.hpp"
 #include "model/problem/suite.hpp"
 #include "model/results/record.hpp"
+#include "model/results/shard.hpp"
 
 namespace fatune {
 
@@ -37,15 +38,27 @@ struct RunPlan {
   /// Where the searches may start, nearest first for some problem of the plan; a resumed run keeps
   /// those of its journal.
   std::vector<SavedConfig> warm_starts;
+  /// Of `problems`, those that this run has; none of them starts the search of another.
+  std::optional<Shard> shard;
   std::string command;  ///< as typed, to reproduce
 };
 void fields(RunPlan& x, FieldList& f);
+/// The problems of its shard; without one, all.
+std::vector<NamedProblem> shard_problems(const RunPlan& plan);
+/// SHA-256 of all that decides a run but device and version: shards of one plan have the same.
+std::string plan_hash(RunPlan plan);
+/// Where two plans are, in words.
+struct PlanPlaces {
+  const char* before = "in the journal";
+  const char* now = "here";
+};
 /// Empty when `resumed` continues `recorded`; else the field that differs, with both values.
-std::string difference(const RunPlan& recorded, const RunPlan& resumed);
+std::string difference(const RunPlan& recorded, const RunPlan& resumed, PlanPlaces places = {});
 
 struct JournalHeader {
   RunPlan plan;
   Environment environment;
+  std::vector<MergedShard> merged = {};  ///< empty: one run wrote all of it
 };
 void fields(JournalHeader& x, FieldList& f);
 

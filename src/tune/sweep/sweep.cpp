@@ -47,6 +47,7 @@ struct OpenedJournal {
   JournalWriter writer;
   ResumeIndex known;
   std::vector<SavedConfig> warm_starts;
+  std::optional<Shard> shard;
 };
 
 Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& plan,
@@ -55,6 +56,7 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
   if (!options.resume) {
     FATUNE_TRY(opened.writer, JournalWriter::create(options.out, {plan, environment}));
     opened.warm_starts = plan.warm_starts;
+    opened.shard = plan.shard;
     return opened;
   }
   FATUNE_TRY(opened.writer, JournalWriter::resume(options.out));
@@ -69,6 +71,7 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
       check_same_device(journal.header.environment, environment, where, Reuse::kResume));
   opened.known = ResumeIndex(journal);
   opened.warm_starts = journal.header.plan.warm_starts;
+  opened.shard = journal.header.plan.shard;
   return opened;
 }
 
@@ -91,7 +94,8 @@ Status check_problems(const RunPlan& plan, const std::vector<KernelRef>& kernels
 
 /// What progress counts: searches and races; several configs mean both for every problem.
 std::size_t stages_of(const RunPlan& plan) {
-  return plan.configs > 1 ? 2 * plan.problems.size() : plan.problems.size();
+  const std::size_t problems = shard_problems(plan).size();
+  return plan.configs > 1 ? 2 * problems : problems;
 }
 
 RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
@@ -132,11 +136,12 @@ class Saver {
   Clock::time_point next_{};
 };
 
-/// Each problem for itself; the best of one may start the search of the next.
+/// Each problem for itself; the best of one may start the search of the next, but not in a shard:
+/// which problems are beside it there depends on the number of shards.
 Status sweep_problems(RunState& run, SweepResult& result) {
   SavedConfigs known = result.plan.warm_starts;
   Saver saver(run.options, result);
-  for (const NamedProblem& problem : result.plan.problems) {
+  for (const NamedProblem& problem : shard_problems(result.plan)) {
     auto swept = sweep_problem(problem, known, run);
     if (!swept) {
       static_cast<void>(saver.save_the_last());
@@ -145,7 +150,8 @@ Status sweep_problems(RunState& run, SweepResult& result) {
     result.problems.push_back(*std::move(swept));
     result.seconds = run.clock.now();
     FATUNE_TRY_STATUS(saver.save_in_time());
-    if (const FinalRecord* best = result.problems.back().best()) {
+    const FinalRecord* best = result.problems.back().best();
+    if (best != nullptr && !result.plan.shard) {
       known.push_back({best->kernel, best->config, problem.problem, problem.name,
                        result.environment.limits.arch, "this run"});
     }
@@ -175,8 +181,10 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   const Arch& arch = result.environment.limits.arch;
   result.plan.warm_starts = select_warm_starts(options.known, result.plan, arch);
   complete_configs(kernels, result.plan.warm_starts);
+  if (result.plan.shard) result.plan.shard->plan = plan_hash(result.plan);
   FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, result.environment));
   result.plan.warm_starts = std::move(opened.warm_starts);
+  result.plan.shard = std::move(opened.shard);
 
   const double journalled_s = opened.known.last_at_s();
   const bool was_complete = opened.known.complete();

@@ -1,0 +1,84 @@
+// cmd_merge.cpp - runs of a plan's shards to one run.
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "core/fields.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "out/text/layout.hpp"
+#include "tune/sweep/merge.hpp"
+
+namespace fatune::cli {
+namespace {
+
+struct MergeArgs {
+  CommonArgs common;
+  std::vector<std::string> runs;
+  std::string out;
+  bool partial = false;
+};
+
+OptionTable merge_table(MergeArgs& a) {
+  const OptionTable own = {
+      {"Merge",
+       {required({"RUN", &a.runs, "", "The folders of the shards' runs, or their journals"}),
+        required({"-o,--out", &a.out, "DIR", "Folder of the merged run; holds no run yet"}),
+        {"--partial", &a.partial, "",
+         "Merge what there is, though shards are missing or unfinished; sweep --resume runs the "
+         "rest"}}}};
+  return tables({own, common_table(a.common)});
+}
+
+/// "sm_90a, recorded"
+std::string device_line(const Environment& environment) {
+  return fmt::format("{} ({}{})", environment.device_name, name(environment.limits.arch),
+                     environment.recorded ? ", recorded" : "");
+}
+
+std::string merge_text(const std::vector<ShardRun>& runs, const Journal& merged,
+                       const BestFile& best, const std::string& out, const Paint& paint) {
+  Table table({">shard", ">problems", ">with a result", ">lines", "ended", {"GPU", 1}, "run"});
+  for (const ShardRun& run : runs) {
+    const Environment& environment = run.journal.header.environment;
+    table.add({describe(run.shard()), std::to_string(run.shard().problems.size()),
+               std::to_string(run.best ? run.best->problems.size() : 0),
+               std::to_string(run.journal.records.size() + 1), run.complete() ? "yes" : "no",
+               environment.device_uuid, run.file});
+  }
+  std::string text = fmt::format(
+      "{} of {} problems on {}\n\n{}\n", best.problems.size(), merged.header.plan.problems.size(),
+      device_line(merged.header.environment), table.text(paint.columns()));
+  if (!best.problems.empty())
+    text += "Best:    " + (std::filesystem::path(out) / "best.json").string() + "\n";
+  return text + "Journal: " + (std::filesystem::path(out) / "journal.jsonl").string() + "\n";
+}
+
+Result<int> merge(const MergeArgs& args, const Settings& settings) {
+  FATUNE_TRY(const std::vector<ShardRun> runs,
+             load_shard_runs({args.runs.begin(), args.runs.end()}));
+  const std::vector<std::string> lacks = lacking(runs);
+  if (!lacks.empty() && !args.partial)
+    return usage_error(join(lacks, "; ") + "; --partial merges what there is");
+  FATUNE_TRY(const Journal merged, merge_journals(runs));
+  FATUNE_TRY(const BestFile best, merge_best(runs, merged));
+  FATUNE_TRY_STATUS(save_merged(merged, best, args.out, local_time()));
+  print(settings.json ? dump_pretty(to_json(best))
+                      : merge_text(runs, merged, best, args.out, settings.paint));
+  for (const std::string& each : lacks) log::warn(each);
+  if (!lacks.empty()) {
+    log::warn("a part is merged; run the rest with: fatune sweep --resume " + shell_word(args.out));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Runner setup_merge(CLI::App& command) {
+  return make_runner(command, merge_table, "fatune merge runs/shard-* -o runs/merged", merge);
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,121 @@
+// shard.cpp - reads --shard, and the variables of Slurm and Kubernetes behind "auto".
+#include "cli/options/shard.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/options/option_table.hpp"
+#include "cli/options/settings.hpp"
+#include "core/text.hpp"
+#include "tune/sweep/finals.hpp"
+
+namespace fatune::cli {
+namespace {
+
+constexpr std::int64_t kMostShards = 100'000;  // chosen
+
+/// A scheduler's variable; without one, nothing.
+Result<std::optional<std::int64_t>> number_in(const char* name, const ReadVariable& variable) {
+  const std::string text = variable(name);
+  if (text.empty()) return std::optional<std::int64_t>();
+  FATUNE_TRY(const std::int64_t number, whole_number(name, text, 0, 1'000'000'000));
+  return std::optional(number);
+}
+
+/// A process of a job, from 0, and how many there are, as far as that is said.
+struct RankInJob {
+  std::string variable;
+  std::int64_t index = 0;
+  std::optional<std::int64_t> count;
+};
+
+Result<RankInJob> place_in_array(std::int64_t id, const ReadVariable& variable) {
+  const char* const kId = "SLURM_ARRAY_TASK_ID";
+  FATUNE_TRY(const auto count, number_in("SLURM_ARRAY_TASK_COUNT", variable));
+  FATUNE_TRY(const auto least, number_in("SLURM_ARRAY_TASK_MIN", variable));
+  FATUNE_TRY(const auto step, number_in("SLURM_ARRAY_TASK_STEP", variable));
+  FATUNE_TRY(const auto processes, number_in("SLURM_NTASKS", variable));
+  if (processes.value_or(1) > 1) {
+    return usage_error(
+        "--shard auto: this is an array of jobs with several tasks each (SLURM_NTASKS is " +
+        std::to_string(*processes) + "); say which part is meant: --shard I/N");
+  }
+  const std::int64_t first = least.value_or(0);
+  if (first > 1) {
+    return usage_error(fmt::format(
+        "--shard auto: the array begins at {}, so it is a piece of another; say which part is "
+        "meant: --shard I/N",
+        first));
+  }
+  const std::int64_t stride = std::max<std::int64_t>(1, step.value_or(1));
+  if (id < first || (id - first) % stride != 0)
+    return usage_error(
+        fmt::format("--shard auto: {} is {}, in an array from {} by {}", kId, id, first, stride));
+  return RankInJob{kId, (id - first) / stride, count};
+}
+
+Result<RankInJob> place_in_job(const ReadVariable& variable) {
+  FATUNE_TRY(const auto task, number_in("SLURM_ARRAY_TASK_ID", variable));
+  if (task) return place_in_array(*task, variable);
+  FATUNE_TRY(const auto process, number_in("SLURM_PROCID", variable));
+  if (process) {
+    FATUNE_TRY(const auto processes, number_in("SLURM_NTASKS", variable));
+    return RankInJob{"SLURM_PROCID", *process, processes};
+  }
+  FATUNE_TRY(const auto pod, number_in("JOB_COMPLETION_INDEX", variable));
+  if (pod) return RankInJob{"JOB_COMPLETION_INDEX", *pod, std::nullopt};
+  return usage_error(
+      "--shard auto: none of SLURM_ARRAY_TASK_ID, SLURM_PROCID and JOB_COMPLETION_INDEX is set; "
+      "say which part is meant: --shard I/N");
+}
+
+Result<ShardChoice> automatic(std::optional<std::int64_t> of, const ReadVariable& variable) {
+  FATUNE_TRY(const RankInJob place, place_in_job(variable));
+  if (of && place.count && *of != *place.count) {
+    return usage_error(
+        fmt::format("--shard auto/{}: {} is one of {}", *of, place.variable, *place.count));
+  }
+  if (!of) of = place.count;
+  if (!of) {
+    return usage_error(
+        fmt::format("--shard auto: nothing says how many there are beside {}; say it: "
+                    "--shard auto/N",
+                    place.variable));
+  }
+  if (place.index >= *of) {
+    return usage_error(fmt::format("--shard auto: {} is {} of {}, counted from 0", place.variable,
+                                   place.index, *of));
+  }
+  return ShardChoice{static_cast<std::uint64_t>(place.index + 1), static_cast<std::uint64_t>(*of)};
+}
+
+}  // namespace
+
+Result<std::optional<Shard>> resolve_shard(const std::string& text, const RunPlan& plan) {
+  if (text.empty()) return std::optional<Shard>();
+  if (plan.configs > 0)
+    return usage_error("--shard: configs that all problems share need all of them in one run");
+  if (plan.objective == kScoreObjective)
+    return usage_error("--shard: scores come from hardware counters, which no journal keeps");
+  FATUNE_TRY(const ShardChoice choice, parse_shard(text, environment));
+  FATUNE_TRY(Shard shard, deal(plan.problems, choice.number, choice.of));
+  return std::optional(std::move(shard));
+}
+
+Result<ShardChoice> parse_shard(const std::string& text, const ReadVariable& variable) {
+  if (text == "auto") return automatic(std::nullopt, variable);
+  const Error wrong =
+      usage_error("--shard: '" + text + "' is not I/N (2/4 is the second of four), auto or auto/N");
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) return wrong;
+  const auto of = parse_integer(std::string_view(text).substr(slash + 1));
+  if (!of || *of < 1 || *of > kMostShards) return wrong;
+  if (text.starts_with("auto/")) return automatic(of, variable);
+  const auto number = parse_integer(std::string_view(text).substr(0, slash));
+  if (!number || *number < 1 || *number > *of) return wrong;
+  return ShardChoice{static_cast<std::uint64_t>(*number), static_cast<std::uint64_t>(*of)};
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,264 @@
+// merge.cpp - gathers records problem by problem, each once, and writes what a single sweep writes.
+#include "tune/sweep/merge.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "model/results/statistics.hpp"
+#include "tune/sweep/comparison.hpp"
+
+namespace fatune {
+namespace {
+
+const Problem* problem_of(const Record& record) {
+  if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return &candidate->problem;
+  if (const auto* final = std::get_if<FinalRecord>(&record)) return &final->problem;
+  const auto* started = std::get_if<StartedRecord>(&record);
+  return started != nullptr && started->problem ? &*started->problem : nullptr;
+}
+
+/// Of what a record is the result; empty: of nothing.
+std::string subject(const Record& record) {
+  if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return candidate->key;
+  const auto* final = std::get_if<FinalRecord>(&record);
+  if (final == nullptr) return "";
+  return fmt::format("{} {} {} of {}", final->role, final->impl, dump(final->config),
+                     describe(final->problem));
+}
+
+/// As written, but for when it happened and what it took.
+std::string result_text(Record record) {
+  if (auto* candidate = std::get_if<CandidateRecord>(&record)) {
+    candidate->at_s = 0;
+    candidate->spent = {};
+  }
+  return dump(to_json(record));
+}
+
+bool same_result(const Record& a, const Record& b) { return result_text(a) == result_text(b); }
+
+/// A result, and the run that has it.
+struct Source {
+  const Record* record = nullptr;
+  const ShardRun* run = nullptr;
+};
+using Sources = std::map<std::string, Source>;
+
+/// Of what stands several times in a journal the last counts.
+Sources results_of(const ShardRun& run) {
+  Sources results;
+  for (const Record& record : run.journal.records) {
+    if (std::string of = subject(record); !of.empty())
+      results.insert_or_assign(std::move(of), Source{&record, &run});
+  }
+  return results;
+}
+
+class Gathered {
+ public:
+  Status add(const ShardRun& run) {
+    Sources own = results_of(run);
+    for (const auto& [of, source] : own) {
+      const auto before = known_.find(of);
+      if (before == known_.end() || same_result(*before->second.record, *source.record)) continue;
+      return usage_error(
+          fmt::format("{} and {} are runs of shard {} with different results of {}; "
+                      "leave one of them out",
+                      before->second.run->file, run.file, describe(run.shard()), of));
+    }
+    take(run);
+    known_.merge(own);
+    return {};
+  }
+
+  /// The records of a problem, moved to where the clock stands.
+  void hand_over(const Problem& problem, std::vector<Record>& records) {
+    double last_s = 0;
+    for (Record& record : by_problem_[problem]) {
+      if (auto* candidate = std::get_if<CandidateRecord>(&record)) {
+        last_s = std::max(last_s, candidate->at_s);
+        candidate->at_s += clock_s_;
+      }
+      records.push_back(std::move(record));
+    }
+    by_problem_.erase(problem);
+    clock_s_ += last_s;
+  }
+
+ private:
+  /// What no run before has, with times since the problem's begin.
+  void take(const ShardRun& run) {
+    double clock_s = 0;
+    std::map<Problem, double> begins;
+    for (const Record& record : run.journal.records) {
+      const Problem* problem = problem_of(record);
+      if (problem == nullptr) continue;
+      const auto* started = std::get_if<StartedRecord>(&record);
+      if (known_.contains(started != nullptr ? started->key : subject(record))) continue;
+      const double begin_s = begins.try_emplace(*problem, clock_s).first->second;
+      Record& taken = by_problem_[*problem].emplace_back(record);
+      auto* candidate = std::get_if<CandidateRecord>(&taken);
+      if (candidate == nullptr) continue;
+      clock_s = std::max(clock_s, candidate->at_s);
+      candidate->at_s -= begin_s;
+    }
+  }
+
+  Sources known_;
+  std::map<Problem, std::vector<Record>> by_problem_;
+  double clock_s_ = 0;
+};
+
+double seconds_of(const ShardRun& run) {
+  double last_s = 0;
+  for (const Record& record : run.journal.records) {
+    if (const auto* candidate = std::get_if<CandidateRecord>(&record))
+      last_s = std::max(last_s, candidate->at_s);
+    if (const auto* end = std::get_if<EndRecord>(&record)) last_s = std::max(last_s, end->seconds);
+  }
+  return last_s;
+}
+
+/// Of each shard once.
+double seconds_of(const std::vector<ShardRun>& runs) {
+  std::map<std::uint64_t, double> longest;
+  for (const ShardRun& run : runs) {
+    double& seconds = longest[run.shard().number];
+    seconds = std::max(seconds, seconds_of(run));
+  }
+  double sum = 0;
+  for (const auto& [number, seconds] : longest) sum += seconds;
+  return sum;
+}
+
+/// As the only shard, which is how one run of the whole is spelled.
+RunPlan whole_plan(RunPlan plan) {
+  Shard whole{.number = 1, .of = 1, .plan = plan.shard->plan};
+  for (std::uint64_t place = 0; place < plan.problems.size(); ++place)
+    whole.problems.push_back(place);
+  const std::string option = " --shard ";
+  const std::string typed = option + describe(*plan.shard);
+  if (const std::size_t at = plan.command.find(typed); at != std::string::npos)
+    plan.command.replace(at, typed.size(), option + describe(whole));
+  plan.shard = std::move(whole);
+  return plan;
+}
+
+/// What holds for all of them; where each was measured stands beside it.
+JournalHeader merged_header(const std::vector<ShardRun>& runs) {
+  const JournalHeader& first = runs.front().journal.header;
+  JournalHeader header{whole_plan(first.plan), first.environment, {}};
+  for (const ShardRun& run : runs) {
+    const Environment& environment = run.journal.header.environment;
+    header.merged.push_back({run.shard().number, environment.device_uuid, environment.host});
+    if (environment.device_uuid != first.environment.device_uuid)
+      header.environment.device_uuid.clear();
+    if (environment.host != first.environment.host) header.environment.host.clear();
+  }
+  return header;
+}
+
+/// By problem, implementation and id; the last one counts.
+using Finals = std::map<std::tuple<Problem, std::string, std::string>, const FinalRecord*>;
+
+Finals finals_of(const Journal& journal) {
+  Finals finals;
+  for (const Record& record : journal.records) {
+    if (const auto* final = std::get_if<FinalRecord>(&record))
+      finals[{final->problem, final->impl, final->id}] = final;
+  }
+  return finals;
+}
+
+/// Gives a row of best.json what it leaves out and the journal has: problem, gates, rounds.
+Status complete_row(const Problem& problem, const Finals& finals, BestRow& row) {
+  const auto found = finals.find({problem, row.impl, row.id});
+  if (found == finals.end()) {
+    return file_error(
+        fmt::format("no journal holds the final phase of {} on {} that its best.json reports",
+                    row.impl, describe(problem)));
+  }
+  static_cast<FinalRecord&>(row) = *found->second;
+  return {};
+}
+
+Status complete_rows(const Finals& finals, BestProblem& problem) {
+  for (auto* rows : {&problem.finalists, &problem.baselines}) {
+    for (BestRow& row : *rows) FATUNE_TRY_STATUS(complete_row(*problem.problem, finals, row));
+  }
+  if (!problem.best) return {};
+  auto verification = problem.best->verification;  // compute-sanitizer's verdict is only here
+  FATUNE_TRY_STATUS(complete_row(*problem.problem, finals, *problem.best));
+  problem.best->verification = std::move(verification);
+  return {};
+}
+
+}  // namespace
+
+Result<Journal> merge_journals(const std::vector<ShardRun>& runs) {
+  Gathered gathered;
+  for (const ShardRun& run : runs) FATUNE_TRY_STATUS(gathered.add(run));
+  Journal merged;
+  merged.header = merged_header(runs);
+  for (const NamedProblem& named : merged.header.plan.problems)
+    gathered.hand_over(named.problem, merged.records);
+  merged.records.emplace_back(
+      EndRecord{lacking(runs).empty() ? "complete" : "interrupted", seconds_of(runs)});
+  return merged;
+}
+
+Result<BestFile> merge_best(const std::vector<ShardRun>& runs, const Journal& merged) {
+  const Environment& environment = merged.header.environment;
+  const RunPlan& plan = merged.header.plan;
+  BestFile file;
+  file.head = {environment.fatune, plan.command, environment.recorded};
+  if (plan.skip_correctness) file.correctness = "skipped";
+  file.device = environment;
+  file.seconds = seconds_of(runs);
+  std::map<Problem, const BestProblem*> results;
+  for (const ShardRun& run : runs) {
+    for (std::size_t i = 0; run.best && i < run.best->problems.size(); ++i)
+      results.emplace(*run.best->problems[i].problem, &run.best->problems[i]);
+  }
+  const Finals finals = finals_of(merged);
+  std::vector<double> ratios;
+  for (const NamedProblem& named : plan.problems) {
+    const auto found = results.find(named.problem);
+    if (found == results.end()) continue;
+    BestProblem& problem = file.problems.emplace_back(*found->second);
+    FATUNE_TRY_STATUS(complete_rows(finals, problem));
+    if (found->second->gate) ratios.push_back(found->second->gate->ratio.value);
+  }
+  file.geomean_ratio = geomean(ratios);
+  return file;
+}
+
+Status save_merged(const Journal& journal, const BestFile& best, const std::filesystem::path& out,
+                   const std::string& date) {
+  SweepResult result;
+  result.plan = journal.header.plan;
+  result.environment = journal.header.environment;
+  result.folder = out;
+  for (const BestProblem& problem : best.problems) {
+    ProblemResult& each = result.problems.emplace_back();
+    each.problem = {problem.name, *problem.problem};
+    for (const auto* rows : {&problem.finalists, &problem.baselines})
+      each.finals.insert(each.finals.end(), rows->begin(), rows->end());
+  }
+  FATUNE_TRY(JournalWriter writer, JournalWriter::create(out, journal.header));
+  for (const Record& record : journal.records) FATUNE_TRY_STATUS(writer.append(record));
+  if (best.problems.empty()) return {};
+  FATUNE_TRY_STATUS(replace_file(out / "best.json", dump_pretty(to_json(best))));
+  return save_suite(result, date);
+}
+
+}  // namespace fatune

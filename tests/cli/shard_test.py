@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Sweeps a suite whole and in shards on a recorded device, kills shards midway, merges, and compares.
+
+    shard_test.py --fatune PATH [--seed S]
+
+1, 2 and 4 shards of the decoding suite, started side by side as a scheduler would, must merge to the best.json of one run
+(but for seconds), with the journal's candidates and finals the same. A shard that is killed again and again, and resumed,
+changes nothing. Everything runs on this machine's processor: no GPU takes part.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results/h200/suite-decode/journal.jsonl.gz"
+SWEEP = ["sweep", "--suite", "decode", "--no-warm-start", "--budget", "20", "--device", f"recorded:{RESULTS}", "--quiet"]
+SECONDS = re.compile(r'"(seconds|gpu_waited_s|at_s)": ?[0-9.e+-]+')
+
+
+class Broken(Exception):
+    pass
+
+
+def want(held, what):
+    if not held:
+        raise Broken(what)
+
+
+def fatune(program, words, **variables):
+    return subprocess.Popen([program, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, "NO_COLOR": "1", **variables})
+
+
+def finish(process):
+    _, said = process.communicate(timeout=120)
+    want(process.returncode == 0, f"exit {process.returncode}: {said}")
+
+
+def best_of(folder):
+    return SECONDS.sub(r'"\1": 0', (folder / "best.json").read_text())
+
+
+def results_of(folder):
+    """All that the journal says was found out, in its order, without times of day."""
+    kept = []
+    for line in (folder / "journal.jsonl").read_text().splitlines()[1:]:
+        record = json.loads(line)
+        if record["t"] in ("candidate", "final"):
+            kept.append(json.dumps({k: v for k, v in record.items() if k not in ("at_s", "spent", "crc")}))
+    return kept
+
+
+def sweep_in_shards(program, of, folder):
+    """As an array of Slurm starts them: all at once, told apart by their variables alone."""
+    runs = [folder / f"of-{of}-{task}" for task in range(of)]
+    processes = [fatune(program, [*SWEEP, "--shard", "auto", "--out", run], SLURM_ARRAY_TASK_ID=str(task),
+                        SLURM_ARRAY_TASK_COUNT=str(of), SLURM_ARRAY_TASK_MIN="0") for task, run in enumerate(runs)]
+    for process in processes:
+        finish(process)
+    return runs
+
+
+def check_merge(program, runs, merged, expected):
+    finish(fatune(program, ["merge", *runs, "--out", merged]))
+    want(best_of(merged) == best_of(expected), f"{merged.name}: best.json differs from that of one run")
+    want(results_of(merged) == results_of(expected), f"{merged.name}: the journal's results differ from those of one run")
+
+
+def kill_and_resume(program, whole, run, chance):
+    """Kills at random moments until a sweep comes to its end. How many kills it took."""
+    kills = 0
+    while True:
+        again = (run / "journal.jsonl").exists()
+        words = ["sweep", "--resume", run, *SWEEP[-3:]] if again else [*SWEEP, "--shard", "2/4", "--out", run]
+        process = fatune(program, words)
+        try:
+            process.wait(chance.uniform(0.05, 1.2) * whole if kills < 6 else None)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+            continue
+        if process.returncode == 0:
+            return kills
+        # Nothing but a header that was cut off ends a sweep: then nothing was measured.
+        said = process.stderr.read()
+        want("header is cut off" in said, f"exit {process.returncode}: {said}")
+        (run / "journal.jsonl").unlink()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (one,) = sweep_in_shards(args.fatune, 1, folder)
+        for of in (2, 4):
+            check_merge(args.fatune, sweep_in_shards(args.fatune, of, folder), folder / f"merged-{of}", one)
+        runs = [folder / f"of-4-{task}" for task in range(4)]
+        begin = time.monotonic()
+        finish(fatune(args.fatune, [*SWEEP, "--shard", "2/4", "--out", folder / "timed"]))
+        kills = kill_and_resume(args.fatune, time.monotonic() - begin, folder / "killed", random.Random(args.seed))
+        runs[1] = folder / "killed"
+        check_merge(args.fatune, runs, folder / "merged-killed", one)
+        # A shard that is lost: what remains is merged, and a sweep of the merged run does the rest.
+        finish(fatune(args.fatune, ["merge", *runs[:1], *runs[2:], "--partial", "--out", folder / "part"]))
+        finish(fatune(args.fatune, ["sweep", "--resume", folder / "part", *SWEEP[-3:]]))
+        want(best_of(folder / "part") == best_of(one), "a lost shard, run after the merge, changes the result")
+        print(f"shards: 1, 2 and 4 merge to one result; {kills} kills of one of them change nothing")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Broken as broken:
+        sys.exit(f"shard_test: {broken}")
