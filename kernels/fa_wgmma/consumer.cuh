@@ -154,13 +154,13 @@ struct Consumer {
 
   /// The B operand of PV in a stage, and how far its k-steps are apart.
   DEVICE static u64 v_descriptor(u32 v) {
-    return kTransposeV ? make_smem_desc_k_major<kKeyBoxBytes>(v)
-                       : make_smem_desc_mn_major(v, BLOCK_N * 128);
+    return kVIsKMajor ? make_smem_desc_k_major<kKeyBoxBytes>(v)
+                      : make_smem_desc_mn_major(v, BLOCK_N * 128);
   }
   DEVICE static constexpr u64 v_step(int step) {
     constexpr int kSteps = kKeyBoxBytes / 32;
-    return kTransposeV ? step / kSteps * (kVRows * kKeyBoxBytes / 16) + step % kSteps * kKStep
-                       : step * kMnStep;
+    return kVIsKMajor ? step / kSteps * (kVRows * kKeyBoxBytes / 16) + step % kSteps * kKStep
+                      : step * kMnStep;
   }
 
  private:

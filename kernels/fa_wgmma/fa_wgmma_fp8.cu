@@ -4,49 +4,12 @@
 // A CTA owns BLOCK_M query rows, 64 to a consumer warpgroup, and iterates over KV blocks of BLOCK_N
 // keys, as fa_wgmma does, whose headers it shares. notes.md, "FP8", derives layouts.
 #include "fa_wgmma/fp8_config.cuh"
-#include "fa_wgmma/consumer.cuh"
-#include "fa_wgmma/epilogue.cuh"
-#include "fa_wgmma/producer.cuh"
-#include "fa_wgmma/register_rows.cuh"
-#include "fa_wgmma/v_transposer.cuh"
+#include "fa_wgmma/fp8_attention.cuh"
 
 extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     fa_wgmma_fp8(out_elem* __restrict__ out, float* __restrict__ lse, const float* q_descale,
                  const float* k_descale, const float* v_descale,
                  const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k,
                  const __grid_constant__ TensorMap map_v) {
-  extern __shared__ __align__(1024) u8 shared[];
-  const SharedStorage storage{shared_address(shared)};
-  const Producer producer{storage, map_q, map_k, map_v};
-  const int first = static_cast<int>(blockIdx.x) / CLUSTER_SPLITS;
-  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
-  if (CLUSTER_SPLITS > 1) cluster_arrive();
-  producer.prologue(work_tile_at(first));
-  __syncthreads();
-  launch_dependents();
-  if (threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
-  __syncwarp();
-  if (warpgroup == kConsumers) {
-    if constexpr (kReallocRegisters) warpgroup_reg_dealloc<PRODUCER_REGISTERS>();
-    load_and_transpose(producer, first);
-    if (CLUSTER_SPLITS > 1) wait_for_cluster_combine();
-    return;
-  }
-  if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
-  Consumer consumer(storage, warpgroup, {q_descale, k_descale, v_descale});
-  const RegisterRows rows{out, consumer};
-  const Epilogue<kSplits, RegisterRows> epilogue{consumer, storage, rows, lse};
-  if constexpr (kPersistent) {
-    u32 q_phase = 0;
-#pragma unroll 1
-    for (int index = first; index < kWorkTiles; index += kCtas) {
-      consumer.mainloop(work_tile_at(index), index == first, q_phase);
-      epilogue();
-      consumer.end_work_tile();
-      q_phase ^= 1;
-    }
-  } else {
-    consumer.mainloop(work_tile_at(first), true, 0);
-    epilogue();
-  }
+  attend(out, lse, {q_descale, k_descale, v_descale}, map_q, map_k, map_v);
 }

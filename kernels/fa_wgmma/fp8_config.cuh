@@ -19,7 +19,12 @@ constexpr bool kByHead = GRID_ORDER == GRID_ORDER_QUERY || kRotate;
 constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
 constexpr bool kHasProducer = true;
 constexpr bool kReallocRegisters = REALLOC_REGISTERS != 0;
+// By the producer warpgroup, unless whoever quantizes has done it.
+#if defined(V_TRANSPOSED_BY) && V_TRANSPOSED_BY == V_TRANSPOSED_BY_QUANTIZER
+constexpr bool kTransposeV = false;
+#else
 constexpr bool kTransposeV = true;
+#endif
 constexpr bool kStoreTma = false;
 constexpr int kPromotedColumns = PROMOTED_COLUMNS;
 constexpr int kTailSplits = 1;

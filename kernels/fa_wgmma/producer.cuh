@@ -58,8 +58,24 @@ struct Producer {
                       int iteration) const {
     const int kv_head = tile.head % HEADS / kHeadGroup;
     const BoxStart from{0, first_key(tile, iteration), kv_head, tile.head / HEADS};
-    mbarrier_arrive_expect_tx(full, KV_STAGE_BYTES);
+    mbarrier_arrive_expect_tx(full, ceil_div(HEAD_DIM, kBoxColumns) * BLOCK_N * kBoxBytes);
     tma_load_boxes<BLOCK_N * kBoxBytes, HEAD_DIM, kBoxColumns>(to, map, from, full);
+  }
+  DEVICE void load_v_stage(int stage, const WorkTile& tile, int iteration) const {
+    if constexpr (kVComesTransposed) {
+      const u32 full = storage.v_full(stage);
+      const int kv_head = tile.head % HEADS / kHeadGroup;
+      constexpr int kBoxes = ceil_div(BLOCK_N, kKeyBoxBytes);
+      mbarrier_arrive_expect_tx(full, kBoxes * kVRows * kKeyBoxBytes);
+#pragma unroll
+      for (int box = 0; box < kBoxes; ++box) {
+        const int key = first_key(tile, iteration) + box * kKeyBoxBytes;
+        tma_load(storage.v(stage) + box * (kVRows * kKeyBoxBytes), map_v,
+                 {key, 0, kv_head, tile.head / HEADS}, full);
+      }
+    } else {
+      load_kv(map_v, storage.v(stage), storage.v_full(stage), tile, iteration);
+    }
   }
 
   /// Initialises the barriers, waits for the grid dependency, and issues the loads that the first
@@ -89,7 +105,7 @@ struct Producer {
     for (int stage = 0; stage < kStages; ++stage) {
       if (stage >= tile.cta_n_blocks) return;
       if (stage > 0) load_kv(map_k, storage.k(stage), storage.k_full(stage), tile, stage);
-      load_kv(map_v, storage.v(stage), storage.v_full(stage), tile, stage);
+      load_v_stage(stage, tile, stage);
     }
   }
 
@@ -149,7 +165,7 @@ struct Producer {
     const int stage = at.count % kStages;
     if (!filled(at)) {
       wait_empty(storage.v_empty(stage), at.count);
-      load_kv(map_v, storage.v(stage), storage.v_full(stage), at.tile, at.iteration);
+      load_v_stage(stage, at.tile, at.iteration);
     }
     at.advance();
   }

@@ -43,6 +43,10 @@ constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
 constexpr bool kMayBeUnseen = CAUSAL != 0 && (kBackward || kSplits > 1 || SEQ_Q > SEQ_KV);
 
+// wgmma takes fp8 K-major only: V^T, which comes from memory or is made of V.
+constexpr bool kVIsKMajor = !kIs16Bit;
+constexpr bool kVComesTransposed = kVIsKMajor && !kTransposeV;
+
 /// Warps of the producer warpgroup that transpose V; the last one loads.
 constexpr int kTransposingWarps = 3;
 

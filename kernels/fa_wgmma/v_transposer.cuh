@@ -75,10 +75,10 @@ struct VTransposer {
   }
 };
 
-/// By the producer warpgroup: its last warp loads, the others transpose.
+/// By the producer warpgroup: its last warp loads, the others transpose what is not transposed.
 DEVICE void load_and_transpose(const Producer& producer, int first_tile) {
   const u32 warp = threadIdx.x % 128 / 32;
-  if (warp < kTransposingWarps) {
+  if (kTransposeV && warp < kTransposingWarps) {
     VTransposer{producer.storage, warp, threadIdx.x % 32}.run(first_tile);
   } else if (threadIdx.x == kThreads - 32) {
     producer.load(first_tile);

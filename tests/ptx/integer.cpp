@@ -269,6 +269,17 @@ Step logic3(Turn& turn) {
   return Step::kNext;
 }
 
+/// The halves of a register apart.
+template <typename T, typename Work>
+struct OfHalves {
+  u32 operator()(u32 a, u32 b) const {
+    const auto half = [&](u32 shift) {
+      return static_cast<u16>(Work()(static_cast<T>(a >> shift), static_cast<T>(b >> shift)));
+    };
+    return half(0) | static_cast<u32>(half(16)) << 16U;
+  }
+};
+
 template <typename T>
 void add_any_width(Table& table, const std::string& type) {
   table["add." + type] = {binary_of<T, Add>};
@@ -312,6 +323,7 @@ void add_integer(Table& table) {
   add_any_width<u16>(table, "u16");
   add_any_width<u32>(table, "u32");
   add_any_width<u64>(table, "u64");
+  table["max.u16x2"] = {binary_of<u32, OfHalves<u16, Largest>>};
   add_bits<u16>(table, "b16");
   add_bits<u32>(table, "b32");
   add_bits<u64>(table, "b64");

@@ -71,6 +71,12 @@ Problem in_fp8(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::k
   return problem;
 }
 
+Problem fused(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kBf16) {
+  problem = in_fp8(std::move(problem), dtype, out);
+  problem.quant = Quant::kFused;
+  return problem;
+}
+
 struct Case {
   const char* kernel;
   const char* config;
@@ -104,6 +110,11 @@ const Case kRight[] = {
     {"fa_wgmma_fp8", "BLOCK_M=64,INTRA_CTA_SPLITS=2,INTRA_WG_OVERLAP=off,PINGPONG=false",
      in_fp8(*parse_shape("1,1,128,192"))},
     {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
+    {"fa_wgmma_fp8_fused", "", fused(plain())},
+    {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=2,QUANT_THREADS=256", fused(ragged())},
+    {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=1,QUANT_KEEP=nothing,QUANT_THREADS=256,QUANT_BATCH=4",
+     fused(packed(), Dtype::kE5m2, Dtype::kF16)},
+    {"fa_wgmma", "", fused(plain())},  // in the 16 bits that the problem is given in
 };
 
 }  // namespace
@@ -155,6 +166,52 @@ TEST_CASE("interpreted kernels with a fault of fp8 are refused, where f16 has no
     const ptx::Examined seen = examine(fault, "", in_fp8(plain()));
     CHECK_FALSE(seen.passed);
     CHECK(seen.margin > 2);
+  }
+}
+
+TEST_CASE("a kernel that quantizes is right about heads of zeros and heads that are not finite") {
+  Problem problem = fused({.batch = 1, .heads = 6, .kv_heads = 3, .seq_q = 48, .seq_kv = 80});
+  problem.lse = true;
+  problem.mask = Mask::kCausal;
+  for (const Distribution inputs : {Distribution::kZeros, Distribution::kNotFinite}) {
+    INFO(name(inputs));
+    const auto expected =
+        ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {inputs});
+    REQUIRE(expected);
+    const auto verdict_of = [&](const char* kernel) {
+      return ptx::examine(bench().setting(), *expected, *bench().candidate(kernel, "", problem),
+                          Asynchrony::kLate);
+    };
+    for (const char* right : {"fa_wgmma_fp8_fused", "fa_wgmma"}) {
+      const ptx::Examined seen = verdict_of(right);
+      INFO(right << ": " << seen.reason);
+      CHECK(seen.passed);
+    }
+  }
+}
+
+TEST_CASE("kernels that quantize wrongly are refused for it") {
+  struct Fault {
+    const char* kernel;
+    Distribution inputs;
+    const char* reason;
+  };
+  const Problem problem = fused(plain());
+  for (const Fault& fault : {
+           Fault{"fp8_fused_divides_by_zero", Distribution::kZeros, "finite: "},
+           Fault{"fp8_fused_drops_infinity", Distribution::kNotFinite, "not_finite: "},
+           Fault{"fp8_fused_factor_of_first_head", Distribution::kNormal, ": "},
+       }) {
+    INFO(fault.kernel);
+    const auto expected =
+        ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {fault.inputs});
+    REQUIRE(expected);
+    const ptx::Examined seen =
+        ptx::examine(bench().setting(), *expected, *bench().candidate(fault.kernel, "", problem),
+                     Asynchrony::kLate);
+    INFO(seen.reason);
+    CHECK_FALSE(seen.passed);
+    CHECK(seen.reason.find(fault.reason) != std::string::npos);
   }
 }
 

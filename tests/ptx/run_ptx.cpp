@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kUsage =
     "usage: run_ptx --kernel NAME --shape BATCH,HEADS,SEQ,DIM [--config A=1,B=word]\n"
     "               [--dtype f16|bf16|e4m3|e5m2] [--causal] [--lse] [--kv-heads N] [--seq-kv N]\n"
-    "               [--layout WORD] [--inputs normal|outliers|...] [--seed N] [--arch sm_90a]\n"
+    "               [--quant given|fused] [--layout WORD] [--inputs normal|outliers|...] [--seed "
+    "N] [--arch sm_90a]\n"
     "               [--kernel-dir DIR] [--ptx FILE] [--early]\n"
     "  --ptx FILE  also writes the PTX there, whose lines messages name\n"
     "  --early     carries asynchronous work out at once, not as late as the rules allow\n"
@@ -49,6 +50,7 @@ Result<Problem> read_problem(const Options& options) {
   FATUNE_TRY(Problem problem, parse_shape(options.at("--shape")));
   FATUNE_TRY(problem.dtype, parse_dtype(or_else(options, "--dtype", "f16")));
   problem.out_dtype = default_out_dtype(problem.dtype);
+  FATUNE_TRY(problem.quant, parse_quant(or_else(options, "--quant", "given")));
   FATUNE_TRY(problem.layouts, parse_layouts(or_else(options, "--layout", "bhsd")));
   problem.mask = options.contains("--causal") ? Mask::kCausal : Mask::kNone;
   problem.lse = options.contains("--lse");

@@ -52,7 +52,7 @@ std::vector<KernelRef> of_types(const std::vector<KernelRef>& kernels,
   std::vector<KernelRef> chosen;
   std::ranges::copy_if(kernels, std::back_inserter(chosen), [&](const KernelRef& kernel) {
     return std::ranges::any_of(problems, [&](const NamedProblem& each) {
-      return std::ranges::count(kernel->manifest.dtypes, each.problem.dtype) > 0;
+      return is_for_type(kernel->manifest, each.problem);
     });
   });
   return chosen.empty() ? kernels : chosen;

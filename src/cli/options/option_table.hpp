@@ -116,6 +116,7 @@ struct ProblemArgs {
   std::string suite;
   std::string dtype;      ///< empty: f16
   std::string out_dtype;  ///< empty: bf16 for fp8, otherwise dtype
+  std::string quant;      ///< empty: given
   bool causal = false;
   bool lse = false;
   std::string kv_heads;

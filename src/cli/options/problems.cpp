@@ -41,6 +41,15 @@ Result<std::optional<Dtype>> resolve_out_dtype(const ProblemArgs& args, Dtype dt
   return usage_error(fmt::format("--out-dtype: must be f16 or bf16, not {}", name(told)));
 }
 
+Result<Quant> resolve_quant(const ProblemArgs& args, Dtype dtype) {
+  if (args.quant.empty()) return Quant::kGiven;
+  const auto quant = parse_quant(args.quant);
+  if (!quant) return usage_error("--quant: " + quant.error().message);
+  if (size_of(dtype) == 1) return *quant;
+  return usage_error(fmt::format(
+      "--quant: is for --dtype e4m3 and e5m2; nothing of {} is quantized", name(dtype)));
+}
+
 /// Laid out as --layout says. `place` stands before what is wrong, a suite's problem say.
 Result<Problem> laid_out(Problem problem, const std::string& layout, const std::string& place) {
   const auto refused = [&](const std::string& why) {
@@ -62,6 +71,7 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
   FATUNE_TRY(Problem problem, parse_shape(shape));
   FATUNE_TRY(problem.dtype, resolve_dtype(args));
   FATUNE_TRY(problem.out_dtype, resolve_out_dtype(args, problem.dtype));
+  FATUNE_TRY(problem.quant, resolve_quant(args, problem.dtype));
   problem.mask = args.causal ? Mask::kCausal : Mask::kNone;
   problem.lse = args.lse;
   if (!args.kv_heads.empty()) {
@@ -88,6 +98,7 @@ Error not_for(const std::string& flag, const DeclaredOperation& operation) {
 std::vector<std::string> attention_flags(const ProblemArgs& args) {
   std::vector<std::string> flags;
   if (!args.out_dtype.empty()) flags.emplace_back("--out-dtype");
+  if (!args.quant.empty()) flags.emplace_back("--quant");
   if (args.causal) flags.emplace_back("--causal");
   if (args.lse) flags.emplace_back("--lse");
   if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");

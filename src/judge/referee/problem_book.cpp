@@ -65,7 +65,8 @@ std::string statement_of(const Problem& problem) {
       "out = softmax(q k^T / sqrt({})) v for each of {} x {} heads; q and out have {} rows, "
       "k and v have {}, all of {} columns{}.",
       problem.head_dim, problem.batch, problem.heads, problem.seq_q, problem.seq_kv,
-      problem.head_dim, has_descales(problem) ? "" : fmt::format(" of {}", name(problem.dtype)));
+      problem.head_dim,
+      has_descales(problem) ? "" : fmt::format(" of {}", name(dtype_of(problem, "q"))));
   if (problem.kv_heads != problem.heads) {
     text += fmt::format(" {} heads of q share one of the {} heads of k and v.",
                         problem.heads / problem.kv_heads, problem.kv_heads);
@@ -81,6 +82,12 @@ std::string statement_of(const Problem& problem) {
         " q, k and v are elements of {} times q_descale, k_descale and v_descale, one fp32 number "
         "for each head of k and v and the heads of q that read it; out is of {}.",
         name(problem.dtype), name(out_dtype(problem)));
+  }
+  if (is_fused(problem)) {
+    text += fmt::format(
+        " The kernel may quantize q, k and v to {}, with a factor for each head of k and v and the "
+        "heads of q that read it; a head of zeros is right, and one that is not finite gives NaN.",
+        name(problem.dtype));
   }
   if (problem.lse) text += " lse is the log-sum-exp of each row's scaled scores, in fp32.";
   return text;
@@ -98,7 +105,7 @@ std::vector<StatedTensor> tensors_of(const Problem& problem) {
 
 /// The simplest of the shipped kernels that can do most problems of this element type.
 Result<ExampleKernel> example_kernel(const Problem& problem) {
-  const std::string stem = has_descales(problem) ? "naive/naive" : "fa_rows/fa_rows";
+  const std::string stem = is_fp8(problem) ? "naive/naive" : "fa_rows/fa_rows";
   FATUNE_TRY(const SourceFile source, embedded_source(stem + ".cu"));
   FATUNE_TRY(const SourceFile manifest, embedded_source(stem + ".json"));
   return ExampleKernel{source.text, manifest.text};
@@ -109,7 +116,7 @@ std::vector<StatedMacro> macros_of(const Problem& problem) {
   for (const NamedSize& size : named_sizes(problem)) macros.push_back({size.name, size.value});
   macros.push_back({"DTYPE", static_cast<std::int64_t>(problem.dtype)});
   macros.push_back({"DTYPE_BYTES", size_of(problem.dtype)});
-  if (has_descales(problem))
+  if (is_fp8(problem))
     macros.push_back({"OUT_DTYPE", static_cast<std::int64_t>(out_dtype(problem))});
   return macros;
 }
@@ -158,6 +165,7 @@ Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
       "S, P and out as a fused kernel may, says what rounding may cost";
   for (const ToleranceRule& rule : tolerance_rules()) {
     if (rule.name == "lse" && !problem.lse) continue;
+    if (rule.name == "not_finite" && !is_fused(problem)) continue;
     if (rule.name == "method" && !has_descales(problem)) continue;
     stated.tolerance.push_back(
         {std::string(rule.name), std::string(rule.statement), std::string(rule.why)});

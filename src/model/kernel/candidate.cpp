@@ -74,18 +74,18 @@ Scope scope_of(const Manifest& manifest, const Config& config, const Problem& pr
 }
 
 std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimits& limits) {
+  const Problem problem = problem_for(candidate.kernel->manifest, candidate.problem);
   std::vector<std::string> macros;
   const auto define = [&macros](std::string_view name, std::int64_t value) {
     macros.push_back(macro(name, value));
   };
   for (const auto& [name, value] : candidate.config.settings) define(name, value.number);
   for (const auto& [name, value] : word_constants(candidate.kernel->manifest)) define(name, value);
-  for (const auto& [name, value] : named_sizes(candidate.problem)) define(name, value);
-  define("DTYPE", static_cast<std::int64_t>(candidate.problem.dtype));
-  define("DTYPE_BYTES", size_of(candidate.problem.dtype));
-  if (has_descales(candidate.problem))
-    define("OUT_DTYPE", static_cast<std::int64_t>(out_dtype(candidate.problem)));
-  if (!candidate.problem.custom) add_scales(candidate.problem, macros);
+  for (const auto& [name, value] : named_sizes(problem)) define(name, value);
+  define("DTYPE", static_cast<std::int64_t>(problem.dtype));
+  define("DTYPE_BYTES", size_of(problem.dtype));
+  if (is_fp8(problem)) define("OUT_DTYPE", static_cast<std::int64_t>(out_dtype(problem)));
+  if (!problem.custom) add_scales(problem, macros);
   define("SM_COUNT", limits.sm_count);
   add_terms(candidate, limits, macros);
   return macros;

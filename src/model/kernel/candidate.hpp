@@ -40,6 +40,7 @@ struct StagePlan : StageFacts {
 };
 struct TensorMapPlan {
   std::string name, tensor;
+  std::array<std::int64_t, 4> sizes{};  ///< of a scratch: contiguous, of the problem's dtype
   std::array<std::int64_t, 4> box{1, 1, 1, 1};
   int swizzle = 0;
 };

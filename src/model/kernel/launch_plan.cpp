@@ -11,6 +11,8 @@
 namespace fatune {
 namespace {
 
+constexpr std::int64_t kMapRowBytes = 16;  // cuTensorMapEncodeTiled
+
 template <std::size_t kCount>
 Status counts(const Evaluation& evaluation, const std::vector<std::string>& texts,
               const std::string& path, std::array<std::int64_t, kCount>& values) {
@@ -26,6 +28,26 @@ std::vector<std::string> arguments_of(const StageSpec& spec, const Problem& prob
   if (problem.custom || has_descales(problem)) return arguments;
   std::erase_if(arguments, is_descale);
   return arguments;
+}
+
+Dtype element_of(const TensorMapPlan& map, const Problem& problem) {
+  return map.sizes[0] == 0 ? dtype_of(problem, map.tensor) : problem.dtype;
+}
+
+/// Whether a tensor map describes no more than the scratch has, in rows that begin where TMA can.
+bool scratch_map_fits(const TensorMapPlan& map, const std::vector<ScratchFacts>& scratch,
+                      const Problem& problem, std::string* why) {
+  double bytes = size_of(problem.dtype);
+  for (const std::int64_t size : map.sizes) bytes *= static_cast<double>(size);
+  const auto held = static_cast<double>(find_named(scratch, map.tensor)->bytes);
+  if (bytes <= 0 || bytes > held) {
+    *why = fmt::format("is of {:.0f} bytes, {} of {:.0f}", bytes, map.tensor, held);
+    return false;
+  }
+  if (map.sizes[0] * size_of(problem.dtype) % kMapRowBytes == 0) return true;
+  *why = fmt::format("has rows of {} elements, whose bytes {} does not divide", map.sizes[0],
+                     kMapRowBytes);
+  return false;
 }
 
 Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
@@ -79,13 +101,20 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
   }
   for (std::size_t i = 0; i < manifest.tensor_maps.size(); ++i) {
     const TensorMapSpec& spec = manifest.tensor_maps[i];
-    TensorMapPlan map{spec.name, spec.tensor, {}, 0};
-    FATUNE_TRY(const std::int64_t swizzle,
-               evaluation.count(spec.swizzle, fmt::format("tensor_maps[{}].swizzle", i)));
+    TensorMapPlan map{spec.name, spec.tensor, {}, {}, 0};
+    const std::string of_map = fmt::format("tensor_maps[{}]", i);
+    if (!spec.sizes.empty()) {
+      FATUNE_TRY_STATUS(counts(evaluation, spec.sizes, of_map + ".sizes", map.sizes));
+      if (!scratch_map_fits(map, plan.scratch, candidate.problem, &why)) {
+        return device_error(
+            fmt::format("{}: {} {}", evaluation.place(of_map + ".sizes"), spec.name, why));
+      }
+    }
+    FATUNE_TRY(const std::int64_t swizzle, evaluation.count(spec.swizzle, of_map + ".swizzle"));
     map.swizzle = static_cast<int>(swizzle);
-    const std::string path = fmt::format("tensor_maps[{}].box", i);
+    const std::string path = of_map + ".box";
     FATUNE_TRY_STATUS(counts(evaluation, spec.box, path, map.box));
-    if (!box_fits(map.box, map.swizzle, dtype_of(candidate.problem, map.tensor), &why)) {
+    if (!box_fits(map.box, map.swizzle, element_of(map, candidate.problem), &why)) {
       return device_error(fmt::format("{}: {} {}", evaluation.place(path), spec.name, why));
     }
     plan.tensor_maps.push_back(std::move(map));
@@ -105,7 +134,8 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
 }
 
 TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem) {
-  TensorMapFacts map = map_of(plan.tensor, problem);
+  TensorMapFacts map = plan.sizes[0] == 0 ? map_of(plan.tensor, problem)
+                                          : scratch_map_of(plan.tensor, plan.sizes, problem);
   map.name = plan.name;
   map.box = plan.box;
   map.swizzle_bytes = plan.swizzle;
@@ -136,6 +166,7 @@ void fields(StagePlan& x, FieldList& f) {
 void fields(TensorMapPlan& x, FieldList& f) {
   f("name", x.name).required();
   f("tensor", x.tensor).required();
+  f("sizes", x.sizes).required().at_least(0);
   f("box", x.box).required().at_least(0);
   f("swizzle", x.swizzle).required().at_least(0);
 }

@@ -128,10 +128,10 @@ Result<std::vector<T>> parse_list(const Fields& fields, std::string_view key, Pa
 
 Status parse_supports(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const Fields fields, root.object("supports"));
-  FATUNE_TRY_STATUS(fields.only({"dtypes", "masks", "lse", "rules"}));
+  FATUNE_TRY_STATUS(fields.only({"dtypes", "quant", "masks", "lse", "rules"}));
   FATUNE_TRY(manifest.dtypes, parse_list<Dtype>(fields, "dtypes", parse_dtype));
   const bool declared = manifest.operation->declared() != nullptr;
-  for (const char* field : {"masks", "lse"}) {
+  for (const char* field : {"masks", "lse", "quant"}) {
     if (declared && fields.has(field))
       return fields.error(field, "is of attention, not of " + manifest.operation->name);
   }
@@ -139,6 +139,14 @@ Status parse_supports(const Fields& root, Manifest& manifest) {
     FATUNE_TRY(manifest.masks, parse_list<Mask>(fields, "masks", parse_mask));
   }
   FATUNE_TRY(manifest.lse, fields.boolean_or("lse", false));
+  FATUNE_TRY(const std::string quant_text, fields.text_or("quant", "given"));
+  const Result<Quant> quant = parse_quant(quant_text);
+  if (!quant) return fields.error("quant", "is wrong: " + quant.error().message);
+  manifest.quant = *quant;
+  if (manifest.quant == Quant::kFused &&
+      std::ranges::any_of(manifest.dtypes, [](Dtype dtype) { return size_of(dtype) != 1; })) {
+    return fields.error("quant", "is fused, but 'dtypes' has others than e4m3 and e5m2");
+  }
   FATUNE_TRY(manifest.problem_rules, parse_rules(fields, "rules"));
   return check_rules(manifest.problem_rules, fixed_names(*manifest.operation));
 }
@@ -268,13 +276,24 @@ Config default_config(const Manifest& manifest) {
   return config_at(manifest, default_positions(manifest));
 }
 
-Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem,
+Problem problem_for(const Manifest& manifest, const Problem& problem) {
+  return manifest.quant == Quant::kFused ? problem : in_given_types(problem);
+}
+
+bool is_for_type(const Manifest& manifest, const Problem& problem) {
+  return manifest.quant == problem.quant && std::ranges::count(manifest.dtypes, problem.dtype) > 0;
+}
+
+Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& asked,
                                        const DeviceLimits& limits) {
+  const Problem problem = problem_for(manifest, asked);
   if (manifest.operation->name != operation_name(problem)) {
     return fmt::format("computes {}, not {}", manifest.operation->name, operation_name(problem));
   }
   if (std::ranges::count(manifest.dtypes, problem.dtype) == 0)
     return fmt::format("handles {}, not {}", words_of(manifest.dtypes), name(problem.dtype));
+  if (manifest.quant == Quant::kFused && !is_fused(problem))
+    return std::string("quantizes q, k and v itself (--quant fused)");
   if (!problem.custom && std::ranges::count(manifest.masks, problem.mask) == 0)
     return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(problem.mask));
   if (problem.lse && !manifest.lse) return std::string("does not write the log-sum-exp (--lse)");

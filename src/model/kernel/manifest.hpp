@@ -88,9 +88,10 @@ struct ScratchSpec {
 
 struct TensorMapSpec {
   std::string name;
-  std::string tensor;            ///< "q", "k", "v" or "out"
-  std::vector<std::string> box;  ///< four expressions, fastest dimension first
-  std::string swizzle = "0";     ///< expression: 0, 32, 64 or 128 bytes
+  std::string tensor;              ///< "q", "k", "v", "out" or a scratch's name
+  std::vector<std::string> sizes;  ///< of a scratch: four expressions, fastest dimension first
+  std::vector<std::string> box;    ///< four expressions, fastest dimension first
+  std::string swizzle = "0";       ///< expression: 0, 32, 64 or 128 bytes
 };
 
 /// A launch of the kernel's code, or a library's matrix product.
@@ -119,7 +120,8 @@ struct Manifest {
   std::vector<Arch> only_archs;
   std::vector<Dtype> dtypes;
   std::vector<Mask> masks;
-  bool lse = false;  ///< can write the log-sum-exp
+  bool lse = false;             ///< can write the log-sum-exp
+  Quant quant = Quant::kGiven;  ///< of its fp8 problems
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;
   std::vector<FormerParameter> former_parameters;
@@ -159,6 +161,12 @@ Result<Config> config_from_json(const Manifest& manifest, const Json& object,
 /// The config, an object, with the names that the manifest has today, in the manifest's order. What
 /// it does not know stays as it is, for config_from_json to refuse.
 Json with_current_names(const Manifest& manifest, const Json& config);
+
+/// The problem as the kernel is compiled for it: a kernel that does not quantize computes a fused
+/// problem in the types that it is given in.
+Problem problem_for(const Manifest& manifest, const Problem& problem);
+/// Whether the kernel is for this type of problem: what sweeps try unless kernels are named.
+bool is_for_type(const Manifest& manifest, const Problem& problem);
 
 /// Why the kernel cannot do this problem on this architecture; empty when it can.
 Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem,

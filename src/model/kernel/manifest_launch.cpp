@@ -62,11 +62,22 @@ Result<std::string> parse_swizzle(const Fields& fields, std::span<const std::str
 }
 
 Result<TensorMapSpec> parse_tensor_map(const Fields& fields, std::vector<std::string>& arguments,
+                                       std::span<const ScratchSpec> scratch,
                                        std::span<const std::string> known) {
-  FATUNE_TRY_STATUS(fields.only({"name", "tensor", "box", "swizzle"}));
+  FATUNE_TRY_STATUS(fields.only({"name", "tensor", "sizes", "box", "swizzle"}));
   TensorMapSpec map;
   FATUNE_TRY(map.name, parse_new_argument(fields, arguments));
-  FATUNE_TRY(map.tensor, parse_one_of(fields, "tensor", nullptr, kTensors));
+  std::vector<std::string> tensors(kTensors.begin(), kTensors.end());
+  for (const ScratchSpec& each : scratch) tensors.push_back(each.name);
+  FATUNE_TRY(map.tensor, parse_one_of(fields, "tensor", nullptr, tensors));
+  if (contains(kTensors, map.tensor)) {
+    if (fields.has("sizes")) {
+      return fields.error(
+          "sizes", "are told for a scratch alone; those of " + map.tensor + " are the problem's");
+    }
+  } else {
+    FATUNE_TRY(map.sizes, parse_expressions(fields, "sizes", kRank, known));
+  }
   FATUNE_TRY(map.box, parse_expressions(fields, "box", kRank, known));
   FATUNE_TRY(map.swizzle, parse_swizzle(fields, known));
   return map;
@@ -155,7 +166,8 @@ Status parse_launch(const Fields& root, Manifest& manifest) {
   if (manifest.operation->declared() == nullptr) std::erase_if(buffers, is_descale);
   FATUNE_TRY(const std::vector<Fields> maps, root.objects_or_empty("tensor_maps"));
   for (const Fields& fields : maps) {
-    FATUNE_TRY(manifest.tensor_maps.emplace_back(), parse_tensor_map(fields, arguments, known));
+    FATUNE_TRY(manifest.tensor_maps.emplace_back(),
+               parse_tensor_map(fields, arguments, manifest.scratch, known));
   }
   FATUNE_TRY(const std::vector<Fields> stages, root.objects_or_empty("stages"));
   if (stages.empty()) return root.error("stages", "must have at least one stage");

@@ -107,8 +107,13 @@ Status fill_work(const DeclaredOperation& operation, Problem& problem) {
 
 }  // namespace
 
-std::vector<InputCase> search_cases(std::uint64_t seed) {
-  return {{Distribution::kNormal, seed}, {Distribution::kNormal, seed + kSecondSeed}};
+std::vector<InputCase> search_cases(const Problem& problem, std::uint64_t seed) {
+  std::vector<InputCase> cases = {{Distribution::kNormal, seed},
+                                  {Distribution::kNormal, seed + kSecondSeed}};
+  if (!is_fused(problem)) return cases;
+  cases.push_back({Distribution::kZeros, seed});
+  cases.push_back({Distribution::kNotFinite, seed});
+  return cases;
 }
 
 Result<Problem> DeclaredOperation::problem(const std::vector<NamedSize>& given, Dtype dtype) const {

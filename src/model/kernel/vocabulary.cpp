@@ -91,7 +91,7 @@ Scope fixed_scope(const Problem& problem, const DeviceLimits& limits) {
 
 Scope config_free_scope(const Manifest& manifest, const Problem& problem,
                         const DeviceLimits& limits) {
-  Scope scope = fixed_scope(problem, limits);
+  Scope scope = fixed_scope(problem_for(manifest, problem), limits);
   for (const auto& [name, value] : word_constants(manifest))
     scope.set(name, static_cast<double>(value));
   return scope;

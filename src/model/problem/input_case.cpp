@@ -10,7 +10,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::array<std::pair<Distribution, std::string_view>, 8> kDistributions = {{
+constexpr std::array<std::pair<Distribution, std::string_view>, 9> kDistributions = {{
     {Distribution::kNormal, "normal"},
     {Distribution::kUniform, "uniform"},
     {Distribution::kOutliers, "outliers"},
@@ -19,6 +19,7 @@ constexpr std::array<std::pair<Distribution, std::string_view>, 8> kDistribution
     {Distribution::kOnesV, "ones_v"},
     {Distribution::kZeroQ, "zero_q"},
     {Distribution::kLastKey, "last_key"},
+    {Distribution::kNotFinite, "not_finite"},
 }};
 
 }  // namespace

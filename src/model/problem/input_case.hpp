@@ -18,6 +18,7 @@ enum class Distribution {
   kOnesV,        ///< q and k N(0,1), v 1: every output is 1, whatever the scores
   kZeroQ,        ///< q zero, k and v N(0,1): the mean of the values, whatever the keys
   kLastKey,      ///< N(0,1), the last key's values 64: it weighs where it is seen, nowhere else
+  kNotFinite,  ///< N(0,1), one element each of q, k and v infinite or NaN: no number may come of it
 };
 std::string_view name(Distribution distribution);  ///< "normal", "large_logits", "ones_v", ...
 Result<Distribution> parse_distribution(std::string_view text);

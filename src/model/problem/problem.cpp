@@ -109,7 +109,7 @@ std::string layout_fault(const Problem& problem) {
 
 /// Empty when out can be of that type.
 std::string out_dtype_fault(const Problem& problem) {
-  if (!has_descales(problem)) {
+  if (!is_fp8(problem)) {
     if (!problem.out_dtype) return {};
     return fmt::format("is for e4m3 and e5m2; out of {} is {} itself", name(problem.dtype),
                        name(problem.dtype));
@@ -117,6 +117,12 @@ std::string out_dtype_fault(const Problem& problem) {
   if (problem.out_dtype && size_of(*problem.out_dtype) == 2) return {};
   return fmt::format("of {} must be f16 or bf16{}", name(problem.dtype),
                      problem.out_dtype ? fmt::format(", not {}", name(*problem.out_dtype)) : "");
+}
+
+/// Empty when the kernel has something to quantize, or need not.
+std::string quant_fault(const Problem& problem) {
+  if (!is_fused(problem) || is_fp8(problem)) return {};
+  return fmt::format("fused is for e4m3 and e5m2; nothing of {} is quantized", name(problem.dtype));
 }
 
 Bytes bytes_of(std::int64_t elements, Dtype dtype) {
@@ -136,6 +142,19 @@ Result<Mask> parse_mask(std::string_view text) {
 FieldWord<Mask> word_of(const Mask*) {
   static constexpr std::array kAll = {Mask::kNone, Mask::kCausal};
   return {parse_mask, kAll};
+}
+
+std::string_view name(Quant quant) { return quant == Quant::kFused ? "fused" : "given"; }
+
+Result<Quant> parse_quant(std::string_view text) {
+  if (text == "given") return Quant::kGiven;
+  if (text == "fused") return Quant::kFused;
+  return usage_error(fmt::format("quant '{}' is unknown; known are given, fused", text));
+}
+
+FieldWord<Quant> word_of(const Quant*) {
+  static constexpr std::array kAll = {Quant::kGiven, Quant::kFused};
+  return {parse_quant, kAll};
 }
 
 Result<Problem> parse_shape(std::string_view text, std::string_view where) {
@@ -185,6 +204,8 @@ Status validate(const Problem& problem) {
   }
   if (const std::string fault = out_dtype_fault(problem); !fault.empty())
     return usage_error("out_dtype " + fault);
+  if (const std::string fault = quant_fault(problem); !fault.empty())
+    return usage_error("quant " + fault);
   const int bytes = size_of(out_dtype(problem));
   if (!fits({problem.batch, problem.heads, problem.seq_q, problem.head_dim}, bytes)) {
     return usage_error("q and out would be larger than 1 TiB each");
@@ -247,6 +268,7 @@ std::string describe(const Problem& p) {
   if (p.seq_kv != p.seq_q) text += fmt::format("x{}", p.seq_kv);
   text += fmt::format(",{} {}", p.head_dim, name(p.dtype));
   if (p.out_dtype) text += fmt::format(" to {}", name(*p.out_dtype));
+  if (is_fused(p)) text += " fused";
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
   if (p.lse) text += " lse";
   if (!p.layouts.plain()) text += " " + name(p.layouts);
@@ -256,10 +278,11 @@ std::string describe(const Problem& p) {
 std::string key(const Problem& p) {
   if (p.custom)
     return fmt::format("{}:{}:{}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}-{}{}{}", p.batch, p.heads, p.kv_heads,
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}", p.batch, p.heads, p.kv_heads,
                      p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
-                     p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "", name(p.mask),
-                     p.lse ? "-lse" : "", p.layouts.plain() ? "" : "-" + name(p.layouts));
+                     p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
+                     is_fused(p) ? "-fused" : "", name(p.mask), p.lse ? "-lse" : "",
+                     p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
 std::string_view operation_name(const Problem& problem) {
@@ -302,6 +325,9 @@ void fields(Problem& x, FieldList& f) {
   f("head_dim", x.head_dim).required().at_least(1);
   f("dtype", x.dtype);
   f("out_dtype", x.out_dtype).about("f16 or bf16: of out, where dtype is e4m3 or e5m2");
+  f("quant", x.quant)
+      .absent_if(!is_fused(x))
+      .about("Fused: q, k and v are of out_dtype, and the kernel quantizes them");
   f("mask", x.mask);
   f("lse", x.lse).omitted().about("The log-sum-exp of each row is written, too");
   f("layout", x.layouts)
@@ -328,14 +354,16 @@ double gigabytes_per_second(const Problem& problem, Seconds time) {
 }
 
 Bytes query_bytes(const Problem& problem) {
-  return bytes_of(problem.query_elements(), problem.dtype);
+  return bytes_of(problem.query_elements(), dtype_of(problem, "q"));
 }
 
 Bytes out_bytes(const Problem& problem) {
   return bytes_of(problem.query_elements(), out_dtype(problem));
 }
 
-Bytes key_bytes(const Problem& problem) { return bytes_of(problem.key_elements(), problem.dtype); }
+Bytes key_bytes(const Problem& problem) {
+  return bytes_of(problem.key_elements(), dtype_of(problem, "k"));
+}
 
 Bytes lse_bytes(const Problem& problem) {
   return Bytes(problem.lse ? static_cast<std::uint64_t>(problem.rows()) * sizeof(float) : 0);

@@ -23,6 +23,12 @@ std::string_view name(Mask mask);  ///< "none", "causal"
 Result<Mask> parse_mask(std::string_view text);
 FieldWord<Mask> word_of(const Mask*);
 
+/// Who quantizes q, k and v of an fp8 problem: whoever calls (given), or the kernel (fused).
+enum class Quant { kGiven, kFused };
+std::string_view name(Quant quant);  ///< "given", "fused"
+Result<Quant> parse_quant(std::string_view text);
+FieldWord<Quant> word_of(const Quant*);
+
 /// The largest value of a size: kernels count in 32 bits.
 inline constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;
 /// Of a tensor, in bytes: chosen, beyond any device.
@@ -57,13 +63,15 @@ struct Problem {
   std::int64_t seq_q = 1;
   std::int64_t seq_kv = 1;
   std::int64_t head_dim = 64;
-  Dtype dtype = Dtype::kF16;  ///< of q, k and v
+  Dtype dtype = Dtype::kF16;  ///< of q, k and v, and of what is multiplied
   Mask mask = Mask::kNone;
   /// Also wanted: the log-sum-exp of each row, fp32, contiguous (batch, heads, seq_q).
   bool lse = false;
   Layouts layouts = {};
   /// Of out, f16 or bf16, where dtype is e4m3 or e5m2; otherwise out is of dtype.
   std::optional<Dtype> out_dtype = std::nullopt;
+  /// Of fp8. Fused: q, k and v are of out_dtype, without factors; dtype is what they become.
+  Quant quant = Quant::kGiven;
   /// Set for a custom operation; then only dtype of the members above counts.
   std::optional<CustomProblem> custom = std::nullopt;
 
@@ -78,8 +86,8 @@ struct Problem {
 /// part)".
 Result<Problem> parse_shape(std::string_view text, std::string_view where = "--shape");
 /// Positive sizes within limits (each <= 2^31-1, tensors <= 2^40 bytes), kv_heads divides heads,
-/// an out_dtype exactly where dtype is fp8, and rows that neither overlap nor, where strides are
-/// told, are other than 16-byte aligned.
+/// an out_dtype exactly where dtype is fp8, fused nowhere else, and rows that neither overlap nor,
+/// where strides are told, are other than 16-byte aligned.
 Status validate(const Problem& problem);
 /// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse packed", "rmsnorm ROWS=4096,COLUMNS=1024
 /// f16"
@@ -96,12 +104,21 @@ Dtype out_dtype(const Problem& problem);
 std::vector<std::string> attention_tensors(const Problem& problem);
 /// What Problem::out_dtype is unless told: bf16 for e4m3 and e5m2, nothing otherwise.
 std::optional<Dtype> default_out_dtype(Dtype dtype);
-/// Whether q, k and v are elements times a factor: fp8 attention, whose q_descale, k_descale and
-/// v_descale are fp32, contiguous (batch, kv_heads).
+/// Whether a kernel multiplies elements of 8 bits.
+bool is_fp8(const Problem& problem);
+/// Whether q, k and v are elements times a factor: fp8 attention whose inputs are quantized
+/// already; q_descale, k_descale and v_descale are fp32, contiguous (batch, kv_heads).
 bool has_descales(const Problem& problem);
+/// Whether the kernel quantizes.
+bool is_fused(const Problem& problem);
 bool is_descale(std::string_view tensor);  ///< q_descale, k_descale or v_descale
-/// The same with q, k and v in the type of out.
+/// The same with q, k and v in the type of out, in which they are multiplied, too.
 Problem unquantized(Problem problem);
+/// The fp8 problem whose inputs are those of a fused one, quantized.
+Problem with_given_factors(Problem problem);
+/// What 16-bit implementations compute on the same inputs: unquantized() of a fused problem; every
+/// other problem is itself.
+Problem in_given_types(const Problem& problem);
 
 /// These are for attention only; `tensor` is q, k, v or out.
 Dtype dtype_of(const Problem& problem, std::string_view tensor);
@@ -118,9 +135,9 @@ std::string describe(const std::vector<NamedSize>& sizes);
 /// {"ROWS": 4096, "COLUMNS": 1024}
 Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where);
 
-/// The members of Problem; lse if wanted, layout if not bhsd, out_dtype of fp8. Of a custom
-/// operation: those of CustomProblem and dtype. Reading checks it as validate() does; kv_heads,
-/// seq_kv, dtype, mask, lse and layout may be left out.
+/// The members of Problem; lse if wanted, layout if not bhsd, out_dtype of fp8, quant if fused. Of
+/// a custom operation: those of CustomProblem and dtype. Reading checks it as validate() does;
+/// kv_heads, seq_kv, dtype, mask, lse and layout may be left out.
 void fields(Problem& x, FieldList& f);
 
 /// 4·B·H·Sq·Skv·D, half of it for causal; for a custom operation what it declares.

@@ -10,7 +10,11 @@ std::optional<Dtype> default_out_dtype(Dtype dtype) {
   return std::nullopt;
 }
 
-bool has_descales(const Problem& problem) { return !problem.custom && size_of(problem.dtype) == 1; }
+bool is_fp8(const Problem& problem) { return !problem.custom && size_of(problem.dtype) == 1; }
+
+bool is_fused(const Problem& problem) { return problem.quant == Quant::kFused; }
+
+bool has_descales(const Problem& problem) { return is_fp8(problem) && !is_fused(problem); }
 
 std::vector<std::string> attention_tensors(const Problem& problem) {
   if (!has_descales(problem)) return {"q", "k", "v", "out", "lse"};
@@ -18,7 +22,7 @@ std::vector<std::string> attention_tensors(const Problem& problem) {
 }
 
 Dtype dtype_of(const Problem& problem, std::string_view tensor) {
-  return tensor == "out" ? out_dtype(problem) : problem.dtype;
+  return tensor == "out" || is_fused(problem) ? out_dtype(problem) : problem.dtype;
 }
 
 bool is_descale(std::string_view tensor) { return tensor.ends_with("_descale"); }
@@ -26,7 +30,17 @@ bool is_descale(std::string_view tensor) { return tensor.ends_with("_descale"); 
 Problem unquantized(Problem problem) {
   problem.dtype = out_dtype(problem);
   problem.out_dtype.reset();
+  problem.quant = Quant::kGiven;
   return problem;
+}
+
+Problem with_given_factors(Problem problem) {
+  problem.quant = Quant::kGiven;
+  return problem;
+}
+
+Problem in_given_types(const Problem& problem) {
+  return is_fused(problem) ? unquantized(problem) : problem;
 }
 
 TensorSizes sizes_of(const Problem& p, std::string_view tensor) {

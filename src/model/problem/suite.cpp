@@ -13,7 +13,7 @@ constexpr std::string_view kSuiteSchema = "fatune.problems/1";
 
 Result<NamedProblem> parse_entry(const Fields& entry) {
   FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "out_dtype",
-                                "causal", "lse", "layout", "source"}));
+                                "quant", "causal", "lse", "layout", "source"}));
   FATUNE_TRY_STATUS(entry.text_or("source", ""));  // for people who read the file
   NamedProblem named;
   FATUNE_TRY(named.name, entry.text("name"));
@@ -35,6 +35,10 @@ Result<NamedProblem> parse_entry(const Fields& entry) {
     if (!out) return entry.error("out_dtype", "is wrong: " + out.error().message);
     problem.out_dtype = *out;
   }
+  FATUNE_TRY(const std::string quant_text, entry.text_or("quant", "given"));
+  const Result<Quant> quant = parse_quant(quant_text);
+  if (!quant) return entry.error("quant", "is wrong: " + quant.error().message);
+  problem.quant = *quant;
   FATUNE_TRY(const bool causal, entry.boolean_or("causal", false));
   problem.mask = causal ? Mask::kCausal : Mask::kNone;
   FATUNE_TRY(problem.lse, entry.boolean_or("lse", false));
@@ -110,6 +114,7 @@ std::string slug(const Problem& p) {
   if (p.seq_kv != p.seq_q) text += fmt::format("-keys{}", p.seq_kv);
   text += fmt::format("-{}", name(p.dtype));
   if (p.out_dtype) text += fmt::format("-{}", name(*p.out_dtype));
+  if (is_fused(p)) text += "-fused";
   if (p.mask == Mask::kCausal) text += "-causal";
   if (p.lse) text += "-lse";
   return p.layouts.plain() ? text : text + "-" + slug(p.layouts);

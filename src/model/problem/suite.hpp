@@ -23,7 +23,7 @@ struct Suite {
 };
 
 /// `{"schema":"fatune.problems/1","name":..,"summary":..,"problems":[{"name":..,"shape":"4,8,512,64",
-/// "kv_heads":..,"seq_kv":..,"dtype":"e4m3","out_dtype":"bf16","causal":true,
+/// "kv_heads":..,"seq_kv":..,"dtype":"e4m3","out_dtype":"bf16","quant":"fused","causal":true,
 /// "lse":true,"layout":"packed","source":"where the sizes are from"}]}`: of a problem, name and
 /// shape are required.
 Result<Suite> parse_suite(std::string_view text, const std::string& where);

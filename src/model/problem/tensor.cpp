@@ -133,7 +133,7 @@ static TensorPlan attention_tensor(const Problem& problem, const std::string& na
   const TensorSizes sizes = sizes_of(problem, name);
   TensorPlan tensor;
   tensor.name = name;
-  tensor.type = output ? out_dtype(problem) : problem.dtype;
+  tensor.type = dtype_of(problem, name);
   tensor.shape = {sizes.batch, sizes.heads, sizes.rows, sizes.columns};
   tensor.output = output;
   tensor.axes = {"batch", "head", "row", "column"};

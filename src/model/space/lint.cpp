@@ -71,6 +71,7 @@ std::vector<std::string> launch_texts(const Manifest& manifest) {
     texts.push_back(stage.dependent);
   }
   for (const TensorMapSpec& map : manifest.tensor_maps) {
+    texts.insert(texts.end(), map.sizes.begin(), map.sizes.end());
     texts.insert(texts.end(), map.box.begin(), map.box.end());
     texts.push_back(map.swizzle);
   }
@@ -290,6 +291,7 @@ std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) con
     FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
     for (Problem problem : problems) {
       problem.dtype = manifest_.dtypes.front();
+      problem.quant = manifest_.quant;
       if (problem.custom) cases.push_back({problem, *limits});
       for (const Mask mask : manifest_.masks) {
         problem.mask = mask;

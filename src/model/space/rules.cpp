@@ -35,7 +35,7 @@ Result<bool> CompiledRule::holds(std::span<const std::uint16_t> positions, std::
     case Kind::kGrid:
       return grid_fits(amounts.first(3), amounts.last(3), *limits_, why);
     case Kind::kBox:
-      return box_fits(amounts.first(4), amounts[4], problem_->dtype, why);
+      return box_fits(amounts.first(4), amounts[4], element_, why);
     case Kind::kMemory:
     case Kind::kConstraint:
       break;
@@ -70,6 +70,7 @@ class RuleCompiler {
       const TensorMapSpec& map = manifest_.tensor_maps[i];
       CompiledRule& box = begin(CompiledRule::Kind::kBox, "box of tensor map " + map.name,
                                 "what a tensor map can describe");
+      box.element_ = map.sizes.empty() ? dtype_of(problem_, map.tensor) : problem_.dtype;
       FATUNE_TRY_STATUS(add_all(box, map.box, fmt::format("tensor_maps[{}].box", i)));
       const std::string path = fmt::format("tensor_maps[{}].swizzle", i);
       FATUNE_TRY_STATUS(add(box, map.swizzle, field(path)));

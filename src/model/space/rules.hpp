@@ -47,6 +47,7 @@ class CompiledRule {
   std::vector<std::size_t> axes_;
   const Manifest* manifest_ = nullptr;
   const Problem* problem_ = nullptr;
+  Dtype element_ = Dtype::kF16;  ///< of a box
   const DeviceLimits* limits_ = nullptr;
   std::vector<std::int64_t> amounts_;
 };

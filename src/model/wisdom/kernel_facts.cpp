@@ -31,8 +31,24 @@ std::string cluster_fault(const StageFacts& stage) {
   return product(stage.cluster) > kMostClusterBlocks ? "has over 16 blocks" : "";
 }
 
-/// The map must cover exactly the tensor that the problem names.
-std::string map_fault(const TensorMapFacts& map, const Problem& problem) {
+std::string scratch_map_fault(const TensorMapFacts& map, const ScratchFacts& scratch,
+                              const Problem& problem) {
+  const TensorMapFacts wanted = scratch_map_of(map.tensor, map.sizes, problem);
+  if (map.element != wanted.element || map.strides_bytes != wanted.strides_bytes)
+    return fmt::format(" is not of a contiguous tensor in {}", name(problem.dtype));
+  double bytes = size_of(problem.dtype);
+  for (const std::int64_t size : map.sizes) bytes *= static_cast<double>(size);
+  return bytes > static_cast<double>(scratch.bytes) ? ".sizes exceed " + map.tensor : "";
+}
+
+/// The map must cover exactly the tensor that the problem names, or no more than a scratch has.
+std::string map_fault(const TensorMapFacts& map, const KernelFacts& facts) {
+  const Problem& problem = facts.problem;
+  const auto scratch = std::ranges::find(facts.scratch, map.tensor, &ScratchFacts::name);
+  if (scratch != facts.scratch.end()) return scratch_map_fault(map, *scratch, problem);
+  constexpr std::array<std::string_view, 4> kMapped = {"q", "k", "v", "out"};
+  if (std::ranges::count(kMapped, map.tensor) == 0)
+    return ".tensor is neither q, k, v, out nor a scratch";
   const TensorMapFacts wanted = map_of(map.tensor, problem);
   if (map.element != wanted.element) {
     return fmt::format(".element is '{}', which a problem in {} has not", name(map.element),
@@ -46,7 +62,7 @@ std::string map_fault(const TensorMapFacts& map, const Problem& problem) {
 
 std::string maps_fault(const KernelFacts& facts) {
   for (std::size_t i = 0; i < facts.tensor_maps.size(); ++i) {
-    const std::string fault = map_fault(facts.tensor_maps[i], facts.problem);
+    const std::string fault = map_fault(facts.tensor_maps[i], facts);
     if (!fault.empty()) return fmt::format("[{}]{}", i, fault);
   }
   return {};
@@ -92,21 +108,36 @@ std::string_view name(MapElement element) {
   return kNames.at(static_cast<std::size_t>(element));
 }
 
+static MapElement element_of(Dtype dtype) {
+  if (dtype == Dtype::kF16) return MapElement::kF16;
+  return dtype == Dtype::kBf16 ? MapElement::kBf16 : MapElement::kByte;
+}
+
 TensorMapFacts map_of(const std::string& tensor, const Problem& problem) {
   const TensorSizes sizes = sizes_of(problem, tensor);
   const Strides strides = strides_of(problem, tensor), plain = bhsd_strides(sizes);
   TensorMapFacts map;
   map.tensor = tensor;
   const Dtype dtype = dtype_of(problem, tensor);
-  map.element = dtype == Dtype::kF16    ? MapElement::kF16
-                : dtype == Dtype::kBf16 ? MapElement::kBf16
-                                        : MapElement::kByte;
+  map.element = element_of(dtype);
   map.sizes = {sizes.columns, sizes.rows, sizes.heads, sizes.batch};
   // A dimension of one may have been told any stride, which is never used but must be aligned.
   map.strides_bytes = {sizes.rows == 1 ? plain.row : strides.row,
                        sizes.heads == 1 ? plain.head : strides.head,
                        sizes.batch == 1 ? plain.batch : strides.batch};
   for (std::int64_t& stride : map.strides_bytes) stride *= size_of(dtype);
+  return map;
+}
+
+TensorMapFacts scratch_map_of(const std::string& scratch, const std::array<std::int64_t, 4>& sizes,
+                              const Problem& problem) {
+  TensorMapFacts map;
+  map.tensor = scratch;
+  map.element = element_of(problem.dtype);
+  map.sizes = sizes;
+  std::int64_t stride = size_of(problem.dtype);
+  for (std::size_t i = 0; i < map.strides_bytes.size(); ++i)
+    map.strides_bytes[i] = stride *= sizes[i];
   return map;
 }
 
@@ -150,7 +181,7 @@ void fields(StageFacts& x, FieldList& f) {
 void fields(TensorMapFacts& x, FieldList& f) {
   f.record("tensor_map");
   f("name", x.name).required().matching(kIdentifier, "an identifier");
-  f("tensor", x.tensor).required().one_of("q, k, v, out");
+  f("tensor", x.tensor).required().matching(kIdentifier, "an identifier");
   f("element", x.element).required();
   f("sizes", x.sizes).required().range(1, kMost32);
   f("strides_bytes", x.strides_bytes).required().range(1, kMostBytes);

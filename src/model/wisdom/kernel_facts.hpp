@@ -54,7 +54,7 @@ FieldWord<MapElement> word_of(const MapElement*);
 /// are 1, no interleave, 256-byte L2 promotion, zeros outside.
 struct TensorMapFacts {
   std::string name;
-  std::string tensor;  ///< "q", "k", "v" or "out"
+  std::string tensor;  ///< "q", "k", "v", "out" or a scratch's name
   MapElement element = MapElement::kF16;
   std::array<std::int64_t, 4> sizes{1, 1, 1, 1};       ///< elements
   std::array<std::int64_t, 3> strides_bytes{0, 0, 0};  ///< of dimensions 1 to 3
@@ -63,6 +63,9 @@ struct TensorMapFacts {
 };
 /// Of one of the problem's tensors where its layout puts it: element, sizes and strides.
 TensorMapFacts map_of(const std::string& tensor, const Problem& problem);
+/// Of a scratch that holds a contiguous tensor of those sizes, of the problem's dtype.
+TensorMapFacts scratch_map_of(const std::string& scratch, const std::array<std::int64_t, 4>& sizes,
+                              const Problem& problem);
 
 /// Device memory of a launch: written before it is read, and not kept between launches. Aligned to
 /// 256 bytes.

@@ -184,6 +184,7 @@ std::string scratch_pointers(const KernelFacts& facts) {
 std::string describe_maps(const KernelFacts& facts) {
   std::string text;
   for (const TensorMapFacts& map : facts.tensor_maps) {
+    const bool of_scratch = std::ranges::count(facts.scratch, map.tensor, &ScratchFacts::name) > 0;
     text += fmt::format(
         "  if (code == CUDA_SUCCESS) {{\n"
         "    static const cuuint64_t sizes[4] = {{{}}};\n"
@@ -191,8 +192,8 @@ std::string describe_maps(const KernelFacts& facts) {
         "    static const cuuint32_t box[4] = {{{}}};\n"
         "    code = @name@_describe_tensor(\n"
         "        tensor_{}, {}, sizes, strides, box,\n        {});\n  }}\n",
-        numbers(map.sizes), numbers(map.strides_bytes), numbers(map.box), map.name, map.tensor,
-        swizzle_constant(map.swizzle_bytes));
+        numbers(map.sizes), numbers(map.strides_bytes), numbers(map.box), map.name,
+        (of_scratch ? "scratch_" : "") + map.tensor, swizzle_constant(map.swizzle_bytes));
   }
   return text;
 }

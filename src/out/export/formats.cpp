@@ -85,8 +85,8 @@ std::string key_of(const KernelFacts& facts) {
   }
   const std::int64_t group = p.heads / p.kv_heads;
   const std::string layout = p.layouts.plain() ? "" : "-" + slug(p.layouts);
-  return fmt::format("{}-d{}-{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
-                     p.mask == Mask::kCausal ? "-causal" : "",
+  return fmt::format("{}-d{}-{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
+                     is_fused(p) ? "-fused" : "", p.mask == Mask::kCausal ? "-causal" : "",
                      group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "", layout);
 }
 

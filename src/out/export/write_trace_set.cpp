@@ -36,6 +36,7 @@ std::string solution_name(const ExportedKernel& kernel) {
 std::string unwritable(const Problem& p) {
   if (p.custom) return "its reference cannot be written in PyTorch";
   if (has_descales(p)) return "its factors of fp8 are inputs that a reference here does not have";
+  if (is_fused(p)) return "that q, k and v are quantized is nothing a reference here can say";
   if (p.lse) return "its log-sum-exp is an output that a reference here does not have";
   for (const char* tensor : {"q", "k", "v", "out"}) {
     const LayoutKind kind = p.layouts.of(tensor).kind;

@@ -121,6 +121,7 @@ Status check_launchable(const ExportedKernel& kernel) {
                                operation_name(problem)));
   }
   if (has_descales(problem)) return refused("is for fp8, but libfatune_rt passes no factors");
+  if (is_fused(problem)) return refused("quantizes, but libfatune_rt has no word for that");
   return {};
 }
 

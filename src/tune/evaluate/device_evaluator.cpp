@@ -66,7 +66,7 @@ class DeviceEvaluator : public Evaluator {
     plan_ = plan;
     const PreparationSetting setting = preparation();
     FATUNE_TRY(const PendingProblem pending,
-               request_problem(pool_, setting, problem, search_cases(plan.seed)));
+               request_problem(pool_, setting, problem, search_cases(problem, plan.seed)));
     FATUNE_TRY(const BeginOrder order, finish_problem(pool_, setting, pending));
     FATUNE_TRY_STATUS(worker_.begin(order, noter()));
     pipeline_->begin(plan);

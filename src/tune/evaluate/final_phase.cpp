@@ -301,7 +301,7 @@ void FinalPhase::describe_contestants() {
 }
 
 std::vector<InputCase> FinalPhase::main_cases() const {
-  if (setting_.run.skip_correctness) return search_cases(seed_);
+  if (setting_.run.skip_correctness) return search_cases(problem_, seed_);
   return final_cases(*setting_.preparation.reference->manifest.operation, problem_, seed_);
 }
 

@@ -39,7 +39,7 @@ Status check_memory(const Operation& operation, const Problem& problem, const La
     needed += tensor.output ? bytes + 4.0 * static_cast<double>(tensor.elements())
                             : static_cast<double>(cases) * bytes;
   }
-  if (has_descales(problem)) needed += static_cast<double>(least_bytes(unquantized(problem)).value);
+  if (is_fp8(problem)) needed += static_cast<double>(least_bytes(unquantized(problem)).value);
   for (const ScratchFacts& scratch : reference.scratch)
     needed += static_cast<double>(scratch.bytes);
   if (limits.memory_bytes == 0 || needed <= static_cast<double>(limits.memory_bytes)) return {};
@@ -51,7 +51,7 @@ Status check_memory(const Operation& operation, const Problem& problem, const La
 
 std::vector<InputCase> final_cases(const Operation& operation, const Problem& problem,
                                    std::uint64_t seed) {
-  std::vector<InputCase> cases = search_cases(seed);
+  std::vector<InputCase> cases = search_cases(problem, seed);
   const std::vector<InputCase> hard = operation.hard_cases(problem, seed);
   cases.insert(cases.end(), hard.begin(), hard.end());
   return cases;
@@ -79,8 +79,10 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
   FATUNE_TRY(const CompileRequest checks, checks_request(setting.limits));
   pending.reference = service.submit(compile_request(slice, setting.limits, {"OUT_F32=1"}));
   if (!pending.custom || !pending.custom->tolerance) {
-    pending.twin =
-        service.submit(compile_request(slice, setting.limits, {"ROUND_INTERMEDIATES=1"}));
+    Candidate twin = slice;
+    twin.problem = with_given_factors(slice.problem);
+    FATUNE_TRY(pending.twin_plan, launch_plan(twin, setting.limits));
+    pending.twin = service.submit(compile_request(twin, setting.limits, {"ROUND_INTERMEDIATES=1"}));
   }
   if (has_descales(problem)) {
     Candidate plain = slice;
@@ -99,7 +101,8 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
   order.cases = pending.cases;
   order.custom = pending.custom;
   order.kernel_deadline_s = setting.kernel_deadline_s;
-  order.reference.plan = order.twin.plan = pending.plan;
+  order.reference.plan = pending.plan;
+  order.twin.plan = pending.twin_plan;
   FATUNE_TRY(order.reference.cubin, cubin_of(service, pending.reference, "reference kernel"));
   if (pending.twin) {
     FATUNE_TRY(order.twin.cubin,

@@ -102,6 +102,7 @@ std::vector<Problem> problems_for(const Manifest& manifest) {
   Problem problem = manifest.selftest_shape.value_or(kUsual);
   problem.dtype = manifest.dtypes.front();
   problem.out_dtype = default_out_dtype(problem.dtype);
+  problem.quant = manifest.quant;
   std::vector<Problem> problems;
   if (!is_fixture(manifest) || !manifest.lse) problems.push_back(problem);
   problem.lse = true;

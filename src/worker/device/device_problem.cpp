@@ -114,7 +114,7 @@ std::span<const std::byte> DeviceProblem::host_memory(std::size_t which, std::si
 
 Result<Layer*> DeviceProblem::layer() {
   if (!layer_)
-    layer_ = Layer::make(session_->context, session_->stream.raw(), problem(),
+    layer_ = Layer::make(session_->context, session_->stream.raw(), in_given_types(problem()),
                          session_->facts.l2_bytes, *session_->sampler);
   if (!*layer_) return Error(layer_->error());
   return (*layer_)->get();
@@ -132,20 +132,42 @@ std::chrono::microseconds DeviceProblem::kernel_limit() const {
 
 Result<InputSet> DeviceProblem::make_set(const InputCase& which) {
   for (int doublings = 0;; ++doublings) {
-    std::vector<HostTensor> inputs = input_tensors(order_.problem, plan_, which, doublings);
+    const InputCase finite = before_spoiling(which);
+    std::vector<HostTensor> inputs = input_tensors(order_.problem, plan_, finite, doublings);
     InputSet set;
     set.which = which;
     set.v_doublings = doublings;
     FATUNE_TRY(set.inputs,
                upload_inputs(session_->context, session_->stream.raw(), input_plans_, inputs));
-    FATUNE_TRY(set.checksums, checks_.checksums(pointers_to({set.inputs})));
     FATUNE_TRY(static_cast<References&>(set),
-               references_->make(which, doublings, addresses(set), std::move(inputs)));
+               references_->make(finite, doublings, addresses(set), std::move(inputs)));
+    if (which != finite) FATUNE_TRY_STATUS(spoil(set));
+    FATUNE_TRY(set.checksums, checks_.checksums(pointers_to({set.inputs})));
     reference_time_ = set.time;
     const TensorReference* vacuous = find_vacuous(set.outputs);
     if (vacuous == nullptr) return set;
     if (doublings == references_->most_doublings()) return references_->vacuous(*vacuous);
   }
+}
+
+Status DeviceProblem::spoil(InputSet& set) {
+  FATUNE_TRY_STATUS(write_inputs(set));
+  const LostOutputs lost(order_.problem);
+  set.outputs.front().lost = lost;
+  if (order_.problem.lse) leave_out(set.lse, lost);
+  return {};
+}
+
+Status DeviceProblem::write_inputs(const InputSet& set) {
+  const std::vector<HostTensor> tensors =
+      input_tensors(order_.problem, plan_, set.which, set.v_doublings);
+  const std::vector<BufferPlan> plans = buffers_of(input_plans_);
+  std::vector<std::byte> room;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const auto memory = memory_of(plans[i], input_plans_, tensors, room);
+    FATUNE_TRY_STATUS(gpu::copy_to_device(set.inputs[i].address(), memory, session_->stream.raw()));
+  }
+  return {};
 }
 
 Result<std::span<InputSet>> DeviceProblem::extra_sets() {
@@ -164,16 +186,7 @@ Status DeviceProblem::restore() {
   for (std::vector<InputSet>* group : {&sets_, &extra_sets_}) {
     for (InputSet& set : *group) {
       FATUNE_TRY(const auto sums, checks_.checksums(pointers_to({set.inputs})));
-      if (sums != set.checksums) {
-        const std::vector<HostTensor> tensors =
-            input_tensors(order_.problem, plan_, set.which, set.v_doublings);
-        const std::vector<BufferPlan> plans = buffers_of(input_plans_);
-        std::vector<std::byte> room;
-        for (std::size_t i = 0; i < plans.size(); ++i) {
-          const auto memory = memory_of(plans[i], input_plans_, tensors, room);
-          FATUNE_TRY_STATUS(gpu::copy_to_device(set.inputs[i].address(), memory, stream));
-        }
-      }
+      if (sums != set.checksums) FATUNE_TRY_STATUS(write_inputs(set));
       for (const GuardedBuffer& buffer : set.inputs) FATUNE_TRY_STATUS(buffer.fill_bands(stream));
     }
   }
@@ -181,7 +194,7 @@ Status DeviceProblem::restore() {
 }
 
 OutsideSetting outside_setting(const DeviceSession& session, const Problem& problem) {
-  return {session.context, session.stream.raw(), problem, session.facts.l2_bytes,
+  return {session.context, session.stream.raw(), in_given_types(problem), session.facts.l2_bytes,
           session.facts.uuid};
 }
 

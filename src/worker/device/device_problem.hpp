@@ -96,11 +96,14 @@ class ReferenceMaker {
   const OperationPlan& plan_;
 
  private:
-  /// `plan` and `slice` are the order's, or those of its unquantized problem.
+  /// `plan` and `slice` are the order's, or those of the same problem in another type.
   Result<Results> run(const Program& program, const OperationPlan& plan, const Problem& slice,
                       TensorAddresses addresses, bool singles);
+  Result<Results> run_apart(const Program& program, Problem problem, const Problem& slice,
+                            HostInputs inputs, bool singles);
   /// What the reference gives for the inputs before they were quantized.
   Result<std::vector<float>> unquantized_values(const InputCase& which, int v_doublings);
+  Result<Results> twin_of_quantized(const InputCase& which, int v_doublings);
 };
 
 /// One set of inputs with its reference. The reference exists on the host only while candidates
@@ -153,6 +156,9 @@ class DeviceProblem {
   DeviceProblem(DeviceSession& session, const BeginOrder& order);
   Status make_outputs();
   Result<InputSet> make_set(const InputCase& which);
+  /// References are of numbers alone; then come the elements that are none.
+  Status spoil(InputSet& set);
+  Status write_inputs(const InputSet& set);
 
   DeviceSession* session_;
   BeginOrder order_;

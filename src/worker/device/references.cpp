@@ -64,7 +64,7 @@ class AttentionReference final : public ReferenceMaker {
 
   Limits limits(const TensorReference& output, const Comparison& twin,
                 const InputCase& which) const override {
-    return attention_limits(output, twin, which.distribution, order_.problem.dtype);
+    return attention_limits(output, twin, which.distribution, order_.problem);
   }
 };
 
@@ -131,7 +131,10 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
   if (has_descales(order_.problem)) {
     FATUNE_TRY(made.outputs.front().unquantized, unquantized_values(which, v_doublings));
   }
-  FATUNE_TRY(const Results twin, run(order_.twin, plan_, slice(), addresses, false));
+  FATUNE_TRY(const Results twin, is_fused(order_.problem)
+                                     ? twin_of_quantized(which, v_doublings)
+                                     : run(order_.twin, plan_, slice(), addresses, false));
+  if (is_fused(order_.problem) && order_.problem.lse) allow_quantizing(made.lse, twin.outputs[1]);
   for (std::size_t i = 0; i < made.outputs.size(); ++i) {
     TensorReference& output = made.outputs[i];
     const Comparison comparison = compare(output, twin.outputs[i]);
@@ -146,19 +149,33 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
 
 Result<std::vector<float>> ReferenceMaker::unquantized_values(const InputCase& which,
                                                               int v_doublings) {
-  Problem problem = unquantized(order_.problem);
+  FATUNE_TRY(const Results results,
+             run_apart(*order_.unquantized, unquantized(order_.problem), unquantized(slice()),
+                       unquantized_inputs(order_.problem, which, v_doublings), true));
+  return floats_of(results.outputs.front());
+}
+
+/// The low-precision reference of a fused problem: of what the kernel must make of the inputs.
+Result<ReferenceMaker::Results> ReferenceMaker::twin_of_quantized(const InputCase& which,
+                                                                  int v_doublings) {
+  const Problem problem = with_given_factors(order_.problem);
+  return run_apart(order_.twin, problem, with_given_factors(slice()),
+                   make_inputs(problem, which, v_doublings), false);
+}
+
+/// Over inputs of another type than the problem's, contiguous.
+Result<ReferenceMaker::Results> ReferenceMaker::run_apart(const Program& program, Problem problem,
+                                                          const Problem& slice, HostInputs inputs,
+                                                          bool singles) {
   problem.layouts = {};
   const OperationPlan plan = attention_plan(problem);
-  const std::vector<HostTensor> tensors =
-      host_tensors(unquantized_inputs(order_.problem, which, v_doublings));
+  const std::vector<HostTensor> tensors = host_tensors(std::move(inputs));
   FATUNE_TRY(const std::vector<GuardedBuffer> buffers,
              upload_inputs(session_.context, session_.stream.raw(), plan.inputs(), tensors));
   TensorAddresses addresses;
   for (std::size_t i = 0; i < tensors.size(); ++i)
     addresses[tensors[i].name] = buffers[i].address();
-  FATUNE_TRY(const Results results,
-             run(*order_.unquantized, plan, unquantized(slice()), addresses, true));
-  return floats_of(results.outputs.front());
+  return run(program, plan, slice, addresses, singles);
 }
 
 /// `singles`: the program writes fp32, whatever an output's type is.

@@ -51,7 +51,7 @@ Result<std::string> value_of(std::string_view placeholder, const Problem& proble
   for (const auto& [name, value] : numbers_of(problem)) {
     if (placeholder == name) return std::to_string(value);
   }
-  if (placeholder == "dtype") return std::string(name(problem.dtype));
+  if (placeholder == "dtype") return std::string(name(in_given_types(problem).dtype));
   if (problem.custom) {
     return file_error(fmt::format(
         "{}: there is no placeholder {{{}}}; there are dtype and those that 'sizes' names", where,
@@ -255,7 +255,8 @@ Result<ExternalDescription> parse_external(std::string_view text, const std::str
   return description;
 }
 
-Result<std::string> refusal(const ExternalDescription& description, const Problem& problem) {
+Result<std::string> refusal(const ExternalDescription& description, const Problem& asked) {
+  const Problem problem = in_given_types(asked);
   const std::string wanted(operation_name(problem));
   if (description.operation != wanted)
     return "it computes " + description.operation + ", not " + wanted;

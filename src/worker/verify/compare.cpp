@@ -54,6 +54,7 @@ void for_each_block(const TensorPlan& tensor, const Work& work) {
 struct BlockErrors {
   double squares = 0, absolute = 0, largest = 0, excess = 0;
   std::int64_t worst = 0, excess_at = 0, first_not_finite = 0, not_finite = 0;
+  std::int64_t first_finite = 0, finite = 0;  // where there must be no number
   bool allclose = true;
 };
 
@@ -101,6 +102,22 @@ BlockErrors scan(const TensorReference& reference, std::span<const float> table,
   return errors;
 }
 
+/// The same of a head that an element takes along which is no number. Nothing else is judged there.
+BlockErrors scan_lost(const TensorReference& reference, std::span<const std::byte> out,
+                      std::int64_t head, const Range& range) {
+  const std::span<const float> table = decode_table(*reference.tensor.type);
+  const auto* elements = reinterpret_cast<const std::uint16_t*>(out.data());
+  const std::int64_t columns = reference.tensor.columns();
+  BlockErrors errors;
+  for (std::int64_t at = range.first; at < range.first + range.count; ++at) {
+    const std::int64_t row = at / columns % reference.tensor.part_rows();
+    if (!std::isfinite(table[elements[at]])) continue;
+    if (!reference.lost->must_be_lost(head, row, at % columns)) continue;
+    if (errors.finite++ == 0) errors.first_finite = at;
+  }
+  return errors;
+}
+
 std::vector<BlockErrors> scan_all(const TensorReference& reference,
                                   std::span<const std::byte> out) {
   const std::optional<Dtype>& type = reference.tensor.type;
@@ -110,7 +127,10 @@ std::vector<BlockErrors> scan_all(const TensorReference& reference,
                                                 : scan<std::uint16_t>;
   std::vector<BlockErrors> blocks(reference.block_squares.size());
   for_each_block(reference.tensor, [&](std::size_t block, const Range& range) {
-    blocks[block] = scan_block(reference, table, out, range);
+    const std::int64_t head = static_cast<std::int64_t>(block) / blocks_per_head(reference.tensor);
+    blocks[block] = reference.lost && reference.lost->has(head)
+                        ? scan_lost(reference, out, head, range)
+                        : scan_block(reference, table, out, range);
   });
   return blocks;
 }
@@ -120,6 +140,8 @@ void merge(const BlockErrors& block, Comparison& all) {
   all.allclose_1e3 = all.allclose_1e3 && block.allclose && block.not_finite == 0;
   if (block.not_finite > 0 && all.not_finite == 0) all.first_not_finite = block.first_not_finite;
   all.not_finite += block.not_finite;
+  if (block.finite > 0 && all.wrongly_finite == 0) all.first_wrongly_finite = block.first_finite;
+  all.wrongly_finite += block.finite;
   if (block.largest > all.max_abs) {
     all.max_abs = block.largest;
     all.worst = block.worst;
@@ -181,6 +203,7 @@ void add_masked_rows(const TensorReference& reference, std::span<const std::byte
   const auto table = decode_table(*tensor.type);
   for (std::int64_t head = 0; head < heads_of(tensor); ++head) {
     const std::int64_t first = head * tensor.part_rows() * tensor.columns();
+    if (reference.lost && reference.lost->has(head)) continue;
     for (std::int64_t i = first; i < first + reference.zero_rows * tensor.columns(); ++i) {
       std::uint16_t element = 0;
       std::memcpy(&element, out.data() + static_cast<std::size_t>(i) * tensor.width(),

@@ -9,6 +9,7 @@
 
 #include "core/result.hpp"
 #include "model/problem/tensor.hpp"
+#include "worker/verify/not_finite.hpp"
 
 namespace fatune {
 
@@ -33,6 +34,8 @@ struct TensorReference {
   std::vector<float> unquantized = {};
   /// First rows of every head that must be exactly 0: those that see no key.
   std::int64_t zero_rows = 0;
+  /// Of attention, where inputs are not all finite; values are those of finite ones.
+  std::optional<LostOutputs> lost = {};
   std::optional<DeclaredTolerance> tolerance;
   Limits limits;
   /// Sum of squares of each block of rows; blocks of a head are neighbours.
@@ -50,7 +53,9 @@ std::int64_t blocks_per_head(const TensorPlan& tensor);
 
 /// Places are elements of the tensor.
 struct Comparison {
-  std::int64_t not_finite = 0, first_not_finite = 0;            ///< NaN or infinity
+  std::int64_t not_finite = 0, first_not_finite = 0;  ///< NaN or infinity
+  /// Numbers where there must be none.
+  std::int64_t wrongly_finite = 0, first_wrongly_finite = 0;
   std::int64_t masked_not_zero = 0, first_masked_not_zero = 0;  ///< in rows that must be 0
   std::int64_t worst = 0;
   double max_abs = 0, mean_abs = 0, relative_l2 = 0;

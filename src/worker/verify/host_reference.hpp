@@ -49,11 +49,18 @@ Status validate_reference(const Problem& problem, const HostInputs& inputs,
 /// Empty for a problem without lse.
 struct LseReference {
   TensorPlan tensor;
-  std::vector<float> values;  ///< natural logarithms; -infinity for a row that sees no key
+  /// Natural logarithms; -infinity for a row that sees no key, NaN for one that is not judged.
+  std::vector<float> values;
   std::vector<float> limits;  ///< of |lse - value|
 };
 LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs,
                                 std::vector<float> values);
+
+/// Leaves the rows out that an element of the inputs takes along which is no number.
+void leave_out(LseReference& reference, const LostOutputs& lost);
+/// Of a fused problem: widens the limits by 4 times the largest error of the twin's log-sum-exps,
+/// fp32 by row.
+void allow_quantizing(LseReference& reference, std::span<const std::byte> twin);
 
 struct LseJudgement {
   Judgement verdict;

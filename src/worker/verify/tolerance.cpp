@@ -85,9 +85,10 @@ double step_at_one(Dtype dtype) {
 }
 
 Limits attention_limits(const TensorReference& reference, const Comparison& twin,
-                        Distribution distribution, Dtype io) {
+                        Distribution distribution, const Problem& problem) {
   const Dtype out = *reference.tensor.type;
-  const ToleranceFactors factors = tolerance_factors(io);
+  const bool fp8 = is_fp8(problem);
+  const ToleranceFactors factors = tolerance_factors(problem.dtype);
   Limits limits;
   limits.max_abs = factors.max_factor * twin.max_abs + quantum_of(out, reference);
   limits.mean_abs = factors.mean_factor * twin.mean_abs + 1e-6;
@@ -95,18 +96,20 @@ Limits attention_limits(const TensorReference& reference, const Comparison& twin
       distribution == Distribution::kOutliers || distribution == Distribution::kLargeLogits;
   if (!dominated) {
     // The twin of fp8 says more exactly what rounding P costs than a number for all inputs.
-    const double l2 = io == out ? factors.relative_l2
-                                : std::max(tolerance_factors(out).relative_l2,
-                                           kMoreThanTwinOfFp8 * twin.relative_l2);
+    double l2 =
+        !fp8 ? factors.relative_l2
+             : std::max(tolerance_factors(out).relative_l2, kMoreThanTwinOfFp8 * twin.relative_l2);
+    if (is_fused(problem) && distribution == Distribution::kNormal)
+      l2 = std::max(factors.method_l2, kMoreThanTwin * twin.relative_l2);
     limits.relative_l2 = l2;
     limits.head_l2 = limits.block_l2 = l2 * factors.part_factor;
   }
-  if (distribution == Distribution::kOnesV && io == out) {
+  if (distribution == Distribution::kOnesV && !fp8) {
     // The twin may hit 1 exactly; a mean of such errors says nothing.
     limits.max_abs = std::max(2 * step_at_one(out) * reference.largest, twin.max_abs);
     limits.mean_abs = limits.max_abs;
   }
-  if (distribution == Distribution::kNormal && io != out) {
+  if (distribution == Distribution::kNormal && has_descales(problem)) {
     limits.method_l2 = std::max(factors.method_l2, kMoreThanTwin * twin.method_l2.value_or(0));
   }
   return limits;
@@ -133,6 +136,13 @@ Judgement judge(const TensorReference& reference, const Comparison& comparison) 
         fmt::format("finite: {} of {} {} are NaN or infinite, first {}{}", comparison.not_finite,
                     tensor.elements(), describe_elements(tensor), tensor.axes.empty() ? "" : "at ",
                     describe_place(tensor, comparison.first_not_finite))};
+  }
+  if (comparison.wrongly_finite > 0) {
+    return {false, kWorstMargin, "not_finite",
+            fmt::format("not_finite: {} {} are numbers, though an input that they depend on is "
+                        "NaN or infinite, first at {}",
+                        comparison.wrongly_finite, describe_elements(tensor),
+                        describe_place(tensor, comparison.first_wrongly_finite))};
   }
   if (comparison.masked_not_zero > 0) {
     return {false, kWorstMargin, "masked_rows",

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "model/problem/input_case.hpp"
+#include "model/problem/problem.hpp"
 #include "worker/verify/compare.hpp"
 
 namespace fatune {
@@ -23,10 +24,10 @@ ToleranceFactors tolerance_factors(Dtype dtype);
 /// The unit in the last place of 1: from there to the next element upwards.
 double step_at_one(Dtype dtype);
 
-/// For one set of attention's inputs of type `io`, with `twin` the low-precision reference,
-/// compared with the reference.
+/// For one set of attention's inputs, with `twin` the low-precision reference, compared with the
+/// reference.
 Limits attention_limits(const TensorReference& reference, const Comparison& twin,
-                        Distribution distribution, Dtype io);
+                        Distribution distribution, const Problem& problem);
 /// Of a declared output. `io`: the problem's type, which kernels may round to on their way to an
 /// fp32 output.
 Limits declared_limits(const TensorReference& reference, const Comparison& twin, Dtype io);
@@ -37,8 +38,8 @@ struct Judgement {
   std::string worst_rule;  ///< which rule gave it
   std::string reason;      ///< of a failure: rule, place, value, limit
 };
-/// By the rules "finite" and "masked_rows", then by the declared "tolerance" alone, or by the
-/// others as far as the reference has limits.
+/// By the rules "finite", "not_finite" and "masked_rows", then by the declared "tolerance" alone,
+/// or by the others as far as the reference has limits.
 Judgement judge(const TensorReference& reference, const Comparison& comparison);
 
 /// The zero-output check: by how much an output of zeros misses the limits. Below kLeastVacuity the

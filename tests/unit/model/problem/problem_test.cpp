@@ -111,6 +111,28 @@ TEST_CASE("fp8 in words, keys, bytes and arguments") {
   CHECK_FALSE(has_descales(plain));
 }
 
+TEST_CASE("a fused problem has 16-bit inputs without factors, and names that no other has") {
+  Problem p = mission();
+  p.quant = Quant::kFused;
+  CHECK(validate(p).error().message ==
+        "quant fused is for e4m3 and e5m2; nothing of f16 is quantized");
+  p.dtype = Dtype::kE4m3;
+  p.out_dtype = Dtype::kBf16;
+  REQUIRE(validate(p));
+  CHECK(describe(p) == "4,8,512,64 e4m3 to bf16 fused");
+  CHECK(key(p) == "b4-h8-kv8-sq512-skv512-d64-e4m3-bf16-fused-none");
+  CHECK(attention_tensors(p) == std::vector<std::string>{"q", "k", "v", "out", "lse"});
+  CHECK(dtype_of(p, "k") == Dtype::kBf16);
+  CHECK(least_bytes(p) == least_bytes(unquantized(p)));
+  CHECK(in_given_types(p) == unquantized(p));
+  CHECK(unquantized(p).quant == Quant::kGiven);
+  CHECK(dump(to_json(p)).find(R"("out_dtype":"bf16","quant":"fused")") != std::string::npos);
+  CHECK(*from_json<Problem>(to_json(p), "x") == p);
+  CHECK(has_descales(with_given_factors(p)));
+  CHECK(in_given_types(with_given_factors(p)) == with_given_factors(p));
+  CHECK(parse_quant("both").error().message == "quant 'both' is unknown; known are given, fused");
+}
+
 TEST_CASE("a tensor of exactly 1 TiB is still valid") {
   CHECK(parse_shape("65536,64,2048,64"));
   CHECK_FALSE(parse_shape("65537,64,2048,64"));

@@ -23,7 +23,7 @@ const PreparationSetting kSetting{tiled_kernel("naive", "reference"),
 TEST_CASE("reference and twin are compiled for one head, checks beside them") {
   FakeCompiler compiler;
   const Problem problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
-  const auto pending = request_problem(compiler, kSetting, problem, search_cases(42));
+  const auto pending = request_problem(compiler, kSetting, problem, search_cases(problem, 42));
   REQUIRE(pending);
   REQUIRE(compiler.requests.size() == 3);
   CHECK(has_macro(compiler.requests[0], "OUT_F32=1"));
@@ -46,7 +46,7 @@ TEST_CASE("a reference that does not compile is an environment error with the co
     compiled.problem = "naive.cu(3): error: broken";
     return compiled;
   };
-  const auto pending = request_problem(compiler, kSetting, {}, search_cases(42));
+  const auto pending = request_problem(compiler, kSetting, {}, search_cases({}, 42));
   REQUIRE(pending);
   const auto order = finish_problem(compiler, kSetting, *pending);
   REQUIRE_FALSE(order);
@@ -75,7 +75,7 @@ TEST_CASE("problems larger than the memory are refused before anything is alloca
 }
 
 TEST_CASE("finalists meet every distribution, the search two seeds") {
-  CHECK(search_cases(42) ==
+  CHECK(search_cases({}, 42) ==
         std::vector<InputCase>{{Distribution::kNormal, 42}, {Distribution::kNormal, 43}});
   std::set<Distribution> met;
   for (const InputCase& which : final_cases(*attention(), {}, 42)) met.insert(which.distribution);
@@ -147,7 +147,7 @@ TEST_CASE("the processor's name is found in the system's text") {
 
 TEST_CASE("of a large problem one group of heads sees the hard inputs") {
   const Problem large{.batch = 2, .heads = 16, .kv_heads = 8, .seq_q = 16384, .seq_kv = 16384};
-  CHECK(final_cases(*attention(), large, 42) == search_cases(42));
+  CHECK(final_cases(*attention(), large, 42) == search_cases(large, 42));
   const auto edges = *attention()->edge_problems(large, 42);
   const auto group = std::find_if(edges.begin(), edges.end(), [](const EdgeProblem& edge) {
     return edge.problem.seq_q == 16384;

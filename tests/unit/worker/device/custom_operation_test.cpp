@@ -37,7 +37,7 @@ TEST_CASE("reference and twin are compiled for the whole problem, and the tensor
   FakeCompiler compiler;
   const Problem problem = custom_test_problem();
   const auto setting = setting_of(custom_kernels());
-  const auto pending = request_problem(compiler, setting, problem, search_cases(42));
+  const auto pending = request_problem(compiler, setting, problem, search_cases(problem, 42));
   REQUIRE(pending);
   REQUIRE(compiler.requests.size() == 3);
   CHECK(has_macro(compiler.requests[0], "OUT_F32=1"));
@@ -59,7 +59,8 @@ TEST_CASE("with a declared tolerance there is no twin") {
   const auto kernels = load_custom(changed(kCustomReference, "\"hard_inputs\"", kTolerance));
   REQUIRE(kernels);
   const auto setting = setting_of(*kernels);
-  const auto pending = request_problem(compiler, setting, custom_test_problem(), search_cases(42));
+  const auto pending =
+      request_problem(compiler, setting, custom_test_problem(), search_cases({}, 42));
   REQUIRE(pending);
   CHECK(compiler.requests.size() == 2);
   const auto order = finish_problem(compiler, setting, *pending);
@@ -73,7 +74,8 @@ TEST_CASE("the reference of another operation cannot prepare it") {
   FakeCompiler compiler;
   const PreparationSetting setting{tiled_kernel("naive", "reference"),
                                    *typical_limits(Arch{90, 'a'}), 10};
-  const auto pending = request_problem(compiler, setting, custom_test_problem(), search_cases(42));
+  const auto pending =
+      request_problem(compiler, setting, custom_test_problem(), search_cases({}, 42));
   REQUIRE_FALSE(pending);
   CHECK(pending.error().message.find("computes attention, not scale") != std::string::npos);
 }

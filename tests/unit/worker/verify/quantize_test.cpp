@@ -90,6 +90,26 @@ TEST_CASE("a head of zeros has the factor 1 and stays zeros") {
                     [](std::byte byte) { return byte == std::byte{0}; }));
 }
 
+TEST_CASE("a fused problem's inputs are what the other's were before they were quantized") {
+  Problem problem = fp8_problem(Dtype::kE4m3);
+  const HostInputs plain = unquantized_inputs(problem, {});
+  problem.quant = Quant::kFused;
+  const HostInputs made = make_inputs(problem, {});
+  CHECK(made.q == plain.q);
+  CHECK(made.v == plain.v);
+  CHECK(made.q_descale.empty());
+  const OutputRow where{1, 2, 3};
+  CHECK(attention_row(problem, made, where).values ==
+        attention_row(unquantized(problem), plain, where).values);
+}
+
+TEST_CASE("log-sum-exps of a fused problem may be as wrong as the twin's, four times over") {
+  LseReference reference{{}, {1, 2, -std::numeric_limits<float>::infinity()}, {0.5f, 0.5f, 0.5f}};
+  const std::vector<float> twin = {1.25f, 1.5f, 7};
+  allow_quantizing(reference, std::as_bytes(std::span(twin)));
+  CHECK(reference.limits == std::vector<float>{2.5f, 2.5f, 2.5f});
+}
+
 TEST_CASE("heads and tensors differ in their factors, so that another's gives other values") {
   const Problem problem = fp8_problem(Dtype::kE4m3);
   const HostInputs made = make_inputs(problem, {});

@@ -93,8 +93,8 @@ Made make(Problem problem, Distribution distribution = Distribution::kNormal) {
   made.reference = make_out_reference(problem, attend(problem, made.inputs, {}, true));
   made.twin =
       encode_all(problem.dtype, attend(problem, made.inputs, {.round_scores = true}, false));
-  made.reference.limits = attention_limits(made.reference, compare(made.reference, made.twin),
-                                           distribution, problem.dtype);
+  made.reference.limits =
+      attention_limits(made.reference, compare(made.reference, made.twin), distribution, problem);
   return made;
 }
 
@@ -250,12 +250,18 @@ TEST_CASE("fp8 is held to the values before quantization, too") {
 TEST_CASE("limits of fp8 are those of its arithmetic, steps those of out") {
   Made made = make({.seq_q = 70, .seq_kv = 90, .head_dim = 16});
   const Comparison twin = compare(made.reference, made.twin);
-  const Limits plain = attention_limits(made.reference, twin, Distribution::kNormal, Dtype::kF16);
-  const Limits fp8 = attention_limits(made.reference, twin, Distribution::kNormal, Dtype::kE4m3);
+  const Limits plain = attention_limits(made.reference, twin, Distribution::kNormal, {});
+  Problem problem{.dtype = Dtype::kE4m3, .out_dtype = Dtype::kF16};
+  const Limits fp8 = attention_limits(made.reference, twin, Distribution::kNormal, problem);
   CHECK_FALSE(plain.method_l2);
   CHECK(fp8.method_l2 == 6e-2);
   CHECK(fp8.relative_l2 == std::max(2e-3, 1.5 * twin.relative_l2));
   CHECK(std::abs(fp8.max_abs - plain.max_abs - 2 * twin.max_abs) < 1e-12);
-  CHECK_FALSE(
-      attention_limits(made.reference, twin, Distribution::kUniform, Dtype::kE4m3).method_l2);
+  CHECK_FALSE(attention_limits(made.reference, twin, Distribution::kUniform, problem).method_l2);
+  problem.quant = Quant::kFused;  // out is compared with the values of the inputs as they came
+  const Limits fused = attention_limits(made.reference, twin, Distribution::kNormal, problem);
+  CHECK_FALSE(fused.method_l2);
+  CHECK(fused.relative_l2 == 6e-2);
+  CHECK(attention_limits(made.reference, twin, Distribution::kUniform, problem).relative_l2 ==
+        fp8.relative_l2);
 }

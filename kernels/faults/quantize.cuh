@@ -1,0 +1,61 @@
+// quantize.cuh - a short, right quantizer and attention of what it leaves, that each fault of
+// --quant fused spoils in one place.
+#pragma once
+
+#include "faults/attend.cuh"
+
+#if OUT_DTYPE == DTYPE_F16
+DEVICE float given_to_float(u16 bits) { return f16_to_float(bits); }
+#else
+DEVICE float given_to_float(u16 bits) { return bf16_to_float(bits); }
+#endif
+
+constexpr float kLargestElement = DTYPE == DTYPE_E4M3 ? 448.0f : 57344.0f;
+constexpr int kParts = BATCH * KV_HEADS;
+
+/// Of two magnitudes, NaN where one is.
+DEVICE float larger(float a, float b) { return a >= b ? a : (b > a ? b : a + b); }
+
+// What two magnitudes leave, and the factor of the largest.
+#ifndef LARGER
+#define LARGER(a, b) larger(a, b)
+#endif
+#ifndef FACTOR_OF_LARGEST
+#define FACTOR_OF_LARGEST(largest) \
+  ((largest) == 0.0f ? 1.0f : (largest) / kLargestElement * ((largest) - (largest) + 1.0f))
+#endif
+// Whose factor a head has.
+#ifndef PART_OF_FACTOR
+#define PART_OF_FACTOR(part) (part)
+#endif
+
+/// `rows` rows of a part, contiguous, by a CTA of one warp.
+DEVICE void quantize_part(const u16* from, elem* to, float* factor, i64 rows, int part) {
+  const int lane = static_cast<int>(threadIdx.x);
+  const i64 count = rows * HEAD_DIM;
+  float largest = 0.0f;
+  const u16* measured = from + PART_OF_FACTOR(part) * count;
+  for (i64 i = lane; i < count; i += 32)
+    largest = LARGER(largest, fabsf(given_to_float(measured[i])));
+  for (int other = 16; other > 0; other /= 2)
+    largest = LARGER(largest, __shfl_xor_sync(0xffffffffu, largest, other));
+  const float by = FACTOR_OF_LARGEST(largest);
+  if (lane == 0) factor[part] = by;
+  for (i64 i = part * count + lane; i < (part + 1) * count; i += 32)
+    to[i] = from_float(given_to_float(from[i]) / by);
+}
+
+/// The two entries that the faults share.
+#define FAULT_FUSED_ENTRIES                                                                       \
+  extern "C" __global__ void fault_quantize(const u16* q, const u16* k, const u16* v, elem* q_fp8, \
+                                            elem* k_fp8, elem* v_fp8, float* factors) {           \
+    const int part = static_cast<int>(blockIdx.x) % kParts;                                       \
+    const int tensor = static_cast<int>(blockIdx.x) / kParts;                                     \
+    if (tensor == 0) quantize_part(q, q_fp8, factors, i64{kHeadGroup} * SEQ_Q, part);             \
+    if (tensor == 1) quantize_part(k, k_fp8, factors + kParts, SEQ_KV, part);                     \
+    if (tensor == 2) quantize_part(v, v_fp8, factors + 2 * kParts, SEQ_KV, part);                 \
+  }                                                                                               \
+  extern "C" __global__ void fault_main(const elem* q, const elem* k, const elem* v,              \
+                                        const float* factors, out_elem* out) {                    \
+    attend_and_store(q, k, v, out, factors_of(factors, factors + kParts, factors + 2 * kParts));  \
+  }

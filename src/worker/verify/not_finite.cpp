@@ -1,0 +1,42 @@
+// not_finite.cpp - places of elements that are no numbers to the outputs that depend on them.
+#include "worker/verify/not_finite.hpp"
+
+#include <algorithm>
+
+namespace fatune {
+
+std::array<Spoilt, 3> spoilt_elements(const Problem& problem) {
+  const std::int64_t parts = problem.batch * problem.kv_heads;
+  const std::int64_t queries = problem.heads / problem.kv_heads * problem.seq_q;
+  // The first key, which every row sees that sees any; the last query, which sees all.
+  return {{{0, queries - 1, problem.head_dim - 1},
+           {1 % parts, 0, 0},
+           {2 % parts, 0, problem.head_dim / 2}}};
+}
+
+InputCase before_spoiling(InputCase which) {
+  if (which.distribution == Distribution::kNotFinite) which.distribution = Distribution::kNormal;
+  return which;
+}
+
+LostOutputs::LostOutputs(const Problem& problem)
+    : elements_(spoilt_elements(problem)),
+      group_(problem.heads / problem.kv_heads),
+      rows_(problem.seq_q),
+      unseen_rows_(problem.mask == Mask::kCausal
+                       ? std::max<std::int64_t>(0, problem.seq_q - problem.seq_kv)
+                       : 0) {}
+
+bool LostOutputs::has(std::int64_t head) const {
+  return std::ranges::count(elements_, head / group_, &Spoilt::part) > 0;
+}
+
+bool LostOutputs::must_be_lost(std::int64_t head, std::int64_t row, std::int64_t column) const {
+  if (row < unseen_rows_) return false;
+  const std::int64_t part = head / group_;
+  const auto& [of_q, of_k, of_v] = elements_;
+  if (part == of_k.part || (part == of_v.part && column == of_v.column)) return true;
+  return part == of_q.part && head % group_ * rows_ + row == of_q.row;
+}
+
+}  // namespace fatune
