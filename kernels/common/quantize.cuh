@@ -84,6 +84,7 @@ struct GivenPiece {
 
 constexpr int kQuantWarps = QUANT_THREADS / 32;
 constexpr int kQuantTeam = QUANT_THREADS * QUANT_CLUSTER;
+constexpr int kQuantBatch = 8;  // chosen: pieces that a thread loads before it waits for them
 constexpr bool kKeepsElements =
     QUANT_KEEP == QUANT_KEEP_REGISTERS && 4 * QUANT_PIECES + 40 <= QUANT_REGISTERS;
 
@@ -122,7 +123,7 @@ struct RowPieces {
   static constexpr i64 kAll = static_cast<i64>(kHeads) * kRows * kInRow;
   static constexpr int kRounds = static_cast<int>(ceil_div(kAll, i64{kQuantTeam}));
   static constexpr int kARound = 1;
-  static_assert(kAll + i64{kQuantTeam} * QUANT_BATCH < i64{1} << 31, "pieces count in 32 bits");
+  static_assert(kAll + i64{kQuantTeam} * kQuantBatch < i64{1} << 31, "pieces count in 32 bits");
   const u16* from;
   u8* to;
   i64 head;  // counted over the batch
@@ -213,7 +214,7 @@ using VPieces = RowPieces<VTensor, 1, SEQ_KV>;
 template <typename Pieces>
 DEVICE void quantize_head(const Pieces& head, float* factor, u32* of_warps) {
   constexpr int kAtOnce =
-      kKeepsElements ? Pieces::kRounds : ceil_div(QUANT_BATCH, Pieces::kARound);
+      kKeepsElements ? Pieces::kRounds : ceil_div(kQuantBatch, Pieces::kARound);
   GivenPiece pieces[kAtOnce][Pieces::kARound];
   const auto load = [&](int round) {
 #pragma unroll

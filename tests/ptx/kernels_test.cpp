@@ -112,7 +112,8 @@ const Case kRight[] = {
     {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
     {"fa_wgmma_fp8_fused", "", fused(plain())},
     {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=2,QUANT_THREADS=256", fused(ragged())},
-    {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=1,QUANT_KEEP=nothing,QUANT_THREADS=256,QUANT_BATCH=4",
+    {"fa_wgmma_fp8_fused",
+     "QUANT_CLUSTER=1,QUANT_KEEP=nothing,QUANT_THREADS=256,V_TRANSPOSED_BY=producer",
      fused(packed(), Dtype::kE5m2, Dtype::kF16)},
     {"fa_wgmma", "", fused(plain())},  // in the 16 bits that the problem is given in
 };
@@ -196,7 +197,7 @@ TEST_CASE("kernels that quantize wrongly are refused for it") {
     Distribution inputs;
     const char* reason;
   };
-  const Problem problem = fused(plain());
+  const Problem problem = fused(*parse_shape("1,4,64,64"));
   for (const Fault& fault : {
            Fault{"fp8_fused_divides_by_zero", Distribution::kZeros, "finite: "},
            Fault{"fp8_fused_drops_infinity", Distribution::kNotFinite, "not_finite: "},

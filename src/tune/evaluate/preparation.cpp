@@ -73,6 +73,7 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
     FATUNE_TRY(pending.custom, manifest.operation->plan(problem));
   }
   FATUNE_TRY(pending.plan, launch_plan(slice, setting.limits));
+  pending.twin_plan = pending.plan;
   FATUNE_TRY_STATUS(
       check_memory(*manifest.operation, problem, pending.plan, setting.limits, cases.size()));
   pending.cases = std::move(cases);

@@ -33,6 +33,10 @@ std::vector<Case> cases() {
   Problem narrow = usual;
   narrow.dtype = Dtype::kE4m3;
   narrow.out_dtype = Dtype::kBf16;
+  Problem fused = wide;
+  fused.dtype = Dtype::kE4m3;
+  fused.out_dtype = Dtype::kF16;
+  fused.quant = Quant::kFused;
   const Problem decode{
       .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 4096, .head_dim = 128};
   Problem packed{.batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 48, .seq_kv = 48};
@@ -43,6 +47,7 @@ std::vector<Case> cases() {
           {wide, all},
           {odd, {"sm_90a"}},
           {narrow, {"sm_90a"}},
+          {fused, {"sm_90a"}},
           {decode, {"sm_80", "sm_86", "sm_89", "sm_90a"}},
           {packed, {"sm_75", "sm_90a"}},
           {gaps, {"sm_90a"}}};
@@ -84,6 +89,8 @@ std::vector<Attempt> attempts() {
   for (const KernelRef& kernel : *kernels) {
     if (kernel->manifest.role == Role::kFault) continue;
     for (const Case& one : cases()) {
+      // Kernels of 16 bits are compiled for it as for the problem that is given.
+      if (is_fused(one.problem) && !is_for_type(kernel->manifest, one.problem)) continue;
       for (const std::string& arch : one.archs) {
         if (auto attempt = attempt_of(kernel, one.problem, arch))
           all.push_back(*std::move(attempt));

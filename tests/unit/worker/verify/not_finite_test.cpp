@@ -107,7 +107,8 @@ TEST_CASE("a number that hides an infinity or NaN is refused, and so is a wrong 
         "infinite, first at batch 0, head 3, row 4, column 5");
 
   out = exact_output(problem);
-  elements[element_at(problem, 7, 4, 5)] = encode(Dtype::kBf16, NAN);
+  reinterpret_cast<std::uint16_t*>(out.data())[element_at(problem, 7, 4, 5)] =
+      encode(Dtype::kBf16, NAN);
   CHECK(judge(reference, compare(reference, out)).worst_rule == "finite");
 }
 
