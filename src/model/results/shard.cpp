@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -49,6 +50,13 @@ Result<Shard> deal(const std::vector<NamedProblem>& problems, std::uint64_t numb
   if (of > problems.size()) {
     return usage_error(fmt::format("--shard: {} parts of {} would leave some without a problem", of,
                                    counted(problems.size(), "problem")));
+  }
+  std::set<Problem> seen;
+  for (const NamedProblem& named : problems) {
+    if (!seen.insert(named.problem).second) {
+      return usage_error("--shard: " + label(named) +
+                         " is in the list twice, and would be in two parts");
+    }
   }
   std::vector<std::uint64_t> order(problems.size());
   std::iota(order.begin(), order.end(), 0);

@@ -31,7 +31,8 @@ void fields(MergedShard& x, FieldList& f);
 /// How long tuning a problem takes, over how long it takes for a small one.
 double estimated_cost(const Problem& problem);
 /// Part `number` of `of`: the problem that costs most goes to the part with least to do, again and
-/// again; ties go by order. The same on every host. A usage error when a part would be empty.
+/// again; ties go by order. The same on every host. A usage error when a part would be empty, or a
+/// problem is in the list twice.
 Result<Shard> deal(const std::vector<NamedProblem>& problems, std::uint64_t number,
                    std::uint64_t of);
 

@@ -14,13 +14,15 @@ namespace {
 
 using Places = std::vector<std::uint64_t>;
 
-NamedProblem of_length(std::int64_t batch, std::int64_t length) {
-  return {"", {batch, 16, 16, length, length, 128, Dtype::kF16, Mask::kNone}};
+NamedProblem of_length(std::int64_t length, std::int64_t batch, std::int64_t heads) {
+  return {"", {batch, heads, heads, length, length, 128, Dtype::kF16, Mask::kNone}};
 }
 
+/// Those of one length cost the same.
 std::vector<NamedProblem> suite() {
-  return {of_length(1, 512),  of_length(2, 8192), of_length(1, 512), of_length(1, 4096),
-          of_length(1, 2048), of_length(1, 512),  of_length(2, 8192)};
+  return {of_length(512, 1, 16),  of_length(8192, 2, 16), of_length(512, 16, 1),
+          of_length(4096, 1, 16), of_length(2048, 1, 16), of_length(512, 4, 4),
+          of_length(8192, 16, 2)};
 }
 
 Places dealt(const std::vector<NamedProblem>& problems, std::uint64_t number, std::uint64_t of) {
@@ -57,13 +59,22 @@ TEST_CASE("the longest problem goes first, to the shard with least to do, and ti
 }
 
 TEST_CASE("a problem costs more with its work and with its keys") {
-  const Problem small = of_length(1, 512).problem;
+  const Problem small = of_length(512, 1, 16).problem;
   CHECK(estimated_cost(small) < 1.1);
-  CHECK(estimated_cost(of_length(2, 8192).problem) > 3);
+  CHECK(estimated_cost(of_length(8192, 2, 16).problem) > 3);
   Problem decoding = small;
   decoding.seq_q = 1;
   decoding.seq_kv = 131072;
   CHECK(estimated_cost(decoding) > 3);
+}
+
+TEST_CASE("a list that has a problem twice is refused, as two shards would have it") {
+  auto problems = suite();
+  problems.push_back({"again", problems.front().problem});
+  const auto shard = deal(problems, 1, 2);
+  REQUIRE_FALSE(shard);
+  CHECK(shard.error().message.find("again 1,16,512,128 f16 is in the list twice") !=
+        std::string::npos);
 }
 
 TEST_CASE("more shards than problems are refused, as some would have nothing to do") {
