@@ -337,6 +337,8 @@ class BadInput(Temporary):
         out = self.folder / "run"
         evolve("true", out, "--trials", 1)
         self.assertIn("--resume", evolve("true", out, "--trials", 1, code=2).stderr)
+        for words in (["--trials", "2"], ["--dtype", "e4m3"], ["--out-dtype", "f16"], ["--quant", "fused"], ["--size", "n=1"]):
+            self.assertIn(f"has its own {words[0]}", fatune("evolve", "--resume", out, "--proposer", "true", *START[:2], *words, code=2).stderr)
 
 
 class Kills(Temporary):

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 
-RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results/h200/suite-decode/journal.jsonl.gz"
+RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results/h200/suite-decode"
 SWEEP = ["sweep", "--suite", "decode", "--no-warm-start", "--budget", "20", "--device", f"recorded:{RESULTS}", "--quiet"]
 SECONDS = re.compile(r'"(seconds|gpu_waited_s|at_s)": ?[0-9.e+-]+')
 

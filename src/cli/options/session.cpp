@@ -9,6 +9,7 @@
 #include "core/gzip.hpp"
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
+#include "search/datasets/recording.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
@@ -20,7 +21,10 @@ bool driver_present() {
 }
 
 Result<Journal> load_recording(const std::string& file) {
-  if (!file.empty()) return load_journal(file);
+  if (!file.empty()) {
+    FATUNE_TRY(const std::filesystem::path journal, find_results(file));
+    return load_journal(journal);
+  }
   const auto shipped = embedded_recorded_files();
   if (shipped.empty())
     return environment_error(
