@@ -132,11 +132,11 @@ double seconds_of(const ShardRun& run) {
 double seconds_of(const std::vector<ShardRun>& runs) {
   std::map<std::uint64_t, double> longest;
   for (const ShardRun& run : runs) {
-    double& seconds = longest[run.shard().number];
-    seconds = std::max(seconds, seconds_of(run));
+    double& took = longest[run.shard().number];
+    took = std::max(took, seconds_of(run));
   }
   double sum = 0;
-  for (const auto& [number, seconds] : longest) sum += seconds;
+  for (const auto& [number, took] : longest) sum += took;
   return sum;
 }
 
