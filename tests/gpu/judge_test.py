@@ -58,8 +58,8 @@ def configs(manifest, wanted):
 
 
 def judge_right_and_wrong(judge, checks):
-    right = judge.ask("submit_kernel", **kernel("fa_mma"))
-    checks.expect(right.get("passed") is True, f"fa_mma passes a check: {right}")
+    right = judge.ask("submit_kernel", **kernel("fa_wmma"))
+    checks.expect(right.get("passed") is True, f"fa_wmma passes a check: {right}")
     rows = kernel("fa_rows")
     rows["source"] = rows["source"].replace("SEQ_KV", "(SEQ_KV - 1)")
     refused = judge.ask("submit_kernel", **rows)
@@ -72,11 +72,11 @@ def judge_right_and_wrong(judge, checks):
 
 
 def time_modes(judge, checks, table):
-    judge.ask("submit_kernel", mode="rank", **kernel("fa_mma"))  # measures the baseline, too
+    judge.ask("submit_kernel", mode="rank", **kernel("fa_wmma"))  # measures the baseline, too
     for mode, longest in (("check", LONGEST_CHECK_S), ("rank", LONGEST_RANK_S)):
         taken = []
         for number in range(3):
-            answer = judge.ask("submit_kernel", mode=mode, **kernel("fa_mma", SPOILT.replace("unused", f"{mode}{number}")))
+            answer = judge.ask("submit_kernel", mode=mode, **kernel("fa_wmma", SPOILT.replace("unused", f"{mode}{number}")))
             checks.expect(answer.get("passed") is True, f"{mode} {number}: {answer}")
             taken.append(judge.seconds)
         seconds = sorted(taken)[1]
@@ -86,10 +86,10 @@ def time_modes(judge, checks, table):
 
 
 def time_evaluations(judge, checks, table):
-    wanted = configs(kernel("fa_mma")["manifest"], 12)
+    wanted = configs(kernel("fa_wmma")["manifest"], 12)
     begun, examined = time.monotonic(), 0.0
     for config in wanted:
-        answer = judge.ask("submit_kernel", mode="rank", config=config, **kernel("fa_mma"))
+        answer = judge.ask("submit_kernel", mode="rank", config=config, **kernel("fa_wmma"))
         checks.expect("outcome" in answer, f"{config}: {answer}")
         examined += answer.get("examined_s", 0)
     wall = time.monotonic() - begun
@@ -101,9 +101,9 @@ def time_evaluations(judge, checks, table):
 
 
 def use_other_tools(judge, checks):
-    final = judge.ask("submit_kernel", mode="final", **kernel("fa_mma"))
+    final = judge.ask("submit_kernel", mode="final", **kernel("fa_wmma"))
     checks.expect(final.get("passed") and final["baselines"][0].get("paired"), f"a final is paired: {final}")
-    tuned = judge.ask("tune_kernel", evaluations=8, **kernel("fa_mma"))
+    tuned = judge.ask("tune_kernel", evaluations=8, **kernel("fa_wmma"))
     checks.expect(bool(tuned.get("best")), f"a template is tuned: {tuned}")
     ids = sorted({final.get("id", ""), tuned.get("best", {}).get("id", "")})
     if len(ids) == 2:

@@ -71,8 +71,8 @@ using OperationRef = std::shared_ptr<const Operation>;
 /// heads and unequal lengths (rows that see nothing, when causal).
 const OperationRef& attention();
 
-/// Two seeds of N(0,1), or of the declared fills; of a fused problem what quantizing can go
-/// wrong with, too: heads of zeros, and heads that are not finite.
+/// Two seeds of N(0,1), or of the declared fills. Of fp8 values of 1, too, and of a fused problem
+/// what quantizing can go wrong with: heads of zeros, and heads that are not finite.
 std::vector<InputCase> search_cases(const Problem& problem, std::uint64_t seed);
 
 /// The reference's manifest defines it. See kernels/README.md for the fields.

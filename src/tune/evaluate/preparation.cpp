@@ -1,6 +1,7 @@
 // preparation.cpp - inputs, and compile requests for what a worker needs besides candidates.
 #include "tune/evaluate/preparation.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,8 +53,9 @@ Status check_memory(const Operation& operation, const Problem& problem, const La
 std::vector<InputCase> final_cases(const Operation& operation, const Problem& problem,
                                    std::uint64_t seed) {
   std::vector<InputCase> cases = search_cases(problem, seed);
-  const std::vector<InputCase> hard = operation.hard_cases(problem, seed);
-  cases.insert(cases.end(), hard.begin(), hard.end());
+  for (const InputCase& hard : operation.hard_cases(problem, seed)) {
+    if (std::ranges::find(cases, hard) == cases.end()) cases.push_back(hard);
+  }
   return cases;
 }
 

@@ -49,7 +49,7 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
 Status check_memory(const Operation& operation, const Problem& problem, const LaunchPlan& reference,
                     const DeviceLimits& limits, std::size_t cases);
 
-/// Those of the search, then the hard ones.
+/// Those of the search, then the hard ones, each once.
 std::vector<InputCase> final_cases(const Operation& operation, const Problem& problem,
                                    std::uint64_t seed);
 
