@@ -129,8 +129,8 @@ class Clients(Hostile):
         judge.stdin.flush()
         judge.stdout.readline()
         judge.terminate()
-        self.assertEqual(judge.communicate(timeout=20)[1], b"fatune: error: interrupted\n")
-        self.assertEqual(judge.returncode, 130)
+        self.assertEqual(judge.wait(timeout=20), 130)  # before its stdin ends, which would end it, too
+        self.assertEqual(judge.communicate()[1], b"fatune: error: interrupted\n")
         self.shell("echo '{\"tool\":\"history\"}' | fatune judge --jsonl -q >/dev/full", FILES)
 
 
