@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 /// written by recursion: text that is nested deeper than 128 levels is refused, and so is one of
 /// more than 4,000,000 values, or 256 keys in an object, which are looked for one by one.
 Result<Json> parse_json(std::string_view text, const std::string& where);
-/// For a large file whose lines are parsed each by itself: fails when it holds more than 16,000,000
+/// For a large file whose lines are parsed each by itself: fails when it holds more than 12,000,000
 /// values, commas and brackets counted, which would take seconds.
 Status check_values(std::string_view text, const std::string& where);
 Result<Json> load_json(const std::filesystem::path& path);

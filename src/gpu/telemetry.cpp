@@ -56,6 +56,7 @@ constexpr unsigned kComputeModeProhibited = 2;
   X(max_clock, NvmlResult, (NvmlDevice, int, unsigned*), "nvmlDeviceGetMaxClockInfo")         \
   X(temperature, NvmlResult, (NvmlDevice, int, unsigned*), "nvmlDeviceGetTemperature")        \
   X(power, NvmlResult, (NvmlDevice, unsigned*), "nvmlDeviceGetPowerUsage")                    \
+  X(power_limit, NvmlResult, (NvmlDevice, unsigned*), "nvmlDeviceGetEnforcedPowerLimit")      \
   X(reasons, NvmlResult, (NvmlDevice, unsigned long long*),                                   \
     "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")    \
   X(processes, NvmlResult, (NvmlDevice, unsigned*, NvmlProcess*),                             \
@@ -237,6 +238,11 @@ Reading Telemetry::read() const {
 
 std::optional<int> Telemetry::max_sm_clock_mhz() const {
   return ask_int(state_->nvml.max_clock, state_->device, kClockSm);
+}
+
+std::optional<double> Telemetry::power_limit_w() const {
+  const auto milliwatts = ask<unsigned>(state_->nvml.power_limit, state_->device);
+  return milliwatts ? std::optional(*milliwatts / 1000.0) : std::nullopt;
 }
 
 std::optional<std::string> Telemetry::driver_version() const {

@@ -65,6 +65,7 @@ class Telemetry {
 
   Reading read() const;  ///< some microseconds to a millisecond
   std::optional<int> max_sm_clock_mhz() const;
+  std::optional<double> power_limit_w() const;        ///< the lowest of those in force
   std::optional<std::string> driver_version() const;  ///< "580.159.04"
   std::optional<bool> mig_enabled() const;
   std::optional<bool> persistence() const;  ///< the driver stays loaded between programs

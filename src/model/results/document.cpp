@@ -114,6 +114,7 @@ void device_fields(Environment& x, FieldList& f) {
   f("memory_bus_bits", x.memory_bus_bits).at_least(1).omitted();
   f("memory_clock_mhz", x.memory_clock_mhz).at_least(1).omitted();
   f("max_sm_clock_mhz", x.max_sm_clock_mhz).at_least(1).omitted();
+  f("power_limit_w", x.power_limit_w).omitted().about("Enforced by the driver");
   f("max_shared_block", limits.max_shared_block).at_least(1).omitted().about("Bytes, opt-in");
   f("max_shared_sm", limits.max_shared_sm).at_least(1).omitted();
   f("max_threads_block", limits.max_threads_block).at_least(1).omitted();

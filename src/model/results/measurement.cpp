@@ -169,6 +169,7 @@ void fields(Environment& x, FieldList& f) {
   f("memory_bus_bits", x.memory_bus_bits).at_least(0);
   f("memory_clock_mhz", x.memory_clock_mhz).at_least(0);
   f("max_sm_clock_mhz", x.max_sm_clock_mhz).at_least(0);
+  f("power_limit_w", x.power_limit_w).omitted().about("Enforced by the driver");
   f("recorded", x.recorded).omitted().about("A recording stood in for the device");
 }
 

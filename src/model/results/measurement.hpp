@@ -135,7 +135,8 @@ struct Environment {
   DeviceLimits limits;
   std::int64_t l2_bytes = 0;
   int memory_bus_bits = 0, memory_clock_mhz = 0, max_sm_clock_mhz = 0;
-  bool recorded = false;  ///< a committed journal stands in for the device
+  double power_limit_w = 0;  ///< enforced by the driver; 0: it does not tell
+  bool recorded = false;     ///< a committed journal stands in for the device
 
   friend bool operator==(const Environment&, const Environment&) = default;
 };

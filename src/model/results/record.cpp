@@ -15,6 +15,8 @@ void fields(Spent& x, FieldList& f) {
   f("verify_s", x.verify_s);
   f("timing_s", x.timing_s);
   f("gpu_wait_s", x.gpu_wait_s);
+  f("ready_s", x.ready_s).omitted().about("From the end of its compilation to its result");
+  f("compiler", x.compiler).about("The compile process, from 0; none on a cache hit");
 }
 
 StartedRecord started(const CandidateRecord& candidate) {

@@ -23,6 +23,8 @@ struct Spent {
   double verify_s = 0;
   double timing_s = 0;
   double gpu_wait_s = 0;  ///< the device worker was idle waiting for this candidate's compilation
+  double ready_s = 0;     ///< from the end of its compilation to its result
+  std::optional<std::size_t> compiler;  ///< the compile process, from 0; none on a cache hit
 
   friend bool operator==(const Spent&, const Spent&) = default;
 };

@@ -111,6 +111,11 @@ void add(const CandidateRecord& record, double begun_s, PageCandidates& columns)
   columns.id.push_back(record.id);
   columns.outcome.push_back(record.outcome);
   columns.at_s.push_back(rounded(record.at_s - begun_s));
+  columns.compile_s.push_back(rounded(record.spent.compile_s, kShareDigits));
+  columns.ready_s.push_back(rounded(record.spent.ready_s, kShareDigits));
+  columns.verify_s.push_back(rounded(record.spent.verify_s, kShareDigits));
+  columns.timing_s.push_back(rounded(record.spent.timing_s, kShareDigits));
+  columns.compiler.push_back(record.spent.compiler);
   columns.in_layer_median_us.push_back(median_of(record.in_layer));
   columns.hot_median_us.push_back(median_of(record.hot));
   columns.cold_median_us.push_back(median_of(record.cold));
@@ -176,7 +181,7 @@ void add_candidates(const PageProblem& problem, const JournalHeader& header, Dep
   const std::vector<TriedConfig> rows = tried(problem);
   data.warm_starts = warm_starts_in(rows, problem, header);
   // A problem of a suite begins when its first candidate does, the run's only problem at once.
-  double begun_s = 0;
+  double& begun_s = data.begun_s;
   if (!rows.empty() && header.plan.problems.size() > 1) {
     const CandidateRecord& first = rows.front().config->record;
     begun_s = std::max(0.0, first.at_s - seconds_spent(first));

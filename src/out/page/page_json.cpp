@@ -267,6 +267,11 @@ void fields(PageCandidates& x, FieldList& f) {
   f("outcome", x.outcome);
   f("reason", x.reason).about("Position in the problem's reasons, -1: none");
   f("at_s", x.at_s);
+  f("compile_s", x.compile_s);
+  f("ready_s", x.ready_s).about("From the end of its compilation to its result");
+  f("verify_s", x.verify_s);
+  f("timing_s", x.timing_s);
+  f("compiler", x.compiler).or_null().about("The compile process, from 0");
   f("in_layer_median_us", x.in_layer_median_us).or_null();
   f("hot_median_us", x.hot_median_us).or_null();
   f("cold_median_us", x.cold_median_us).or_null();
@@ -301,6 +306,7 @@ void fields(PageProblemData& x, FieldList& f) {
   f("candidates", x.candidates);
   f("reasons", x.reasons);
   f("warm_starts", x.warm_starts).omitted();
+  f("begun_s", x.begun_s).about("Since the run began");
 }
 
 void fields(PageProfile& x, FieldList& f) {

@@ -65,7 +65,8 @@ struct PageCandidates {
   std::vector<std::string> id;
   std::vector<Outcome> outcome;
   std::vector<int> reason;  ///< position in the problem's reasons, -1: none
-  std::vector<double> at_s;
+  std::vector<double> at_s, compile_s, ready_s, verify_s, timing_s;
+  std::vector<std::optional<std::size_t>> compiler;  ///< the compile process, from 0
   std::vector<std::optional<double>> in_layer_median_us, hot_median_us, cold_median_us, margin;
   std::vector<std::optional<std::int64_t>> registers, shared_bytes, spill_bytes;
   std::vector<std::optional<std::int64_t>> threads;  ///< of a block
@@ -93,6 +94,7 @@ struct PageProblemData {
   PageCandidates candidates;
   std::vector<std::string> reasons;  ///< of candidates, each once
   std::vector<PageWarmStart> warm_starts;
+  double begun_s = 0;  ///< since the run began
 };
 /// What ncu counted of a candidate.
 struct PageProfile {

@@ -64,9 +64,9 @@ constexpr std::string_view kHtml = "src/out/page/html/";
 constexpr std::string_view kD3 = "third_party/d3/d3.min.js";
 constexpr std::string_view kD3Licence = "third_party/d3/LICENSE";
 /// In this order: each may use those before it.
-constexpr const char* kScripts[] = {"model.js", "frame.js",  "bars.js",     "search.js",
-                                    "space.js", "matter.js", "hardware.js", "overview.js",
-                                    "table.js", "code.js",   "compare.js",  "page.js"};
+constexpr const char* kScripts[] = {
+    "model.js",    "frame.js",    "bars.js",  "search.js", "timeline.js", "space.js", "matter.js",
+    "hardware.js", "overview.js", "table.js", "code.js",   "compare.js",  "page.js"};
 
 std::string_view embedded_text(std::string_view path) {
   for (const EmbeddedFile& file : embedded_page_files()) {

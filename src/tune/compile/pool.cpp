@@ -37,6 +37,7 @@ constexpr std::size_t kMostJobs = 16;
 constexpr std::chrono::seconds kGreetingTime{60};
 
 struct Worker {
+  std::size_t number = 0;  ///< from 0; a worker that is gone leaves its number to another
   Child child;
   bool greeted = false;
   bool fresh = true;  ///< has compiled nothing
@@ -145,7 +146,10 @@ Status CompilePool::State::start_worker() {
   command.inherited = kWorkerEnvironment;
   auto child = Child::start(command);
   if (!child) return with_context(std::move(child).error(), "starting a compile worker");
-  workers.push_back({.child = *std::move(child),
+  std::size_t number = 0;
+  while (std::ranges::find(workers, number, &Worker::number) != workers.end()) ++number;
+  workers.push_back({.number = number,
+                     .child = *std::move(child),
                      .greeted = false,
                      .fresh = true,
                      .ticket = std::nullopt,
@@ -242,6 +246,7 @@ Status CompilePool::State::take_reply(Worker& worker, const Json& message) {
   }
   has_stored = true;
   FATUNE_CHECK(worker.ticket.has_value(), "a worker replies to requests only");
+  reply.compiled.process = worker.number;
   finish(*worker.ticket, std::move(reply.compiled));
   worker.ticket.reset();
   return {};
@@ -277,6 +282,7 @@ Status CompilePool::State::kill_late() {
 }
 
 void CompilePool::State::finish(Ticket ticket, Compiled compiled) {
+  compiled.ended = Clock::now();
   done[ticket] = std::move(compiled);
   jobs.erase(ticket);
 }

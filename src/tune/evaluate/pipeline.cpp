@@ -147,7 +147,8 @@ void Pipeline::absorb_compiled() {
     if (entry.state != State::kCompiling || !compiler_.ready(entry.ticket)) continue;
     entry.compiled = compiler_.take(entry.ticket);
     entry.record.spent.compile_s = entry.compiled.from_cache ? 0 : entry.compiled.seconds;
-    entry.ready = Clock::now();
+    entry.record.spent.compiler = entry.compiled.process;
+    entry.ready = entry.compiled.process ? entry.compiled.ended : Clock::now();
     entry.state = State::kReady;
     if (!entry.compiled.ok) {
       entry.record.outcome = Outcome::kCompileError;
@@ -214,6 +215,7 @@ Status Pipeline::absorb_run() {
       with_compiler_log(std::move(reply->resources), running->compiled, running->plan);
   running->state = State::kDone;
   idle_since_ = Clock::now();
+  running->record.spent.ready_s = seconds_between(running->ready, idle_since_);
   note_best(running->record.kernel, *reply);
   results_.emplace(running->launch, *std::move(reply));
   const bool its_turn = running == entries_.begin();
@@ -296,6 +298,9 @@ Result<CandidateRecord> Pipeline::collect() {
   }
   conclude(entries_.front());
   CandidateRecord record = std::move(entries_.front().record);
+  const bool compiled = record.outcome != Outcome::kInfeasible;
+  if (compiled && record.spent.ready_s == 0)  // the device did not run it
+    record.spent.ready_s = seconds_between(entries_.front().ready, Clock::now());
   entries_.pop_front();
   return record;
 }

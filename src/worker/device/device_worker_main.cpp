@@ -77,7 +77,9 @@ class Worker {
   Result<Json> hello() {
     FATUNE_TRY(session_, open_device_session(ordinal_));
     session_->sampler->set_hang_handler([this] { end_hung(); });
-    return to_json(DeviceReply{environment_of(session_->facts)});
+    Environment environment = environment_of(session_->facts);
+    environment.power_limit_w = session_->telemetry.power_limit_w().value_or(0);
+    return to_json(DeviceReply{environment});
   }
 
   Result<Json> begin(const Json& message) {

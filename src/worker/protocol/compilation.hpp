@@ -2,6 +2,8 @@
 // disk, found again by the key of their request.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -49,7 +51,10 @@ struct Compiled {
   std::map<std::string, Resources> entries;  ///< by entry name, from the log
   double seconds = 0;                        ///< of the compiler; 0 on a cache hit
   bool from_cache = false;
+  std::optional<std::size_t> process = {};           ///< that compiled it now, from 0
+  std::chrono::steady_clock::time_point ended = {};  ///< when it was there
 };
+/// All but `process` and `ended`, which the process that waits for it sets.
 void fields(Compiled& x, FieldList& f);
 
 /// Registers, spills, stack frame, shared memory by entry, and the warnings worth keeping (C75xx,

@@ -144,6 +144,7 @@ function problemSections({problem, run}) {
       el('div', {class: 'grid2'}, convergenceFigure(problem, 'evaluations'), convergenceFigure(problem, 'seconds')));
     legend(search, [...problem.kernels.map((k) => [kernelColour(k), k.name])]);
   }
+  if (timesAreKnown(problem)) search.append(timelineFigure(problem, run));
   if (list.length) search.append(outcomesFigure(problem));
   sections.push(search);
   if (timed) sections.push(el('section', {id: 'matter'}, el('h2', {}, 'What matters'), matterFigures(problem)), hardwareSection(problem));

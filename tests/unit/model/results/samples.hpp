@@ -97,7 +97,12 @@ inline CandidateRecord sample_candidate() {
   x.verification = sample_verification();
   x.resources = sample_resources();
   x.conditions = sample_conditions();
-  x.spent = {.compile_s = 0.61, .verify_s = 0.02, .timing_s = 0.1, .gpu_wait_s = 0.003};
+  x.spent = {.compile_s = 0.61,
+             .verify_s = 0.02,
+             .timing_s = 0.1,
+             .gpu_wait_s = 0.003,
+             .ready_s = 0.2,
+             .compiler = 3};
   x.at_s = 17.25;
   x.recorded = true;
   return x;

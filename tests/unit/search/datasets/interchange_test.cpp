@@ -19,7 +19,9 @@ CandidateRecord candidate(int block, bool flag, Outcome outcome, std::optional<d
   record.config = {{"BLOCK_M", block}, {"REDUCE", block > 64 ? "warp" : "block"}, {"FLAG", flag}};
   record.problem = {.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
   record.outcome = outcome;
-  record.spent = {.compile_s = 0.5, .verify_s = 0.25, .timing_s = 0.125};
+  record.spent.compile_s = 0.5;
+  record.spent.verify_s = 0.25;
+  record.spent.timing_s = 0.125;
   if (us) record.hot = Timing{.median_us = *us, .q1_us = *us, .q3_us = *us, .min_us = *us};
   if (outcome == Outcome::kMeasured) {
     record.verification = Verification{.passed = true};

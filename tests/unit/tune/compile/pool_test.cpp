@@ -53,12 +53,15 @@ TEST_CASE("a request becomes machine code, and the cache knows it from then on")
   CHECK(pool.check_arch({80, 0}));
   CHECK_FALSE(pool.check_arch({35, 0}));
 
+  const auto begin = std::chrono::steady_clock::now();
   const auto first = pool.compile(good(2));
   REQUIRE(first);
   INFO(first->problem);
   REQUIRE(first->ok);
   CHECK_FALSE(first->from_cache);
   CHECK(first->seconds > 0);
+  CHECK(first->process == 0);
+  CHECK(first->ended > begin);
   CHECK(first->entries.at("twice").registers > 0);
   CHECK(first->entries.at("twice").static_shared_bytes == 128);
   const std::string cubin = *read_file(first->cubin_path);
@@ -70,6 +73,7 @@ TEST_CASE("a request becomes machine code, and the cache knows it from then on")
   const auto second = pool.compile(good(2));
   REQUIRE(second);
   CHECK(second->from_cache);
+  CHECK_FALSE(second->process);
   CHECK(second->cubin_hash == first->cubin_hash);
   const auto other = pool.compile(good(3));
   REQUIRE(other);

@@ -326,6 +326,29 @@ TEST_CASE("machine code that spills too much or has serial wgmma is not launched
   CHECK(bench.runs() == 2);
 }
 
+TEST_CASE("a record tells which process compiled it, and how long before its result") {
+  Bench bench;
+  const auto compile = bench.compiler.compile;
+  bench.compiler.compile = [&](const CompileRequest& request) {
+    Compiled compiled = compile(request);
+    compiled.ok = tile_of(request) != 3;
+    if (tile_of(request) == 2) return compiled;  // of the cache
+    compiled.process = 5;
+    compiled.ended = std::chrono::steady_clock::now() - std::chrono::seconds(10);
+    return compiled;
+  };
+  bench.submit({1, 2, 3});
+  const CandidateRecord measured = bench.collect(), cached = bench.collect(),
+                        refused = bench.collect();
+  CHECK(measured.spent.compiler == 5);
+  CHECK(measured.spent.ready_s >= 10);
+  CHECK(measured.spent.gpu_wait_s == 0);
+  CHECK_FALSE(cached.spent.compiler);
+  CHECK(cached.spent.ready_s < 10);
+  CHECK(refused.outcome == Outcome::kCompileError);
+  CHECK(refused.spent.ready_s >= 10);
+}
+
 TEST_CASE("what was compiled ahead is not compiled again when it is submitted") {
   Bench bench;
   // 1 is waited for; meanwhile 2 is compiled to its end, and 3 begun.

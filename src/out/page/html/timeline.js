@@ -1,0 +1,70 @@
+// timeline.js - who did what when: the GPU and each compile process.
+
+const STEPS = [['compile', 'compiling', 'var(--other)'], ['verify', 'verifying', 'var(--k2)'], ['timing', 'timing', 'var(--accent)'], ['final', 'final phase', 'var(--ink)']];
+
+/// Not of a recording: its candidates took no time.
+const timesAreKnown = (problem) => problem.candidates.timing_s.some((s) => s > 0);
+
+/// The end of a problem: where the next one begins, or the run ends.
+function endOf(problem, run) {
+  const later = run.problems.map((p) => p.begun_s).filter((s) => s > problem.begun_s);
+  return Math.max(0, (later.length ? d3.min(later) : run.seconds) - problem.begun_s);
+}
+
+/// Rows of bars, in seconds since the problem began: [{name, bars: [{step, from, to}]}, ...]. Journals of before do not tell
+/// which process compiled what: they have no rows of compilers.
+function lanesOf(problem, run) {
+  const c = problem.candidates, gpu = {name: 'GPU', bars: []}, compilers = [];
+  c.at_s.forEach((at, i) => {
+    const timing = at - c.timing_s[i], compiled = at - c.ready_s[i];
+    if (c.verify_s[i] > 0) gpu.bars.push({step: 'verify', from: timing - c.verify_s[i], to: timing});
+    if (c.timing_s[i] > 0) gpu.bars.push({step: 'timing', from: timing, to: at});
+    if (c.compiler[i] === null) return;
+    (compilers[c.compiler[i]] ??= {name: `compiler ${c.compiler[i] + 1}`, bars: []}).bars.push({step: 'compile', from: compiled - c.compile_s[i], to: compiled});
+  });
+  const searched = d3.max(c.at_s) ?? 0, end = endOf(problem, run);
+  if (problem.finals.length && end > searched) gpu.bars.push({step: 'final', from: searched, to: end});
+  return {lanes: [gpu, ...compilers.filter(Boolean)], end: Math.max(end, searched)};
+}
+
+const busyIn = (lane, step) => d3.sum(lane.bars, (bar) => !step || bar.step === step ? bar.to - bar.from : 0);
+
+function drawTimeline(problem, run, plot, width) {
+  const {lanes, end} = lanesOf(problem, run), top = 6, step = lanes.length > 9 ? 14 : 24, height = step - 4;
+  const label = (lane) => `${width < 560 ? lane.name.replace('compiler', 'c.') : lane.name} ${percent(busyIn(lane) / end)}`;
+  const left = d3.max(lanes, (lane) => textWidth(label(lane))) + 14, bottom = top + lanes.length * step;
+  const x = d3.scaleLinear([0, end], [left, width - 12]);
+  const svg = chart(plot, width, bottom + 42, 'what the GPU and each compile process did');
+  xAxis(svg, x, {y: bottom, top, ticks: x.ticks(width < 400 ? 4 : 8), format: plain, label: 'seconds', from: left, to: width});
+  lanes.forEach((lane, i) => {
+    const y = top + i * step, middle = y + height / 2;
+    svg.append('text').attr('x', 0).attr('y', middle).attr('dy', '0.33em').attr('class', lane.name === 'GPU' ? 'strong' : 'soft').text(label(lane));
+    for (const [name, , colour] of STEPS) {
+      const bars = lane.bars.filter((bar) => bar.step === name);
+      if (!bars.length) continue;
+      // A bar begins no earlier than the problem: it may have been compiled ahead, for a problem before.
+      svg.append('path').attr('d', bars.map(({from, to}) => `M${x(Math.max(0, from)).toFixed(1)} ${middle}H${x(Math.max(0, to)).toFixed(1)}`).join('')).attr('stroke', colour).attr('stroke-width', height).attr('fill', 'none');
+    }
+    svg.append('rect').attr('x', 0).attr('y', y).attr('width', width).attr('height', step).attr('fill', 'transparent').datum(lane)
+      .call((s) => hover(s, () => [`${lane.name}: ${percent(busyIn(lane) / end)} of ${seconds(end)}`,
+        ...STEPS.filter(([name]) => busyIn(lane, name) > 0).map(([name, what]) => `${what} ${seconds(busyIn(lane, name))}`)]));
+  });
+  legend(plot, STEPS.filter(([name]) => lanes.some((lane) => busyIn(lane, name) > 0)).map(([, what, colour]) => [colour, what]));
+}
+
+function timelineFigure(problem, run) {
+  return figure({
+    id: 'timeline', title: 'Who did what', wide: true,
+    note: () => {
+      const {lanes, end} = lanesOf(problem, run);
+      return `Busy, as a share of ${seconds(end)}. Where the GPU has a gap, it waited for a compilation or for the search.` +
+        (lanes.length > 1 ? '' : ' This journal does not tell which process compiled what.');
+    },
+    draw: (plot, width) => drawTimeline(problem, run, plot, width),
+    table: () => {
+      const {lanes, end} = lanesOf(problem, run);
+      return {columns: [{title: 'who'}, ...[...STEPS.map(([, what]) => `${what} s`), 'busy'].map((title) => ({title, number: true}))],
+        rows: lanes.map((lane) => [lane.name, ...STEPS.map(([name]) => busyIn(lane, name) > 0 ? digits(busyIn(lane, name), 3) : ''), percent(busyIn(lane) / end)])};
+    },
+  });
+}
