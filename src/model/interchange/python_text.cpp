@@ -267,6 +267,8 @@ class PythonStatements {
       made.text = std::string(tokens[1].text);
     } else if (is(tokens, 0, "assert")) {
       made.kind = Kind::kAssert;
+    } else if (is(tokens, 0, "with") && is(tokens, tokens.size() - 1, ":")) {
+      evaluate(made, Tokens(tokens.begin() + 1, tokens.end() - 1), Kind::kWith);
     } else if (is(tokens, 0, "return")) {
       evaluate(made, Tokens(tokens.begin() + 1, tokens.end()), Kind::kReturn);
     } else if (const std::size_t names = assigned(tokens, made.names)) {
