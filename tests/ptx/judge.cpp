@@ -82,7 +82,7 @@ void spoil(const InputCase& which, int doublings, Expected& expected) {
   if (expected.lse) leave_out(*expected.lse, lost);
 }
 
-Examined refused(const std::string& reason) { return {false, reason, kWorstMargin, 0, ""}; }
+Examined refused(const std::string& reason) { return {false, reason, kWorstMargin, 0, "", 0, 0}; }
 
 }  // namespace
 
@@ -134,8 +134,13 @@ Examined examine(const Setting& setting, const Expected& expected, const Candida
   if (!gaps.empty()) return refused(gaps);
   const Comparison comparison = compare(expected.out, elements_of(out, tensors));
   const Judgement verdict = judge(expected.out, comparison);
-  Examined examined{verdict.passed, verdict.reason, verdict.margin, comparison.max_abs,
-                    describe_place(out, comparison.worst)};
+  Examined examined{verdict.passed,
+                    verdict.reason,
+                    verdict.margin,
+                    comparison.max_abs,
+                    describe_place(out, comparison.worst),
+                    comparison.mean_abs,
+                    comparison.relative_l2};
   if (!expected.lse || !verdict.passed) return examined;
   const LseJudgement lse = judge_lse(*expected.lse, tensors.buffers.at("lse"));
   examined.passed = lse.verdict.passed;

@@ -28,6 +28,7 @@ struct Examined {
   double margin = 0;   ///< largest value over its limit
   double max_abs = 0;  ///< error of an output
   std::string where;   ///< the output of that error
+  double mean_abs = 0, relative_l2 = 0;
 };
 Examined examine(const Setting& setting, const Expected& expected, const Candidate& candidate,
                  Asynchrony asynchrony);

@@ -13,7 +13,8 @@ struct Shape {
   bool halves = false;  ///< f16 accumulators
 };
 
-/// mma d, a, b, c: m16n8k8 to m16n8k32.
+/// mma d, a, b, c: m16n8k8 to m16n8k32. Of fp8 the sums keep all bits, as on Hopper, which unpacks
+/// its operands to f16; Ada keeps those that wgmma does.
 Step product(Turn& turn) {
   const Shape shape = turn.at.detail_as<Shape>();
   const Accumulators accumulators{8, shape.halves};

@@ -86,8 +86,9 @@ Result<int> run(const Options& options) {
   std::cout << fmt::format("{} {}\n{}\n", candidate.kernel->manifest.name,
                            describe(candidate.config), describe(problem));
   if (!seen.where.empty())
-    std::cout << fmt::format("largest error {:.3g} at {}, margin {:.3g}\n", seen.max_abs,
-                             seen.where, seen.margin);
+    std::cout << fmt::format(
+        "largest error {:.3g} at {}, mean {:.3g}, relative l2 {:.4g}, margin {:.3g}\n",
+        seen.max_abs, seen.where, seen.mean_abs, seen.relative_l2, seen.margin);
   std::cout << (seen.passed ? "accuracy: passed\n" : "accuracy: FAILED: " + seen.reason + "\n");
   return seen.passed ? 0 : 1;
 }

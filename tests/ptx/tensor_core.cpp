@@ -1,6 +1,9 @@
 // tensor_core.cpp - the layouts of mma and wgmma fragments (PTX ISA, "Matrix fragments").
 #include "ptx/tensor_core.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "ptx/half.hpp"
 
 namespace fatune::ptx {
@@ -13,6 +16,48 @@ Dtype dtype_of(Element element) { return static_cast<Dtype>(static_cast<int>(ele
 /// Element `i` of a register.
 float part(const float* table, std::size_t bytes, std::uint32_t bits, std::size_t i) {
   return table[bytes == 2 ? bits >> (16 * i) & 0xffffU : bits >> (8 * i) & 0xffU];
+}
+
+void multiply_row(const float* a, const float* b, float* __restrict sums, int n, int k) {
+  for (int i = 0; i < k; ++i) {
+    const float* __restrict values = b + i * n;
+    for (int column = 0; column < n; ++column) sums[column] += a[i] * values[column];
+  }
+}
+
+constexpr int kExponentAt = 23;  // in a float
+constexpr std::int32_t kInfinity = 0x7f800000;
+
+std::int32_t magnitude(float value) { return std::bit_cast<std::int32_t>(value) & 0x7fffffff; }
+
+/// 2^kFp8SumBits over the power of two of a magnitude: what counts the units that are kept.
+float units_of(std::int32_t largest) {
+  const std::int32_t exponent = std::max(largest >> kExponentAt, kFp8SumBits + 1);
+  return std::bit_cast<float>((2 * 127 + kFp8SumBits - exponent) << kExponentAt);
+}
+
+float cut_off(float sum) {
+  constexpr std::uint32_t kKept = ~((1U << (kExponentAt - kFp8SumBits)) - 1U);
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(sum) & kKept);
+}
+
+constexpr int kMostColumns = 256;
+
+/// One row of multiply_fp8, of finite values.
+void add_units(const float* a, const float* b, const std::int32_t* largest, float* c, int n,
+               int k) {
+  std::array<float, kMostColumns> units;
+  std::array<std::int32_t, kMostColumns> sums;
+  for (int column = 0; column < n; ++column) {
+    units[column] = units_of(largest[column]);
+    sums[column] = static_cast<std::int32_t>(c[column] * units[column]);
+  }
+  for (int i = 0; i < k; ++i) {
+    for (int column = 0; column < n; ++column)
+      sums[column] += static_cast<std::int32_t>(a[i] * b[i * n + column] * units[column]);
+  }
+  for (int column = 0; column < n; ++column)
+    c[column] = cut_off(static_cast<float>(sums[column]) / units[column]);
 }
 
 }  // namespace
@@ -104,12 +149,21 @@ void read_b(const Turn& turn, const Ref* refs, Element element, int rows, float*
 }
 
 void multiply(const float* a, const float* b, float* c, int n, int k) {
-  for (int row = 0; row < 16; ++row) {
-    float* __restrict sums = c + row * n;
+  for (int row = 0; row < 16; ++row) multiply_row(a + row * k, b, c + row * n, n, k);
+}
+
+void multiply_fp8(const float* a, const float* b, float* c, int n, int k) {
+  for (int row = 0; row < 16; ++row, a += k, c += n) {
+    std::array<std::int32_t, kMostColumns> largest;
+    std::transform(c, c + n, largest.begin(), magnitude);
     for (int i = 0; i < k; ++i) {
-      const float factor = a[row * k + i];
-      const float* __restrict values = b + i * n;
-      for (int column = 0; column < n; ++column) sums[column] += factor * values[column];
+      for (int column = 0; column < n; ++column)
+        largest[column] = std::max(largest[column], magnitude(a[i] * b[i * n + column]));
+    }
+    if (*std::max_element(largest.begin(), largest.begin() + n) < kInfinity) {
+      add_units(a, b, largest.data(), c, n, k);
+    } else {
+      multiply_row(a, b, c, n, k);
     }
   }
 }

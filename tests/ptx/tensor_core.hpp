@@ -32,4 +32,13 @@ void read_b(const Turn& turn, const Ref* refs, Element element, int rows, float*
 /// c += a b: c is 16 x n, a 16 x k, b k x n.
 void multiply(const float* a, const float* b, float* c, int n, int k);
 
+/// Bits behind the leading one that Hopper's tensor cores keep of sums of fp8 products.
+/// DeepSeek-V3's report (3.5.2) has 14 with the leading one, SageAttention2 an accumulator of 13.
+/// Beside an H200: kernels/fa_wgmma/notes.md, "FP8".
+inline constexpr int kFp8SumBits = 13;
+
+/// The same by wgmma of fp8, whose k is one step: the products and c are cut off, toward zero, at
+/// kFp8SumBits below the largest exponent among them, and so is their sum below its own.
+void multiply_fp8(const float* a, const float* b, float* c, int n, int k);
+
 }  // namespace fatune::ptx

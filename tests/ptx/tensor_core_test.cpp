@@ -180,19 +180,26 @@ double element(Dtype dtype, const test::Buffer& bytes, std::size_t index) {
   return decode(dtype, bits);
 }
 
-/// Interprets the text with m rows of A and n of B, and compares with plain sums.
-void check_product(const char* text, const Form& form, int m, int n, unsigned threads) {
+/// Interprets the text: a and b to c of `sums` elements, the last of the buffers.
+std::vector<test::Buffer> interpret(const char* text, const Form& form, test::Buffer a,
+                                    test::Buffer b, int sums, unsigned threads) {
   const auto compiled = tensor_core_bench().compiler.ptx(request_of(text, form));
   if (!compiled) FAIL(compiled.error().message);
-  std::vector<test::Buffer> buffers = {matrix(form.a, m, form.span, 1),
-                                       matrix(form.b, n, form.span, 2),
-                                       test::Buffer(static_cast<std::size_t>(4 * m * n))};
+  std::vector<test::Buffer> buffers = {std::move(a), std::move(b),
+                                       test::Buffer(static_cast<std::size_t>(4 * sums))};
   ptx::Launch launch;
   launch.block = {threads, 1, 1};
   const Status run = test::run_text(*compiled, launch, buffers);
   if (!run) FAIL(run.error().message);
+  return buffers;
+}
+
+/// Interprets the text with m rows of A and n of B, and compares with plain sums.
+void check_product(const char* text, const Form& form, int m, int n, unsigned threads,
+                   double allowed) {
+  const std::vector<test::Buffer> buffers = interpret(
+      text, form, matrix(form.a, m, form.span, 1), matrix(form.b, n, form.span, 2), m * n, threads);
   const auto k = static_cast<std::size_t>(form.span / size_of(form.a));
-  const double allowed = form.half ? 0.05 : 1e-4;
   double worst = 0;
   for (std::size_t row = 0; row < static_cast<std::size_t>(m); ++row) {
     for (std::size_t column = 0; column < static_cast<std::size_t>(n); ++column) {
@@ -208,7 +215,34 @@ void check_product(const char* text, const Form& form, int m, int n, unsigned th
   CHECK(worst <= allowed);
 }
 
+/// The first sum of a chain of wgmmas, of A all `factor` and B 1.875 * 2^-5 after a first 256.
+float chained_sum(Dtype dtype, float factor) {
+  const Form form{dtype, dtype, 128, false, false};
+  const auto filled = [&](int rows, float value) {
+    test::Buffer bytes(static_cast<std::size_t>(rows * form.span));
+    const auto width = static_cast<std::size_t>(size_of(dtype));
+    const std::uint16_t element = encode(dtype, value);
+    for (std::size_t at = 0; at < bytes.size(); at += width)
+      std::memcpy(&bytes[at], &element, width);
+    return bytes;
+  };
+  test::Buffer b = filled(16, 0.05859375F);
+  const std::uint16_t first = encode(dtype, 256.0F);
+  std::memcpy(b.data(), &first, static_cast<std::size_t>(size_of(dtype)));
+  float sum = 0;
+  std::memcpy(&sum, interpret(kWgmma, form, filled(64, factor), b, 64 * 16, 128)[2].data(), 4);
+  return sum;
+}
+
 }  // namespace
+
+TEST_CASE("wgmma of fp8 drops what lies 13 bits below the largest product or sum, of f16 nothing") {
+  // Of each product behind the first 2^-5 are kept, 13 bits below 256.
+  CHECK(chained_sum(Dtype::kE4m3, 1) == 256 + 127 * 0.03125F);
+  CHECK(chained_sum(Dtype::kE4m3, -1) == -256 - 127 * 0.03125F);
+  CHECK(chained_sum(Dtype::kE4m3, 0.5F) == 128 + 127 * 0.015625F);
+  CHECK(chained_sum(Dtype::kF16, 1) == 256 + 63 * 0.05859375F);
+}
 
 TEST_CASE("mma.sync multiplies fragments of f16, bf16 and fp8") {
   constexpr auto kE4m3 = Dtype::kE4m3, kE5m2 = Dtype::kE5m2;
@@ -219,7 +253,7 @@ TEST_CASE("mma.sync multiplies fragments of f16, bf16 and fp8") {
                Form{Dtype::kF16, Dtype::kF16, 32, true, false},
                Form{Dtype::kBf16, Dtype::kBf16, 32, false, false});
   INFO(name(form.a) << " " << name(form.b) << (form.half ? " to f16" : ""));
-  check_product(kMma, form, 16, 8, 32);
+  check_product(kMma, form, 16, 8, 32, form.half ? 0.05 : 1e-4);
 }
 
 TEST_CASE("wgmma multiplies tiles of swizzled shared memory, and fragments") {
@@ -232,5 +266,6 @@ TEST_CASE("wgmma multiplies tiles of swizzled shared memory, and fragments") {
                Form{Dtype::kF16, Dtype::kF16, 64, true, false});
   INFO(name(form.a) << " " << name(form.b) << ", K of " << form.span << " bytes"
                     << (form.half ? ", to f16" : "") << (form.registers ? ", A in registers" : ""));
-  check_product(kWgmma, form, 64, 16, 128);
+  const bool fp8 = size_of(form.a) == 1;
+  check_product(kWgmma, form, 64, 16, 128, form.half || fp8 ? 0.05 : 1e-4);
 }

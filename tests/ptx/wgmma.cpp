@@ -118,7 +118,8 @@ bool carry_out(Turn& turn, const PendingMma& product) {
   const float scale =
       static_cast<float>(immediate(turn, operands.rest[2]) * immediate(turn, operands.rest[3]));
   for (float& value : left) value *= scale;
-  multiply(left.data(), right.data(), sums.data(), shape.n, shape.k);
+  const auto add_product = width(shape.a) == 1 ? multiply_fp8 : multiply;
+  add_product(left.data(), right.data(), sums.data(), shape.n, shape.k);
   accumulators.write(turn, operands.d, sums.data());
   return true;
 }
