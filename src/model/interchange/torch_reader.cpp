@@ -45,10 +45,16 @@ std::optional<double> computed(std::string_view operation, double a, double b) {
   return std::nullopt;
 }
 
+/// "normal_" of "q.normal_()"; empty for what is no such call.
+std::string_view method_of(const PyExpression& e) {
+  const bool called =
+      e.kind == PyExpression::Kind::kCall && e.parts[0].kind == PyExpression::Kind::kMember;
+  return called ? std::string_view(e.parts[0].text) : "";
+}
+
 /// "torch.manual_seed(7)", and of a generator.
 bool is_seed(const PyExpression& e) {
-  return e.kind == PyExpression::Kind::kCall && e.parts[0].kind == PyExpression::Kind::kMember &&
-         (e.parts[0].text == "manual_seed" || e.parts[0].text == "manual_seed_all");
+  return method_of(e) == "manual_seed" || method_of(e) == "manual_seed_all";
 }
 
 }  // namespace
@@ -99,6 +105,9 @@ Result<std::optional<TorchValue>> TorchReader::returned(const std::vector<PyStat
       if (value) return value;
     } else if (each.kind == PyStatement::Kind::kImport) {
       FATUNE_TRY_STATUS(read_module({each}));
+    } else if (each.kind == PyStatement::Kind::kExpression && is_fill(method_of(each.value))) {
+      FATUNE_TRY(const TorchValue filled, value_of(each.value));
+      if (!filled.is_made()) return wrong("an argument is changed");
     } else if (each.kind != PyStatement::Kind::kAssert && !is_idle(each)) {
       return wrong(fmt::format("'{}' is not understood", each.text));
     }

@@ -56,6 +56,8 @@ inline TorchValue path_of(std::string path) {
   return {.kind = TorchValue::Kind::kPath, .text = std::move(path)};
 }
 
+/// A method that draws numbers into its tensor.
+bool is_fill(std::string_view method);
 /// Dimensions as they are.
 DimensionOrder order_of(std::size_t dimensions);
 /// The layout of a tensor with its dimensions now in `tensor.order` of those in memory, whose sizes

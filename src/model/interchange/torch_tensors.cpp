@@ -19,6 +19,10 @@ constexpr std::size_t kTorchDimensions = 4;
 
 }  // namespace
 
+bool is_fill(std::string_view method) {
+  return method == "normal_" || method == "uniform_" || method == "random_";
+}
+
 DimensionOrder order_of(std::size_t dimensions) {
   DimensionOrder order(dimensions);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -71,8 +75,7 @@ Result<TorchValue> TorchReader::method(const TorchValue& tensor, const std::stri
     return made_of(tensor, name == "half" ? "float16" : name);
   if (bare && (name == "float" || name == "double" || name == "cuda" || name == "contiguous"))
     return name == "contiguous" ? contiguous(tensor) : Result<TorchValue>(tensor);
-  constexpr std::array<std::string_view, 3> kFills = {"normal_", "uniform_", "random_"};
-  if (tensor.is_made() && std::ranges::count(kFills, name) > 0) return tensor;
+  if (tensor.is_made() && is_fill(name)) return tensor;
   if (name == "to") return converted(tensor, e);
   return wrong(fmt::format(".{}() of a tensor is called: more than attention is computed", name));
 }

@@ -51,6 +51,8 @@ TEST_CASE("inputs that are made otherwise are the same problem") {
   CHECK(changed_task("torch.randn_like(k)",
                      "torch.zeros(batch, seq, kvheads, dim).to(\"cuda\", "
                      "torch.bfloat16)") == made);
+  CHECK(changed_task("    return q, k, v",
+                     "    k.uniform_(0, 1, generator=gen)\n    return q, k, v") == made);
   CHECK(changed_task("k = torch.empty((batch, seq, kvheads, dim), dtype=torch.bfloat16)",
                      "k = torch.empty((batch, kvheads, seq, dim), "
                      "dtype=torch.bfloat16).transpose(1, 2)") ==
@@ -81,6 +83,8 @@ TEST_CASE("references that are not attention are refused by benchmark and line")
         kTaskPlace + "line 20: attn_mask= is given: no mask but causal is known");
   CHECK(changed_task("with DeterministicContext", "with torch.autocast") ==
         kTaskPlace + "line 18: 'with torch.autocast()' is not understood");
+  CHECK(changed_task("q, k, v = data", "q, k, v = data\n        q.normal_()") ==
+        kTaskPlace + "line 20: .normal_() of a tensor is called: more than attention is computed");
   CHECK(changed_task("dtype=torch.bfloat16", "dtype=torch.float32") ==
         kTaskPlace + "its tensors are float32, not float16 or bfloat16");
   CHECK(changed_task("return q, k, v", "return 1, 2") ==
