@@ -320,13 +320,15 @@ class Readers(Hostile):
         evil = "*/ PWN /*\nPWN\r\n??/\nPWN \"\"\" PWN\nimport PWN # \\\nPWN"
         best["command"] = best["device"]["name"] = best["device"]["device_name"] = best["device"]["driver"] = evil
         self.write("run/best.json", json.dumps(best))
-        self.shell("fatune export run --unverified --name x --to header && fatune export run --unverified --to torch -o x.py", timeout=300)
+        self.shell("fatune export run --unverified --name x --to header && fatune export run --unverified --to torch -o x.py && "
+                   "fatune export run --unverified --to kernelbot && mv attention_*/*.py .", timeout=300)
         gcc = f"gcc -std=c99 -isystem {shlex.quote(CUDA_INCLUDE)} -x c x.h"
         code, _ = self.shell(f"{gcc} -pedantic-errors -fsyntax-only && {gcc} -E -P")
         self.assertNotIn("PWN", re.sub(r'"(\\.|[^"\\])*"', "", code))
-        with open(self.folder / "x.py", "rb") as module:
-            tokens = [token for token in tokenize.tokenize(module.readline) if token.type == tokenize.NAME]
-        self.assertNotIn("PWN", [token.string for token in tokens])
+        for name in ("x.py", "submission.py", "reference.py"):
+            with open(self.folder / name, "rb") as module:
+                tokens = [token for token in tokenize.tokenize(module.readline) if token.type == tokenize.NAME]
+            self.assertNotIn("PWN", [token.string for token in tokens])
 
 
 if __name__ == "__main__":
