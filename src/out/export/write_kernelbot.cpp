@@ -123,7 +123,8 @@ def ref_kernel(data: input_t) -> output_t:
 check_implementation = make_match_reference(ref_kernel, rtol=@limit@, atol=@limit@)
 )";
 
-/// Of rounding to 16 bits, twice: tests/gpu/flashinfer_trace_test.py holds kernels to it.
+/// As tests/gpu/flashinfer_trace_test.py limits the difference of such kernels from such a
+/// reference.
 const char* limit_text(Dtype dtype) { return dtype == Dtype::kF16 ? "2e-3" : "1.6e-2"; }
 
 std::string task_reference(const TaskFolder& task) {
@@ -166,9 +167,11 @@ void warn_of_refusal(const fs::path& file, const std::string& text) {
                           file.string(), text.size(), kLargestSubmission));
   }
   if (lower(text).find("stream") != std::string::npos) {
-    log::warn(fmt::format(
-        "{}: has the word 'stream', if only in a name, and KernelBot refuses files with it",
-        file.string()));
+    log::warn(
+        fmt::format("{}: has the word 'stream', if only in a kernel's name, and KernelBot refuses "
+                    "files with it; "
+                    "--shape exports problems without it",
+                    file.string()));
   }
 }
 
