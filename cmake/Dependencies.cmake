@@ -77,7 +77,7 @@ else()
   fatune_require_target(Eigen3::Eigen "Eigen 3.4 or newer")
 endif()
 
-# Distributions ship these two without a CMake package, also as static libraries.
+# Distributions ship these without a CMake package, or with one of the shared library alone; all have a static one.
 function(fatune_find_library name header package)
   string(TOUPPER ${name} prefix)
   find_path(FATUNE_${prefix}_INCLUDE ${header})
@@ -95,6 +95,8 @@ function(fatune_find_library name header package)
 endfunction()
 # Matches patterns that others wrote.
 fatune_find_library(re2 re2/re2.h "RE2 (libre2-dev)")
+# Reads the tasks of KernelBot.
+fatune_find_library(yaml-cpp yaml-cpp/parser.h "yaml-cpp 0.7 or newer (libyaml-cpp-dev)")
 # Confines worker processes.
 fatune_find_library(seccomp seccomp.h "libseccomp (libseccomp-dev)")
 

@@ -175,6 +175,8 @@ SEEDS = {
     "definition": lambda: files("tests/data/interchange/**/definition*/**/*.json", "tests/data/interchange/**/definition.json"),
     "workloads": lambda: files("tests/data/interchange/**/*.jsonl"),
     "kernelbench": lambda: files("tests/data/interchange/**/*.py"),
+    "kernelbot": lambda: files("tests/data/interchange/**/task.yml"),
+    "kernelbot_reference": lambda: files("tests/data/interchange/**/reference.py"),
     "journal": journals,
     "journal_files": journals,
     "merge": shards,

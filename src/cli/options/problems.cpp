@@ -14,6 +14,7 @@
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "model/interchange/kernelbench.hpp"
+#include "model/interchange/kernelbot.hpp"
 #include "model/interchange/trace_set.hpp"
 
 namespace fatune::cli {
@@ -130,6 +131,15 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
 }
 
 bool is_kernelbench(const std::filesystem::path& path) { return path.extension() == ".py"; }
+bool is_kernelbot(const std::filesystem::path& path) {
+  return path.extension() == ".yml" || path.extension() == ".yaml";
+}
+
+/// A problem of KernelBot is a folder, too.
+Result<Suite> load_folder(const std::filesystem::path& folder) {
+  const std::filesystem::path task = folder / "task.yml";
+  return std::filesystem::exists(task) ? load_kernelbot(task) : load_trace_set(folder);
+}
 
 /// A document with neither schema nor problems, but with axes and a reference.
 Result<Suite> suite_from(const std::string& text, const std::string& path) {
@@ -217,7 +227,8 @@ Result<Suite> load_suite(const std::string& name_or_file, const std::string& dty
                                    name_or_file, join(names, ", "),
                                    nearest_hint(name_or_file, names, "; did you mean {}?")));
   }
-  if (std::filesystem::is_directory(name_or_file)) return load_trace_set(name_or_file);
+  if (std::filesystem::is_directory(name_or_file)) return load_folder(name_or_file);
+  if (is_kernelbot(name_or_file)) return load_kernelbot(name_or_file);
   FATUNE_TRY(const std::string text, read_file(name_or_file));
   return is_kernelbench(name_or_file) ? parse_kernelbench(text, dtype, name_or_file)
                                       : suite_from(text, name_or_file);

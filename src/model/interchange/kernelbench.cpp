@@ -69,8 +69,10 @@ Result<Suite> parse_kernelbench(std::string_view text, const std::string& dtype,
   const PyStatement* inputs = find_block(module, StatementKind::kFunction, "get_inputs");
   if (inputs == nullptr) return not_kernelbench(where, "get_inputs()");
   FATUNE_TRY_STATUS(check_without_weights(*model, where));
-  FATUNE_TRY(std::vector<ReferenceArgument> tensors, tensors_of(*inputs, module, where));
+  FATUNE_TRY(std::vector<ReferenceArgument> tensors, made_by(*inputs, {}, module, where));
   if (tensors.empty()) return not_kernelbench(where, "tensors in get_inputs()");
+  if (!std::ranges::all_of(tensors, &ReferenceArgument::tensor))
+    return file_error(where + ": get_inputs() returns other things than tensors");
   PyStatement function = *forward;
   function.names.erase(function.names.begin());  // self
   NamedProblem named{std::filesystem::path(where).stem().string(), {}};

@@ -243,9 +243,9 @@ class PythonStatements {
 
   static PyStatement other(const PyLine& line) {
     PyStatement made{.kind = Kind::kOther, .line = line.number};
-    const std::size_t shown = std::min(line.tokens.size(), kPythonWords);
     std::vector<std::string> words;
-    for (std::size_t i = 0; i < shown; ++i) words.emplace_back(line.tokens[i].text);
+    for (std::size_t i = 0; i < std::min(line.tokens.size(), kPythonWords); ++i)
+      words.emplace_back(line.tokens[i].text);
     made.text = join(words, " ").substr(0, 60);
     return made;
   }
@@ -262,17 +262,18 @@ class PythonStatements {
     PyStatement made = other(line);
     if (is(tokens, 0, "import") || is(tokens, 0, "from")) return import(line);
     if (is(tokens, 0, "def") && is_name(tokens, 1)) return function(line);
+    if (is(tokens, 0, "assert")) made.kind = Kind::kAssert;
     if (is(tokens, 0, "class") && is_name(tokens, 1)) {
       made.kind = Kind::kClass;
       made.text = std::string(tokens[1].text);
-    } else if (is(tokens, 0, "assert")) {
-      made.kind = Kind::kAssert;
+    } else if (is(tokens, 0, "with") && is(tokens, tokens.size() - 1, ":")) {
+      evaluate(made, Tokens(tokens.begin() + 1, tokens.end() - 1), Kind::kWith);
     } else if (is(tokens, 0, "return")) {
       evaluate(made, Tokens(tokens.begin() + 1, tokens.end()), Kind::kReturn);
     } else if (const std::size_t names = assigned(tokens, made.names)) {
       evaluate(made, Tokens(tokens.begin() + static_cast<std::ptrdiff_t>(names), tokens.end()),
                Kind::kAssign);
-    } else {
+    } else if (made.kind != Kind::kAssert) {
       evaluate(made, tokens, Kind::kExpression);
     }
     return made;

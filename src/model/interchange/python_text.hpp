@@ -37,13 +37,23 @@ struct PyExpression {
 /// kOther: what is none of these, or has an expression that is beyond the ones above, such as a
 /// comparison or a slice. Its text says what it was.
 struct PyStatement {
-  enum class Kind { kImport, kAssign, kReturn, kExpression, kFunction, kClass, kAssert, kOther };
+  enum class Kind {
+    kImport,
+    kAssign,
+    kReturn,
+    kExpression,
+    kFunction,
+    kClass,
+    kWith,
+    kAssert,
+    kOther
+  };
   Kind kind = Kind::kOther;
   int line = 0;
   std::string text{};                ///< name of a function or a class; of kOther its first words
   std::vector<std::string> names{};  ///< assigned, imported, or a function's parameters
   std::vector<std::string> paths{};  ///< of an import: "torch.nn.functional" for each name
-  PyExpression value{};              ///< assigned, returned or evaluated
+  PyExpression value{};              ///< assigned, returned, evaluated, or entered by "with"
   std::vector<PyStatement> body{};
 };
 

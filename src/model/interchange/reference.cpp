@@ -1,8 +1,6 @@
 // reference.cpp - what a function returns, as a problem; the tensors that another makes.
 #include "model/interchange/reference.hpp"
 
-#include <numeric>
-
 #include <fmt/format.h>
 
 #include "core/text.hpp"
@@ -21,6 +19,22 @@ Result<Layout> out_layout(const TorchValue& out, const TorchReader& reader) {
   return layout_of(place, out.shape);
 }
 
+TorchValue value_of(const ReferenceArgument& argument) {
+  if (!argument.parts.empty()) {
+    TorchValue tuple{.kind = TorchValue::Kind::kList};
+    for (const ReferenceArgument& part : argument.parts) tuple.parts.push_back(value_of(part));
+    return tuple;
+  }
+  if (!argument.tensor) return real_of(argument.number);
+  TorchValue tensor{.kind = TorchValue::Kind::kTensor,
+                    .shape = argument.shape,
+                    .order = argument.order,
+                    .dtype = argument.dtype,
+                    .origin = argument.name};
+  if (tensor.order.empty()) tensor.order = order_of(tensor.shape.size());
+  return tensor;
+}
+
 }  // namespace
 
 Result<Problem> attention_of(const PyStatement& function,
@@ -35,19 +49,8 @@ Result<Problem> attention_of(const PyStatement& function,
                                       ? "one argument is"
                                       : fmt::format("{} arguments are", arguments.size())));
   }
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const ReferenceArgument& each = arguments[i];
-    TorchValue value = real_of(each.number);
-    if (each.tensor) {
-      value = {.kind = TorchValue::Kind::kTensor,
-               .shape = each.shape,
-               .order = DimensionOrder(each.shape.size()),
-               .dtype = each.dtype,
-               .origin = each.name};
-      std::iota(value.order.begin(), value.order.end(), std::size_t{0});
-    }
-    reader.names[function.names[i]] = std::move(value);
-  }
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    reader.names[function.names[i]] = value_of(arguments[i]);
   FATUNE_TRY(TorchValue out, reader.run(function.body));
   if (out.kind == TorchValue::Kind::kList && out.parts.size() == 1)
     out = TorchValue(out.parts.front());
@@ -59,24 +62,28 @@ Result<Problem> attention_of(const PyStatement& function,
   return out.problem;
 }
 
-Result<std::vector<ReferenceArgument>> tensors_of(const PyStatement& function,
-                                                  const std::vector<PyStatement>& module,
-                                                  const std::string& where) {
+Result<std::vector<ReferenceArgument>> made_by(const PyStatement& function,
+                                               const std::map<std::string, std::int64_t>& sizes,
+                                               const std::vector<PyStatement>& module,
+                                               const std::string& where) {
   TorchReader reader(where);
   FATUNE_TRY_STATUS(reader.read_module(module));
-  if (!function.names.empty())
-    return file_error(fmt::format("{}: {}() has parameters", where, function.text));
+  for (const auto& [name, value] : sizes) reader.names[name] = whole_of(value);
   FATUNE_TRY(TorchValue out, reader.run(function.body));
   if (out.kind != TorchValue::Kind::kList)
     out = {.kind = TorchValue::Kind::kList, .parts = {TorchValue(out)}};
-  std::vector<ReferenceArgument> tensors;
+  std::vector<ReferenceArgument> made;
   for (const TorchValue& each : out.parts) {
-    if (each.kind != TorchValue::Kind::kTensor)
-      return reader.wrong(function.text + "() returns other things than tensors");
-    tensors.push_back(
-        {fmt::format("argument {}", tensors.size() + 1), true, each.shape, each.dtype});
+    if (each.kind != TorchValue::Kind::kTensor && !each.is_number())
+      return reader.wrong(function.text + "() returns other things than tensors and numbers");
+    made.push_back({.name = fmt::format("argument {}", made.size() + 1),
+                    .tensor = each.kind == TorchValue::Kind::kTensor,
+                    .shape = each.shape,
+                    .dtype = each.dtype,
+                    .number = each.number(),
+                    .order = each.order});
   }
-  return tensors;
+  return made;
 }
 
 Result<std::int64_t> whole_value(const PyExpression& expression,

@@ -12,13 +12,15 @@
 
 namespace fatune {
 
-/// What a function is called with: a contiguous tensor or a number.
+/// What a function is called with: a tensor, a number, or a tuple of them.
 struct ReferenceArgument {
   std::string name;
   bool tensor = true;
   std::vector<std::int64_t> shape{};  ///< of a tensor
   std::string dtype{};                ///< of a tensor: "float16"
   double number = 0;
+  std::vector<std::size_t> order{};  ///< of a tensor's dimensions in memory; empty: contiguous
+  std::vector<ReferenceArgument> parts{};  ///< of a tuple
 };
 
 /// Sizes, mask and layouts of a function that returns
@@ -32,11 +34,13 @@ Result<Problem> attention_of(const PyStatement& function,
                              const std::vector<ReferenceArgument>& arguments,
                              const std::vector<PyStatement>& module, const std::string& where);
 
-/// Tensors that a function without parameters returns: torch.rand(2, 8, 512, 64, dtype=...) and
-/// alike, in a list or alone. Without dtype they are "float32".
-Result<std::vector<ReferenceArgument>> tensors_of(const PyStatement& function,
-                                                  const std::vector<PyStatement>& module,
-                                                  const std::string& where);
+/// Tensors and numbers that a function returns when it is called with whole numbers by name:
+/// torch.rand(2, 8, 512, 64, dtype=...) and alike, in a list or alone. Without dtype tensors are
+/// "float32". What is drawn, with which seed, is not looked at.
+Result<std::vector<ReferenceArgument>> made_by(const PyStatement& function,
+                                               const std::map<std::string, std::int64_t>& sizes,
+                                               const std::vector<PyStatement>& module,
+                                               const std::string& where);
 
 /// The value of whole numbers and names with + - * / // % **; a division must leave none.
 Result<std::int64_t> whole_value(const PyExpression& expression,

@@ -45,6 +45,18 @@ std::optional<double> computed(std::string_view operation, double a, double b) {
   return std::nullopt;
 }
 
+/// "normal_" of "q.normal_()"; empty for what is no such call.
+std::string_view method_of(const PyExpression& e) {
+  const bool called =
+      e.kind == PyExpression::Kind::kCall && e.parts[0].kind == PyExpression::Kind::kMember;
+  return called ? std::string_view(e.parts[0].text) : "";
+}
+
+/// "torch.manual_seed(7)", and of a generator.
+bool is_seed(const PyExpression& e) {
+  return method_of(e) == "manual_seed" || method_of(e) == "manual_seed_all";
+}
+
 }  // namespace
 
 Error TorchReader::wrong(const std::string& what) const {
@@ -74,18 +86,43 @@ Status TorchReader::read_module(const std::vector<PyStatement>& module) {
 }
 
 Result<TorchValue> TorchReader::run(const std::vector<PyStatement>& body) {
+  FATUNE_TRY(std::optional<TorchValue> value, returned(body));
+  return value ? Result<TorchValue>(*std::move(value)) : wrong("nothing is returned behind it");
+}
+
+Result<std::optional<TorchValue>> TorchReader::returned(const std::vector<PyStatement>& body) {
   for (const PyStatement& each : body) {
     line_ = each.line;
-    if (each.kind == PyStatement::Kind::kReturn) return value_of(each.value);
+    if (each.kind == PyStatement::Kind::kReturn) {
+      FATUNE_TRY(TorchValue value, value_of(each.value));
+      return std::optional(std::move(value));
+    }
     if (each.kind == PyStatement::Kind::kAssign) {
       FATUNE_TRY_STATUS(assign(each));
+    } else if (each.kind == PyStatement::Kind::kWith) {
+      FATUNE_TRY_STATUS(check_context(each.value));
+      FATUNE_TRY(std::optional<TorchValue> value, returned(each.body));
+      if (value) return value;
     } else if (each.kind == PyStatement::Kind::kImport) {
       FATUNE_TRY_STATUS(read_module({each}));
+    } else if (each.kind == PyStatement::Kind::kExpression && is_fill(method_of(each.value))) {
+      FATUNE_TRY(const TorchValue filled, value_of(each.value));
+      if (!filled.is_made()) return wrong("an argument is changed");
     } else if (each.kind != PyStatement::Kind::kAssert && !is_idle(each)) {
       return wrong(fmt::format("'{}' is not understood", each.text));
     }
   }
-  return wrong("nothing is returned behind it");
+  return std::optional<TorchValue>();
+}
+
+Status TorchReader::check_context(const PyExpression& context) {
+  constexpr std::array<std::string_view, 4> kIdle = {"torch.no_grad", "torch.inference_mode",
+                                                     "torch.nn.attention.sdpa_kernel",
+                                                     "utils.DeterministicContext"};
+  if (context.kind != PyExpression::Kind::kCall) return wrong("'with' is of no call");
+  FATUNE_TRY(const TorchValue path, value_of(context.parts[0]));
+  if (path.kind == TorchKind::kPath && std::ranges::count(kIdle, path.text) > 0) return {};
+  return wrong(fmt::format("'with {}()' is not understood", path.text));
 }
 
 Result<TorchValue> TorchReader::value_of(const PyExpression& e) {
@@ -122,7 +159,8 @@ Result<TorchValue> TorchReader::value_of(const PyExpression& e) {
 bool TorchReader::is_idle(const PyStatement& each) {
   if (each.kind == PyStatement::Kind::kExpression)
     return each.value.kind == PyExpression::Kind::kText ||
-           (each.value.kind == PyExpression::Kind::kName && each.value.text == "pass");
+           (each.value.kind == PyExpression::Kind::kName && each.value.text == "pass") ||
+           is_seed(each.value);
   return each.text.starts_with("@ torch . no_grad") ||
          each.text.starts_with("@ torch . inference_mode");
 }
@@ -198,6 +236,10 @@ Result<TorchValue> TorchReader::operation(const PyExpression& e) {
   if (left.kind == TorchKind::kWhole && right.kind == TorchKind::kWhole) {
     if (const auto result = computed(e.text, left.whole, right.whole)) return whole_of(*result);
   }
+  // Other numbers in a tensor that is made are a tensor as good as it.
+  for (const auto& [tensor, number] : {std::pair(&left, &right), std::pair(&right, &left)}) {
+    if (tensor->is_made() && number->is_number()) return *tensor;
+  }
   if (left.is_number() && right.is_number()) {
     if (const auto result = computed(e.text, left.number(), right.number()))
       return real_of(*result);
@@ -231,6 +273,8 @@ Result<TorchValue> TorchReader::call(const PyExpression& e) {
   }
   FATUNE_TRY(const TorchValue path, value_of(callee));
   if (path.kind != TorchKind::kPath) return wrong("what is called is not understood");
+  if (is_seed(e) || path.text == "torch.Generator") return path;
+  if (path.text == "torch.device") return TorchValue{.kind = TorchKind::kText};
   if (path.text == "torch.nn.functional.scaled_dot_product_attention") return attention(e);
   if (path.text == "torch.nn.attention.bias.causal_lower_right") return lower_right(e);
   if (path.text == "math.sqrt" || path.text == "float") return number_call(path.text, e);
@@ -239,6 +283,9 @@ Result<TorchValue> TorchReader::call(const PyExpression& e) {
       std::ranges::count(kMakers, last_name(path.text)) > 0) {
     return made_tensor(e);
   }
+  constexpr std::array<std::string_view, 4> kLikes = {"torch.rand_like", "torch.randn_like",
+                                                      "torch.zeros_like", "torch.empty_like"};
+  if (std::ranges::count(kLikes, path.text) > 0) return made_like(e);
   return wrong(fmt::format("{}() is called: more than attention is computed", path.text));
 }
 

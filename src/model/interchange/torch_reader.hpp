@@ -43,6 +43,7 @@ struct TorchValue {
   Problem problem{};     ///< of kAttention
 
   bool is_tensor() const { return kind == Kind::kTensor || kind == Kind::kAttention; }
+  bool is_made() const { return kind == Kind::kTensor && origin.empty(); }
   bool is_number() const { return kind == Kind::kWhole || kind == Kind::kReal; }
   double number() const { return kind == Kind::kWhole ? static_cast<double>(whole) : real; }
 };
@@ -55,6 +56,10 @@ inline TorchValue path_of(std::string path) {
   return {.kind = TorchValue::Kind::kPath, .text = std::move(path)};
 }
 
+/// A method that draws numbers into its tensor.
+bool is_fill(std::string_view method);
+/// Dimensions as they are.
+DimensionOrder order_of(std::size_t dimensions);
 /// The layout of a tensor with its dimensions now in `tensor.order` of those in memory, whose sizes
 /// are `memory`.
 Layout layout_of(const TorchValue& tensor, const std::vector<std::int64_t>& memory);
@@ -76,8 +81,12 @@ class TorchReader {
   Result<TorchValue> value_of(const PyExpression& e);
 
  private:
-  /// Documentation, "pass", and a decorator or a call that changes no value.
+  /// Documentation, "pass", a seed, and a decorator or a call that changes no value.
   static bool is_idle(const PyStatement& each);
+  /// What the statements return, if they do.
+  Result<std::optional<TorchValue>> returned(const std::vector<PyStatement>& body);
+  /// Of a "with" that changes no value.
+  Status check_context(const PyExpression& context);
   Status assign(const PyStatement& each);
   Result<TorchValue> named(const std::string& name) const;
   Result<TorchValue> list(const PyExpression& e);
@@ -104,6 +113,7 @@ class TorchReader {
   /// To more precision, or to an element type that the argument or the output has.
   Result<TorchValue> converted(const TorchValue& tensor, const PyExpression& e);
   Result<TorchValue> made_tensor(const PyExpression& e);
+  Result<TorchValue> made_like(const PyExpression& e);
   Status check_scale(const TorchValue& scale, std::int64_t head_dim) const;
   Result<Mask> mask_of(const TorchValue& mask, const TorchValue& causal, const Problem& p) const;
   Status check_plain(const TorchValue& dropout, const TorchValue& grouped, const Problem& p) const;

@@ -19,6 +19,16 @@ constexpr std::size_t kTorchDimensions = 4;
 
 }  // namespace
 
+bool is_fill(std::string_view method) {
+  return method == "normal_" || method == "uniform_" || method == "random_";
+}
+
+DimensionOrder order_of(std::size_t dimensions) {
+  DimensionOrder order(dimensions);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
+
 /// The layout of a tensor whose dimensions lie in memory in their order as an argument.
 Layout layout_of(const TorchValue& tensor, const std::vector<std::int64_t>& memory) {
   if (tensor.order == DimensionOrder{0, 1, 2, 3}) return {LayoutKind::kBhsd, {}};
@@ -55,22 +65,27 @@ Result<TorchValue> TorchReader::method(const TorchValue& tensor, const std::stri
     FATUNE_TRY(const auto values, arguments(e, {"dim0", "dim1"}));
     const auto a = dimension(values[0], count), b = dimension(values[1], count);
     if (!a || !b) return wrong("transpose() of no dimensions");
-    DimensionOrder order(count);
-    std::iota(order.begin(), order.end(), std::size_t{0});
+    DimensionOrder order = order_of(count);
     std::swap(order[*a], order[*b]);
     return reordered(tensor, order);
   }
   if (name == "permute") return permuted(tensor, e);
   const bool bare = e.parts.size() == 1 && e.keywords.empty();
-  if (bare && tensor.origin.empty() && (name == "half" || name == "bfloat16"))
+  if (bare && tensor.is_made() && (name == "half" || name == "bfloat16"))
     return made_of(tensor, name == "half" ? "float16" : name);
   if (bare && (name == "float" || name == "double" || name == "cuda" || name == "contiguous"))
     return name == "contiguous" ? contiguous(tensor) : Result<TorchValue>(tensor);
+  if (tensor.is_made() && is_fill(name)) return tensor;
   if (name == "to") return converted(tensor, e);
   return wrong(fmt::format(".{}() of a tensor is called: more than attention is computed", name));
 }
 
 Result<TorchValue> TorchReader::contiguous(const TorchValue& tensor) const {
+  if (tensor.is_made()) {
+    TorchValue copy = tensor;
+    copy.order = order_of(tensor.shape.size());
+    return copy;
+  }
   if (tensor.kind == TorchType::kAttention || std::ranges::is_sorted(tensor.order)) return tensor;
   return wrong(".contiguous() copies an argument; a kernel reads it where it lies");
 }
@@ -95,13 +110,14 @@ TorchValue TorchReader::made_of(TorchValue tensor, const std::string& dtype) {
 }
 
 Result<TorchValue> TorchReader::converted(const TorchValue& tensor, const PyExpression& e) {
-  FATUNE_TRY(const auto values, arguments(e, {"dtype"}));
-  if (values[0].kind == TorchType::kText) return tensor;  // a device
-  const std::string& type = values[0].text;
-  if (tensor.kind == TorchType::kTensor && tensor.origin.empty())
-    return made_of(tensor, last_name(type));
+  FATUNE_TRY(const auto values, arguments(e, {"dtype", "device"}));
+  const bool moved = values[0].kind == TorchType::kText;  // to a device, and perhaps a type
+  const TorchValue& told = moved ? values[1] : values[0];
+  const std::string& type = told.text;
+  if (told.kind == TorchType::kNone) return tensor;
+  if (tensor.is_made()) return made_of(tensor, last_name(type));
   const bool precise = type == "torch.float32" || type == "torch.float64";
-  const bool known = values[0].kind == TorchType::kPath &&
+  const bool known = told.kind == TorchType::kPath &&
                      (precise || dtype_of_torch(last_name(type)) || type == "torch.float");
   if (!known || (tensor.kind == TorchType::kTensor && !precise && type != "torch." + tensor.dtype))
     return wrong(fmt::format(".to({}) is not understood", type));
@@ -123,10 +139,17 @@ Result<TorchValue> TorchReader::made_tensor(const PyExpression& e) {
     FATUNE_TRY(const TorchValue value, value_of(expression));
     if (name == "dtype" && value.kind == TorchType::kPath)
       made.dtype = last_name(value.text);
-    else if (name != "device" && name != "requires_grad")
+    else if (name != "device" && name != "requires_grad" && name != "generator")
       return wrong(fmt::format("'{}=' is not understood", name));
   }
   return made;
+}
+
+/// It has the shape of the other, and its order in memory.
+Result<TorchValue> TorchReader::made_like(const PyExpression& e) {
+  FATUNE_TRY(const auto values, arguments(e, {"input"}));
+  if (values[0].is_made()) return values[0];
+  return wrong("a tensor is made like one that is none");
 }
 
 Status TorchReader::check_scale(const TorchValue& scale, std::int64_t head_dim) const {

@@ -67,6 +67,7 @@ constexpr ExportFormat kFormats[] = {
      write_kernel_launcher},
     {"flashinfer-trace", "Definition, Workload, Solution and Trace for FlashInfer-Bench",
      write_trace_set},
+    {"kernelbot", "tasks for KernelBot, each with a submission of the kernels", write_kernelbot},
     {"torch", "one Python file: a function for PyTorch, sdpa.py unless --out names it", write_torch,
      ".py"},
 };

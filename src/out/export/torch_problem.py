@@ -96,10 +96,3 @@ def _can_be_mapped(strides):
 def _begins_aligned(shape, stride, element):
     """Whether every row begins a multiple of 16 bytes behind the first, for elements of any type."""
     return all(size <= 1 or distance * element % _ALIGNMENT == 0 for size, distance in zip(shape[:-1], stride[:-1]))
-
-
-def _runs_on(facts, capability):
-    major, minor = facts["min_compute"]
-    if facts["exact_compute"]:
-        return capability == (major, minor)
-    return capability[0] == major and capability[1] >= minor

@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "out/export/formats.hpp"
+#include "out/export/torch_reference.hpp"
 
 namespace fatune {
 namespace {
@@ -89,10 +90,7 @@ constexpr const char* kScratchLaunch =
 )";
 
 std::string shape_text(const Problem& p, std::string_view tensor) {
-  const TensorSizes sizes = sizes_of(p, tensor);
-  return p.layouts.of(tensor).kind == LayoutKind::kBshd
-             ? fmt::format("{}, {}, {}, {}", sizes.batch, sizes.rows, sizes.heads, sizes.columns)
-             : fmt::format("{}, {}, {}, {}", sizes.batch, sizes.heads, sizes.rows, sizes.columns);
+  return fmt::format("{}", fmt::join(stored_shape(p, tensor), ", "));
 }
 
 /// DLPack's codes.

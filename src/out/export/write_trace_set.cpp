@@ -13,6 +13,7 @@
 #include "core/text.hpp"
 #include "model/interchange/reference.hpp"
 #include "out/export/formats.hpp"
+#include "out/export/torch_reference.hpp"
 #include "out/export/trace_solution.hpp"
 
 namespace fatune {
@@ -32,24 +33,6 @@ std::string solution_name(const ExportedKernel& kernel) {
                      kernel.facts.id.substr(0, 8));
 }
 
-/// What the format has no place for, as a clause.
-std::string unwritable(const Problem& p) {
-  if (p.custom) return "its reference cannot be written in PyTorch";
-  if (has_descales(p)) return "its factors of fp8 are inputs that a reference here does not have";
-  if (is_fused(p)) return "that q, k and v are quantized is nothing a reference here can say";
-  if (p.lse) return "its log-sum-exp is an output that a reference here does not have";
-  for (const char* tensor : {"q", "k", "v", "out"}) {
-    const LayoutKind kind = p.layouts.of(tensor).kind;
-    if (kind != LayoutKind::kBhsd && kind != LayoutKind::kBshd)
-      return fmt::format("{} is no contiguous tensor", tensor);
-  }
-  return "";
-}
-
-bool is_bshd(const Problem& p, const char* tensor) {
-  return p.layouts.of(tensor).kind == LayoutKind::kBshd;
-}
-
 Json tensor_json(const Problem& p, const char* tensor) {
   const bool query_like = std::string_view(tensor) == "q" || std::string_view(tensor) == "out";
   const char* heads = query_like ? "num_qo_heads" : "num_kv_heads";
@@ -64,17 +47,12 @@ std::string reference_text(const Problem& p) {
   const bool lower_right = causal && p.seq_q != p.seq_kv;
   std::string text = "import torch\nimport torch.nn.functional as F\n";
   if (lower_right) text += "from torch.nn.attention.bias import causal_lower_right\n";
-  text += "\n\n@torch.no_grad()\ndef run(q, k, v):\n";
-  for (const char* tensor : {"q", "k", "v"}) {
-    if (is_bshd(p, tensor)) text += fmt::format("    {0} = {0}.transpose(1, 2)\n", tensor);
-  }
-  text += "    out = F.scaled_dot_product_attention(\n        q.float(), k.float(), v.float()";
-  if (lower_right) text += fmt::format(", attn_mask=causal_lower_right({}, {})", p.seq_q, p.seq_kv);
-  if (causal && !lower_right) text += ", is_causal=True";
-  if (p.heads != p.kv_heads) text += ", enable_gqa=True";
-  text += "\n    )\n";
-  if (is_bshd(p, "out")) text += "    out = out.transpose(1, 2).contiguous()\n";
-  return text + fmt::format("    return out.to(torch.{})\n", torch_name(p.dtype));
+  std::string options;
+  if (lower_right)
+    options = fmt::format(", attn_mask=causal_lower_right({}, {})", p.seq_q, p.seq_kv);
+  if (causal && !lower_right) options = ", is_causal=True";
+  if (p.heads != p.kv_heads) options += ", enable_gqa=True";
+  return text + "\n\n@torch.no_grad()\ndef run(q, k, v):\n" + reference_body(p, options);
 }
 
 Json definition_json(const Problem& p) {
@@ -249,7 +227,7 @@ class TraceSetWriter {
 Result<std::vector<fs::path>> write_trace_set(std::span<const ExportedKernel> kernels,
                                               const fs::path& folder) {
   for (const ExportedKernel& kernel : kernels) {
-    const std::string why = unwritable(kernel.facts.problem);
+    const std::string why = why_no_reference(kernel.facts.problem);
     if (why.empty()) continue;
     return usage_error(fmt::format("--to flashinfer-trace: {} for {}: {}", kernel.facts.kernel,
                                    describe(kernel.facts.problem), why));

@@ -44,6 +44,9 @@ std::string changed_label(const std::string& from, const std::string& to) {
 TEST_CASE("a file of KernelBench is a problem") {
   CHECK(kernelbench_label(kKernelBenchFile) == "3_A 2,8,512,64 f16");
   CHECK(kernelbench_label(kKernelBenchFile, "bf16") == "3_A 2,8,512,64 bf16");
+  CHECK(changed_label("torch.rand(2, 8, N, 64).half()",
+                      "torch.rand(2, N, 8, 64).half().transpose(1, 2)") ==
+        "3_A 2,8,512,64 f16 k=bshd");
   CHECK(changed_label("N = 512", "heads = 4\nN = heads * 2 ** 7 + 1") == "3_A 2,8,513,64 f16");
 }
 

@@ -9,7 +9,7 @@ class Launch:
     """One cuLaunchKernelEx: function name, sizes, attributes, stream, and the argument values."""
 
     def __init__(self, entry, config, values):
-        self.entry, self.stream, self.shared_bytes = entry, config.stream, config.shared_bytes
+        self.entry, self.stream, self.shared_bytes = entry, config.queue, config.shared_bytes
         self.grid, self.block = tuple(config.sizes[:3]), tuple(config.sizes[3:])
         self.attributes = {attribute.id: tuple(attribute.value[:3])
                            for attribute in config.attributes[:config.attribute_count]}
@@ -20,7 +20,8 @@ class Launch:
 class Api:
     """The functions as attributes, as ctypes.CDLL has them. `refuse` maps a function's name to the code it returns."""
 
-    def __init__(self):
+    def __init__(self, mode_of_loading=2):
+        self.mode_of_loading = mode_of_loading
         self.loaded, self.launches, self.maps, self.prepared = [], [], [], []
         self.refuse, self.context, self.mode = {}, {"set": True}, 0
         self.names = {}
@@ -49,7 +50,7 @@ class Api:
         return 0
 
     def cuModuleLoadData(self, module, code):
-        assert self.mode == 2, "loading must not disturb the capture of a graph"
+        assert self.mode == self.mode_of_loading, "loading must not disturb the capture of a graph"
         self.loaded.append(code)
         module._obj.value = len(self.loaded)
         return self.refuse.get("cuModuleLoadData", 0)

@@ -62,6 +62,9 @@ class Tensor:
         sized = [i for i, size in enumerate(self.shape) if size > 1]
         return all(self.strides[i] == dense(self.shape)[i] for i in sized)
 
+    def contiguous(self):
+        return self if self.is_contiguous() else Tensor(self.shape, self.dtype, self.device)
+
     def clone(self):
         return empty_like(self).copy_(self)
 
@@ -89,8 +92,8 @@ def empty_like(tensor):
     return Tensor(tensor.shape, tensor.dtype, tensor.device, tuple(strides))
 
 
-def empty(count, dtype, device):
-    return Tensor((count,), dtype, device)
+def empty(shape, dtype, device):
+    return Tensor((shape,) if isinstance(shape, int) else shape, dtype, device)
 
 
 def is_grad_enabled():

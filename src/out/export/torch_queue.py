@@ -1,0 +1,17 @@
+# torch_queue.py - PyTorch's current stream, and machine code that is loaded while one is captured.
+
+class _CapturedDriver(_Driver):
+    def load(self, code, stages):
+        """Also while a graph is captured: nothing here becomes part of it."""
+        mode = ctypes.c_int(2)  # relaxed
+        self.check(self.api.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode)), "set the capture mode")
+        try:
+            return super().load(code, stages)
+        finally:
+            self.api.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+
+_open_driver = _CapturedDriver
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
+    lambda index: torch.cuda.current_stream(index).cuda_stream)
+_current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
