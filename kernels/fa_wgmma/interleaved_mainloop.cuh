@@ -208,16 +208,15 @@ struct InterleavedMainloop {
   DEVICE void issue_pv(const u32* p, const PipelineState& here, int step) {
     const u32 stage = consumer.storage.pv_operand(here.stage);
     const u32 add = kFresh && step == 0 ? from_zero() : 1;
-    float* const pv = consumer.pv_accumulator();
     if (kRowSumByMma && kTransposeV) {
       const u64 v = Consumer::v_descriptor(stage) + Consumer::v_step(step);
-      wgmma_pv_and_row_sum(pv, p, v, add);
+      wgmma_pv_and_row_sum(consumer.pv_accumulator(), p, v, add);
     } else if (kRowSumByMma) {
       const u64 v = make_smem_desc_mn_major(stage, consumer.storage.ones() - stage);
-      wgmma_pv_and_row_sum(pv, p, v + step * (kMnStep - (kMnStep << 16)), add);
+      wgmma_pv_and_row_sum(consumer.acc_o(), p, v + step * (kMnStep - (kMnStep << 16)), 1);
     } else {
       const u64 v = Consumer::v_descriptor(stage) + Consumer::v_step(step);
-      wgmma_pv_rs(pv, p, v, add);
+      wgmma_pv_rs(consumer.pv_accumulator(), p, v, add);
     }
   }
 };
