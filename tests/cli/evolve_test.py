@@ -214,13 +214,14 @@ class Committed(Temporary):
                 with gzip.open(run / "ledger.jsonl.gz", "rt") as packed:
                     header, *lines = packed.read().splitlines()
                 plan = json.loads(header)["plan"]
-                sizes = [[each["problem"][key] for key in ("batch", "heads", "seq_q", "head_dim")] for each in plan["problems"]]
-                shapes = [word for size in sizes for word in ("--shape", ",".join(map(str, size)))]
-                problem = ["--suite", "mission"] if plan["problems"][0]["name"] else shapes
+                sizes = [",".join(str(each["problem"][key]) for key in ("batch", "heads", "seq_q", "head_dim")) for each in plan["problems"]]
+                suite = self.folder / f"{run.name}.json"
+                rows = [{"name": each["name"], "shape": size} for each, size in zip(plan["problems"], sizes)]
+                suite.write_text(json.dumps({"schema": "fatune.problems/1", "name": run.name, "summary": "As it was run", "problems": rows}))
                 plan["trials"] = sum(json.loads(line)["t"] == "trial" for line in lines) - 1  # fewer than planned where its time was up
                 numbers = [word for key in ("mode", "trials", "wanted", "evaluations", "rounds", "seed") for word in (f"--{key}", plan[key])]
                 out = self.folder / run.name
-                fatune("evolve", "--proposer", f"replay:{run}", "--device", f"recorded:{run}", *START, *problem, *numbers, "--out", out)
+                fatune("evolve", "--proposer", f"replay:{run}", "--device", f"recorded:{run}", *START, "--suite", suite, *numbers, "--out", out)
                 self.assertEqual((out / "ledger.jsonl").read_text().splitlines()[1:][:len(lines)], lines)
 
 

@@ -12,6 +12,7 @@ import os
 import pathlib
 import random
 import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -21,7 +22,7 @@ import tokenize
 import unittest
 import xml.etree.ElementTree
 
-FATUNE = ""
+FATUNE = CUDA_INCLUDE = ""
 HERE = pathlib.Path(__file__).resolve().parent
 RECORDED = HERE.parent.parent / "configs/recorded/h200-mission.jsonl.gz"
 SWEEP = "sweep --shape 4,8,512,64 --kernel fa_wmma --budget 5 --device recorded --out run"
@@ -128,8 +129,8 @@ class Clients(Hostile):
         judge.stdin.flush()
         judge.stdout.readline()
         judge.terminate()
-        self.assertEqual(judge.communicate(timeout=20)[1], b"fatune: error: interrupted\n")
-        self.assertEqual(judge.returncode, 130)
+        self.assertEqual(judge.wait(timeout=20), 130)  # before its stdin ends, which would end it, too
+        self.assertEqual(judge.communicate()[1], b"fatune: error: interrupted\n")
         self.shell("echo '{\"tool\":\"history\"}' | fatune judge --jsonl -q >/dev/full", FILES)
 
 
@@ -306,7 +307,8 @@ class Readers(Hostile):
         best["command"] = best["device"]["name"] = best["device"]["device_name"] = best["device"]["driver"] = evil
         self.write("run/best.json", json.dumps(best))
         self.shell("fatune export run --unverified --name x --to header && fatune export run --unverified --to torch -o x.py", timeout=300)
-        code, _ = self.shell("gcc -std=c99 -pedantic-errors -fsyntax-only -x c x.h && gcc -std=c99 -E -P -x c x.h")
+        gcc = f"gcc -std=c99 -isystem {shlex.quote(CUDA_INCLUDE)} -x c x.h"
+        code, _ = self.shell(f"{gcc} -pedantic-errors -fsyntax-only && {gcc} -E -P")
         self.assertNotIn("PWN", re.sub(r'"(\\.|[^"\\])*"', "", code))
         with open(self.folder / "x.py", "rb") as module:
             tokens = [token for token in tokenize.tokenize(module.readline) if token.type == tokenize.NAME]
@@ -316,6 +318,8 @@ class Readers(Hostile):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fatune", required=True)
+    parser.add_argument("--cuda-include", required=True, help="the folder of cuda.h")
     args, rest = parser.parse_known_args()
+    CUDA_INCLUDE = args.cuda_include
     FATUNE = os.path.abspath(args.fatune)
     unittest.main(argv=[sys.argv[0], *rest])

@@ -4,8 +4,9 @@
     shard_test.py --fatune PATH [--seed S]
 
 1, 2 and 4 shards of the decoding suite, started side by side as a scheduler would, must merge to the best.json of one run
-(but for seconds), with the journal's candidates and finals the same. A shard that is killed again and again, and resumed,
-changes nothing. Everything runs on this machine's processor: no GPU takes part.
+(but for seconds), with the journal's candidates and finals the same; so must one sweep on two and three devices. A shard that
+is killed again and again, and resumed, changes nothing; nor do kills of a sweep on several devices, or of one of its
+processes. Everything runs on this machine's processor: no GPU takes part.
 """
 import argparse
 import json
@@ -95,6 +96,44 @@ def kill_and_resume(program, whole, run, chance):
         (run / "journal.jsonl").unlink()
 
 
+def on_devices(count, out):
+    words = [*SWEEP, "--out", out]
+    words[words.index("--device") + 1] = ",".join([f"recorded:{RESULTS}"] * count)
+    return words
+
+
+def check_same(run, expected):
+    want(best_of(run) == best_of(expected), f"{run.name}: best.json differs from that of one run")
+    want(results_of(run) == results_of(expected), f"{run.name}: the journal's results differ from those of one run")
+
+
+def children_of(process):
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in listed.stdout.split()]
+
+
+def sweep_on_several_devices(program, folder, expected, chance):
+    for count in (2, 3):
+        finish(fatune(program, on_devices(count, folder / f"devices-{count}")))
+        check_same(folder / f"devices-{count}", expected)
+    # The parent is killed and its processes with it; then one of its processes is.
+    out = folder / "devices-killed"
+    for _ in range(2):
+        process = fatune(program, on_devices(2, out))
+        time.sleep(chance.uniform(0.3, 1.5))
+        process.kill()
+        process.wait()
+    process = fatune(program, on_devices(2, out))
+    time.sleep(chance.uniform(0.3, 1.0))
+    for pid in children_of(process)[:1]:
+        os.kill(pid, signal.SIGKILL)
+    finish(process)
+    check_same(out, expected)
+    again = fatune(program, on_devices(2, out))
+    _, said = again.communicate(timeout=60)
+    want(again.returncode == 4 and "holds a run already" in said, f"a second run in its folder: exit {again.returncode}: {said}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fatune", required=True)
@@ -115,7 +154,8 @@ def main():
         finish(fatune(args.fatune, ["merge", *runs[:1], *runs[2:], "--partial", "--out", folder / "part"]))
         finish(fatune(args.fatune, ["sweep", "--resume", folder / "part", *SWEEP[-3:]]))
         want(best_of(folder / "part") == best_of(one), "a lost shard, run after the merge, changes the result")
-        print(f"shards: 1, 2 and 4 merge to one result; {kills} kills of one of them change nothing")
+        sweep_on_several_devices(args.fatune, folder, one, random.Random(args.seed))
+        print(f"shards: 1, 2 and 4 merge to one result, 2 and 3 devices find it, too; {kills} kills of a shard change nothing")
 
 
 if __name__ == "__main__":

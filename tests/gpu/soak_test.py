@@ -3,7 +3,7 @@
 
     soak_test.py --fatune PATH [--problems N] [--journal FILE] [--dry [--spoil]]
 
-Each problem has 189 configs of honest kernels and 21 fixtures of kernels/faults: 10 problems are 2,100 candidates. A fixture must
+Each problem has 189 configs of honest kernels and 23 fixtures of kernels/faults: 10 problems are 2,120 candidates. A fixture must
 have the outcome of its manifest, found by its gate; a config of an honest kernel none but measured, pruned or duplicate; the
 winner must be honest; no process and no temporary file may be left. --dry plays it on a recorded device made here, without a GPU;
 --spoil makes that say a cheat was measured, which must be noticed. Exit code 77: no GPU.

@@ -96,7 +96,7 @@ def check_header(installed):
 
 def check_cmake(installed, source, way):
     build = installed.here / way
-    run(installed.cmake, "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={installed.prefix}", "-DCMAKE_BUILD_TYPE=Release")
+    run(installed.cmake, "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={installed.prefix}", "-DCMAKE_BUILD_TYPE=Release")
     run(installed.cmake, "--build", build)
     installed.check_program(build / "attention", way)
 

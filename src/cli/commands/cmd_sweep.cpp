@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/commands/sweep_on_devices.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
@@ -257,7 +258,16 @@ Result<int> run_ready(ReadySweep& ready, const Settings& settings) {
   return print_result(*result, notice, settings);
 }
 
-Result<int> sweep(const SweepArgs& args, const Settings& settings) {
+Result<int> sweep_on_several(const std::vector<std::string>& devices, const SweepArgs& args,
+                             const Settings& settings) {
+  FATUNE_TRY_STATUS(check_several_devices(args));
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  FATUNE_TRY(const RunPlan plan, plan_of(args, catalog));
+  const std::string out = args.out.empty() ? default_folder(plan) : args.out;
+  return sweep_on_devices(devices, plan, args, out, settings);
+}
+
+Result<int> sweep_on_one(const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(ReadySweep ready, make_ready(args, catalog, settings));
   if (!args.arch.empty() && !args.compile_only)
@@ -279,6 +289,14 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   std::error_code not_empty;
   if (!done && !ready.names_folder) std::filesystem::remove(ready.options.out, not_empty);
   return done;
+}
+
+Result<int> sweep(const SweepArgs& args, const Settings& settings) {
+  FATUNE_TRY(const auto devices, choose_devices(args.device));
+  if (devices.size() > 1) return sweep_on_several(devices, args, settings);
+  SweepArgs on_one = args;
+  on_one.device = devices.front();
+  return sweep_on_one(on_one, settings);
 }
 
 }  // namespace

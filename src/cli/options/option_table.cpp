@@ -12,19 +12,17 @@ namespace {
 
 /// What stands behind the flag, each time that it is typed; nothing behind a switch.
 struct WordsBehind {
-  using Words = std::vector<std::string>;
+  using Words = std::vector<std::optional<std::string>>;
 
   Words operator()(const bool* value) const { return Words(*value ? 1 : 0); }
   Words operator()(const int* value) const { return Words(static_cast<std::size_t>(*value)); }
-  Words operator()(const std::string* value) const { return {shell_word(*value)}; }
+  Words operator()(const std::string* value) const { return {*value}; }
   Words operator()(const std::vector<std::string>* values) const {
-    Words words;
-    for (const std::string& value : *values) words.push_back(shell_word(value));
-    return words;
+    return {values->begin(), values->end()};
   }
   Words operator()(const std::optional<std::string>* value) const {
     if (!*value) return {};
-    return {(*value)->empty() ? "" : shell_word(**value)};
+    return {(*value)->empty() ? std::nullopt : *value};
   }
 };
 
@@ -33,8 +31,8 @@ std::string words(const OptionRow& row, const OptionRow& usual) {
   const bool same = typed == std::visit(WordsBehind(), usual.value);
   if (row.repeat == Repeat::kNo || (row.repeat == Repeat::kChanged && same)) return "";
   std::string text;
-  for (const std::string& word : typed)
-    text += fmt::format(" {}{}{}", long_name(row), word.empty() ? "" : " ", word);
+  for (const auto& word : typed)
+    text += " " + long_name(row) + (word ? " " + shell_word(*word) : "");
   return text;
 }
 
@@ -55,6 +53,24 @@ std::string repeat_options(const OptionTable& typed, const OptionTable& usual) {
       text += words(typed[group].rows[i], usual[group].rows[i]);
   }
   return text;
+}
+
+std::vector<std::string> option_words(const OptionTable& chosen, const OptionTable& usual,
+                                      const std::set<std::string>& always) {
+  std::vector<std::string> all;
+  for (std::size_t group = 0; group < chosen.size(); ++group) {
+    for (std::size_t i = 0; i < chosen[group].rows.size(); ++i) {
+      const OptionRow& row = chosen[group].rows[i];
+      const auto behind = std::visit(WordsBehind(), row.value);
+      const bool same = behind == std::visit(WordsBehind(), usual[group].rows[i].value);
+      if (same && !always.contains(long_name(row))) continue;
+      for (const auto& word : behind) {
+        all.push_back(long_name(row));
+        if (word) all.push_back(*word);
+      }
+    }
+  }
+  return all;
 }
 
 OptionTable common_table(CommonArgs& a) {
@@ -118,6 +134,13 @@ OptionTable rounds_table(RoundsArgs& a) {
 
 OptionTable device_table(std::string& device) {
   return {{"Device", {{"--device", &device, "DEVICE", "auto, cuda:N, recorded or recorded:FILE"}}}};
+}
+
+OptionTable devices_table(std::string& devices) {
+  return {{"Device",
+           {{"--device", &devices, "DEVICE,...",
+             "auto, cuda:N, a GPU's UUID, recorded or recorded:FILE; several, as cuda:all or "
+             "cuda:0,2, share the problems of a suite"}}}};
 }
 
 Result<std::int64_t> whole_number(const std::string& flag, const std::string& text,

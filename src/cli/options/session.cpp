@@ -1,6 +1,8 @@
 // session.cpp - opens the GPU's evaluator or the recorded one.
 #include "cli/options/session.hpp"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "cli/options/catalog.hpp"
@@ -45,6 +47,58 @@ Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
   return evaluator;
 }
 
+bool is_uuid(const std::string& word) { return word.starts_with("GPU-"); }
+
+/// "cuda:0,2" is cuda:0 and cuda:2; commas in names of files stay.
+std::vector<std::string> words_of_list(const std::string& text) {
+  std::vector<std::string> words;
+  for (const std::string& piece : split(text, ',')) {
+    const bool names_one =
+        is_uuid(piece) || piece.starts_with("cuda:") || piece.starts_with("recorded");
+    const bool number = parse_integer(piece).has_value();
+    if (names_one || words.empty()) {
+      words.push_back(piece);
+    } else if (number && words.back().starts_with("cuda:")) {
+      words.push_back("cuda:" + piece);
+    } else {
+      words.back() += "," + piece;
+    }
+  }
+  return words;
+}
+
+/// Of a UUID the GPU's ordinal: "cuda:2".
+Result<std::string> by_name(const std::string& word, const std::vector<Environment>& here) {
+  if (!is_uuid(word)) return word;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    if (here[i].device_uuid == word) return fmt::format("cuda:{}", i);
+  }
+  return usage_error("--device: no GPU here is " + word + "; `fatune devices` lists them");
+}
+
+/// Each GPU once, all of one kind: their times stand in one table.
+Status check_alike(const std::vector<std::string>& devices, const std::vector<Environment>& here) {
+  const Environment* first = nullptr;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (!devices[i].starts_with("cuda:")) continue;
+    if (std::count(devices.begin(), devices.end(), devices[i]) > 1)
+      return usage_error("--device names " + devices[i] +
+                         " twice: sweeps would measure each other");
+    FATUNE_TRY(const DeviceChoice choice, choose_device(devices[i]));
+    const auto ordinal = static_cast<std::size_t>(choice.ordinal);
+    if (ordinal >= here.size()) {
+      return usage_error(fmt::format("--device: there is no {}, only {}", devices[i],
+                                     counted(here.size(), "GPU")));
+    }
+    if (first == nullptr) first = &here[ordinal];
+    if (first->device_name == here[ordinal].device_name) continue;
+    return usage_error(fmt::format("--device: {} is {}, and {} is {}: name GPUs of one kind",
+                                   devices.front(), first->device_name, devices[i],
+                                   here[ordinal].device_name));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<DeviceChoice> choose_device(const std::string& text) {
@@ -66,6 +120,26 @@ Result<DeviceChoice> choose_device(const std::string& text) {
   }
   choice.ordinal = static_cast<int>(*ordinal);
   return choice;
+}
+
+Result<std::vector<std::string>> choose_devices(const std::string& text) {
+  const bool all = text == "cuda:all";
+  const std::vector<std::string> words = words_of_list(text);
+  const bool by_uuid = std::ranges::any_of(words, is_uuid);
+  if (words.size() < 2 && !all && !by_uuid) return std::vector{text};
+  std::vector<Environment> here;
+  if (all || by_uuid || words.front().starts_with("cuda:")) {
+    FATUNE_TRY(here, list_devices());
+  }
+  std::vector<std::string> devices;
+  for (std::size_t i = 0; all && i < here.size(); ++i) devices.push_back(fmt::format("cuda:{}", i));
+  for (std::size_t i = 0; !all && i < words.size(); ++i) {
+    FATUNE_TRY(std::string device, by_name(words[i], here));
+    FATUNE_TRY_STATUS(choose_device(device));
+    devices.push_back(std::move(device));
+  }
+  FATUNE_TRY_STATUS(check_alike(devices, here));
+  return devices;
 }
 
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,

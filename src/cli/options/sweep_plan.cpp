@@ -199,7 +199,7 @@ bool concerns(const Recording& recording, const KernelRef& kernel,
 
 OptionTable sweep_table(SweepArgs& a) {
   return tables({problem_table(a.problem), search_table(a), suite_table(a), start_table(a),
-                 run_table(a), device_table(a.device), common_table(a.common)});
+                 run_table(a), devices_table(a.device), common_table(a.common)});
 }
 
 Result<Budget> parse_budget(const std::string& text) {

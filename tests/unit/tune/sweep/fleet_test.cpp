@@ -1,0 +1,116 @@
+// fleet_test.cpp - parts reach devices as they become free; what fails is tried elsewhere.
+#include "tune/sweep/fleet.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
+
+#include "core/interrupt.hpp"
+
+namespace fatune {
+namespace {
+
+/// Runs a shell's words in place of each sweep, and keeps what it was told.
+struct Harness {
+  FleetOptions options;
+  std::vector<std::string> told;
+  std::map<std::size_t, std::size_t> starts;  ///< of a part
+
+  Harness(std::vector<std::string> devices, std::vector<double> costs,
+          const std::function<std::string(std::size_t part, const std::string& device)>& script) {
+    options.devices = std::move(devices);
+    options.costs = std::move(costs);
+    options.command = [this, script](std::size_t part, const std::string& device) {
+      ++starts[part];
+      ChildCommand command{.program = "/bin/sh", .arguments = {"-c", script(part, device)}};
+      command.stderr_file = "/dev/null";
+      return command;
+    };
+    options.reason = [](std::size_t, const ChildEnd& end) { return describe(end); };
+    options.on_event = [this](const FleetEvent& event) {
+      constexpr const char* kWords[] = {"begins", "runs", "ends", "fails"};
+      told.push_back(fmt::format("{} {} {}", event.member->device,
+                                 kWords[static_cast<std::size_t>(event.kind)], event.part));
+    };
+  }
+
+  FleetResult run() {
+    auto result = run_fleet(options);
+    REQUIRE(result);
+    return *std::move(result);
+  }
+};
+
+TEST_CASE("the dearest part begins first, and whoever is free takes the next") {
+  Harness harness({"a", "b"}, {1, 9, 5, 2}, [](std::size_t part, const std::string&) {
+    return part == 1 ? "sleep 0.6" : "exit 0";
+  });
+  const FleetResult result = harness.run();
+  CHECK(result.failed.empty());
+  CHECK(harness.told[0] == "a begins 1");
+  CHECK(harness.told[1] == "b begins 2");
+  CHECK(result.members[0].parts == 1);
+  CHECK(result.members[1].parts == 3);
+  CHECK(result.members[0].busy_s >= 0.6);
+  CHECK(result.seconds >= 0.6);
+}
+
+TEST_CASE("a search that found nothing right has ended") {
+  Harness harness({"a"}, {1}, [](std::size_t, const std::string&) { return "exit 1"; });
+  CHECK(harness.run().failed.empty());
+  CHECK(harness.starts[0] == 1);
+}
+
+TEST_CASE("a part whose process is killed is tried once more, on another device") {
+  Harness harness({"a", "b"}, {1}, [](std::size_t, const std::string& device) {
+    return device == "a" ? "kill -9 $$" : "exit 0";
+  });
+  const FleetResult result = harness.run();
+  CHECK(result.failed.empty());
+  CHECK(harness.told ==
+        std::vector<std::string>{"a begins 0", "a fails 0", "b begins 0", "b ends 0"});
+  CHECK_FALSE(result.members[0].left_out);
+}
+
+TEST_CASE("a part that fails twice is named, and the others go on") {
+  Harness harness({"a", "b"}, {3, 2, 1}, [](std::size_t part, const std::string&) {
+    return part == 0 ? "exit 5" : "exit 0";
+  });
+  const FleetResult result = harness.run();
+  REQUIRE(result.failed.size() == 1);
+  CHECK(result.failed[0].part == 0);
+  CHECK(harness.starts[0] == 2);
+  CHECK(result.members[0].parts + result.members[1].parts == 2);
+}
+
+TEST_CASE("a device on which two parts in a row fail takes no more") {
+  Harness harness({"a", "b"}, {6, 5, 4, 3, 2, 1}, [](std::size_t, const std::string& device) {
+    return device == "a" ? "exit 5" : "sleep 0.2";
+  });
+  const FleetResult result = harness.run();
+  CHECK(result.failed.empty());
+  CHECK(result.members[0].left_out);
+  CHECK(result.members[1].parts == 6);
+}
+
+TEST_CASE("with no device left every part is named") {
+  Harness harness({"a"}, {3, 2, 1}, [](std::size_t, const std::string&) { return "exit 5"; });
+  const FleetResult result = harness.run();
+  CHECK(result.failed.size() == 3);
+  CHECK(result.members[0].left_out);
+}
+
+TEST_CASE("Ctrl-C ends the processes of a fleet") {
+  Harness harness({"a"}, {1}, [](std::size_t, const std::string&) { return "sleep 60"; });
+  harness.options.on_event = [](const FleetEvent&) { request_interrupt(); };
+  const auto result = run_fleet(harness.options);
+  clear_interrupt();
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::kInterrupted);
+}
+
+}  // namespace
+}  // namespace fatune
