@@ -6,6 +6,7 @@
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"
 #include "fa_wgmma/exp2.cuh"
+#include "fa_wgmma/mainloop.cuh"
 #include "fa_wgmma/named_barriers.cuh"
 #include "fa_wgmma/promotion.cuh"
 #include "fa_wgmma/shared_storage.cuh"
@@ -83,9 +84,9 @@ struct Consumer {
   DEVICE void mainloop(const WorkTile& tile_, bool first, u32 q_phase) {
     if (!begin(tile_, first, q_phase)) return;
     if constexpr (kIntraWgOverlap) {
-      pipelined_mainloop();
+      Mainloop<Consumer>{*this}.pipelined();
     } else {
-      serial_mainloop();
+      Mainloop<Consumer>{*this}.serial();
     }
   }
 
@@ -93,7 +94,7 @@ struct Consumer {
   DEVICE void redo() {
     reset_state();
     at = {split, split, 0};
-    serial_mainloop();
+    Mainloop<Consumer>{*this}.serial();
   }
 
   /// Position within its head of this lane's first row; the second is 8 further.
@@ -172,6 +173,8 @@ struct Consumer {
   }
 
  private:
+  friend struct Mainloop<Consumer>;
+
   DEVICE void reset_state() {
     state = State<1, kAccTiles>();
     state.set_scale(descales.scores(tile.head));
@@ -357,104 +360,5 @@ struct Consumer {
       pin<4 * kPSteps>(p);
     }
     pin<4 * kAccTiles>(pv_accumulator());
-  }
-
-  // ---- mainloops ----
-
-  DEVICE void start_pv() {
-    mbarrier_wait(storage.pv_full(at.stage), at.phase);
-    if constexpr (kInPieces) {
-      keep_rescale();
-      PiecesOfPv<Consumer> pieces(*this, at.stage);
-#pragma unroll
-      for (int piece = 0; piece < kPieces; ++piece) pieces.finish(piece);
-    } else {
-      wgmma_fence();
-      issue_pv(at);
-    }
-  }
-
-  /// S of the next KV block and, while its softmax is computed, PV of the present one.
-  DEVICE void overlapped_iteration(bool last) {
-    const PipelineState before = at;
-    at = at.next();
-    mbarrier_wait(storage.k_full(at.stage), at.phase);
-    warp_scheduler_barrier_sync();
-    wgmma_fence();
-    issue_qk();
-    mbarrier_wait(storage.pv_full(before.stage), before.phase);
-    wgmma_fence();
-    issue_pv(before);
-    warp_scheduler_barrier_arrive(last);
-    wgmma_wait<1>();
-    pin<BLOCK_N / 2>(accumulator_of(scores));
-    release_k(at);
-    mask(scores);
-    const bool rises = online_softmax();
-    if (kFencedOverlap) fence_softmax();
-    wait_block();
-    release_v(before);
-    if (kRescaleApart && rises) rescale_all();
-    pack_p_operand();
-  }
-
-  /// The same with PV in pieces, each beside its share of the exponentials.
-  DEVICE void overlapped_iteration_in_pieces(bool last) {
-    const PipelineState before = at;
-    at = at.next();
-    mbarrier_wait(storage.k_full(at.stage), at.phase);
-    warp_scheduler_barrier_sync();
-    wgmma_fence();
-    issue_qk();
-    mbarrier_wait(storage.pv_full(before.stage), before.phase);
-    keep_rescale();
-    PiecesOfPv<Consumer> pieces(*this, before.stage);
-    warp_scheduler_barrier_arrive(last);
-    wgmma_wait<1>();
-    pin<BLOCK_N / 2>(accumulator_of(scores));
-    release_k(at);
-    mask(scores);
-    const bool rises = update_row_max();
-#pragma unroll
-    for (int piece = 0; piece < kPieces; ++piece) {
-      scores_to_p<kMayBeUnseen, kPingpong, kPieces>(state, scores, piece);
-      if (kFencedOverlap) fence_softmax();
-      pieces.finish(piece);
-    }
-    release_v(before);
-    if (kRescaleApart && rises) rescale_o();
-    pack_p_operand();
-  }
-
-  /// One wgmma at a time.
-  DEVICE void serial_mainloop() {
-#pragma unroll 1
-    for (int blocks = remaining;; --blocks) {
-      compute_s(true);
-      const bool rises = online_softmax();
-      if (kRescaleApart && rises) rescale_all();
-      pack_p_operand();
-      start_pv();
-      if (blocks == 1) return;
-      wait_block();
-      release_v(at);
-      at = at.next();
-    }
-  }
-
-  /// PV of a KV block together with QK^T of the next (intra-warpgroup overlap).
-  DEVICE void pipelined_mainloop() {
-    compute_s(remaining == 1);
-    online_softmax();
-    pack_p_operand();
-#pragma unroll 1
-    for (int blocks = remaining; blocks > 1; --blocks) {
-      if constexpr (kInPieces) {
-        overlapped_iteration_in_pieces(blocks == 2);
-      } else {
-        overlapped_iteration(blocks == 2);
-      }
-    }
-    start_pv();
   }
 };

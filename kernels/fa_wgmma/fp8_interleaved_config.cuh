@@ -23,6 +23,7 @@ constexpr bool kTransposeV = true;
 constexpr bool kStoreTma = false;
 constexpr int kPromotedColumns = PROMOTE == PROMOTE_NEVER ? 0 : HEAD_DIM;
 constexpr bool kPromotePairs = PROMOTE == PROMOTE_PAIR;
+constexpr bool kPromoteHalves = false;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;
 // Shared memory of a CTA that not all kernels have.

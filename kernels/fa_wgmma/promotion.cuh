@@ -16,17 +16,19 @@ WGMMA_DEFINE_PV_RS(wgmma_pv_piece, HEAD_DIM)
 DEVICE u32 from_zero() { return blockIdx.z; }
 
 /// o = o * factors + pv, of as many columns as are promoted together; factors: of a lane's two rows.
-/// Where O is rescaled apart from it, o += pv.
+/// Where O has been rescaled already, o += pv.
 template <int kCount>
-DEVICE void promote(float* o, const float* pv, const float (&factors)[2]) {
+DEVICE void promote(float* o, const float* pv, const float (&factors)[2],
+                    bool rescaled = kRescaleApart) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    o[i] = kRescaleApart ? o[i] + pv[i] : fmaf(o[i], factors[i % 4 / 2], pv[i]);
+    o[i] = rescaled ? o[i] + pv[i] : fmaf(o[i], factors[i % 4 / 2], pv[i]);
   }
 }
 
-/// PV of a KV block, some columns at a time, each added to O while, where two have room, the next is
-/// computed: PV of all columns would not fit the registers beside O.
+/// PV of a KV block, some columns at a time and for them some keys at a time, each added to O while,
+/// where two have room, the next is computed: PV of all columns would not fit the registers beside
+/// O, and of more keys would lose more bits.
 template <typename Consumer>
 struct PiecesOfPv {
   static constexpr int kCount = kPromotedColumns / 2;  // registers of a piece
@@ -54,7 +56,8 @@ struct PiecesOfPv {
       wgmma_wait<0>();
     }
     pin<kCount>(registers(piece));
-    promote<kCount>(consumer.acc_o() + piece * kCount, registers(piece), consumer.block_rescale);
+    promote<kCount>(consumer.acc_o() + piece / kKeyPieces * kCount, registers(piece),
+                    consumer.block_rescale, kRescaleApart || piece % kKeyPieces > 0);
     if (more && kPieceBuffers == 1) {
       wgmma_fence();
       issue(piece + 1);
@@ -66,11 +69,13 @@ struct PiecesOfPv {
   DEVICE float* registers(int piece) { return consumer.block_o + piece % kPieceBuffers * kCount; }
 
   DEVICE void issue(int piece) {
-    const u64 rows = v + static_cast<u64>(piece) * kPromotedColumns * kKeyBoxBytes / 16;
+    constexpr int kSteps = kPSteps / kKeyPieces;
+    const u64 rows = v + u64{piece / kKeyPieces} * kPromotedColumns * kKeyBoxBytes / 16;
+    const int first = piece % kKeyPieces * kSteps;
 #pragma unroll
-    for (int step = 0; step < kPSteps; ++step) {
+    for (int step = first; step < first + kSteps; ++step) {
       wgmma_pv_piece(registers(piece), consumer.p + 4 * step, rows + Consumer::v_step(step),
-                     step == 0 ? from_zero() : 1);
+                     step == first ? from_zero() : 1);
     }
     wgmma_commit();
   }

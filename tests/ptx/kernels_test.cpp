@@ -110,6 +110,7 @@ const Case kRight[] = {
     {"fa_wgmma_fp8", "BLOCK_M=64,INTRA_CTA_SPLITS=2,INTRA_WG_OVERLAP=off,PINGPONG=false",
      in_fp8(*parse_shape("1,1,128,192"))},
     {"fa_wgmma_fp8", "PV_COLUMNS=32,RESCALE=lazy", in_fp8(ragged())},
+    {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=half,PV_COLUMNS=32", in_fp8(ragged())},
     {"fa_wgmma_fp8", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy", in_fp8(ragged())},
     {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
     {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma", in_fp8(*parse_shape("1,1,192,64"))},
@@ -186,6 +187,7 @@ TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
   };
   const std::pair<std::string, std::string> right[] = {
       {"fa_wgmma_fp8", "PV_COLUMNS=32"},
+      {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=half,RESCALE=lazy"},
       {"fa_wgmma_fp8", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy"},
       {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma"},
       {"fa_wgmma_fp8_interleaved", "PROMOTE=pair"},
@@ -259,7 +261,8 @@ TEST_CASE("kernels that do not wait for asynchronous work are refused") {
            Mistake{"fa_mma", "cp_async_wait<max_of(STAGES, 2) - 1>();", Asynchrony::kLate},
            Mistake{"fa_wgmma", "mbarrier_wait(storage.q_full(row_block), q_phase);",
                    Asynchrony::kLate},
-           Mistake{"fa_wgmma", "mbarrier_wait(storage.pv_full(before.stage), before.phase);",
+           Mistake{"fa_wgmma",
+                   "mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);",
                    Asynchrony::kLate},
            Mistake{"fa_wgmma", "wgmma_wait<1>();", Asynchrony::kLate},
            Mistake{"fa_wgmma", "mbarrier_wait(barrier, (count / kStages + 1) % 2);",
