@@ -186,19 +186,12 @@ DEVICE void pin(u32* values) {
 #define WGMMA_DEFINE_PV_SS(name, n) WGMMA_DEFINE_PV_SS_(name, n)
 #define WGMMA_DEFINE_PV_SS_(name, n) WGMMA_SS_(name, "+", "1", n, 1)
 
-#define WGMMA_RS_(name, parameters, io, n, add)                                   \
-  DEVICE void name parameters {                                                   \
+/// Defines name(acc, a, b, add) with A in registers, four packed ones; of fp8, B K-major: acc = A B,
+/// and acc more where `add` is not 0.
+#define WGMMA_DEFINE_PV_RS(name, n) WGMMA_DEFINE_PV_RS_(name, n)
+#define WGMMA_DEFINE_PV_RS_(name, n)                                              \
+  DEVICE void name(float* acc, const u32* a, u64 b, u32 add) {                    \
     asm volatile(WGMMA_CALL(WGMMA_RS_TEXT, n, WGMMA_NAMES_##n, WGMMA_REST_##n)    \
-                 : WGMMA_SUMS_##n(io, acc)                                        \
+                 : WGMMA_SUMS_##n("+", acc)                                       \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add)); \
   }
-
-/// The same with A in registers, four packed ones; of fp8, B K-major. zero(acc, a, b): acc = A B.
-#define WGMMA_DEFINE_PV_RS(name, zero, n) WGMMA_DEFINE_PV_RS_(name, zero, n)
-#define WGMMA_DEFINE_PV_RS_(name, zero, n)                               \
-  WGMMA_RS_(name, (float* acc, const u32* a, u64 b), "+", n, 1)          \
-  WGMMA_RS_(zero, (float* acc, const u32* a, u64 b), "=", n, 0)
-
-/// Defines name(acc, a, b, add): acc = A B, and acc more where `add` is not 0.
-#define WGMMA_DEFINE_PV_RS_IF(name, n) \
-  WGMMA_RS_(name, (float* acc, const u32* a, u64 b, u32 add), "+", n, add)

@@ -21,6 +21,8 @@ constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGI
 constexpr bool kTransposeV = false;
 constexpr bool kStoreTma = STORE == STORE_TMA;
 constexpr int kPromotedColumns = 0;
+constexpr bool kPromotePairs = false;
+constexpr bool kPromoteHalves = false;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;
 // Shared memory of a CTA that not all kernels have.

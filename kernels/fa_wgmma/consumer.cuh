@@ -6,15 +6,16 @@
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"
 #include "fa_wgmma/exp2.cuh"
+#include "fa_wgmma/mainloop.cuh"
 #include "fa_wgmma/named_barriers.cuh"
 #include "fa_wgmma/promotion.cuh"
 #include "fa_wgmma/shared_storage.cuh"
 #include "fa_wgmma/tile_scheduler.cuh"
 
 WGMMA_DEFINE_QK(wgmma_qk, wgmma_qk_zero, BLOCK_N)
-WGMMA_DEFINE_PV_RS(wgmma_pv_rs, wgmma_pv_rs_zero, HEAD_DIM)
+WGMMA_DEFINE_PV_RS(wgmma_pv_rs, HEAD_DIM)
 WGMMA_DEFINE_PV_SS(wgmma_pv_ss, HEAD_DIM)
-WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, wgmma_pv_and_row_sum_zero, 72)
+WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, 72)
 
 using ScoreFragment = Scores<1, kNTiles>;
 DEVICE float* accumulator_of(ScoreFragment& scores) { return &scores.at[0][0][0]; }
@@ -50,10 +51,12 @@ struct Consumer {
   ScoreFragment scores;
   u32 p[4 * kPSteps];
   float rescale[2];
-  // PV of one KV block before it is promoted: all columns, or two pieces of them; and what O is
-  // multiplied by before.
-  float block_o[kInPieces ? kPromotedColumns : kPromote ? kPromotedColumns / 2 : 1];
+  // PV before it is promoted: all columns, or pieces of them; what O is multiplied by before; and
+  // whether PV of a KV block is in it already, of two that are promoted together.
+  float block_o[kInPieces ? kPieceBuffers * kPromotedColumns / 2 : kPromote ? 4 * kAccTiles : 1];
   float block_rescale[2];
+  u32 second;
+  static constexpr bool kSumPairs = kPromotePairs && !kInterleaved;
   float v_descale;
 
   DEVICE Consumer(SharedStorage storage_, int warpgroup_, const Descales& descales_ = {})
@@ -81,9 +84,9 @@ struct Consumer {
   DEVICE void mainloop(const WorkTile& tile_, bool first, u32 q_phase) {
     if (!begin(tile_, first, q_phase)) return;
     if constexpr (kIntraWgOverlap) {
-      pipelined_mainloop();
+      Mainloop<Consumer>{*this}.pipelined();
     } else {
-      serial_mainloop();
+      Mainloop<Consumer>{*this}.serial();
     }
   }
 
@@ -91,18 +94,17 @@ struct Consumer {
   DEVICE void redo() {
     reset_state();
     at = {split, split, 0};
-    serial_mainloop();
+    Mainloop<Consumer>{*this}.serial();
   }
 
   /// Position within its head of this lane's first row; the second is 8 further.
   DEVICE int position() const { return tile.row + warp_row % kPositions + lane / 4; }
 
+  /// After the last PV; O is complete.
   DEVICE void wait_pv() {
     if constexpr (kInPieces) return;
-    wgmma_wait<0>();
-    if (kMmaPvIsRs && !kInterleaved) pin<4 * kPSteps>(p);
-    pin<4 * kAccTiles>(pv_accumulator());
-    if constexpr (kPromote) promote(acc_o(), block_o, block_rescale);
+    finish_pv();
+    if constexpr (kPromote) promote_all();
   }
 
   /// After the last KV block of a work tile: the first of the next tile is the one after it in the
@@ -119,6 +121,13 @@ struct Consumer {
 
   DEVICE float* acc_o() { return &state.acc_o[0][0][0]; }
   DEVICE float* pv_accumulator() { return kPromote && !kInPieces ? block_o : acc_o(); }
+
+  DEVICE void finish_pv() {
+    wgmma_wait<0>();
+    if (kMmaPvIsRs && !kInterleaved) pin<4 * kPSteps>(p);
+    pin<4 * kAccTiles>(pv_accumulator());
+  }
+  DEVICE void promote_all() { promote<4 * kAccTiles>(acc_o(), block_o, block_rescale); }
 
   DEVICE void release_k(const PipelineState& block) const {
     if (!kResident && lane == 0) mbarrier_arrive(storage.k_empty(block.stage));
@@ -164,11 +173,15 @@ struct Consumer {
   }
 
  private:
+  friend struct Mainloop<Consumer>;
+
   DEVICE void reset_state() {
     state = State<1, kAccTiles>();
     state.set_scale(descales.scores(tile.head));
     v_descale = descales.out(tile.head);
     remaining = ceil_div(tile.cta_n_blocks - split, INTRA_CTA_SPLITS);
+    if constexpr (kPromote) clear_pv();
+    second = 0;
     // Hides the trip count, so that a loop stays a loop: of two unrolled iterations ptxas
     // interleaves the instructions, and spills (notes.md, "Compiler traps").
     asm("" : "+r"(remaining));
@@ -223,17 +236,44 @@ struct Consumer {
       if (!kMmaPvIsRs) {
         const u64 a = make_smem_desc_k_major(storage.p(warpgroup)) + step / 4 * (64 * 8);
         wgmma_pv_ss(acc_o(), a + step % 4 * kKStep, v + v_step(step));
-      } else if (kPromote && step == 0) {
-        wgmma_pv_rs_zero(block_o, p, v);
       } else {
-        wgmma_pv_rs(pv_accumulator(), p + 4 * step, v + v_step(step));
+        const u32 add = !kPromote || step > 0 ? 1 : kSumPairs ? second : from_zero();
+        wgmma_pv_rs(pv_accumulator(), p + 4 * step, v + v_step(step), add);
       }
     }
     wgmma_commit();
-    if (kPromote) {
-      block_rescale[0] = rescale[0];
-      block_rescale[1] = rescale[1];
+    keep_rescale();
+  }
+
+  // ---- promotion ----
+
+  /// What O is multiplied by before PV is added, whose P the latest softmax made.
+  DEVICE void keep_rescale() {
+    if (kRescaleApart) return;
+    block_rescale[0] = rescale[0];
+    block_rescale[1] = rescale[1];
+  }
+
+  DEVICE void clear_pv() {
+#pragma unroll
+    for (float& each : block_o) each = 0.0f;
+  }
+
+  /// After PV of a KV block, before that of the next.
+  DEVICE void wait_block() {
+    if constexpr (!kSumPairs) return wait_pv();
+    finish_pv();
+    if (second) promote_all();
+    second ^= 1;
+  }
+
+  /// The scale rises, of O and of what has not been promoted.
+  DEVICE void rescale_all() {
+    if constexpr (kSumPairs) {
+      if (second) promote_all();
+      clear_pv();
     }
+    rescale_o();
   }
 
   // ---- online softmax ----
@@ -270,10 +310,7 @@ struct Consumer {
   }
 
   DEVICE bool update_row_max() {
-    if (kLazyRescale && stays_below_threshold()) {
-      if (kPromote) rescale[0] = rescale[1] = 1.0f;
-      return false;
-    }
+    if (kLazyRescale && stays_below_threshold()) return false;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float row_max = fmaxf(state.row_max[0][half], row_max_of(scores, 0, half));
@@ -323,67 +360,5 @@ struct Consumer {
       pin<4 * kPSteps>(p);
     }
     pin<4 * kAccTiles>(pv_accumulator());
-  }
-
-  // ---- mainloops ----
-
-  DEVICE void start_pv() {
-    mbarrier_wait(storage.pv_full(at.stage), at.phase);
-    if constexpr (kInPieces) {
-      pv_in_pieces(*this);
-    } else {
-      wgmma_fence();
-      issue_pv(at);
-    }
-  }
-
-  /// S of the next KV block and, while its softmax is computed, PV of the present one.
-  DEVICE void overlapped_iteration(bool last) {
-    const PipelineState before = at;
-    at = at.next();
-    mbarrier_wait(storage.k_full(at.stage), at.phase);
-    warp_scheduler_barrier_sync();
-    wgmma_fence();
-    issue_qk();
-    mbarrier_wait(storage.pv_full(before.stage), before.phase);
-    wgmma_fence();
-    issue_pv(before);
-    warp_scheduler_barrier_arrive(last);
-    wgmma_wait<1>();
-    pin<BLOCK_N / 2>(accumulator_of(scores));
-    release_k(at);
-    mask(scores);
-    const bool rises = online_softmax();
-    if (kFencedOverlap) fence_softmax();
-    wait_pv();
-    release_v(before);
-    if (!kPromote && rises) rescale_o();
-    pack_p_operand();
-  }
-
-  /// One wgmma at a time.
-  DEVICE void serial_mainloop() {
-#pragma unroll 1
-    for (int blocks = remaining;; --blocks) {
-      compute_s(true);
-      const bool rises = online_softmax();
-      if (!kPromote && rises) rescale_o();
-      pack_p_operand();
-      start_pv();
-      if (blocks == 1) return;
-      wait_pv();
-      release_v(at);
-      at = at.next();
-    }
-  }
-
-  /// PV of a KV block together with QK^T of the next (intra-warpgroup overlap).
-  DEVICE void pipelined_mainloop() {
-    compute_s(remaining == 1);
-    online_softmax();
-    pack_p_operand();
-#pragma unroll 1
-    for (int blocks = remaining; blocks > 1; --blocks) overlapped_iteration(blocks == 2);
-    start_pv();
   }
 };

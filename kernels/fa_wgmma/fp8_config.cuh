@@ -27,6 +27,8 @@ constexpr bool kTransposeV = true;
 #endif
 constexpr bool kStoreTma = false;
 constexpr int kPromotedColumns = PROMOTED_COLUMNS;
+constexpr bool kPromotePairs = PROMOTE == PROMOTE_PAIR;
+constexpr bool kPromoteHalves = PROMOTE == PROMOTE_HALF;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;
 // Shared memory of a CTA that not all kernels have.

@@ -21,7 +21,9 @@ constexpr bool kHasProducer = true;
 constexpr bool kReallocRegisters = REALLOC_REGISTERS != 0;
 constexpr bool kTransposeV = true;
 constexpr bool kStoreTma = false;
-constexpr int kPromotedColumns = 0;
+constexpr int kPromotedColumns = PROMOTE == PROMOTE_NEVER ? 0 : HEAD_DIM;
+constexpr bool kPromotePairs = PROMOTE == PROMOTE_PAIR;
+constexpr bool kPromoteHalves = false;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;
 // Shared memory of a CTA that not all kernels have.

@@ -44,11 +44,20 @@ struct InterleavedMainloop {
   /// All KV blocks of a work tile; the last PV may still be in flight when it returns.
   DEVICE void run(const WorkTile& tile) {
     if (!consumer.begin(tile, true, 0)) return;
+    if constexpr (kPromote) {
+      consumer.block_rescale[0] = consumer.block_rescale[1] = 1.0f;
+    }
     iterate();
     if (!kRowSumByMma) return;
-    consumer.wait_pv();
-    consumer.state.row_sum[0][0] = consumer.state.acc_o[0][kAccTiles - 1][0];
-    consumer.state.row_sum[0][1] = consumer.state.acc_o[0][kAccTiles - 1][2];
+    wgmma_wait<0>();
+    pin<4 * kAccTiles>(consumer.pv_accumulator());
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      constexpr int kAt = 4 * (kAccTiles - 1);
+      float sum = consumer.acc_o()[kAt + 2 * half];
+      if constexpr (kPromote) sum += consumer.block_o[kAt + 2 * half];
+      consumer.state.row_sum[0][half] = sum;
+    }
   }
 
   /// Whether row_max was too low for one of the warpgroup's rows; then all KV blocks have been
@@ -102,19 +111,22 @@ struct InterleavedMainloop {
 #pragma unroll 1
     for (int blocks = consumer.remaining;; blocks -= 2) {
       if constexpr (kBlocks == 0 || kBlocks % 2 == 1) {
-        if (blocks == 1) return iteration<false>(consumer.scores, other, consumer.p);
+        if (blocks == 1) return iteration<false, kPromote>(consumer.scores, other, consumer.p);
       }
-      iteration<true>(consumer.scores, other, consumer.p);
+      iteration<true, kPromote>(consumer.scores, other, consumer.p);
       if constexpr (kBlocks % 2 == 0) {
-        if (blocks == 2) return iteration<false>(other, consumer.scores, other_p);
+        if (blocks == 2) return iteration<false, kEveryBlock>(other, consumer.scores, other_p);
       }
-      iteration<true>(other, consumer.scores, other_p);
+      iteration<true, kEveryBlock>(other, consumer.scores, other_p);
     }
   }
 
+  static constexpr bool kEveryBlock = kPromote && !kPromotePairs;
+
   /// P and PV of a KV block whose S is `now`; kMore: meanwhile S of the next KV block, into `next`.
+  /// kFresh: promotes what PV of the KV blocks before has come to, and adds from zero.
   /// The last step's PV is in flight when it returns, all other wgmmas are over.
-  template <bool kMore>
+  template <bool kMore, bool kFresh>
   DEVICE void iteration(ScoreFragment& now, ScoreFragment& next, u32* p) {
     const PipelineState here = consumer.at;
     if (kAnyMask && here.iteration >= INTRA_CTA_SPLITS) consumer.mask(now);
@@ -126,15 +138,26 @@ struct InterleavedMainloop {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       compute_p(p + 4 * step, now, step);
+      if constexpr (kFresh) {
+        if (step == 0) promote_pv();
+      }
       wgmma_fence();
       if (kMore) issue_qk(next, step);
       if (kMore && step + 1 == kSteps) wgmma_commit();
-      issue_pv(p + 4 * step, here, step);
+      issue_pv<kFresh>(p + 4 * step, here, step);
     }
     wgmma_commit();
     if (!kMore) return;
     wgmma_wait<1>();
     pin<BLOCK_N / 2>(accumulator_of(next));
+  }
+
+  /// O and its row_sum, which are of one scale from beginning to end.
+  DEVICE void promote_pv() {
+    wgmma_wait<0>();
+    pin<4 * kAccTiles>(consumer.block_o);
+    const float as_it_is[2] = {1.0f, 1.0f};
+    promote<4 * kAccTiles>(consumer.acc_o(), consumer.block_o, as_it_is);
   }
 
   /// S of a k-step's keys to P, packed as an A operand.
@@ -181,17 +204,19 @@ struct InterleavedMainloop {
 
   /// P of a k-step's keys times V, and times ones for row_sum: the box behind that of 16-bit V's 64
   /// columns is the one of ones, wherever the step's keys are.
+  template <bool kFresh>
   DEVICE void issue_pv(const u32* p, const PipelineState& here, int step) {
     const u32 stage = consumer.storage.pv_operand(here.stage);
+    const u32 add = kFresh && step == 0 ? from_zero() : 1;
     if (kRowSumByMma && kTransposeV) {
       const u64 v = Consumer::v_descriptor(stage) + Consumer::v_step(step);
-      wgmma_pv_and_row_sum(consumer.acc_o(), p, v);
+      wgmma_pv_and_row_sum(consumer.pv_accumulator(), p, v, add);
     } else if (kRowSumByMma) {
       const u64 v = make_smem_desc_mn_major(stage, consumer.storage.ones() - stage);
-      wgmma_pv_and_row_sum(consumer.acc_o(), p, v + step * (kMnStep - (kMnStep << 16)));
+      wgmma_pv_and_row_sum(consumer.acc_o(), p, v + step * (kMnStep - (kMnStep << 16)), 1);
     } else {
       const u64 v = Consumer::v_descriptor(stage) + Consumer::v_step(step);
-      wgmma_pv_rs(consumer.acc_o(), p, v);
+      wgmma_pv_rs(consumer.pv_accumulator(), p, v, add);
     }
   }
 };

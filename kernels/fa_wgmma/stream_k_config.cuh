@@ -22,6 +22,8 @@ constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGI
 constexpr bool kTransposeV = false;
 constexpr bool kStoreTma = STORE == STORE_TMA;
 constexpr int kPromotedColumns = 0;
+constexpr bool kPromotePairs = false;
+constexpr bool kPromoteHalves = false;
 constexpr int kTailSplits = NUM_SPLITS;
 constexpr int kWholeTiles = WHOLE_TILES;
 // Shared memory of a CTA that not all kernels have.

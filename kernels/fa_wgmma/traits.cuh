@@ -36,8 +36,12 @@ constexpr int kAccTiles = kDTiles + (kRowSumByMma ? 1 : 0);  // and one of row s
 constexpr int kDSteps = HEAD_DIM / kStepWidth;              // k-steps of QK^T
 constexpr int kNTiles = BLOCK_N / 8;                        // 8-key tiles of S
 constexpr bool kPromote = kPromotedColumns > 0;             // PV of a KV block is added in f32,
-constexpr int kPieces = kPromote ? HEAD_DIM / kPromotedColumns : 0;  // so many columns at a time
+constexpr int kKeyPieces = kPromoteHalves ? 2 : 1;          // so much of its keys at a time,
+constexpr int kPieces = kPromote ? HEAD_DIM / kPromotedColumns * kKeyPieces : 1;  // and columns
 constexpr bool kInPieces = kPieces > 1;
+constexpr int kPieceBuffers = kIntraWgOverlap ? 1 : 2;  // S has the place of one while both overlap
+// O is multiplied where its row_max rises, not in every promotion.
+constexpr bool kRescaleApart = !kPromote || kLazyRescale;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
 constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
@@ -67,6 +71,9 @@ static_assert(!kInterleaved || kResident, "a redone KV block must still be in sh
 static_assert(!kInterleaved || !kMayBeUnseen, "every row sees a key of its first KV block");
 static_assert(!kRowSumByMma || (HEAD_DIM == 64 && kSplits == 1 && LSE == 0),
               "the ones lie one box behind any stage of V");
-static_assert(!kInPieces || (kPieces * kPromotedColumns == HEAD_DIM && !kIntraWgOverlap),
-              "a piece is added before the next is computed");
+static_assert(!kInPieces || (kPieces * kPromotedColumns == HEAD_DIM * kKeyPieces &&
+                             kPSteps % kKeyPieces == 0),
+              "pieces are all of PV");
+static_assert(!kPromotePairs || (!kInPieces && (kInterleaved || kRescaleApart)),
+              "sums of two KV blocks stay where they are, and have one scale");
 static_assert(!kPersistent || kSplits == 1, "stages go to the splits of one work tile in turn");

@@ -109,7 +109,11 @@ const Case kRight[] = {
     {"fa_wgmma_fp8", "INTRA_WG_OVERLAP=off,PINGPONG=false", in_fp8(*parse_shape("1,1,192,256"))},
     {"fa_wgmma_fp8", "BLOCK_M=64,INTRA_CTA_SPLITS=2,INTRA_WG_OVERLAP=off,PINGPONG=false",
      in_fp8(*parse_shape("1,1,128,192"))},
+    {"fa_wgmma_fp8", "PV_COLUMNS=32,RESCALE=lazy", in_fp8(ragged())},
+    {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=half,PV_COLUMNS=32", in_fp8(ragged())},
+    {"fa_wgmma_fp8", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy", in_fp8(ragged())},
     {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
+    {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma", in_fp8(*parse_shape("1,1,192,64"))},
     {"fa_wgmma_fp8_fused", "", fused(plain())},
     {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=2,QUANT_THREADS=256", fused(ragged())},
     {"fa_wgmma_fp8_fused",
@@ -170,6 +174,35 @@ TEST_CASE("interpreted kernels with a fault of fp8 are refused, where f16 has no
   }
 }
 
+TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
+  Problem problem = in_fp8(*parse_shape("1,1,128,64"));
+  problem.seq_kv = 512;
+  const auto expected =
+      ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {Distribution::kOnesV});
+  REQUIRE(expected);
+  const auto verdict_of = [&](const std::string& kernel, const std::string& config) {
+    const auto candidate = bench().candidate(kernel, config, problem);
+    REQUIRE(candidate);
+    return ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate);
+  };
+  const std::pair<std::string, std::string> right[] = {
+      {"fa_wgmma_fp8", "PV_COLUMNS=32"},
+      {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=half,RESCALE=lazy"},
+      {"fa_wgmma_fp8", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy"},
+      {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma"},
+      {"fa_wgmma_fp8_interleaved", "PROMOTE=pair"},
+      {"fa_wgmma_fp8_interleaved", ""}};
+  for (const auto& [kernel, config] : right) {
+    const ptx::Examined seen = verdict_of(kernel, config);
+    INFO(kernel << " " << config << ": " << seen.reason);
+    CHECK(seen.passed);
+    CHECK(seen.mean_abs < 0.002);
+  }
+  const auto never = bench().candidate("fa_wgmma_fp8", "PROMOTE=never,PV_COLUMNS=256", problem);
+  REQUIRE_FALSE(never);
+  CHECK(never.error().message.find("13 bits") != std::string::npos);
+}
+
 TEST_CASE("a kernel that quantizes is right about heads of zeros and heads that are not finite") {
   Problem problem = fused({.batch = 1, .heads = 6, .kv_heads = 3, .seq_q = 48, .seq_kv = 80});
   problem.lse = true;
@@ -228,7 +261,8 @@ TEST_CASE("kernels that do not wait for asynchronous work are refused") {
            Mistake{"fa_mma", "cp_async_wait<max_of(STAGES, 2) - 1>();", Asynchrony::kLate},
            Mistake{"fa_wgmma", "mbarrier_wait(storage.q_full(row_block), q_phase);",
                    Asynchrony::kLate},
-           Mistake{"fa_wgmma", "mbarrier_wait(storage.pv_full(before.stage), before.phase);",
+           Mistake{"fa_wgmma",
+                   "mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);",
                    Asynchrony::kLate},
            Mistake{"fa_wgmma", "wgmma_wait<1>();", Asynchrony::kLate},
            Mistake{"fa_wgmma", "mbarrier_wait(barrier, (count / kStages + 1) % 2);",

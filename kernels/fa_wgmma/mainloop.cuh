@@ -1,0 +1,109 @@
+// mainloop.cuh - all KV blocks of one warpgroup: their wgmmas one at a time, or QK^T of each beside
+// PV of the one before.
+#pragma once
+
+#include "fa_wgmma/exp2.cuh"
+#include "fa_wgmma/promotion.cuh"
+
+template <typename Consumer>
+struct Mainloop {
+  Consumer& consumer;
+
+  /// One wgmma at a time.
+  DEVICE void serial() {
+#pragma unroll 1
+    for (int blocks = consumer.remaining;; --blocks) {
+      consumer.compute_s(true);
+      const bool rises = consumer.online_softmax();
+      if (kRescaleApart && rises) consumer.rescale_all();
+      consumer.pack_p_operand();
+      start_pv();
+      if (blocks == 1) return;
+      consumer.wait_block();
+      consumer.release_v(consumer.at);
+      consumer.at = consumer.at.next();
+    }
+  }
+
+  /// PV of a KV block together with QK^T of the next (intra-warpgroup overlap).
+  DEVICE void pipelined() {
+    consumer.compute_s(consumer.remaining == 1);
+    consumer.online_softmax();
+    consumer.pack_p_operand();
+#pragma unroll 1
+    for (int blocks = consumer.remaining; blocks > 1; --blocks) {
+      if constexpr (kInPieces) {
+        iteration_in_pieces(blocks == 2);
+      } else {
+        iteration(blocks == 2);
+      }
+    }
+    start_pv();
+  }
+
+ private:
+  DEVICE void start_pv() {
+    mbarrier_wait(consumer.storage.pv_full(consumer.at.stage), consumer.at.phase);
+    if constexpr (kInPieces) {
+      consumer.keep_rescale();
+      PiecesOfPv<Consumer> pieces(consumer, consumer.at.stage);
+#pragma unroll
+      for (int piece = 0; piece < kPieces; ++piece) pieces.finish(piece);
+    } else {
+      wgmma_fence();
+      consumer.issue_pv(consumer.at);
+    }
+  }
+
+  /// S of the next KV block and, while its softmax is computed, PV of the present one.
+  DEVICE void iteration(bool last) {
+    const auto before = consumer.at;
+    consumer.at = consumer.at.next();
+    mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
+    consumer.warp_scheduler_barrier_sync();
+    wgmma_fence();
+    consumer.issue_qk();
+    mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
+    wgmma_fence();
+    consumer.issue_pv(before);
+    consumer.warp_scheduler_barrier_arrive(last);
+    wgmma_wait<1>();
+    pin<BLOCK_N / 2>(accumulator_of(consumer.scores));
+    consumer.release_k(consumer.at);
+    consumer.mask(consumer.scores);
+    const bool rises = consumer.online_softmax();
+    if (kFencedOverlap) consumer.fence_softmax();
+    consumer.wait_block();
+    consumer.release_v(before);
+    if (kRescaleApart && rises) consumer.rescale_all();
+    consumer.pack_p_operand();
+  }
+
+  /// The same with PV in pieces, each beside its share of the exponentials.
+  DEVICE void iteration_in_pieces(bool last) {
+    const auto before = consumer.at;
+    consumer.at = consumer.at.next();
+    mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
+    consumer.warp_scheduler_barrier_sync();
+    wgmma_fence();
+    consumer.issue_qk();
+    mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
+    consumer.keep_rescale();
+    PiecesOfPv<Consumer> pieces(consumer, before.stage);
+    consumer.warp_scheduler_barrier_arrive(last);
+    wgmma_wait<1>();
+    pin<BLOCK_N / 2>(accumulator_of(consumer.scores));
+    consumer.release_k(consumer.at);
+    consumer.mask(consumer.scores);
+    const bool rises = consumer.update_row_max();
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) {
+      scores_to_p<kMayBeUnseen, kPingpong, kPieces>(consumer.state, consumer.scores, piece);
+      if (kFencedOverlap) consumer.fence_softmax();
+      pieces.finish(piece);
+    }
+    consumer.release_v(before);
+    if (kRescaleApart && rises) consumer.rescale_o();
+    consumer.pack_p_operand();
+  }
+};
