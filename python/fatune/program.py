@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any, Callable, Optional, Sequence
@@ -26,6 +27,8 @@ def path() -> Path:
             raise FatuneError(f"FATUNE={told}: there is no such file", USAGE)
         return Path(told)
     found = shutil.which("fatune")
+    if found and os.path.realpath(found) == os.path.realpath(sys.argv[0]):
+        found = None  # pip's script, which asks here what to run
     for candidate in (_HERE / "bin" / "fatune", Path(found) if found else None, _HERE.parents[1] / "fatune"):
         if candidate is not None and candidate.is_file():
             return candidate
