@@ -56,6 +56,9 @@ if(FATUNE_PORTABLE)
   target_link_libraries(fatune_spdlog INTERFACE fmt::fmt-header-only)
   # libgcc_s comes with every glibc; the static one of g++ 12 and newer asks for glibc 2.35.
   target_link_options(fatune_options INTERFACE -static-libstdc++ -s)
+  set(type $<TARGET_PROPERTY:TYPE>)
+  target_sources(fatune_options INTERFACE
+    $<$<OR:$<STREQUAL:${type},EXECUTABLE>,$<STREQUAL:${type},SHARED_LIBRARY>>:${PROJECT_SOURCE_DIR}/cmake/portable/arc4random.cpp>)
 else()
   target_link_libraries(fatune_fmt INTERFACE fmt::fmt)
   target_link_libraries(fatune_spdlog INTERFACE spdlog::spdlog)

@@ -3,10 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <random>
 
 #include <fmt/format.h>
 
-#include "core/entropy.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "tune/evaluate/evaluator.hpp"
@@ -35,7 +35,9 @@ Result<Scrutiny> parse_scrutiny(std::string_view text) {
 FieldWord<Scrutiny> word_of(const Scrutiny*) { return {parse_scrutiny, kScrutinies}; }
 
 std::uint64_t unknown_seed() {
-  return 1 + random_bits() % std::numeric_limits<std::int64_t>::max();
+  std::random_device device;
+  return std::uniform_int_distribution<std::uint64_t>(
+      1, std::numeric_limits<std::int64_t>::max())(device);
 }
 
 FinalPlan examination_plan(Scrutiny scrutiny) {

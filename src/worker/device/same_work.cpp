@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 
-#include "core/entropy.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
@@ -102,7 +101,7 @@ MaybeFailure GateKeeper::expect_right(const std::string& when) {
 }
 
 MaybeFailure GateKeeper::time_series(const Series& series, std::vector<double>& us) {
-  static std::mt19937_64 chance{random_bits()};
+  static std::mt19937_64 chance{std::random_device{}()};
   Alteration scores, values;  // since the first set's inputs
   const auto pass = [&]() -> Status {
     Alteration more_scores, more_values;
