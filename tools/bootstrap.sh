@@ -4,6 +4,7 @@
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
 #   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, a Chromium,
 #                                 Kernel Tuner, MCP's Python SDK, Python's jsonschema and fastjsonschema
+#   tools/bootstrap.sh torch      PyTorch, some gigabytes, for the tests of the Python package
 #   tools/bootstrap.sh fuzz       the same as test, and clang with libFuzzer
 #   tools/bootstrap.sh portable   the same as build
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
@@ -20,6 +21,7 @@ deps=$root/.deps
 log=$root/build/bootstrap.log
 kernel_tuner=1.4.0
 mcp=2.3.0
+torch=2.11.0
 
 say() { echo "fatune: $*" >&2; }
 fail() { say "$*"; exit 3; }
@@ -207,10 +209,19 @@ install_cuda_wheels() {
 
 step=${1:-build}
 case $step in
-  build | test | fuzz | portable | package) ;;
-  *) say "usage: bootstrap.sh build|test|fuzz|portable|package"; exit 2 ;;
+  build | test | torch | fuzz | portable | package) ;;
+  *) say "usage: bootstrap.sh build|test|torch|fuzz|portable|package"; exit 2 ;;
 esac
 take_turns
+if [[ $step == torch ]]; then
+  if has_command apt-get; then
+    want_command python3 python3
+    python3 -c 'import ensurepip' 2>/dev/null || want_package python3-venv
+    install_missing
+  fi
+  ensure_python_package torch torch $torch
+  exit 0
+fi
 tests=false
 if [[ $step == test || $step == fuzz ]]; then tests=true; fi
 
