@@ -4,6 +4,7 @@
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
 #   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, a Chromium,
 #                                 Kernel Tuner, MCP's Python SDK, scikit-build-core, Python's jsonschema and fastjsonschema
+#   tools/bootstrap.sh torch      PyTorch, some gigabytes, for the tests of the Python package
 #   tools/bootstrap.sh fuzz       the same as test, and clang with libFuzzer
 #   tools/bootstrap.sh portable   the same as build
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
@@ -23,6 +24,7 @@ kernel_tuner=1.4.0
 mcp=2.3.0
 scikit_build_core=1.1.2
 wheel_tools=(auditwheel==6.8.2 wheel==0.48.0)
+torch=2.11.0
 
 say() { echo "fatune: $*" >&2; }
 fail() { say "$*"; exit 3; }
@@ -211,10 +213,19 @@ install_cuda_wheels() {
 
 step=${1:-build}
 case $step in
-  build | test | fuzz | portable | package | wheel) ;;
-  *) say "usage: bootstrap.sh build|test|fuzz|portable|package|wheel"; exit 2 ;;
+  build | test | torch | fuzz | portable | package | wheel) ;;
+  *) say "usage: bootstrap.sh build|test|torch|fuzz|portable|package|wheel"; exit 2 ;;
 esac
 take_turns
+if [[ $step == torch ]]; then
+  if has_command apt-get; then
+    want_command python3 python3
+    python3 -c 'import ensurepip' 2>/dev/null || want_package python3-venv
+    install_missing
+  fi
+  ensure_python_package torch torch $torch
+  exit 0
+fi
 tests=false
 if [[ $step == test || $step == fuzz ]]; then tests=true; fi
 
