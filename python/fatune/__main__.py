@@ -1,16 +1,14 @@
 """__main__.py - `fatune` on PATH and `python -m fatune`: the program, and beside it the commands written in Python."""
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import sys
 from typing import NoReturn, Optional, Sequence
 
+from . import commands
 from .errors import ENVIRONMENT, FatuneError
 from .program import path
-
-PYTHON_COMMANDS = ("capture", "optimize")
 
 
 def _become_program(arguments: Sequence[str]) -> NoReturn:
@@ -25,11 +23,11 @@ def _become_program(arguments: Sequence[str]) -> NoReturn:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """The exit code of a command of PYTHON_COMMANDS; of others only when the program cannot be started."""
+    """The exit code of a command written in Python; of others only when the program cannot be started."""
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments and arguments[0] in commands.COMMANDS:
+        return commands.main(arguments)
     try:
-        if arguments and arguments[0] in PYTHON_COMMANDS:
-            return importlib.import_module(f"fatune.{arguments[0]}").main(arguments[1:])
         _become_program(arguments)
     except FatuneError as error:
         print(f"fatune: error: {error}", file=sys.stderr)

@@ -21,12 +21,13 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 BUILD = BUILDER = WHEEL = None
-# The module itself needs PyTorch: one of its name stands in.
+# PyTorch, and the module that needs it: others of their names stand in.
 DISPATCH = """
-import sys, types
-module = types.ModuleType("fatune.capture")
+import importlib.machinery, sys, types
+sys.modules["torch"] = types.ModuleType("torch")
+sys.modules["torch"].__spec__ = importlib.machinery.ModuleSpec("torch", None)
+module = sys.modules["fatune.capturing"] = types.ModuleType("fatune.capturing")
 module.main = lambda arguments: print("captured", *arguments) or 7
-sys.modules["fatune.capture"] = module
 from fatune.__main__ import main
 sys.exit(main(["capture", "script.py", "--flag"]))
 """
@@ -124,6 +125,9 @@ class Wheel(unittest.TestCase):
     def test_commands_written_in_python_are_dispatched(self):
         done = self.here.run(self.here.python, "-c", DISPATCH)
         self.assertEqual((done.returncode, done.stdout), (7, "captured script.py --flag\n"), done.stderr)
+        done = self.here.run(self.here.fatune, "capture", "script.py")
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, "^fatune: error: capture needs PyTorch, [^\n]*\n$")
 
     def test_pip_refuses_other_machines_and_old_pythons(self):
         for option, value in (("--platform", "macosx_14_0_arm64"), ("--python-version", "3.8")):

@@ -1,4 +1,4 @@
-"""capture.py - a step of a model to a suite: the attention calls in it, those to tune and those not, with the reason."""
+"""capturing.py - a step of a model to a suite: the attention calls in it, those to tune and those not, with the reason."""
 from __future__ import annotations
 
 import argparse
