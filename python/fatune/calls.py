@@ -1,0 +1,252 @@
+"""calls.py - one call of attention to what is kept of it: sizes and kinds, no data; and the problem that it is."""
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import sys
+from typing import Any, Callable, Dict, Optional, Tuple
+
+import torch
+from torch.nn.attention.bias import CausalBias, CausalVariant
+
+from . import layouts, masks
+
+DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
+_SERVED_MASKS = (masks.NONE, masks.CAUSAL, masks.LOWER_RIGHT)
+_MASK_WORDS = {
+    masks.UPPER_LEFT: "its causal mask begins at the upper left; fatune's end at the lower right",
+    masks.BIAS: "its mask adds numbers to the scores",
+    masks.OTHER: "its mask is of no kind that fatune knows",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tensor:
+    """Sizes, strides in elements, and type, of q, k or v as attention sees it."""
+
+    shape: Tuple[int, ...]
+    strides: Tuple[int, ...]
+    dtype: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Mask:
+    """`kind` is a word of masks.py; `form` says what it was told by: nothing, flag, CausalBias, or tensor."""
+
+    kind: str
+    form: str
+    shape: Tuple[int, ...] = ()
+    dtype: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """What is kept of a call, and where it came from: `site` is FILE:LINE, `module` a path with * for numbers."""
+
+    function: str
+    query: Optional[Tensor]
+    key: Optional[Tensor]
+    value: Optional[Tensor]
+    packed: bool
+    mask: Mask
+    dropout: float
+    scale: Optional[float]
+    gqa: bool
+    gradients: bool
+    autocast: bool
+    site: str
+    module: str
+
+    def to_json(self) -> Dict[str, Any]:
+        """The members by name; q, k and v are null where a call has them in another form."""
+        return {**dataclasses.asdict(self)}
+
+
+def _tensor(tensor: torch.Tensor) -> Tensor:
+    """After the conversion that torch.autocast makes."""
+    dtype, strides = tensor.dtype, tuple(tensor.stride())
+    if torch.is_autocast_enabled(tensor.device.type) and dtype.is_floating_point and dtype != torch.float64:
+        target = torch.get_autocast_dtype(tensor.device.type)
+        if dtype != target:
+            strides = torch.empty_strided(tensor.shape, strides, dtype=dtype, device="meta").to(target).stride()
+        dtype = target
+    return Tensor(tuple(tensor.shape), tuple(strides), DTYPES.get(dtype, str(dtype).replace("torch.", "")))
+
+
+def _are_packed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> bool:
+    """Whether they are parts of one tensor, one behind the other."""
+    if not query.dim() == key.dim() == value.dim() == 4 or len({each.dtype for each in (query, key, value)}) > 1:
+        return False
+    start, element, dim = query.data_ptr(), query.element_size(), query.shape[3]
+    return (key.data_ptr() == start + query.shape[1] * dim * element
+            and value.data_ptr() == key.data_ptr() + key.shape[1] * dim * element)
+
+
+def mask_of(mask: Any, is_causal: bool, seq_q: int, seq_kv: int) -> Mask:
+    """The mask as it is; of a tensor by its values."""
+    if isinstance(mask, CausalBias):
+        upper_left = mask.variant == CausalVariant.UPPER_LEFT
+        return Mask(masks.causal(seq_q, seq_kv, upper_left), "CausalBias")
+    if mask is None:
+        return Mask(masks.causal(seq_q, seq_kv, True), "flag") if is_causal else Mask(masks.NONE, "nothing")
+    return Mask(masks.kind_of(mask, seq_q, seq_kv), "tensor", tuple(mask.shape), str(mask.dtype).replace("torch.", ""))
+
+
+def _sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Any = None, dropout_p: float = 0.0,
+          is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Dict[str, Any]:
+    return {"tensors": (query, key, value), "mask": attn_mask, "dropout": dropout_p, "causal": is_causal,
+            "scale": scale, "gqa": enable_gqa}
+
+
+def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0,
+           softmax_scale: Optional[float] = None, causal: bool = False, window_size: Tuple[int, int] = (-1, -1),
+           softcap: float = 0.0, alibi_slopes: Any = None, **_: Any) -> Dict[str, Any]:
+    """flash_attn_func: (batch, tokens, heads, head dim), and a causal mask that ends at the lower right."""
+    found = {"tensors": tuple(each.transpose(1, 2) for each in (q, k, v)), "mask": None, "dropout": dropout_p,
+             "causal": False, "scale": softmax_scale, "gqa": True}
+    seq_q, seq_kv = q.shape[1], k.shape[1]
+    if tuple(window_size) not in ((-1, -1), (-1, 0)) or softcap or alibi_slopes is not None:
+        kind = masks.WINDOW if tuple(window_size) != (-1, -1) else masks.BIAS
+        found["kind"] = Mask(kind, "flag")
+    else:
+        lower = causal or tuple(window_size) == (-1, 0)
+        found["kind"] = Mask(masks.causal(seq_q, seq_kv, False), "flag") if lower else Mask(masks.NONE, "nothing")
+    return found
+
+
+SERVED = "scaled_dot_product_attention"
+READERS: "dict[str, Callable[..., Dict[str, Any]]]" = {SERVED: _sdpa, "flash_attn_func": _flash}
+"""By the function's name: its arguments as one form. Calls of other functions are counted and not looked into."""
+
+
+def describe(function: str, args: Tuple[Any, ...], options: Dict[str, Any], site: str, module: str) -> Call:
+    """What is kept of a call. Raises nothing for arguments that the function itself will refuse."""
+    blank = Call(function, None, None, None, False, Mask(masks.OTHER, "nothing"), 0.0, None, False, False, False, site,
+                 module)
+    if function not in READERS:
+        return blank
+    try:
+        found = READERS[function](*args, **options)
+        query, key, value = found["tensors"]
+        mask = found.get("kind") or mask_of(found["mask"], found["causal"], query.shape[-2], key.shape[-2])
+        tensors = [_tensor(each) for each in (query, key, value)]
+    except (TypeError, AttributeError, IndexError, RuntimeError, NotImplementedError):
+        return blank
+    gradients = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
+    return Call(function, *tensors, _are_packed(query, key, value), mask, float(found["dropout"]), found["scale"],
+                bool(found["gqa"]), gradients, torch.is_autocast_enabled(query.device.type), site, module)
+
+
+def _seen(call: Call) -> Tuple[Tensor, Tensor, Tensor]:
+    """q, k and v, with keys whose heads all lie in one place as the one head that they are."""
+    query, key, value = call.query, call.key, call.value
+    assert query is not None and key is not None and value is not None
+    if (len(key.shape) == len(value.shape) == 4 and key.shape[1] == value.shape[1] > 1
+            and key.strides[1] == value.strides[1] == 0):
+        key, value = (dataclasses.replace(each, shape=(each.shape[0], 1, *each.shape[2:])) for each in (key, value))
+    return query, key, value
+
+
+def _why_not_sizes(query: Tensor, key: Tensor, value: Tensor) -> Optional[str]:
+    shapes = (query.shape, key.shape, value.shape)
+    if {len(shape) for shape in shapes} != {4}:
+        return f"q has {len(query.shape)} dimensions; fatune takes (batch, heads, tokens, head dim)"
+    if 0 in query.shape + key.shape:
+        return "it is empty"
+    if query.dtype not in DTYPES.values():
+        return f"its type is {query.dtype}; fatune tunes f16 and bf16"
+    if key.dtype != query.dtype or value.dtype != query.dtype:
+        return "q, k and v are of several types"
+    if key.shape != value.shape:
+        return "k and v have unlike sizes"
+    if key.shape[0] != query.shape[0] or key.shape[3] != query.shape[3] or query.shape[1] % key.shape[1]:
+        return "the sizes of q and k do not fit"
+    return None
+
+
+def _why_not_mask(mask: Mask, seq_q: int, seq_kv: int) -> Optional[str]:
+    if mask.kind == masks.LOWER_RIGHT and seq_q > seq_kv:
+        return "its first queries see no key"
+    if mask.kind in _SERVED_MASKS:
+        return None
+    return _MASK_WORDS.get(mask.kind) or f"its mask is {mask.kind.replace('_', ' ')}, which fatune cannot express"
+
+
+def _out_of(query: Tensor) -> Tuple[int, ...]:
+    dense = layouts.dense_strides(query.shape, query.strides)
+    assert dense is not None, "a query without a fault has no two dimensions in one place"
+    return dense
+
+
+def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
+    """The problem, with the members that `sweep --suite` reads but for its name; or None, with the reason."""
+    if call.function != SERVED:
+        return None, f"it is a call of {call.function}; fatune serves {SERVED} alone"
+    if call.query is None:
+        return None, "its arguments are of no form that fatune knows"
+    query, key, value = _seen(call)
+    reason = _why_not_sizes(query, key, value) or _why_not_mask(call.mask, query.shape[2], key.shape[2])
+    if reason is None and call.dropout:
+        reason = f"it has dropout of {call.dropout:g}"
+    if reason is None and call.gradients:
+        reason = "gradients are wanted (torch.inference_mode() around the step says that they are not)"
+    tensors = {name: (each.shape, each.strides) for name, each in zip("qkv", (query, key, value))}
+    if reason is None:
+        reason = next(filter(None, (layouts.fault(name, *each) for name, each in tensors.items())), None)
+    if reason:
+        return None, reason
+    tensors["out"] = (query.shape, _out_of(query))
+    layout = layouts.layout_of(tensors, call.packed)
+    if ":" in layout and not all(layouts.is_aligned(*each) for each in tensors.values()):
+        return None, "its rows do not begin at multiples of 16 bytes"
+    return _entry(query, key, call, layout), ""
+
+
+def _entry(query: Tensor, key: Tensor, call: Call, layout: str) -> Dict[str, Any]:
+    """Without what has its default."""
+    entry: Dict[str, Any] = {"shape": ",".join(map(str, query.shape))}
+    if key.shape[1] != query.shape[1]:
+        entry["kv_heads"] = key.shape[1]
+    if key.shape[2] != query.shape[2]:
+        entry["seq_kv"] = key.shape[2]
+    if query.dtype != "f16":
+        entry["dtype"] = query.dtype
+    if call.mask.kind != masks.NONE:
+        entry["causal"] = True
+    if layout != "bhsd":
+        entry["layout"] = layout
+    if call.scale is not None and not math.isclose(call.scale, query.shape[3] ** -0.5, rel_tol=1e-6):
+        entry["scale"] = call.scale
+    return entry
+
+
+def name_of(entry: Dict[str, Any]) -> str:
+    """Of a problem, for people and files: "4-8-512-64-causal-packed"."""
+    parts = [entry["shape"].replace(",", "-")]
+    parts += [f"kv{entry['kv_heads']}"] if "kv_heads" in entry else []
+    parts += [f"keys{entry['seq_kv']}"] if "seq_kv" in entry else []
+    parts += [entry["dtype"]] if "dtype" in entry else []
+    parts += ["causal"] if entry.get("causal") else []
+    parts += [f"scale{entry['scale']:g}"] if "scale" in entry else []
+    layout = entry.get("layout", "")
+    parts += [layout if layout.isalnum() else "strides"] if layout else []
+    return "-".join(parts)
+
+
+def site_of(path: str, line: int) -> str:
+    """FILE:LINE, the file as imports name it, so that no folder of the machine is kept."""
+    below = [path[len(root):].lstrip("/") for root in sorted(filter(None, sys.path), key=len, reverse=True)
+             if path.startswith(root.rstrip("/") + "/")]
+    return f"{below[0] if below else path.rsplit('/', 1)[-1]}:{line}"
+
+
+def caller() -> str:
+    """FILE:LINE of the innermost frame that belongs neither to PyTorch nor to this package."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.split(".")[0] not in ("torch", __package__):
+            return site_of(frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
+    return "?"

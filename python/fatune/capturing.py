@@ -1,0 +1,230 @@
+"""capturing.py - a step of a model to a suite: the attention calls in it, those to tune and those not, with the reason."""
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+
+from .calls import Call, name_of, problem_of
+from .errors import FILES, INTERRUPTED, NO, FatuneError
+from .recorder import Recorder
+from .scripts import run_script
+
+Times = Dict[Call, List[float]]  # microseconds of each time that it was called
+
+
+class Run(NamedTuple):
+    """What one run of a step was seen to do."""
+
+    times: Times
+    step_us: float
+
+
+class Suite:
+    """What a step asks of attention. `document` is the JSON that `fatune sweep --suite` reads: `problems` are those to
+    tune, `capture.calls` all calls that were seen (docs/pytorch.md names the fields)."""
+
+    def __init__(self, document: Dict[str, Any]) -> None:
+        self.document = document
+
+    @property
+    def name(self) -> str:
+        return str(self.document["name"])
+
+    @property
+    def problems(self) -> List[Dict[str, Any]]:
+        """Those to tune, each once."""
+        return list(self.document["problems"])
+
+    @property
+    def calls(self) -> List[Dict[str, Any]]:
+        """All that were seen; `problem` is the name of one of `problems`, or null beside a `reason`."""
+        return list(self.document.get("capture", {}).get("calls", []))
+
+    def text(self) -> str:
+        """The document, a line for each problem and call."""
+        rest = {key: value for key, value in self.document.items() if key not in ("problems", "capture")}
+        seen = dict(self.document.get("capture", {}))
+        calls = _lines(seen.pop("calls", []), "  ")
+        capture = f'{json.dumps(seen)[:-1]}, "calls": {calls}}}'
+        return (f'{json.dumps(rest)[:-1]},\n "problems": {_lines(self.problems, " ")},\n "capture": {capture}}}\n')
+
+    def save(self, path: "str | Path") -> Path:
+        """Writes the document. Raises FatuneError (4) where it cannot be written."""
+        try:
+            Path(path).write_text(self.text(), encoding="utf-8")
+        except OSError as error:
+            raise FatuneError(f"{path} cannot be written: {error.strerror}", FILES) from error
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: "str | Path") -> "Suite":
+        """Reads what save() wrote. Raises FatuneError (4) for what is no suite."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise FatuneError(f"{path} cannot be read: {error}", FILES) from error
+        if not isinstance(document, dict) or document.get("schema") != "fatune.problems/1":
+            raise FatuneError(f"{path} is no suite (fatune.problems/1)", FILES)
+        return cls(document)
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+
+def _lines(rows: List[Dict[str, Any]], indent: str) -> str:
+    return "[" + ",".join(f"\n{indent} {json.dumps(row)}" for row in rows) + (f"\n{indent}]" if rows else "]")
+
+
+def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optional[str] = None,
+            **options: Any) -> Suite:
+    """Runs `step(*inputs, **options)`, a model or any function, and returns its attention calls.
+
+    The last of `runs` runs is timed; calls that are not the same in all of them are marked. Gradients, autocast and
+    compilation are as where this is called, but compiled code runs uncompiled, as it shows no calls otherwise. What the
+    step raises passes.
+    """
+    device, seen = _device_of(step, inputs, options), []
+    for _ in range(runs):
+        recorder = Recorder(device)
+        with recorder.recording():
+            begin = recorder.clock.now()
+            step(*inputs, **options)
+            end = recorder.clock.now()
+        seen.append(Run(_by_call(recorder), recorder.clock.us_between(begin, end)))
+    return suite_of(seen, name or _name_of(step), recorder.clock.name, 1)
+
+
+def _device_of(step: Any, inputs: Sequence[Any], options: Dict[str, Any]) -> str:
+    """cuda where anything that is seen lies there, or nothing is seen of a function and a GPU is there."""
+    tensors = [each for each in (*inputs, *options.values()) if isinstance(each, torch.Tensor)]
+    if isinstance(step, torch.nn.Module):
+        tensors += list(step.parameters())
+    if not tensors:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return "cuda" if any(each.is_cuda for each in tensors) else "cpu"
+
+
+def _name_of(step: Any) -> str:
+    name = type(step).__name__ if isinstance(step, torch.nn.Module) else getattr(step, "__name__", "step")
+    return name if name.isidentifier() else "step"
+
+
+def _by_call(recorder: Recorder) -> Times:
+    times: Times = collections.defaultdict(list)
+    for call, us in recorder.calls():
+        times[call].append(us)
+    return times
+
+
+def suite_of(runs: Sequence[Run], name: str, clock: str, steps: int) -> Suite:
+    """Of runs of the same step; shares are of the last run's time, or of the last that had the call."""
+    problems: List[Dict[str, Any]] = []
+    rows = [_row(call, runs, problems) for call in dict.fromkeys(call for run in runs for call in run.times)]
+    rows.sort(key=lambda row: -row["us"])
+    for problem in problems:
+        sites = dict.fromkeys(f"{row['site']} {row['module']}".strip() for row in rows
+                              if row["problem"] == problem["name"])
+        problem["source"] = "captured: " + "; ".join(sites)
+    return Suite({
+        "schema": "fatune.problems/1", "name": name, "summary": f"Attention of {name}, as captured",
+        "problems": problems,
+        "capture": {"torch": torch.__version__, "device": _device_name(), "clock": clock, "runs": len(runs),
+                    "steps": steps, "step_us": runs[-1].step_us,
+                    "attention_share": sum(row["share"] for row in rows), "calls": rows},
+    })
+
+
+def _device_name() -> str:
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
+def _row(call: Call, runs: Sequence[Run], problems: List[Dict[str, Any]]) -> Dict[str, Any]:
+    last = next(run for run in reversed(runs) if call in run.times)
+    entry, reason = problem_of(call)
+    us = sum(last.times[call])
+    return {**call.to_json(), "problem": None if entry is None else _named(entry, problems), "reason": reason,
+            "counts": [len(run.times.get(call, ())) for run in runs], "us": us,
+            "share": us / last.step_us if last.step_us else 0.0,
+            "differs": len({len(run.times.get(call, ())) for run in runs}) > 1}
+
+
+def _named(entry: Dict[str, Any], problems: List[Dict[str, Any]]) -> str:
+    """The name of this problem among those known; it becomes one of them."""
+    for known in problems:
+        if {key: value for key, value in known.items() if key != "name"} == entry:
+            return str(known["name"])
+    base, taken = name_of(entry), {known["name"] for known in problems}
+    name = next(each for each in (base, *(f"{base}-{i}" for i in range(2, len(taken) + 3))) if each not in taken)
+    problems.append({"name": name, **entry})
+    return name
+
+
+def capture_script(script: Path, arguments: Sequence[str] = (), runs: int = 1,
+                   keep_steps: bool = False) -> Tuple[Suite, Recorder, Dict[str, Any]]:
+    """The suite of a script, what was recorded of its last run, and its globals. Its steps are the calls of outermost
+    modules; where it has none, all of it is one. Raises as run_script()."""
+    seen = []
+    for _ in range(runs):
+        recorder = Recorder("cuda" if torch.cuda.is_available() else "cpu", keep_steps)
+        with recorder.recording():
+            begin = time.perf_counter_ns()
+            names = run_script(script, arguments)
+            whole_us = (time.perf_counter_ns() - begin) / 1e3
+        steps = [recorder.clock.us_between(begin, end) for begin, end, *_ in recorder.outer]
+        seen.append(Run(_by_call(recorder), sum(steps) or whole_us))
+    return suite_of(seen, script.stem, recorder.clock.name, len(steps) or 1), recorder, names
+
+
+def _problem_text(row: Dict[str, Any]) -> str:
+    if row["query"] is None:
+        return row["function"]
+    query, key = row["query"], row["key"]
+    shape = ",".join(map(str, query["shape"]))
+    if len(key["shape"]) == 4 and key["shape"][1:3] != query["shape"][1:3]:
+        shape += f" with {key['shape'][1]} heads of {key['shape'][2]} keys"
+    mask = row["mask"]["kind"].replace("_", " ")
+    told = " (a tensor)" if row["mask"]["form"] == "tensor" else ""
+    return f"{shape} {query['dtype']}" + (f", {mask}{told}" if mask != "none" or told else "")
+
+
+def text_of(suite: Suite) -> str:
+    """The record as lines for a terminal."""
+    kept = suite.document["capture"]
+    lines = [f"{suite.name}: {len(suite.calls)} kinds of attention calls, {kept['attention_share']:.0%} of "
+             f"{kept['step_us'] / 1e3:.2f} ms ({kept['clock']}; {kept['device']}, PyTorch {kept['torch']})"]
+    for row in suite.calls:
+        lines.append(f"  {row['share']:6.1%}  {row['counts'][-1]:4} x  {_problem_text(row)}")
+        lines.append(f"                  {row['site']} {row['module']}".rstrip())
+        lines.append(f"                  tuned as {row['problem']}" if row["problem"] else
+                     f"                  not tuned: {row['reason']}")
+        if row["differs"]:
+            lines.append(f"                  differs between runs: {', '.join(map(str, row['counts']))} times")
+    if not suite.calls:
+        lines.append("  no call of attention was seen")
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str]) -> int:
+    """`python -m fatune capture SCRIPT ...`; the exit code: 1 when the script failed or has nothing to tune."""
+    parser = argparse.ArgumentParser(prog="fatune capture", description="Attention calls of a script as a suite")
+    parser.add_argument("-o", "--out", type=Path, help="the suite's file [SCRIPT.suite.json, in this folder]")
+    parser.add_argument("--runs", type=int, default=1, help="runs of the whole script, compared with each other [1]")
+    parser.add_argument("--json", action="store_true", help="print the suite on stdout")
+    parser.add_argument("script", type=Path)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+    args = parser.parse_args(argv)
+    try:
+        suite = capture_script(args.script, args.arguments, max(args.runs, 1))[0]
+    except KeyboardInterrupt:
+        print("fatune: interrupted; nothing was written", file=sys.stderr)
+        return INTERRUPTED
+    path = suite.save(args.out or Path(f"{args.script.stem}.suite.json"))
+    print(suite.text() if args.json else f"{suite}\n\n{path}: fatune sweep --suite {path}")
+    return 0 if suite.problems else NO

@@ -1,0 +1,81 @@
+"""masks.py - a mask tensor to the word for what it says: nothing, causal, padding, a window, or something else."""
+from __future__ import annotations
+
+from typing import Optional
+
+import torch
+
+NONE, UPPER_LEFT, LOWER_RIGHT = "none", "causal_upper_left", "causal_lower_right"
+"""Where a causal mask begins counts only for unlike lengths; of like ones it is called CAUSAL."""
+CAUSAL = "causal"
+PADDING_RIGHT, PADDING_LEFT = "padding_right", "padding_left"
+WINDOW, CAUSAL_WINDOW = "window", "causal_window"
+BIAS, OTHER = "bias", "other"
+
+
+def causal(seq_q: int, seq_kv: int, upper_left: bool) -> str:
+    """The kind of a causal mask that is no tensor."""
+    if seq_q == seq_kv:
+        return NONE if seq_q == 1 else CAUSAL
+    if upper_left:
+        return UPPER_LEFT
+    return NONE if seq_q == 1 else LOWER_RIGHT
+
+
+def kind_of(mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
+    """What a mask tensor says, by its values; waits for its device."""
+    allowed = _allowed(mask)
+    if allowed is None:
+        return BIAS
+    if bool(allowed.all()):
+        return NONE
+    allowed = allowed.reshape((1,) * (4 - allowed.dim()) + tuple(allowed.shape)) if allowed.dim() < 4 else allowed
+    if allowed.shape[-1] != seq_kv:
+        allowed = allowed.expand(*allowed.shape[:-1], seq_kv)
+    if allowed.shape[-2] == 1:
+        return _padding(allowed[..., 0, :]) or OTHER
+    return _kind_of_rows(allowed)
+
+
+def _allowed(mask: torch.Tensor) -> Optional[torch.Tensor]:
+    """Which keys are seen; None for a mask that adds other numbers than 0 and the least."""
+    if mask.dtype == torch.bool:
+        return mask
+    seen = mask == 0
+    hidden = mask <= torch.finfo(mask.dtype).min  # also -infinity
+    return seen if bool((seen | hidden).all()) else None
+
+
+def _padding(seen: torch.Tensor) -> Optional[str]:
+    """Of (..., seq_kv): whether what is seen is a run from the first key, or one to the last."""
+    step = seen.to(torch.int8).diff(dim=-1)
+    if not bool((step > 0).any()):
+        return PADDING_RIGHT
+    return None if bool((step < 0).any()) else PADDING_LEFT
+
+
+def _kind_of_rows(allowed: torch.Tensor) -> str:
+    seq_q, seq_kv = allowed.shape[-2:]
+    if bool((allowed == allowed[..., :1, :]).all()):
+        return _padding(allowed[..., 0, :]) or OTHER
+    distance = (torch.arange(seq_kv, device=allowed.device)[None, :]
+                - torch.arange(seq_q, device=allowed.device)[:, None])  # of a key to the query of its number
+    for kind, last in ((UPPER_LEFT, 0), (LOWER_RIGHT, seq_kv - seq_q)):
+        below = distance <= last
+        if bool((allowed == below).all()):
+            return CAUSAL if seq_q == seq_kv else kind
+        of_keys = _padding(allowed.any(dim=-2))
+        if of_keys and bool((allowed == below & allowed.any(dim=-2, keepdim=True)).all()):
+            return f"{CAUSAL}_{of_keys}"
+    return _window(allowed, distance - (seq_kv - seq_q)) or OTHER
+
+
+def _window(allowed: torch.Tensor, distance: torch.Tensor) -> Optional[str]:
+    """A band of one width; `distance` counts from the diagonal that ends at the lower right."""
+    seen = distance[allowed.reshape(-1, *allowed.shape[-2:])[0]]
+    if not seen.numel():
+        return None
+    band = (distance >= seen.min()) & (distance <= seen.max())
+    if not bool((allowed == band).all()):
+        return None
+    return CAUSAL_WINDOW if int(seen.max()) == 0 else WINDOW

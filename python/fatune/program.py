@@ -1,0 +1,79 @@
+"""program.py - finds the program fatune, runs its commands and reads what they answer."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Callable, Optional, Sequence
+
+from .errors import BUG, ENVIRONMENT, USAGE, FatuneError
+
+_HERE = Path(__file__).resolve().parent
+
+
+def path() -> Path:
+    """The program: $FATUNE, else that of this package, else `fatune` on PATH, else the checkout's launcher.
+
+    Raises FatuneError (3) when there is none, (2) when $FATUNE names no file.
+    """
+    told = os.environ.get("FATUNE")
+    if told:
+        if not Path(told).is_file():
+            raise FatuneError(f"FATUNE={told}: there is no such file", USAGE)
+        return Path(told)
+    found = shutil.which("fatune")
+    if found and os.path.realpath(found) == os.path.realpath(sys.argv[0]):
+        found = None  # pip's script, which asks here what to run
+    for candidate in (_HERE / "bin" / "fatune", Path(found) if found else None, _HERE.parents[1] / "fatune"):
+        if candidate is not None and candidate.is_file():
+            return candidate
+    raise FatuneError("the program fatune was not found; put it on PATH, or name it by the variable FATUNE", ENVIRONMENT)
+
+
+def _listen(child: "subprocess.Popen[str]", progress: Optional[Callable[[str], None]]) -> tuple[list[str], str]:
+    """Lines of its stderr that say something, and all of its stdout; returns when it has ended."""
+    out: list[str] = []
+    reader = threading.Thread(target=lambda: out.append(child.stdout.read()), daemon=True)
+    reader.start()
+    said = []
+    for line in child.stderr:
+        if line.strip():
+            said.append(line.strip())
+            if progress is not None:
+                progress(line.rstrip("\n"))
+    reader.join()
+    child.wait()
+    return said, out[0]
+
+
+def run(args: Sequence[str], *, accept: Sequence[int] = (0,), progress: Optional[Callable[[str], None]] = None,
+        cwd: Optional[Path] = None) -> dict[str, Any]:
+    """The document that `fatune ARGS --json` prints.
+
+    `progress` takes each line of its stderr as it comes. An exit code that is not among `accept` raises FatuneError
+    with this code and what the program said last. When interrupted, the program is, too, and ends before this raises.
+    """
+    command = [str(path()), *args, "--json"]
+    try:
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, text=True,
+                                 encoding="utf-8", errors="replace", start_new_session=True)
+    except OSError as error:
+        raise FatuneError(f"{command[0]} cannot be run: {error.strerror}", ENVIRONMENT) from error
+    try:
+        said, out = _listen(child, progress)
+    except BaseException:
+        child.send_signal(signal.SIGINT)
+        child.wait()
+        raise
+    if child.returncode not in accept:
+        reason = said[-1] if said else f"{' '.join(command)} ended with {child.returncode}"
+        raise FatuneError(reason, child.returncode if child.returncode > 0 else BUG)
+    try:
+        return json.loads(out)
+    except ValueError as error:
+        raise FatuneError(f"{' '.join(command)} printed no document: {error}", BUG) from error

@@ -1,0 +1,176 @@
+"""recorder.py - stands in for the attention functions while a step runs; what was called, from where, how long it took.
+"""
+from __future__ import annotations
+
+import contextlib
+import importlib
+import threading
+import time
+import weakref
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention.bias import CausalBias
+
+from . import places
+from .calls import Call, caller, describe
+
+_FUNCTIONS = (("torch.nn.functional", "scaled_dot_product_attention"),
+              ("torch.nn.attention.flex_attention", "flex_attention"),
+              *(("flash_attn", name) for name in ("flash_attn_func", "flash_attn_qkvpacked_func",
+                                                  "flash_attn_kvpacked_func", "flash_attn_varlen_func",
+                                                  "flash_attn_with_kvcache")),
+              ("flash_attn_interface", "flash_attn_func"))
+
+
+def _functions() -> Iterator[Tuple[str, Callable[..., Any]]]:
+    for module, name in _FUNCTIONS:
+        try:
+            found = getattr(importlib.import_module(module), name, None)
+        except Exception:  # a library that is not there, or broken, is not called either
+            continue
+        if found is not None:
+            yield name, found
+
+
+class Clock:
+    """Time of the device where there is one: CUDA events; wall time of the CPU otherwise."""
+
+    def __init__(self, device: str) -> None:
+        self.by_events = device == "cuda"
+        self.name = "CUDA events" if self.by_events else "wall time on the CPU"
+
+    def now(self) -> Any:
+        if not self.by_events:
+            return time.perf_counter_ns()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def us_between(self, begin: Any, end: Any) -> float:
+        """Waits for the device."""
+        if not self.by_events:
+            return (end - begin) / 1e3
+        end.synchronize()
+        return begin.elapsed_time(end) * 1e3
+
+
+class Step:
+    """The call of an outermost module, as it can be made again."""
+
+    def __init__(self, module: torch.nn.Module, args: Tuple[Any, ...], options: Dict[str, Any]) -> None:
+        self.module, self.args, self.options = module, args, options
+        self.modes = (torch.is_grad_enabled(), torch.is_inference_mode_enabled())
+        self.autocast = {kind: torch.get_autocast_dtype(kind) for kind in ("cuda", "cpu")
+                         if torch.is_autocast_enabled(kind)}
+
+    def __call__(self) -> Any:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.inference_mode(self.modes[1]))
+            stack.enter_context(torch.set_grad_enabled(self.modes[0]))
+            for kind, dtype in self.autocast.items():
+                stack.enter_context(torch.autocast(kind, dtype))
+            return self.module(*self.args, **self.options)
+
+
+class Recorder:
+    """What was called while `recording()` lasted."""
+
+    def __init__(self, device: str, keep_steps: bool = False) -> None:
+        self.clock, self.keep_steps = Clock(device), keep_steps
+        self.spans: List[Tuple[Call, Any, Any]] = []
+        self.outer: List[Tuple[Any, Any, Optional[Step], int]] = []  # calls of outermost modules: times, step, spans
+        self._lock, self._local = threading.Lock(), threading.local()
+        self._names: "weakref.WeakKeyDictionary[torch.nn.Module, Dict[int, str]]" = weakref.WeakKeyDictionary()
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator["Recorder"]:
+        """Undoes all of it at its end. Compiled functions run uncompiled meanwhile, so that their calls are seen."""
+        pairs = [(original, self._stand_in(name, original)) for name, original in _functions()]
+        call_module = torch.nn.Module.__call__
+        torch.nn.Module.__call__ = self._module_call(call_module)  # type: ignore[method-assign]
+        for original, stand_in in pairs:
+            places.replace(original, stand_in)
+        try:
+            with _uncompiled():
+                yield self
+        finally:
+            for original, stand_in in pairs:
+                places.replace(stand_in, original)
+            torch.nn.Module.__call__ = call_module  # type: ignore[method-assign]
+
+    def calls(self) -> List[Tuple[Call, float]]:
+        """In order, with microseconds each."""
+        return [(call, self.clock.us_between(begin, end)) for call, begin, end in self.spans]
+
+    def _stack(self) -> List[torch.nn.Module]:
+        if not hasattr(self._local, "stack"):
+            self._local.stack, self._local.inside = [], False
+        return self._local.stack
+
+    def _stand_in(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def attention(*args: Any, **options: Any) -> Any:
+            stack = self._stack()
+            if self._local.inside:
+                return original(*args, **options)
+            self._local.inside = True
+            try:
+                call = describe(name, args, options, caller(), self._path(stack))
+                begin = self.clock.now()
+                out = _passed_on(original, args, options)
+                span = (call, begin, self.clock.now())
+            finally:
+                self._local.inside = False
+            with self._lock:
+                self.spans.append(span)
+            return out
+
+        attention.__name__ = name
+        return attention
+
+    def _module_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(module: torch.nn.Module, *args: Any, **options: Any) -> Any:
+            stack = self._stack()
+            stack.append(module)
+            outermost = len(stack) == 1
+            before = len(self.spans)
+            step = Step(module, args, options) if outermost and self.keep_steps else None
+            begin = self.clock.now() if outermost else None
+            try:
+                out = original(module, *args, **options)
+            finally:
+                stack.pop()
+            if outermost:
+                with self._lock:
+                    self.outer.append((begin, self.clock.now(), step, len(self.spans) - before))
+            return out
+
+        return call
+
+    def _path(self, stack: List[torch.nn.Module]) -> str:
+        """Of the innermost module in the outermost, with * for numbers, and its class."""
+        if not stack:
+            return ""
+        root, leaf = stack[0], stack[-1]
+        if root not in self._names:
+            self._names[root] = {id(module): name for name, module in root.named_modules()}
+        name = self._names[root].get(id(leaf), "")
+        path = ".".join("*" if part.isdigit() else part for part in name.split(".") if part)
+        return f"{path} ({type(leaf).__name__})" if path else type(leaf).__name__
+
+
+def _passed_on(original: Callable[..., Any], args: Tuple[Any, ...], options: Dict[str, Any]) -> Any:
+    mask = args[3] if len(args) > 3 else options.get("attn_mask")
+    if isinstance(mask, CausalBias):  # it answers to what stands under F's name alone
+        return CausalBias.__torch_function__(F.scaled_dot_product_attention, (CausalBias,), args, options)
+    return original(*args, **options)
+
+
+@contextlib.contextmanager
+def _uncompiled() -> Iterator[None]:
+    if not hasattr(torch.compiler, "set_stance"):  # PyTorch 2.5
+        yield
+    else:
+        with torch.compiler.set_stance("force_eager"):
+            yield

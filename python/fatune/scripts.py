@@ -1,0 +1,40 @@
+"""scripts.py - runs a person's script as Python would, and tells its failures with its own traceback."""
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, Dict, Sequence
+
+from .errors import FILES, NO, FatuneError
+
+
+def run_script(script: Path, arguments: Sequence[str]) -> Dict[str, Any]:
+    """The script's globals when it has ended.
+
+    Raises FatuneError: (4) when there is no such file; (1) with the script's traceback when it failed, or with its
+    exit code when it ended with one. KeyboardInterrupt passes.
+    """
+    if not script.is_file():
+        raise FatuneError(f"{script}: there is no such file", FILES)
+    argv, path = sys.argv, list(sys.path)
+    sys.argv, sys.path[0:0] = [str(script), *arguments], [str(script.resolve().parent)]
+    try:
+        return runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as error:
+        if error.code in (None, 0):
+            return {}
+        raise FatuneError(f"{script} ended with {error.code}", NO) from error
+    except Exception as error:
+        raise FatuneError(f"{script} failed:\n{_traceback_of(error, script)}", NO) from error
+    finally:
+        sys.argv, sys.path[:] = argv, path
+
+
+def _traceback_of(error: BaseException, script: Path) -> str:
+    """From the script's own first frame on; of a script that was not even parsed, the error alone."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename != str(script):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()

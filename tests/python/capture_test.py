@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""capture_test.py - which calls of attention a step makes, and what is kept of each."""
+import contextlib
+import importlib
+import io
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import fatune
+import torch
+import torch.nn.functional as F
+from fatune import masks
+from torch.nn.attention.bias import causal_lower_right
+
+import models
+
+capture_module = importlib.import_module("fatune.capturing")
+
+
+def only_call(step, *inputs, **options):
+    calls = fatune.capture(step, *inputs, **options).calls
+    assert len(calls) == 1, calls
+    return calls[0]
+
+
+def only_problem(step, *inputs, **options):
+    suite = fatune.capture(step, *inputs, **options)
+    assert len(suite.problems) == 1, suite
+    return {key: value for key, value in suite.problems[0].items() if key not in ("name", "source")}
+
+
+def attend(*inputs, **options):
+    return F.scaled_dot_product_attention(*inputs, **options)
+
+
+class CaptureTest(unittest.TestCase):
+    def test_calls_of_a_model_are_counted_by_place(self):
+        model, x = models.model_and_input(layers=3, tokens=16)
+        suite = fatune.capture(model, x)
+        (call,) = suite.calls
+        self.assertEqual(call["counts"], [3, 3])
+        self.assertEqual(call["module"], "layers.* (Layer)")
+        self.assertRegex(call["site"], r"^models\.py:\d+$")
+        self.assertTrue(0 < call["share"] < 1)
+        self.assertEqual(suite.document["capture"]["clock"], "wall time on the CPU")
+        self.assertEqual([problem["shape"] for problem in suite.problems], ["4,8,16,64"])
+
+    def test_nothing_stays_behind(self):
+        before, call = F.scaled_dot_product_attention, torch.nn.Module.__call__
+        with self.assertRaises(ZeroDivisionError):
+            fatune.capture(lambda: 1 / 0)
+        self.assertIs(F.scaled_dot_product_attention, before)
+        self.assertIs(models.attention_by_another_name, before)
+        self.assertIs(torch.nn.Module.__call__, call)
+
+    def test_a_function_imported_by_name_is_seen(self):
+        self.assertEqual(only_call(models.by_another_name, *models.packed())["function"],
+                         "scaled_dot_product_attention")
+
+    def test_attention_inside_of_pytorch_is_seen_where_no_gradients_are_wanted(self):
+        layer = torch.nn.MultiheadAttention(64, 2, batch_first=True).eval().to(torch.float16)
+        x = torch.randn(2, 8, 64).to(torch.float16)
+        self.assertIn("gradients", only_call(lambda: layer(x, x, x, need_weights=False))["reason"])
+
+    def test_the_result_is_that_of_the_step_itself(self):
+        q, k, v = models.packed()
+        kept = []
+        fatune.capture(lambda: kept.append(attend(q, k, v, attn_mask=causal_lower_right(16, 16))))
+        self.assertTrue(torch.equal(kept[0], attend(q, k, v, attn_mask=causal_lower_right(16, 16))))
+
+    def test_compiled_steps_show_their_calls(self):
+        compiled = torch.compile(attend, backend="eager")
+        compiled(*models.packed())
+        self.assertEqual(only_call(compiled, *models.packed())["counts"], [1, 1])
+
+    def test_flex_attention_is_seen_and_not_tuned(self):
+        from torch.nn.attention.flex_attention import flex_attention
+
+        def step():
+            from torch.nn.attention import flex_attention as module
+            return module.flex_attention(*(part.float() for part in models.packed()))
+
+        call = only_call(step)
+        self.assertEqual((call["function"], call["problem"]), ("flex_attention", None))
+        self.assertIn("flex_attention", call["reason"])
+        self.assertIsNotNone(flex_attention)
+
+    def test_calls_that_differ_between_runs_are_marked_and_tuned(self):
+        sizes = iter((16, 24))
+        suite = fatune.capture(lambda: attend(*models.packed(tokens=next(sizes))))
+        self.assertEqual([(call["differs"], call["counts"]) for call in suite.calls],
+                         [(True, [1, 0]), (True, [0, 1])][::1 if suite.calls[0]["counts"] == [1, 0] else -1])
+        self.assertEqual(len(suite.problems), 2)
+
+
+class ProblemTest(unittest.TestCase):
+    def test_layouts(self):
+        q, k, v = models.packed()
+        self.assertEqual(only_problem(attend, q, k, v), {"shape": "2,4,16,32", "layout": "packed"})
+        apart = [torch.randn(2, 16, 4, 32).half().transpose(1, 2) for _ in range(3)]
+        self.assertEqual(only_problem(attend, *apart)["layout"], "bshd")
+        self.assertNotIn("layout", only_problem(attend, *(each.contiguous() for each in apart)))
+        cached = [apart[0], *(each.contiguous() for each in apart[1:])]
+        self.assertEqual(only_problem(attend, *cached)["layout"], "bshd,k=bhsd,v=bhsd")
+        by_token = [torch.randn(16, 2, 4, 32).half().permute(1, 2, 0, 3) for _ in range(3)]
+        self.assertEqual(only_problem(attend, *by_token)["layout"],
+                         "q=128:32:256,k=128:32:256,v=128:32:256,out=128:32:256")
+
+    def test_types_and_autocast(self):
+        self.assertEqual(only_problem(attend, *models.packed(dtype=torch.bfloat16))["dtype"], "bf16")
+        self.assertIn("float32", only_call(attend, *models.packed(dtype=torch.float32))["reason"])
+        with torch.autocast("cpu", torch.bfloat16):
+            self.assertEqual(only_problem(attend, *models.packed(dtype=torch.float32))["dtype"], "bf16")
+
+    def test_heads(self):
+        q = models.packed()[0]
+        two, one = (torch.randn(2, heads, 16, 32).half() for heads in (2, 1))
+        self.assertEqual(only_problem(attend, q, two, two, enable_gqa=True)["kv_heads"], 2)
+        repeated = two.repeat_interleave(2, dim=1)
+        self.assertNotIn("kv_heads", only_problem(attend, q, repeated, repeated))
+        expanded = one.expand(2, 4, 16, 32)
+        self.assertEqual(only_problem(attend, q, expanded, expanded)["kv_heads"], 1)
+
+    def test_scale(self):
+        q, k, v = models.packed()
+        self.assertNotIn("scale", only_problem(attend, q, k, v, scale=32 ** -0.5))
+        self.assertEqual(only_problem(attend, q, k, v, scale=1.0)["scale"], 1.0)
+
+    def test_what_is_not_tuned(self):
+        q, k, v = models.packed()
+        odd = torch.randn(2, 4, 16, 33).half()[..., 1:]
+        for reason, inputs, options in (
+                ("dropout", (q, k, v), {"dropout_p": 0.1}),
+                ("gradients", (q.clone().requires_grad_(), k, v), {}),
+                ("3 dimensions", (q[0], k[0], v[0]), {}),
+                ("upper left", (q[:, :, :8], k, v), {"is_causal": True}),
+                ("unlike sizes", (q, k, v[..., :16]), {}),
+                ("expanded", (q[:1].expand(2, -1, -1, -1), k, v), {}),
+                ("16 bytes", (odd, odd, odd), {})):
+            with self.subTest(reason):
+                call = only_call(attend, *inputs, **options)
+                self.assertIsNone(call["problem"])
+                self.assertIn(reason, call["reason"])
+
+    def test_mask_tensors_as_they_are(self):
+        q, k, v = models.packed()
+        lower = torch.ones(16, 16, dtype=torch.bool).tril()
+        additive = torch.zeros(16, 16).half().masked_fill(~lower, torch.finfo(torch.float16).min)
+        for mask in (lower, lower[None, None], additive):
+            call = only_call(attend, q, k, v, attn_mask=mask)
+            self.assertEqual((call["mask"]["kind"], call["mask"]["form"]), (masks.CAUSAL, "tensor"))
+            self.assertIsNotNone(call["problem"])
+        self.assertTrue(only_problem(attend, q, k, v, attn_mask=lower)["causal"])
+        self.assertNotIn("causal", only_problem(attend, q, k, v, attn_mask=torch.ones_like(lower)))
+        self.assertIn("padding right", only_call(attend, q, k, v, attn_mask=lower[3:4])["reason"])
+
+    def test_nothing_of_the_data_is_kept(self):
+        q, k, v = models.packed()
+        text = fatune.capture(attend, q.fill_(0.123456), k, v).text()
+        self.assertNotIn("0.123", text)
+
+
+class MaskTest(unittest.TestCase):
+    def kind(self, mask):
+        return masks.kind_of(mask, *mask.shape[-2:])
+
+    def test_kinds(self):
+        rows, columns = torch.arange(6)[:, None], torch.arange(6)[None, :]
+        lengths = torch.tensor([2, 6, 3])[:, None, None, None]
+        self.assertEqual(self.kind(torch.ones(6, 6, dtype=torch.bool)), masks.NONE)
+        self.assertEqual(self.kind(columns <= rows), masks.CAUSAL)
+        self.assertEqual(self.kind((columns <= rows)[:4]), masks.UPPER_LEFT)
+        self.assertEqual(self.kind((columns <= rows)[2:]), masks.LOWER_RIGHT)
+        self.assertEqual(masks.kind_of((columns < lengths), 6, 6), masks.PADDING_RIGHT)
+        self.assertEqual(masks.kind_of((columns >= lengths), 6, 6), masks.PADDING_LEFT)
+        self.assertEqual(masks.kind_of((columns < lengths).expand(3, 1, 6, 6), 6, 6), masks.PADDING_RIGHT)
+        self.assertEqual(masks.kind_of((columns < lengths) & (columns <= rows), 6, 6), "causal_padding_right")
+        self.assertEqual(self.kind((columns <= rows) & (columns > rows - 3)), masks.CAUSAL_WINDOW)
+        self.assertEqual(self.kind((columns - rows).abs() < 2), masks.WINDOW)
+        self.assertEqual(self.kind((columns + rows) % 2 == 0), masks.OTHER)
+        self.assertEqual(self.kind(torch.rand(6, 6)), masks.BIAS)
+        self.assertEqual(self.kind(torch.zeros(6, 6)), masks.NONE)
+
+    def test_one_wrong_element_makes_another_kind(self):
+        lower = torch.ones(16, 16, dtype=torch.bool).tril()
+        for place in ((0, 0), (5, 9), (15, 15)):
+            changed = lower.clone()
+            changed[place] = ~changed[place]
+            self.assertNotIn(self.kind(changed), (masks.CAUSAL, masks.NONE))
+
+
+class CommandTest(unittest.TestCase):
+    def run_script(self, text, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            script, out = pathlib.Path(folder) / "script.py", pathlib.Path(folder) / "suite.json"
+            script.write_text(text, encoding="utf-8")
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                code = capture_module.main(["-o", str(out), str(script), *arguments])
+            return code, json.loads(out.read_text(encoding="utf-8")), said.getvalue()
+
+    def test_a_script_with_arguments(self):
+        code, suite, said = self.run_script(
+            "import sys, models, torch\n"
+            "assert __name__ == '__main__' and sys.argv[1:] == ['--layers', '2']\n"
+            "model, x = models.model_and_input(layers=int(sys.argv[2]), tokens=16)\n"
+            "for _ in range(3): model(x)\n", "--layers", "2")
+        self.assertEqual(code, 0)
+        self.assertEqual(suite["schema"], "fatune.problems/1")
+        self.assertEqual((suite["capture"]["steps"], suite["capture"]["calls"][0]["counts"]), (3, [6]))
+        self.assertIn("6 x  4,8,16,64 f16", said)
+
+    def test_a_script_without_attention_is_an_answer(self):
+        code, suite, said = self.run_script("print('hello')\n")
+        self.assertEqual((code, suite["problems"]), (1, []))
+        self.assertIn("no call of attention was seen", said)
+
+    def test_a_failing_script_is_told_with_its_own_traceback(self):
+        with self.assertRaises(fatune.FatuneError) as caught:
+            self.run_script("def step():\n    raise KeyError('lost')\nstep()\n")
+        self.assertEqual(caught.exception.exit_code, 1)
+        self.assertIn("KeyError: 'lost'", str(caught.exception))
+        self.assertIn("script.py\", line 2, in step", str(caught.exception))
+        self.assertNotIn("runpy", str(caught.exception))
+
+    def test_there_is_no_such_script(self):
+        with self.assertRaises(fatune.FatuneError) as caught:
+            capture_module.main(["/nowhere/script.py"])
+        self.assertEqual(caught.exception.exit_code, 4)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
