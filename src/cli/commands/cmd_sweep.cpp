@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/commands/suite_parts.hpp"
 #include "cli/commands/sweep_on_devices.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
@@ -260,7 +261,7 @@ Result<int> run_ready(ReadySweep& ready, const Settings& settings) {
 
 Result<int> sweep_on_several(const std::vector<std::string>& devices, const SweepArgs& args,
                              const Settings& settings) {
-  FATUNE_TRY_STATUS(check_several_devices(args));
+  FATUNE_TRY_STATUS(check_several_devices(args, "--device names several"));
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(const RunPlan plan, plan_of(args, catalog));
   const std::string out = args.out.empty() ? default_folder(plan) : args.out;

@@ -18,7 +18,4 @@ Result<int> sweep_on_devices(const std::vector<std::string>& devices, const RunP
                              const SweepArgs& args, const std::filesystem::path& out,
                              const Settings& settings);
 
-/// What does not go with several devices.
-Status check_several_devices(const SweepArgs& args);
-
 }  // namespace fatune::cli

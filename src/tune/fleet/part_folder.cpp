@@ -1,0 +1,62 @@
+// part_folder.cpp - lines from another host to a journal, and a journal to what is known of a part.
+#include "tune/fleet/part_folder.hpp"
+
+#include <system_error>
+
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "tune/sweep/shard_runs.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr const char* kJournal = "journal.jsonl";
+constexpr const char* kBest = "best.json";
+
+bool is_there(const std::filesystem::path& file) {
+  std::error_code ignored;
+  return std::filesystem::exists(file, ignored);
+}
+
+}  // namespace
+
+Result<std::string> journal_so_far(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / kJournal;
+  if (!is_there(file)) return std::string();
+  FATUNE_TRY(std::string text, read_file(file, kLargeFile));
+  text.resize(text.rfind('\n') + 1);
+  return text;
+}
+
+Result<bool> part_has_ended(const std::filesystem::path& folder) {
+  FATUNE_TRY(const std::string journal, journal_so_far(folder));
+  if (journal.empty() || !is_there(folder / kBest)) return false;
+  FATUNE_TRY(const auto runs, load_shard_runs({folder}));
+  return runs.front().complete();
+}
+
+Result<PartStore> PartStore::open(const std::filesystem::path& folder) {
+  FATUNE_TRY_STATUS(make_directories(folder));
+  PartStore store;
+  store.folder_ = folder;
+  FATUNE_TRY(store.file_, AppendFile::open(folder / kJournal));
+  if (!store.file_.lock_exclusively())
+    return file_error(folder.string() + ": another sweep is writing into this folder");
+  FATUNE_TRY(store.journal_, journal_so_far(folder));
+  FATUNE_TRY(const std::uint64_t size, store.file_.size());
+  if (size > store.journal_.size()) FATUNE_TRY_STATUS(store.file_.cut(store.journal_.size()));
+  return store;
+}
+
+Status PartStore::append(std::string_view lines) {
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = lines.find('\n', begin)) != lines.npos; begin = end + 1)
+    FATUNE_TRY_STATUS(file_.append_line(lines.substr(begin, end - begin)));
+  return {};
+}
+
+Status PartStore::save_best(std::string_view text) const {
+  return replace_file(folder_ / kBest, text);
+}
+
+}  // namespace fatune
