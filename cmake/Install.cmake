@@ -30,6 +30,10 @@ foreach(shell IN ITEMS
   install(FILES ${manual_folder}/completions/${file}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} COMPONENT program)
 endforeach()
+if(TARGET fatune_mpi)
+  install(TARGETS fatune_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fatune COMPONENT mpi)
+  install(FILES packaging/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fatune-mpi COMPONENT mpi)
+endif()
 install(DIRECTORY kernels configs
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fatune COMPONENT program)
 install(FILES README.md CHANGELOG.md packaging/copyright
@@ -46,6 +50,9 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL program)
+if(TARGET fatune_mpi)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(debian_version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
@@ -63,7 +70,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/packaging/debian_layout.cmake)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME fatune)
 # NVRTC is opened at run time: from a CUDA toolkit, or from pip by the line that doctor prints.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "python3-pip")
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "nvidia-driver, nvidia-cuda-toolkit, python3-venv")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "nvidia-driver, nvidia-cuda-toolkit, python3-venv, fatune-mpi")
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
 "autotuner for attention kernels on NVIDIA GPUs
 fatune finds, proves and records the fastest attention kernel for a shape
@@ -73,5 +80,14 @@ the best configuration as JSON.
 .
 The driver and NVRTC are opened at run time: `fatune doctor' says what is
 missing and how to install it. Without a GPU, recorded data can be replayed.")
+
+# A package of its own, so that the program depends on no MPI.
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME fatune-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "fatune (= ${debian_version})")
+set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "openmpi-bin")
+set(CPACK_COMPONENT_MPI_DESCRIPTION
+"autotuner for attention kernels on NVIDIA GPUs, under MPI
+The plug-in by which mpirun and srun spread a suite that fatune sweeps over
+the GPUs of many hosts.")
 
 include(CPack)

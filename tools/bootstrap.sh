@@ -3,7 +3,7 @@
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
 #   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, a Chromium,
-#                                 Kernel Tuner, MCP's Python SDK, Python's jsonschema and fastjsonschema
+#                                 Open MPI, Kernel Tuner, MCP's Python SDK, Python's jsonschema and fastjsonschema
 #   tools/bootstrap.sh fuzz       the same as test, and clang with libFuzzer
 #   tools/bootstrap.sh portable   the same as build
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
@@ -224,6 +224,8 @@ if has_command apt-get; then
     want_command fish fish
     want_command mandoc mandoc
     want_package libcpp-httplib-dev
+    want_package libopenmpi-dev
+    want_command mpirun openmpi-bin
     if ! python3 -c 'import fastjsonschema, jsonschema' 2>/dev/null; then
       want_package python3-jsonschema
       want_package python3-fastjsonschema

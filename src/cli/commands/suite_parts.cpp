@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/options/ranks.hpp"
 #include "cli/options/shard.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
@@ -18,7 +18,6 @@
 #include "out/text/layout.hpp"
 #include "out/text/report_text.hpp"
 #include "tune/fleet/part_folder.hpp"
-#include "tune/fleet/part_process.hpp"
 #include "tune/sweep/merge.hpp"
 
 namespace fatune::cli {
@@ -37,12 +36,12 @@ class Reporter {
       case FleetEvent::Kind::kBegins:
         return log::info(where + part.label);
       case FleetEvent::Kind::kRuns:
-        return log::info(where + last_line(part.log));
+        return log::info(where + event.said);
       case FleetEvent::Kind::kEnds:
         return log::info(fmt::format("{}{} ended after {:.0f} s; {} of {}", where, part.label,
                                      event.part_s, ++ended_, parts_.size()));
       case FleetEvent::Kind::kFails:
-        log::warn(fmt::format("{}{}: {}", where, part.label, event.reason));
+        log::warn(fmt::format("{}{}: {}", where, part.label, event.said));
         if (event.member->left_out)
           log::warn(where + "two problems in a row failed; it is left out");
     }
@@ -86,6 +85,10 @@ Result<int> merge_parts(const SuiteRun& suite, const FleetResult& fleet, const S
   return kDone;
 }
 
+std::string again(const SuiteRun& suite) {
+  return "the same command with --out " + shell_word(suite.out.string()) + " sweeps the rest";
+}
+
 }  // namespace
 
 Result<std::vector<Part>> parts_of(const RunPlan& plan, const std::filesystem::path& out) {
@@ -124,12 +127,9 @@ Status check_several_devices(const SweepArgs& args, const std::string& who) {
   return {};
 }
 
-Result<std::size_t> jobs_of_each(const SweepArgs& args, std::size_t sweeps) {
+Result<std::size_t> jobs_of_each(const SweepArgs& args, std::size_t sweeps, std::size_t cores) {
   FATUNE_TRY(std::size_t jobs, parse_jobs(args.jobs));
-  if (jobs == 0) {
-    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    return std::clamp<std::size_t>(cores / sweeps, 1, kMostJobs);
-  }
+  if (jobs == 0) return std::clamp<std::size_t>(cores / sweeps, 1, kMostJobs);
   return std::max<std::size_t>(jobs / sweeps, 1);
 }
 
@@ -152,14 +152,17 @@ std::vector<std::string> part_words(const Part& part, const SweepArgs& args, boo
   return option_words(sweep_table, words, typed);
 }
 
-ChildCommand part_command(std::vector<std::string> words, const PartPlace& place, bool resumed) {
+ChildCommand part_command(const std::vector<std::string>& words, const PartPlace& place) {
   ChildCommand command{.program = executable_path(), .arguments = {"sweep"}};
   command.arguments.insert(command.arguments.end(), words.begin(), words.end());
   for (const std::string& word :
-       {std::string(resumed ? "--resume" : "--out"), place.folder.string(), std::string("--device"),
-        place.device, std::string("--jobs"), std::to_string(place.jobs)})
+       {std::string(place.resumed ? "--resume" : "--out"), place.folder.string(),
+        std::string("--device"), place.device, std::string("--jobs"), std::to_string(place.jobs)})
     command.arguments.push_back(word);
   command.extra_environment = {"NO_COLOR=1", fmt::format("COLUMNS={}", kUsualColumns)};
+  // Whatever launched this process launched one, as far as the part is concerned.
+  for (const char* count : kRankCounts)
+    command.extra_environment.push_back(count + std::string("=1"));
   command.stderr_file = place.log;
   return command;
 }
@@ -171,36 +174,38 @@ Result<ChildCommand> command_of(const Part& part, const std::string& device, std
   const bool resumed = !journal.empty();
   std::error_code none;
   if (!resumed) std::filesystem::remove(part.folder / "journal.jsonl", none);
-  return part_command(part_words(part, args, resumed), {part.folder, part.log, device, jobs},
-                      resumed);
+  return part_command(part_words(part, args, resumed),
+                      {part.folder, part.log, device, jobs, resumed});
 }
 
-Result<SuiteRun> begin_suite(const RunPlan& plan, const std::filesystem::path& out) {
+Result<SuiteRun> begin_suite(const PlannedSuite& planned) {
+  const std::filesystem::path& out = planned.out;
   if (std::filesystem::exists(out / "journal.jsonl"))
     return file_error(out.string() + ": holds a run already; choose another --out");
   SuiteRun suite{.parts = {}, .open = {}, .out = out};
-  FATUNE_TRY(suite.parts, parts_of(plan, out));
+  FATUNE_TRY(suite.parts, parts_of(planned.plan, out));
   FATUNE_TRY(suite.open, open_parts(suite.parts));
   FATUNE_TRY_STATUS(make_directories(out / "parts"));
   return suite;
 }
 
-Result<int> run_suite(const SuiteRun& suite, FleetCrew& crew, const Settings& settings) {
+Result<FleetResult> run_open_parts(const SuiteRun& suite, FleetCrew& crew, FleetClock& clock) {
   FleetOptions options;
   for (const Part& part : suite.open) options.costs.push_back(part.cost);
   options.on_event = Reporter(suite.open);
-  FleetClock clock;
   auto fleet = run_fleet(options, crew, clock);
-  const std::string again =
-      "the same command with --out " + shell_word(suite.out.string()) + " sweeps the rest";
   if (!fleet && fleet.error().kind == ErrorKind::kInterrupted)
-    return Error(ErrorKind::kInterrupted, "interrupted; " + again);
-  if (!fleet) return std::move(fleet).error();
-  if (fleet->failed.empty()) return merge_parts(suite, *fleet, settings);
-  for (const FailedPart& each : fleet->failed)
+    return Error(ErrorKind::kInterrupted, "interrupted; " + again(suite));
+  return fleet;
+}
+
+Result<int> finish_suite(const SuiteRun& suite, const FleetResult& fleet,
+                         const Settings& settings) {
+  if (fleet.failed.empty()) return merge_parts(suite, fleet, settings);
+  for (const FailedPart& each : fleet.failed)
     log::error(suite.open[each.part].label + ": " + each.reason);
-  return device_error(fmt::format("{} of {} could not be swept; {}", fleet->failed.size(),
-                                  counted(suite.parts.size(), "problem"), again));
+  return device_error(fmt::format("{} of {} could not be swept; {}", fleet.failed.size(),
+                                  counted(suite.parts.size(), "problem"), again(suite)));
 }
 
 }  // namespace fatune::cli

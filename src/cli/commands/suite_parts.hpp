@@ -10,9 +10,15 @@
 #include "cli/options/sweep_plan.hpp"
 #include "core/child.hpp"
 #include "core/result.hpp"
+#include "tune/fleet/agent.hpp"
 #include "tune/fleet/fleet.hpp"
 
 namespace fatune::cli {
+
+struct PlannedSuite {
+  RunPlan plan;
+  std::filesystem::path out;
+};
 
 /// A problem as a shard of its own.
 struct Part {
@@ -28,18 +34,13 @@ Result<std::vector<Part>> open_parts(const std::vector<Part>& parts);
 /// What does not go with several devices; `who` asks for them: "--device names several".
 Status check_several_devices(const SweepArgs& args, const std::string& who);
 
-/// Compile processes of each of `sweeps` on this host: those of --jobs, or the cores, in equal
+/// Compile processes of each of `sweeps` on this host: those of --jobs, or so many cores, in equal
 /// shares.
-Result<std::size_t> jobs_of_each(const SweepArgs& args, std::size_t sweeps);
+Result<std::size_t> jobs_of_each(const SweepArgs& args, std::size_t sweeps, std::size_t cores);
 /// The words after `fatune sweep` of a part: anew, or of its run resumed. What says where, on which
 /// device and with how many jobs is left out.
 std::vector<std::string> part_words(const Part& part, const SweepArgs& args, bool resumed);
-struct PartPlace {
-  std::filesystem::path folder, log;
-  std::string device;
-  std::size_t jobs = 1;
-};
-ChildCommand part_command(std::vector<std::string> words, const PartPlace& place, bool resumed);
+ChildCommand part_command(const std::vector<std::string>& words, const PartPlace& place);
 /// A new run of the part in its own folder, or its run resumed.
 Result<ChildCommand> command_of(const Part& part, const std::string& device, std::size_t jobs,
                                 const SweepArgs& args);
@@ -49,8 +50,10 @@ struct SuiteRun {
   std::vector<Part> parts, open;
   std::filesystem::path out;
 };
-Result<SuiteRun> begin_suite(const RunPlan& plan, const std::filesystem::path& out);
-/// Runs the open parts, and merges all of them to one run, which it prints.
-Result<int> run_suite(const SuiteRun& suite, FleetCrew& crew, const Settings& settings);
+Result<SuiteRun> begin_suite(const PlannedSuite& planned);
+/// Runs the open parts.
+Result<FleetResult> run_open_parts(const SuiteRun& suite, FleetCrew& crew, FleetClock& clock);
+/// Merges all parts to one run, which it prints; where some failed, says which.
+Result<int> finish_suite(const SuiteRun& suite, const FleetResult& fleet, const Settings& settings);
 
 }  // namespace fatune::cli

@@ -27,6 +27,10 @@ constexpr EnvironmentVariable kVariables[] = {
     {"SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP; SLURM_PROCID, SLURM_NTASKS",
      "Which part sweep --shard auto takes: of a job array's tasks, or of a step's."},
     {"JOB_COMPLETION_INDEX", "The same of an indexed job of Kubernetes: --shard auto/N."},
+    {"OMPI_COMM_WORLD_SIZE, PMI_SIZE; PMIX_RANK, SLURM_STEP_NUM_TASKS",
+     "That mpirun or srun started sweep as one of several, and how many."},
+    {"FATUNE_SILENCE",
+     "Seconds after which a rank of mpirun or srun that says nothing is taken for dead [30]."},
     {"XDG_CACHE_HOME", "The compilation cache is fatune in here [~/.cache]; --cache wins."},
     {"XDG_DATA_HOME", "NVRTC from pip is looked for in fatune/cuda in here [~/.local/share]."},
     {"COLUMNS", "The width of tables and of --help [the terminal's, 80 where there is none]."},
@@ -106,29 +110,17 @@ std::filesystem::path trusted_cache(const std::filesystem::path& folder) {
   return folder;
 }
 
-/// Of the user who runs this, of the system, or of the owner of the program that runs anyway; and
-/// for no other user to write to.
-bool is_trusted(const std::filesystem::path& folder, uid_t program_owner) {
-  struct stat found {};
-  if (::stat(folder.c_str(), &found) != 0) return false;
-  const bool known =
-      found.st_uid == ::geteuid() || found.st_uid == 0 || found.st_uid == program_owner;
-  return known && (found.st_mode & S_IWOTH) == 0;
-}
-
 /// `.deps` of the checkout that the program was built in, where ./fatune puts the wheels: beside
 /// the program or up to three folders above it. Libraries from there are run.
 std::vector<std::filesystem::path> project_folders() {
   const std::filesystem::path program = executable_path();
-  struct stat built {};
-  if (::stat(program.c_str(), &built) != 0) return {};
   std::filesystem::path folder = program.parent_path();
   for (int up = 0; up < 4 && !folder.empty(); ++up, folder = folder.parent_path()) {
     std::error_code ignored;
     if (!std::filesystem::exists(folder / "CMakeLists.txt", ignored)) continue;
     const std::filesystem::path deps = folder / ".deps";
     if (!std::filesystem::is_directory(deps, ignored)) return {};
-    if (is_trusted(folder, built.st_uid) && is_trusted(deps, built.st_uid)) return {deps};
+    if (is_trusted(folder) && is_trusted(deps)) return {deps};
     log::warn(
         fmt::format("{} belongs to another user or may be written by others; nothing is "
                     "loaded from it",
@@ -200,6 +192,16 @@ Result<Settings> resolve(const CommonArgs& args) {
 }
 
 }  // namespace
+
+bool is_trusted(const std::filesystem::path& folder) {
+  struct stat program {
+  }, found{};
+  if (::stat(executable_path().c_str(), &program) != 0) return false;
+  if (::stat(folder.c_str(), &found) != 0) return false;
+  const bool known =
+      found.st_uid == ::geteuid() || found.st_uid == 0 || found.st_uid == program.st_uid;
+  return known && (found.st_mode & S_IWOTH) == 0;
+}
 
 std::vector<std::filesystem::path> device_worker_folders() {
   std::vector<std::filesystem::path> folders = {"/tmp", "/var/tmp", "/dev", "/proc"};

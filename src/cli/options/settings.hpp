@@ -81,6 +81,10 @@ OutsideOptions outside_options(const Settings& settings);
 /// Local time by a format of strftime; of "%Y-%m-%d" without one, which written results carry.
 std::string local_time(const char* format = "%Y-%m-%d");
 
+/// Of the user who runs this, of the system, or of the program's owner, and for no other user to
+/// write to: libraries from there may be loaded.
+bool is_trusted(const std::filesystem::path& folder);
+
 /// Where driver, PyTorch and external programs keep what lasts for a while: a device worker writes
 /// nowhere else. Variables that name other places are asked, as the driver asks them.
 std::vector<std::filesystem::path> device_worker_folders();

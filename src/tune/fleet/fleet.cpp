@@ -68,9 +68,9 @@ class Fleet {
   }
 
   void tell(FleetEvent::Kind kind, std::size_t member, const RunningPart& running,
-            std::string reason = {}) {
+            std::string said = {}) {
     options_.on_event({kind, running.part.part, &result_.members[member],
-                       clock_.now_s() - running.begin_s, std::move(reason)});
+                       clock_.now_s() - running.begin_s, std::move(said)});
   }
 
   /// Takes note of a part that is no longer running.
@@ -81,7 +81,7 @@ class Fleet {
     if (report.state == HandReport::State::kRuns) {
       if (clock_.now_s() - running->reported_s < kReportEvery_s) return {};
       running->reported_s = clock_.now_s();
-      tell(FleetEvent::Kind::kRuns, member, *running);
+      tell(FleetEvent::Kind::kRuns, member, *running, crew_.hands[member]->said());
       return {};
     }
     FleetMember& hand = result_.members[member];

@@ -28,6 +28,7 @@ class FleetHand {
  public:
   virtual ~FleetHand() = default;
   virtual const std::string& name() const = 0;  ///< "cuda:0", "rank 2 on b, cuda:0"
+  virtual std::string said() const = 0;         ///< the last line of the sweep that it runs
   virtual bool able() const { return true; }    ///< to take a part now, if it has none
   /// An error is one of this process or its disk, and ends the fleet.
   virtual Status begin(std::size_t part) = 0;
@@ -59,8 +60,8 @@ struct FleetEvent {
   Kind kind = Kind::kBegins;
   std::size_t part = 0;
   const FleetMember* member = nullptr;
-  double part_s = 0;        ///< since it began
-  std::string reason = {};  ///< of kFails
+  double part_s = 0;      ///< since it began
+  std::string said = {};  ///< by its sweep, of kRuns; the reason, of kFails
 };
 
 /// Time passes in here, so that a simulation of a thousand hands takes none.

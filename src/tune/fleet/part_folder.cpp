@@ -1,7 +1,12 @@
 // part_folder.cpp - lines from another host to a journal, and a journal to what is known of a part.
 #include "tune/fleet/part_folder.hpp"
 
+#include <cerrno>
 #include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "core/file.hpp"
 #include "core/text.hpp"
@@ -39,24 +44,30 @@ Result<PartStore> PartStore::open(const std::filesystem::path& folder) {
   FATUNE_TRY_STATUS(make_directories(folder));
   PartStore store;
   store.folder_ = folder;
-  FATUNE_TRY(store.file_, AppendFile::open(folder / kJournal));
-  if (!store.file_.lock_exclusively())
+  const std::filesystem::path path = folder / kJournal;
+  store.file_ = open_file(path, O_WRONLY | O_CREAT | O_APPEND);
+  if (!store.file_.open()) return system_failure(path, "open for appending", errno);
+  if (::flock(store.file_.raw(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return file_error(folder.string() + ": another sweep is writing into this folder");
   FATUNE_TRY(store.journal_, journal_so_far(folder));
-  FATUNE_TRY(const std::uint64_t size, store.file_.size());
-  if (size > store.journal_.size()) FATUNE_TRY_STATUS(store.file_.cut(store.journal_.size()));
+  const auto size = static_cast<off_t>(store.journal_.size());
+  if (uninterrupted([&] { return ::ftruncate(store.file_.raw(), size); }) != 0)
+    return system_failure(path, "cut", errno);
   return store;
 }
 
 Status PartStore::append(std::string_view lines) {
-  std::size_t begin = 0;
-  for (std::size_t end = 0; (end = lines.find('\n', begin)) != lines.npos; begin = end + 1)
-    FATUNE_TRY_STATUS(file_.append_line(lines.substr(begin, end - begin)));
+  const int reason = write_all(file_, lines);
+  if (reason != 0) return system_failure(folder_ / kJournal, "append", reason);
   return {};
 }
 
-Status PartStore::save_best(std::string_view text) const {
-  return replace_file(folder_ / kBest, text);
+Status PartStore::end(std::string_view best, std::string_view lines) {
+  if (!best.empty()) FATUNE_TRY_STATUS(replace_file(folder_ / kBest, best));
+  FATUNE_TRY_STATUS(append(lines));
+  if (uninterrupted([&] { return ::fdatasync(file_.raw()); }) != 0 && errno != EINVAL)
+    return system_failure(folder_ / kJournal, "append", errno);
+  return {};
 }
 
 }  // namespace fatune

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/append_file.hpp"
+#include "core/descriptor.hpp"
 #include "core/result.hpp"
 
 namespace fatune {
@@ -16,7 +16,9 @@ Result<std::string> journal_so_far(const std::filesystem::path& folder);
 /// Its run came to its end, and all of it is there.
 Result<bool> part_has_ended(const std::filesystem::path& folder);
 
-/// Takes what another host sweeps. Its journal is locked as that of a sweep of this host.
+/// Takes what another host sweeps. Its journal is locked as that of a sweep of this host. Lines are
+/// the kernel's at once, so that no end of this process loses them, and the disk's at the part's
+/// end: of a thousand journals each would wait for the disk every second.
 class PartStore {
  public:
   /// Cuts off a line that was never finished.
@@ -24,13 +26,13 @@ class PartStore {
   const std::string& journal() const { return journal_; }  ///< when it was opened
   /// Whole lines that follow in the journal.
   Status append(std::string_view lines);
-  /// Written before the last lines of the journal are: who finds these, finds it beside them.
-  Status save_best(std::string_view text) const;
+  /// The last lines, and best.json before them: who finds the journal's end finds it beside it.
+  Status end(std::string_view best, std::string_view lines);
 
  private:
   std::filesystem::path folder_;
   std::string journal_;
-  AppendFile file_;
+  Descriptor file_;
 };
 
 }  // namespace fatune

@@ -13,6 +13,15 @@
 namespace fatune {
 namespace {
 
+/// The last line of a log; empty when there is none.
+std::string last_line(const std::filesystem::path& log) {
+  const auto text = read_file(log);
+  if (!text) return "";
+  const std::string_view lines = trim(*text);
+  return printable(lines.substr(lines.rfind('\n') + 1));
+}
+
+/// The process's own words for its error, else how it ended.
 std::string reason_of(const std::filesystem::path& log, const ChildEnd& end) {
   constexpr std::string_view kError = "fatune: error: ";
   const std::string line = last_line(log);
@@ -21,13 +30,6 @@ std::string reason_of(const std::filesystem::path& log, const ChildEnd& end) {
 }
 
 }  // namespace
-
-std::string last_line(const std::filesystem::path& log) {
-  const auto text = read_file(log);
-  if (!text) return "";
-  const std::string_view lines = trim(*text);
-  return printable(lines.substr(lines.rfind('\n') + 1));
-}
 
 Result<PartProcess> PartProcess::start(const ChildCommand& command) {
   PartProcess process;
@@ -43,8 +45,10 @@ HandReport PartProcess::look() {
   return {HandReport::State::kFailed, reason_of(log_, *end)};
 }
 
+std::string PartProcess::said() const { return last_line(log_); }
+
 Status ProcessHand::begin(std::size_t part) {
-  FATUNE_TRY(const ChildCommand command, command_(part, device_));
+  FATUNE_TRY(const ChildCommand command, command_(part));
   FATUNE_TRY(process_, PartProcess::start(command));
   return {};
 }

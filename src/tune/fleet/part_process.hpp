@@ -10,9 +10,6 @@
 
 namespace fatune {
 
-/// The last line of a log; empty when there is none.
-std::string last_line(const std::filesystem::path& log);
-
 class PartProcess {
  public:
   /// The command's stderr_file is the log that reasons are read from.
@@ -20,25 +17,26 @@ class PartProcess {
   /// It ended with 0, or with 1 when no candidate passed; else it has failed, by its own words for
   /// the error where it has some.
   HandReport look();
+  std::string said() const;  ///< the last line
 
  private:
   Child child_;
   std::filesystem::path log_;
 };
 
-/// Runs parts on a device of this host.
+/// Runs parts on a device of this host, each by its command.
 class ProcessHand final : public FleetHand {
  public:
-  using CommandOf =
-      std::function<Result<ChildCommand>(std::size_t part, const std::string& device)>;
-  ProcessHand(std::string device, CommandOf command)
-      : device_(std::move(device)), command_(std::move(command)) {}
-  const std::string& name() const override { return device_; }
+  using CommandOf = std::function<Result<ChildCommand>(std::size_t part)>;
+  ProcessHand(std::string name, CommandOf command)
+      : name_(std::move(name)), command_(std::move(command)) {}
+  const std::string& name() const override { return name_; }
+  std::string said() const override { return process_.said(); }
   Status begin(std::size_t part) override;
   Result<HandReport> look() override;
 
  private:
-  std::string device_;
+  std::string name_;
   CommandOf command_;
   PartProcess process_;
 };

@@ -26,14 +26,15 @@ struct Harness {
   Harness(std::vector<std::string> devices, std::vector<double> costs,
           const std::function<std::string(std::size_t part, const std::string& device)>& script) {
     options.costs = std::move(costs);
-    const auto command_of = [this, script](std::size_t part, const std::string& device) {
-      ++starts[part];
-      ChildCommand command{.program = "/bin/sh", .arguments = {"-c", script(part, device)}};
-      command.stderr_file = "/dev/null";
-      return command;
-    };
-    for (std::string& device : devices)
-      crew.hands.push_back(std::make_unique<ProcessHand>(std::move(device), command_of));
+    for (std::string& device : devices) {
+      crew.hands.push_back(
+          std::make_unique<ProcessHand>(device, [this, script, device](std::size_t part) {
+            ++starts[part];
+            ChildCommand command{.program = "/bin/sh", .arguments = {"-c", script(part, device)}};
+            command.stderr_file = "/dev/null";
+            return command;
+          }));
+    }
     options.on_event = [this](const FleetEvent& event) {
       constexpr const char* kWords[] = {"begins", "runs", "ends", "fails"};
       told.push_back(fmt::format("{} {} {}", event.member->name,
