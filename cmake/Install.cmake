@@ -28,6 +28,10 @@ foreach(shell IN ITEMS
   install(FILES ${manual_folder}/completions/${file}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} COMPONENT program)
 endforeach()
+if(TARGET fatune_mpi)
+  install(TARGETS fatune_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fatune COMPONENT mpi)
+  install(FILES packaging/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fatune-mpi COMPONENT mpi)
+endif()
 install(DIRECTORY kernels configs
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fatune COMPONENT program)
 install(FILES README.md CHANGELOG.md packaging/copyright

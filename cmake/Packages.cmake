@@ -32,7 +32,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/packaging/debian_layout.cmake)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME fatune)
 # NVRTC is opened at run time: from a CUDA toolkit, or from pip by the line that doctor prints.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "python3-pip")
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "nvidia-driver, nvidia-cuda-toolkit, python3-venv")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "nvidia-driver, nvidia-cuda-toolkit, python3-venv, fatune-mpi")
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
 "autotuner for attention kernels on NVIDIA GPUs
 fatune finds, proves and records the fastest attention kernel for a shape
@@ -42,5 +42,17 @@ the best configuration as JSON.
 .
 The driver and NVRTC are opened at run time: `fatune doctor' says what is
 missing and how to install it. Without a GPU, recorded data can be replayed.")
+
+if(TARGET fatune_mpi)
+  set(CPACK_FATUNE_PLUGINS mpi)
+endif()
+# A package of its own, so that the program depends on no MPI.
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME fatune-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "fatune (= ${debian_version})")
+set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "openmpi-bin")
+set(CPACK_COMPONENT_MPI_DESCRIPTION
+"autotuner for attention kernels on NVIDIA GPUs, under MPI
+The plug-in by which mpirun and srun spread a suite that fatune sweeps over
+the GPUs of many hosts.")
 
 include(CPack)

@@ -3,7 +3,7 @@
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
 #   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, a Chromium,
-#                                 Kernel Tuner, MCP's Python SDK, scikit-build-core, Python's jsonschema and fastjsonschema
+#                                 Open MPI, Kernel Tuner, MCP's Python SDK, scikit-build-core, Python's jsonschema and fastjsonschema
 #   tools/bootstrap.sh torch      PyTorch, some gigabytes, for the tests of the Python package
 #   tools/bootstrap.sh fuzz       the same as test, and clang with libFuzzer
 #   tools/bootstrap.sh portable   the same as build
@@ -238,6 +238,8 @@ if has_command apt-get; then
     want_command fish fish
     want_command mandoc mandoc
     want_package libcpp-httplib-dev
+    want_package libopenmpi-dev
+    want_command mpirun openmpi-bin
     if ! python3 -c 'import fastjsonschema, jsonschema' 2>/dev/null; then
       want_package python3-jsonschema
       want_package python3-fastjsonschema

@@ -11,10 +11,13 @@
 #include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/commands/suite_parts.hpp"
 #include "cli/commands/sweep_on_devices.hpp"
+#include "cli/commands/sweep_on_ranks.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
+#include "cli/options/ranks.hpp"
 #include "cli/options/session.hpp"
 #include "cli/options/sweep_plan.hpp"
 #include "core/file.hpp"
@@ -258,13 +261,18 @@ Result<int> run_ready(ReadySweep& ready, const Settings& settings) {
   return print_result(*result, notice, settings);
 }
 
+Result<PlannedSuite> plan_suite(const SweepArgs& args, const Settings& settings) {
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  FATUNE_TRY(RunPlan plan, plan_of(args, catalog));
+  std::string out = args.out.empty() ? default_folder(plan) : args.out;
+  return PlannedSuite{std::move(plan), std::move(out)};
+}
+
 Result<int> sweep_on_several(const std::vector<std::string>& devices, const SweepArgs& args,
                              const Settings& settings) {
-  FATUNE_TRY_STATUS(check_several_devices(args));
-  FATUNE_TRY(const auto catalog, load_catalog(settings));
-  FATUNE_TRY(const RunPlan plan, plan_of(args, catalog));
-  const std::string out = args.out.empty() ? default_folder(plan) : args.out;
-  return sweep_on_devices(devices, plan, args, out, settings);
+  FATUNE_TRY_STATUS(check_several_devices(args, "--device names several"));
+  FATUNE_TRY(const PlannedSuite planned, plan_suite(args, settings));
+  return sweep_on_devices(devices, planned, args, settings);
 }
 
 Result<int> sweep_on_one(const SweepArgs& args, const Settings& settings) {
@@ -292,6 +300,10 @@ Result<int> sweep_on_one(const SweepArgs& args, const Settings& settings) {
 }
 
 Result<int> sweep(const SweepArgs& args, const Settings& settings) {
+  const int ranks = args.shard.empty() ? launched_ranks(environment) : 1;
+  if (ranks > 1)
+    return sweep_on_ranks(
+        ranks, args, [&] { return plan_suite(args, settings); }, settings);
   FATUNE_TRY(const auto devices, choose_devices(args.device));
   if (devices.size() > 1) return sweep_on_several(devices, args, settings);
   SweepArgs on_one = args;

@@ -86,7 +86,9 @@ Check sandbox_check(const Confinement& here);
 Checks machine_checks(const Settings& settings);
 /// Implementations to compare with; none of them is needed to tune.
 Checks baseline_checks(const Settings& settings, const HostSystem& host);
-/// NVIDIA's command-line tools.
+/// The plug-in for MPI, and how to start Open MPI so that a rank may die.
+Check mpi_check(const HostSystem& host);
+/// NVIDIA's command-line tools, and MPI.
 Checks tool_checks(const Settings& settings, const HostSystem& host);
 
 struct Noise {

@@ -12,10 +12,12 @@
 
 #include "cli/commands/tools.hpp"
 #include "cli/doctor/doctor.hpp"
+#include "cli/options/ranks.hpp"
 #include "core/file.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
 #include "gpu/library.hpp"
+#include "transport/mpi_transport.hpp"
 #include "tune/compile/pool.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
 
@@ -244,6 +246,25 @@ Checks baseline_checks(const Settings& settings, const HostSystem& host) {
   return checks;
 }
 
+Check mpi_check(const HostSystem& host) {
+  constexpr const char* kName = "MPI";
+  const std::filesystem::path plugin = find_mpi_plugin(mpi_plugin_places());
+  if (plugin.empty()) {
+    return {
+        Health::kNote, kTools, kName,
+        std::string(kMpiPlugin) + " is not beside fatune; it lets mpirun and srun sweep a suite",
+        "build fatune with an MPI: " +
+            (has_apt(host) ? apt(host, "libopenmpi-dev openmpi-bin") : "Open MPI, say")};
+  }
+  if (const Status opened = try_mpi_plugin(plugin); !opened)
+    return {Health::kNote, kTools, kName, opened.error().message,
+            "install the MPI it was built with"};
+  return {Health::kGood, kTools, kName,
+          plugin.string() + std::string("; with Open MPI: mpirun --bind-to none ") + kMpiRecovery +
+              " outlives ranks that die",
+          ""};
+}
+
 Checks tool_checks(const Settings& settings, const HostSystem& host) {
   Checks checks;
   for (const OptionalTool& tool : optional_tools()) {
@@ -254,6 +275,7 @@ Checks tool_checks(const Settings& settings, const HostSystem& host) {
                         tool_line(tool.name, host)});
     }
   }
+  checks.push_back(mpi_check(host));
   return checks;
 }
 

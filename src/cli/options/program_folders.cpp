@@ -17,21 +17,10 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// Of the user who runs this, of the system, or of the owner of the program that runs anyway; and
-/// for no other user to write to.
-bool is_trusted(const fs::path& folder, uid_t program_owner) {
-  struct stat found {};
-  if (::stat(folder.c_str(), &found) != 0) return false;
-  const bool known =
-      found.st_uid == ::geteuid() || found.st_uid == 0 || found.st_uid == program_owner;
-  return known && (found.st_mode & S_IWOTH) == 0;
-}
-
 /// The folder `inner` in `outer`, when it is there and both are trusted.
 bool is_usable(const fs::path& program, const fs::path& outer, const char* inner) {
-  struct stat built {};
-  if (!is_there(outer / inner) || ::stat(program.c_str(), &built) != 0) return false;
-  if (is_trusted(outer, built.st_uid) && is_trusted(outer / inner, built.st_uid)) return true;
+  if (!is_there(outer / inner)) return false;
+  if (is_trusted(outer, program) && is_trusted(outer / inner, program)) return true;
   log::warn(
       fmt::format("{} belongs to another user or may be written by others; nothing is "
                   "loaded from it",
@@ -40,6 +29,15 @@ bool is_usable(const fs::path& program, const fs::path& outer, const char* inner
 }
 
 }  // namespace
+
+bool is_trusted(const fs::path& folder, const fs::path& program) {
+  struct stat built {};
+  struct stat found {};
+  if (::stat(program.c_str(), &built) != 0 || ::stat(folder.c_str(), &found) != 0) return false;
+  const bool known =
+      found.st_uid == ::geteuid() || found.st_uid == 0 || found.st_uid == built.st_uid;
+  return known && (found.st_mode & S_IWOTH) == 0;
+}
 
 std::vector<fs::path> checkout_folders(const fs::path& program) {
   fs::path folder = program.parent_path();

@@ -7,8 +7,11 @@
 
 namespace fatune::cli {
 
-// Libraries from these folders are run. A folder is left out, with a warning, when it belongs to
-// someone other than this user, root and the owner of the program, or when all may write to it.
+/// Libraries from a folder may be run: it is this user's, root's or the owner's of `program`, and
+/// not for all to write to.
+bool is_trusted(const std::filesystem::path& folder, const std::filesystem::path& program);
+
+// Of the following, a folder that is not trusted is left out, with a warning.
 
 /// `.deps` of the checkout that `program` was built in, where ./fatune puts the wheels: beside the
 /// program or up to three folders above it.

@@ -36,16 +36,6 @@ Error apart(const ShardRun& a, const ShardRun& b, const std::string& difference)
   return usage_error(fmt::format("{} and {} cannot be merged: {}", a.file, b.file, difference));
 }
 
-/// What both were measured with, by name.
-std::vector<std::pair<const char*, std::string>> circumstances(const Environment& environment) {
-  return {{"fatune", environment.fatune},
-          {"device", environment.device_name},
-          {"architecture", name(environment.limits.arch)},
-          {"driver", environment.driver},
-          {"NVRTC", environment.nvrtc},
-          {"device", environment.recorded ? "a recording" : "a GPU"}};
-}
-
 /// Of two hashes that differ: the field, or what difference() leaves out.
 std::string plan_difference(RunPlan a, RunPlan b) {
   a.shard.reset();
@@ -89,6 +79,15 @@ Status check_disjoint(const std::vector<ShardRun>& runs) {
 }
 
 }  // namespace
+
+std::vector<std::pair<const char*, std::string>> circumstances(const Environment& environment) {
+  return {{"fatune", environment.fatune},
+          {"device", environment.device_name},
+          {"architecture", name(environment.limits.arch)},
+          {"driver", environment.driver},
+          {"NVRTC", environment.nvrtc},
+          {"device", environment.recorded ? "a recording" : "a GPU"}};
+}
 
 bool ShardRun::complete() const {
   if (journal.records.empty()) return false;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/result.hpp"
@@ -26,6 +27,9 @@ struct ShardRun {
 /// error names both sides of whatever differs: plan, number of shards, fatune, device, driver,
 /// NVRTC; and two shards with one problem.
 Result<std::vector<ShardRun>> load_shard_runs(const std::vector<std::filesystem::path>& paths);
+
+/// What runs must have in common to stand in one table, by name: fatune, device, driver, ...
+std::vector<std::pair<const char*, std::string>> circumstances(const Environment& environment);
 
 /// A sentence for each shard that no run is of, and for each whose runs did not come to their end.
 std::vector<std::string> lacking(const std::vector<ShardRun>& runs);

@@ -1,7 +1,8 @@
 // fleet_test.cpp - parts reach devices as they become free; what fails is tried elsewhere.
-#include "tune/sweep/fleet.hpp"
+#include "tune/fleet/fleet.hpp"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/interrupt.hpp"
+#include "tune/fleet/part_process.hpp"
 
 namespace fatune {
 namespace {
@@ -16,29 +18,32 @@ namespace {
 /// Runs a shell's words in place of each sweep, and keeps what it was told.
 struct Harness {
   FleetOptions options;
+  FleetCrew crew;
+  FleetClock clock;
   std::vector<std::string> told;
   std::map<std::size_t, std::size_t> starts;  ///< of a part
 
   Harness(std::vector<std::string> devices, std::vector<double> costs,
           const std::function<std::string(std::size_t part, const std::string& device)>& script) {
-    options.devices = std::move(devices);
     options.costs = std::move(costs);
-    options.command = [this, script](std::size_t part, const std::string& device) {
-      ++starts[part];
-      ChildCommand command{.program = "/bin/sh", .arguments = {"-c", script(part, device)}};
-      command.stderr_file = "/dev/null";
-      return command;
-    };
-    options.reason = [](std::size_t, const ChildEnd& end) { return describe(end); };
+    for (std::string& device : devices) {
+      crew.hands.push_back(
+          std::make_unique<ProcessHand>(device, [this, script, device](std::size_t part) {
+            ++starts[part];
+            ChildCommand command{.program = "/bin/sh", .arguments = {"-c", script(part, device)}};
+            command.stderr_file = "/dev/null";
+            return command;
+          }));
+    }
     options.on_event = [this](const FleetEvent& event) {
       constexpr const char* kWords[] = {"begins", "runs", "ends", "fails"};
-      told.push_back(fmt::format("{} {} {}", event.member->device,
+      told.push_back(fmt::format("{} {} {}", event.member->name,
                                  kWords[static_cast<std::size_t>(event.kind)], event.part));
     };
   }
 
   FleetResult run() {
-    auto result = run_fleet(options);
+    auto result = run_fleet(options, crew, clock);
     REQUIRE(result);
     return *std::move(result);
   }
@@ -106,7 +111,7 @@ TEST_CASE("with no device left every part is named") {
 TEST_CASE("Ctrl-C ends the processes of a fleet") {
   Harness harness({"a"}, {1}, [](std::size_t, const std::string&) { return "sleep 60"; });
   harness.options.on_event = [](const FleetEvent&) { request_interrupt(); };
-  const auto result = run_fleet(harness.options);
+  const auto result = run_fleet(harness.options, harness.crew, harness.clock);
   clear_interrupt();
   REQUIRE_FALSE(result);
   CHECK(result.error().kind == ErrorKind::kInterrupted);

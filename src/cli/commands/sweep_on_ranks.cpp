@@ -1,0 +1,125 @@
+// sweep_on_ranks.cpp - joins the ranks; what rank 0 does, and what the others do.
+#include "cli/commands/sweep_on_ranks.hpp"
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/options/ranks.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "transport/mpi_transport.hpp"
+#include "tune/fleet/agent.hpp"
+#include "tune/fleet/part_process.hpp"
+#include "tune/fleet/rank_crew.hpp"
+
+namespace fatune::cli {
+namespace {
+
+/// Compile processes of each device of this rank.
+Result<std::size_t> jobs_of_rank(const SweepArgs& args, const HelloMessage& hello,
+                                 const LocalRank& local) {
+  const bool bound = hello.cores < hello.host_cores;
+  const std::size_t devices = std::max<std::size_t>(1, hello.devices.size());
+  return jobs_of_each(args, bound ? devices : devices * local.of,
+                      static_cast<std::size_t>(hello.cores));
+}
+
+/// "4 ranks on 2 hosts"
+std::string describe_ranks(const Transport& transport) {
+  std::set<std::string> hosts;
+  for (int rank = 0; rank < transport.size(); ++rank) hosts.insert(transport.host(rank));
+  return fmt::format("{} on {}", counted(static_cast<std::size_t>(transport.size()), "rank"),
+                     counted(hosts.size(), "host"));
+}
+
+RankCrewOptions crew_options(const SuiteRun& suite, const SweepArgs& args,
+                             const HelloMessage& own) {
+  RankCrewOptions options;
+  options.own = own;
+  options.order = [&](std::size_t number) {
+    const Part& part = suite.open[number];
+    return PartOrder{part.folder, part.log, part_words(part, args, false),
+                     part_words(part, args, true)};
+  };
+  return options;
+}
+
+void add_own_hands(const Transport& transport, const HelloMessage& own, std::size_t jobs,
+                   const SuiteRun& suite, const SweepArgs& args, FleetCrew& crew) {
+  for (const RankDevice& device : own.devices) {
+    const std::string name = fmt::format("rank 0 on {}, {}", transport.host(0), device.name);
+    crew.hands.push_back(std::make_unique<ProcessHand>(
+        name, [&suite, &args, jobs, device = device.name](std::size_t part) {
+          return command_of(suite.open[part], device, jobs, args);
+        }));
+  }
+}
+
+/// What rank 0 does once it has a plan. `together`: empty until the ranks are told to stop, then
+/// whether all of them were there.
+Result<int> lead(Transport& transport, const SweepArgs& args, const PlannedSuite& planned,
+                 const Settings& settings, std::optional<bool>& together) {
+  FATUNE_TRY(const double silence_s, rank_silence(environment));
+  const LocalRank local = local_rank(transport);
+  const HelloMessage own = make_hello(args.device, local, settings);
+  if (own.devices.empty()) log::info("rank 0 measures nothing: " + own.problem);
+  FATUNE_TRY(const std::size_t jobs, jobs_of_rank(args, own, local));
+  FATUNE_TRY(const SuiteRun suite, begin_suite(planned));
+  log::info(fmt::format("{}{} for {}", counted(suite.open.size(), "problem"),
+                        suite.open.size() < suite.parts.size() ? " left" : "",
+                        describe_ranks(transport)));
+  FleetClock clock;
+  RankCrewOptions options = crew_options(suite, args, own);
+  options.silence_s = silence_s;
+  RankCrew crew(transport, clock, std::move(options));
+  add_own_hands(transport, own, jobs, suite, args, crew);
+  const auto fleet = run_open_parts(suite, crew, clock);
+  together = crew.stop();
+  if (!fleet) return fleet.error();
+  return finish_suite(suite, *fleet, settings);
+}
+
+Result<int> plan_and_lead(Transport& transport, const SweepArgs& args,
+                          const std::function<Result<PlannedSuite>()>& plan,
+                          const Settings& settings, std::optional<bool>& together) {
+  FATUNE_TRY_STATUS(check_several_devices(args, "several processes were started together"));
+  FATUNE_TRY(const PlannedSuite planned, plan());
+  return lead(transport, args, planned, settings, together);
+}
+
+Result<AgentEnd> serve(Transport& transport, const SweepArgs& args, const Settings& settings) {
+  FATUNE_TRY(const double silence_s, rank_silence(environment));
+  const LocalRank local = local_rank(transport);
+  AgentOptions options;
+  options.silence_s = silence_s;
+  options.hello = [&] { return make_hello(args.device, local, settings); };
+  options.jobs = [&](const HelloMessage& hello) { return jobs_of_rank(args, hello, local); };
+  options.command = part_command;
+  FleetClock clock;
+  return run_agent(transport, clock, options);
+}
+
+}  // namespace
+
+Result<int> sweep_on_ranks(int launched, const SweepArgs& args,
+                           const std::function<Result<PlannedSuite>()>& plan,
+                           const Settings& settings) {
+  FATUNE_TRY(const auto transport, open_mpi(mpi_plugin_places(), launched));
+  if (transport->rank() > 0) {
+    FATUNE_TRY(const AgentEnd end, serve(*transport, args, settings));
+    if (end == AgentEnd::kTogether) FATUNE_TRY_STATUS(transport->end());
+    return kDone;
+  }
+  std::optional<bool> together;
+  auto done = plan_and_lead(*transport, args, plan, settings, together);
+  if (!together) stop_ranks(*transport);
+  if (together.value_or(true)) FATUNE_TRY_STATUS(transport->end());
+  return done;
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,176 @@
+// fleet.cpp - deals parts to hands as they become free, and watches what becomes of them.
+#include "tune/fleet/fleet.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <numeric>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/interrupt.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::chrono::milliseconds kGlance{20};
+constexpr double kReportEvery_s = 10;
+constexpr std::size_t kMostFailures = 2;        // of a part
+constexpr std::size_t kMostLosses = 3;          // of a part: it may be what ends its hosts
+constexpr std::size_t kMostFailuresInARow = 2;  // of a hand
+
+struct WaitingPart {
+  std::size_t part = 0;
+  std::size_t failures = 0, losses = 0;
+  std::size_t failed_on = static_cast<std::size_t>(-1);  ///< a member
+};
+
+struct RunningPart {
+  WaitingPart part;
+  double begin_s = 0, reported_s = 0;
+};
+
+class Fleet {
+ public:
+  Fleet(const FleetOptions& options, FleetCrew& crew, FleetClock& clock)
+      : options_(options), crew_(crew), clock_(clock) {
+    std::vector<std::size_t> order(options.costs.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [&](std::size_t part) { return options.costs[part]; });
+    for (const std::size_t part : order) waiting_.push_back({.part = part});
+  }
+
+  Result<FleetResult> run() {
+    const double begin_s = clock_.now_s();
+    while (!waiting_.empty() || running_count_ > 0) {
+      if (interrupted()) return Error(ErrorKind::kInterrupted, "interrupted");
+      FATUNE_TRY_STATUS(crew_.pump());
+      take_note_of_new_hands();
+      for (std::size_t member = 0; member < running_.size(); ++member) {
+        FATUNE_TRY_STATUS(look_at(member));
+        FATUNE_TRY_STATUS(give_work(member));
+      }
+      give_up_without_hands();
+      clock_.pause();
+    }
+    result_.seconds = clock_.now_s() - begin_s;
+    return std::move(result_);
+  }
+
+ private:
+  void take_note_of_new_hands() {
+    while (result_.members.size() < crew_.hands.size()) {
+      result_.members.push_back({.name = crew_.hands[result_.members.size()]->name()});
+      running_.emplace_back();
+    }
+  }
+
+  void tell(FleetEvent::Kind kind, std::size_t member, const RunningPart& running,
+            std::string said = {}) {
+    options_.on_event({kind, running.part.part, &result_.members[member],
+                       clock_.now_s() - running.begin_s, std::move(said)});
+  }
+
+  /// Takes note of a part that is no longer running.
+  Status look_at(std::size_t member) {
+    std::optional<RunningPart>& running = running_[member];
+    if (!running) return {};
+    FATUNE_TRY(const HandReport report, crew_.hands[member]->look());
+    if (report.state == HandReport::State::kRuns) {
+      if (clock_.now_s() - running->reported_s < kReportEvery_s) return {};
+      running->reported_s = clock_.now_s();
+      tell(FleetEvent::Kind::kRuns, member, *running, crew_.hands[member]->said());
+      return {};
+    }
+    FleetMember& hand = result_.members[member];
+    hand.busy_s += clock_.now_s() - running->begin_s;
+    if (report.state == HandReport::State::kEnded) {
+      ++hand.parts;
+      hand.failures = 0;
+      tell(FleetEvent::Kind::kEnds, member, *running);
+    } else {
+      note_failure(member, *running, report);
+    }
+    running.reset();
+    --running_count_;
+    return {};
+  }
+
+  void note_failure(std::size_t member, const RunningPart& running, const HandReport& report) {
+    WaitingPart part = running.part;
+    part.failed_on = member;
+    if (report.state == HandReport::State::kLost) {
+      ++part.losses;
+    } else {
+      FleetMember& hand = result_.members[member];
+      hand.left_out = ++hand.failures >= kMostFailuresInARow;
+      ++part.failures;
+    }
+    tell(FleetEvent::Kind::kFails, member, running, report.reason);
+    if (part.failures < kMostFailures && part.losses < kMostLosses) {
+      waiting_.push_back(part);
+    } else {
+      result_.failed.push_back({part.part, report.reason});
+    }
+  }
+
+  bool can_work(std::size_t member) const {
+    return !result_.members[member].left_out && crew_.hands[member]->able();
+  }
+
+  bool has_another(std::size_t member) const {
+    for (std::size_t other = 0; other < running_.size(); ++other) {
+      if (other != member && can_work(other)) return true;
+    }
+    return false;
+  }
+
+  Status give_work(std::size_t member) {
+    if (running_[member] || waiting_.empty() || !can_work(member)) return {};
+    const auto next = std::ranges::find_if(waiting_, [&](const WaitingPart& each) {
+      return each.failed_on != member || !has_another(member);
+    });
+    if (next == waiting_.end()) return {};
+    const RunningPart running{*next, clock_.now_s(), clock_.now_s()};
+    waiting_.erase(next);
+    FATUNE_TRY_STATUS(crew_.hands[member]->begin(running.part.part));
+    running_[member] = running;
+    ++running_count_;
+    tell(FleetEvent::Kind::kBegins, member, running);
+    return {};
+  }
+
+  void give_up_without_hands() {
+    if (running_count_ > 0 || crew_.expects_more()) return;
+    for (std::size_t member = 0; member < running_.size(); ++member) {
+      if (can_work(member)) return;
+    }
+    for (const WaitingPart& each : waiting_)
+      result_.failed.push_back({each.part, "no device is left to run it"});
+    waiting_.clear();
+  }
+
+  const FleetOptions& options_;
+  FleetCrew& crew_;
+  FleetClock& clock_;
+  FleetResult result_;
+  std::list<WaitingPart> waiting_;                   ///< the first is next
+  std::vector<std::optional<RunningPart>> running_;  ///< by member
+  std::size_t running_count_ = 0;
+};
+
+}  // namespace
+
+double FleetClock::now_s() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void FleetClock::pause() { std::this_thread::sleep_for(kGlance); }
+
+Result<FleetResult> run_fleet(const FleetOptions& options, FleetCrew& crew, FleetClock& clock) {
+  return Fleet(options, crew, clock).run();
+}
+
+}  // namespace fatune

@@ -1,0 +1,96 @@
+// fleet.hpp - a plan's parts to hands, one a hand at a time, until every part has ended.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace fatune {
+
+/// What became of the part that a hand has.
+struct HandReport {
+  enum class State {
+    kRuns,
+    kEnded,
+    kFailed,
+    kLost  ///< with its hand: nothing is known of the part's own doing
+  };
+  State state = State::kRuns;
+  std::string reason = {};  ///< of kFailed and kLost
+};
+
+/// A device with whoever sweeps on it: a process of this host, or another host.
+class FleetHand {
+ public:
+  virtual ~FleetHand() = default;
+  virtual const std::string& name() const = 0;  ///< "cuda:0", "rank 2 on b, cuda:0"
+  virtual std::string said() const = 0;         ///< the last line of the sweep that it runs
+  virtual bool able() const { return true; }    ///< to take a part now, if it has none
+  /// An error is one of this process or its disk, and ends the fleet.
+  virtual Status begin(std::size_t part) = 0;
+  /// Of the part that began last; it has none after any answer but kRuns.
+  virtual Result<HandReport> look() = 0;
+};
+
+/// The hands of a fleet. They are never removed.
+class FleetCrew {
+ public:
+  virtual ~FleetCrew() = default;
+  /// Hears what there is to hear; may add hands.
+  virtual Status pump() { return {}; }
+  virtual bool expects_more() const { return false; }  ///< hands
+  std::vector<std::unique_ptr<FleetHand>> hands;
+};
+
+/// What a hand did.
+struct FleetMember {
+  std::string name;
+  std::size_t parts = 0;
+  double busy_s = 0;
+  std::size_t failures = 0;  ///< in a row
+  bool left_out = false;     ///< takes no more parts
+};
+
+struct FleetEvent {
+  enum class Kind { kBegins, kRuns, kEnds, kFails };
+  Kind kind = Kind::kBegins;
+  std::size_t part = 0;
+  const FleetMember* member = nullptr;
+  double part_s = 0;      ///< since it began
+  std::string said = {};  ///< by its sweep, of kRuns; the reason, of kFails
+};
+
+/// Time passes in here, so that a simulation of a thousand hands takes none.
+class FleetClock {
+ public:
+  virtual ~FleetClock() = default;
+  virtual double now_s() const;  ///< since some beginning
+  virtual void pause();          ///< between two glances at the hands
+};
+
+struct FleetOptions {
+  std::vector<double> costs;  ///< of each part; the dearest begins first
+  std::function<void(const FleetEvent&)> on_event;
+};
+
+struct FailedPart {
+  std::size_t part = 0;
+  std::string reason;
+};
+
+struct FleetResult {
+  std::vector<FleetMember> members;  ///< in the order of the hands
+  std::vector<FailedPart> failed;
+  double seconds = 0;
+};
+
+/// A part that fails is tried once more, by another hand if one is left; one that is lost with its
+/// hand, twice more. A hand on which two parts in a row fail is left out. Ctrl-C is an interrupted
+/// error.
+Result<FleetResult> run_fleet(const FleetOptions& options, FleetCrew& crew, FleetClock& clock);
+
+}  // namespace fatune

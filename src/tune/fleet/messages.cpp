@@ -1,0 +1,81 @@
+// messages.cpp - the fields of each message.
+#include "tune/fleet/messages.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "core/fields.hpp"
+#include "core/json.hpp"
+
+namespace fatune {
+
+void fields(RankDevice& x, FieldList& f) {
+  f("name", x.name).required();
+  f("environment", x.environment).required();
+}
+
+void fields(HelloMessage& x, FieldList& f) {
+  f.tag("t", "hello");
+  f("pid", x.pid).required();
+  f("fatune", x.fatune).required();
+  f("cores", x.cores).at_least(1);
+  f("host_cores", x.host_cores).at_least(1);
+  f("devices", x.devices);
+  f("problem", x.problem);
+}
+
+void fields(OrderMessage& x, FieldList& f) {
+  f.tag("t", "order");
+  f("lease", x.lease).required();
+  f("device", x.device).required().at_least(0);
+  f("words", x.words).required();
+}
+
+void fields(LinesMessage& x, FieldList& f) {
+  f.tag("t", "lines");
+  f("lease", x.lease).required();
+}
+
+void fields(EndMessage& x, FieldList& f) {
+  f.tag("t", "end");
+  f("lease", x.lease).required();
+  f("reason", x.reason);
+  f("best", x.best);
+  f("log", x.log);
+}
+
+void fields(RunningLease& x, FieldList& f) {
+  f("lease", x.lease).required();
+  f("device", x.device).required().at_least(0);
+  f("said", x.said);
+}
+
+void fields(BeatMessage& x, FieldList& f) {
+  f.tag("t", "beat");
+  f("running", x.running);
+}
+
+void fields(DropMessage& x, FieldList& f) {
+  f.tag("t", "drop");
+  f("lease", x.lease).required();
+}
+
+void fields(StopMessage& x, FieldList& f) {
+  f.tag("t", "stop");
+  f("together", x.together).required();
+}
+
+std::string to_bytes(const RankMessage& message, std::string_view body) {
+  std::string bytes = dump(to_json(message));
+  bytes += '\n';
+  return bytes.append(body);
+}
+
+Result<ReadMessage> read_message(std::string_view bytes, const std::string& where) {
+  const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+  FATUNE_TRY(const Json json, parse_json(bytes.substr(0, end), where));
+  FATUNE_TRY(RankMessage message, from_json<RankMessage>(json, where));
+  return ReadMessage{std::move(message),
+                     std::string(bytes.substr(std::min(end + 1, bytes.size())))};
+}
+
+}  // namespace fatune

@@ -1,0 +1,279 @@
+// rank_crew.cpp - messages of ranks to what became of the parts that they have.
+#include "tune/fleet/rank_crew.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/file.hpp"
+#include "core/log.hpp"
+#include "tune/fleet/part_folder.hpp"
+#include "tune/sweep/shard_runs.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr double kBeatEvery_s = 1;
+struct Rank {
+  std::string name;  ///< "rank 2 on b"
+  double heard_s = 0;
+  bool greeted = false;
+  bool lost = false;
+};
+
+/// A device that measures, for those that come after it.
+struct Measuring {
+  std::string name;  ///< "rank 2 on b, cuda:0"
+  Environment environment;
+};
+
+/// Why `now` may not measure beside those that do; empty: it may.
+std::string refusal(const Measuring& now, const std::vector<Measuring>& before) {
+  for (const Measuring& other : before) {
+    const std::string& uuid = now.environment.device_uuid;
+    if (!now.environment.recorded && !uuid.empty() && uuid == other.environment.device_uuid)
+      return fmt::format("{} has the same GPU ({})", other.name, uuid);
+  }
+  if (before.empty()) return "";
+  const auto theirs = circumstances(before.front().environment);
+  const auto own = circumstances(now.environment);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].second == theirs[i].second) continue;
+    return fmt::format("its {} is {}, that of {} is {}", own[i].first, own[i].second,
+                       before.front().name, theirs[i].second);
+  }
+  return "";
+}
+
+}  // namespace
+
+class RankCrew::Ledger {
+ public:
+  class Hand;
+
+  Ledger(Transport& transport, FleetClock& clock, RankCrewOptions options)
+      : transport_(transport), clock_(clock), options_(std::move(options)) {
+    for (int number = 0; number < transport.size(); ++number) {
+      ranks_.push_back({.name = fmt::format("rank {} on {}", number, transport.host(number)),
+                        .heard_s = clock.now_s()});
+    }
+    ranks_.front().greeted = true;
+    for (const RankDevice& device : options_.own.devices)
+      measuring_.push_back({ranks_.front().name + ", " + device.name, device.environment});
+  }
+
+  Status pump(std::vector<std::unique_ptr<FleetHand>>& hands);
+  bool expects_more() const {
+    return std::ranges::any_of(ranks_,
+                               [](const Rank& each) { return !each.greeted && !each.lost; });
+  }
+  bool stop();
+
+ private:
+  Status take(int from, const ReadMessage& message, std::vector<std::unique_ptr<FleetHand>>& hands);
+  void greet(int from, const HelloMessage& hello, std::vector<std::unique_ptr<FleetHand>>& hands);
+  Status take_beat(int from, const BeatMessage& beat);
+  Hand* hand_with(std::int64_t lease);
+  void look_for_silence();
+  Status beat();
+
+  Transport& transport_;
+  FleetClock& clock_;
+  RankCrewOptions options_;
+  std::vector<Rank> ranks_;
+  std::vector<Measuring> measuring_;
+  std::vector<Hand*> hands_;
+  std::int64_t last_lease_ = 0;
+  double beaten_s_ = 0;
+};
+
+/// A device of another rank.
+class RankCrew::Ledger::Hand final : public FleetHand {
+ public:
+  Hand(Ledger& ledger, int rank, std::int64_t device, std::string name)
+      : ledger_(ledger), rank_(rank), device_(device), name_(std::move(name)) {}
+
+  const std::string& name() const override { return name_; }
+  std::string said() const override { return said_; }
+  bool able() const override { return !ledger_.ranks_[place()].lost && !has_stale_; }
+
+  Status begin(std::size_t part) override {
+    PartOrder order = ledger_.options_.order(part);
+    FATUNE_TRY(store_, PartStore::open(order.folder));
+    const std::string& journal = store_->journal();
+    log_ = std::move(order.log);
+    lease_ = ++ledger_.last_lease_;
+    report_ = {};
+    said_.clear();
+    return ledger_.transport_.send(
+        rank_, to_bytes(OrderMessage{lease_, device_,
+                                     journal.empty() ? order.words : order.words_to_resume},
+                        journal));
+  }
+
+  Result<HandReport> look() override {
+    if (ledger_.ranks_[place()].lost && report_.state == HandReport::State::kRuns) {
+      report_ = {HandReport::State::kLost,
+                 fmt::format("{} was silent for {:.0f} s", ledger_.ranks_[place()].name,
+                             ledger_.options_.silence_s)};
+      has_stale_ = true;  // until it says that it runs nothing
+    }
+    if (report_.state != HandReport::State::kRuns) {
+      lease_ = 0;
+      store_.reset();
+    }
+    return report_;
+  }
+
+  bool is_of(int rank, std::int64_t device) const { return rank_ == rank && device_ == device; }
+  bool has(std::int64_t lease) const { return lease_ == lease; }
+  std::int64_t lease() const { return lease_; }
+  int rank() const { return rank_; }
+  void set_stale(bool stale) { has_stale_ = stale; }
+
+  Status append(const std::string& lines) { return store_->append(lines); }
+  Status end(const EndMessage& end, const std::string& lines) {
+    FATUNE_TRY_STATUS(store_->end(end.best, lines));
+    if (!end.log.empty()) FATUNE_TRY_STATUS(replace_file(log_, end.log));
+    report_ = end.reason.empty() ? HandReport{HandReport::State::kEnded, ""}
+                                 : HandReport{HandReport::State::kFailed, end.reason};
+    return {};
+  }
+  void hear(const std::string& said) { said_ = said; }
+
+ private:
+  std::size_t place() const { return static_cast<std::size_t>(rank_); }
+
+  Ledger& ledger_;
+  int rank_;
+  std::int64_t device_;
+  std::string name_;
+  std::int64_t lease_ = 0;  ///< 0: none
+  bool has_stale_ = false;  ///< runs what was taken from it
+  std::optional<PartStore> store_;
+  std::filesystem::path log_;
+  std::string said_;
+  HandReport report_;
+};
+
+Status RankCrew::Ledger::pump(std::vector<std::unique_ptr<FleetHand>>& hands) {
+  for (;;) {
+    FATUNE_TRY(const std::optional<Parcel> parcel, transport_.poll());
+    if (!parcel) break;
+    Rank& rank = ranks_[static_cast<std::size_t>(parcel->from)];
+    const auto message = read_message(parcel->bytes, rank.name);
+    if (!message) {  // of another fatune, say: it will be silent
+      log::warn(message.error().message);
+      continue;
+    }
+    if (std::exchange(rank.lost, false)) log::warn(rank.name + " is heard again");
+    rank.heard_s = clock_.now_s();
+    FATUNE_TRY_STATUS(take(parcel->from, *message, hands));
+  }
+  look_for_silence();
+  return beat();
+}
+
+Status RankCrew::Ledger::take(int from, const ReadMessage& message,
+                              std::vector<std::unique_ptr<FleetHand>>& hands) {
+  if (const auto* hello = std::get_if<HelloMessage>(&message.message)) {
+    greet(from, *hello, hands);
+  } else if (const auto* beat = std::get_if<BeatMessage>(&message.message)) {
+    return take_beat(from, *beat);
+  } else if (const auto* lines = std::get_if<LinesMessage>(&message.message)) {
+    if (Hand* hand = hand_with(lines->lease)) return hand->append(message.body);
+  } else if (const auto* end = std::get_if<EndMessage>(&message.message)) {
+    if (Hand* hand = hand_with(end->lease)) return hand->end(*end, message.body);
+  }
+  return {};
+}
+
+void RankCrew::Ledger::greet(int from, const HelloMessage& hello,
+                             std::vector<std::unique_ptr<FleetHand>>& hands) {
+  Rank& rank = ranks_[static_cast<std::size_t>(from)];
+  if (std::exchange(rank.greeted, true)) return;
+  if (hello.fatune != options_.own.fatune) {
+    log::warn(fmt::format("{} is refused: its fatune is {}, that of {} is {}", rank.name,
+                          hello.fatune, ranks_.front().name, options_.own.fatune));
+    return;
+  }
+  if (hello.devices.empty()) log::warn(rank.name + " measures nothing: " + hello.problem);
+  for (std::size_t i = 0; i < hello.devices.size(); ++i) {
+    Measuring now{rank.name + ", " + hello.devices[i].name, hello.devices[i].environment};
+    if (const std::string why = refusal(now, measuring_); !why.empty()) {
+      log::warn(now.name + " is refused: " + why);
+      continue;
+    }
+    auto hand = std::make_unique<Hand>(*this, from, static_cast<std::int64_t>(i), now.name);
+    hands_.push_back(hand.get());
+    hands.push_back(std::move(hand));
+    measuring_.push_back(std::move(now));
+  }
+}
+
+/// What was taken from a rank that was silent, it is told to drop; until then it gets nothing else.
+Status RankCrew::Ledger::take_beat(int from, const BeatMessage& beat) {
+  for (Hand* hand : hands_) {
+    if (hand->rank() == from) hand->set_stale(false);
+  }
+  for (const RunningLease& running : beat.running) {
+    if (Hand* hand = hand_with(running.lease)) {
+      hand->hear(running.said);
+      continue;
+    }
+    for (Hand* hand : hands_) {
+      if (hand->is_of(from, running.device)) hand->set_stale(true);
+    }
+    FATUNE_TRY_STATUS(transport_.send(from, to_bytes(DropMessage{running.lease})));
+  }
+  return {};
+}
+
+RankCrew::Ledger::Hand* RankCrew::Ledger::hand_with(std::int64_t lease) {
+  const auto found =
+      std::ranges::find_if(hands_, [&](const Hand* hand) { return hand->has(lease); });
+  return found == hands_.end() ? nullptr : *found;
+}
+
+void RankCrew::Ledger::look_for_silence() {
+  const double now_s = clock_.now_s();
+  for (std::size_t number = 1; number < ranks_.size(); ++number) {
+    Rank& rank = ranks_[number];
+    const double patience_s = options_.silence_s * (rank.greeted ? 1 : kGreetingTimes);
+    if (rank.lost || now_s - rank.heard_s < patience_s) continue;
+    rank.lost = true;
+    log::warn(fmt::format("{} {} for {:.0f} s", rank.name,
+                          rank.greeted ? "was silent" : "has said nothing", patience_s));
+  }
+}
+
+Status RankCrew::Ledger::beat() {
+  if (clock_.now_s() - beaten_s_ < kBeatEvery_s) return {};
+  beaten_s_ = clock_.now_s();
+  for (int number = 1; number < transport_.size(); ++number)
+    FATUNE_TRY_STATUS(transport_.send(number, to_bytes(BeatMessage{})));
+  return {};
+}
+
+bool RankCrew::Ledger::stop() {
+  const bool together = std::ranges::none_of(ranks_, &Rank::lost);
+  for (int number = 1; number < transport_.size(); ++number)
+    static_cast<void>(transport_.send(number, to_bytes(StopMessage{together})));
+  return together;
+}
+
+RankCrew::RankCrew(Transport& transport, FleetClock& clock, RankCrewOptions options)
+    : ledger_(std::make_unique<Ledger>(transport, clock, std::move(options))) {}
+RankCrew::~RankCrew() = default;
+Status RankCrew::pump() { return ledger_->pump(hands); }
+bool RankCrew::expects_more() const { return ledger_->expects_more(); }
+bool RankCrew::stop() { return ledger_->stop(); }
+
+void stop_ranks(Transport& transport) {
+  for (int number = 1; number < transport.size(); ++number)
+    static_cast<void>(transport.send(number, to_bytes(StopMessage{})));
+}
+
+}  // namespace fatune

@@ -1,0 +1,51 @@
+// rank_crew.hpp - rank 0's ledger: which rank has which part, since when it was last heard, and
+// what it has sent.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "transport/transport.hpp"
+#include "tune/fleet/fleet.hpp"
+#include "tune/fleet/messages.hpp"
+
+namespace fatune {
+
+/// Where a part's run is kept on rank 0's host, and how it is swept.
+struct PartOrder {
+  std::filesystem::path folder, log;
+  std::vector<std::string> words, words_to_resume;  ///< after `fatune sweep`
+};
+
+struct RankCrewOptions {
+  double silence_s = 30;  ///< after which a rank is lost
+  HelloMessage own;       ///< of rank 0, whose devices are measured alike, too
+  std::function<PartOrder(std::size_t part)> order;
+};
+
+/// The hands of the other ranks, each a device, as they say hello. A rank with another fatune,
+/// device, driver or NVRTC than the first one, and a second rank on one GPU, are named in a warning
+/// and get no parts. A part is leased: to a rank that is silent for too long it is lost, and what
+/// it says of that part later counts for nothing.
+class RankCrew final : public FleetCrew {
+ public:
+  RankCrew(Transport& transport, FleetClock& clock, RankCrewOptions options);
+  ~RankCrew() override;
+  Status pump() override;
+  bool expects_more() const override;
+  /// Tells every rank that the sweep is over. Whether all were there.
+  bool stop();
+
+ private:
+  class Ledger;
+  std::unique_ptr<Ledger> ledger_;
+};
+
+/// Ends ranks that wait for orders, when there will be none.
+void stop_ranks(Transport& transport);
+
+}  // namespace fatune

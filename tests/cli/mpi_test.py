@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Sweeps a suite by mpirun on recorded devices, kills ranks, children and rank 0 midway, and compares.
+
+    mpi_test.py --fatune PATH [--seed S]
+
+Four ranks of one host must find the best.json of one run (but for seconds), with the journal's candidates and finals the
+same; so they must when a rank or a process of one is killed or stopped at a random moment, and when rank 0 is killed and
+the same command given again. Everything runs on this machine's processor: no GPU takes part. Exit code 77 is a skip:
+there is no mpirun here, or no plug-in beside the program.
+"""
+import argparse
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import shard_test
+from shard_test import RESULTS, SWEEP, Broken, best_of, check_same, children_of, want
+
+RECOVERY = ["--mca", "orte_enable_recovery", "1", "--mca", "orte_abort_on_non_zero_status", "0"]
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", *RECOVERY]
+SILENCE = 3  # seconds, in place of 30
+
+
+def mpirun(program, ranks, words, **variables):
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+    return subprocess.Popen([*MPIRUN, "-n", str(ranks), program, *map(str, words)], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+                            env={**os.environ, "NO_COLOR": "1", "FATUNE_SILENCE": str(SILENCE), **as_root, **variables})
+
+
+def finish(process, limit=180):
+    """With the recovery flags mpirun's exit code is 0 whatever happened: the words count."""
+    try:
+        said, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise Broken(f"mpirun did not end within {limit} s: {process.communicate()[0]}")
+    return said
+
+
+def ranks_of(process):
+    """Process ids of the ranks, rank 0 first."""
+    ranks = {}
+    for pid in children_of(process):
+        try:
+            variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        for variable in variables:
+            if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
+                ranks[int(variable.split(b"=")[1])] = pid
+    return ranks
+
+
+class Numbered:
+    def __init__(self, pid):
+        self.pid = pid
+
+
+def until(condition, what, limit=60):
+    for _ in range(int(limit / 0.05)):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise Broken(f"{what}: not within {limit} s")
+
+
+def sweeping(process, rank):
+    """The processes that the rank has started."""
+    ranks = ranks_of(process)
+    return children_of(Numbered(ranks[rank])) if rank in ranks else []
+
+
+def kill_a_rank(program, out, expected):
+    process = mpirun(program, 4, [*SWEEP, "--out", out])
+    until(lambda: sweeping(process, 2), "rank 2 sweeps")
+    os.kill(ranks_of(process)[2], signal.SIGKILL)
+    said = finish(process)
+    check_same(out, expected)
+    want("rank 2 on" in said and "was silent" in said, f"the dead rank is not named: {said}")
+
+
+def stop_a_rank(program, out, expected):
+    """As where a host's network is silent: its late words must count for nothing."""
+    process = mpirun(program, 4, [*SWEEP, "--out", out])
+    until(lambda: sweeping(process, 1), "rank 1 sweeps")
+    pid = ranks_of(process)[1]
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(SILENCE + 2)
+    os.kill(pid, signal.SIGCONT)
+    said = finish(process)
+    check_same(out, expected)
+    want("rank 1 on" in said and "was silent" in said, f"the silent rank is not named: {said}")
+
+
+def kill_a_child(program, out, expected):
+    process = mpirun(program, 4, [*SWEEP, "--out", out])
+    until(lambda: sweeping(process, 3), "rank 3 sweeps")
+    os.kill(sweeping(process, 3)[0], signal.SIGKILL)
+    said = finish(process)
+    check_same(out, expected)
+    want("SIGKILL" in said, f"the killed process is not named: {said}")
+
+
+def kill_rank_0(program, out, expected, chance):
+    for _ in range(2):
+        process = mpirun(program, 4, [*SWEEP, "--out", out])
+        until(lambda: sweeping(process, 1), "rank 1 sweeps")
+        time.sleep(chance.uniform(0, 1))
+        ranks = ranks_of(process)
+        if 0 in ranks:
+            os.kill(ranks[0], signal.SIGKILL)
+        finish(process)
+        if (out / "journal.jsonl").exists():
+            break  # it was too quick for the kill
+    else:
+        ended = finish(mpirun(program, 4, [*SWEEP, "--out", out]))
+        want((out / "best.json").exists(), f"the same command did not go on: {ended}")
+    check_same(out, expected)
+
+
+def refusals(program, out):
+    for words, expected in (([*SWEEP, "--resume", out], "several processes were started together"),
+                            (["sweep", "--suite", "nowhere", "--out", out], "nowhere")):
+        said = finish(mpirun(program, 2, words))
+        want(expected in said, f"{words}: {said}")
+    alone = program.parent / "alone"
+    if alone.exists():
+        shutil.rmtree(alone)
+    alone.mkdir()
+    shutil.copy2(program, alone / "fatune")
+    said = finish(mpirun(alone / "fatune", 2, [*SWEEP, "--out", out]))
+    shutil.rmtree(alone)
+    want("libfatune_mpi.so is not here" in said, f"without the plug-in: {said}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fatune", required=True, type=pathlib.Path)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    program = args.fatune.resolve()
+    if not shutil.which("mpirun") or not (program.parent / "libfatune_mpi.so").exists():
+        print("mpi_test: no mpirun here, or no plug-in beside fatune; tools/bootstrap.sh test installs what is needed")
+        sys.exit(1 if os.environ.get("CI") == "true" else 77)
+    SWEEP.remove("--quiet")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (one,) = shard_test.sweep_in_shards(str(program), 1, folder)
+        said = finish(mpirun(program, 4, [*SWEEP, "--out", folder / "ranks"]))
+        want((folder / "ranks/best.json").exists(), f"four ranks: {said}")
+        check_same(folder / "ranks", one)
+        want(f"recorded:{RESULTS}" in said and "rank 3 on" in said, f"the ranks are not named: {said}")
+        again = finish(mpirun(program, 2, [*SWEEP, "--out", folder / "ranks"]))
+        want("holds a run already" in again, f"a second run in its folder: {again}")
+        kill_a_rank(program, folder / "rank", one)
+        kill_a_child(program, folder / "child", one)
+        stop_a_rank(program, folder / "stopped", one)
+        kill_rank_0(program, folder / "leader", one, random.Random(args.seed))
+        refusals(program, folder / "refused")
+        want(best_of(folder / "leader") == best_of(one), "rank 0, killed and started again, changes the result")
+    print("mpi: four ranks find the result of one; kills of a rank, of a child and of rank 0, and a silent rank, change nothing")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Broken as broken:
+        sys.exit(f"mpi_test: {broken}")

@@ -1,0 +1,149 @@
+// agent_test.cpp - a rank's agent and rank 0's crew over a network of one process, with shells in
+// place of sweeps.
+#include "tune/fleet/agent.hpp"
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "core/file.hpp"
+#include "support/captured_stderr.hpp"
+#include "support/in_process_transport.hpp"
+#include "support/temporary_folder.hpp"
+#include "tune/fleet/rank_crew.hpp"
+
+namespace fatune {
+namespace {
+
+class QuickClock final : public FleetClock {
+ public:
+  void pause() override { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
+};
+
+/// An agent in a thread of its own, whose orders are scripts for a shell.
+class AgentThread {
+ public:
+  AgentThread(test::InProcessNetwork& network, int rank, double silence_s = 30)
+      : transport_(network, rank) {
+    options_.silence_s = silence_s;
+    options_.hello = [] {
+      Environment toy;
+      toy.limits.arch = {90, 'a'};
+      return HelloMessage{.pid = 1, .fatune = "0.1.0", .devices = {{"toy", toy}}};
+    };
+    options_.jobs = [](const HelloMessage&) { return std::size_t{1}; };
+    options_.command = [](const std::vector<std::string>& words, const PartPlace& place) {
+      ChildCommand command{
+          .program = "/bin/sh",
+          .arguments = {"-c", "mkdir -p \"$0\"; cd \"$0\"; " + words.at(0), place.folder.string()}};
+      command.stderr_file = place.log;
+      return command;
+    };
+    thread_ = std::thread([this] { end = run_agent(transport_, clock_, options_); });
+  }
+  ~AgentThread() { join(); }
+  AgentThread(const AgentThread&) = delete;
+  AgentThread& operator=(const AgentThread&) = delete;
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  std::optional<Result<AgentEnd>> end;
+
+ private:
+  test::InProcessTransport transport_;
+  QuickClock clock_;
+  AgentOptions options_;
+  std::thread thread_;
+};
+
+struct Lead {
+  test::TemporaryFolder folder;
+  test::InProcessNetwork network;
+  test::InProcessTransport transport{network, 0};
+  QuickClock clock;
+  std::string script, resumed = "echo again >> journal.jsonl";
+
+  explicit Lead(int size) : network(size) {}
+
+  FleetResult run(std::size_t parts, double silence_s = 30) {
+    RankCrewOptions options;
+    options.silence_s = silence_s;
+    options.own.fatune = "0.1.0";
+    options.order = [this](std::size_t part) {
+      const auto place = folder / std::to_string(part);
+      return PartOrder{place, place.string() + ".log", {script}, {resumed}};
+    };
+    RankCrew crew(transport, clock, std::move(options));
+    FleetOptions fleet{.costs = std::vector<double>(parts, 1), .on_event = on_event};
+    auto result = run_fleet(fleet, crew, clock);
+    crew.stop();
+    REQUIRE(result);
+    return *std::move(result);
+  }
+  std::string journal(std::size_t part) const {
+    const auto text = read_file(folder / std::to_string(part) / "journal.jsonl");
+    return text ? *text : "";
+  }
+
+  std::function<void(const FleetEvent&)> on_event = [](const FleetEvent&) {};
+};
+
+TEST_CASE("agents sweep the parts of rank 0 and send what comes of them") {
+  Lead lead(3);
+  AgentThread first(lead.network, 1), second(lead.network, 2);
+  lead.script =
+      "echo one > journal.jsonl; sleep 0.1; echo two >> journal.jsonl; echo {} > best.json";
+  const FleetResult result = lead.run(6);
+  CHECK(result.failed.empty());
+  REQUIRE(result.members.size() == 2);
+  CHECK(result.members[0].parts > 0);
+  CHECK(result.members[1].parts > 0);
+  for (std::size_t part = 0; part < 6; ++part) CHECK(lead.journal(part) == "one\ntwo\n");
+  first.join();
+  CHECK(**first.end == AgentEnd::kTogether);
+}
+
+TEST_CASE("a process that is killed costs an attempt, and the next one goes on with its journal") {
+  Lead lead(2);
+  AgentThread agent(lead.network, 1);
+  lead.script = "echo one > journal.jsonl; sleep 0.1; kill -9 $$";
+  const FleetResult result = lead.run(1);
+  CHECK(result.failed.empty());
+  CHECK(lead.journal(0) == "one\nagain\n");
+}
+
+TEST_CASE("the part of a rank whose network is silent ends on another, and nothing is repeated") {
+  Lead lead(3);
+  AgentThread first(lead.network, 1), second(lead.network, 2);
+  lead.script = "echo one > journal.jsonl; sleep 0.2; echo two >> journal.jsonl; sleep 60";
+  int cut = 0;
+  lead.on_event = [&](const FleetEvent& event) {
+    if (event.kind != FleetEvent::Kind::kBegins || cut > 0) return;
+    cut = event.member->name.starts_with("rank 1") ? 1 : 2;
+    std::this_thread::sleep_for(std::chrono::milliseconds(800));
+    lead.network.cut(cut);
+  };
+  std::optional<FleetResult> result;
+  const std::string said = test::captured_stderr([&] { result = lead.run(1, 2); });
+  CHECK(result->failed.empty());
+  CHECK(said.find("was silent for 2 s") != std::string::npos);
+  CHECK(lead.journal(0) == "one\ntwo\nagain\n");
+  lead.network.mend(cut);
+  first.join();
+  second.join();
+}
+
+TEST_CASE("an agent whose rank 0 is gone ends") {
+  test::InProcessNetwork network(2);
+  AgentThread agent(network, 1, 0.05);
+  agent.join();
+  REQUIRE_FALSE(*agent.end);
+  CHECK(agent.end->error().message.starts_with("rank 0 on host-a was silent for"));
+}
+
+}  // namespace
+}  // namespace fatune
