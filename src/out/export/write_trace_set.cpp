@@ -71,6 +71,7 @@ std::string reference_text(const Problem& p) {
   text += "    out = F.scaled_dot_product_attention(\n        q.float(), k.float(), v.float()";
   if (lower_right) text += fmt::format(", attn_mask=causal_lower_right({}, {})", p.seq_q, p.seq_kv);
   if (causal && !lower_right) text += ", is_causal=True";
+  if (p.scale) text += fmt::format(", scale={}", *p.scale);
   if (p.heads != p.kv_heads) text += ", enable_gqa=True";
   text += "\n    )\n";
   if (is_bshd(p, "out")) text += "    out = out.transpose(1, 2).contiguous()\n";
