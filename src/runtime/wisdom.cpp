@@ -90,6 +90,7 @@ Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& fold
   kernels.reserve(index.kernels.size());
   for (KernelFacts& each : index.kernels) {
     FATUNE_TRY(std::string cubin, load_cubin(wisdom_cubin_path(folder, each), each.cubin));
+    each.problem.scale.reset();  // facts.scale says it; it is compared apart from sizes
     kernels.push_back({std::move(each), std::move(cubin)});
   }
   return kernels;

@@ -113,6 +113,8 @@ OptionTable problem_table(ProblemArgs& a) {
         {"--seq-kv", &a.seq_kv, "N", "Length of keys and values [seq]", Repeat::kChanged},
         {"--layout", &a.layout, "LAYOUT",
          "How tensors lie: bhsd, bshd, packed, or q=BATCH:HEAD:ROW,... [bhsd]", Repeat::kChanged},
+        {"--scale", &a.scale, "S", "Of scores before the softmax [1/sqrt(head dim)]",
+         Repeat::kChanged},
         {"--causal", &a.causal, "", "Causal mask, aligned bottom-right", Repeat::kChanged},
         {"--lse", &a.lse, "", "Also write the log-sum-exp of each row, fp32", Repeat::kChanged}}}};
 }

@@ -63,6 +63,13 @@ Result<Problem> laid_out(Problem problem, const std::string& layout, const std::
   return problem;
 }
 
+Result<Problem> scaled(const Problem& problem, const ProblemArgs& args) {
+  if (args.scale.empty()) return problem;
+  const auto scale = parse_number(args.scale);
+  if (!scale) return usage_error(fmt::format("--scale: '{}' is not a number", args.scale));
+  return with_scale(problem, *scale);
+}
+
 Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args) {
   if (std::string commas = shape; shape.find(',') == std::string::npos) {
     std::replace(commas.begin(), commas.end(), 'x', ',');
@@ -75,6 +82,7 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
   FATUNE_TRY(problem.quant, resolve_quant(args, problem.dtype));
   problem.mask = args.causal ? Mask::kCausal : Mask::kNone;
   problem.lse = args.lse;
+  FATUNE_TRY(problem, scaled(problem, args));
   if (!args.kv_heads.empty()) {
     FATUNE_TRY(problem.kv_heads, whole_number("--kv-heads", args.kv_heads, 1));
     if (problem.heads % problem.kv_heads != 0) {
@@ -105,6 +113,7 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");
   if (!args.seq_kv.empty()) flags.emplace_back("--seq-kv");
   if (!args.layout.empty()) flags.emplace_back("--layout");
+  if (!args.scale.empty()) flags.emplace_back("--scale");
   return flags;
 }
 

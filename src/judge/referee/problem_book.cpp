@@ -62,10 +62,11 @@ constexpr std::array kGates = {
 
 std::string statement_of(const Problem& problem) {
   std::string text = fmt::format(
-      "out = softmax(q k^T / sqrt({})) v for each of {} x {} heads; q and out have {} rows, "
+      "out = softmax({}) v for each of {} x {} heads; q and out have {} rows, "
       "k and v have {}, all of {} columns{}.",
-      problem.head_dim, problem.batch, problem.heads, problem.seq_q, problem.seq_kv,
-      problem.head_dim,
+      problem.scale ? fmt::format("{} q k^T", *problem.scale)
+                    : fmt::format("q k^T / sqrt({})", problem.head_dim),
+      problem.batch, problem.heads, problem.seq_q, problem.seq_kv, problem.head_dim,
       has_descales(problem) ? "" : fmt::format(" of {}", name(dtype_of(problem, "q"))));
   if (problem.kv_heads != problem.heads) {
     text += fmt::format(" {} heads of q share one of the {} heads of k and v.",

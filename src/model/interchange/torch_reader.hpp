@@ -114,7 +114,7 @@ class TorchReader {
   Result<TorchValue> converted(const TorchValue& tensor, const PyExpression& e);
   Result<TorchValue> made_tensor(const PyExpression& e);
   Result<TorchValue> made_like(const PyExpression& e);
-  Status check_scale(const TorchValue& scale, std::int64_t head_dim) const;
+  Result<Problem> scaled(const Problem& p, const TorchValue& scale) const;
   Result<Mask> mask_of(const TorchValue& mask, const TorchValue& causal, const Problem& p) const;
   Status check_plain(const TorchValue& dropout, const TorchValue& grouped, const Problem& p) const;
   Result<TorchValue> attention(const PyExpression& e);

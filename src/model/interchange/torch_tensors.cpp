@@ -152,13 +152,11 @@ Result<TorchValue> TorchReader::made_like(const PyExpression& e) {
   return wrong("a tensor is made like one that is none");
 }
 
-Status TorchReader::check_scale(const TorchValue& scale, std::int64_t head_dim) const {
-  if (scale.kind == TorchType::kNone) return {};
-  const double ours = 1 / std::sqrt(static_cast<double>(head_dim));
-  if (scale.is_number() && std::abs(scale.number() - ours) <= kScaleError * ours) return {};
-  return wrong(fmt::format("the scale is {}, not 1/sqrt(head_dim) = {}",
-                           scale.is_number() ? fmt::format("{}", scale.number()) : "no number",
-                           ours));
+Result<Problem> TorchReader::scaled(const Problem& p, const TorchValue& scale) const {
+  if (scale.kind == TorchType::kNone) return p;
+  if (!scale.is_number()) return wrong("scale= is no number");
+  if (std::abs(scale.number() - scale_of(p)) <= kScaleError * scale_of(p)) return p;
+  return with_scale(p, scale.number());
 }
 
 Result<Mask> TorchReader::mask_of(const TorchValue& mask, const TorchValue& causal,
@@ -214,10 +212,10 @@ Result<TorchValue> TorchReader::attention(const PyExpression& e) {
        .seq_q = q.shape[2],
        .seq_kv = k.shape[2],
        .head_dim = q.shape[3]};
+  FATUNE_TRY(p, scaled(p, values[6]));
   if (const Status valid = validate(p); !valid) return wrong(valid.error().message);
   FATUNE_TRY(p.mask, mask_of(values[3], values[5], p));
   FATUNE_TRY_STATUS(check_plain(values[4], values[7], p));
-  FATUNE_TRY_STATUS(check_scale(values[6], p.head_dim));
   FATUNE_TRY(p.layouts.q, laid_out(q));
   FATUNE_TRY(p.layouts.k, laid_out(k));
   FATUNE_TRY(p.layouts.v, laid_out(v));

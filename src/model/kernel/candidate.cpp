@@ -1,7 +1,6 @@
 // candidate.cpp - a candidate to its identity, its macros and the reason why it cannot run.
 #include "model/kernel/candidate.hpp"
 
-#include <cmath>
 #include <numbers>
 
 #include <fmt/format.h>
@@ -27,10 +26,9 @@ std::string macro(std::string_view name, std::int64_t value) {
 }
 
 void add_scales(const Problem& problem, std::vector<std::string>& macros) {
-  const double scale = 1.0 / std::sqrt(static_cast<double>(problem.head_dim));
   macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(problem)));
   macros.push_back("SOFTMAX_SCALE_LOG2E=" +
-                   float_literal(static_cast<float>(scale * std::numbers::log2e)));
+                   float_literal(static_cast<float>(scale_of(problem) * std::numbers::log2e)));
 }
 
 /// Of the terms, those that the template uses and that have a whole value for this candidate; the

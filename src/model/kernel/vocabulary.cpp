@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -71,9 +70,7 @@ std::vector<NamedSize> word_constants(const Manifest& manifest) {
   return constants;
 }
 
-float softmax_scale(const Problem& problem) {
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(problem.head_dim)));
-}
+float softmax_scale(const Problem& problem) { return static_cast<float>(scale_of(problem)); }
 
 Scope fixed_scope(const Problem& problem, const DeviceLimits& limits) {
   Scope scope;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -125,6 +126,12 @@ std::string quant_fault(const Problem& problem) {
   return fmt::format("fused is for e4m3 and e5m2; nothing of {} is quantized", name(problem.dtype));
 }
 
+/// Empty when the softmax can be of scores times it.
+std::string scale_fault(const Problem& problem) {
+  if (!problem.scale || (std::isfinite(*problem.scale) && *problem.scale > 0)) return {};
+  return fmt::format("must be a number greater than 0, not {}", *problem.scale);
+}
+
 Bytes bytes_of(std::int64_t elements, Dtype dtype) {
   return Bytes(static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(size_of(dtype)));
 }
@@ -206,6 +213,8 @@ Status validate(const Problem& problem) {
     return usage_error("out_dtype " + fault);
   if (const std::string fault = quant_fault(problem); !fault.empty())
     return usage_error("quant " + fault);
+  if (const std::string fault = scale_fault(problem); !fault.empty())
+    return usage_error("scale " + fault);
   const int bytes = size_of(out_dtype(problem));
   if (!fits({problem.batch, problem.heads, problem.seq_q, problem.head_dim}, bytes)) {
     return usage_error("q and out would be larger than 1 TiB each");
@@ -271,6 +280,7 @@ std::string describe(const Problem& p) {
   if (is_fused(p)) text += " fused";
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
   if (p.lse) text += " lse";
+  if (p.scale) text += fmt::format(" scale {}", *p.scale);
   if (!p.layouts.plain()) text += " " + name(p.layouts);
   return text;
 }
@@ -278,10 +288,11 @@ std::string describe(const Problem& p) {
 std::string key(const Problem& p) {
   if (p.custom)
     return fmt::format("{}:{}:{}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}", p.batch, p.heads, p.kv_heads,
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}", p.batch, p.heads, p.kv_heads,
                      p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
                      is_fused(p) ? "-fused" : "", name(p.mask), p.lse ? "-lse" : "",
+                     p.scale ? fmt::format("-scale{}", *p.scale) : "",
                      p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
@@ -333,6 +344,10 @@ void fields(Problem& x, FieldList& f) {
   f("layout", x.layouts)
       .absent_if(x.layouts.plain())
       .about("bhsd, bshd, packed, or by tensor: q=BATCH:HEAD:ROW");
+  f("scale", x.scale)
+      .finite()
+      .positive()
+      .about("Of the scores before the softmax, where it is not 1/sqrt(head_dim)");
   f.rule("", [&x] {
     const Status valid = validate(x);
     return valid ? std::string() : valid.error().message;

@@ -72,6 +72,8 @@ struct Problem {
   std::optional<Dtype> out_dtype = std::nullopt;
   /// Of fp8. Fused: q, k and v are of out_dtype, without factors; dtype is what they become.
   Quant quant = Quant::kGiven;
+  /// Of the scores before the softmax, where it is not 1/sqrt(head_dim); more than 0.
+  std::optional<double> scale = std::nullopt;
   /// Set for a custom operation; then only dtype of the members above counts.
   std::optional<CustomProblem> custom = std::nullopt;
 
@@ -99,6 +101,10 @@ std::string_view operation_name(const Problem& problem);  ///< "attention", or t
 /// operation.
 std::vector<NamedSize> named_sizes(const Problem& problem);
 
+/// Of the scores before the softmax.
+double scale_of(const Problem& problem);
+/// The same with this scale; none is kept that is 1/sqrt(head_dim) but for rounding.
+Problem with_scale(Problem problem, double scale);
 Dtype out_dtype(const Problem& problem);
 /// What a kernel of attention can be passed: q, k, v, the factors of fp8, out, lse.
 std::vector<std::string> attention_tensors(const Problem& problem);
@@ -137,7 +143,7 @@ Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::stri
 
 /// The members of Problem; lse if wanted, layout if not bhsd, out_dtype of fp8, quant if fused. Of
 /// a custom operation: those of CustomProblem and dtype. Reading checks it as validate() does;
-/// kv_heads, seq_kv, dtype, mask, lse and layout may be left out.
+/// kv_heads, seq_kv, dtype, mask, lse, layout and scale may be left out.
 void fields(Problem& x, FieldList& f);
 
 /// 4·B·H·Sq·Skv·D, half of it for causal; for a custom operation what it declares.

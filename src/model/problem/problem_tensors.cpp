@@ -1,7 +1,28 @@
-// problem_tensors.cpp - a problem to the types, sizes and strides of its tensors.
+// problem_tensors.cpp - a problem to its scale, and to the types, sizes and strides of its tensors.
+#include <cmath>
+
 #include "model/problem/problem.hpp"
 
 namespace fatune {
+namespace {
+
+constexpr double kSameScale =
+    1e-6;  ///< of two that are one: both are floats wherever they are used
+
+double usual_scale(const Problem& problem) {
+  return 1.0 / std::sqrt(static_cast<double>(problem.head_dim));
+}
+
+}  // namespace
+
+double scale_of(const Problem& problem) { return problem.scale.value_or(usual_scale(problem)); }
+
+Problem with_scale(Problem problem, double scale) {
+  const double usual = usual_scale(problem);
+  problem.scale.reset();
+  if (std::abs(scale - usual) > kSameScale * usual) problem.scale = scale;
+  return problem;
+}
 
 Dtype out_dtype(const Problem& problem) { return problem.out_dtype.value_or(problem.dtype); }
 

@@ -13,7 +13,7 @@ constexpr std::string_view kSuiteSchema = "fatune.problems/1";
 
 Result<NamedProblem> parse_entry(const Fields& entry) {
   FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "out_dtype",
-                                "quant", "causal", "lse", "layout", "source"}));
+                                "quant", "causal", "lse", "layout", "scale", "source"}));
   FATUNE_TRY_STATUS(entry.text_or("source", ""));  // for people who read the file
   NamedProblem named;
   FATUNE_TRY(named.name, entry.text("name"));
@@ -46,6 +46,10 @@ Result<NamedProblem> parse_entry(const Fields& entry) {
   const Result<Layouts> layouts = parse_layouts(layout_text);
   if (!layouts) return entry.error("layout", "is wrong: " + layouts.error().message);
   problem.layouts = *layouts;
+  if (entry.has("scale")) {
+    FATUNE_TRY(const double scale, entry.number("scale"));
+    problem = with_scale(std::move(problem), scale);
+  }
   if (const Status valid = validate(problem); !valid) {
     return file_error(entry.where() + ": " + valid.error().message);
   }
@@ -81,7 +85,7 @@ Result<Suite> parse_suite(std::string_view text, const std::string& where) {
     return fields.error("schema",
                         fmt::format("is '{}'; this version reads '{}'", schema, kSuiteSchema));
   }
-  FATUNE_TRY_STATUS(fields.only({"schema", "name", "summary", "problems"}));
+  FATUNE_TRY_STATUS(fields.only({"schema", "name", "summary", "problems", "capture"}));
   Suite suite;
   FATUNE_TRY(suite.name, fields.text("name"));
   FATUNE_TRY(suite.summary, fields.text_or("summary", ""));
@@ -117,6 +121,7 @@ std::string slug(const Problem& p) {
   if (is_fused(p)) text += "-fused";
   if (p.mask == Mask::kCausal) text += "-causal";
   if (p.lse) text += "-lse";
+  if (p.scale) text += fmt::format("-scale{}", *p.scale);
   return p.layouts.plain() ? text : text + "-" + slug(p.layouts);
 }
 

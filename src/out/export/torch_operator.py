@@ -3,6 +3,7 @@
 def _choice(tensors, mask, scale, gqa):
     """Of this process's kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
     reason."""
+    tensors, gqa = _with_one_head(tensors, gqa)
     query, key, value = tensors.values()
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
     kernels = [kernel for kernel in _kernels if kernel.key == found]
@@ -11,8 +12,7 @@ def _choice(tensors, mask, scale, gqa):
     kernels = [kernel for kernel in kernels if kernel.has_scale(scale)]
     if not kernels:
         return None, f"no kernel for it has the scale {scale}"
-    index = query.device.index or 0
-    capability, name = torch.cuda.get_device_capability(index), torch.cuda.get_device_name(index)
+    capability, name = _device(query.device.index or 0)
     kernels = [kernel for kernel in kernels if _runs_on(kernel.facts, capability)]
     if not kernels:
         return None, f"no kernel for it runs on {name}"
@@ -21,6 +21,25 @@ def _choice(tensors, mask, scale, gqa):
         strides = ", ".join(f"{name} {tuple(tensor.stride())}" for name, tensor in tensors.items())
         return None, f"no kernel for it takes these strides, or writes in the query's order: {strides}"
     return min(kernels, key=lambda pair: pair[0].rank_for(pair[1], name))
+
+
+def _with_one_head(tensors, gqa):
+    """Keys and values that were expanded for every head of the queries, as the one head that they are."""
+    key, value = tensors["k"], tensors["v"]
+    if not (key.dim() == value.dim() == 4 and key.shape[1] == value.shape[1] and type(key.shape[1]) is int
+            and key.shape[1] > 1 and key.stride()[1] == value.stride()[1] == 0):
+        return tensors, gqa
+    return {**tensors, "k": key[:, :1], "v": value[:, :1]}, True
+
+
+def _device(index):
+    """Compute capability and name."""
+    return torch.cuda.get_device_capability(index), torch.cuda.get_device_name(index)
+
+
+def _has_kernels(device):
+    """Whether such a device can have any; ROCm's are called cuda, too."""
+    return device.type == "cuda" and torch.version.cuda is not None
 
 
 class _AlignedCopies:
@@ -53,28 +72,48 @@ def _new_output(query, value):
 
 
 def _choose(tensors, mask, scale, gqa, misaligned):
-    """The route of a call, or None: PyTorch's own on the tensors as they are."""
+    """The route of a call, or None: PyTorch's own on the tensors as they are. And why it is no kernel; or None."""
     query, key, value = tensors.values()
     _refuse_misuse(query, key, value)
-    if query.device.type != "cuda" or torch.version.cuda is None:
-        return None
+    if not _has_kernels(query.device):
+        return None, f"the tensors are on {query.device}"
     if 0 in query.shape:
-        return _no_rows
-    route = None if misaligned else _kernel_route(tensors, mask, scale, gqa)
+        return _no_rows, "there is no query"
+    route, why = (None, _MISALIGNED) if misaligned else _kernel_route(tensors, mask, scale, gqa)
     if route is None and mask != _LOWER_RIGHT and not all(map(_is_aligned, tensors.values())):
-        return _AlignedCopies(mask, scale, gqa)
-    return route
+        return _AlignedCopies(mask, scale, gqa), why
+    return route, why
 
 
 def _kernel_route(tensors, mask, scale, gqa):
+    """As _choose."""
     kernel, seen = _choice(tensors, mask, scale, gqa)
     if kernel is None:
-        return None
+        return None, seen
     try:
-        return _Route(kernel, tensors["q"].device.index, seen)
+        return _Route(kernel, tensors["q"].device.index, seen), None
     except (OSError, RuntimeError) as error:
         warnings.warn(f"PyTorch's attention is used instead of {kernel.facts['kernel']}: {error}", RuntimeWarning)
-        return None
+        return None, f"its kernel could not be loaded: {error}"
+
+
+def _counter(query, key, mask, scale, why):
+    """The one of all calls that read alike; next() counts one, in any thread. `why` is None where a kernel does it."""
+    mask = {None: "", _UPPER_LEFT: " causal", _LOWER_RIGHT: " causal, lower right"}.get(mask, f" {mask}")
+    seen = ("" if key.dim() != 4 or query.dim() != 4 or key.shape[1:3] == query.shape[1:3]
+            else f" with {key.shape[1]} heads of {key.shape[2]} keys")
+    dtype = next((name for name, each in _DTYPES.items() if each == query.dtype), str(query.dtype))
+    told = "" if scale is None else f" scale {scale:g}"
+    text = f"{','.join(map(str, query.shape))}{seen} {dtype}{mask}{told}"
+    return _counters.setdefault((text, why), itertools.count())
+
+
+def _pass_on(why, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """PyTorch's attention, counted with the reason; what is traced is not counted."""
+    if not torch.compiler.is_compiling() and _is_real(query, key, value):
+        mask = _UPPER_LEFT if is_causal else None if attn_mask is None else "masked"
+        next(_counter(query, key, mask, scale, why))
+    return _pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
 def _refuse_others(query, key, value):
@@ -107,12 +146,14 @@ def _attend(query, key, value, mask, scale, gqa):
                  mask, scale, gqa, misaligned)
     except (RuntimeError, NotImplementedError):  # nested and sparse tensors have no strides
         return None
-    route = _routes.get(asked, _UNKNOWN)
-    if route is _UNKNOWN:
-        route = _choose({"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned)
+    found = _routes.get(asked)
+    if found is None:
+        route, why = _choose({"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned)
         if len(_routes) >= _MAX_REMEMBERED:
             _routes.clear()
-        _routes[asked] = route
+        _routes[asked] = found = (route, _counter(query, key, mask, scale, why))
+    route, counter = found
+    next(counter)
     return None if route is None else route(query, key, value, q, k, v)
 
 
@@ -140,7 +181,8 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
             return CausalBias.__torch_function__(
                 F.scaled_dot_product_attention, (CausalBias,), (query, key, value, attn_mask, dropout_p, is_causal),
                 {"scale": scale, "enable_gqa": enable_gqa})
-    return _pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    return _pass_on("it has dropout" if attn_mask is None else "no kernel takes such a mask", query, key, value,
+                    attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
 def _attend_below(bias, query, key, value, scale, gqa):
@@ -159,14 +201,15 @@ def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
         _refuse_others(query, key, value)
     if torch.is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
-    if not _needs_gradients(query, key, value):
-        mask = _UPPER_LEFT if is_causal else None
-        if real:
-            out = _attend(query, key, value, mask, scale, enable_gqa)
-            if out is not None:
-                return out
-        elif _may_have_kernel(query, key, value, mask, scale, enable_gqa):
-            return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa)
+    if _needs_gradients(query, key, value):
+        return _pass_on("gradients are wanted", query, key, value, None, 0.0, is_causal, scale, enable_gqa)
+    mask = _UPPER_LEFT if is_causal else None
+    if real:
+        out = _attend(query, key, value, mask, scale, enable_gqa)
+        if out is not None:
+            return out
+    elif _may_have_kernel(query, key, value, mask, scale, enable_gqa):
+        return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa)
     return _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
@@ -197,7 +240,7 @@ def _may_have_kernel(query, key, value, mask, scale, gqa):
 
     traced = all(type(tensor) in _PLAIN or isinstance(tensor, (FakeTensor, FunctionalTensor)) for tensor in tensors)
     if (not traced or torch._C._functorch.peek_interpreter_stack() is not None or _forward_ad._current_level >= 0
-            or not all(tensor.device.type == "cuda" and tensor.dim() == 4 for tensor in tensors)):
+            or not all(_has_kernels(tensor.device) and tensor.dim() == 4 for tensor in tensors)):
         return False
     if all(type(size) is int for tensor in tensors for size in (*tensor.shape, *tensor.stride())):
         return _choice(dict(zip("qkv", tensors)), mask, scale, gqa)[0] is not None
@@ -253,12 +296,20 @@ def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, s
         return "PyTorch: no kernel takes such a mask, or dropout"
     if _needs_gradients(query, key, value):
         return "PyTorch: gradients are wanted"
-    if not query.is_cuda or torch.version.cuda is None:
+    if not _has_kernels(query.device):
         return f"PyTorch: the tensors are on {query.device}"
     if any(tensor.data_ptr() % _ALIGNMENT for tensor in (query, key, value)):
-        return f"PyTorch: a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
+        return f"PyTorch: {_MISALIGNED}"
     kernel, why = _choice({"q": query, "k": key, "v": value}, mask, scale, enable_gqa)
     return f"PyTorch: {why}" if kernel is None else _describe(kernel.facts)
+
+
+def counts() -> list[dict]:
+    """The kinds of calls that this process had: `call` in words, `reason` why no kernel did it or None, and how many
+    `calls`. What was traced counts when it runs, and only where a kernel could do it; replays of graphs do not count.
+    """
+    return [{"call": call, "reason": why, "calls": int(repr(counter)[len("count("):-1])}
+            for (call, why), counter in list(_counters.items())]
 
 
 def load(device: torch.device | int | None = None) -> int:
@@ -274,8 +325,9 @@ def load(device: torch.device | int | None = None) -> int:
 # A process may import several such files: they share kernels, decisions, the operators, and PyTorch's own attention
 # as it was before one of them took its place.
 _shared = torch.ops.fatune.__dict__.setdefault(
-    "shared_2", {"kernels": [], "routes": {}, "pytorch": F.scaled_dot_product_attention})
-_kernels, _routes, _pytorch = _shared["kernels"], _shared["routes"], _shared["pytorch"]
+    "shared_3", {"kernels": [], "routes": {}, "counters": {}, "pytorch": F.scaled_dot_product_attention})
+_kernels, _routes, _counters = _shared["kernels"], _shared["routes"], _shared["counters"]
+_pytorch = _shared["pytorch"]
 _present = {(kernel.facts["cubin"]["sha256"], kernel.facts["id"]) for kernel in _kernels}  # one code, many layouts
 _kernels.extend(_Kernel(facts, _CUBINS[facts["cubin"]["sha256"]]) for facts in _FACTS
                 if (facts["cubin"]["sha256"], facts["id"]) not in _present)

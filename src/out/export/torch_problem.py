@@ -12,6 +12,7 @@ Needs PyTorch 2.5 or newer and nothing else.
     info()      what is in this file: one dictionary a kernel
     load()      loads all kernels that a device can run, which otherwise happens at the first call of each
     explain()   called like sdpa(): which kernel does it, or why PyTorch does
+    counts()    which kinds of calls came in this process, how often, and what did them
     python sdpa.py      prints the list; on a GPU also compares each kernel with PyTorch in value and time
 """
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import base64
 import ctypes
 import hashlib
+import itertools
 import json
 import math
 import sys
@@ -37,11 +39,11 @@ _CUBINS: dict[str, str] = {}  # @fatune: cubins
 
 _DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
 _ELEMENT = 2  # bytes: of either
-_UNKNOWN = object()
 _UPPER_LEFT, _LOWER_RIGHT = "upper_left", "lower_right"  # where a causal mask starts; is_causal means the first
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _MAX_REMEMBERED = 1024  # chosen: decisions, and addresses of a tensor map, kept before all are forgotten
 _ALIGNMENT = 16  # bytes: of the copy engine's addresses and strides, and of the kernels' vector loads
+_MISALIGNED = f"a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
 
 
 # What is asked, and can a kernel do it? Sizes and strides only: no tensor and no device.

@@ -33,7 +33,8 @@ struct TaskFolder {
 };
 
 std::string folder_name(const Problem& p) {
-  return fmt::format("attention_{}{}{}", name(p.dtype), p.mask == Mask::kCausal ? "_causal" : "",
+  return fmt::format("attention_{}{}{}{}", name(p.dtype), p.mask == Mask::kCausal ? "_causal" : "",
+                     p.scale ? fmt::format("_scale{}", *p.scale) : "",
                      p.layouts.plain() ? "" : "_" + slug(p.layouts));
 }
 
@@ -63,7 +64,7 @@ constexpr const char* kTask = R"(files:
 lang: "py"
 
 description: |
-  Attention of @type@ tensors: softmax(q k^T / sqrt(dim)) v. Query head i reads key head
+  Attention of @type@ tensors: softmax(@scores@) v. Query head i reads key head
   i // (heads // kvheads).@mask@
 
   custom_kernel() is given (q, k, v) and returns out, all contiguous:
@@ -93,6 +94,8 @@ std::string task_text(const TaskFolder& task) {
   }
   const std::pair<const char*, std::string> marks[] = {
       {"@type@", std::string(torch_name(task.any().dtype))},
+      {"@scores@",
+       task.any().scale ? fmt::format("{} q k^T", *task.any().scale) : "q k^T / sqrt(dim)"},
       {"@mask@",
        task.any().mask == Mask::kCausal ? " Query i sees key j when j <= i + keys - queries." : ""},
       {"@shapes@", shapes},
@@ -137,6 +140,7 @@ std::string task_reference(const TaskFolder& task) {
   std::string options;
   if (lower_right) options = ", attn_mask=causal_lower_right(q.shape[2], k.shape[2])";
   if (p.mask == Mask::kCausal && square) options = ", is_causal=True";
+  if (p.scale) options += fmt::format(", scale={}", *p.scale);
   if (grouped) options += ", enable_gqa=True";
   std::string inputs;
   for (const char* tensor : {"q", "k", "v"}) {

@@ -51,6 +51,7 @@ std::string reference_text(const Problem& p) {
   if (lower_right)
     options = fmt::format(", attn_mask=causal_lower_right({}, {})", p.seq_q, p.seq_kv);
   if (causal && !lower_right) options = ", is_causal=True";
+  if (p.scale) options += fmt::format(", scale={}", *p.scale);
   if (p.heads != p.kv_heads) options += ", enable_gqa=True";
   return text + "\n\n@torch.no_grad()\ndef run(q, k, v):\n" + reference_body(p, options);
 }

@@ -1,6 +1,5 @@
 // cudnn_graph.cpp - checks a problem against cuDNN's limits and writes its operations down.
 #include <array>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -86,7 +85,7 @@ class Writer {
   Extents row_extents() const { return {problem_.batch, problem_.heads, problem_.seq_q, 1}; }
   /// Where the problem's layout puts q, k, v or out.
   Extents strides(std::string_view tensor) const { return strides_of(problem_, tensor).all(); }
-  float scale() const { return 1.0F / std::sqrt(static_cast<float>(problem_.head_dim)); }
+  float scale() const { return static_cast<float>(scale_of(problem_)); }
 
   const CudnnFunctions& functions_;
   const Problem& problem_;

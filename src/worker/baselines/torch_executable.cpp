@@ -23,6 +23,8 @@ std::string refusal(const std::string& backend, const Problem& problem) {
     return here ? fmt::format("{} takes 8-bit floats with scales alone", neighbour->title)
                 : "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
   }
+  if (here && problem.scale)
+    return fmt::format("of {}, only the scale 1/sqrt(head_dim) is known here", neighbour->title);
   if (problem.mask == Mask::kCausal && problem.seq_q > problem.seq_kv) {
     return fmt::format(
         "with more queries than keys the first rows see no key; {} them",

@@ -162,6 +162,7 @@ class Problem:
         sizes, memory = order["problem"], order["memory"]
         self.causal = sizes["mask"] == "causal"
         self.gqa = sizes["kv_heads"] != sizes["heads"]
+        self.scale = sizes.get("scale")  # none: 1/sqrt(head_dim)
         self.dtype = dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[sizes["dtype"]]
         query = (sizes["batch"], sizes["heads"], sizes["seq_q"], sizes["head_dim"])
         key = (sizes["batch"], sizes["kv_heads"], sizes["seq_kv"], sizes["head_dim"])
@@ -375,7 +376,7 @@ class Sdpa(Contestant):
             self.backend = getattr(torch.nn.attention.SDPBackend, self.BACKENDS[name], None)
             if self.backend is None:
                 raise Refused(f"PyTorch {torch.__version__} has no backend {name}; a newer one has", "environment")
-        self.options = {"dropout_p": 0.0}
+        self.options = {"dropout_p": 0.0, "scale": problem.scale}
         if problem.gqa:
             self.options["enable_gqa"] = True
         super().__init__(problem, name)

@@ -267,6 +267,7 @@ Result<std::string> refusal(const ExternalDescription& description, const Proble
     return fmt::format("it does the masks {}, not {}", join(description.masks, ", "),
                        name(problem.mask));
   }
+  if (problem.scale) return std::string("it does the scale 1/sqrt(head_dim) alone");
   if (!allowed(description.head_dims, problem.head_dim)) {
     return fmt::format("it does the head dims {}, not {}", fmt::join(description.head_dims, ", "),
                        problem.head_dim);

@@ -143,8 +143,8 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
       ((where.batch * problem.heads + where.head) * problem.seq_q + where.row) * dim;
   const std::int64_t part = where.batch * problem.kv_heads + kv_head;
   const std::int64_t first_key = part * problem.seq_kv * dim;
-  const double scale = descale(inputs.q_descale, part) * descale(inputs.k_descale, part) /
-                       std::sqrt(static_cast<double>(dim));
+  const double scale =
+      descale(inputs.q_descale, part) * descale(inputs.k_descale, part) * scale_of(problem);
   const double of_values = descale(inputs.v_descale, part);
   const auto columns = static_cast<std::size_t>(dim);
   HostRow result{std::vector<double>(columns, 0.0), 0, 0, kNothing};
@@ -227,7 +227,7 @@ LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs
   const std::vector<double> keys = norms_of(problem, inputs.k, inputs.k_descale);
   const std::int64_t group = problem.heads / problem.kv_heads;
   const auto dim = static_cast<double>(problem.head_dim);
-  const double step = kScoreStep * (dim + kScoreRoundings) / std::sqrt(dim);
+  const double step = kScoreStep * (dim + kScoreRoundings) * scale_of(problem);
   // Of the element type that weights go through before they meet the values.
   const double weight_rounding = step_at_one(problem.dtype) / 2;
   reference.limits.reserve(queries.size());

@@ -308,9 +308,12 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_
 static HostInputs plain_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
   const Distribution how = which.distribution;
   const bool zeros = how == Distribution::kZeros;
+  // Whoever tells another scale has queries to match: scores keep their size.
+  const double unit =
+      problem.scale ? 1 / (std::sqrt(static_cast<double>(problem.head_dim)) * *problem.scale) : 1;
   const double q_factor = zeros || how == Distribution::kZeroQ ? 0
-                          : how == Distribution::kLargeLogits  ? 8
-                                                               : 1;
+                          : how == Distribution::kLargeLogits  ? 8 * unit
+                                                               : unit;
   const float v_factor = std::ldexp(1.0f, v_doublings);
   Recipe values = attention_recipe(kValues, how, v_factor);
   if (how == Distribution::kOnesV) values.fill = {Fill::Kind::kConstant, 1, v_factor};

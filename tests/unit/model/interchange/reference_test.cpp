@@ -76,11 +76,21 @@ TEST_CASE("swapped dimensions are layouts") {
   CHECK(out->layouts.out == Layout{LayoutKind::kStrides, {512, 64, 1024}});
 }
 
+TEST_CASE("a scale is read; that of the head dimension is none of its own") {
+  const std::string call = "    return F.scaled_dot_product_attention(q, k, v";
+  const auto own = read_reference(call + ", scale=1.0)\n");
+  REQUIRE(own);
+  CHECK(own->scale == 1.0);
+  const auto usual = read_reference(call + ", scale=0.125)\n");
+  REQUIRE(usual);
+  CHECK_FALSE(usual->scale);
+}
+
 TEST_CASE("what is not attention of ours is refused with its line and reason") {
   const std::string call = "    return F.scaled_dot_product_attention";
   const std::string at = "r: line 5: ";
-  CHECK(problem_in(call + "(q, k, v, scale=1.0)\n") ==
-        at + "the scale is 1, not 1/sqrt(head_dim) = 0.125");
+  CHECK(problem_in(call + "(q, k, v, scale=q)\n") == at + "scale= is no number");
+  CHECK(problem_in(call + "(q, k, v, scale=-1.0)\n").starts_with(at));
   CHECK(problem_in(call + "(q, k, v, dropout_p=0.1)\n") == at + "dropout_p= is not 0");
   CHECK(problem_in(call + "(q, k, v, attn_mask=q)\n") ==
         at + "attn_mask= is given: no mask but causal is known");

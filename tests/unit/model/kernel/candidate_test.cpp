@@ -114,6 +114,18 @@ TEST_CASE("the scale is a float literal that gives the float back exactly") {
   }
 }
 
+TEST_CASE("a scale that was told is a macro, a variable, and another candidate") {
+  Candidate candidate = sample_candidate();
+  const std::string usual = candidate_id(candidate, "");
+  candidate.problem = with_scale(candidate.problem, 1);
+  CHECK(candidate_id(candidate, "") != usual);
+  const auto macros = macros_of(candidate, limits_of("80"));
+  CHECK(std::ranges::count(macros, "SOFTMAX_SCALE=1.0f") == 1);
+  CHECK(std::ranges::count(macros, "SOFTMAX_SCALE_LOG2E=1.44269502f") == 1);
+  candidate.problem = with_scale(candidate.problem, 0.125F);
+  CHECK(candidate_id(candidate, "") == usual);
+}
+
 TEST_CASE("the scope has parameters, words, problem and device") {
   const Candidate candidate = with(sample_candidate(), "REDUCE", 1);
   const Scope scope =

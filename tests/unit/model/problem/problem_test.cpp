@@ -188,6 +188,19 @@ TEST_CASE("the log-sum-exp is in JSON when it is wanted") {
   CHECK(p.rows() == 4 * 8 * 512);
 }
 
+TEST_CASE("a scale counts where it is not the usual one") {
+  const Problem usual = mission(), unscaled = with_scale(usual, 1);
+  CHECK(with_scale(unscaled, static_cast<double>(0.125F)) == usual);
+  CHECK(scale_of(usual) == 0.125);
+  CHECK(scale_of(unscaled) == 1);
+  CHECK(describe(unscaled) == "4,8,512,64 f16 scale 1");
+  CHECK(key(unscaled) == "b4-h8-kv8-sq512-skv512-d64-f16-none-scale1");
+  CHECK(to_json(usual).count("scale") == 0);
+  CHECK(*from_json<Problem>(to_json(unscaled), "x") == unscaled);
+  CHECK(validate(with_scale(usual, -1)).error().message ==
+        "scale must be a number greater than 0, not -1");
+}
+
 TEST_CASE("wrong JSON names the field") {
   CHECK(read_fault(R"({"heads":8,"seq_q":512,"head_dim":64})") ==
         "x.json: field 'batch' is missing");

@@ -92,6 +92,19 @@ TEST_CASE("a problem may set everything") {
   CHECK(describe(suite->problems.at(0).problem) == "4,8(kv 2),1x512,64 bf16 causal lse");
 }
 
+TEST_CASE("a captured suite says what was seen and which scale") {
+  const auto suite = parse_suite(
+      R"({"schema":"fatune.problems/1","name":"s","capture":{"calls":[]},"problems":[
+          {"name":"a","shape":"4,8,1500,64","scale":1.0},{"name":"b","shape":"4,8,1500,64","scale":0.125}]})",
+      "s.json");
+  REQUIRE(suite);
+  CHECK(describe(suite->problems.at(0).problem) == "4,8,1500,64 f16 scale 1");
+  CHECK_FALSE(suite->problems.at(1).problem.scale);
+  CHECK(slug(suite->problems.at(0).problem) == "4-8-1500-64-f16-scale1");
+  CHECK(fault(R"([{"name":"a","shape":"1,1,1,64","scale":0}])") ==
+        "s.json: field 'problems[0]': scale must be a number greater than 0, not 0");
+}
+
 TEST_CASE("errors name file and field") {
   const std::string good = R"({"name":"a","shape":"1,1,1,64"})";
   CHECK(fault("[" + good + "]") == "none");
