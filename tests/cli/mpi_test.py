@@ -9,6 +9,7 @@ the same command given again. Everything runs on this machine's processor: no GP
 there is no mpirun here, or no plug-in beside the program.
 """
 import argparse
+import json
 import os
 import pathlib
 import random
@@ -58,6 +59,15 @@ def ranks_of(process):
     return ranks
 
 
+def check_run(out, expected):
+    """The result of one run, and no candidate of any part measured twice."""
+    check_same(out, expected)
+    for journal in (out / "parts").glob("*/journal.jsonl"):
+        records = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
+        keys = [record["key"] for record in records if record["t"] == "candidate"]
+        want(len(keys) == len(set(keys)), f"{journal}: {len(keys) - len(set(keys))} candidates were repeated")
+
+
 class Numbered:
     def __init__(self, pid):
         self.pid = pid
@@ -82,7 +92,7 @@ def kill_a_rank(program, out, expected):
     until(lambda: sweeping(process, 2), "rank 2 sweeps")
     os.kill(ranks_of(process)[2], signal.SIGKILL)
     said = finish(process)
-    check_same(out, expected)
+    check_run(out, expected)
     want("rank 2 on" in said and "was silent" in said, f"the dead rank is not named: {said}")
 
 
@@ -95,7 +105,7 @@ def stop_a_rank(program, out, expected):
     time.sleep(SILENCE + 2)
     os.kill(pid, signal.SIGCONT)
     said = finish(process)
-    check_same(out, expected)
+    check_run(out, expected)
     want("rank 1 on" in said and "was silent" in said, f"the silent rank is not named: {said}")
 
 
@@ -104,7 +114,7 @@ def kill_a_child(program, out, expected):
     until(lambda: sweeping(process, 3), "rank 3 sweeps")
     os.kill(sweeping(process, 3)[0], signal.SIGKILL)
     said = finish(process)
-    check_same(out, expected)
+    check_run(out, expected)
     want("SIGKILL" in said, f"the killed process is not named: {said}")
 
 
@@ -122,7 +132,7 @@ def kill_rank_0(program, out, expected, chance):
     else:
         ended = finish(mpirun(program, 4, [*SWEEP, "--out", out]))
         want((out / "best.json").exists(), f"the same command did not go on: {ended}")
-    check_same(out, expected)
+    check_run(out, expected)
 
 
 def refusals(program, out):
@@ -155,7 +165,7 @@ def main():
         (one,) = shard_test.sweep_in_shards(str(program), 1, folder)
         said = finish(mpirun(program, 4, [*SWEEP, "--out", folder / "ranks"]))
         want((folder / "ranks/best.json").exists(), f"four ranks: {said}")
-        check_same(folder / "ranks", one)
+        check_run(folder / "ranks", one)
         want(f"recorded:{RESULTS}" in said and "rank 3 on" in said, f"the ranks are not named: {said}")
         again = finish(mpirun(program, 2, [*SWEEP, "--out", folder / "ranks"]))
         want("holds a run already" in again, f"a second run in its folder: {again}")

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,12 +45,16 @@ class SimulatedRanks final : public FleetClock {
 
   double now_s() const override { return now_s_; }
   void pause() override {
+    const std::clock_t begin = std::clock();
     now_s_ += kGlance_s;
     for (Rank& rank : ranks_) {
       if (rank.transport && !rank.dead && now_s_ >= rank.dies_at_s) rank.dead = true;
       if (rank.transport && !rank.dead) step(rank);
     }
+    own_ticks_ += std::clock() - begin;
   }
+  /// Of the processor, for the ranks themselves.
+  double own_s() const { return static_cast<double>(own_ticks_) / CLOCKS_PER_SEC; }
   /// The rank says nothing from then on, and hears nothing.
   void kill(int number, double at_s) { at(number).dies_at_s = at_s; }
   std::size_t messages() const { return messages_; }
@@ -113,6 +118,7 @@ class SimulatedRanks final : public FleetClock {
   std::vector<Rank> ranks_;
   double now_s_ = 0;
   std::size_t messages_ = 0;
+  std::clock_t own_ticks_ = 0;
 };
 
 }  // namespace fatune::test

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/file.hpp"
+#include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "tune/fleet/part_folder.hpp"
 #include "tune/sweep/shard_runs.hpp"
@@ -16,13 +17,6 @@ namespace fatune {
 namespace {
 
 constexpr double kBeatEvery_s = 1;
-struct Rank {
-  std::string name;  ///< "rank 2 on b"
-  double heard_s = 0;
-  bool greeted = false;
-  bool lost = false;
-};
-
 /// A device that measures, for those that come after it.
 struct Measuring {
   std::string name;  ///< "rank 2 on b, cuda:0"
@@ -52,6 +46,13 @@ std::string refusal(const Measuring& now, const std::vector<Measuring>& before) 
 class RankCrew::Ledger {
  public:
   class Hand;
+  struct Rank {
+    std::string name;  ///< "rank 2 on b"
+    double heard_s = 0;
+    bool greeted = false;
+    bool lost = false;
+    std::vector<Hand*> hands = {};
+  };
 
   Ledger(Transport& transport, FleetClock& clock, RankCrewOptions options)
       : transport_(transport), clock_(clock), options_(std::move(options)) {
@@ -75,7 +76,8 @@ class RankCrew::Ledger {
   Status take(int from, const ReadMessage& message, std::vector<std::unique_ptr<FleetHand>>& hands);
   void greet(int from, const HelloMessage& hello, std::vector<std::unique_ptr<FleetHand>>& hands);
   Status take_beat(int from, const BeatMessage& beat);
-  Hand* hand_with(std::int64_t lease);
+  /// Of the rank, that which has the lease; none when it was taken from it.
+  Hand* hand_with(int rank, std::int64_t lease);
   void look_for_silence();
   Status beat();
 
@@ -84,7 +86,6 @@ class RankCrew::Ledger {
   RankCrewOptions options_;
   std::vector<Rank> ranks_;
   std::vector<Measuring> measuring_;
-  std::vector<Hand*> hands_;
   std::int64_t last_lease_ = 0;
   double beaten_s_ = 0;
 };
@@ -127,10 +128,8 @@ class RankCrew::Ledger::Hand final : public FleetHand {
     return report_;
   }
 
-  bool is_of(int rank, std::int64_t device) const { return rank_ == rank && device_ == device; }
-  bool has(std::int64_t lease) const { return lease_ == lease; }
   std::int64_t lease() const { return lease_; }
-  int rank() const { return rank_; }
+  std::int64_t device() const { return device_; }
   void set_stale(bool stale) { has_stale_ = stale; }
 
   Status append(const std::string& lines) { return store_->append(lines); }
@@ -183,9 +182,9 @@ Status RankCrew::Ledger::take(int from, const ReadMessage& message,
   } else if (const auto* beat = std::get_if<BeatMessage>(&message.message)) {
     return take_beat(from, *beat);
   } else if (const auto* lines = std::get_if<LinesMessage>(&message.message)) {
-    if (Hand* hand = hand_with(lines->lease)) return hand->append(message.body);
+    if (Hand* hand = hand_with(from, lines->lease)) return hand->append(message.body);
   } else if (const auto* end = std::get_if<EndMessage>(&message.message)) {
-    if (Hand* hand = hand_with(end->lease)) return hand->end(*end, message.body);
+    if (Hand* hand = hand_with(from, end->lease)) return hand->end(*end, message.body);
   }
   return {};
 }
@@ -207,7 +206,7 @@ void RankCrew::Ledger::greet(int from, const HelloMessage& hello,
       continue;
     }
     auto hand = std::make_unique<Hand>(*this, from, static_cast<std::int64_t>(i), now.name);
-    hands_.push_back(hand.get());
+    rank.hands.push_back(hand.get());
     hands.push_back(std::move(hand));
     measuring_.push_back(std::move(now));
   }
@@ -215,26 +214,26 @@ void RankCrew::Ledger::greet(int from, const HelloMessage& hello,
 
 /// What was taken from a rank that was silent, it is told to drop; until then it gets nothing else.
 Status RankCrew::Ledger::take_beat(int from, const BeatMessage& beat) {
-  for (Hand* hand : hands_) {
-    if (hand->rank() == from) hand->set_stale(false);
-  }
+  const std::vector<Hand*>& hands = ranks_[static_cast<std::size_t>(from)].hands;
+  for (Hand* hand : hands) hand->set_stale(false);
   for (const RunningLease& running : beat.running) {
-    if (Hand* hand = hand_with(running.lease)) {
+    if (Hand* hand = hand_with(from, running.lease)) {
       hand->hear(running.said);
       continue;
     }
-    for (Hand* hand : hands_) {
-      if (hand->is_of(from, running.device)) hand->set_stale(true);
+    for (Hand* hand : hands) {
+      if (hand->device() == running.device) hand->set_stale(true);
     }
     FATUNE_TRY_STATUS(transport_.send(from, to_bytes(DropMessage{running.lease})));
   }
   return {};
 }
 
-RankCrew::Ledger::Hand* RankCrew::Ledger::hand_with(std::int64_t lease) {
-  const auto found =
-      std::ranges::find_if(hands_, [&](const Hand* hand) { return hand->has(lease); });
-  return found == hands_.end() ? nullptr : *found;
+RankCrew::Ledger::Hand* RankCrew::Ledger::hand_with(int rank, std::int64_t lease) {
+  for (Hand* hand : ranks_[static_cast<std::size_t>(rank)].hands) {
+    if (hand->lease() == lease) return hand;
+  }
+  return nullptr;
 }
 
 void RankCrew::Ledger::look_for_silence() {
@@ -258,7 +257,8 @@ Status RankCrew::Ledger::beat() {
 }
 
 bool RankCrew::Ledger::stop() {
-  const bool together = std::ranges::none_of(ranks_, &Rank::lost);
+  // After Ctrl-C, which other ranks had too, nobody waits.
+  const bool together = !interrupted() && std::ranges::none_of(ranks_, &Rank::lost);
   for (int number = 1; number < transport_.size(); ++number)
     static_cast<void>(transport_.send(number, to_bytes(StopMessage{together})));
   return together;

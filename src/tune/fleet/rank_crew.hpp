@@ -37,7 +37,7 @@ class RankCrew final : public FleetCrew {
   ~RankCrew() override;
   Status pump() override;
   bool expects_more() const override;
-  /// Tells every rank that the sweep is over. Whether all were there.
+  /// Tells every rank that the sweep is over. Whether all are there to leave the transport as one.
   bool stop();
 
  private:
