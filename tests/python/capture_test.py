@@ -17,7 +17,7 @@ from torch.nn.attention.bias import causal_lower_right
 
 import models
 
-capture_module = importlib.import_module("fatune.capture")
+capture_module = importlib.import_module("fatune.capturing")
 
 
 def only_call(step, *inputs, **options):
