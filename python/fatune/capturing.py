@@ -90,7 +90,7 @@ def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optiona
     compilation are as where this is called, but compiled code runs uncompiled, as it shows no calls otherwise. What the
     step raises passes.
     """
-    device, seen = _device_of(step, inputs, options), []
+    device, seen = device_of(step, inputs, options), []
     for _ in range(runs):
         recorder = Recorder(device)
         with recorder.recording():
@@ -101,7 +101,7 @@ def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optiona
     return suite_of(seen, name or _name_of(step), recorder.clock.name, 1)
 
 
-def _device_of(step: Any, inputs: Sequence[Any], options: Dict[str, Any]) -> str:
+def device_of(step: Any, inputs: Sequence[Any], options: Dict[str, Any]) -> str:
     """cuda where anything that is seen lies there, or nothing is seen of a function and a GPU is there."""
     tensors = [each for each in (*inputs, *options.values()) if isinstance(each, torch.Tensor)]
     if isinstance(step, torch.nn.Module):
@@ -132,13 +132,14 @@ def suite_of(runs: Sequence[Run], name: str, clock: str, steps: int) -> Suite:
         sites = dict.fromkeys(f"{row['site']} {row['module']}".strip() for row in rows
                               if row["problem"] == problem["name"])
         problem["source"] = "captured: " + "; ".join(sites)
-    return Suite({
+    document = {
         "schema": "fatune.problems/1", "name": name, "summary": f"Attention of {name}, as captured",
         "problems": problems,
         "capture": {"torch": torch.__version__, "device": _device_name(), "clock": clock, "runs": len(runs),
                     "steps": steps, "step_us": runs[-1].step_us,
                     "attention_share": sum(row["share"] for row in rows), "calls": rows},
-    })
+    }
+    return Suite(json.loads(json.dumps(document)))  # lists, as in a file
 
 
 def _device_name() -> str:

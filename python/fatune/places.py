@@ -2,22 +2,32 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable
+from typing import Any, Callable, Dict, List, Tuple
+
+Place = Tuple[Dict[str, Any], str]  # a module's globals, and the name
 
 
-def replace(old: Callable[..., Any], new: Callable[..., Any]) -> int:
-    """Binds `new` to every public name of a module's globals that is bound to `old`; how many there were.
+def find(function: Callable[..., Any]) -> List[Place]:
+    """Every public name of a module's globals that is bound to it.
 
-    Names with an underscore stay: by them a module keeps its own way to the original. Functions that are held
-    elsewhere, by an object or a closure, are not reached.
+    Names with an underscore are left out: by them a module keeps its own way to the original. Functions that are held
+    elsewhere, by an object or a closure, are not found.
     """
-    found = 0
+    found = []
     for module in list(sys.modules.values()):
         names = getattr(module, "__dict__", None)
-        if not isinstance(names, dict):
-            continue
-        for name, value in list(names.items()):
-            if value is old and not name.startswith("_"):
-                names[name] = new
-                found += 1
+        if isinstance(names, dict):
+            found += [(names, name) for name, value in list(names.items())
+                      if value is function and not name.startswith("_")]
     return found
+
+
+def put(places: List[Place], function: Callable[..., Any]) -> None:
+    """Binds all of them to it."""
+    for names, name in places:
+        names[name] = function
+
+
+def replace(old: Callable[..., Any], new: Callable[..., Any]) -> None:
+    """Puts `new` wherever `old` is found."""
+    put(find(old), new)

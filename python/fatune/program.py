@@ -38,10 +38,12 @@ def path() -> Path:
 def _listen(child: "subprocess.Popen[str]", progress: Optional[Callable[[str], None]]) -> tuple[list[str], str]:
     """Lines of its stderr that say something, and all of its stdout; returns when it has ended."""
     out: list[str] = []
-    reader = threading.Thread(target=lambda: out.append(child.stdout.read()), daemon=True)
+    stdout, stderr = child.stdout, child.stderr
+    assert stdout is not None and stderr is not None, "both are pipes"
+    reader = threading.Thread(target=lambda: out.append(stdout.read()), daemon=True)
     reader.start()
     said = []
-    for line in child.stderr:
+    for line in stderr:
         if line.strip():
             said.append(line.strip())
             if progress is not None:
@@ -64,14 +66,15 @@ def run(args: Sequence[str], *, accept: Sequence[int] = (0,), progress: Optional
                                  encoding="utf-8", errors="replace", start_new_session=True)
     except OSError as error:
         raise FatuneError(f"{command[0]} cannot be run: {error.strerror}", ENVIRONMENT) from error
-    try:
-        said, out = _listen(child, progress)
-    except BaseException:
-        child.send_signal(signal.SIGINT)
-        child.wait()
-        raise
+    with child:
+        try:
+            said, out = _listen(child, progress)
+        except BaseException:
+            child.send_signal(signal.SIGINT)
+            child.wait()
+            raise
     if child.returncode not in accept:
-        reason = said[-1] if said else f"{' '.join(command)} ended with {child.returncode}"
+        reason = said[-1].removeprefix("fatune: error: ") if said else f"{' '.join(command)} ended with {child.returncode}"
         raise FatuneError(reason, child.returncode if child.returncode > 0 else BUG)
     try:
         return json.loads(out)

@@ -93,7 +93,7 @@ class Recorder:
         for original, stand_in in pairs:
             places.replace(original, stand_in)
         try:
-            with _uncompiled():
+            with uncompiled():
                 yield self
         finally:
             for original, stand_in in pairs:
@@ -168,7 +168,8 @@ def _passed_on(original: Callable[..., Any], args: Tuple[Any, ...], options: Dic
 
 
 @contextlib.contextmanager
-def _uncompiled() -> Iterator[None]:
+def uncompiled() -> Iterator[None]:
+    """Compiled functions run as they were written meanwhile."""
     if not hasattr(torch.compiler, "set_stance"):  # PyTorch 2.5
         yield
     else:

@@ -1,0 +1,246 @@
+"""installing.py - a run's kernels under F.scaled_dot_product_attention, and what they served."""
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import sys
+import threading
+import weakref
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention.bias import causal_lower_right
+
+from . import masks, places, program
+from .capturing import Suite
+from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
+from .tuning import Result
+
+_OLDEST = (2, 5)  # PyTorch: of the exported file
+_CAPTURED = "captured"
+_KEPT_MASKS = 64  # chosen: tensors whose kind is remembered
+_UNCHECKED = "its mask cannot be read while a graph is captured or traced; assume_masks=\"captured\" trusts the captured"
+
+
+class Row(NamedTuple):
+    """Calls of one kind; `reason` is None where a kernel did them."""
+
+    call: str
+    reason: Optional[str]
+    calls: int
+
+
+class Why:
+    """What became of the calls since kernels were installed."""
+
+    def __init__(self, rows: List[Row], assumed: bool) -> None:
+        self.rows, self.assumed = sorted(rows, key=lambda row: -row.calls), assumed
+
+    @property
+    def served(self) -> int:
+        """Calls that a kernel did."""
+        return sum(row.calls for row in self.rows if row.reason is None)
+
+    @property
+    def unserved(self) -> int:
+        """Calls that PyTorch did."""
+        return sum(row.calls for row in self.rows if row.reason is not None)
+
+    def __str__(self) -> str:
+        lines = [f"{self.served} calls by fatune's kernels, {self.unserved} by PyTorch"]
+        lines += [f"  {row.calls:6} x  {row.call}: {row.reason or 'a kernel'}" for row in self.rows]
+        if self.assumed:
+            lines.append("  masks were taken to be those captured, unread (assume_masks=\"captured\")")
+        return "\n".join(lines)
+
+
+class _Masks:
+    """What mask tensors say, for calls like those captured with one that says no more than full or causal."""
+
+    def __init__(self, suite: Optional[Suite], assume: bool) -> None:
+        self.assume = assume
+        self.kinds: Dict[Tuple[Tuple[int, ...], Tuple[int, ...]], Set[str]] = {}
+        for call in suite.calls if suite else ():
+            if call["mask"]["form"] == "tensor" and call["query"]:
+                place = (tuple(call["query"]["shape"]), tuple(call["key"]["shape"]))
+                self.kinds.setdefault(place, set()).add(call["mask"]["kind"] if call["problem"] else masks.OTHER)
+        self.known: Dict[Tuple[Any, ...], Tuple["weakref.ref[torch.Tensor]", int, str]] = {}
+
+    def kind(self, mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> Tuple[Optional[str], str]:
+        """Its kind, or None with the reason why it is not known."""
+        kinds = self.kinds.get((tuple(query.shape), tuple(key.shape)))
+        if kinds is None:
+            return None, "no mask tensor was captured for these sizes"
+        if self.assume and len(kinds) == 1:
+            return next(iter(kinds)), ""
+        if torch.compiler.is_compiling() or (mask.is_cuda and torch.cuda.is_current_stream_capturing()):
+            return None, _UNCHECKED
+        return self._by_value(mask, query.shape[-2], key.shape[-2]), ""
+
+    def _by_value(self, mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
+        """Read once: layers share a mask, or views of one. One that was written to since is read again; tensors of
+        inference mode do not tell, and are read each time."""
+        if mask.is_inference():
+            return masks.kind_of(mask, seq_q, seq_kv)
+        whole = mask if mask._base is None else mask._base
+        place = (id(whole), mask.shape, mask.stride(), mask.storage_offset(), seq_q, seq_kv)
+        found = self.known.get(place)
+        if found is not None and found[0]() is whole and found[1] == mask._version:
+            return found[2]
+        kind = masks.kind_of(mask, seq_q, seq_kv)
+        if len(self.known) >= _KEPT_MASKS:
+            self.known.clear()
+        self.known[place] = (weakref.ref(whole), mask._version, kind)
+        return kind
+
+
+def _attention(exported: ModuleType, known: _Masks) -> Callable[..., Any]:
+    """What stands under F's name: the exported function, but for mask tensors."""
+    sdpa, pass_on, plain = exported.sdpa, exported._pass_on, (torch.Tensor, torch.nn.Parameter)
+
+    def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+                                     is_causal: bool = False, scale: Optional[float] = None,
+                                     enable_gqa: bool = False) -> Any:
+        if attn_mask is None or type(attn_mask) not in plain or is_causal or dropout_p:
+            return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        kind, why = known.kind(attn_mask, query, key)
+        if kind == masks.NONE:
+            return sdpa(query, key, value, None, 0.0, False, scale, enable_gqa)
+        if kind == masks.CAUSAL:
+            return sdpa(query, key, value, None, 0.0, True, scale, enable_gqa)
+        if kind == masks.LOWER_RIGHT:
+            return sdpa(query, key, value, causal_lower_right(query.shape[-2], key.shape[-2]), 0.0, False, scale,
+                        enable_gqa)
+        return pass_on(why or f"its mask is {str(kind).replace('_', ' ')}", query, key, value, attn_mask, dropout_p,
+                       is_causal, scale, enable_gqa)
+
+    return scaled_dot_product_attention
+
+
+_lock = threading.RLock()
+_active: List["Installed"] = []
+_last: Optional["Installed"] = None
+
+
+class Installed:
+    """Kernels in the place of PyTorch's attention until undo(), or the end of a `with`. Made by install()."""
+
+    def __init__(self, exported: ModuleType, suite: Optional[Suite], assume: bool) -> None:
+        self.exported, self.assumed = exported, assume
+        self.function = _attention(exported, _Masks(suite, assume))
+        self._before = {(row["call"], row["reason"]): row["calls"] for row in exported.counts()}
+        self._after: Optional[List[Row]] = None
+        self._places: List[places.Place] = []
+
+    def redo(self) -> "Installed":
+        """Puts it in place again after undo(); counts go on."""
+        global _original, _last
+        with _lock:
+            if self not in _active:
+                if not _active:
+                    _original = F.scaled_dot_product_attention
+                places.replace(_active[-1].function if _active else _original, self.function)
+                _active.append(self)
+                self._after, _last = None, self
+        return self
+
+    def undo(self) -> None:
+        """Puts back what stood there before; a second time does nothing."""
+        with _lock:
+            if self not in _active:
+                return
+            self._after = self._rows()
+            place = _active.index(self)
+            _active.remove(self)
+            if place == len(_active):
+                places.replace(self.function, _active[-1].function if _active else _original)
+
+    @contextlib.contextmanager
+    def briefly(self) -> Iterator[None]:
+        """In place meanwhile, at those places that were found the first time: for turns of a comparison."""
+        with _lock:
+            before = F.scaled_dot_product_attention
+            self._places = self._places or places.find(before)
+            places.put(self._places, self.function)
+        try:
+            yield
+        finally:
+            places.put(self._places, before)
+
+    def why(self) -> Why:
+        """What became of the calls since it was installed, or until it was undone."""
+        return Why(self._rows() if self._after is None else self._after, self.assumed)
+
+    def _rows(self) -> List[Row]:
+        rows = [Row(row["call"], row["reason"], row["calls"] - self._before.get((row["call"], row["reason"]), 0))
+                for row in self.exported.counts()]
+        return [row for row in rows if row.calls]
+
+    def __enter__(self) -> "Installed":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.undo()
+
+
+_original: Callable[..., Any] = F.scaled_dot_product_attention
+
+
+def install(result: "Result | str | Path", assume_masks: Optional[str] = None, unverified: bool = False) -> Installed:
+    """Puts the kernels of a run (or its folder) under F.scaled_dot_product_attention, for the whole process.
+
+    Calls that no kernel fits are PyTorch's, as before. A call with a mask tensor is served where one was captured for
+    its sizes and the tensor says, by its values, no more than full or causal; assume_masks="captured" trusts the
+    captured kind instead, which graph capture and torch.compile need. `unverified` also takes kernels that no gate
+    has checked. Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old PyTorch, (5) the
+    run is of another GPU.
+    """
+    if assume_masks not in (None, _CAPTURED):
+        raise FatuneError(f"assume_masks is {assume_masks!r}; it may be None or {_CAPTURED!r}", USAGE)
+    result = result if isinstance(result, Result) else Result.load(result)
+    _check_here(result)
+    exported = _imported(export(result, unverified))
+    return Installed(exported, result.suite, assume_masks == _CAPTURED).redo()
+
+
+def why() -> Why:
+    """What became of the calls since kernels were last installed. Raises FatuneError (2) when they never were."""
+    if _last is None:
+        raise FatuneError("no kernels were installed yet", USAGE)
+    return _last.why()
+
+
+def export(result: Result, unverified: bool = False) -> Path:
+    """Writes the run's kernels as sdpa.py into its folder."""
+    if not any(row.get("best") for row in result.problems):
+        raise FatuneError(f"{result.folder}: no candidate was right, so there is no kernel to install", NO)
+    file = result.folder / "sdpa.py"
+    program.run(["export", str(result.folder), "--to", "torch", "-o", str(file)]
+                + (["--unverified"] if unverified else []))
+    return file
+
+
+def _check_here(result: Result) -> None:
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < _OLDEST:
+        raise FatuneError(f"PyTorch {torch.__version__} is too old; the kernels need {_OLDEST[0]}.{_OLDEST[1]}",
+                          ENVIRONMENT)
+    if not torch.cuda.is_available() or torch.version.cuda is None:
+        raise FatuneError("PyTorch finds no NVIDIA GPU here, so no kernel could run", ENVIRONMENT)
+    here = torch.cuda.get_device_name()
+    if here != result.device:
+        raise FatuneError(f"{result.folder} was tuned on {result.device}, and this is {here}: tune here", DEVICE)
+
+
+def _imported(file: Path) -> ModuleType:
+    name = f"fatune_exported_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise FatuneError(f"{file} cannot be imported", FILES)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # torch.compile finds it by its name
+    spec.loader.exec_module(module)
+    return module

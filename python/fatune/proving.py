@@ -1,0 +1,147 @@
+"""proving.py - is a step still right with other attention, and is it faster? Outputs, rounds of times, an interval."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import random
+import statistics
+import time
+from typing import Any, Callable, ContextManager, Dict, List, Sequence, Tuple
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import exact
+from .recorder import Clock, uncompiled
+
+Step = Callable[[], Any]
+
+_SEED = 0
+_MOST, _MEAN = 2.0, 1.5  # of PyTorch's own error, as of kernels (docs/correctness.md)
+_ROUNDS, _LEAST_ROUNDS = 40, 8
+_TURN_US = 20_000  # chosen: a turn is long against the jitter of events
+_RESAMPLES = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """One tensor that the step returns, against the step with attention in double precision. `error` is the largest
+    difference (of whole numbers: how many differ), `limit` what is allowed, `share` the worst part of a limit used."""
+
+    name: str
+    error: float
+    limit: float
+    share: float
+
+    @property
+    def right(self) -> bool:
+        """Within every limit."""
+        return self.share <= 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Times:
+    """Of a whole step, in microseconds, a value a round; both in each round, in random order."""
+
+    without_us: List[float]
+    with_us: List[float]
+
+    @property
+    def ratio(self) -> float:
+        """The median of the rounds' ratios, with to without."""
+        return statistics.median(self._ratios())
+
+    @property
+    def ci95(self) -> Tuple[float, float]:
+        """Of the ratio, by bootstrap over rounds."""
+        chance, ratios = random.Random(_SEED), self._ratios()
+        medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(_RESAMPLES))
+        return medians[int(0.025 * _RESAMPLES)], medians[int(0.975 * _RESAMPLES)]
+
+    def _ratios(self) -> List[float]:
+        return [ours / theirs for ours, theirs in zip(self.with_us, self.without_us)]
+
+
+def outputs_of(step: Step) -> Dict[str, torch.Tensor]:
+    """Copies of the tensors that a step returns, by their place in it; random numbers begin alike each time."""
+    with torch.random.fork_rng():
+        torch.manual_seed(_SEED)
+        leaves = pytree.tree_flatten_with_path(step())[0]
+    return {pytree.keystr(path) or "output": leaf.detach().clone() for path, leaf in leaves
+            if isinstance(leaf, torch.Tensor)}
+
+
+def compare(step: Step, installed: Callable[[], ContextManager[Any]]) -> List[Output]:
+    """Each output's error with the kernels against what PyTorch's own attention, and one that rounds after each step,
+    are off by. Runs the step five times."""
+    with uncompiled(), exact.in_place_of_pytorchs(torch.float64):
+        reference = outputs_of(step)
+    with uncompiled(), exact.in_place_of_pytorchs(None):
+        others = [outputs_of(step)]
+    others += [outputs_of(step), outputs_of(step)]
+    with installed():
+        ours = outputs_of(step)
+    return [_judge(name, tensor, reference.get(name), [other.get(name) for other in others])
+            for name, tensor in ours.items()]
+
+
+def _judge(name: str, ours: torch.Tensor, reference: Any, others: Sequence[Any]) -> Output:
+    tensors = [reference, *others]
+    if any(each is None or each.shape != ours.shape or each.dtype != ours.dtype for each in tensors):
+        return Output(name, math.inf, 0.0, math.inf)
+    if not ours.is_floating_point():
+        error, *allowed = (float((each != reference).sum()) for each in (ours, *others))
+        limit = _MOST * max(allowed)
+        return Output(name, error, limit, 0.0 if error == 0 else error / limit if limit else math.inf)
+    if not torch.equal(ours.isfinite(), reference.isfinite()):
+        return Output(name, math.inf, 0.0, math.inf)
+    most, mean = _errors(ours, reference)
+    allowed = [_errors(each, reference) for each in others]
+    quantum = torch.finfo(ours.dtype).eps
+    values = reference.double().nan_to_num(0.0, 0.0, 0.0).abs()
+    limits = (_MOST * max(each[0] for each in allowed) + quantum * float(values.max() if values.numel() else 0),
+              _MEAN * max(each[1] for each in allowed) + quantum * float(values.mean() if values.numel() else 0))
+    shares = [error / limit if limit else (0.0 if error == 0 else math.inf)
+              for error, limit in zip((most, mean), limits)]
+    return Output(name, most, limits[0], max(shares))
+
+
+def _errors(tensor: torch.Tensor, reference: torch.Tensor) -> Tuple[float, float]:
+    """The largest and the mean difference, where both are finite."""
+    if not tensor.numel():
+        return 0.0, 0.0
+    apart = (tensor.double() - reference.double()).abs()
+    apart = apart.masked_fill(~reference.isfinite() & ~tensor.isfinite(), 0.0).nan_to_num(math.inf)
+    return float(apart.max()), float(apart.mean())
+
+
+def measure(step: Step, installed: Callable[[], ContextManager[Any]], clock: Clock, limit_s: float) -> Times:
+    """Rounds until there are 40, or at least 8 and the time is up."""
+    contexts = {"without": contextlib.nullcontext, "with": installed}
+    begin, calls = time.monotonic(), _calls_of_a_turn(step, clock)
+    times: Dict[str, List[float]] = {name: [] for name in contexts}
+    for context in contexts.values():  # what is compiled or loaded at first does not count
+        _turn(step, context, clock, 1)
+    chance = random.Random(_SEED)
+    while len(times["with"]) < _ROUNDS and (
+            len(times["with"]) < _LEAST_ROUNDS or time.monotonic() - begin < limit_s):
+        for name in chance.sample(list(contexts), len(contexts)):
+            times[name].append(_turn(step, contexts[name], clock, calls))
+    return Times(times["without"], times["with"])
+
+
+def _calls_of_a_turn(step: Step, clock: Clock) -> int:
+    step()
+    return max(1, math.ceil(_TURN_US / max(_turn(step, contextlib.nullcontext, clock, 1), 1.0)))
+
+
+def _turn(step: Step, context: Callable[[], ContextManager[Any]], clock: Clock, calls: int) -> float:
+    """Microseconds of a step; one before does not count, as it meets cold caches of Python."""
+    with context():
+        step()
+        begin = clock.now()
+        for _ in range(calls):
+            step()
+        end = clock.now()
+        return clock.us_between(begin, end) / calls

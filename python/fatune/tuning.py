@@ -1,0 +1,112 @@
+"""tuning.py - a suite to a run of `fatune sweep`, begun or gone on with."""
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import torch
+
+from . import program
+from .capturing import Suite
+from .errors import ENVIRONMENT, FILES, NO, FatuneError
+from .progress import Progress
+
+_FASTER_OR_NOT = (0, 1)  # exit codes: whether the gate against the baselines passes is an answer, too
+
+
+class Result:
+    """A finished run: its folder, its `document` (fatune.best/2), and the suite, where it was one that was captured."""
+
+    def __init__(self, folder: Path, document: Dict[str, Any], suite: Optional[Suite] = None) -> None:
+        self.folder, self.document, self.suite = folder, document, suite
+
+    @classmethod
+    def load(cls, folder: "str | Path") -> "Result":
+        """Of a run's folder. Raises FatuneError (4) where it holds no best.json."""
+        path, suite = Path(folder) / "best.json", suite_file(Path(folder))
+        try:
+            return cls(Path(folder), json.loads(path.read_text(encoding="utf-8")),
+                       Suite.load(suite) if suite.exists() else None)
+        except (OSError, ValueError) as error:
+            raise FatuneError(f"{path} cannot be read: {error}", FILES) from error
+
+    @property
+    def device(self) -> str:
+        """The name of the GPU that was measured."""
+        return str(self.document["device"]["name"])
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a recording stood in for the GPU."""
+        return bool(self.document["recorded"])
+
+    @property
+    def problems(self) -> List[Dict[str, Any]]:
+        """As in the document: `best` is null where no candidate was right."""
+        return list(self.document["problems"])
+
+    def __str__(self) -> str:
+        lines = [f"{self.folder}: {self.device}" + (", recorded" if self.recorded else "")]
+        for row in self.problems:
+            best = row.get("best")
+            told = f"{best['kernel']}, {best['hot']['median_us']:.2f} us hot" if best else "no correct candidate"
+            lines.append(f"  {row.get('name') or row['label']}: {told}")
+        return "\n".join(lines)
+
+
+def default_folder(suite: Suite) -> Path:
+    """runs/NAME-HASH below the current folder; the hash is of the problems, so that the same are gone on with."""
+    text = json.dumps([{**problem, "source": ""} for problem in suite.problems], sort_keys=True)
+    return Path("runs") / f"{suite.name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def suite_file(folder: Path) -> Path:
+    """Beside a run's folder, what it was asked for."""
+    return folder.with_name(folder.name + ".suite.json")
+
+
+def tune(suite: Suite, out: "str | Path | None" = None, device: Optional[str] = None, budget: "str | int | None" = None,
+         baselines: Optional[str] = None, quiet: bool = False) -> Result:
+    """Tunes the suite's problems; options are those of `fatune sweep`.
+
+    A folder that holds a run that was not finished is gone on with; nothing in it is measured again. Known configs of
+    earlier runs are begun with. The device is PyTorch's current one unless told; "recorded" replays a recording.
+    Raises FatuneError: (1) nothing is to be tuned, (3) there is no GPU, and what the program says. Ctrl-C ends the
+    program, too; the folder can be gone on with.
+    """
+    if not suite.problems:
+        raise FatuneError(f"{suite.name}: nothing is to be tuned: {_reasons(suite)}", NO)
+    folder = Path(out) if out is not None else default_folder(suite)
+    args = ["--resume", str(folder)]
+    if not (folder / "journal.jsonl").exists():
+        args = ["--suite", str(_saved(suite, folder)), "--out", str(folder), "--device", device or _current_device()]
+        args += ["--budget", str(budget)] if budget is not None else []
+        args += ["--baselines", baselines] if baselines is not None else []
+    progress = Progress()
+    try:
+        document = program.run(["sweep", *args], accept=_FASTER_OR_NOT, progress=None if quiet else progress)
+    finally:
+        progress.close()
+    return Result(folder, document, suite)
+
+
+def _reasons(suite: Suite) -> str:
+    reasons = dict.fromkeys(call["reason"] for call in suite.calls)
+    return "; ".join(reasons) if reasons else "no call of attention was seen"
+
+
+def _saved(suite: Suite, folder: Path) -> Path:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FatuneError(f"{folder.parent} cannot be made: {error.strerror}", FILES) from error
+    return suite.save(suite_file(folder))
+
+
+def _current_device() -> str:
+    if not torch.cuda.is_available() or torch.version.cuda is None:
+        raise FatuneError("PyTorch finds no NVIDIA GPU here to tune on; device=\"recorded\" replays a recording",
+                          ENVIRONMENT)
+    return f"cuda:{torch.cuda.current_device()}"

@@ -1,0 +1,53 @@
+"""fakes.py - an exported file whose kernels are functions on the CPU: all of it but the driver and the machine code."""
+import contextlib
+import warnings
+from unittest import mock
+
+import torch
+
+from fatune import installing
+
+DEVICE = "NVIDIA H200"  # of the recording
+
+
+class Route:
+    """Stands for _Route: attention in double precision, with the kernel's own scale and mask, where it would write."""
+
+    launched = 0
+    wrong_by = 0.0  # added to what is right
+
+    def __init__(self, kernel, index, seen):
+        self.kernel = kernel
+
+    def __call__(self, query, key, value, *_):
+        Route.launched += 1
+        heads = query.shape[1] // key.shape[1]
+        key, value = (each.repeat_interleave(heads, dim=1) for each in (key, value))
+        scores = query.double() @ key.double().transpose(-1, -2) * self.kernel.facts["scale"]
+        if self.kernel.mask is not None:
+            rows, columns = scores.shape[-2:]
+            hidden = torch.ones(rows, columns, dtype=torch.bool).triu(columns - rows + 1)
+            scores = scores.masked_fill(hidden, -torch.inf)
+        out = (scores.softmax(-1) @ value.double() + self.wrong_by).to(query.dtype)
+        return torch.empty_like(query).copy_(out)
+
+
+@contextlib.contextmanager
+def on_the_cpu():
+    """Files that are installed meanwhile take the CPU for the GPU of the recording."""
+    imported = installing._imported
+
+    def import_for_the_cpu(file):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that no gate has checked them
+            module = imported(file)
+        module._has_kernels = lambda device: device.type == "cpu"
+        module._device = lambda index: ((9, 0), DEVICE)
+        module._Route = Route
+        module._routes.clear()
+        return module
+
+    Route.launched, Route.wrong_by = 0, 0.0
+    with mock.patch.object(installing, "_imported", import_for_the_cpu), \
+            mock.patch.object(installing, "_check_here"):
+        yield Route

@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""install_test.py - a recorded run's kernels in the place of PyTorch's attention, as functions on the CPU."""
+import pathlib
+import sys
+import tempfile
+import threading
+import unittest
+import unittest.mock
+
+import fatune
+import torch
+import torch.nn.functional as F
+from fatune import installing, masks, program, tuning
+from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+
+import fakes
+import models
+
+
+def attend(*inputs, **options):
+    return F.scaled_dot_product_attention(*inputs, **options)
+
+
+def qkv(seq=models.TOKENS):
+    return [torch.randn(models.BATCH, models.HEADS, seq, models.DIM).half() for _ in range(3)]
+
+
+def full_mask(dtype=torch.bool):
+    mask = torch.ones(models.TOKENS, models.TOKENS, dtype=torch.bool)
+    return mask if dtype == torch.bool else torch.zeros(mask.shape, dtype=dtype)
+
+
+class Recorded(unittest.TestCase):
+    """One run for all tests: a step that once calls with a mask tensor of full attention."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.suite = fatune.capture(lambda: [attend(*qkv()), attend(*qkv(), attn_mask=full_mask())])
+        cls.result = fatune.tune(cls.suite, out=pathlib.Path(cls.folder.name) / "run", device="recorded", budget=4,
+                                 quiet=True)
+        cls.pytorch = F.scaled_dot_product_attention
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.enterContext(fakes.on_the_cpu())
+        self.addCleanup(self.assertIs, F.scaled_dot_product_attention, self.pytorch)
+
+    def install(self, **options):
+        return self.enterContext(fatune.install(self.result, unverified=True, **options))
+
+
+class TuneTest(Recorded):
+    def test_the_run_is_that_of_the_suite(self):
+        self.assertEqual([row["name"] for row in self.result.problems], ["4-8-512-64"])
+        self.assertTrue(self.result.recorded)
+        self.assertEqual(self.result.device, fakes.DEVICE)
+        self.assertIn("us hot", str(self.result))
+
+    def test_a_folder_is_gone_on_with_and_nothing_is_measured_again(self):
+        journal = self.result.folder / "journal.jsonl"
+        lines = journal.read_text(encoding="utf-8").splitlines()
+        journal.write_text("\n".join(lines[:len(lines) // 2]) + "\n", encoding="utf-8")
+        again = fatune.tune(self.suite, out=self.result.folder, quiet=True)
+        self.assertEqual(again.problems[0]["best"]["config"], self.result.problems[0]["best"]["config"])
+        self.assertEqual(journal.read_text(encoding="utf-8").splitlines()[1:len(lines) // 2],
+                         lines[1:len(lines) // 2])
+
+    def test_a_run_is_loaded_from_its_folder_with_its_suite(self):
+        loaded = fatune.Result.load(self.result.folder)
+        self.assertEqual(loaded.suite.document, self.suite.document)
+        self.assertEqual(loaded.device, fakes.DEVICE)
+
+    def test_nothing_to_tune_is_an_answer_with_the_reasons(self):
+        suite = fatune.capture(lambda: attend(*(each.float() for each in qkv(16))))
+        with self.assertRaisesRegex(fatune.FatuneError, "nothing is to be tuned: its type is float32") as caught:
+            fatune.tune(suite)
+        self.assertEqual(caught.exception.exit_code, 1)
+
+    @unittest.skipIf(torch.cuda.is_available(), "there is a GPU")
+    def test_without_a_gpu_the_recording_must_be_asked_for(self):
+        with self.assertRaisesRegex(fatune.FatuneError, "no NVIDIA GPU") as caught:
+            fatune.tune(self.suite, out=pathlib.Path(self.folder.name) / "none")
+        self.assertEqual(caught.exception.exit_code, 3)
+
+    def test_what_the_program_refuses_is_said_with_its_exit_code(self):
+        with self.assertRaisesRegex(fatune.FatuneError, "--budget") as caught:
+            program.run(["sweep", "--shape", "4,8,512,64", "--budget", "much"])
+        self.assertEqual(caught.exception.exit_code, 2)
+
+    def test_the_folder_is_named_by_the_problems(self):
+        other = fatune.capture(lambda: attend(*qkv(16)))
+        folders = [tuning.default_folder(suite) for suite in (self.suite, self.suite, other)]
+        self.assertEqual(folders[0], folders[1])
+        self.assertNotEqual(folders[0], folders[2])
+
+
+class InstallTest(Recorded):
+    def test_calls_of_the_problem_are_served_and_counted(self):
+        inputs = qkv()
+        theirs = attend(*inputs)
+        with self.install() as installed:
+            ours = attend(*inputs)
+            attend(*qkv(100))
+            self.assertIs(models.attention_by_another_name, F.scaled_dot_product_attention)
+            models.by_another_name(*inputs)
+        self.assertEqual(fakes.Route.launched, 2)
+        torch.testing.assert_close(ours, theirs, atol=2e-3, rtol=2e-3)
+        attend(*inputs)
+        why = installed.why()
+        self.assertEqual((why.served, why.unserved), (2, 1))
+        self.assertEqual([(row.calls, row.reason) for row in why.rows],
+                         [(2, None), (1, "no kernel is for these sizes, type and mask")])
+        self.assertIn("2 calls by fatune's kernels, 1 by PyTorch", str(fatune.why()))
+
+    def test_reasons(self):
+        q, k, v = qkv()
+        lower = torch.ones(models.TOKENS, models.TOKENS, dtype=torch.bool).tril()
+        for reason, inputs, options in (
+                ("its mask is causal", (q, k, v), {"attn_mask": lower}),  # for which there is no kernel
+                ("gradients", (q.clone().requires_grad_(), k, v), {}),
+                ("dropout", (q, k, v), {"dropout_p": 0.5}),
+                ("scale", (q, k, v), {"scale": 1.0}),
+                ("strides", (q.transpose(1, 2).contiguous().transpose(1, 2), k, v), {}),
+                ("its mask is padding right", (q, k, v), {"attn_mask": lower[3:4]}),
+                ("captured for these sizes", qkv(16), {"attn_mask": lower[:16, :16]})):
+            with self.subTest(reason), self.install() as installed:
+                attend(*inputs, **options)
+                (row,) = installed.why().rows
+                if reason == "its mask is causal":
+                    reason = "no kernel is for these sizes, type and mask"
+                self.assertIn(reason, row.reason)
+        self.assertEqual(fakes.Route.launched, 0)
+
+    def test_a_mask_tensor_counts_by_its_values(self):
+        inputs = qkv()
+        with self.install() as installed:
+            for mask in (full_mask(), full_mask()[None, None], full_mask(torch.float16)):
+                torch.testing.assert_close(attend(*inputs, attn_mask=mask), attend(*inputs))
+            self.assertEqual(installed.why().served, 6)
+            mask = full_mask()
+            attend(*inputs, attn_mask=mask)
+            mask[3, 5] = False
+            theirs = self.pytorch(*inputs, attn_mask=mask)
+            self.assertTrue(torch.equal(attend(*inputs, attn_mask=mask), theirs))
+            self.assertEqual((installed.why().served, installed.why().unserved), (7, 1))
+
+    def test_a_mask_is_read_once_until_it_is_written_to(self):
+        known = installing._Masks(self.suite, assume=False)
+        mask, (q, k, _) = full_mask(), qkv()
+        with unittest.mock.patch.object(masks, "kind_of", wraps=masks.kind_of) as read:
+            for _ in range(3):
+                self.assertEqual(known.kind(mask[:, :512], q, k), (masks.NONE, ""))
+            self.assertEqual(read.call_count, 1)
+            mask[0, 1] = False
+            self.assertEqual(known.kind(mask[:, :512], q, k), (masks.OTHER, ""))
+            self.assertEqual(read.call_count, 2)
+            with torch.inference_mode():
+                fresh = full_mask()
+                known.kind(fresh, q, k), known.kind(fresh, q, k)
+            self.assertEqual(read.call_count, 4)
+
+    def test_captured_masks_are_trusted_only_when_told(self):
+        inputs, changed = qkv(), full_mask()
+        changed[3, 5] = False
+        with self.install(assume_masks="captured") as installed:
+            attend(*inputs, attn_mask=changed)
+            self.assertEqual(installed.why().served, 1)
+            self.assertIn("unread", str(installed.why()))
+        with self.assertRaises(fatune.FatuneError) as caught:
+            fatune.install(self.result, assume_masks="yes")
+        self.assertEqual(caught.exception.exit_code, 2)
+
+    def test_mask_objects_stay_what_they_are(self):
+        inputs = qkv()
+        for bias in (causal_lower_right(512, 512), causal_upper_left(512, 512)):
+            theirs = attend(*inputs, attn_mask=bias)
+            with self.install():
+                self.assertTrue(torch.equal(attend(*inputs, attn_mask=bias), theirs))
+
+    def test_installed_twice_and_undone_in_any_order(self):
+        first = fatune.install(self.result, unverified=True)
+        second = fatune.install(self.result, unverified=True)
+        first.undo()
+        self.assertIs(F.scaled_dot_product_attention, second.function)
+        third = fatune.install(self.result, unverified=True)
+        third.undo()
+        self.assertIs(F.scaled_dot_product_attention, second.function)
+        second.undo()
+        second.undo()
+        self.assertIs(F.scaled_dot_product_attention, self.pytorch)
+
+    def test_threads_share_it(self):
+        inputs = qkv()
+        with self.install() as installed:
+            attend(*inputs)
+            threads = [threading.Thread(target=lambda: [attend(*inputs) for _ in range(10)]) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(installed.why().served, 41)
+
+    def test_an_exception_undoes_it(self):
+        with self.assertRaises(KeyError), self.install():
+            raise KeyError
+
+    def test_capture_sees_calls_of_installed_kernels(self):
+        with self.install():
+            suite = fatune.capture(attend, *qkv())
+        self.assertEqual(suite.problems[0]["shape"], "4,8,512,64")
+        self.assertEqual(fakes.Route.launched, 2)
+
+    def test_compiled_code_calls_the_operator_without_a_graph_break(self):
+        def step(q, k, v):
+            return F.scaled_dot_product_attention(q * 1, k, v) + 1
+
+        compiled = torch.compile(step, backend="aot_eager", fullgraph=True)
+        inputs = qkv()
+        with torch.no_grad():
+            before = compiled(*inputs)
+            with self.install() as installed:
+                ours = compiled(*inputs)
+                self.assertEqual((fakes.Route.launched, installed.why().served), (1, 1))
+            torch.testing.assert_close(ours, before, atol=4e-3, rtol=2e-3)
+            compiled(*inputs)
+        self.assertEqual(fakes.Route.launched, 1)
+
+    def test_keys_expanded_for_all_heads_are_one_head(self):
+        exported = self.install().exported
+        one = torch.randn(4, 1, 512, 64).half()
+        tensors = {"q": qkv()[0], "k": one.expand(4, 8, 512, 64), "v": one.expand(4, 8, 512, 64)}
+        seen, gqa = exported._with_one_head(tensors, False)
+        self.assertEqual((tuple(seen["k"].shape), gqa), ((4, 1, 512, 64), True))
+        copied = {**tensors, "k": tensors["k"].contiguous()}
+        self.assertEqual(exported._with_one_head(copied, False), (copied, False))
+
+
+class RefusalTest(unittest.TestCase):
+    def result(self, device):
+        return fatune.Result(pathlib.Path("runs/x"), {"device": {"name": device}, "recorded": False, "problems": []})
+
+    def test_another_gpu_no_gpu_and_an_old_pytorch(self):
+        cuda = unittest.mock.patch.multiple(torch.cuda, is_available=lambda: True,
+                                            get_device_name=lambda: "NVIDIA H100")
+        for patch, text, code in (
+                (cuda, "was tuned on NVIDIA H200, and this is NVIDIA H100: tune here", 5),
+                (unittest.mock.patch.object(torch.cuda, "is_available", lambda: False), "no NVIDIA GPU here", 3),
+                (unittest.mock.patch.object(torch, "__version__", "2.4.1+cpu"), "2.4.1.* is too old", 3)):
+            with self.subTest(text), patch, self.assertRaisesRegex(fatune.FatuneError, text) as caught:
+                fatune.install(self.result("NVIDIA H200"))
+            self.assertEqual(caught.exception.exit_code, code)
+
+    def test_a_run_without_a_kernel(self):
+        with fakes.on_the_cpu(), self.assertRaisesRegex(fatune.FatuneError, "no kernel to install") as caught:
+            fatune.install(self.result("NVIDIA H200"))
+        self.assertEqual(caught.exception.exit_code, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
