@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/combine.cuh"
+#include "common/key_mean.cuh"
 #include "common/lse.cuh"
 #include "fa_wgmma/consumer.cuh"
 
@@ -26,6 +27,7 @@ struct Epilogue {
   SharedStorage storage;
   const Rows& rows;
   float* lse;
+  KeyMean key_mean = {};
 
   DEVICE void operator()() const {
 #pragma unroll
@@ -60,7 +62,11 @@ struct Epilogue {
     for (int half = 0; half < 2; ++half) {
       const int position = consumer.position() + 8 * half;
       const i64 row = static_cast<i64>(rows.head()) * SEQ_Q + position;
-      if (position < SEQ_Q) lse[row] = log_sum_exp(row_max[half], row_sum[half]);
+      if (position >= SEQ_Q) continue;
+      lse[row] = log_sum_exp(row_max[half], row_sum[half]);
+#if SMOOTH_K
+      lse[row] += key_mean.score(rows.head(), position);
+#endif
     }
 #else
     (void)row_max, (void)row_sum;

@@ -7,9 +7,10 @@
 #include "fa_wgmma/register_rows.cuh"
 #include "fa_wgmma/v_transposer.cuh"
 
-/// By all threads of a kernel's CTA, as the last that it does. The maps are of elements of DTYPE.
+/// By all threads of a kernel's CTA, as the last that it does. The maps are of elements of DTYPE;
+/// `key_mean` is asked for where K was smoothed.
 DEVICE void attend(out_elem* out, float* lse, const Descales& descales, const TensorMap& map_q,
-                   const TensorMap& map_k, const TensorMap& map_v) {
+                   const TensorMap& map_k, const TensorMap& map_v, const KeyMean& key_mean = {}) {
   extern __shared__ __align__(1024) u8 shared[];
   const SharedStorage storage{shared_address(shared)};
   const Producer producer{storage, map_q, map_k, map_v};
@@ -30,7 +31,7 @@ DEVICE void attend(out_elem* out, float* lse, const Descales& descales, const Te
   if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
   Consumer consumer(storage, warpgroup, descales);
   const RegisterRows rows{out, consumer};
-  const Epilogue<kSplits, RegisterRows> epilogue{consumer, storage, rows, lse};
+  const Epilogue<kSplits, RegisterRows> epilogue{consumer, storage, rows, lse, key_mean};
   if constexpr (kPersistent) {
     u32 q_phase = 0;
 #pragma unroll 1

@@ -1,9 +1,14 @@
 // kernels_test.cpp - interprets the kernels, which are known to be right on a device, and kernels
 // that are wrong on purpose; the accuracy gate's rules tell them apart.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
@@ -119,8 +124,41 @@ const Case kRight[] = {
     {"fa_wgmma_fp8_fused",
      "QUANT_CLUSTER=1,QUANT_KEEP=nothing,QUANT_THREADS=256,V_TRANSPOSED_BY=producer",
      fused(packed(), Dtype::kE5m2, Dtype::kF16)},
+    {"fa_wgmma_fp8_fused", "SMOOTH_K=true,QUANT_CLUSTER=2,QUANT_KEEP=nothing", fused(packed())},
     {"fa_wgmma", "", fused(plain())},  // in the 16 bits that the problem is given in
 };
+
+std::span<std::uint16_t> halves(std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<std::uint16_t*>(bytes.data()), bytes.size() / 2};
+}
+
+/// Eight times the largest magnitude of a key head is added to its even columns and taken from its
+/// odd ones: scores of a row move alike, outputs stay. In f16, contiguous.
+void offset_keys(ptx::Expected& expected) {
+  const Problem& problem = expected.problem;
+  const std::span<const float> values = decode_table(Dtype::kF16);
+  const auto dim = static_cast<std::size_t>(problem.head_dim);
+  const auto size = static_cast<std::size_t>(problem.seq_kv) * dim;
+  const std::span<std::uint16_t> k = halves(expected.inputs.k), q = halves(expected.inputs.q);
+  std::vector<float> offsets;
+  for (std::size_t begin = 0; begin < k.size(); begin += size) {
+    float largest = 0;
+    for (const std::uint16_t each : k.subspan(begin, size))
+      largest = std::max(largest, std::abs(values[each]));
+    offsets.push_back(8 * largest);
+    for (std::size_t i = begin; i < begin + size; ++i) {
+      const float offset = i % 2 == 0 ? offsets.back() : -offsets.back();
+      k[i] = static_cast<std::uint16_t>(encode(Dtype::kF16, values[k[i]] + offset));
+    }
+  }
+  const auto rows_of_key_head = q.size() / dim / offsets.size();
+  for (std::size_t row = 0; row < q.size() / dim; ++row) {
+    double score = 0;
+    for (std::size_t i = 0; i < dim; ++i) score += (i % 2 == 0 ? 1 : -1) * values[q[row * dim + i]];
+    score *= offsets[row / rows_of_key_head] / std::sqrt(static_cast<double>(dim));
+    expected.lse->values[row] += static_cast<float>(score);
+  }
+}
 
 }  // namespace
 
@@ -201,6 +239,22 @@ TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
   const auto never = bench().candidate("fa_wgmma_fp8", "PROMOTE=never,PV_COLUMNS=256", problem);
   REQUIRE_FALSE(never);
   CHECK(never.error().message.find("13 bits") != std::string::npos);
+}
+
+TEST_CASE("an offset that all keys share costs no bits where K is smoothed") {
+  const Problem problem = fused(ragged(), Dtype::kE4m3, Dtype::kF16);
+  auto expected = ptx::expect(bench().setting(), *bench().kernel("naive"), problem);
+  REQUIRE(expected);
+  offset_keys(*expected);
+  for (const bool smooth : {true, false}) {
+    const auto candidate = bench().candidate("fa_wgmma_fp8_fused",
+                                             smooth ? "SMOOTH_K=true" : "SMOOTH_K=false", problem);
+    REQUIRE(candidate);
+    const ptx::Examined seen =
+        ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate);
+    INFO(smooth << ": " << seen.reason);
+    CHECK(seen.passed == smooth);
+  }
 }
 
 TEST_CASE("a kernel that quantizes is right about heads of zeros and heads that are not finite") {
