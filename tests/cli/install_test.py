@@ -39,6 +39,15 @@ class Install(unittest.TestCase):
         for name in WANTED:
             self.assertTrue((self.root / name).is_file(), name)
 
+    def test_the_plug_in_for_mpi_is_found_where_it_is_installed(self):
+        if not (pathlib.Path(BUILD) / "libfatune_mpi.so").exists():
+            self.skipTest("built without MPI")
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", self.root, "--component", "mpi"], check=True,
+                       stdout=subprocess.DEVNULL)
+        done = subprocess.run([self.root / "bin" / "fatune", "doctor"], capture_output=True, text=True, check=False)
+        (plugin,) = self.root.rglob("libfatune_mpi.so")
+        self.assertIn(str(plugin), done.stdout)
+
     def test_nothing_of_the_build_remains(self):
         build = os.path.realpath(BUILD).encode()
         for path in self.root.rglob("*"):
