@@ -10,7 +10,8 @@ def _describe(facts):
         if measured.get("ratio"):
             time += f", {measured['ratio']:.2f} of {measured['baseline']}"
         time += f", on {facts['device']['name']}"
-    more = (" causal" if p["mask"] == "causal" else "") + (f" {p['layout']}" if "layout" in p else "")
+    more = (f" to {p['out_dtype']}" if "out_dtype" in p else "") + (" fused" if "quant" in p else "")
+    more += (" causal" if p["mask"] == "causal" else "") + (f" {p['layout']}" if "layout" in p else "")
     notes = "" if facts["verified"] else ", NOT VERIFIED"
     return (f"{p['batch']},{heads},{seq},{p['head_dim']} {p['dtype']}{more}: {facts['kernel']}, {facts['arch']}, {time}"
             f"{notes}")
@@ -35,12 +36,32 @@ def _microseconds(call, graph):
     return start.elapsed_time(stop) * 1e3 / 50
 
 
+def _fp8_error_of(kernel, tensors):
+    """Of the kernel on N(0,1): against PyTorch in 16 bits."""
+    factors = {}
+    if not kernel.quantizes:
+        ones = torch.ones(tensors["k"].shape[:2], device="cuda")
+        factors = {"descale_q": ones, "descale_k": ones, "descale_v": ones}
+    options = {"is_causal": kernel.mask is not None, "scale": kernel.facts["scale"], "enable_gqa": True}
+    return sdpa_fp8(*tensors.values(), **options, **factors, return_error=True)[1]
+
+
+def _check_fp8(kernel, tensors):
+    """Prints a line; whether the kernel is as near to 16 bits as its type lets it be."""
+    error = _fp8_error_of(kernel, tensors)
+    limit = 6e-2 if kernel.facts["problem"]["dtype"] == "e4m3" else 1.2e-1  # as fatune's gate of the method
+    print(f"{'ok' if error <= limit else 'FAILED':6}  {_describe(kernel.facts)}")
+    print(f"        differs by {error:.1e} from 16 bits (limit {limit:.0e})")
+    return error <= limit
+
+
 def _tensors_for(kernel):
     """q, k and v with the strides that it was tuned for; parts of one tensor lie in a tensor each, which is as far."""
     made = {}
     for name, (row, head, batch) in list(kernel.strides.items())[:3]:
-        made[name] = torch.empty_strided(kernel.shapes[name], (batch, head, row, 1), dtype=kernel.dtype, device="cuda")
-        made[name].normal_()
+        made[name] = torch.empty_strided(kernel.shapes[name], (batch, head, row, 1), dtype=kernel.out_dtype,
+                                         device="cuda")
+        made[name] = made[name].normal_().to(kernel.dtype)
     return made
 
 
@@ -78,8 +99,10 @@ def _main():
             print(f"unused  {_describe(kernel.facts)}: not for {name}")
             continue
         tensors = _tensors_for(kernel)
-        chosen, why = _choice(tensors, kernel.mask, kernel.facts["scale"], True)
-        if chosen is kernel:
+        chosen, why = _choice(tensors, kernel.mask, kernel.facts["scale"], True, kernel.quantizes)
+        if chosen is kernel and kernel.fp8:
+            right = _check_fp8(kernel, tensors) and right
+        elif chosen is kernel:
             right = _check(kernel, tensors.values()) and right
         else:
             print(f"unused  {_describe(kernel.facts)}: {'another is taken for it' if chosen else why}")

@@ -7,7 +7,11 @@ class _Kernel(_Loaded):
         super().__init__(facts, cubin)
         problem = facts["problem"]
         batch, dim = problem["batch"], problem["head_dim"]
-        self.dtype = _DTYPES[problem["dtype"]]
+        self.quantizes = problem.get("quant") == "fused"  # fp8 of 16-bit tensors: no kernel of sdpa()
+        self.out_dtype = _DTYPES[problem.get("out_dtype", problem["dtype"])]
+        self.dtype = self.out_dtype if self.quantizes else _DTYPES[problem["dtype"]]
+        self.fp8 = problem["dtype"] in ("e4m3", "e5m2")
+        self.element = 1 if self.dtype in _FP8 else 2  # bytes
         key = (batch, problem["kv_heads"], problem["seq_kv"], dim)
         query = (batch, problem["heads"], problem["seq_q"], dim)
         self.mask = _LOWER_RIGHT if problem["mask"] == "causal" else None
@@ -34,7 +38,7 @@ class _Kernel(_Loaded):
         out = _dense_strides(query.shape, query.stride())
         if None in (out, *seen.values()) or _strides_seen(query.shape, out, self.shapes["q"][1]) != self.strides["out"]:
             return None
-        takes = (strides == self.strides[name] or name not in self.by_pointer and _can_be_mapped(strides)
+        takes = (strides == self.strides[name] or name not in self.by_pointer and _can_be_mapped(strides, self.element)
                  for name, strides in seen.items())
         return seen if all(takes) else None
 
@@ -72,9 +76,10 @@ class _Route:
     def bind(self, place):
         """What cuLaunchKernelEx takes for each stage, and the memory that this points to."""
         *pointers, scratch, stream = place
-        pointers = dict(zip(("q", "k", "v", "out"), pointers), lse=0)
+        names = ("q", "k", "v", "out") if len(pointers) == 4 else _FP8_TENSORS
+        pointers = dict(zip(names, pointers), lse=0)
         pointers.update((name, scratch + offset) for name, offset in self.kernel.memory.items())
-        strides = {name: [step * _ELEMENT for step in steps] for name, steps in self.seen.items()}
+        strides = {name: [step * self.kernel.element for step in steps] for name, steps in self.seen.items()}
         if len(self.launches) >= _MAX_REMEMBERED:
             self.launches.clear()
         self.launches[place] = kept = self.kernel.bound(self.functions, pointers, stream, strides)

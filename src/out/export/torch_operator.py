@@ -1,12 +1,13 @@
 # torch_operator.py - which route a call takes, remembered by all that it depends on; the function, the operator.
 
-def _choice(tensors, mask, scale, gqa):
+def _choice(tensors, mask, scale, gqa, quantizes=False):
     """Of this process's kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
-    reason."""
+    reason. `quantizes`: of those that compute 16-bit tensors in fp8."""
     tensors, gqa = _with_one_head(tensors, gqa)
     query, key, value = tensors.values()
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
-    kernels = [kernel for kernel in _kernels if kernel.key == found]
+    kernels = [kernel for kernel in _kernels
+               if kernel.key == found and getattr(kernel, "quantizes", False) == quantizes]
     if not kernels:
         return None, "no kernel is for these sizes, type and mask"
     kernels = [kernel for kernel in kernels if kernel.has_scale(scale)]

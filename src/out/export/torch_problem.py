@@ -9,6 +9,7 @@ strides, types, masks, scales and devices, dropout, and everything that needs gr
 rounding, and its dimensions lie in memory as the query's do. Also registered as the operator torch.ops.fatune.sdpa.
 Needs PyTorch 2.5 or newer and nothing else.
 
+    sdpa_fp8()  the same by the file's fp8 kernels: of 16-bit tensors, which they quantize, or of fp8 ones with factors
     info()      what is in this file: one dictionary a kernel
     load()      loads all kernels that a device can run, which otherwise happens at the first call of each
     explain()   called like sdpa(): which kernel does it, or why PyTorch does
@@ -37,8 +38,8 @@ from torch.nn.attention.bias import CausalBias, CausalVariant, causal_lower_righ
 _FACTS = json.loads("[]")  # @fatune: facts
 _CUBINS: dict[str, str] = {}  # @fatune: cubins
 
-_DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
-_ELEMENT = 2  # bytes: of either
+_DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
+_FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 _UPPER_LEFT, _LOWER_RIGHT = "upper_left", "lower_right"  # where a causal mask starts; is_causal means the first
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _MAX_REMEMBERED = 1024  # chosen: decisions, and addresses of a tensor map, kept before all are forgotten
@@ -90,9 +91,9 @@ def _dense_strides(shape, stride):
     return tuple(dense)
 
 
-def _can_be_mapped(strides):
-    """Whether the copy engine takes strides, as _strides_seen has them."""
-    return all(0 < step * _ELEMENT < 2**40 and step * _ELEMENT % _ALIGNMENT == 0 for step in strides)
+def _can_be_mapped(strides, element):
+    """Whether the copy engine takes strides, as _strides_seen has them, of elements of so many bytes."""
+    return all(0 < step * element < 2**40 and step * element % _ALIGNMENT == 0 for step in strides)
 
 
 def _begins_aligned(shape, stride, element):

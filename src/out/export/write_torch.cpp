@@ -14,9 +14,9 @@ namespace fatune {
 namespace {
 
 /// In this order they are one module.
-const std::vector<std::string_view> kAttentionParts = {"torch_problem.py",  "torch_driver.py",
-                                                       "torch_queue.py",    "torch_launch.py",
-                                                       "torch_operator.py", "torch_check.py"};
+const std::vector<std::string_view> kAttentionParts = {
+    "torch_problem.py",  "torch_driver.py", "torch_queue.py", "torch_launch.py",
+    "torch_operator.py", "torch_fp8.py",    "torch_check.py"};
 const std::vector<std::string_view> kCustomParts = {"torch_custom.py", "torch_driver.py",
                                                     "torch_queue.py", "torch_custom_operator.py"};
 
@@ -36,24 +36,10 @@ Json facts_for_torch(const KernelFacts& facts) {
   return json;
 }
 
-/// PyTorch's attention takes no fp8.
-Status check_types(std::span<const ExportedKernel> kernels) {
-  for (const ExportedKernel& kernel : kernels) {
-    const Dtype dtype = kernel.facts.problem.dtype;
-    if (dtype == Dtype::kF16 || dtype == Dtype::kBf16) continue;
-    return usage_error(fmt::format(
-        "--to torch: {} is for {}, which PyTorch's scaled_dot_product_attention does not take; "
-        "leave this problem out, or export it --to header",
-        kernel.name, name(dtype)));
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
   const auto customs = std::ranges::count_if(kernels, is_custom);
-  if (customs == 0) FATUNE_TRY_STATUS(check_types(kernels));
   if (customs != 0 && customs != static_cast<std::ptrdiff_t>(kernels.size())) {
     return usage_error(
         "--to torch: kernels of attention and of custom operations are different modules; export "

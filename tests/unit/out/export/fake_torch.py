@@ -7,7 +7,8 @@ import types
 state = types.SimpleNamespace(grad=False, autocast=None, modes=0, compiling=False, device=0, stream=70,
                               capability=(9, 0), name="NVIDIA H200", next_address=0x10000)
 float16, bfloat16, float32, float64, uint8 = "float16", "bfloat16", "float32", "float64", "uint8"
-BYTES = {float16: 2, bfloat16: 2, float32: 4, float64: 8, uint8: 1}
+float8_e4m3fn, float8_e5m2 = "float8_e4m3fn", "float8_e5m2"
+BYTES = {float16: 2, bfloat16: 2, float32: 4, float64: 8, uint8: 1, float8_e4m3fn: 1, float8_e5m2: 1}
 
 
 class device:
@@ -84,12 +85,12 @@ class Tensor:
         return made
 
 
-def empty_like(tensor):
+def empty_like(tensor, dtype=None):
     """Without gaps, its dimensions in the same order."""
     strides, step = [1] * tensor.dim(), 1
     for i in sorted(range(tensor.dim()), key=lambda i: (tensor.strides[i], -i)):
         strides[i], step = step, step * tensor.shape[i]
-    return Tensor(tensor.shape, tensor.dtype, tensor.device, tuple(strides))
+    return Tensor(tensor.shape, dtype or tensor.dtype, tensor.device, tuple(strides))
 
 
 def empty(shape, dtype, device):

@@ -111,9 +111,9 @@ class Sizes(unittest.TestCase):
         strides, can_be_mapped = self.sdpa._strides_seen, self.sdpa._can_be_mapped
         self.assertIsNone(strides((2, 4, 16, 64), (4096, 1024, 1, 16), 4))  # columns apart
         self.assertIsNone(strides((2, 4, 16, 64), (5000, 64, 256, 1), 8))  # heads of two batches, unevenly apart
-        self.assertTrue(can_be_mapped(strides((2, 4, 16, 64), (4 * 16 * 72, 16 * 72, 72, 1), 4)))
-        self.assertFalse(can_be_mapped(strides((2, 4, 16, 64), (4096, 0, 64, 1), 4)))  # one head for all
-        self.assertFalse(can_be_mapped(strides((2, 4, 16, 64), (4 * 16 * 68, 16 * 68, 68, 1), 4)))  # rows of 136 bytes
+        self.assertTrue(can_be_mapped(strides((2, 4, 16, 64), (4 * 16 * 72, 16 * 72, 72, 1), 4), 2))
+        self.assertFalse(can_be_mapped(strides((2, 4, 16, 64), (4096, 0, 64, 1), 4), 2))  # one head for all
+        self.assertFalse(can_be_mapped(strides((2, 4, 16, 64), (4 * 16 * 68, 16 * 68, 68, 1), 4), 2))  # rows of 136 bytes
 
     def test_an_output_has_the_order_of_the_query_and_no_gaps(self):
         chance, dense = random.Random(42), self.sdpa._dense_strides

@@ -113,17 +113,72 @@ std::vector<ExportedKernel> five_kernels() {
           with_packed_pointers()};
 }
 
+Result<ProgramRun> run_script(const std::string& name, const std::filesystem::path& file) {
+  const std::string script = FATUNE_SOURCE_DIR "/tests/unit/out/export/" + name;
+  return run_program(
+      {.program = "/usr/bin/env", .arguments = {"python3", "-B", script, file.string()}}, 60s);
+}
+
+Problem in_fp8(Quant quant) {
+  Problem problem{2, 4, 2, 128, 256, 64, Dtype::kE4m3};
+  problem.out_dtype = Dtype::kBf16;
+  problem.quant = quant;
+  return problem;
+}
+
+/// Quantized inputs, by maps of bytes, and their factors.
+ExportedKernel with_factors() {
+  ExportedKernel made = kernel("factors", in_fp8(Quant::kGiven));
+  made.facts.stages.front().arguments = {"out",   "q_descale", "k_descale", "v_descale",
+                                         "map_q", "map_k",     "map_v"};
+  for (const char* tensor : {"q", "k", "v"}) {
+    made.facts.tensor_maps.push_back({std::string("map_") + tensor,
+                                      tensor,
+                                      MapElement::kByte,
+                                      {64, 256, 2, 2},
+                                      {64, 16384, 32768},
+                                      {64, 64, 1, 1},
+                                      64});
+  }
+  return made;
+}
+
+/// Quantizes into scratch memory, which maps of the second launch describe.
+ExportedKernel that_quantizes() {
+  ExportedKernel made = kernel("quantizes", in_fp8(Quant::kFused));
+  made.facts.stages.front().arguments = {"q", "k", "v", "q_fp8"};
+  made.facts.stages.push_back(
+      {"attend", {2, 1, 1}, {64, 1, 1}, {1, 1, 1}, 0, 0, true, {"out", "map_q"}});
+  made.facts.tensor_maps = {{"map_q",
+                             "q_fp8",
+                             MapElement::kByte,
+                             {64, 128, 4, 2},
+                             {64, 8192, 32768},
+                             {64, 64, 1, 1},
+                             64}};
+  made.facts.scratch = {{"q_fp8", 65536}};
+  return made;
+}
+
 }  // namespace
+
+TEST_CASE("kernels of fp8 are a function of their own") {
+  const test::TemporaryFolder folder;
+  const std::vector<ExportedKernel> kernels = {with_factors(), that_quantizes()};
+  const auto written = write_torch(kernels, folder / "fp8.py");
+  REQUIRE(written);
+  const auto done = run_script("torch_fp8_test.py", written->front());
+  REQUIRE(done);
+  INFO(done->text);
+  CHECK(done->succeeded());
+}
 
 TEST_CASE("the file launches what was exported and leaves the rest to PyTorch") {
   const test::TemporaryFolder folder;
   const auto written = write_torch(five_kernels(), folder / "attention.py");
   REQUIRE(written);
   REQUIRE(*written == std::vector{folder / "attention.py"});
-  const std::string script = FATUNE_SOURCE_DIR "/tests/unit/out/export/torch_module_test.py";
-  const auto done = run_program({.program = "/usr/bin/env",
-                                 .arguments = {"python3", "-B", script, written->front().string()}},
-                                60s);
+  const auto done = run_script("torch_module_test.py", written->front());
   REQUIRE(done);
   INFO(done->text);
   CHECK(done->succeeded());
@@ -145,17 +200,6 @@ TEST_CASE("nothing that a run says of itself becomes code") {
   REQUIRE(text);
   CHECK_THAT(*text, !ContainsSubstring("\nimport os"));
   CHECK_THAT(*text, !ContainsSubstring("\nexit()"));
-}
-
-TEST_CASE("element types that PyTorch's attention does not take are refused") {
-  ExportedKernel made = with_pointers();
-  made.facts.problem.dtype = Dtype::kE4m3;
-  const auto text = torch_module(std::span(&made, 1));
-  REQUIRE_FALSE(text);
-  CHECK(text.error().kind == ErrorKind::kUsage);
-  CHECK(text.error().message ==
-        "--to torch: pointers is for e4m3, which PyTorch's scaled_dot_product_attention does not "
-        "take; leave this problem out, or export it --to header");
 }
 
 TEST_CASE("a target that ends in the format's extension is its file, another a folder") {

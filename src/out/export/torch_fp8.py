@@ -1,0 +1,99 @@
+# torch_fp8.py - attention in fp8: of 16-bit tensors, which the kernel quantizes, or of fp8 tensors with their factors.
+
+_FP8_TENSORS = ("q", "k", "v", "q_descale", "k_descale", "v_descale", "out")
+
+
+class _Fp8Route(_Route):
+    """As _Route, for a kernel of fp8."""
+
+    def __call__(self, query, key, value, descales):
+        if _current_device() != self.index:
+            with torch.cuda.device(self.index):
+                return self(query, key, value, descales)
+        out = torch.empty_like(query, dtype=self.kernel.out_dtype)
+        scratch = torch.empty(max(1, self.kernel.memory_bytes), dtype=torch.uint8, device=query.device)
+        factors = [0 if each is None else each.data_ptr() for each in descales]
+        place = (query.data_ptr(), key.data_ptr(), value.data_ptr(), *factors, out.data_ptr(), scratch.data_ptr(),
+                 _raw_stream(self.index))
+        kept = self.launches.get(place) or self.bind(place)
+        for launch in kept[0]:
+            code = _driver.launch(*launch)
+            if code != 0:
+                self.launch_again(launch, code)
+        return out
+
+
+_fp8_routes: dict[tuple, _Fp8Route] = {}
+
+
+def _refuse_factors(query, key, descales):
+    """Factors are there exactly for fp8 tensors: float32, contiguous, (batch, kv_heads)."""
+    for name, factor in zip(("descale_q", "descale_k", "descale_v"), descales):
+        if query.dtype not in _FP8:
+            if factor is not None:
+                raise ValueError(f"sdpa_fp8: {name} is for fp8 tensors; those of {query.dtype} are quantized here")
+        elif factor is None:
+            raise ValueError(f"sdpa_fp8: {name} is missing; of fp8 tensors each has a factor a key head")
+        elif (factor.dtype != torch.float32 or tuple(factor.shape) != tuple(key.shape[:2])
+              or factor.device != query.device or not factor.is_contiguous()):
+            raise ValueError(f"sdpa_fp8: {name} must be contiguous float32 {tuple(key.shape[:2])} on {query.device}")
+
+
+def _fp8_route(query, key, value, mask, scale, gqa):
+    """The route of a call, or the reason why there is none."""
+    asked = (*((tensor.shape, tensor.stride(), tensor.dtype) for tensor in (query, key, value)), query.device,
+             mask, scale, gqa)
+    if asked not in _fp8_routes:
+        tensors = {"q": query, "k": key, "v": value}
+        kernel, seen = _choice(tensors, mask, scale, gqa, quantizes=query.dtype not in _FP8)
+        if kernel is None:
+            return seen
+        if len(_fp8_routes) >= _MAX_REMEMBERED:
+            _fp8_routes.clear()
+        _fp8_routes[asked] = _Fp8Route(kernel, query.device.index or 0, seen)
+    return _fp8_routes[asked]
+
+
+def sdpa_fp8(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, is_causal: bool = False,
+             scale: float | None = None, enable_gqa: bool = False, *, descale_q: torch.Tensor | None = None,
+             descale_k: torch.Tensor | None = None, descale_v: torch.Tensor | None = None,
+             return_error: bool = False):
+    """Attention by this process's fp8 kernels, without gradients; on the current stream. Tensors as sdpa() has them.
+
+    Of float16 or bfloat16 the kernel quantizes; where no kernel does that, PyTorch computes in 16 bits. Of fp8, query,
+    key and value are elements times factors: descale_q, descale_k and descale_v are float32 (batch, kv_heads), and
+    without a kernel ValueError is raised with the reason. With return_error the result is (out, error): the relative
+    2-norm of what out differs by from PyTorch's attention of the same values in 16 bits, which that costs to compute.
+    Tensors that need gradients raise ValueError.
+    """
+    descales = (descale_q, descale_k, descale_v)
+    _refuse_others(query, key, value)
+    _refuse_misuse(query, key, value)
+    _refuse_factors(query, key, descales)
+    if _needs_gradients(query, key, value):
+        raise ValueError("sdpa_fp8: no kernel has gradients; call it under torch.no_grad()")
+    mask = _UPPER_LEFT if is_causal else None
+    route = "the tensors are on " + str(query.device)
+    if query.is_cuda and torch.version.cuda is not None:
+        route = _fp8_route(query, key, value, mask, scale, enable_gqa)
+    if any(tensor.data_ptr() % _ALIGNMENT for tensor in (query, key, value)):
+        route = f"a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
+    options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    if isinstance(route, str):
+        if query.dtype in _FP8:
+            raise ValueError(f"sdpa_fp8: {route}")
+        out = _pytorch(query, key, value, **options)
+    else:
+        out = route(query, key, value, descales)
+    return (out, _fp8_error(out, query, key, value, descales, options)) if return_error else out
+
+
+def _fp8_error(out, query, key, value, descales, options):
+    """Against PyTorch's attention of the values in out's type."""
+    values = (query, key, value)
+    if query.dtype in _FP8:
+        group = query.shape[1] // key.shape[1]
+        factors = (descales[0].repeat_interleave(group, 1), *descales[1:])
+        values = [(tensor.float() * factor[:, :, None, None]).to(out.dtype) for tensor, factor in zip(values, factors)]
+    right = _pytorch(*values, **options).float()
+    return (torch.linalg.vector_norm(out.float() - right) / torch.linalg.vector_norm(right)).item()

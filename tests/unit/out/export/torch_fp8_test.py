@@ -1,0 +1,94 @@
+"""torch_fp8_test.py FILE - imports a file of fp8 kernels on stand-ins for PyTorch and the CUDA driver, and checks which
+kernel sdpa_fp8 launches, with which arguments, and what it refuses or leaves to PyTorch.
+
+FILE is the one that write_torch_test.cpp makes: kernels factors and quantizes."""
+import importlib.util
+import sys
+import unittest
+
+import fake_cuda
+import fake_torch
+
+fake_torch.install()
+import torch  # noqa: E402, the stand-in
+
+FILE = sys.argv.pop(1)
+SHAPES = ((2, 4, 128, 64), (2, 2, 256, 64), (2, 2, 256, 64))
+
+
+def load():
+    spec = importlib.util.spec_from_file_location("sdpa", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def qkv(dtype):
+    return [torch.Tensor(shape, dtype) for shape in SHAPES]
+
+
+def factors(**options):
+    return {f"descale_{name}": torch.Tensor((2, 2), torch.float32, **options) for name in "qkv"}
+
+
+class Fp8(unittest.TestCase):
+    def setUp(self):
+        fake_torch.state.grad = False
+        sys.modules["torch"].ops.fatune.__dict__.clear()
+        fake_torch.calls.clear()
+        self.api = fake_cuda.Api()
+        self.module = load()
+        self.module.ctypes.CDLL = lambda name: self.api
+
+    def call(self, tensors, **options):
+        return self.module.sdpa_fp8(*tensors, enable_gqa=True, scale=0.125, **options)
+
+    def test_given_factors_are_arguments(self):
+        tensors, given = qkv(torch.float8_e4m3fn), factors()
+        out = self.call(tensors, **given)
+        self.assertEqual((out.dtype, out.shape), (torch.bfloat16, SHAPES[0]))
+        launch, = self.api.launches
+        self.assertEqual(launch.arguments, [each.address for each in (out, *given.values(), *tensors)])
+        self.assertEqual([each["strides"] for each in self.api.maps],
+                         [(64, 8192, 32768), (64, 16384, 32768), (64, 16384, 32768)])
+
+    def test_16_bits_are_quantized(self):
+        tensors = qkv(torch.bfloat16)
+        out = self.call(tensors)
+        first, second = self.api.launches
+        self.assertEqual((first.entry, second.entry), ("quantizes", "attend"))
+        self.assertEqual(first.arguments[:3], [each.address for each in tensors])
+        self.assertEqual(second.arguments, [out.address, first.arguments[3]])
+        self.assertEqual(self.api.maps[0]["strides"], (64, 8192, 32768))
+
+    def test_sdpa_has_none_of_them(self):
+        tensors = qkv(torch.bfloat16)
+        self.module.sdpa(*tensors, scale=0.125, enable_gqa=True)
+        self.assertEqual((len(self.api.launches), len(fake_torch.calls)), (0, 1))
+
+    def test_without_a_kernel(self):
+        self.module.sdpa_fp8(*qkv(torch.float16), scale=0.125, enable_gqa=True)
+        self.assertEqual((len(self.api.launches), len(fake_torch.calls)), (0, 1))
+        with self.assertRaisesRegex(ValueError, "no kernel is for"):
+            self.call(qkv(torch.float8_e5m2), **factors())
+
+    def test_refused(self):
+        fp8, wide = qkv(torch.float8_e4m3fn), qkv(torch.bfloat16)
+        given = factors()
+        for tensors, options, why in (
+                (fp8, {}, "descale_q is missing"),
+                (fp8, {**given, "descale_v": None}, "descale_v is missing"),
+                (fp8, {**given, "descale_k": torch.Tensor((2, 4), torch.float32)}, "descale_k must be"),
+                (fp8, {**given, "descale_k": torch.Tensor((2, 2), torch.float16)}, "descale_k must be"),
+                (fp8, {**given, "descale_k": torch.Tensor((2, 2), torch.float32, "cpu")}, "descale_k must be"),
+                (wide, given, "descale_q is for fp8")):
+            with self.assertRaisesRegex(ValueError, why):
+                self.call(tensors, **options)
+        wide[0].requires_grad = True
+        fake_torch.state.grad = True
+        with self.assertRaisesRegex(ValueError, "gradients"):
+            self.call(wide)
+
+
+if __name__ == "__main__":
+    unittest.main()
