@@ -54,7 +54,11 @@ if(FATUNE_PORTABLE)
   get_target_property(spdlog_include spdlog::spdlog INTERFACE_INCLUDE_DIRECTORIES)
   target_include_directories(fatune_spdlog SYSTEM INTERFACE ${spdlog_include})
   target_link_libraries(fatune_spdlog INTERFACE fmt::fmt-header-only)
-  target_link_options(fatune_options INTERFACE -static-libstdc++ -static-libgcc -s)
+  # libgcc_s comes with every glibc; the static one of g++ 12 and newer asks for glibc 2.35.
+  target_link_options(fatune_options INTERFACE -static-libstdc++ -s)
+  set(type $<TARGET_PROPERTY:TYPE>)
+  target_sources(fatune_options INTERFACE
+    $<$<OR:$<STREQUAL:${type},EXECUTABLE>,$<STREQUAL:${type},SHARED_LIBRARY>>:${PROJECT_SOURCE_DIR}/cmake/portable/arc4random.cpp>)
 else()
   target_link_libraries(fatune_fmt INTERFACE fmt::fmt)
   target_link_libraries(fatune_spdlog INTERFACE spdlog::spdlog)

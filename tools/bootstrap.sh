@@ -3,11 +3,12 @@
 #
 #   tools/bootstrap.sh build      compiler, CMake, libraries; CUDA headers and NVRTC if there is no CUDA
 #   tools/bootstrap.sh test       the same, and Catch2 3, clang-format 14, pkg-config, zsh, fish, mandoc, a Chromium,
-#                                 Kernel Tuner, MCP's Python SDK, Python's jsonschema and fastjsonschema
+#                                 Kernel Tuner, MCP's Python SDK, scikit-build-core, Python's jsonschema and fastjsonschema
 #   tools/bootstrap.sh torch      PyTorch, some gigabytes, for the tests of the Python package
 #   tools/bootstrap.sh fuzz       the same as test, and clang with libFuzzer
 #   tools/bootstrap.sh portable   the same as build
 #   tools/bootstrap.sh package    the same as build, and what makes a Debian package of it
+#   tools/bootstrap.sh wheel      the same as build, and what makes a wheel of it
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
 # either, the one line that installs them is printed and the exit code is 3. What the distribution has
@@ -21,6 +22,8 @@ deps=$root/.deps
 log=$root/build/bootstrap.log
 kernel_tuner=1.4.0
 mcp=2.3.0
+scikit_build_core=1.1.2
+wheel_tools=(auditwheel==6.8.2 wheel==0.48.0)
 torch=2.11.0
 
 say() { echo "fatune: $*" >&2; }
@@ -152,17 +155,18 @@ ensure_catch2() {
   say "that failed (.deps/apt/log): CMake will fetch Catch2"
 }
 
-# A Python package in an environment of its own, for the tests that hand it our files or talk to it.
-# $1: the folder in .deps/, $2: the package, $3: its version.
+# A Python package in an environment of its own, for the tests and tools that use it.
+# $1: the folder in .deps/, $2: the package, $3: its version; then what goes with it.
 ensure_python_package() {
   local folder=$deps/$1 package=$2 version=$3
+  shift 3
   local marker=$folder/$package-$version
   [[ -f $marker ]] && return 0
   say "installing $package $version into .deps/"
   begin_log "$package"
   rm -rf "$folder"
   { python3 -m venv "$folder" &&
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$package==$version" &&
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$package==$version" "$@" &&
     touch "$marker"; } >"$log" 2>&1 ||
     say "that failed (build/bootstrap.log): its test will be skipped"
 }
@@ -209,8 +213,8 @@ install_cuda_wheels() {
 
 step=${1:-build}
 case $step in
-  build | test | torch | fuzz | portable | package) ;;
-  *) say "usage: bootstrap.sh build|test|torch|fuzz|portable|package"; exit 2 ;;
+  build | test | torch | fuzz | portable | package | wheel) ;;
+  *) say "usage: bootstrap.sh build|test|torch|fuzz|portable|package|wheel"; exit 2 ;;
 esac
 take_turns
 if [[ $step == torch ]]; then
@@ -228,7 +232,6 @@ if [[ $step == test || $step == fuzz ]]; then tests=true; fi
 if has_command apt-get; then
   want_build_packages
   if $tests; then
-    want_command python3 python3
     want_command clang-format-14 clang-format-14
     want_command pkg-config pkg-config
     want_command zsh zsh
@@ -239,8 +242,11 @@ if has_command apt-get; then
       want_package python3-jsonschema
       want_package python3-fastjsonschema
     fi
-    python3 -c 'import ensurepip' 2>/dev/null || want_package python3-venv
     want_browser
+  fi
+  if $tests || [[ $step == wheel ]]; then
+    want_command python3 python3
+    python3 -c 'import ensurepip' 2>/dev/null || want_package python3-venv
   fi
   if [[ $step == package ]]; then
     want_command dpkg-shlibdeps dpkg-dev
@@ -266,4 +272,7 @@ fi
 if $tests; then
   ensure_python_package kernel-tuner kernel_tuner $kernel_tuner
   ensure_python_package mcp mcp $mcp
+fi
+if $tests || [[ $step == wheel ]]; then
+  ensure_python_package wheel scikit_build_core $scikit_build_core "${wheel_tools[@]}"
 fi

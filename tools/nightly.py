@@ -50,6 +50,9 @@ STEPS = {
                "tests/crash/crash_test.py --fatune build/dev/fatune --faults build/dev/tests/crash/libfatune_faults.so "
                "--kills 1000"]),
     "clang": ("the program built by clang", ["cmake --workflow --preset clang"]),
+    "portable": ("wheel and archive of the portable build, installed and used",
+                 ["tools/wheel.sh", "tests/install/wheel_test.py --build build/portable --venv .deps/wheel",
+                  "tests/install/archive_test.py --build build/portable"]),
 }
 
 

@@ -24,8 +24,9 @@ class NightlyTest(unittest.TestCase):
         for name, text in {"cmake": "[[ $* != *tidy* ]]", "ctest": "true", "git": "echo 0123456789ab",
                            "g++": "echo g++ 1", "clang++": "echo clang 2"}.items():
             self.write(f"bin/{name}", f"#!/usr/bin/env bash\n{text}\n").chmod(0o755)
-        self.write("tests/crash/crash_test.py", "#!/usr/bin/env bash\n").chmod(0o755)
-        self.write("tools/fuzz.py", "#!/usr/bin/env bash\n").chmod(0o755)
+        for name in ("tests/crash/crash_test.py", "tests/install/archive_test.py", "tests/install/wheel_test.py", "tools/fuzz.py",
+                     "tools/wheel.sh"):
+            self.write(name, "#!/usr/bin/env bash\n").chmod(0o755)
         for wing in ("core", "search", "tune", "out", "runtime"):
             self.write(f"build/tsan/tests/unit/{wing}/test_{wing}", "#!/usr/bin/env bash\n").chmod(0o755)
 
@@ -55,7 +56,7 @@ class NightlyTest(unittest.TestCase):
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")][1:]
         self.assertEqual([(row[0], row[3], row[4]) for row in rows],
                          [(name, "**failed**" if name == "tidy" else "passed", "0123456789ab")
-                          for name in ("asan", "tsan", "fuzz", "tidy", "alone", "crash", "clang")])
+                          for name in ("asan", "tsan", "fuzz", "tidy", "alone", "crash", "clang", "portable")])
 
     def test_a_compiler_that_is_missing_does_not_cost_the_table(self):
         self.set_sources(a=0)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/options/program_folders.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -106,38 +107,6 @@ std::filesystem::path trusted_cache(const std::filesystem::path& folder) {
   return folder;
 }
 
-/// Of the user who runs this, of the system, or of the owner of the program that runs anyway; and
-/// for no other user to write to.
-bool is_trusted(const std::filesystem::path& folder, uid_t program_owner) {
-  struct stat found {};
-  if (::stat(folder.c_str(), &found) != 0) return false;
-  const bool known =
-      found.st_uid == ::geteuid() || found.st_uid == 0 || found.st_uid == program_owner;
-  return known && (found.st_mode & S_IWOTH) == 0;
-}
-
-/// `.deps` of the checkout that the program was built in, where ./fatune puts the wheels: beside
-/// the program or up to three folders above it. Libraries from there are run.
-std::vector<std::filesystem::path> project_folders() {
-  const std::filesystem::path program = executable_path();
-  struct stat built {};
-  if (::stat(program.c_str(), &built) != 0) return {};
-  std::filesystem::path folder = program.parent_path();
-  for (int up = 0; up < 4 && !folder.empty(); ++up, folder = folder.parent_path()) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(folder / "CMakeLists.txt", ignored)) continue;
-    const std::filesystem::path deps = folder / ".deps";
-    if (!std::filesystem::is_directory(deps, ignored)) return {};
-    if (is_trusted(folder, built.st_uid) && is_trusted(deps, built.st_uid)) return {deps};
-    log::warn(
-        fmt::format("{} belongs to another user or may be written by others; nothing is "
-                    "loaded from it",
-                    deps.string()));
-    return {};
-  }
-  return {};
-}
-
 log::Level log_level(const CommonArgs& args) {
   if (args.quiet) return log::Level::kWarn;
   return args.verbose > 0 ? log::Level::kDebug : log::Level::kInfo;
@@ -185,8 +154,10 @@ Result<Settings> resolve(const CommonArgs& args) {
   settings.live_paint = Paint(takes_colour(STDERR_FILENO) ? Colour::kAnsi : Colour::kNone);
   std::string cuda_home = environment("CUDA_HOME");
   if (cuda_home.empty()) cuda_home = environment("CUDA_PATH");
-  std::vector<std::filesystem::path> folders = project_folders();
+  const std::filesystem::path program = executable_path();
+  std::vector<std::filesystem::path> folders = checkout_folders(program);
   for (const auto& folder : data_folders()) folders.push_back(folder);
+  for (const auto& folder : installed_folders(program)) folders.push_back(folder);
   settings.search = gpu::default_search_paths(cuda_home, folders);
   settings.search.nvrtc = args.nvrtc;
   if (!args.nvrtc.empty() && !std::filesystem::exists(args.nvrtc)) {
