@@ -198,7 +198,7 @@ def _problem_text(row: Dict[str, Any]) -> str:
 def text_of(suite: Suite) -> str:
     """The record as lines for a terminal."""
     kept = suite.document["capture"]
-    lines = [f"{suite.name}: {len(suite.calls)} kinds of attention calls, {kept['attention_share']:.0%} of "
+    lines = [f"{suite.name}: {len(suite.calls)} kind{'s' if len(suite.calls) != 1 else ''} of attention calls, {kept['attention_share']:.0%} of "
              f"{kept['step_us'] / 1e3:.2f} ms ({kept['clock']}; {kept['device']}, PyTorch {kept['torch']})"]
     for row in suite.calls:
         lines.append(f"  {row['share']:6.1%}  {row['counts'][-1]:4} x  {_problem_text(row)}")

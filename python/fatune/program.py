@@ -60,10 +60,12 @@ def run(args: Sequence[str], *, accept: Sequence[int] = (0,), progress: Optional
     `progress` takes each line of its stderr as it comes. An exit code that is not among `accept` raises FatuneError
     with this code and what the program said last. When interrupted, the program is, too, and ends before this raises.
     """
-    command = [str(path()), *args, "--json"]
+    command, environment = [str(path()), *args, "--json"], dict(os.environ)
+    if "torch" in sys.modules:
+        environment.setdefault("FATUNE_PYTHON", sys.executable)  # baselines torch:* by the PyTorch that asks
     try:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, text=True,
-                                 encoding="utf-8", errors="replace", start_new_session=True)
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=environment,
+                                 text=True, encoding="utf-8", errors="replace", start_new_session=True)
     except OSError as error:
         raise FatuneError(f"{command[0]} cannot be run: {error.strerror}", ENVIRONMENT) from error
     with child:
@@ -74,8 +76,8 @@ def run(args: Sequence[str], *, accept: Sequence[int] = (0,), progress: Optional
             child.wait()
             raise
     if child.returncode not in accept:
-        reason = said[-1].removeprefix("fatune: error: ") if said else f"{' '.join(command)} ended with {child.returncode}"
-        raise FatuneError(reason, child.returncode if child.returncode > 0 else BUG)
+        reason = said[-1] if said else f"{' '.join(command)} ended with {child.returncode}"
+        raise FatuneError(reason.removeprefix("fatune: error: "), child.returncode if child.returncode > 0 else BUG)
     try:
         return json.loads(out)
     except ValueError as error:

@@ -229,6 +229,17 @@ class InstallTest(Recorded):
             compiled(*inputs)
         self.assertEqual(fakes.Route.launched, 1)
 
+    def test_compiled_code_trusts_captured_masks_only_when_told(self):
+        def step(q, k, v, mask):
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+        inputs = (*qkv(), full_mask())
+        for assume, launched in ((None, 0), ("captured", 1)):
+            with self.subTest(assume), self.install(assume_masks=assume), torch.no_grad():
+                torch.compile(step, backend="aot_eager", fullgraph=True)(*inputs)
+                self.assertEqual(fakes.Route.launched, launched)
+                torch._dynamo.reset()
+
     def test_keys_expanded_for_all_heads_are_one_head(self):
         exported = self.install().exported
         one = torch.randn(4, 1, 512, 64).half()

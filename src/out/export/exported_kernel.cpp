@@ -54,6 +54,7 @@ std::string export_name(std::string_view kernel, const Problem& p) {
     if (is_fused(p)) text += "_fused";
     if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
     if (p.lse) text += "_lse";
+    if (p.scale) text += fmt::format("_scale{}", *p.scale);
     if (!p.layouts.plain()) text += "_" + name(p.layouts);
   }
   std::ranges::replace_if(

@@ -86,9 +86,11 @@ std::string key_of(const KernelFacts& facts) {
   }
   const std::int64_t group = p.heads / p.kv_heads;
   const std::string layout = p.layouts.plain() ? "" : "-" + slug(p.layouts);
-  return fmt::format("{}-d{}-{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
+  const std::string scale = p.scale ? fmt::format("-scale{}", *p.scale) : "";
+  return fmt::format("{}-d{}-{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
                      is_fused(p) ? "-fused" : "", p.mask == Mask::kCausal ? "-causal" : "",
-                     group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "", layout);
+                     group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "", scale,
+                     layout);
 }
 
 /// Of a custom operation the first sizes; the others are in the key.

@@ -56,6 +56,17 @@ TEST_CASE("two keys, worked out by hand") {
   CHECK(row.lse == Approx(std::log(std::exp(1.0) + 1)));
 }
 
+TEST_CASE("a scale that was told, worked out by hand") {
+  const Problem problem = with_scale({.seq_q = 1, .seq_kv = 2, .head_dim = 4}, 1);
+  HostInputs inputs;
+  inputs.q = f16({1, 1, 0, 0});
+  inputs.k = f16({1, 1, 0, 0, 0, 0, 1, 0});
+  inputs.v = f16({1, 0, 2, -1, 0, 1, 2, 3});
+  const HostRow row = attention_row(problem, inputs, {0, 0, 0});
+  CHECK(row.values[0] == Approx(std::exp(2.0) / (std::exp(2.0) + 1)));
+  CHECK(row.lse == Approx(std::log(std::exp(2.0) + 1)));
+}
+
 TEST_CASE("the causal mask is aligned bottom-right, and rows that see nothing are zero") {
   const Problem wide{.seq_q = 2, .seq_kv = 4, .head_dim = 16, .mask = Mask::kCausal};
   CHECK(visible_keys(wide, 0) == 3);

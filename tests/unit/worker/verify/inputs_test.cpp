@@ -62,6 +62,20 @@ TEST_CASE("a seed gives the same bytes, another seed or tensor others") {
   CHECK(make_inputs(kProblem, {Distribution::kNormal, 43}).q != a.q);
 }
 
+TEST_CASE("queries are smaller by as much as a told scale is greater") {
+  const HostInputs usual = make_inputs(kProblem, {Distribution::kNormal, 42});
+  const double usual_scale = scale_of(kProblem);
+  const HostInputs told =
+      make_inputs(with_scale(kProblem, 4 * usual_scale), {Distribution::kNormal, 42});
+  CHECK((told.k == usual.k && told.v == usual.v));
+  const auto first = [](const HostInputs& inputs) {
+    std::uint16_t element = 0;
+    std::memcpy(&element, inputs.q.data(), sizeof(element));
+    return decode(Dtype::kF16, element);
+  };
+  CHECK(first(told) == Approx(first(usual) / 4).epsilon(1e-3));
+}
+
 TEST_CASE("the random bits are the same on every machine") {
   CHECK(random_bits(0, 0, 0) == 0);
   CHECK(random_bits(42, 1, 0) != random_bits(42, 2, 0));
