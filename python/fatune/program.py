@@ -32,7 +32,8 @@ def path() -> Path:
     for candidate in (_HERE / "bin" / "fatune", Path(found) if found else None, _HERE.parents[1] / "fatune"):
         if candidate is not None and candidate.is_file():
             return candidate
-    raise FatuneError("the program fatune was not found; put it on PATH, or name it by the variable FATUNE", ENVIRONMENT)
+    raise FatuneError("the program fatune was not found; put it on PATH, or name it by the variable FATUNE",
+                      ENVIRONMENT)
 
 
 def _listen(child: "subprocess.Popen[str]", progress: Optional[Callable[[str], None]]) -> tuple[list[str], str]:
