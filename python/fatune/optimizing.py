@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from . import page
+from .calls import problem_of
 from .capturing import Suite, capture, capture_script, device_of
 from .errors import FILES, INTERRUPTED, NO, USAGE, FatuneError
 from .installing import Installed, Why, install
@@ -141,7 +142,7 @@ def _write(proof: Proof) -> None:
 
 def _step_of(script: Path, arguments: Sequence[str], function: Optional[str]) -> Callable[[], Any]:
     """The script's function of this name, `step` if it has one, else the call of an outermost module with most
-    attention calls, the last of several. Raises FatuneError (2) where there is none."""
+    attention calls that can be tuned, the last of several. Raises FatuneError (2) where there is none."""
     _, recorder, names = capture_script(script, arguments, keep_steps=True)
     found = names.get(function or "step")
     if callable(found):
@@ -150,13 +151,17 @@ def _step_of(script: Path, arguments: Sequence[str], function: Optional[str]) ->
         raise FatuneError(f"{script} defines no function {function}()", USAGE)
     step = _most_attentive(recorder)
     if step is None:
-        raise FatuneError(f"{script} calls no module with attention; define a function step() in it", NO)
+        raise FatuneError(f"{script} calls no module with attention that can be tuned; define a function step() in it", NO)
     return step
 
 
 def _most_attentive(recorder: Recorder) -> Optional[Step]:
-    steps = [(calls, i, step) for i, (_, _, step, calls) in enumerate(recorder.outer) if step is not None and calls]
-    return max(steps, key=lambda each: each[:2])[2] if steps else None
+    best, most = None, 0
+    for _, _, step, spans in recorder.outer:
+        calls = sum(problem_of(call)[0] is not None for call, *_ in recorder.spans[spans])
+        if calls and calls >= most:
+            best, most = step, calls
+    return best
 
 
 def main(argv: Sequence[str]) -> int:

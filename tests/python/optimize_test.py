@@ -219,6 +219,15 @@ class CommandTest(Chain):
         code, said, _ = self.command(self.SCRIPT, FASTER, "--json")
         self.assertEqual((code, json.loads(said)["verdict"]), (0, "faster"))
 
+    def test_a_script_that_has_the_function_by_a_name_of_its_own(self):
+        text = ("import models, torch\nfrom torch.nn.functional import scaled_dot_product_attention as attend\n"
+                "class Own(torch.nn.Module):\n"
+                "    def forward(self, q): return attend(q, q, q)\n"
+                "Own()(torch.randn(4, 8, 512, 64).half())\n")
+        code, said, _ = self.command(text, FASTER)
+        self.assertEqual(code, 0)
+        self.assertIn("2 calls by fatune's kernels, 0 by PyTorch", said)
+
     def test_a_function_of_the_script_is_the_step(self):
         code, said, _ = self.command(self.SCRIPT + "def twice(): return model(model(x))\n", FASTER, "--step", "twice")
         self.assertEqual(code, 0)
