@@ -1,4 +1,4 @@
-"""llama.py - 8 layers of Llama 3 8B on a prompt of 2048 tokens, bf16, 8 heads of keys for 32 of queries; random weights.
+"""llama.py - 8 layers of Llama 3 8B on a prompt of 2048 tokens, 8 heads of keys for 32 of queries; random weights.
 
     python -m fatune optimize examples/models/llama.py
 """

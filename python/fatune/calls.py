@@ -103,16 +103,16 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float =
            softmax_scale: Optional[float] = None, causal: bool = False, window_size: Tuple[int, int] = (-1, -1),
            softcap: float = 0.0, alibi_slopes: Any = None, **_: Any) -> Dict[str, Any]:
     """flash_attn_func: (batch, tokens, heads, head dim), and a causal mask that ends at the lower right."""
-    found = {"tensors": tuple(each.transpose(1, 2) for each in (q, k, v)), "mask": None, "dropout": dropout_p,
-             "causal": False, "scale": softmax_scale, "gqa": True}
-    seq_q, seq_kv = q.shape[1], k.shape[1]
-    if tuple(window_size) not in ((-1, -1), (-1, 0)) or softcap or alibi_slopes is not None:
-        kind = masks.WINDOW if tuple(window_size) != (-1, -1) else masks.BIAS
-        found["kind"] = Mask(kind, "flag")
-    else:
-        lower = causal or tuple(window_size) == (-1, 0)
-        found["kind"] = Mask(masks.causal(seq_q, seq_kv, False), "flag") if lower else Mask(masks.NONE, "nothing")
-    return found
+    window, lengths = tuple(window_size), (q.shape[1], k.shape[1])
+    kind = Mask(masks.NONE, "nothing")
+    if window not in ((-1, -1), (-1, 0)):
+        kind = Mask(masks.WINDOW, "flag")
+    elif softcap or alibi_slopes is not None:
+        kind = Mask(masks.BIAS, "flag")
+    elif causal or window == (-1, 0):
+        kind = Mask(masks.causal(*lengths, upper_left=False), "flag")
+    return {"tensors": tuple(each.transpose(1, 2) for each in (q, k, v)), "kind": kind, "dropout": dropout_p,
+            "scale": softmax_scale, "gqa": True}
 
 
 SERVED = "scaled_dot_product_attention"
@@ -130,11 +130,11 @@ def describe(function: str, args: Tuple[Any, ...], options: Dict[str, Any], site
         found = READERS[function](*args, **options)
         query, key, value = found["tensors"]
         mask = found.get("kind") or mask_of(found["mask"], found["causal"], query.shape[-2], key.shape[-2])
-        tensors = [_tensor(each) for each in (query, key, value)]
+        seen = _tensor(query), _tensor(key), _tensor(value)
     except (TypeError, AttributeError, IndexError, RuntimeError, NotImplementedError):
         return blank
     gradients = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
-    return Call(function, *tensors, _are_packed(query, key, value), mask, float(found["dropout"]), found["scale"],
+    return Call(function, *seen, _are_packed(query, key, value), mask, float(found["dropout"]), found["scale"],
                 bool(found["gqa"]), gradients, torch.is_autocast_enabled(query.device.type), site, module)
 
 
@@ -191,7 +191,7 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
         reason = f"it has dropout of {call.dropout:g}"
     if reason is None and call.gradients:
         reason = "gradients are wanted (torch.inference_mode() around the step says that they are not)"
-    tensors = {name: (each.shape, each.strides) for name, each in zip("qkv", (query, key, value))}
+    tensors: Dict[str, Any] = {name: (each.shape, each.strides) for name, each in zip("qkv", (query, key, value))}
     if reason is None:
         reason = next(filter(None, (layouts.fault(name, *each) for name, each in tensors.items())), None)
     if reason:

@@ -1,4 +1,4 @@
-"""capturing.py - a step of a model to a suite: the attention calls in it, those to tune and those not, with the reason."""
+"""capturing.py - a step of a model to a suite: its attention calls, those to tune, and those not, with the reason."""
 from __future__ import annotations
 
 import argparse
@@ -183,7 +183,8 @@ def capture_script(script: Path, arguments: Sequence[str] = (), runs: int = 1,
     return suite_of(seen, script.stem, recorder.clock.name, len(steps) or 1), recorder, names
 
 
-def _problem_text(row: Dict[str, Any]) -> str:
+def words_of(row: Dict[str, Any]) -> str:
+    """What one of Suite.calls computes: "4,8,512,64 f16, causal (a tensor)"."""
     if row["query"] is None:
         return row["function"]
     query, key = row["query"], row["key"]
@@ -198,10 +199,12 @@ def _problem_text(row: Dict[str, Any]) -> str:
 def text_of(suite: Suite) -> str:
     """The record as lines for a terminal."""
     kept = suite.document["capture"]
-    lines = [f"{suite.name}: {len(suite.calls)} kind{'s' if len(suite.calls) != 1 else ''} of attention calls, {kept['attention_share']:.0%} of "
-             f"{kept['step_us'] / 1e3:.2f} ms ({kept['clock']}; {kept['device']}, PyTorch {kept['torch']})"]
+    kinds = f"{len(suite.calls)} kind{'s' if len(suite.calls) != 1 else ''}"
+    share, ms = f"{kept['attention_share']:.0%}", f"{kept['step_us'] / 1e3:.2f} ms"
+    lines = [f"{suite.name}: {kinds} of attention calls, {share} of {ms} ({kept['clock']}; {kept['device']}, PyTorch "
+             f"{kept['torch']})"]
     for row in suite.calls:
-        lines.append(f"  {row['share']:6.1%}  {row['counts'][-1]:4} x  {_problem_text(row)}")
+        lines.append(f"  {row['share']:6.1%}  {row['counts'][-1]:4} x  {words_of(row)}")
         lines.append(f"                  {row['site']} {row['module']}".rstrip())
         lines.append(f"                  tuned as {row['problem']}" if row["problem"] else
                      f"                  not tuned: {row['reason']}")

@@ -1,4 +1,4 @@
-"""exact.py - PyTorch's attention again, in double precision and rounding after every step: what tolerances come from."""
+"""exact.py - attention in double precision, and rounding after every step: what tolerances come from."""
 from __future__ import annotations
 
 import contextlib

@@ -23,7 +23,8 @@ from .tuning import Result
 _OLDEST = (2, 5)  # PyTorch: of the exported file
 _CAPTURED = "captured"
 _KEPT_MASKS = 64  # chosen: tensors whose kind is remembered
-_UNCHECKED = "its mask cannot be read while a graph is captured or traced; assume_masks=\"captured\" trusts the captured"
+_UNCHECKED = ("its mask cannot be read while a graph is captured or traced; assume_masks=\"captured\" trusts those "
+              "captured")
 
 
 class Row(NamedTuple):

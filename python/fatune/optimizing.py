@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from . import page
+from .calls import problem_of
 from .capturing import Suite, capture, capture_script, device_of
 from .errors import FILES, INTERRUPTED, NO, USAGE, FatuneError
 from .installing import Installed, Why, install
@@ -81,12 +82,13 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
              report: "str | Path | None" = None, name: Optional[str] = None, budget: "str | int | None" = None,
              device: Optional[str] = None, assume_masks: Optional[str] = None, allow_equal: bool = False,
              unverified: bool = False, limit_s: float = _LIMIT_S, quiet: bool = False, **options: Any) -> Proof:
-    """Captures, tunes, installs and proves `step(*inputs, **options)`, and writes a report (RUN/report.html unless told).
+    """Captures, tunes, installs and proves `step(*inputs, **options)`, and writes a report.
 
-    Each output is compared with the step's own, in the tolerance that its rounding has; the whole step is timed with
-    and without in interleaved rounds, `limit_s` seconds at most. Kernels stay installed if outputs are right and the
-    interval of the times' ratio is below 1 (or, with `allow_equal`, not above it); else nothing is. Interrupted,
-    nothing is, and the same call goes on with tuning. Raises what capture(), tune() and install() raise.
+    The report is RUN/report.html unless told. Each output is compared with the step's own, in the tolerance that its
+    rounding has; the whole step is timed with and without in interleaved rounds, `limit_s` seconds at most. Kernels
+    stay installed if outputs are right and the interval of the times' ratio is below 1 (or, with `allow_equal`,
+    includes it); else nothing is. Interrupted, nothing is, and the same call goes on with tuning. Raises what
+    capture(), tune() and install() raise.
     """
     suite = capture(step, *inputs, name=name, **options)
     result = tune(suite, out=out, device=device, budget=budget, quiet=quiet)
@@ -106,7 +108,8 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
             times = measure(run, installed.briefly, Clock(device_of(step, inputs, options)), limit_s)
             verdict = _verdict(times)
     wanted = verdict == FASTER or (verdict == EQUAL and allow_equal)
-    proof = Proof(suite, result, verdict, outputs, times, after, why, None, Path(report or result.folder / "report.html"))
+    page_file = Path(report or result.folder / "report.html")
+    proof = Proof(suite, result, verdict, outputs, times, after, why, None, page_file)
     with _undone_when_interrupted(proof):
         proof.installed = installed.redo() if wanted else None
         _write(proof)
@@ -139,7 +142,7 @@ def _write(proof: Proof) -> None:
 
 def _step_of(script: Path, arguments: Sequence[str], function: Optional[str]) -> Callable[[], Any]:
     """The script's function of this name, `step` if it has one, else the call of an outermost module with most
-    attention calls, the last of several. Raises FatuneError (2) where there is none."""
+    attention calls that can be tuned, the last of several. Raises FatuneError (2) where there is none."""
     _, recorder, names = capture_script(script, arguments, keep_steps=True)
     found = names.get(function or "step")
     if callable(found):
@@ -148,18 +151,22 @@ def _step_of(script: Path, arguments: Sequence[str], function: Optional[str]) ->
         raise FatuneError(f"{script} defines no function {function}()", USAGE)
     step = _most_attentive(recorder)
     if step is None:
-        raise FatuneError(f"{script} calls no module with attention; define a function step() in it", NO)
+        raise FatuneError(f"{script} calls no module with attention that can be tuned; define a function step() in it", NO)
     return step
 
 
 def _most_attentive(recorder: Recorder) -> Optional[Step]:
-    steps = [(calls, i, step) for i, (_, _, step, calls) in enumerate(recorder.outer) if step is not None and calls]
-    return max(steps, key=lambda each: each[:2])[2] if steps else None
+    best, most = None, 0
+    for _, _, step, spans in recorder.outer:
+        calls = sum(problem_of(call)[0] is not None for call, *_ in recorder.spans[spans])
+        if calls and calls >= most:
+            best, most = step, calls
+    return best
 
 
 def main(argv: Sequence[str]) -> int:
     """`python -m fatune optimize SCRIPT ...`; the exit code: 0 for a proven gain (or, with --allow-equal, no loss)."""
-    parser = argparse.ArgumentParser(prog="fatune optimize", description="Tunes the attention of a script and proves it")
+    parser = argparse.ArgumentParser(prog="fatune optimize", description="Tunes a script's attention and proves it")
     parser.add_argument("--step", help="the script's function to optimize [step, or the module with most attention]")
     parser.add_argument("-o", "--out", type=Path, help="folder of the run [runs/SCRIPT-HASH]")
     parser.add_argument("--report", type=Path, help="the page [report.html in the run's folder]")

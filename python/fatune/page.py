@@ -1,9 +1,11 @@
-"""page.py - a proof's document to one HTML page: no script, nothing fetched, light and dark, from a phone's width on."""
+"""page.py - a proof's document to one HTML page: no script, nothing fetched, light and dark, also on a phone."""
 from __future__ import annotations
 
 import html
 import math
 from typing import Any, Dict, Iterable, List, Tuple
+
+from .capturing import words_of
 
 Row = Dict[str, Any]
 
@@ -46,20 +48,6 @@ def _time(us: float) -> str:
     return f"{value:.{max(0, 2 - math.floor(math.log10(max(value, 1))))}f} {unit}"
 
 
-def _what(row: Row) -> str:
-    if row["query"] is None:
-        return str(row["function"])
-    query, key = row["query"], row["key"]
-    parts = [",".join(map(str, query["shape"])), query["dtype"]]
-    if len(key["shape"]) == 4 and key["shape"][1:3] != query["shape"][1:3]:
-        parts.append(f"with {key['shape'][1]} heads of {key['shape'][2]} keys")
-    if row["mask"]["kind"] != "none":
-        parts.append(row["mask"]["kind"].replace("_", " "))
-    if row["mask"]["form"] == "tensor":
-        parts.append("(mask tensor)")
-    return " ".join(parts)
-
-
 def _same(row: Row) -> Tuple[str, ...]:
     """What a call is known by in another capture."""
     return tuple(str(row[key]) for key in ("function", "site", "module", "query", "key", "value", "mask", "scale"))
@@ -67,14 +55,15 @@ def _same(row: Row) -> Tuple[str, ...]:
 
 def _bars(before_us: float, after_us: float, most_us: float) -> str:
     rows = [("before", before_us, ""), ("after", after_us, "after")]
-    return "".join(f'<div class="bar"><span>{name}</span><span><i class="{kind}" style="width:{100 * us / most_us:.1f}%">'
-                   f"</i></span><span>{_time(us)}</span></div>" for name, us, kind in rows)
+    return "".join(f'<div class="bar"><span>{name}</span><span><i class="{kind}" '
+                   f'style="width:{100 * us / most_us:.1f}%"></i></span><span>{_time(us)}</span></div>'
+                   for name, us, kind in rows)
 
 
 def _site(row: Row, after: Row, most_us: float) -> str:
     fate = f"tuned as {row['problem']}" if row["problem"] else f"not tuned: {row['reason']}"
     return (f'<div class="site"><p>{_text(row["module"] or row["site"])}</p>'
-            f'<p class="soft">{_text(row["site"])} · {row["counts"][-1]} × {_text(_what(row))} · '
+            f'<p class="soft">{_text(row["site"])} · {row["counts"][-1]} × {_text(words_of(row))} · '
             f'{row["share"]:.1%} of the step · {_text(fate)}</p>{_bars(row["us"], after["us"], most_us)}</div>')
 
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, Optional, Sequence
 
 from .errors import BUG, ENVIRONMENT, USAGE, FatuneError
 
+_ERROR = "fatune: error:"
 _HERE = Path(__file__).resolve().parent
 
 
@@ -32,7 +33,8 @@ def path() -> Path:
     for candidate in (_HERE / "bin" / "fatune", Path(found) if found else None, _HERE.parents[1] / "fatune"):
         if candidate is not None and candidate.is_file():
             return candidate
-    raise FatuneError("the program fatune was not found; put it on PATH, or name it by the variable FATUNE", ENVIRONMENT)
+    raise FatuneError("the program fatune was not found; put it on PATH, or name it by the variable FATUNE",
+                      ENVIRONMENT)
 
 
 def _listen(child: "subprocess.Popen[str]", progress: Optional[Callable[[str], None]]) -> tuple[list[str], str]:
@@ -46,7 +48,7 @@ def _listen(child: "subprocess.Popen[str]", progress: Optional[Callable[[str], N
     for line in stderr:
         if line.strip():
             said.append(line.strip())
-            if progress is not None:
+            if progress is not None and not line.startswith(_ERROR):  # that is raised
                 progress(line.rstrip("\n"))
     reader.join()
     child.wait()
@@ -77,7 +79,7 @@ def run(args: Sequence[str], *, accept: Sequence[int] = (0,), progress: Optional
             raise
     if child.returncode not in accept:
         reason = said[-1] if said else f"{' '.join(command)} ended with {child.returncode}"
-        raise FatuneError(reason.removeprefix("fatune: error: "), child.returncode if child.returncode > 0 else BUG)
+        raise FatuneError(reason.removeprefix(_ERROR).strip(), child.returncode if child.returncode > 0 else BUG)
     try:
         return json.loads(out)
     except ValueError as error:

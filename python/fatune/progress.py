@@ -1,4 +1,4 @@
-"""progress.py - lines of a long command: one that is written over on a terminal and in a notebook, else line by line."""
+"""progress.py - lines of a long command: one written over on a terminal and in a notebook, else one below the other."""
 from __future__ import annotations
 
 import re

@@ -91,8 +91,8 @@ def _judge(name: str, ours: torch.Tensor, reference: Any, others: Sequence[Any])
     if any(each is None or each.shape != ours.shape or each.dtype != ours.dtype for each in tensors):
         return Output(name, math.inf, 0.0, math.inf)
     if not ours.is_floating_point():
-        error, *allowed = (float((each != reference).sum()) for each in (ours, *others))
-        limit = _MOST * max(allowed)
+        error, *apart = (float((each != reference).sum()) for each in (ours, *others))
+        limit = _MOST * max(apart)
         return Output(name, error, limit, 0.0 if error == 0 else error / limit if limit else math.inf)
     if not torch.equal(ours.isfinite(), reference.isfinite()):
         return Output(name, math.inf, 0.0, math.inf)

@@ -80,7 +80,7 @@ class Recorder:
     def __init__(self, device: str, keep_steps: bool = False) -> None:
         self.clock, self.keep_steps = Clock(device), keep_steps
         self.spans: List[Tuple[Call, Any, Any]] = []
-        self.outer: List[Tuple[Any, Any, Optional[Step], int]] = []  # calls of outermost modules: times, step, spans
+        self.outer: List[Tuple[Any, Any, Optional[Step], slice]] = []  # of outermost modules: times, step, its spans
         self._lock, self._local = threading.Lock(), threading.local()
         self._names: "weakref.WeakKeyDictionary[torch.nn.Module, Dict[int, str]]" = weakref.WeakKeyDictionary()
 
@@ -143,7 +143,7 @@ class Recorder:
                 stack.pop()
             if outermost:
                 with self._lock:
-                    self.outer.append((begin, self.clock.now(), step, len(self.spans) - before))
+                    self.outer.append((begin, self.clock.now(), step, slice(before, len(self.spans))))
             return out
 
         return call

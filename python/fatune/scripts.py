@@ -1,13 +1,18 @@
 """scripts.py - runs a person's script as Python would, and tells its failures with its own traceback."""
 from __future__ import annotations
 
-import runpy
 import sys
+import tokenize
 import traceback
+import types
 from pathlib import Path
 from typing import Any, Dict, Sequence
 
 from .errors import FILES, NO, FatuneError
+
+
+_NAME = "fatune_script"
+"""By which the script's module is found when it has ended: its functions are still called."""
 
 
 def run_script(script: Path, arguments: Sequence[str]) -> Dict[str, Any]:
@@ -18,18 +23,22 @@ def run_script(script: Path, arguments: Sequence[str]) -> Dict[str, Any]:
     """
     if not script.is_file():
         raise FatuneError(f"{script}: there is no such file", FILES)
-    argv, path = sys.argv, list(sys.path)
+    argv, path, main = sys.argv, list(sys.path), sys.modules["__main__"]
     sys.argv, sys.path[0:0] = [str(script), *arguments], [str(script.resolve().parent)]
+    module = sys.modules["__main__"] = sys.modules[_NAME] = types.ModuleType("__main__")
+    module.__file__ = str(script)
     try:
-        return runpy.run_path(str(script), run_name="__main__")
+        with tokenize.open(script) as file:
+            exec(compile(file.read(), str(script), "exec"), module.__dict__)
+        return module.__dict__
     except SystemExit as error:
         if error.code in (None, 0):
-            return {}
+            return module.__dict__
         raise FatuneError(f"{script} ended with {error.code}", NO) from error
     except Exception as error:
         raise FatuneError(f"{script} failed:\n{_traceback_of(error, script)}", NO) from error
     finally:
-        sys.argv, sys.path[:] = argv, path
+        sys.argv, sys.path[:], sys.modules["__main__"] = argv, path, main
 
 
 def _traceback_of(error: BaseException, script: Path) -> str:

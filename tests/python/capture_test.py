@@ -7,7 +7,9 @@ import json
 import pathlib
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import fatune
 import torch
@@ -87,6 +89,17 @@ class CaptureTest(unittest.TestCase):
         self.assertEqual((call["function"], call["problem"]), ("flex_attention", None))
         self.assertIn("flex_attention", call["reason"])
         self.assertIsNotNone(flex_attention)
+
+    def test_flash_attn_is_seen_and_not_tuned(self):
+        library = types.ModuleType("flash_attn")
+        library.flash_attn_func = lambda q, k, v, **options: q
+        q, k, v = (part.transpose(1, 2) for part in models.packed())
+        for options, kind in (({}, masks.NONE), ({"causal": True}, masks.CAUSAL),
+                              ({"window_size": (4, 0)}, masks.WINDOW), ({"softcap": 30.0}, masks.BIAS)):
+            with self.subTest(kind), unittest.mock.patch.dict(sys.modules, flash_attn=library):
+                call = only_call(lambda: library.flash_attn_func(q, k, v, **options))
+                self.assertEqual((call["query"]["shape"], call["mask"]["kind"]), ([2, 4, 16, 32], kind))
+                self.assertIn("it is a call of flash_attn_func", call["reason"])
 
     def test_calls_that_differ_between_runs_are_marked_and_tuned(self):
         sizes = iter((16, 24))

@@ -22,6 +22,7 @@ import models
 
 optimizing = importlib.import_module("fatune.optimizing")
 
+RECORDED = {"device": "recorded", "budget": 4, "unverified": True, "quiet": True}
 FASTER = proving.Times([100.0 + i % 3 for i in range(20)], [80.0 + i % 3 for i in range(20)])
 SLOWER = proving.Times(FASTER.with_us, FASTER.without_us)
 EQUAL = proving.Times([100.0, 101.0] * 10, [101.0, 100.0] * 10)
@@ -132,8 +133,7 @@ class Chain(unittest.TestCase):
 
     def optimize(self, times, **options):
         with unittest.mock.patch.object(optimizing, "measure", return_value=times):
-            proof = fatune.optimize(self.model, self.x, out=self.folder_of_run, device="recorded", budget=4, unverified=True,
-                                    quiet=True, **options)
+            proof = fatune.optimize(self.model, self.x, out=self.folder_of_run, **RECORDED, **options)
         self.addCleanup(proof.undo)
         return proof
 
@@ -180,15 +180,13 @@ class OptimizeTest(Chain):
             with self.subTest(place), unittest.mock.patch.object(optimizing, place, side_effect=KeyboardInterrupt), \
                     self.assertRaises(KeyboardInterrupt):
                 if place == "measure":
-                    fatune.optimize(self.model, self.x, out=self.folder_of_run, device="recorded", budget=4, unverified=True,
-                                    quiet=True)
+                    fatune.optimize(self.model, self.x, out=self.folder_of_run, **RECORDED)
                 else:
                     self.optimize(FASTER)
             self.assertIs(F.scaled_dot_product_attention, self.pytorch)
 
     def test_the_whole_chain_with_its_own_times(self):
-        proof = fatune.optimize(self.model, self.x, out=self.folder_of_run, device="recorded", budget=4, unverified=True,
-                                quiet=True, limit_s=1)
+        proof = fatune.optimize(self.model, self.x, out=self.folder_of_run, **RECORDED, limit_s=1)
         self.addCleanup(proof.undo)
         self.assertIn(proof.verdict, ("faster", "equal", "slower"))
         self.assertGreaterEqual(len(proof.times.with_us), 8)
@@ -204,8 +202,8 @@ class CommandTest(Chain):
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors), \
                 unittest.mock.patch.object(optimizing, "measure", return_value=times):
             code = importlib.import_module("fatune.commands").main(
-                ["optimize", "--out", str(self.folder_of_run), "--device", "recorded", "--budget", "4", "--unverified", *options,
-                 str(script)])
+                ["optimize", "--out", str(self.folder_of_run), "--device", "recorded", "--budget", "4", "--unverified",
+                 *options, str(script)])
         return code, said.getvalue(), errors.getvalue()
 
     def test_exit_codes(self):
@@ -220,6 +218,15 @@ class CommandTest(Chain):
         self.assertIn("fatune.install(", said)
         code, said, _ = self.command(self.SCRIPT, FASTER, "--json")
         self.assertEqual((code, json.loads(said)["verdict"]), (0, "faster"))
+
+    def test_a_script_that_has_the_function_by_a_name_of_its_own(self):
+        text = ("import models, torch\nfrom torch.nn.functional import scaled_dot_product_attention as attend\n"
+                "class Own(torch.nn.Module):\n"
+                "    def forward(self, q): return attend(q, q, q)\n"
+                "Own()(torch.randn(4, 8, 512, 64).half())\n")
+        code, said, _ = self.command(text, FASTER)
+        self.assertEqual(code, 0)
+        self.assertIn("2 calls by fatune's kernels, 0 by PyTorch", said)
 
     def test_a_function_of_the_script_is_the_step(self):
         code, said, _ = self.command(self.SCRIPT + "def twice(): return model(model(x))\n", FASTER, "--step", "twice")

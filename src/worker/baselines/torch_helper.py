@@ -376,7 +376,9 @@ class Sdpa(Contestant):
             self.backend = getattr(torch.nn.attention.SDPBackend, self.BACKENDS[name], None)
             if self.backend is None:
                 raise Refused(f"PyTorch {torch.__version__} has no backend {name}; a newer one has", "environment")
-        self.options = {"dropout_p": 0.0, "scale": problem.scale}
+        self.options = {"dropout_p": 0.0}
+        if problem.scale is not None:
+            self.options["scale"] = problem.scale
         if problem.gqa:
             self.options["enable_gqa"] = True
         super().__init__(problem, name)
