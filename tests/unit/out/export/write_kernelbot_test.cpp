@@ -6,9 +6,9 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "core/file.hpp"
-#include "core/hash.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
+#include "exported_kernel_fixture.hpp"
 #include "model/interchange/kernelbot.hpp"
 #include "out/export/formats.hpp"
 #include "support/captured_stderr.hpp"
@@ -23,23 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 ExportedKernel submitted_kernel(const std::string& entry, const Problem& problem) {
-  ExportedKernel made;
-  made.name = entry;
-  made.cubin = "machine code of " + entry;
-  KernelFacts& facts = made.facts;
-  facts.kernel = "fa_" + entry;
-  facts.config = "{}";
-  facts.problem = problem;
-  facts.arch = "sm_90a";
-  facts.compute_major = 9;
-  facts.cubin = {entry + ".cubin", sha256_hex(made.cubin),
-                 static_cast<std::int64_t>(made.cubin.size())};
-  facts.stages = {{entry, {2, 4, 8}, {256, 1, 1}, {1, 1, 1}, 0, 0, false, {"q", "k", "v", "out"}}};
-  facts.scale = 0.125;
-  facts.verified = true;
-  facts.device_name = "NVIDIA H200";
-  facts.fatune = "1.2.3";
-  facts.command = "fatune sweep";
+  ExportedKernel made = test::exported_kernel(entry, problem);
+  made.facts.stages.front().arguments = {"q", "k", "v", "out"};
   return made;
 }
 

@@ -3,8 +3,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "core/file.hpp"
-#include "core/hash.hpp"
 #include "core/run_program.hpp"
+#include "exported_kernel_fixture.hpp"
 #include "out/export/formats.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -13,28 +13,6 @@ using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-ExportedKernel kernel(const std::string& entry, const Problem& problem) {
-  ExportedKernel made;
-  made.name = entry;
-  made.cubin = "machine code of " + entry;
-  KernelFacts& facts = made.facts;
-  facts.kernel = "fa_" + entry;
-  facts.config = "{}";
-  facts.problem = problem;
-  facts.arch = "sm_90a";
-  facts.compute_major = 9;
-  facts.exact_compute = true;
-  facts.cubin = {entry + ".cubin", sha256_hex(made.cubin),
-                 static_cast<std::int64_t>(made.cubin.size())};
-  facts.stages = {{entry, {2, 4, 8}, {256, 1, 1}, {1, 1, 1}, 0, 0, false, {}}};
-  facts.scale = 0.125;
-  facts.verified = true;
-  facts.device_name = "NVIDIA H200";
-  facts.fatune = "1.2.3";
-  facts.command = "fatune sweep --shape \"\"\"'\\";
-  return made;
-}
 
 using MapStrides = std::array<std::int64_t, 3>;
 
@@ -45,7 +23,7 @@ TensorMapFacts map(const std::string& tensor, const MapStrides& strides) {
 /// Reads its tensors through maps only, so that any strides will do.
 ExportedKernel with_maps(const std::string& entry, const Problem& problem, const MapStrides& inputs,
                          const MapStrides& out) {
-  ExportedKernel made = kernel(entry, problem);
+  ExportedKernel made = test::exported_kernel(entry, problem);
   StageFacts& stage = made.facts.stages.front();
   stage.cluster = {2, 1, 1};
   stage.shared_bytes = 147608;
@@ -75,7 +53,7 @@ ExportedKernel with_packed_maps() {
 }
 
 ExportedKernel with_packed_pointers() {
-  ExportedKernel made = kernel(
+  ExportedKernel made = test::exported_kernel(
       "packed_pointers", {2, 4, 1, 256, 256, 128, Dtype::kBf16, Mask::kNone, false, kPackedToBshd});
   made.facts.stages.front().arguments = {"q", "k", "v", "out", "lse"};
   made.facts.scale = 0.08838834764831845;
@@ -83,8 +61,8 @@ ExportedKernel with_packed_pointers() {
 }
 
 ExportedKernel with_pointers() {
-  ExportedKernel made =
-      kernel("pointers", {2, 8, 2, 128, 256, 64, Dtype::kBf16, Mask::kCausal, false});
+  ExportedKernel made = test::exported_kernel(
+      "pointers", {2, 8, 2, 128, 256, 64, Dtype::kBf16, Mask::kCausal, false});
   made.facts.stages.front().arguments = {"q", "k", "v", "out", "lse"};
   made.facts.measured = MeasuredFacts{20, {}, "torch:flash", 0.5};
   return made;
@@ -93,7 +71,7 @@ ExportedKernel with_pointers() {
 /// Two launches with scratch between them; unverified and never measured.
 ExportedKernel with_two_stages() {
   ExportedKernel made =
-      kernel("two_stages", {1, 4, 4, 1, 1024, 64, Dtype::kF16, Mask::kNone, true});
+      test::exported_kernel("two_stages", {1, 4, 4, 1, 1024, 64, Dtype::kF16, Mask::kNone, true});
   made.facts.stages.front().arguments = {"q", "k", "v", "partial", "stats"};
   made.facts.stages.push_back({"combine",
                                {4, 1, 1},
@@ -128,7 +106,7 @@ Problem in_fp8(Quant quant) {
 
 /// Quantized inputs, by maps of bytes, and their factors.
 ExportedKernel with_factors() {
-  ExportedKernel made = kernel("factors", in_fp8(Quant::kGiven));
+  ExportedKernel made = test::exported_kernel("factors", in_fp8(Quant::kGiven));
   made.facts.stages.front().arguments = {"out",   "q_descale", "k_descale", "v_descale",
                                          "map_q", "map_k",     "map_v"};
   for (const char* tensor : {"q", "k", "v"}) {
@@ -145,7 +123,7 @@ ExportedKernel with_factors() {
 
 /// Quantizes into scratch memory, which maps of the second launch describe.
 ExportedKernel that_quantizes() {
-  ExportedKernel made = kernel("quantizes", in_fp8(Quant::kFused));
+  ExportedKernel made = test::exported_kernel("quantizes", in_fp8(Quant::kFused));
   made.facts.stages.front().arguments = {"q", "k", "v", "q_fp8"};
   made.facts.stages.push_back(
       {"attend", {2, 1, 1}, {64, 1, 1}, {1, 1, 1}, 0, 0, true, {"out", "map_q"}});
@@ -234,7 +212,7 @@ TEST_CASE("packed text is base64 of a zlib stream, in lines") {
 TEST_CASE("kernels of custom operations are a module of their own") {
   Problem problem;
   problem.custom = {.operation = "rmsnorm", .sizes = {{"ROWS", 8}}};
-  ExportedKernel custom = kernel("rows", problem);
+  ExportedKernel custom = test::exported_kernel("rows", problem);
   custom.facts.tensors = {{"x", "bf16", {8, 64}, {64, 1}, false}, {"y", "f32", {8}, {1}, true}};
   const std::vector<ExportedKernel> alone = {custom};
   const auto module = torch_module(alone);
