@@ -19,7 +19,6 @@
 namespace fatune {
 namespace {
 
-constexpr double kBeatEvery_s = 1;
 constexpr std::size_t kMostLog = std::size_t{64} << 10U;  // bytes that travel; chosen
 
 /// What a file has grown by, in whole lines.

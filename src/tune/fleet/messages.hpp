@@ -14,6 +14,9 @@
 
 namespace fatune {
 
+/// Each side says at least so often that it is there.
+inline constexpr double kBeatEvery_s = 1;
+
 /// A device of a rank, as --device takes it on its host.
 struct RankDevice {
   std::string name;

@@ -16,7 +16,6 @@
 namespace fatune {
 namespace {
 
-constexpr double kBeatEvery_s = 1;
 /// A device that measures, for those that come after it.
 struct Measuring {
   std::string name;  ///< "rank 2 on b, cuda:0"
