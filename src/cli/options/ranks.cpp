@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kSilence_s = 30;  // chosen: far above any pause of a file system or a scheduler
 
-int number_in(const char* name, const ReadVariable& variable) {
+int ranks_in(const char* name, const ReadVariable& variable) {
   const auto number = parse_integer(variable(name));
   return number && *number > 1 && *number < 1'000'000 ? static_cast<int>(*number) : 1;
 }
@@ -71,11 +71,10 @@ Result<std::vector<RankDevice>> find_devices(const std::string& device, const Lo
 }  // namespace
 
 int launched_ranks(const ReadVariable& variable) {
-  int ranks =
-      std::max(number_in("OMPI_COMM_WORLD_SIZE", variable), number_in("PMI_SIZE", variable));
+  int ranks = std::max(ranks_in("OMPI_COMM_WORLD_SIZE", variable), ranks_in("PMI_SIZE", variable));
   // Without PMIx the tasks of a step know nothing of each other.
   if (!variable("PMIX_RANK").empty())
-    ranks = std::max(ranks, number_in("SLURM_STEP_NUM_TASKS", variable));
+    ranks = std::max(ranks, ranks_in("SLURM_STEP_NUM_TASKS", variable));
   return ranks;
 }
 
