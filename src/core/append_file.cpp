@@ -33,14 +33,17 @@ Result<AppendFile> AppendFile::open(const fs::path& path) {
 }
 
 Status AppendFile::append_line(std::string_view line) {
-  FATUNE_CHECK(file_.open(), "append_line needs an opened file");
   FATUNE_CHECK(line.find('\n') == std::string_view::npos, "a line has no line break in it");
+  FATUNE_TRY_STATUS(append(std::string(line) + "\n"));
+  return std::chrono::steady_clock::now() - synced_ < kSyncPause ? Status() : sync();
+}
+
+Status AppendFile::append(std::string_view lines) {
+  FATUNE_CHECK(file_.open(), "append needs an opened file");
   const auto before = size();
   if (!before) return before.error();
-  const int reason = write_all(file_, std::string(line) + "\n");
-  if (reason == 0) {
-    return std::chrono::steady_clock::now() - synced_ < kSyncPause ? Status() : sync();
-  }
+  const int reason = write_all(file_, lines);
+  if (reason == 0) return {};
   // Half a line would spoil the next one; where cutting fails too, readers drop the cut line.
   static_cast<void>(cut(*before));
   return system_failure(path_, "append", reason);

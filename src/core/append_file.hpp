@@ -18,6 +18,8 @@ class AppendFile {
   static Result<AppendFile> open(const std::filesystem::path& path);
   /// Adds one line; a full disk is an error that names the path.
   Status append_line(std::string_view line);
+  /// Adds whole lines, which are the disk's with sync(); a full disk as for one.
+  Status append(std::string_view lines);
   Status sync();
   Result<std::uint64_t> size() const;
   /// Cuts off what follows the first `size` bytes.

@@ -1,10 +1,9 @@
 # torch_fp8.py - attention in fp8: of 16-bit tensors, which the kernel quantizes, or of fp8 tensors with their factors.
 
-_FP8_TENSORS = ("q", "k", "v", "q_descale", "k_descale", "v_descale", "out")
-
-
 class _Fp8Route(_Route):
     """As _Route, for a kernel of fp8."""
+
+    tensors = ("q", "k", "v", "q_descale", "k_descale", "v_descale", "out")
 
     def __call__(self, query, key, value, descales):
         if _current_device() != self.index:

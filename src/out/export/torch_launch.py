@@ -52,6 +52,8 @@ class _Route:
     on the current stream. Launches are kept by the addresses in them: PyTorch's allocator soon gives the same again.
     A kept one never changes, so threads can share it."""
 
+    tensors = ("q", "k", "v", "out")
+
     def __init__(self, kernel, index, seen):
         """`seen`: strides of q, k and v, as _Kernel.reads has them."""
         self.kernel, self.index, self.seen = kernel, index, seen
@@ -76,8 +78,7 @@ class _Route:
     def bind(self, place):
         """What cuLaunchKernelEx takes for each stage, and the memory that this points to."""
         *pointers, scratch, stream = place
-        names = ("q", "k", "v", "out") if len(pointers) == 4 else _FP8_TENSORS
-        pointers = dict(zip(names, pointers), lse=0)
+        pointers = dict(zip(self.tensors, pointers), lse=0)
         pointers.update((name, scratch + offset) for name, offset in self.kernel.memory.items())
         strides = {name: [step * self.kernel.element for step in steps] for name, steps in self.seen.items()}
         if len(self.launches) >= _MAX_REMEMBERED:

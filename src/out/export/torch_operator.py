@@ -7,7 +7,7 @@ def _choice(tensors, mask, scale, gqa, quantizes=False):
     query, key, value = tensors.values()
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
     kernels = [kernel for kernel in _kernels
-               if kernel.key == found and getattr(kernel, "quantizes", False) == quantizes]
+               if kernel.key == found and kernel.quantizes == quantizes]
     if not kernels:
         return None, "no kernel is for these sizes, type and mask"
     kernels = [kernel for kernel in kernels if kernel.has_scale(scale)]

@@ -22,6 +22,7 @@ constexpr double kTieErrors = 2.0;  // about a 95 % interval of the difference
 bool ties(const Timing& a, const Timing& b) {
   const double of_a = a.sem_relative * a.median_us;
   const double of_b = b.sem_relative * b.median_us;
+  // std::hypot asks for glibc 2.35, which the wheel need not have.
   const double error = std::sqrt(of_a * of_a + of_b * of_b);
   return std::abs(a.median_us - b.median_us) <= kTieErrors * error;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/descriptor.hpp"
+#include "core/append_file.hpp"
 #include "core/result.hpp"
 
 namespace fatune {
@@ -32,7 +32,7 @@ class PartStore {
  private:
   std::filesystem::path folder_;
   std::string journal_;
-  Descriptor file_;
+  AppendFile file_;
 };
 
 }  // namespace fatune

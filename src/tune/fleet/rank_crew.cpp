@@ -258,8 +258,7 @@ Status RankCrew::Ledger::beat() {
 bool RankCrew::Ledger::stop() {
   // After Ctrl-C, which other ranks had too, nobody waits.
   const bool together = !interrupted() && std::ranges::none_of(ranks_, &Rank::lost);
-  for (int number = 1; number < transport_.size(); ++number)
-    static_cast<void>(transport_.send(number, to_bytes(StopMessage{together})));
+  stop_ranks(transport_, together);
   return together;
 }
 
@@ -270,9 +269,9 @@ Status RankCrew::pump() { return ledger_->pump(hands); }
 bool RankCrew::expects_more() const { return ledger_->expects_more(); }
 bool RankCrew::stop() { return ledger_->stop(); }
 
-void stop_ranks(Transport& transport) {
+void stop_ranks(Transport& transport, bool together) {
   for (int number = 1; number < transport.size(); ++number)
-    static_cast<void>(transport.send(number, to_bytes(StopMessage{})));
+    static_cast<void>(transport.send(number, to_bytes(StopMessage{together})));
 }
 
 }  // namespace fatune

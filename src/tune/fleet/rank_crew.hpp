@@ -45,7 +45,7 @@ class RankCrew final : public FleetCrew {
   std::unique_ptr<Ledger> ledger_;
 };
 
-/// Ends ranks that wait for orders, when there will be none.
-void stop_ranks(Transport& transport);
+/// Tells every rank that there will be no orders; `together` as StopMessage has it.
+void stop_ranks(Transport& transport, bool together = true);
 
 }  // namespace fatune
