@@ -13,6 +13,7 @@
 #include "core/parallel.hpp"
 #include "worker/verify/not_finite.hpp"
 #include "worker/verify/quantize.hpp"
+#include "worker/verify/recode.hpp"
 
 namespace fatune {
 namespace {
@@ -211,11 +212,10 @@ float magnitude(std::uint16_t draw) { return 0.5f + 1.5f * static_cast<float>(dr
 /// Multiplies the elements of one of `parts` equal parts.
 void scale_part(std::vector<std::byte>& bytes, Dtype dtype, std::size_t parts, std::size_t part,
                 float factor) {
-  const std::span<const float> values = decode_table(dtype);
   const auto tensor = elements<std::uint16_t>(bytes);
   const std::size_t size = tensor.size() / parts;
-  for (std::uint16_t& element : tensor.subspan(part * size, size))
-    element = encode(dtype, values[element] * factor);
+  const auto scaled = tensor.subspan(part * size, size);
+  recode<std::uint16_t>(scaled, dtype, scaled, dtype, [&](float value) { return value * factor; });
 }
 
 /// Draws times the factor; nothing but zeros for 0.

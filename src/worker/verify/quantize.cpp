@@ -2,35 +2,39 @@
 #include "worker/verify/quantize.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 
-#include "core/parallel.hpp"
+#include "worker/verify/recode.hpp"
 
 namespace fatune {
 namespace {
 
+/// Of 16-bit floats without their sign the order is that of whole numbers.
+float largest_magnitude(std::span<const std::uint16_t> elements, Dtype type) {
+  std::uint16_t largest = 0;
+  for (const std::uint16_t element : elements)
+    largest = std::max<std::uint16_t>(largest, element & 0x7fff);
+  return decode(type, largest);
+}
+
 /// One of the three: `parts` equal parts, each with a factor.
 std::vector<float> quantize_tensor(std::span<const std::byte> from, Dtype from_type, Dtype to_type,
                                    std::size_t parts, std::vector<std::byte>& to) {
-  const std::span<const float> values = decode_table(from_type);
   const float largest = decode(to_type, encode(to_type, std::numeric_limits<float>::infinity()));
   const auto* elements = reinterpret_cast<const std::uint16_t*>(from.data());
   const std::size_t size = from.size() / sizeof *elements / parts;
   std::vector<float> descales(parts, 1.0f);
   to.resize(size * parts);
-  parallel_for(parts, 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t part = begin; part < end; ++part) {
-      const std::span<const std::uint16_t> all(elements + part * size, size);
-      float magnitude = 0;
-      for (const std::uint16_t element : all)
-        magnitude = std::max(magnitude, std::abs(values[element]));
-      if (magnitude > 0) descales[part] = magnitude / largest;
-      for (std::size_t i = 0; i < size; ++i)
-        to[part * size + i] = std::byte(encode(to_type, values[all[i]] / descales[part]));
-    }
-  });
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::span all(elements + part * size, size);
+    const float magnitude = largest_magnitude(all, from_type);
+    if (magnitude > 0) descales[part] = magnitude / largest;
+    const std::span made(reinterpret_cast<std::uint8_t*>(to.data()) + part * size, size);
+    recode<std::uint8_t>(all, from_type, made, to_type,
+                         [&](float value) { return value / descales[part]; });
+  }
   return descales;
 }
 
