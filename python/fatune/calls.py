@@ -13,6 +13,7 @@ from torch.nn.attention.bias import CausalBias, CausalVariant
 from . import layouts, masks
 
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
+KindOf = Callable[[torch.Tensor, int, int], str]  # of a mask, for so many queries and keys
 _SERVED_MASKS = (masks.NONE, masks.CAUSAL, masks.LOWER_RIGHT)
 _MASK_WORDS = {
     masks.UPPER_LEFT: "its causal mask begins at the upper left; fatune's end at the lower right",
@@ -83,14 +84,14 @@ def _are_packed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> 
             and value.data_ptr() == key.data_ptr() + key.shape[1] * dim * element)
 
 
-def mask_of(mask: Any, is_causal: bool, seq_q: int, seq_kv: int) -> Mask:
-    """The mask as it is; of a tensor by its values."""
+def mask_of(mask: Any, is_causal: bool, seq_q: int, seq_kv: int, kind_of: KindOf = masks.kind_of) -> Mask:
+    """The mask as it is; `kind_of` tells the kind of a tensor."""
     if isinstance(mask, CausalBias):
         upper_left = mask.variant == CausalVariant.UPPER_LEFT
         return Mask(masks.causal(seq_q, seq_kv, upper_left), "CausalBias")
     if mask is None:
         return Mask(masks.causal(seq_q, seq_kv, True), "flag") if is_causal else Mask(masks.NONE, "nothing")
-    return Mask(masks.kind_of(mask, seq_q, seq_kv), "tensor", tuple(mask.shape), str(mask.dtype).replace("torch.", ""))
+    return Mask(kind_of(mask, seq_q, seq_kv), "tensor", tuple(mask.shape), str(mask.dtype).replace("torch.", ""))
 
 
 def _sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Any = None, dropout_p: float = 0.0,
@@ -120,7 +121,8 @@ READERS: "dict[str, Callable[..., Dict[str, Any]]]" = {SERVED: _sdpa, "flash_att
 """By the function's name: its arguments as one form. Calls of other functions are counted and not looked into."""
 
 
-def describe(function: str, args: Tuple[Any, ...], options: Dict[str, Any], site: str, module: str) -> Call:
+def describe(function: str, args: Tuple[Any, ...], options: Dict[str, Any], site: str, module: str,
+             kind_of: KindOf = masks.kind_of) -> Call:
     """What is kept of a call. Raises nothing for arguments that the function itself will refuse."""
     blank = Call(function, None, None, None, False, Mask(masks.OTHER, "nothing"), 0.0, None, False, False, False, site,
                  module)
@@ -129,7 +131,8 @@ def describe(function: str, args: Tuple[Any, ...], options: Dict[str, Any], site
     try:
         found = READERS[function](*args, **options)
         query, key, value = found["tensors"]
-        mask = found.get("kind") or mask_of(found["mask"], found["causal"], query.shape[-2], key.shape[-2])
+        mask = found.get("kind") or mask_of(found["mask"], found["causal"], query.shape[-2], key.shape[-2],
+                                             kind_of)
         seen = _tensor(query), _tensor(key), _tensor(value)
     except (TypeError, AttributeError, IndexError, RuntimeError, NotImplementedError):
         return blank

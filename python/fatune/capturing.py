@@ -11,19 +11,24 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import torch
 
+from . import graphs
 from .calls import Call, name_of, problem_of
-from .errors import FILES, INTERRUPTED, NO, FatuneError
-from .recorder import Recorder
+from .errors import FILES, INTERRUPTED, NO, USAGE, FatuneError
+from .recorder import Clock, GraphRecorder, Recorder, Step
 from .scripts import run_script
 
 Times = Dict[Call, List[float]]  # microseconds of each time that it was called
 
+GRAPH_CLOCK = "CUDA graph, each call timed alone"
+_MOST_HELD_US = 200_000  # chosen
+
 
 class Run(NamedTuple):
-    """What one run of a step was seen to do."""
+    """What one run of a step was seen to do; `waits`: its times include waiting for Python."""
 
     times: Times
     step_us: float
+    waits: bool = False
 
 
 class Suite:
@@ -46,6 +51,11 @@ class Suite:
     def calls(self) -> List[Dict[str, Any]]:
         """All that were seen; `problem` is the name of one of `problems`, or null beside a `reason`."""
         return list(self.document.get("capture", {}).get("calls", []))
+
+    @property
+    def in_graph(self) -> bool:
+        """Whether the calls are those of a step that is captured in a CUDA graph."""
+        return bool(self.document.get("capture", {}).get("graph"))
 
     def text(self) -> str:
         """The document, a line for each problem and call."""
@@ -82,23 +92,49 @@ def _lines(rows: List[Dict[str, Any]], indent: str) -> str:
     return "[" + ",".join(f"\n{indent} {json.dumps(row)}" for row in rows) + (f"\n{indent}]" if rows else "]")
 
 
-def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optional[str] = None,
+def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optional[str] = None, graph: bool = False,
             **options: Any) -> Suite:
     """Runs `step(*inputs, **options)`, a model or any function, and returns its attention calls.
 
-    The last of `runs` runs is timed; calls that are not the same in all of them are marked. Gradients, autocast and
-    compilation are as where this is called, but compiled code runs uncompiled, as it shows no calls otherwise. What the
-    step raises passes.
+    The last of `runs` runs is timed; calls that are not the same in all of them are marked. With `graph` the calls are
+    those that the step makes while a CUDA graph is captured, in which its masks are read; each is timed alone.
+    Gradients, autocast and compilation are as where this is called, but compiled code runs uncompiled, as it shows no
+    calls otherwise. What the step raises passes; FatuneError (1) says why it cannot be captured.
     """
-    device, seen = device_of(step, inputs, options), []
+    device = device_of(step, inputs, options)
+
+    def run() -> Any:
+        return step(*inputs, **options)
+
+    if graph:
+        graphs.check(device)
+        return suite_of([_run_in_graph(run, Clock(device))], name or _name_of(step), GRAPH_CLOCK, 1)
+    seen: List[Run] = []
     for _ in range(runs):
-        recorder = Recorder(device)
-        with recorder.recording():
-            begin = recorder.clock.now()
-            step(*inputs, **options)
-            end = recorder.clock.now()
-        seen.append(Run(_by_call(recorder), recorder.clock.us_between(begin, end)))
-    return suite_of(seen, name or _name_of(step), recorder.clock.name, 1)
+        seen.append(_run(run, device, seen[-1].step_us if seen else 0.0))
+    return suite_of(seen, name or _name_of(step), Clock(device).name, 1)
+
+
+def _run(step: Callable[[], Any], device: str, expected_us: float) -> Run:
+    recorder = Recorder(device)
+    clock = recorder.clock
+    with recorder.recording():
+        clock.hold(min(expected_us, _MOST_HELD_US))
+        begin = clock.now()
+        step()
+        end = clock.now()
+        waits = clock.is_over(begin)
+    return Run(_by_call(recorder), clock.us_between(begin, end), waits)
+
+
+def _run_in_graph(step: Callable[[], Any], clock: Clock) -> Run:
+    graphs.warm_up(step)
+    recorder = GraphRecorder()
+    with recorder.recording():
+        replay = graphs.record(step)
+    step_us = graphs.us_of(replay, clock)
+    return Run({call: [graphs.us_alone(kept.attend, clock)] * kept.count
+                for call, kept in recorder.calls_read().items()}, step_us)
 
 
 def device_of(step: Any, inputs: Sequence[Any], options: Dict[str, Any]) -> str:
@@ -136,8 +172,9 @@ def suite_of(runs: Sequence[Run], name: str, clock: str, steps: int) -> Suite:
         "schema": "fatune.problems/1", "name": name, "summary": f"Attention of {name}, as captured",
         "problems": problems,
         "capture": {"torch": torch.__version__, "device": _device_name(), "clock": clock, "runs": len(runs),
-                    "steps": steps, "step_us": runs[-1].step_us,
-                    "attention_share": sum(row["share"] for row in rows), "calls": rows},
+                    "steps": steps, "step_us": runs[-1].step_us, "graph": clock == GRAPH_CLOCK,
+                    "waits_for_python": runs[-1].waits, "attention_share": sum(row["share"] for row in rows),
+                    "calls": rows},
     }
     return Suite(json.loads(json.dumps(document)))  # lists, as in a file
 
@@ -179,8 +216,33 @@ def capture_script(script: Path, arguments: Sequence[str] = (), runs: int = 1,
             names = run_script(script, arguments)
             whole_us = (time.perf_counter_ns() - begin) / 1e3
         steps = [recorder.clock.us_between(begin, end) for begin, end, *_ in recorder.outer]
-        seen.append(Run(_by_call(recorder), sum(steps) or whole_us))
+        seen.append(Run(_by_call(recorder), sum(steps) or whole_us, recorder.clock.by_events))
     return suite_of(seen, script.stem, recorder.clock.name, len(steps) or 1), recorder, names
+
+
+def step_of(script: Path, arguments: Sequence[str], function: Optional[str]) -> Callable[[], Any]:
+    """The script's function of this name, `step` if it has one, else the call of an outermost module with most
+    attention calls that can be tuned, the last of several. Raises FatuneError (2) where there is none."""
+    _, recorder, names = capture_script(script, arguments, keep_steps=True)
+    found = names.get(function or "step")
+    if callable(found):
+        return found
+    if function is not None:
+        raise FatuneError(f"{script} defines no function {function}()", USAGE)
+    step = _most_attentive(recorder)
+    if step is None:
+        raise FatuneError(f"{script} calls no module with attention that can be tuned; define a function step() in it",
+                          NO)
+    return step
+
+
+def _most_attentive(recorder: Recorder) -> Optional[Step]:
+    best, most = None, 0
+    for _, _, step, spans in recorder.outer:
+        calls = sum(problem_of(call)[0] is not None for call, *_ in recorder.spans[spans])
+        if calls and calls >= most:
+            best, most = step, calls
+    return best
 
 
 def words_of(row: Dict[str, Any]) -> str:
@@ -201,8 +263,9 @@ def text_of(suite: Suite) -> str:
     kept = suite.document["capture"]
     kinds = f"{len(suite.calls)} kind{'s' if len(suite.calls) != 1 else ''}"
     share, ms = f"{kept['attention_share']:.0%}", f"{kept['step_us'] / 1e3:.2f} ms"
-    lines = [f"{suite.name}: {kinds} of attention calls, {share} of {ms} ({kept['clock']}; {kept['device']}, PyTorch "
-             f"{kept['torch']})"]
+    waits = ", which includes waiting for Python" if kept["waits_for_python"] else ""
+    lines = [f"{suite.name}: {kinds} of attention calls, {share} of {ms}{waits} ({kept['clock']}; {kept['device']}, "
+             f"PyTorch {kept['torch']})"]
     for row in suite.calls:
         lines.append(f"  {row['share']:6.1%}  {row['counts'][-1]:4} x  {words_of(row)}")
         lines.append(f"                  {row['site']} {row['module']}".rstrip())
@@ -220,12 +283,17 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="fatune capture", description="Attention calls of a script as a suite")
     parser.add_argument("-o", "--out", type=Path, help="the suite's file [SCRIPT.suite.json, in this folder]")
     parser.add_argument("--runs", type=int, default=1, help="runs of the whole script, compared with each other [1]")
+    parser.add_argument("--graph", action="store_true", help="the calls of a step that is captured in a CUDA graph")
+    parser.add_argument("--step", help="with --graph: as of fatune optimize")
     parser.add_argument("--json", action="store_true", help="print the suite on stdout")
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     args = parser.parse_args(argv)
     try:
-        suite = capture_script(args.script, args.arguments, max(args.runs, 1))[0]
+        if args.graph:
+            suite = capture(step_of(args.script, args.arguments, args.step), name=args.script.stem, graph=True)
+        else:
+            suite = capture_script(args.script, args.arguments, max(args.runs, 1))[0]
     except KeyboardInterrupt:
         print("fatune: interrupted; nothing was written", file=sys.stderr)
         return INTERRUPTED

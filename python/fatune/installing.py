@@ -18,10 +18,11 @@ from torch.nn.attention.bias import causal_lower_right
 from . import masks, places, program
 from .capturing import Suite
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
+from .recorder import passed_on
 from .tuning import Result
 
 _OLDEST = (2, 5)  # PyTorch: of the exported file
-_CAPTURED = "captured"
+CAPTURED = "captured"
 _KEPT_MASKS = 64  # chosen: tensors whose kind is remembered
 _UNCHECKED = ("its mask cannot be read while a graph is captured or traced; assume_masks=\"captured\" trusts those "
               "captured")
@@ -99,6 +100,23 @@ class _Masks:
         return kind
 
 
+def without_idle_masks(pytorch: Callable[..., Any], suite: Suite) -> Callable[..., Any]:
+    """PyTorch's attention, told of captured mask tensors what kernels are told: that they say no more than full, or
+    causal."""
+    known, plain = _Masks(suite, True), (torch.Tensor, torch.nn.Parameter)
+
+    def attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+                  is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Any:
+        if type(attn_mask) in plain and not is_causal:
+            kind, _ = known.kind(attn_mask, query, key)
+            if kind in (masks.NONE, masks.CAUSAL):
+                attn_mask, is_causal = None, kind == masks.CAUSAL
+        return passed_on(pytorch, (query, key, value, attn_mask, dropout_p, is_causal),
+                         {"scale": scale, "enable_gqa": enable_gqa})
+
+    return attention
+
+
 def _attention(exported: ModuleType, known: _Masks) -> Callable[..., Any]:
     """What stands under F's name: the exported function, but for mask tensors."""
     sdpa, pass_on, plain = exported.sdpa, exported._pass_on, (torch.Tensor, torch.nn.Parameter)
@@ -133,7 +151,7 @@ class Installed:
     def __init__(self, exported: ModuleType, suite: Optional[Suite], assume: bool) -> None:
         self.exported, self.assumed = exported, assume
         self.function = _attention(exported, _Masks(suite, assume))
-        self._before = {(row["call"], row["reason"]): row["calls"] for row in exported.counts()}
+        self._before = self._counted()
         self._after: Optional[List[Row]] = None
         self._places: List[places.Place] = []
 
@@ -172,13 +190,19 @@ class Installed:
         finally:
             places.put(self._places, before)
 
+    def recount(self) -> None:
+        """Counts begin anew."""
+        self._before = self._counted()
+
     def why(self) -> Why:
         """What became of the calls since it was installed, or until it was undone."""
         return Why(self._rows() if self._after is None else self._after, self.assumed)
 
+    def _counted(self) -> Dict[Tuple[str, Optional[str]], int]:
+        return {(row["call"], row["reason"]): row["calls"] for row in self.exported.counts()}
+
     def _rows(self) -> List[Row]:
-        rows = [Row(row["call"], row["reason"], row["calls"] - self._before.get((row["call"], row["reason"]), 0))
-                for row in self.exported.counts()]
+        rows = [Row(*kind, calls - self._before.get(kind, 0)) for kind, calls in self._counted().items()]
         return [row for row in rows if row.calls]
 
     def __enter__(self) -> "Installed":
@@ -200,12 +224,12 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None, u
     has checked. Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old PyTorch, (5) the
     run is of another GPU.
     """
-    if assume_masks not in (None, _CAPTURED):
-        raise FatuneError(f"assume_masks is {assume_masks!r}; it may be None or {_CAPTURED!r}", USAGE)
+    if assume_masks not in (None, CAPTURED):
+        raise FatuneError(f"assume_masks is {assume_masks!r}; it may be None or {CAPTURED!r}", USAGE)
     result = result if isinstance(result, Result) else Result.load(result)
     _check_here(result)
     exported = _imported(export(result, unverified))
-    return Installed(exported, result.suite, assume_masks == _CAPTURED).redo()
+    return Installed(exported, result.suite, assume_masks == CAPTURED).redo()
 
 
 def why() -> Why:

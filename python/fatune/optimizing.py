@@ -9,13 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
-from . import page
-from .calls import problem_of
-from .capturing import Suite, capture, capture_script, device_of
-from .errors import FILES, INTERRUPTED, NO, USAGE, FatuneError
-from .installing import Installed, Why, install
-from .proving import Output, Times, compare, measure
-from .recorder import Clock, Recorder, Step
+from . import contending, page
+from .capturing import Suite, capture, device_of, step_of
+from .errors import FILES, INTERRUPTED, NO, FatuneError
+from .installing import CAPTURED, Installed, Why, install
+from .proving import OURS, PYTORCH, Contender, Output, Times, compare, measure
+from .recorder import Clock
 from .tuning import Result, tune
 
 FASTER, EQUAL, SLOWER, WRONG, UNSERVED = "faster", "equal", "slower", "wrong", "unserved"
@@ -27,17 +26,40 @@ _SAID = {
     UNSERVED: "not served: no call of the step was done by a kernel",
 }
 _LIMIT_S = 120.0  # of timing; chosen
+_BASELINES = "torch:flash,torch:cudnn"  # what the saving is predicted from
+
+
+@dataclasses.dataclass(frozen=True)
+class Saving:
+    """Of a step, in microseconds: as measured against PyTorch's best, and as the times in a layer of its calls say, or
+    None where one of them has none."""
+
+    measured_us: float
+    predicted_us: Optional[float]
+
+    @property
+    def share(self) -> Optional[float]:
+        """Measured to predicted, where a saving is predicted."""
+        return self.measured_us / self.predicted_us if self.predicted_us and self.predicted_us > 0 else None
+
+    def __str__(self) -> str:
+        if self.predicted_us is None:
+            return f"saving: measured {self.measured_us:.0f} us; none is predicted, as a call has no time in a layer"
+        share = "" if self.share is None else f", {self.share:.2f} of it"
+        return f"saving: measured {self.measured_us:.0f} us, predicted {self.predicted_us:.0f} us{share}"
 
 
 @dataclasses.dataclass
 class Proof:
-    """What optimize() found. `installed` is None unless the kernels stand in PyTorch's place now."""
+    """What optimize() found. `failed` says of PyTorch's backends why they did not take part; `installed` is None unless
+    the kernels stand in PyTorch's place now."""
 
     suite: Suite
     result: Result
     verdict: str
     outputs: List[Output]
     times: Optional[Times]
+    failed: Dict[str, str]
     after: Suite
     why: Why
     installed: Optional[Installed]
@@ -49,26 +71,33 @@ class Proof:
             self.installed.undo()
             self.installed = None
 
+    @property
+    def saving(self) -> Optional[Saving]:
+        """None where nothing was timed."""
+        if self.times is None:
+            return None
+        rows = [(row["problem"], row["counts"][-1]) for row in self.suite.calls if row["problem"]]
+        saved = [(self.result.saved_us(name), count) for name, count in rows]
+        known = [us * count for us, count in saved if us is not None]
+        return Saving(self.times.saved_us, sum(known) if len(known) == len(saved) else None)
+
     def to_json(self) -> Dict[str, Any]:
-        """Everything that the report shows."""
+        """fatune.proof/1: everything that the report shows."""
+        saving = self.saving
         return {
-            "schema": "fatune.proof/1", "name": self.suite.name, "device": self.result.device,
-            "recorded": self.result.recorded, "run": str(self.result.folder), "verdict": self.verdict,
-            "installed": self.installed is not None, "masks_assumed": self.why.assumed,
+            "schema": "fatune.proof/1", "fatune": self.result.document["fatune"], "recorded": self.result.recorded,
+            "device": self.result.document["device"], "name": self.suite.name, "run": str(self.result.folder),
+            "verdict": self.verdict, "installed": self.installed is not None, "masks_assumed": self.why.assumed,
             "outputs": [{**dataclasses.asdict(each), "right": each.right} for each in self.outputs],
-            "times": None if self.times is None else {**dataclasses.asdict(self.times), "ratio": self.times.ratio,
-                                                      "ci95": self.times.ci95},
+            "times": None if self.times is None else _times_json(self.times), "failed": self.failed,
+            "saving": None if saving is None else {**dataclasses.asdict(saving), "share": saving.share},
             "before": self.suite.document["capture"], "after": self.after.document["capture"],
             "problems": self.suite.problems,
             "calls": [row._asdict() for row in self.why.rows],
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.suite.name}: {_SAID[self.verdict]}"]
-        if self.times is not None:
-            low, high = self.times.ci95
-            lines.append(f"  the step takes {self.times.ratio:.3f} of its time ({low:.3f} to {high:.3f}, "
-                         f"{len(self.times.with_us)} rounds)")
+        lines = [f"{self.suite.name}: {_SAID[self.verdict]}", *self._lines_of_times()]
         worst = max(self.outputs, key=lambda each: each.share, default=None)
         if worst is not None:
             lines.append(f"  worst of {len(self.outputs)} outputs: {worst.name} is off by {worst.error:.3g}, allowed "
@@ -77,12 +106,34 @@ class Proof:
         lines.append("  the kernels are installed" if self.installed else "  nothing is installed")
         return "\n".join([*lines, f"  report: {self.report}"])
 
+    def _lines_of_times(self) -> List[str]:
+        if self.times is None:
+            return []
+        low, high = self.times.ci95
+        than = f" by {self.times.best}, PyTorch's best" if self.suite.in_graph else ""
+        lines = [f"  the step takes {self.times.ratio:.3f} of its time{than} ({low:.3f} to {high:.3f}, "
+                 f"{self.times.rounds} rounds)"]
+        if self.suite.in_graph:
+            lines.append("  in a CUDA graph: " + ", ".join(
+                f"{name} {us / 1e3:.3f} ms" for name, us in self.times.medians_us.items()))
+        lines += [f"  {name} does not do it: {reason}" for name, reason in self.failed.items()]
+        return [*lines, f"  {self.saving}"]
+
+
+def _times_json(times: Times) -> Dict[str, Any]:
+    return {"rounds_us": times.rounds_us, "medians_us": times.medians_us, "best": times.best, "ratio": times.ratio,
+            "ci95": times.ci95}
+
 
 def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = None,
              report: "str | Path | None" = None, name: Optional[str] = None, budget: "str | int | None" = None,
-             device: Optional[str] = None, assume_masks: Optional[str] = None, allow_equal: bool = False,
-             unverified: bool = False, limit_s: float = _LIMIT_S, quiet: bool = False, **options: Any) -> Proof:
+             baselines: str = _BASELINES, device: Optional[str] = None, graph: bool = False,
+             assume_masks: Optional[str] = None, allow_equal: bool = False, unverified: bool = False,
+             limit_s: float = _LIMIT_S, quiet: bool = False, **options: Any) -> Proof:
     """Captures, tunes, installs and proves `step(*inputs, **options)`, and writes a report.
+
+    `graph` says that the program replays this step as a CUDA graph: the calls are those made while one is captured,
+    masks are those captured, and graphs are timed, against the best of PyTorch's backends.
 
     The report is RUN/report.html unless told. Each output is compared with the step's own, in the tolerance that its
     rounding has; the whole step is timed with and without in interleaved rounds, `limit_s` seconds at most. Kernels
@@ -90,26 +141,29 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
     includes it); else nothing is. Interrupted, nothing is, and the same call goes on with tuning. Raises what
     capture(), tune() and install() raise.
     """
-    suite = capture(step, *inputs, name=name, **options)
-    result = tune(suite, out=out, device=device, budget=budget, quiet=quiet)
-
-    with install(result, assume_masks=assume_masks, unverified=unverified) as installed:
-        after = capture(step, *inputs, name=suite.name, **options)
-        why = installed.why()
-
     def run() -> Any:
         return step(*inputs, **options)
 
+    suite = capture(step, *inputs, name=name, graph=graph, **options)
+    result = tune(suite, out=out, device=device, budget=budget, baselines=baselines, quiet=quiet)
+
+    with install(result, assume_masks=CAPTURED if graph else assume_masks, unverified=unverified) as installed:
+        after = capture(step, *inputs, name=suite.name, graph=graph, **options)
+        ours = contending.replayed(run, installed) if graph else Contender(run, installed.briefly)
+        why = installed.why()
+
     outputs, times, verdict = [], None, UNSERVED
+    failed: Dict[str, str] = {}
     if why.served:
-        outputs = compare(run, installed.briefly)
+        outputs = compare(run, ours)
         verdict = WRONG
         if all(each.right for each in outputs):
-            times = measure(run, installed.briefly, Clock(device_of(step, inputs, options)), limit_s)
+            others, failed = contending.replayed_by_pytorch(run, suite) if graph else ({PYTORCH: Contender(run)}, {})
+            times = measure({**others, OURS: ours}, Clock(device_of(step, inputs, options)), limit_s)
             verdict = _verdict(times)
     wanted = verdict == FASTER or (verdict == EQUAL and allow_equal)
     page_file = Path(report or result.folder / "report.html")
-    proof = Proof(suite, result, verdict, outputs, times, after, why, None, page_file)
+    proof = Proof(suite, result, verdict, outputs, times, failed, after, why, None, page_file)
     with _undone_when_interrupted(proof):
         proof.installed = installed.redo() if wanted else None
         _write(proof)
@@ -140,30 +194,6 @@ def _write(proof: Proof) -> None:
             raise FatuneError(f"{path} cannot be written: {error.strerror}", FILES) from error
 
 
-def _step_of(script: Path, arguments: Sequence[str], function: Optional[str]) -> Callable[[], Any]:
-    """The script's function of this name, `step` if it has one, else the call of an outermost module with most
-    attention calls that can be tuned, the last of several. Raises FatuneError (2) where there is none."""
-    _, recorder, names = capture_script(script, arguments, keep_steps=True)
-    found = names.get(function or "step")
-    if callable(found):
-        return found
-    if function is not None:
-        raise FatuneError(f"{script} defines no function {function}()", USAGE)
-    step = _most_attentive(recorder)
-    if step is None:
-        raise FatuneError(f"{script} calls no module with attention that can be tuned; define a function step() in it", NO)
-    return step
-
-
-def _most_attentive(recorder: Recorder) -> Optional[Step]:
-    best, most = None, 0
-    for _, _, step, spans in recorder.outer:
-        calls = sum(problem_of(call)[0] is not None for call, *_ in recorder.spans[spans])
-        if calls and calls >= most:
-            best, most = step, calls
-    return best
-
-
 def main(argv: Sequence[str]) -> int:
     """`python -m fatune optimize SCRIPT ...`; the exit code: 0 for a proven gain (or, with --allow-equal, no loss)."""
     parser = argparse.ArgumentParser(prog="fatune optimize", description="Tunes a script's attention and proves it")
@@ -171,6 +201,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("-o", "--out", type=Path, help="folder of the run [runs/SCRIPT-HASH]")
     parser.add_argument("--report", type=Path, help="the page [report.html in the run's folder]")
     parser.add_argument("--budget", help="for each problem, as of fatune sweep")
+    parser.add_argument("--graph", action="store_true", help="the program replays the step as a CUDA graph")
+    parser.add_argument("--baselines", default=_BASELINES, help=f"as of fatune sweep [{_BASELINES}]")
     parser.add_argument("--device", help="as of fatune sweep [PyTorch's current GPU]")
     parser.add_argument("--assume-masks", choices=["captured"], help="trust captured masks, unread")
     parser.add_argument("--allow-equal", action="store_true", help="no loss is enough")
@@ -181,10 +213,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     args = parser.parse_args(argv)
     try:
-        step = _step_of(args.script, args.arguments, args.step)
+        step = step_of(args.script, args.arguments, args.step)
         proof = optimize(step, out=args.out, report=args.report, name=args.script.stem, budget=args.budget,
-                         device=args.device, assume_masks=args.assume_masks, allow_equal=args.allow_equal,
-                         unverified=args.unverified, limit_s=args.limit_s)
+                         baselines=args.baselines, device=args.device, graph=args.graph,
+                         assume_masks=args.assume_masks, allow_equal=args.allow_equal, unverified=args.unverified,
+                         limit_s=args.limit_s)
     except KeyboardInterrupt:
         print("fatune: interrupted; nothing is installed, and the same command goes on with tuning", file=sys.stderr)
         return INTERRUPTED

@@ -98,9 +98,9 @@ def _served(document: Row) -> str:
 def _tiles(document: Row) -> str:
     tiles, times = [], document["times"]
     if times:
-        middle = {name: sorted(times[name])[len(times[name]) // 2] for name in ("without_us", "with_us")}
-        low, high = times["ci95"]
-        tiles += [(_time(middle["without_us"]), "the step before"), (_time(middle["with_us"]), "after"),
+        middle, (low, high) = times["medians_us"], times["ci95"]
+        by = f", by {times['best']}, the best of PyTorch's" if document["before"]["graph"] else ""
+        tiles += [(_time(middle[times["best"]]), f"the step before{by}"), (_time(middle["fatune"]), "after"),
                   (f"{times['ratio']:.3f}", f"of its time, 95 %: {low:.3f} to {high:.3f}")]
     tiles.append((f"{document['before']['attention_share']:.0%}", "attention's share before"))
     served = sum(row["calls"] for row in document["calls"] if row["reason"] is None)
@@ -109,13 +109,39 @@ def _tiles(document: Row) -> str:
                    for value, name in tiles)
 
 
+def _graphs(document: Row) -> str:
+    """The step in a graph, by every contender."""
+    if not document["before"]["graph"] or not document["times"]:
+        return ""
+    times = document["times"]
+    rows = [[(name, ""), (_time(us), "n"), ("best of PyTorch's" if name == times["best"] else "", "")]
+            for name, us in times["medians_us"].items()]
+    rows += [[(name, ""), ("-", "n"), (reason, "")] for name, reason in document["failed"].items()]
+    return ("<h2>The step in a CUDA graph</h2>\n<p class=\"soft\">pytorch is PyTorch's own choice; its backends by "
+            "themselves are not shown mask tensors that say no more than full or causal, as kernels are not.</p>"
+            + _table((("attention", ""), ("median", "n"), ("", "")), rows))
+
+
+def _saving(document: Row) -> str:
+    saving = document["saving"]
+    if saving is None:
+        return ""
+    predicted = "none is predicted, as a call has no time in a layer"
+    if saving["predicted_us"] is not None:
+        predicted = f"predicted from the times in a layer of its calls: {saving['predicted_us']:.0f} µs"
+    share = "" if saving["share"] is None else f", {saving['share']:.2f} of it"
+    return f"<p>Saving: measured {saving['measured_us']:.0f} µs; {predicted}{share}.</p>"
+
+
 def page_of(document: Row) -> str:
     """The page of fatune.proof/1."""
     good, before = document["verdict"] in ("faster", "equal"), document["before"]
-    device = document["device"] + (" (a recording stood in for it)" if document["recorded"] else "")
+    device = document["device"]["name"] + (" (a recording stood in for it)" if document["recorded"] else "")
     notes = [f"{device}; PyTorch {before['torch']}; times by call site: {before['clock']}, run {document['run']}."]
     notes += ["Masks were taken to be those captured, unread (assume_masks=\"captured\")."] * document["masks_assumed"]
-    rounds = f"{len(document['times']['with_us'])} interleaved rounds in random order." if document["times"] else ""
+    notes += ["They include waiting for Python."] * before["waits_for_python"]
+    times = document["times"]
+    rounds = f"{len(times['rounds_us']['fatune'])} interleaved rounds in random order." if times else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -129,6 +155,8 @@ def page_of(document: Row) -> str:
 <p class="verdict{'' if good else ' bad'}">{_VERDICTS[document['verdict']]}</p>
 <p class="soft">{_text(' '.join(notes))} {rounds}</p>
 <div class="tiles">{_tiles(document)}</div>
+{_saving(document)}
+{_graphs(document)}
 <h2>Attention by call site</h2>
 {_sites(document)}
 <h2>Who did the calls</h2>

@@ -7,7 +7,7 @@ import math
 import random
 import statistics
 import time
-from typing import Any, Callable, ContextManager, Dict, List, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, List, NamedTuple, Sequence, Tuple
 
 import torch
 from torch.utils import _pytree as pytree
@@ -16,6 +16,8 @@ from . import exact
 from .recorder import Clock, uncompiled
 
 Step = Callable[[], Any]
+
+OURS, PYTORCH = "fatune", "pytorch"  # of contenders; the others are PyTorch's backends
 
 _SEED = 0
 _MOST, _MEAN = 2.0, 1.5  # of PyTorch's own error, as of kernels (docs/correctness.md)
@@ -40,16 +42,37 @@ class Output:
         return self.share <= 1
 
 
+class Contender(NamedTuple):
+    """A step, and what stands in PyTorch's place while it runs."""
+
+    step: Step
+    context: Callable[[], ContextManager[Any]] = contextlib.nullcontext
+
+
 @dataclasses.dataclass(frozen=True)
 class Times:
-    """Of a whole step, in microseconds, a value a round; both in each round, in random order."""
+    """Of a whole step, by contender: microseconds, a value a round; all in each round, in random order."""
 
-    without_us: List[float]
-    with_us: List[float]
+    rounds_us: Dict[str, List[float]]
+
+    @property
+    def medians_us(self) -> Dict[str, float]:
+        """By contender."""
+        return {name: statistics.median(times) for name, times in self.rounds_us.items()}
+
+    @property
+    def best(self) -> str:
+        """The fastest of the others."""
+        return min((name for name in self.rounds_us if name != OURS), key=lambda name: self.medians_us[name])
+
+    @property
+    def rounds(self) -> int:
+        """How many there were."""
+        return len(self.rounds_us[OURS])
 
     @property
     def ratio(self) -> float:
-        """The median of the rounds' ratios, with to without."""
+        """The median of the rounds' ratios, ours to the best of the others."""
         return statistics.median(self._ratios())
 
     @property
@@ -59,8 +82,16 @@ class Times:
         medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(_RESAMPLES))
         return medians[int(0.025 * _RESAMPLES)], medians[int(0.975 * _RESAMPLES)]
 
+    @property
+    def saved_us(self) -> float:
+        """The median of the rounds' differences, the best of the others less ours."""
+        return statistics.median(theirs - ours for ours, theirs in self._pairs())
+
+    def _pairs(self) -> List[Tuple[float, float]]:
+        return list(zip(self.rounds_us[OURS], self.rounds_us[self.best]))
+
     def _ratios(self) -> List[float]:
-        return [ours / theirs for ours, theirs in zip(self.with_us, self.without_us)]
+        return [ours / theirs for ours, theirs in self._pairs()]
 
 
 def outputs_of(step: Step) -> Dict[str, torch.Tensor]:
@@ -72,7 +103,7 @@ def outputs_of(step: Step) -> Dict[str, torch.Tensor]:
             if isinstance(leaf, torch.Tensor)}
 
 
-def compare(step: Step, installed: Callable[[], ContextManager[Any]]) -> List[Output]:
+def compare(step: Step, contender: Contender) -> List[Output]:
     """Each output's error with the kernels against what PyTorch's own attention, and one that rounds after each step,
     are off by. Runs the step five times."""
     with uncompiled(), exact.in_place_of_pytorchs(torch.float64):
@@ -80,8 +111,8 @@ def compare(step: Step, installed: Callable[[], ContextManager[Any]]) -> List[Ou
     with uncompiled(), exact.in_place_of_pytorchs(None):
         others = [outputs_of(step)]
     others += [outputs_of(step), outputs_of(step)]
-    with installed():
-        ours = outputs_of(step)
+    with contender.context():
+        ours = outputs_of(contender.step)
     return [_judge(name, tensor, reference.get(name), [other.get(name) for other in others])
             for name, tensor in ours.items()]
 
@@ -116,32 +147,27 @@ def _errors(tensor: torch.Tensor, reference: torch.Tensor) -> Tuple[float, float
     return float(apart.max()), float(apart.mean())
 
 
-def measure(step: Step, installed: Callable[[], ContextManager[Any]], clock: Clock, limit_s: float) -> Times:
+def measure(contenders: Dict[str, Contender], clock: Clock, limit_s: float) -> Times:
     """Rounds until there are 40, or at least 8 and the time is up."""
-    contexts = {"without": contextlib.nullcontext, "with": installed}
-    begin, calls = time.monotonic(), _calls_of_a_turn(step, clock)
-    times: Dict[str, List[float]] = {name: [] for name in contexts}
-    for context in contexts.values():  # what is compiled or loaded at first does not count
-        _turn(step, context, clock, 1)
-    chance = random.Random(_SEED)
-    while len(times["with"]) < _ROUNDS and (
-            len(times["with"]) < _LEAST_ROUNDS or time.monotonic() - begin < limit_s):
-        for name in chance.sample(list(contexts), len(contexts)):
-            times[name].append(_turn(step, contexts[name], clock, calls))
-    return Times(times["without"], times["with"])
+    end = time.monotonic() + limit_s
+    for contender in contenders.values():  # what is compiled or loaded at first does not count
+        _turn(contender, clock, 1)
+    calls = max(1, math.ceil(_TURN_US / max(_turn(contenders[PYTORCH], clock, 1), 1.0)))
+    rounds_us: Dict[str, List[float]] = {name: [] for name in contenders}
+    chance, rounds = random.Random(_SEED), 0
+    while rounds < _ROUNDS and (rounds < _LEAST_ROUNDS or time.monotonic() < end):
+        for name in chance.sample(list(contenders), len(contenders)):
+            rounds_us[name].append(_turn(contenders[name], clock, calls))
+        rounds += 1
+    return Times(rounds_us)
 
 
-def _calls_of_a_turn(step: Step, clock: Clock) -> int:
-    step()
-    return max(1, math.ceil(_TURN_US / max(_turn(step, contextlib.nullcontext, clock, 1), 1.0)))
-
-
-def _turn(step: Step, context: Callable[[], ContextManager[Any]], clock: Clock, calls: int) -> float:
+def _turn(contender: Contender, clock: Clock, calls: int) -> float:
     """Microseconds of a step; one before does not count, as it meets cold caches of Python."""
-    with context():
-        step()
+    with contender.context():
+        contender.step()
         begin = clock.now()
         for _ in range(calls):
-            step()
+            contender.step()
         end = clock.now()
         return clock.us_between(begin, end) / calls

@@ -1,19 +1,20 @@
-"""recorder.py - stands in for the attention functions while a step runs; what was called, from where, how long it took.
-"""
+"""recorder.py - stands in for attention while a step runs; what was called, from where, how long it took."""
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import importlib
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention.bias import CausalBias
 
-from . import places
+from . import masks, places
 from .calls import Call, caller, describe
 
 _FUNCTIONS = (("torch.nn.functional", "scaled_dot_product_attention"),
@@ -34,6 +35,9 @@ def _functions() -> Iterator[Tuple[str, Callable[..., Any]]]:
             yield name, found
 
 
+_CYCLES_PER_US = 2000  # chosen: of GPUs of today at their highest clock
+
+
 class Clock:
     """Time of the device where there is one: CUDA events; wall time of the CPU otherwise."""
 
@@ -48,6 +52,15 @@ class Clock:
         event.record()
         return event
 
+    def hold(self, us: float) -> None:
+        """Has the device wait about so long before what comes, so that the CPU is ahead of it."""
+        if self.by_events:
+            torch.cuda._sleep(int(us * _CYCLES_PER_US))
+
+    def is_over(self, mark: Any) -> bool:
+        """Whether the device has come to this mark: what it did since may have waited for the CPU."""
+        return self.by_events and bool(mark.query())
+
     def us_between(self, begin: Any, end: Any) -> float:
         """Waits for the device."""
         if not self.by_events:
@@ -57,10 +70,11 @@ class Clock:
 
 
 class Step:
-    """The call of an outermost module, as it can be made again."""
+    """A call of a module or function, as it can be made again: in the modes in which this is made."""
 
-    def __init__(self, module: torch.nn.Module, args: Tuple[Any, ...], options: Dict[str, Any]) -> None:
-        self.module, self.args, self.options = module, args, options
+    def __init__(self, function: Callable[..., Any], args: Tuple[Any, ...] = (),
+                 options: Optional[Dict[str, Any]] = None) -> None:
+        self.function, self.args, self.options = function, args, options or {}
         self.modes = (torch.is_grad_enabled(), torch.is_inference_mode_enabled())
         self.autocast = {kind: torch.get_autocast_dtype(kind) for kind in ("cuda", "cpu")
                          if torch.is_autocast_enabled(kind)}
@@ -71,7 +85,7 @@ class Step:
             stack.enter_context(torch.set_grad_enabled(self.modes[0]))
             for kind, dtype in self.autocast.items():
                 stack.enter_context(torch.autocast(kind, dtype))
-            return self.module(*self.args, **self.options)
+            return self.function(*self.args, **self.options)
 
 
 class Recorder:
@@ -116,18 +130,24 @@ class Recorder:
                 return original(*args, **options)
             self._local.inside = True
             try:
-                call = describe(name, args, options, caller(), self._path(stack))
-                begin = self.clock.now()
-                out = _passed_on(original, args, options)
-                span = (call, begin, self.clock.now())
+                call = describe(name, args, options, caller(), self._path(stack), self._kind_of)
+                return self._run(call, functools.partial(passed_on, original, args, options))
             finally:
                 self._local.inside = False
-            with self._lock:
-                self.spans.append(span)
-            return out
 
         attention.__name__ = name
         return attention
+
+    def _kind_of(self, mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
+        return masks.kind_of(mask, seq_q, seq_kv)
+
+    def _run(self, call: Call, attend: Callable[[], Any]) -> Any:
+        begin = self.clock.now()
+        out = attend()
+        span = (call, begin, self.clock.now())
+        with self._lock:
+            self.spans.append(span)
+        return out
 
     def _module_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(module: torch.nn.Module, *args: Any, **options: Any) -> Any:
@@ -160,7 +180,59 @@ class Recorder:
         return f"{path} ({type(leaf).__name__})" if path else type(leaf).__name__
 
 
-def _passed_on(original: Callable[..., Any], args: Tuple[Any, ...], options: Dict[str, Any]) -> Any:
+class Unread(NamedTuple):
+    """A mask of a call in a graph, and the lengths that it is for."""
+
+    mask: torch.Tensor
+    seq_q: int
+    seq_kv: int
+
+
+class Kept(NamedTuple):
+    """A call in a graph: as it can be made again, and how often it was."""
+
+    attend: Callable[[], Any]
+    count: int
+
+
+class GraphRecorder(Recorder):
+    """While a step is captured in a CUDA graph: nothing is timed, and masks are read when the graph has been replayed.
+
+    The first call of each kind is kept with its tensors, masks are all kept, as the graph would use their memory again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("cpu")
+        self._unread: Dict[str, Unread] = {}
+        self._kept: Dict[Call, Kept] = {}
+
+    def calls_read(self) -> Dict[Call, Kept]:
+        """The calls, in order; only after a replay."""
+        kinds = {name: masks.kind_of(*unread) for name, unread in self._unread.items()}
+        found: Dict[Call, Kept] = {}
+        for call, kept in self._kept.items():
+            call = dataclasses.replace(call, mask=dataclasses.replace(
+                call.mask, kind=kinds.get(call.mask.kind, call.mask.kind)))
+            before = found.get(call, Kept(kept.attend, 0))
+            found[call] = Kept(before.attend, before.count + kept.count)
+        return found
+
+    def _kind_of(self, mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
+        """A name for it until it is read: layers share a mask, or views of one."""
+        name = f"unread {(mask.data_ptr(), mask.shape, mask.stride(), mask.dtype, seq_q, seq_kv)}"
+        self._unread[name] = Unread(mask, seq_q, seq_kv)
+        return name
+
+    def _run(self, call: Call, attend: Callable[[], Any]) -> Any:
+        out = attend()
+        with self._lock:
+            before = self._kept.get(call) or Kept(Step(attend), 0)
+            self._kept[call] = Kept(before.attend, before.count + 1)
+        return out
+
+
+def passed_on(original: Callable[..., Any], args: Tuple[Any, ...], options: Dict[str, Any]) -> Any:
+    """The original's result; a mask that is an object finds its own way to it."""
     mask = args[3] if len(args) > 3 else options.get("attn_mask")
     if isinstance(mask, CausalBias):  # it answers to what stands under F's name alone
         return CausalBias.__torch_function__(F.scaled_dot_product_attention, (CausalBias,), args, options)

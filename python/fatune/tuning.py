@@ -47,6 +47,17 @@ class Result:
         """As in the document: `best` is null where no candidate was right."""
         return list(self.document["problems"])
 
+    def saved_us(self, name: str) -> Optional[float]:
+        """In a layer, of the problem of this name: the time of PyTorch's fastest backend less that of our kernel.
+
+        None where one of them was not measured.
+        """
+        row = next((row for row in self.problems if row.get("name") == name), {})
+        times = [each["in_layer"]["median_us"] for each in row.get("baselines", ())
+                 if each["impl"].startswith("torch:") and "in_layer" in each]
+        best = row.get("best") or {}
+        return min(times) - best["in_layer"]["median_us"] if times and "in_layer" in best else None
+
     def __str__(self) -> str:
         lines = [f"{self.folder}: {self.device}" + (", recorded" if self.recorded else "")]
         for row in self.problems:

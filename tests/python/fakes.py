@@ -1,11 +1,12 @@
 """fakes.py - an exported file whose kernels are functions on the CPU: all of it but the driver and the machine code."""
 import contextlib
+import types
 import warnings
 from unittest import mock
 
 import torch
 
-from fatune import installing
+from fatune import graphs, installing, masks
 
 DEVICE = "NVIDIA H200"  # of the recording
 
@@ -51,3 +52,55 @@ def on_the_cpu():
     with mock.patch.object(installing, "_imported", import_for_the_cpu), \
             mock.patch.object(installing, "_check_here"):
         yield Route
+
+
+class Graphs:
+    """Stand for CUDA graphs: what is captured runs, once; masks made meanwhile have their values from a replay on."""
+
+    def __init__(self):
+        self.capturing, self.captured, self.to_fill = False, 0, []
+
+    def mask(self, values):
+        """Of a step, as transformers has it: a tensor while a graph is captured, else none."""
+        if not self.capturing:
+            return None
+        unwritten = torch.zeros_like(values)
+        self.to_fill.append((unwritten, values))
+        return unwritten
+
+    def replay(self):
+        for unwritten, values in self.to_fill:
+            unwritten.copy_(values)
+
+    @contextlib.contextmanager
+    def capture(self, graph):
+        self.capturing, failed = True, False
+        try:
+            yield
+        except RuntimeError:
+            failed = True
+            raise
+        finally:
+            self.capturing = False
+            if failed:
+                raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
+        self.captured += 1
+
+    def kind_of(self, mask, seq_q, seq_kv):
+        assert not self.capturing, "CUDA error: operation not permitted when stream is capturing"
+        return _KIND_OF(mask, seq_q, seq_kv)
+
+
+_KIND_OF = masks.kind_of
+
+
+@contextlib.contextmanager
+def graphs_on_the_cpu():
+    """Steps on the CPU can be captured meanwhile."""
+    stand_in, stream = Graphs(), mock.MagicMock()
+    with mock.patch.multiple(torch.cuda, CUDAGraph=lambda: types.SimpleNamespace(replay=stand_in.replay),
+                             graph=stand_in.capture, Stream=stream, current_stream=stream,
+                             stream=lambda _: contextlib.nullcontext(),
+                             is_current_stream_capturing=lambda: stand_in.capturing), \
+            mock.patch.object(masks, "kind_of", stand_in.kind_of), mock.patch.object(graphs, "check"):
+        yield stand_in

@@ -23,9 +23,15 @@ import models
 optimizing = importlib.import_module("fatune.optimizing")
 
 RECORDED = {"device": "recorded", "budget": 4, "unverified": True, "quiet": True}
-FASTER = proving.Times([100.0 + i % 3 for i in range(20)], [80.0 + i % 3 for i in range(20)])
-SLOWER = proving.Times(FASTER.with_us, FASTER.without_us)
-EQUAL = proving.Times([100.0, 101.0] * 10, [101.0, 100.0] * 10)
+
+
+def times_of(ours, pytorch, **backends):
+    return proving.Times({"pytorch": pytorch, **backends, "fatune": ours})
+
+
+FASTER = times_of([80.0 + i % 3 for i in range(20)], [100.0 + i % 3 for i in range(20)])
+SLOWER = times_of(FASTER.rounds_us["pytorch"], FASTER.rounds_us["fatune"])
+EQUAL = times_of([101.0, 100.0] * 10, [100.0, 101.0] * 10)
 
 
 class ExactTest(unittest.TestCase):
@@ -67,14 +73,18 @@ class ProvingTest(unittest.TestCase):
         def step():
             state["now"] += state["us"]
 
-        times = proving.measure(step, installed, clock, limit_s=60)
-        self.assertEqual(len(times.with_us), 40)
-        self.assertEqual((times.ratio, times.ci95), (0.5, (0.5, 0.5)))
+        contenders = {"pytorch": proving.Contender(step), "fatune": proving.Contender(step, installed)}
+        times = proving.measure(contenders, clock, limit_s=60)
+        self.assertEqual((times.rounds, times.ratio, times.ci95, times.saved_us), (40, 0.5, (0.5, 0.5), 2000))
+
+    def test_the_best_of_the_others_counts(self):
+        times = times_of([90.0] * 8, [100.0] * 8, flash=[120.0] * 8, cudnn=[80.0, 80.0, 80.0, 99.0] * 2)
+        self.assertEqual((times.best, times.ratio, times.saved_us), ("cudnn", 90 / 80, -10))
 
     def test_time_runs_out(self):
         clock = proving.Clock("cpu")
-        times = proving.measure(lambda: None, contextlib.nullcontext, clock, limit_s=0)
-        self.assertEqual(len(times.with_us), 8)
+        times = proving.measure(dict.fromkeys(("pytorch", "fatune"), proving.Contender(lambda: None)), clock, limit_s=0)
+        self.assertEqual(times.rounds, 8)
 
     def judged(self, ours, reference, *others):
         return proving._judge("x", ours, reference, others)
@@ -189,7 +199,7 @@ class OptimizeTest(Chain):
         proof = fatune.optimize(self.model, self.x, out=self.folder_of_run, **RECORDED, limit_s=1)
         self.addCleanup(proof.undo)
         self.assertIn(proof.verdict, ("faster", "equal", "slower"))
-        self.assertGreaterEqual(len(proof.times.with_us), 8)
+        self.assertGreaterEqual(proof.times.rounds, 8)
 
 
 class CommandTest(Chain):

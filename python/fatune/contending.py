@@ -1,0 +1,54 @@
+"""contending.py - a step to the graphs that take turns: with the kernels, and with each of PyTorch's backends."""
+from __future__ import annotations
+
+import contextlib
+from typing import Dict, Iterator, Tuple
+
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from . import graphs, places
+from .capturing import Suite
+from .installing import Installed, without_idle_masks
+from .proving import PYTORCH, Contender, Step
+
+_BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
+             "efficient": SDPBackend.EFFICIENT_ATTENTION}
+
+
+def replayed(step: Step, installed: Installed) -> Contender:
+    """The step in a graph with the kernels; `installed` then counts the calls that are in it."""
+    with installed.briefly():
+        graphs.warm_up(step)
+        installed.recount()
+        return Contender(graphs.record(step))
+
+
+def replayed_by_pytorch(step: Step, suite: Suite) -> Tuple[Dict[str, Contender], Dict[str, str]]:
+    """The step in a graph by PyTorch's own choice, and by each backend alone; and why there is none of a backend.
+
+    Backends are not shown mask tensors that say no more than full or causal, as kernels are not. Raises FatuneError (1)
+    where the step cannot be captured.
+    """
+    graphs.warm_up(step)
+    found, failed = {PYTORCH: Contender(graphs.record(step))}, {}
+    for name, backend in _BACKENDS.items():
+        try:
+            with _by(backend, suite):
+                graphs.warm_up(step)
+                found[name] = Contender(graphs.record(step))
+        except Exception as error:  # a backend that cannot do the step is an answer
+            failed[name] = graphs.words_of(error)
+    return found, failed
+
+
+@contextlib.contextmanager
+def _by(backend: SDPBackend, suite: Suite) -> Iterator[None]:
+    pytorch = F.scaled_dot_product_attention
+    stand_in = without_idle_masks(pytorch, suite)
+    places.replace(pytorch, stand_in)
+    try:
+        with sdpa_kernel(backend):
+            yield
+    finally:
+        places.replace(stand_in, pytorch)

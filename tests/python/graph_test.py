@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""graph_test.py - steps that a program replays as CUDA graphs: what is captured of them, and who takes turns."""
+import contextlib
+import importlib
+import io
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+import fatune
+import torch
+import torch.nn.functional as F
+from fatune import contending, installing, masks, proving
+from torch.nn.attention.bias import causal_lower_right
+
+import fakes
+import models
+
+capturing = importlib.import_module("fatune.capturing")
+optimizing = importlib.import_module("fatune.optimizing")
+
+FULL = torch.ones(models.TOKENS, models.TOKENS, dtype=torch.bool)
+TIMES = proving.Times({"pytorch": [100.0] * 8, "flash": [90.0] * 8, "fatune": [60.0] * 8})
+
+
+class Graph(unittest.TestCase):
+    def setUp(self):
+        self.graphs = self.enterContext(fakes.graphs_on_the_cpu())
+        pytorch = F.scaled_dot_product_attention
+        self.addCleanup(lambda: self.assertIs(F.scaled_dot_product_attention, pytorch))
+        self.model, self.x = models.model_and_input(layers=2)
+
+    def step(self):
+        """As transformers' models: only while a graph is captured do they pass a mask, which says nothing."""
+        return self.model(self.x, attn_mask=self.graphs.mask(FULL))
+
+
+class CaptureTest(Graph):
+    def test_the_calls_are_those_of_the_capture(self):
+        suite = fatune.capture(self.step, graph=True)
+        (call,) = suite.calls
+        self.assertEqual((call["mask"]["kind"], call["mask"]["form"]), (masks.NONE, "tensor"))
+        self.assertEqual((call["counts"], call["problem"]), ([2], "4-8-512-64"))
+        kept = suite.document["capture"]
+        self.assertEqual((kept["graph"], kept["clock"], suite.in_graph), (True, capturing.GRAPH_CLOCK, True))
+        self.assertGreater(call["us"], 0)
+        self.assertFalse(fatune.capture(self.step, runs=1).in_graph)
+
+    def test_masks_count_by_the_values_that_a_replay_leaves(self):
+        for values, kind, problem in ((FULL.tril(), masks.CAUSAL, "4-8-512-64-causal"),
+                                      (torch.rand(512, 512).half(), masks.BIAS, None)):
+            with self.subTest(kind):
+                suite = fatune.capture(lambda: self.model(self.x, attn_mask=self.graphs.mask(values)), graph=True)
+                (call,) = suite.calls
+                self.assertEqual((call["mask"]["kind"], call["problem"]), (kind, problem))
+
+    def test_calls_are_timed_in_the_modes_of_the_step(self):
+        seen = []
+
+        def attend(*inputs, **options):
+            seen.append((torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")))
+            return inputs[0]
+
+        def step():
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+                F.scaled_dot_product_attention(*models.packed(dtype=torch.float32))
+
+        with unittest.mock.patch.object(F, "scaled_dot_product_attention", attend):
+            fatune.capture(step, graph=True)
+        self.assertGreater(len(seen), 5)
+        self.assertEqual(set(seen), {(True, True)})
+
+    def test_a_step_that_cannot_be_captured_says_why(self):
+        def step():
+            if self.graphs.capturing:
+                raise RuntimeError("CUDA error: operation not permitted when stream is capturing.\nmore")
+
+        with self.assertRaises(fatune.FatuneError) as caught:
+            fatune.capture(step, graph=True)
+        self.assertEqual((str(caught.exception), caught.exception.exit_code), (
+            "the step cannot be captured in a CUDA graph: CUDA error: operation not permitted when stream is capturing",
+            1))
+
+
+class WithoutGpuTest(unittest.TestCase):
+    def test_a_step_on_the_cpu_is_none(self):
+        with self.assertRaisesRegex(fatune.FatuneError, "needs a step on an NVIDIA GPU") as caught:
+            fatune.capture(*models.model_and_input(layers=1), graph=True)
+        self.assertEqual(caught.exception.exit_code, 3)
+
+
+class HeldTest(unittest.TestCase):
+    """The device is held back before a timed run, so that its times are not those of Python."""
+
+    def test_the_record_says_whether_the_device_waited(self):
+        for over in (False, True):
+            with self.subTest(over), unittest.mock.patch.object(capturing.Clock, "hold") as hold, \
+                    unittest.mock.patch.object(capturing.Clock, "is_over", return_value=over):
+                suite = fatune.capture(*models.model_and_input(layers=1, tokens=16))
+                self.assertEqual(suite.document["capture"]["waits_for_python"], over)
+                self.assertEqual("waiting for Python" in str(suite), over)
+                first, second = (call.args[0] for call in hold.call_args_list)
+                self.assertEqual(first, 0)
+                self.assertTrue(0 < second <= 200_000)
+
+
+class IdleMaskTest(unittest.TestCase):
+    def test_backends_are_not_shown_masks_that_say_nothing(self):
+        q, k, v = models.packed()
+        lower, other = torch.ones(16, 16, dtype=torch.bool).tril(), torch.rand(16, 16) < 0.5
+        for mask, causal in ((torch.ones_like(lower), False), (lower, True), (other, None)):
+            suite = fatune.capture(lambda: F.scaled_dot_product_attention(q, k, v, attn_mask=mask))
+            asked = unittest.mock.MagicMock()
+            installing.without_idle_masks(asked, suite)(q, k, v, attn_mask=mask, scale=0.5)
+            (*_, passed, _, is_causal), options = asked.call_args
+            self.assertIs(passed, other if causal is None else None)
+            self.assertEqual((is_causal, options["scale"]), (bool(causal), 0.5))
+        bias = causal_lower_right(16, 16)
+        theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        ours = installing.without_idle_masks(F.scaled_dot_product_attention, suite)(q, k, v, attn_mask=bias)
+        self.assertTrue(torch.equal(ours, theirs))
+
+
+class OptimizeTest(Graph):
+    def setUp(self):
+        super().setUp()
+        self.route = self.enterContext(fakes.on_the_cpu())
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def optimize(self, step, **options):
+        proof = fatune.optimize(step, out=self.folder / "run", graph=True, device="recorded", budget=4, unverified=True,
+                                quiet=True, **options)
+        self.addCleanup(proof.undo)
+        return proof
+
+    def test_graphs_take_turns_against_the_best_of_pytorchs(self):
+        with unittest.mock.patch.object(optimizing, "measure", return_value=TIMES) as measure:
+            proof = self.optimize(self.step)
+        contenders = measure.call_args.args[0]
+        self.assertEqual([*contenders][0], "pytorch")
+        self.assertEqual([*contenders][-1], "fatune")
+        self.assertEqual({*contenders, *proof.failed}, {"pytorch", "flash", "cudnn", "efficient", "fatune"})
+        self.assertIn("cudnn", proof.failed)
+        self.assertTrue(all(isinstance(each.step, contending.graphs.Replay) for each in contenders.values()))
+        self.assertEqual((proof.why.served, proof.why.unserved, proof.why.assumed), (2, 0, True))
+        self.assertEqual(proof.verdict, "faster")
+        said = str(proof)
+        for text in ("0.667 of its time by flash, PyTorch's best", "pytorch 0.100 ms", "cudnn does not do it",
+                     "saving: measured 30 us; none is predicted", "unread"):
+            self.assertIn(text, said)
+        page = proof.report.read_text(encoding="utf-8")
+        for text in ("The step in a CUDA graph", "by flash, the best of PyTorch", "Saving: measured 30 µs"):
+            self.assertIn(text, page)
+        document = json.loads((self.folder / "run" / "proof.json").read_text(encoding="utf-8"))
+        self.assertEqual((document["times"]["best"], document["saving"]["predicted_us"]), ("flash", None))
+        self.assertTrue(document["before"]["graph"] and document["after"]["graph"])
+
+    def test_outputs_are_those_of_the_graph(self):
+        self.route.wrong_by = 0.01
+        proof = self.optimize(self.step)
+        self.assertEqual((proof.verdict, proof.installed), ("wrong", None))
+
+    def test_the_command(self):
+        script = self.folder / "script.py"
+        script.write_text("import models\nmodel, x = models.model_and_input(layers=1)\ndef step(): return model(x)\n",
+                          encoding="utf-8")
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            code = capturing.main(["--graph", "-o", str(self.folder / "suite.json"), str(script)])
+        self.assertEqual(code, 0)
+        self.assertTrue(fatune.Suite.load(self.folder / "suite.json").in_graph)
+        with contextlib.redirect_stdout(said), unittest.mock.patch.object(optimizing, "measure", return_value=TIMES):
+            code = optimizing.main(["--graph", "--out", str(self.folder / "run"), "--device", "recorded", "--budget",
+                                    "4", "--unverified", str(script)])
+        self.assertEqual(code, 0)
+        self.assertIn("in a CUDA graph: pytorch 0.100 ms", said.getvalue())
+
+
+class SavingTest(unittest.TestCase):
+    def result(self, **times):
+        row = {"name": "a", "best": {"in_layer": {"median_us": 6.0}} if "best" not in times else times["best"],
+               "baselines": [{"impl": impl, "in_layer": {"median_us": us}} for impl, us in
+                             (("cudnn", 1.0), ("torch:flash", 13.0), ("torch:cudnn", 11.0))] + [{"impl": "torch:math"}]}
+        return fatune.Result(pathlib.Path("runs/x"), {"problems": [row]})
+
+    def test_a_call_saves_what_its_times_in_a_layer_say(self):
+        self.assertEqual(self.result().saved_us("a"), 5.0)
+        self.assertIsNone(self.result().saved_us("b"))
+        self.assertIsNone(self.result(best=None).saved_us("a"))
+        self.assertIsNone(self.result(best={"hot": {"median_us": 5.0}}).saved_us("a"))
+
+    def test_shares(self):
+        self.assertEqual(optimizing.Saving(90.0, 100.0).share, 0.9)
+        self.assertIn("measured 90 us, predicted 100 us, 0.90 of it", str(optimizing.Saving(90.0, 100.0)))
+        self.assertIsNone(optimizing.Saving(1.0, -5.0).share)
+
+    def test_of_a_proof_all_calls_count_as_often_as_they_are_made(self):
+        suite = fatune.Suite({"name": "s", "capture": {"calls": [
+            {"problem": "a", "counts": [12, 12]}, {"problem": None, "counts": [3, 3]}]}})
+        proof = optimizing.Proof(suite, self.result(), "faster", [], TIMES, {}, suite, None, None, pathlib.Path("x"))
+        self.assertEqual(proof.saving, optimizing.Saving(30.0, 60.0))
+        suite.document["capture"]["calls"].append({"problem": "b", "counts": [1, 1]})
+        self.assertEqual(proof.saving, optimizing.Saving(30.0, None))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
