@@ -8,7 +8,6 @@ import sys
 from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
-from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from . import layouts, masks
 
@@ -86,9 +85,9 @@ def _are_packed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> 
 
 def mask_of(mask: Any, is_causal: bool, seq_q: int, seq_kv: int, kind_of: KindOf = masks.kind_of) -> Mask:
     """The mask as it is; `kind_of` tells the kind of a tensor."""
-    if isinstance(mask, CausalBias):
-        upper_left = mask.variant == CausalVariant.UPPER_LEFT
-        return Mask(masks.causal(seq_q, seq_kv, upper_left), "CausalBias")
+    side = masks.bias_side(mask)
+    if side is not None:
+        return Mask(masks.causal(seq_q, seq_kv, side == masks.UPPER_LEFT), "CausalBias")
     if mask is None:
         return Mask(masks.causal(seq_q, seq_kv, True), "flag") if is_causal else Mask(masks.NONE, "nothing")
     return Mask(kind_of(mask, seq_q, seq_kv), "tensor", tuple(mask.shape), str(mask.dtype).replace("torch.", ""))

@@ -6,9 +6,8 @@ from typing import Any, Callable, Iterator, Optional
 
 import torch
 import torch.nn.functional as F
-from torch.nn.attention.bias import CausalBias, CausalVariant
 
-from . import places
+from . import masks, places
 
 _SCORES_AT_ONCE = 2**27  # chosen: elements, 1 GiB of doubles
 
@@ -19,8 +18,9 @@ def _below(seq_q: int, seq_kv: int, upper_left: bool, device: torch.device) -> t
 
 def _mask(attn_mask: Any, is_causal: bool, query: torch.Tensor, key: torch.Tensor) -> Optional[torch.Tensor]:
     sizes = (query.shape[-2], key.shape[-2])
-    if isinstance(attn_mask, CausalBias):
-        return _below(*sizes, attn_mask.variant == CausalVariant.UPPER_LEFT, query.device)
+    side = masks.bias_side(attn_mask)
+    if side is not None:
+        return _below(*sizes, side == masks.UPPER_LEFT, query.device)
     return _below(*sizes, True, query.device) if is_causal else attn_mask
 
 

@@ -13,7 +13,6 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 import torch
 import torch.nn.functional as F
-from torch.nn.attention.bias import causal_lower_right
 
 from . import masks, places, program
 from .capturing import Suite
@@ -132,6 +131,7 @@ def _attention(exported: ModuleType, known: _Masks) -> Callable[..., Any]:
         if kind == masks.CAUSAL:
             return sdpa(query, key, value, None, 0.0, True, scale, enable_gqa)
         if kind == masks.LOWER_RIGHT:
+            from torch.nn.attention.bias import causal_lower_right  # takes seconds, and few need it
             return sdpa(query, key, value, causal_lower_right(query.shape[-2], key.shape[-2]), 0.0, False, scale,
                         enable_gqa)
         return pass_on(why or f"its mask is {str(kind).replace('_', ' ')}", query, key, value, attn_mask, dropout_p,

@@ -1,7 +1,8 @@
 """masks.py - a mask tensor to the word for what it says: nothing, causal, padding, a window, or something else."""
 from __future__ import annotations
 
-from typing import Optional
+import sys
+from typing import Any, Optional
 
 import torch
 
@@ -11,6 +12,15 @@ CAUSAL = "causal"
 PADDING_RIGHT, PADDING_LEFT = "padding_right", "padding_left"
 WINDOW, CAUSAL_WINDOW = "window", "causal_window"
 BIAS, OTHER = "bias", "other"
+
+
+def bias_side(mask: Any) -> Optional[str]:
+    """Of PyTorch's CausalBias the kind, UPPER_LEFT or LOWER_RIGHT; None of all else. Its module takes seconds to import,
+    which whoever has such a mask has done."""
+    module = sys.modules.get("torch.nn.attention.bias")
+    if module is None or not isinstance(mask, module.CausalBias):
+        return None
+    return UPPER_LEFT if mask.variant == module.CausalVariant.UPPER_LEFT else LOWER_RIGHT
 
 
 def causal(seq_q: int, seq_kv: int, upper_left: bool) -> str:

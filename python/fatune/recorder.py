@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import importlib
+import sys
 import threading
 import time
 import weakref
@@ -12,7 +13,6 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 import torch
 import torch.nn.functional as F
-from torch.nn.attention.bias import CausalBias
 
 from . import masks, places
 from .calls import Call, caller, describe
@@ -234,16 +234,16 @@ class GraphRecorder(Recorder):
 def passed_on(original: Callable[..., Any], args: Tuple[Any, ...], options: Dict[str, Any]) -> Any:
     """The original's result; a mask that is an object finds its own way to it."""
     mask = args[3] if len(args) > 3 else options.get("attn_mask")
-    if isinstance(mask, CausalBias):  # it answers to what stands under F's name alone
-        return CausalBias.__torch_function__(F.scaled_dot_product_attention, (CausalBias,), args, options)
+    if masks.bias_side(mask) is not None:  # it answers to what stands under F's name alone
+        return type(mask).__torch_function__(F.scaled_dot_product_attention, (type(mask),), args, options)
     return original(*args, **options)
 
 
 @contextlib.contextmanager
 def uncompiled() -> Iterator[None]:
     """Compiled functions run as they were written meanwhile."""
-    if not hasattr(torch.compiler, "set_stance"):  # PyTorch 2.5
-        yield
+    if "torch._dynamo" not in sys.modules or not hasattr(torch.compiler, "set_stance"):  # its import takes seconds
+        yield  # nothing is compiled yet, or this is PyTorch 2.5
     else:
         with torch.compiler.set_stance("force_eager"):
             yield
