@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterator, Optional
 import torch
 import torch.nn.functional as F
 from torch.nn.attention.bias import CausalBias, CausalVariant
+from torch.utils.checkpoint import checkpoint
 
 from . import places
 
@@ -54,9 +55,10 @@ def attention_in(dtype: Optional[torch.dtype], otherwise: Callable[..., Any]) ->
             key, value = (each.repeat_interleave(query.shape[1] // each.shape[1], dim=1) for each in (key, value))
         heads = max(1, _SCORES_AT_ONCE // (query.shape[0] * query.shape[2] * key.shape[2]))
         with torch.autocast(kind, enabled=False):
-            parts = [_rows(query[:, i:i + heads], key[:, i:i + heads], value[:, i:i + heads],
-                           None if mask is None else mask[:, i:i + heads], factor, dtype or query.dtype)
-                     for i in range(0, query.shape[1], heads)]
+            parts = [checkpoint(_rows, query[:, i:i + heads], key[:, i:i + heads], value[:, i:i + heads],
+                                None if mask is None else mask[:, i:i + heads], factor, dtype or query.dtype,
+                                use_reentrant=False, preserve_rng_state=False)
+                     for i in range(0, query.shape[1], heads)]  # a backward pass keeps no scores, either
         out = torch.cat(parts, dim=1).to(query.dtype)
         if out.shape != query.shape or out.requires_grad:
             return out

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention.bias import causal_lower_right
 
-from . import masks, places, program
+from . import gradients, masks, places, program
 from .capturing import Suite
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
 from .tuning import Result
@@ -197,14 +197,17 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None, u
     Calls that no kernel fits are PyTorch's, as before. A call with a mask tensor is served where one was captured for
     its sizes and the tensor says, by its values, no more than full or causal; assume_masks="captured" trusts the
     captured kind instead, which graph capture and torch.compile need. `unverified` also takes kernels that no gate
-    has checked. Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old PyTorch, (5) the
-    run is of another GPU.
+    has checked. Calls that want gradients are served by kernels that write the log-sum-exp, where gradients.json in
+    the run's folder says that their gradients are right and both passes faster; it is made here, in some seconds a
+    kernel, when it is not there. Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old
+    PyTorch, (4) a file cannot be written, (5) the run is of another GPU.
     """
     if assume_masks not in (None, _CAPTURED):
         raise FatuneError(f"assume_masks is {assume_masks!r}; it may be None or {_CAPTURED!r}", USAGE)
     result = result if isinstance(result, Result) else Result.load(result)
     _check_here(result)
     exported = _imported(export(result, unverified))
+    gradients.let_serve(exported, result.folder)
     return Installed(exported, result.suite, assume_masks == _CAPTURED).redo()
 
 
