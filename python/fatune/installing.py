@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention.bias import causal_lower_right
 
-from . import gradients, masks, places, program
+from . import fastpath, gradients, masks, places, program
 from .capturing import Suite
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
 from .tuning import Result
@@ -136,6 +136,7 @@ class Installed:
         self._before = {(row["call"], row["reason"]): row["calls"] for row in exported.counts()}
         self._after: Optional[List[Row]] = None
         self._places: List[places.Place] = []
+        self.hidden = suite is not None and fastpath.hides(suite.calls)  # of a layer's fast path
 
     def redo(self) -> "Installed":
         """Puts it in place again after undo(); counts go on."""
@@ -147,6 +148,7 @@ class Installed:
                 places.replace(_active[-1].function if _active else _original, self.function)
                 _active.append(self)
                 self._after, _last = None, self
+                _choose_fast_path()
         return self
 
     def undo(self) -> None:
@@ -159,6 +161,7 @@ class Installed:
             _active.remove(self)
             if place == len(_active):
                 places.replace(self.function, _active[-1].function if _active else _original)
+            _choose_fast_path()
 
     @contextlib.contextmanager
     def briefly(self) -> Iterator[None]:
@@ -168,7 +171,8 @@ class Installed:
             self._places = self._places or places.find(before)
             places.put(self._places, self.function)
         try:
-            yield
+            with fastpath.off(self.hidden):
+                yield
         finally:
             places.put(self._places, before)
 
@@ -189,6 +193,13 @@ class Installed:
 
 
 _original: Callable[..., Any] = F.scaled_dot_product_attention
+_fast_path = contextlib.ExitStack()  # off while one of those in place needs it
+
+
+def _choose_fast_path() -> None:
+    _fast_path.close()
+    if any(each.hidden for each in _active):
+        _fast_path.enter_context(fastpath.off())
 
 
 def install(result: "Result | str | Path", assume_masks: Optional[str] = None, unverified: bool = False) -> Installed:

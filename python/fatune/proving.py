@@ -12,7 +12,7 @@ from typing import Any, Callable, ContextManager, Dict, List, Sequence, Tuple
 import torch
 from torch.utils import _pytree as pytree
 
-from . import exact
+from . import exact, fastpath
 from .recorder import Clock, uncompiled
 
 Step = Callable[[], Any]
@@ -79,7 +79,8 @@ def compare(step: Step, installed: Callable[[], ContextManager[Any]]) -> List[Ou
         reference = outputs_of(step)
     with uncompiled(), exact.in_place_of_pytorchs(None):
         others = [outputs_of(step)]
-    others += [outputs_of(step), outputs_of(step)]
+    with fastpath.off():  # as with the kernels
+        others += [outputs_of(step), outputs_of(step)]
     with installed():
         ours = outputs_of(step)
     return [_judge(name, tensor, reference.get(name), [other.get(name) for other in others])

@@ -14,7 +14,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import masks
+from fatune import fastpath, masks
 from torch.nn.attention.bias import causal_lower_right
 
 import models
@@ -67,6 +67,19 @@ class CaptureTest(unittest.TestCase):
         x = torch.randn(2, 8, 64).to(torch.float16)
         call = only_call(lambda: layer(x, x, x, need_weights=False))
         self.assertTrue(call["gradients"] and "-lse" in call["problem"])
+
+    def test_layers_are_seen_that_have_a_fast_path(self):
+        layer = torch.nn.TransformerEncoderLayer(64, 2, 64, batch_first=True)
+        encoder = torch.nn.TransformerEncoder(layer, 2).eval().half()
+        x = torch.randn(2, 8, 64).half()
+        with torch.inference_mode():
+            call = only_call(encoder, x)
+        self.assertEqual((call["module"], call["counts"]),
+                         ("layers.*.self_attn (MultiheadAttention)", [2, 2]))
+        self.assertIsNotNone(call["problem"])
+        self.assertTrue(fastpath.hides([call]))
+        self.assertFalse(fastpath.hides([{**call, "module": "layers.* (Layer)"}, {**call, "problem": None}]))
+        self.assertTrue(torch.backends.mha.get_fastpath_enabled())
 
     def test_the_result_is_that_of_the_step_itself(self):
         q, k, v = models.packed()

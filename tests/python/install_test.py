@@ -208,6 +208,29 @@ class InstallTest(Recorded):
                 thread.join()
             self.assertEqual(installed.why().served, 41)
 
+    def test_layers_whose_calls_are_tuned_leave_their_fast_path_meanwhile(self):
+        mha, document = torch.backends.mha, json.loads(self.suite.text())
+        plain, self.result = self.result, fatune.Result(
+            self.result.folder, self.result.document, fatune.Suite(document))
+        document["capture"]["calls"][0]["module"] = "layers.*.self_attn (MultiheadAttention)"
+        self.addCleanup(setattr, self, "result", plain)
+        first, second = self.install(), fatune.install(plain, unverified=True)
+        third = self.install()
+        states = [mha.get_fastpath_enabled()]
+        for each in (first, third, second):
+            each.undo()
+            states.append(mha.get_fastpath_enabled())
+        self.assertEqual(states, [False, False, True, True])
+        with third.briefly():
+            self.assertFalse(mha.get_fastpath_enabled())
+        with second.briefly():
+            self.assertTrue(mha.get_fastpath_enabled())
+        mha.set_fastpath_enabled(False)
+        self.addCleanup(mha.set_fastpath_enabled, True)
+        with third.redo():
+            pass
+        self.assertFalse(mha.get_fastpath_enabled())
+
     def test_an_exception_undoes_it(self):
         with self.assertRaises(KeyError), self.install():
             raise KeyError
