@@ -255,7 +255,8 @@ def words_of(row: Dict[str, Any]) -> str:
         shape += f" with {key['shape'][1]} heads of {key['shape'][2]} keys"
     mask = row["mask"]["kind"].replace("_", " ")
     told = " (a tensor)" if row["mask"]["form"] == "tensor" else ""
-    return f"{shape} {query['dtype']}" + (f", {mask}{told}" if mask != "none" or told else "")
+    return (f"{shape} {query['dtype']}" + (f", {mask}{told}" if mask != "none" or told else "")
+            + (", with gradients" if row["gradients"] else ""))
 
 
 def text_of(suite: Suite) -> str:
@@ -273,6 +274,8 @@ def text_of(suite: Suite) -> str:
                      f"                  not tuned: {row['reason']}")
         if row["differs"]:
             lines.append(f"                  differs between runs: {', '.join(map(str, row['counts']))} times")
+    if any(row["gradients"] and row["problem"] for row in suite.calls):
+        lines.append("  gradients are wanted; if none are needed, torch.inference_mode() around the step says so")
     if not suite.calls:
         lines.append("  no call of attention was seen")
     return "\n".join(lines)

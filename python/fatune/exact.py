@@ -6,8 +6,9 @@ from typing import Any, Callable, Iterator, Optional
 
 import torch
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
-from . import masks, places
+from . import fastpath, masks, places
 
 _SCORES_AT_ONCE = 2**27  # chosen: elements, 1 GiB of doubles
 
@@ -54,9 +55,10 @@ def attention_in(dtype: Optional[torch.dtype], otherwise: Callable[..., Any]) ->
             key, value = (each.repeat_interleave(query.shape[1] // each.shape[1], dim=1) for each in (key, value))
         heads = max(1, _SCORES_AT_ONCE // (query.shape[0] * query.shape[2] * key.shape[2]))
         with torch.autocast(kind, enabled=False):
-            parts = [_rows(query[:, i:i + heads], key[:, i:i + heads], value[:, i:i + heads],
-                           None if mask is None else mask[:, i:i + heads], factor, dtype or query.dtype)
-                     for i in range(0, query.shape[1], heads)]
+            parts = [checkpoint(_rows, query[:, i:i + heads], key[:, i:i + heads], value[:, i:i + heads],
+                                None if mask is None else mask[:, i:i + heads], factor, dtype or query.dtype,
+                                use_reentrant=False, preserve_rng_state=False)
+                     for i in range(0, query.shape[1], heads)]  # a backward pass keeps no scores, either
         out = torch.cat(parts, dim=1).to(query.dtype)
         if out.shape != query.shape or out.requires_grad:
             return out
@@ -67,11 +69,12 @@ def attention_in(dtype: Optional[torch.dtype], otherwise: Callable[..., Any]) ->
 
 @contextlib.contextmanager
 def in_place_of_pytorchs(dtype: Optional[torch.dtype]) -> Iterator[None]:
-    """Under F's name meanwhile: attention_in(dtype)."""
+    """Under F's name meanwhile, and in layers that have a fast path: attention_in(dtype)."""
     before = F.scaled_dot_product_attention
     stand_in = attention_in(dtype, before)
     places.replace(before, stand_in)
     try:
-        yield
+        with fastpath.off():
+            yield
     finally:
         places.replace(stand_in, before)

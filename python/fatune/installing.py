@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import torch
 import torch.nn.functional as F
 
-from . import masks, places, program
+from . import fastpath, gradients, masks, places, program
 from .capturing import Suite
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
 from .recorder import passed_on
@@ -154,6 +154,7 @@ class Installed:
         self._before = self._counted()
         self._after: Optional[List[Row]] = None
         self._places: List[places.Place] = []
+        self.hidden = suite is not None and fastpath.hides(suite.calls)  # of a layer's fast path
 
     def redo(self) -> "Installed":
         """Puts it in place again after undo(); counts go on."""
@@ -165,6 +166,7 @@ class Installed:
                 places.replace(_active[-1].function if _active else _original, self.function)
                 _active.append(self)
                 self._after, _last = None, self
+                _choose_fast_path()
         return self
 
     def undo(self) -> None:
@@ -177,6 +179,7 @@ class Installed:
             _active.remove(self)
             if place == len(_active):
                 places.replace(self.function, _active[-1].function if _active else _original)
+            _choose_fast_path()
 
     @contextlib.contextmanager
     def briefly(self) -> Iterator[None]:
@@ -186,7 +189,8 @@ class Installed:
             self._places = self._places or places.find(before)
             places.put(self._places, self.function)
         try:
-            yield
+            with fastpath.off(self.hidden):
+                yield
         finally:
             places.put(self._places, before)
 
@@ -213,6 +217,13 @@ class Installed:
 
 
 _original: Callable[..., Any] = F.scaled_dot_product_attention
+_fast_path = contextlib.ExitStack()  # off while one of those in place needs it
+
+
+def _choose_fast_path() -> None:
+    _fast_path.close()
+    if any(each.hidden for each in _active):
+        _fast_path.enter_context(fastpath.off())
 
 
 def install(result: "Result | str | Path", assume_masks: Optional[str] = None, unverified: bool = False) -> Installed:
@@ -221,14 +232,17 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None, u
     Calls that no kernel fits are PyTorch's, as before. A call with a mask tensor is served where one was captured for
     its sizes and the tensor says, by its values, no more than full or causal; assume_masks="captured" trusts the
     captured kind instead, which graph capture and torch.compile need. `unverified` also takes kernels that no gate
-    has checked. Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old PyTorch, (5) the
-    run is of another GPU.
+    has checked. Calls that want gradients are served by kernels that write the log-sum-exp, where gradients.json in
+    the run's folder says that their gradients are right and both passes faster; it is made here, in some seconds a
+    kernel, when it is not there. Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old
+    PyTorch, (4) a file cannot be written, (5) the run is of another GPU.
     """
     if assume_masks not in (None, CAPTURED):
         raise FatuneError(f"assume_masks is {assume_masks!r}; it may be None or {CAPTURED!r}", USAGE)
     result = result if isinstance(result, Result) else Result.load(result)
     _check_here(result)
     exported = _imported(export(result, unverified))
+    gradients.let_serve(exported, result.folder)
     return Installed(exported, result.suite, assume_masks == CAPTURED).redo()
 
 

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 import torch
 import torch.nn.functional as F
 
-from . import masks, places
+from . import fastpath, masks, places
 from .calls import Call, caller, describe
 
 _FUNCTIONS = (("torch.nn.functional", "scaled_dot_product_attention"),
@@ -100,14 +100,15 @@ class Recorder:
 
     @contextlib.contextmanager
     def recording(self) -> Iterator["Recorder"]:
-        """Undoes all of it at its end. Compiled functions run uncompiled meanwhile, so that their calls are seen."""
+        """Undoes all of it at its end. Compiled functions run uncompiled meanwhile, and layers without their fast path,
+        so that their calls are seen."""
         pairs = [(original, self._stand_in(name, original)) for name, original in _functions()]
         call_module = torch.nn.Module.__call__
         torch.nn.Module.__call__ = self._module_call(call_module)  # type: ignore[method-assign]
         for original, stand_in in pairs:
             places.replace(original, stand_in)
         try:
-            with uncompiled():
+            with uncompiled(), fastpath.off():
                 yield self
         finally:
             for original, stand_in in pairs:

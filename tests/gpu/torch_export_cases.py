@@ -1,5 +1,6 @@
 """torch_export_cases - what a program may do with an exported attention function besides calling it: one function a
 case, given the module and a problem that one of its kernels does; each returns None, or what was wrong."""
+import contextlib
 import threading
 
 import torch
@@ -116,6 +117,141 @@ def gradients(module, facts, call=None):
         attention(*inputs).square().mean().backward()
         results.append([tensor.grad for tensor in inputs])
     return next(filter(None, (close(a, b, f"gradient of {name} ") for name, a, b in zip("qkv", *results))), None)
+
+
+@contextlib.contextmanager
+def serving(module):
+    """Kernels that write the log-sum-exp with each backward pass of PyTorch that takes them: facts and names."""
+    pairs = [(facts, name) for facts in module.info() if facts["problem"].get("lse") for name in module._BACKWARDS]
+    taken = [(facts, name) for facts, name in pairs if not refused(module, facts, name)]
+    assert {facts["id"] for facts, _ in taken} == {facts["id"] for facts, _ in pairs}, "no backward pass for a kernel"
+    yield taken
+    module.serve_gradients({facts["id"]: "the test is over" for facts in module.info()})
+
+
+def refused(module, facts, name):
+    module.serve_gradients({facts["id"]: name})
+    try:
+        both_passes(module.sdpa, tensors_of(facts), scaled_options_of(facts))
+    except RuntimeError as error:
+        print(f"    {facts['problem']} {name}: {str(error).splitlines()[0]}")
+        return True
+    return False
+
+
+def served(module, facts, name, inputs, options):
+    """What is wrong when this kernel does not serve such a call with this backward pass from now on."""
+    module.serve_gradients({facts["id"]: name})
+    said = module.explain(*(tensor.detach().requires_grad_() for tensor in inputs), **options)
+    return None if said.endswith(f"PyTorch's {name}") else f"{facts['problem']}: {said}"
+
+
+def both_passes(attention, inputs, options):
+    """The output, and the gradients of q, k and v."""
+    inputs = [tensor.detach().requires_grad_() for tensor in inputs]
+    out = attention(*inputs, **options)
+    return [out.detach(), *torch.autograd.grad(out, inputs, some_gradient(out))]
+
+
+def some_gradient(out):
+    return torch.sin(torch.arange(out.numel(), device="cuda", dtype=torch.float32)).view(out.shape).to(out.dtype)
+
+
+def exact_attention(q, k, v, is_causal, enable_gqa, scale=None):
+    """In double precision, and so are its gradients until they are rounded to the inputs' type."""
+    dtype, groups = q.dtype, q.shape[1] // k.shape[1]
+    q, k, v = q.double(), *(each.double().repeat_interleave(groups, dim=1) for each in (k, v))
+    scores = q @ k.transpose(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], device="cuda", dtype=torch.bool).triu(1), -torch.inf)
+    return (scores.softmax(-1) @ v).to(dtype)
+
+
+def scaled_options_of(facts):
+    return {**options_of(facts), "scale": facts["scale"]}
+
+
+@case
+def gradients_by_kernels(module, _):
+    with serving(module) as kernels:
+        for facts, name in kernels:
+            inputs, options = tensors_of(facts), scaled_options_of(facts)
+            wrong = served(module, facts, name, inputs, options)
+            if wrong:
+                return wrong
+            exact, ours, theirs = (both_passes(attention, inputs, options) for attention in (
+                exact_attention, module.sdpa, F.scaled_dot_product_attention))
+            for tensor, *each in zip(("out", "dq", "dk", "dv"), exact, ours, theirs):
+                error, of_pytorch = difference(each[1], each[0]), difference(each[2], each[0])
+                print(f"    {facts['kernel']} {facts['problem'].get('layout', 'bhsd')} {name} {tensor}: {error:.1e}, "
+                      f"PyTorch {of_pytorch:.1e}")
+                if not error <= 1.5 * of_pytorch + 1e-4 or steps(each[1]) != steps(each[2]) and tensor == "out":
+                    return f"{facts['problem']} {name} {tensor}: off by {error:.1e}, PyTorch by {of_pytorch:.1e}"
+    return None if kernels else "no kernel writes the log-sum-exp"
+
+
+@case
+def gradients_by_kernels_in_a_graph(module, _):
+    with serving(module) as kernels:
+        for facts, name in kernels:
+            inputs, options = tensors_of(facts), scaled_options_of(facts)
+            wrong = served(module, facts, name, inputs, options)
+            with torch.cuda.stream(torch.cuda.Stream()):
+                both_passes(module.sdpa, inputs, options)
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                kept = both_passes(module.sdpa, inputs, options)
+            for seed in (1, 2):
+                for into, new in zip(inputs, tensors_of(facts, seed)):
+                    into.copy_(new)
+                graph.replay()
+                for a, b in zip(kept, both_passes(module.sdpa, inputs, options)):
+                    wrong = wrong or close(a, b, f"{facts['problem']} {name}: ")
+            if wrong:
+                return wrong
+    return None
+
+
+@case
+def gradients_by_kernels_of_a_packed_product(module, _):
+    with serving(module) as kernels:
+        for facts, name in kernels:
+            options, results = scaled_options_of(facts), []
+            parts, whole = packed(tensors_of(facts))
+            if module._choice(dict(zip("qkv", parts)), "upper_left" if options["is_causal"] else None,
+                              options["scale"], options["enable_gqa"])[0] is None:
+                continue  # the kernel is for contiguous tensors
+            wrong = served(module, facts, name, parts, options)
+            for attention in (module.sdpa, F.scaled_dot_product_attention):
+                whole = whole.detach().requires_grad_()
+                sizes = [tensor.shape[1] for tensor in parts]
+                out = attention(*(part.transpose(1, 2) for part in whole.split(sizes, dim=2)), **options)
+                out.backward(some_gradient(out))
+                results.append(whole.grad)
+            wrong = wrong or close(*results, f"{facts['problem']} {name}: ")
+            if wrong:
+                return wrong
+    return None
+
+
+@case
+def gradients_by_kernels_in_mixed_precision(module, _):
+    with serving(module) as kernels:
+        for facts, name in kernels:
+            if "layout" in facts["problem"]:
+                continue
+            narrow, options = tensors_of(facts), scaled_options_of(facts)
+            inputs = [tensor.float() for tensor in narrow]
+            with torch.autocast("cuda", dtype=narrow[0].dtype):
+                wrong = served(module, facts, name, inputs, options)
+                ours, theirs = (both_passes(attention, inputs, options)
+                                for attention in (module.sdpa, F.scaled_dot_product_attention))
+            for a, b in zip(ours, theirs):
+                wrong = wrong or close(a.to(narrow[0].dtype), b.to(narrow[0].dtype), f"{facts['problem']} {name}: ")
+            if wrong:
+                return wrong
+    return None
 
 
 @case

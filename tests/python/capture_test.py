@@ -14,7 +14,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import masks
+from fatune import fastpath, masks
 from torch.nn.attention.bias import causal_lower_right
 
 import models
@@ -65,7 +65,21 @@ class CaptureTest(unittest.TestCase):
     def test_attention_inside_of_pytorch_is_seen_where_no_gradients_are_wanted(self):
         layer = torch.nn.MultiheadAttention(64, 2, batch_first=True).eval().to(torch.float16)
         x = torch.randn(2, 8, 64).to(torch.float16)
-        self.assertIn("gradients", only_call(lambda: layer(x, x, x, need_weights=False))["reason"])
+        call = only_call(lambda: layer(x, x, x, need_weights=False))
+        self.assertTrue(call["gradients"] and "-lse" in call["problem"])
+
+    def test_layers_are_seen_that_have_a_fast_path(self):
+        layer = torch.nn.TransformerEncoderLayer(64, 2, 64, batch_first=True)
+        encoder = torch.nn.TransformerEncoder(layer, 2).eval().half()
+        x = torch.randn(2, 8, 64).half()
+        with torch.inference_mode():
+            call = only_call(encoder, x)
+        self.assertEqual((call["module"], call["counts"]),
+                         ("layers.*.self_attn (MultiheadAttention)", [2, 2]))
+        self.assertIsNotNone(call["problem"])
+        self.assertTrue(fastpath.hides([call]))
+        self.assertFalse(fastpath.hides([{**call, "module": "layers.* (Layer)"}, {**call, "problem": None}]))
+        self.assertTrue(torch.backends.mha.get_fastpath_enabled())
 
     def test_the_result_is_that_of_the_step_itself(self):
         q, k, v = models.packed()
@@ -142,12 +156,26 @@ class ProblemTest(unittest.TestCase):
         self.assertNotIn("scale", only_problem(attend, q, k, v, scale=32 ** -0.5))
         self.assertEqual(only_problem(attend, q, k, v, scale=1.0)["scale"], 1.0)
 
+    def test_gradients(self):
+        q, k, v = models.packed()
+        self.assertEqual(only_problem(attend, q, k, v.requires_grad_()), {"shape": "2,4,16,32", "lse": True,
+                                                                          "layout": "packed"})
+        suite = fatune.capture(attend, q, k, v)
+        self.assertEqual(suite.problems[0]["name"], "2-4-16-32-lse-packed")
+        self.assertIn("2,4,16,32 f16, with gradients", str(suite))
+        self.assertIn("if none are needed, torch.inference_mode()", str(suite))
+        with torch.no_grad():
+            self.assertNotIn("lse", only_problem(attend, q, k, v))
+
     def test_what_is_not_tuned(self):
         q, k, v = models.packed()
         odd = torch.randn(2, 4, 16, 33).half()[..., 1:]
         for reason, inputs, options in (
                 ("dropout", (q, k, v), {"dropout_p": 0.1}),
-                ("gradients", (q.clone().requires_grad_(), k, v), {}),
+                ("no head dim of 36", [torch.randn(2, 4, 16, 36).half().requires_grad_() for _ in range(3)], {}),
+                ("ends at the lower right", (q[:, :, 8:].detach().requires_grad_(), k, v),
+                 {"attn_mask": causal_lower_right(8, 16)}),
+                ("k is expanded: heads", (q.clone().requires_grad_(), *[k[:, :1].expand(2, 4, 16, 32)] * 2), {}),
                 ("3 dimensions", (q[0], k[0], v[0]), {}),
                 ("upper left", (q[:, :, :8], k, v), {"is_causal": True}),
                 ("unlike sizes", (q, k, v[..., :16]), {}),

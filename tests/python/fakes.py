@@ -21,6 +21,10 @@ class Route:
         self.kernel = kernel
 
     def __call__(self, query, key, value, *_):
+        return self.run(query, key, value)[0]
+
+    def run(self, query, key, value):
+        """Output and log-sum-exp."""
         Route.launched += 1
         heads = query.shape[1] // key.shape[1]
         key, value = (each.repeat_interleave(heads, dim=1) for each in (key, value))
@@ -30,12 +34,40 @@ class Route:
             hidden = torch.ones(rows, columns, dtype=torch.bool).triu(columns - rows + 1)
             scores = scores.masked_fill(hidden, -torch.inf)
         out = (scores.softmax(-1) @ value.double() + self.wrong_by).to(query.dtype)
-        return torch.empty_like(query).copy_(out)
+        return torch.empty_like(query).copy_(out), scores.logsumexp(-1).float()
+
+
+def back(grad, query, key, value, out, lse, causal, scale):
+    """Stands for a backward pass of PyTorch; what it needs of the forward pass is out and lse."""
+    dtype, groups = query.dtype, query.shape[1] // key.shape[1]
+    query, key, value, out, grad = (each.double() for each in (query, key, value, out, grad))
+    key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
+    scores = query @ key.transpose(-1, -2) * scale
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    weights = (scores - lse[..., None]).exp()
+    of_scores = weights * (grad @ value.transpose(-1, -2) - (grad * out).sum(-1, keepdim=True)) * scale
+    of_keys = (of_scores.transpose(-1, -2) @ query, weights.transpose(-1, -2) @ grad)
+    return ((of_scores @ key).to(dtype), *(each.unflatten(1, (-1, groups)).sum(2).to(dtype) for each in of_keys))
+
+
+def refuse(*_):
+    """As a backward pass that does not take such tensors."""
+    raise RuntimeError("no such head dim\nmore")
+
+
+def _writing_lse(module, facts):
+    """The kernel as it would be with its log-sum-exp."""
+    kernel = next(each for each in module._kernels if each.facts["id"] == facts["id"])
+    facts = {**facts, "id": facts["id"] + "-lse", "problem": {**facts["problem"], "lse": True}}
+    module._kernels.append(type(kernel)(facts, kernel.cubin))
+    return facts
 
 
 @contextlib.contextmanager
-def on_the_cpu():
-    """Files that are installed meanwhile take the CPU for the GPU of the recording."""
+def on_the_cpu(lse=False):
+    """Files that are installed meanwhile take the CPU for the GPU of the recording; with `lse` they have each kernel a
+    second time, with its log-sum-exp."""
     imported = installing._imported
 
     def import_for_the_cpu(file):
@@ -45,7 +77,11 @@ def on_the_cpu():
         module._has_kernels = lambda device: device.type == "cpu"
         module._device = lambda index: ((9, 0), DEVICE)
         module._Route = Route
+        module._RouteWithGradients.__bases__, module._RouteWithGradients.forward = (Route,), Route.run
+        module._BACKWARDS.update(flash=back, cudnn=refuse)
+        module._FACTS += [_writing_lse(module, facts) for facts in module._FACTS if lse]
         module._routes.clear()
+        module._backwards.clear()
         return module
 
     Route.launched, Route.wrong_by = 0, 0.0

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
 """install_test.py - a recorded run's kernels in the place of PyTorch's attention, as functions on the CPU."""
+import contextlib
+import io
+import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -10,7 +14,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import installing, masks, program, tuning
+from fatune import gradients, installing, masks, program, proving, tuning
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 import fakes
@@ -121,7 +125,7 @@ class InstallTest(Recorded):
         lower = torch.ones(models.TOKENS, models.TOKENS, dtype=torch.bool).tril()
         for reason, inputs, options in (
                 ("its mask is causal", (q, k, v), {"attn_mask": lower}),  # for which there is no kernel
-                ("gradients", (q.clone().requires_grad_(), k, v), {}),
+                ("gradients are wanted, and no kernel is let", (q.clone().requires_grad_(), k, v), {}),
                 ("dropout", (q, k, v), {"dropout_p": 0.5}),
                 ("scale", (q, k, v), {"scale": 1.0}),
                 ("strides", (q.transpose(1, 2).contiguous().transpose(1, 2), k, v), {}),
@@ -204,6 +208,29 @@ class InstallTest(Recorded):
                 thread.join()
             self.assertEqual(installed.why().served, 41)
 
+    def test_layers_whose_calls_are_tuned_leave_their_fast_path_meanwhile(self):
+        mha, document = torch.backends.mha, json.loads(self.suite.text())
+        plain, self.result = self.result, fatune.Result(
+            self.result.folder, self.result.document, fatune.Suite(document))
+        document["capture"]["calls"][0]["module"] = "layers.*.self_attn (MultiheadAttention)"
+        self.addCleanup(setattr, self, "result", plain)
+        first, second = self.install(), fatune.install(plain, unverified=True)
+        third = self.install()
+        states = [mha.get_fastpath_enabled()]
+        for each in (first, third, second):
+            each.undo()
+            states.append(mha.get_fastpath_enabled())
+        self.assertEqual(states, [False, False, True, True])
+        with third.briefly():
+            self.assertFalse(mha.get_fastpath_enabled())
+        with second.briefly():
+            self.assertTrue(mha.get_fastpath_enabled())
+        mha.set_fastpath_enabled(False)
+        self.addCleanup(mha.set_fastpath_enabled, True)
+        with third.redo():
+            pass
+        self.assertFalse(mha.get_fastpath_enabled())
+
     def test_an_exception_undoes_it(self):
         with self.assertRaises(KeyError), self.install():
             raise KeyError
@@ -248,6 +275,134 @@ class InstallTest(Recorded):
         self.assertEqual((tuple(seen["k"].shape), gqa), ((4, 1, 512, 64), True))
         copied = {**tensors, "k": tensors["k"].contiguous()}
         self.assertEqual(exported._with_one_head(copied, False), (copied, False))
+
+
+class GradientsTest(Recorded):
+    """Of the run's kernel as it would be with its log-sum-exp."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.file, cls.times = cls.result.folder / gradients.FILE, proving.Times([10.0] * 8, [9.0] * 8)
+        with fakes.on_the_cpu(lse=True):
+            cls.said = cls.installed_in_turn(cls)
+        cls.found = cls.file.read_text(encoding="utf-8")
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(fakes.on_the_cpu(lse=True))
+        self.file.write_text(self.found, encoding="utf-8")
+        self.inputs = [each.requires_grad_() for each in qkv()]
+
+    def installed_in_turn(self):
+        """What was said meanwhile."""
+        with unittest.mock.patch.object(gradients, "measure", return_value=self.times), \
+                contextlib.redirect_stderr(io.StringIO()) as said:
+            fatune.install(self.result, unverified=True).undo()
+        return said.getvalue()
+
+    def both_passes(self):
+        out = attend(*self.inputs)
+        return [out, *torch.autograd.grad(out.float().square().sum(), self.inputs)]
+
+    def row(self):
+        return json.loads(self.file.read_text(encoding="utf-8"))["kernels"][0]
+
+    def test_a_kernel_serves_the_forward_pass_and_pytorch_the_backward_pass(self):
+        theirs = self.both_passes()
+        installed = self.install()
+        launched = fakes.Route.launched
+        for ours, each in zip(self.both_passes(), theirs):
+            torch.testing.assert_close(ours, each, atol=4e-3, rtol=4e-3)
+        self.assertEqual(fakes.Route.launched, launched + 1)
+        self.assertEqual([tuple(row) for row in installed.why().rows], [("4,8,512,64 f16 with gradients", None, 1)])
+
+    def test_without_gradients_it_is_as_before(self):
+        installed = self.install()
+        with torch.no_grad():
+            self.assertFalse(attend(*self.inputs).requires_grad)
+        self.assertEqual([tuple(row) for row in installed.why().rows], [("4,8,512,64 f16", None, 1)])
+
+    def test_what_was_found_is_kept_in_the_runs_folder(self):
+        self.assertIn("gradients of 4,8,512,64 are compared and timed", self.said)
+        row = self.row()
+        self.assertEqual((row["backward"], row["reason"]), ("flash", None))
+        self.assertEqual([each["name"] for each in row["tried"][0]["outputs"]],
+                         ["['out']", "['dq']", "['dk']", "['dv']"])
+        self.assertEqual((row["tried"][0]["ratio"], row["tried"][1]["reason"]),
+                         (0.9, "PyTorch's cudnn backward pass says: no such head dim"))
+        with unittest.mock.patch.object(gradients, "compare", side_effect=AssertionError):
+            self.assertEqual(self.installed_in_turn(), "")
+            self.file.write_text(self.found.replace(torch.__version__, "2.5"), encoding="utf-8")
+            self.assertRaises(AssertionError, self.installed_in_turn)
+
+    def refused(self, reason, right=()):
+        """`right`: what is taken for the outputs' comparison, where it is not made."""
+        self.file.unlink()
+        patch = unittest.mock.patch.object(gradients, "compare", return_value=right)
+        with patch if right else contextlib.nullcontext():
+            self.installed_in_turn()
+        installed = self.install()
+        launched = fakes.Route.launched
+        self.both_passes()
+        self.assertEqual(fakes.Route.launched, launched)
+        (row,) = installed.why().rows
+        self.assertRegex(row.reason, "gradients are wanted, and " + reason)
+
+    def test_wrong_gradients_are_not_served(self):
+        back = fakes.back
+
+        def wrong(*given):
+            dq, dk, dv = back(*given)
+            return dq, dk * 1.02, dv
+
+        with unittest.mock.patch.object(fakes, "back", wrong):
+            self.refused(r"\['dk'\] is off by")
+
+    def test_a_wrong_log_sum_exp_is_not_served(self):
+        run = fakes.Route.run
+
+        def in_base_2(route, *inputs):
+            out, lse = run(route, *inputs)
+            return out, lse * math.log2(math.e)
+
+        with unittest.mock.patch.object(fakes.Route, "run", in_base_2):
+            self.refused(r"\['d[qkv]'\] is off by")
+
+    def test_slower_passes_are_not_served(self):
+        self.times = proving.Times([9.0] * 8, [9.9] * 8)
+        self.refused(r"both passes take 1\.100 \(1\.100 to 1\.100\) of the time of PyTorch's own",
+                     right=[proving.Output("dq", 0.0, 1.0, 0.0)])
+
+    def test_random_numbers_go_on_as_if_nothing_had_happened(self):
+        self.file.unlink()
+        before = torch.random.get_rng_state()
+        with unittest.mock.patch.object(gradients, "compare", return_value=[proving.Output("dq", 2.0, 1.0, 2.0)]):
+            self.installed_in_turn()
+        self.assertTrue(torch.equal(torch.random.get_rng_state(), before))
+
+    def test_deterministic_algorithms_and_compiled_steps_are_pytorchs(self):
+        installed = self.install()
+        launched = fakes.Route.launched
+        torch.use_deterministic_algorithms(True)
+        try:
+            self.both_passes()
+        finally:
+            torch.use_deterministic_algorithms(False)
+        self.assertIn("deterministically", installed.why().rows[0].reason)
+        compiled = torch.compile(lambda *given: attend(*given) * 2, backend="aot_eager", fullgraph=True)
+        torch.autograd.grad(compiled(*self.inputs).sum(), self.inputs)
+        self.assertEqual(fakes.Route.launched, launched)
+
+    def test_recomputed_activations(self):
+        from torch.utils.checkpoint import checkpoint
+        theirs = self.both_passes()
+        installed = self.install()
+        out = checkpoint(attend, *self.inputs, use_reentrant=False)
+        found = torch.autograd.grad(out.float().square().sum(), self.inputs)
+        for ours, each in zip(found, theirs[1:]):
+            torch.testing.assert_close(ours, each, atol=4e-3, rtol=4e-3)
+        self.assertEqual(installed.why().served, 2)
 
 
 class RefusalTest(unittest.TestCase):

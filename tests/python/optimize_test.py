@@ -114,6 +114,27 @@ class ProvingTest(unittest.TestCase):
         self.assertEqual(list(found), ["['logits']", "['more'][0]"])
         self.assertEqual(list(proving.outputs_of(lambda: torch.ones(1))), ["output"])
 
+    def test_a_step_that_trains_is_compared_in_its_gradients(self):
+        weights = torch.randn(3, 1, 2, 8, 16, requires_grad=True)
+
+        def step():
+            weights.grad = None
+            out = F.scaled_dot_product_attention(*weights.half())
+            out.float().square().sum().backward()
+            return out, weights.grad
+
+        def wrong(*inputs):
+            return pytorchs(inputs[0] * 1.05, *inputs[1:])
+
+        @contextlib.contextmanager
+        def installed():
+            with unittest.mock.patch.object(F, "scaled_dot_product_attention", wrong):
+                yield
+
+        pytorchs = F.scaled_dot_product_attention
+        self.assertTrue(all(each.right for each in proving.compare(step, contextlib.nullcontext)))
+        self.assertEqual([each.right for each in proving.compare(step, installed)], [False, False])
+
     def test_random_numbers_are_alike_in_each_run_and_go_on_afterwards(self):
         torch.manual_seed(5)
         expected = torch.rand(1)

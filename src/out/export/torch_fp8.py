@@ -6,19 +6,9 @@ class _Fp8Route(_Route):
     tensors = ("q", "k", "v", "q_descale", "k_descale", "v_descale", "out")
 
     def __call__(self, query, key, value, descales):
-        if _current_device() != self.index:
-            with torch.cuda.device(self.index):
-                return self(query, key, value, descales)
         out = torch.empty_like(query, dtype=self.kernel.out_dtype)
-        scratch = torch.empty(max(1, self.kernel.memory_bytes), dtype=torch.uint8, device=query.device)
         factors = [0 if each is None else each.data_ptr() for each in descales]
-        place = (query.data_ptr(), key.data_ptr(), value.data_ptr(), *factors, out.data_ptr(), scratch.data_ptr(),
-                 _raw_stream(self.index))
-        kept = self.launches.get(place) or self.bind(place)
-        for launch in kept[0]:
-            code = _driver.launch(*launch)
-            if code != 0:
-                self.launch_again(launch, code)
+        self.queue(query.data_ptr(), key.data_ptr(), value.data_ptr(), *factors, out.data_ptr())
         return out
 
 

@@ -60,26 +60,31 @@ class _Route:
         self.functions, self.launches = kernel.on(index), {}
 
     def __call__(self, query, key, value, q, k, v):
+        out = torch.empty_like(query)
+        self.queue(q, k, v, out.data_ptr())
+        return out
+
+    def queue(self, *pointers):
+        """`pointers`: of each of `tensors`."""
         if _current_device() != self.index:
             with torch.cuda.device(self.index):
-                return self(query, key, value, q, k, v)
-        out = torch.empty_like(query)
-        scratch = out
+                return self.queue(*pointers)
+        scratch = 0
         if self.kernel.memory_bytes:
-            scratch = torch.empty(self.kernel.memory_bytes, dtype=torch.uint8, device=query.device)
-        place = (q, k, v, out.data_ptr(), scratch.data_ptr(), _raw_stream(self.index))
+            memory = torch.empty(self.kernel.memory_bytes, dtype=torch.uint8, device="cuda")
+            scratch = memory.data_ptr()
+        place = (*pointers, scratch, _raw_stream(self.index))
         kept = self.launches.get(place) or self.bind(place)
         for launch in kept[0]:
             code = _driver.launch(*launch)
             if code != 0:
                 self.launch_again(launch, code)
-        return out
 
     def bind(self, place):
         """What cuLaunchKernelEx takes for each stage, and the memory that this points to."""
         *pointers, scratch, stream = place
-        pointers = dict(zip(self.tensors, pointers), lse=0)
-        pointers.update((name, scratch + offset) for name, offset in self.kernel.memory.items())
+        memory = {name: scratch + offset for name, offset in self.kernel.memory.items()}
+        pointers = {"lse": 0, **memory, **dict(zip(self.tensors, pointers))}
         strides = {name: [step * self.kernel.element for step in steps] for name, steps in self.seen.items()}
         if len(self.launches) >= _MAX_REMEMBERED:
             self.launches.clear()

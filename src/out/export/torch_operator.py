@@ -1,9 +1,10 @@
 # torch_operator.py - which route a call takes, remembered by all that it depends on; the function, the operator.
 
-def _choice(tensors, mask, scale, gqa, quantizes=False):
+def _choice(tensors, mask, scale, gqa, quantizes=False, gradients=False):
     """Of this process's kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
-    reason. `quantizes`: of those that compute 16-bit tensors in fp8."""
-    tensors, gqa = _with_one_head(tensors, gqa)
+    reason. `quantizes`: of those that compute 16-bit tensors in fp8. `gradients`: of those that serve such calls."""
+    if not gradients:  # backward passes see the keys as they are
+        tensors, gqa = _with_one_head(tensors, gqa)
     query, key, value = tensors.values()
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
     kernels = [kernel for kernel in _kernels
@@ -21,6 +22,10 @@ def _choice(tensors, mask, scale, gqa, quantizes=False):
     if not kernels:
         strides = ", ".join(f"{name} {tuple(tensor.stride())}" for name, tensor in tensors.items())
         return None, f"no kernel for it takes these strides, or writes in the query's order: {strides}"
+    if gradients:
+        kernels, why = _with_backward(kernels)
+        if not kernels:
+            return None, why
     return min(kernels, key=lambda pair: pair[0].rank_for(pair[1], name))
 
 
@@ -72,39 +77,39 @@ def _new_output(query, value):
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 
 
-def _choose(tensors, mask, scale, gqa, misaligned):
+def _choose(tensors, mask, scale, gqa, misaligned, gradients):
     """The route of a call, or None: PyTorch's own on the tensors as they are. And why it is no kernel; or None."""
     query, key, value = tensors.values()
     _refuse_misuse(query, key, value)
     if not _has_kernels(query.device):
         return None, f"the tensors are on {query.device}"
-    if 0 in query.shape:
+    if 0 in query.shape and not gradients:
         return _no_rows, "there is no query"
-    route, why = (None, _MISALIGNED) if misaligned else _kernel_route(tensors, mask, scale, gqa)
+    route, why = (None, _MISALIGNED) if misaligned else _kernel_route(tensors, mask, scale, gqa, gradients)
     if route is None and mask != _LOWER_RIGHT and not all(map(_is_aligned, tensors.values())):
         return _AlignedCopies(mask, scale, gqa), why
     return route, why
 
 
-def _kernel_route(tensors, mask, scale, gqa):
+def _kernel_route(tensors, mask, scale, gqa, gradients):
     """As _choose."""
-    kernel, seen = _choice(tensors, mask, scale, gqa)
+    kernel, seen = _choice(tensors, mask, scale, gqa, gradients=gradients)
     if kernel is None:
         return None, seen
     try:
-        return _Route(kernel, tensors["q"].device.index, seen), None
+        return (_RouteWithGradients if gradients else _Route)(kernel, tensors["q"].device.index, seen), None
     except (OSError, RuntimeError) as error:
         warnings.warn(f"PyTorch's attention is used instead of {kernel.facts['kernel']}: {error}", RuntimeWarning)
         return None, f"its kernel could not be loaded: {error}"
 
 
-def _counter(query, key, mask, scale, why):
+def _counter(query, key, mask, scale, why, gradients=False):
     """The one of all calls that read alike; next() counts one, in any thread. `why` is None where a kernel does it."""
     mask = {None: "", _UPPER_LEFT: " causal", _LOWER_RIGHT: " causal, lower right"}.get(mask, f" {mask}")
     seen = ("" if key.dim() != 4 or query.dim() != 4 or key.shape[1:3] == query.shape[1:3]
             else f" with {key.shape[1]} heads of {key.shape[2]} keys")
     dtype = next((name for name, each in _DTYPES.items() if each == query.dtype), str(query.dtype))
-    told = "" if scale is None else f" scale {scale:g}"
+    told = ("" if scale is None else f" scale {scale:g}") + (" with gradients" if gradients else "")
     text = f"{','.join(map(str, query.shape))}{seen} {dtype}{mask}{told}"
     return _counters.setdefault((text, why), itertools.count())
 
@@ -135,8 +140,8 @@ def _refuse_misuse(query, key, value):
         raise ValueError(f"sdpa: query has head_dim {query.shape[-1]}, key {key.shape[-1]}; they must agree")
 
 
-def _attend(query, key, value, mask, scale, gqa):
-    """Of real tensors that need no gradients: a kernel's output, or None when PyTorch is to do it."""
+def _attend(query, key, value, mask, scale, gqa, gradients=False):
+    """Of real tensors: a kernel's output, or None when PyTorch is to do it. `gradients`: whether any are wanted."""
     scale = None if scale is None else float(scale)
     try:
         q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
@@ -144,15 +149,15 @@ def _attend(query, key, value, mask, scale, gqa):
         asked = (query.shape, query.is_contiguous() or query.stride(), query.dtype, query.device,
                  key.shape, key.is_contiguous() or key.stride(), key.dtype, key.device,
                  value.shape, value.is_contiguous() or value.stride(), value.dtype, value.device,
-                 mask, scale, gqa, misaligned)
+                 mask, scale, gqa, misaligned, gradients)
     except (RuntimeError, NotImplementedError):  # nested and sparse tensors have no strides
         return None
     found = _routes.get(asked)
     if found is None:
-        route, why = _choose({"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned)
+        route, why = _choose({"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned, gradients)
         if len(_routes) >= _MAX_REMEMBERED:
             _routes.clear()
-        _routes[asked] = found = (route, _counter(query, key, mask, scale, why))
+        _routes[asked] = found = (route, _counter(query, key, mask, scale, why, gradients))
     route, counter = found
     next(counter)
     return None if route is None else route(query, key, value, q, k, v)
@@ -202,11 +207,12 @@ def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
         _refuse_others(query, key, value)
     if torch.is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
-    if _needs_gradients(query, key, value):
-        return _pass_on("gradients are wanted", query, key, value, None, 0.0, is_causal, scale, enable_gqa)
+    gradients = _needs_gradients(query, key, value)
+    if gradients and not (real and _may_serve_gradients()):
+        return _pass_on(_ALL_PYTORCHS, query, key, value, None, 0.0, is_causal, scale, enable_gqa)
     mask = _UPPER_LEFT if is_causal else None
     if real:
-        out = _attend(query, key, value, mask, scale, enable_gqa)
+        out = _attend(query, key, value, mask, scale, enable_gqa, gradients)
         if out is not None:
             return out
     elif _may_have_kernel(query, key, value, mask, scale, enable_gqa):
@@ -223,6 +229,14 @@ def _autocast(tensor):
 
 def _needs_gradients(query, key, value):
     return torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+
+
+_ALL_PYTORCHS = "gradients are wanted, deterministically or of a mask as an object"
+
+
+def _may_serve_gradients():
+    """Which of its backward passes are deterministic is for PyTorch to say."""
+    return not torch.are_deterministic_algorithms_enabled()
 
 
 def _is_real(query, key, value):
@@ -295,14 +309,18 @@ def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, s
         mask, attn_mask = _LOWER_RIGHT if attn_mask.variant == CausalVariant.LOWER_RIGHT else _UPPER_LEFT, None
     if attn_mask is not None or dropout_p != 0.0:
         return "PyTorch: no kernel takes such a mask, or dropout"
-    if _needs_gradients(query, key, value):
-        return "PyTorch: gradients are wanted"
+    gradients = _needs_gradients(query, key, value)
+    if gradients and (mask == _LOWER_RIGHT or not _may_serve_gradients()):
+        return f"PyTorch: {_ALL_PYTORCHS}"
     if not _has_kernels(query.device):
         return f"PyTorch: the tensors are on {query.device}"
     if any(tensor.data_ptr() % _ALIGNMENT for tensor in (query, key, value)):
         return f"PyTorch: {_MISALIGNED}"
-    kernel, why = _choice({"q": query, "k": key, "v": value}, mask, scale, enable_gqa)
-    return f"PyTorch: {why}" if kernel is None else _describe(kernel.facts)
+    kernel, why = _choice({"q": query, "k": key, "v": value}, mask, scale, enable_gqa, gradients=gradients)
+    if kernel is None:
+        return f"PyTorch: {why}"
+    back = f", backward by PyTorch's {_backwards[kernel.facts['id']]}" if gradients else ""
+    return _describe(kernel.facts) + back
 
 
 def counts() -> list[dict]:
@@ -326,8 +344,10 @@ def load(device: torch.device | int | None = None) -> int:
 # A process may import several such files: they share kernels, decisions, the operators, and PyTorch's own attention
 # as it was before one of them took its place.
 _shared = torch.ops.fatune.__dict__.setdefault(
-    "shared_3", {"kernels": [], "routes": {}, "counters": {}, "pytorch": F.scaled_dot_product_attention})
-_kernels, _routes, _counters = _shared["kernels"], _shared["routes"], _shared["counters"]
+    "shared_4", {"kernels": [], "routes": {}, "counters": {}, "backwards": {},
+                 "pytorch": F.scaled_dot_product_attention})
+_kernels, _routes, _counters, _backwards = (
+    _shared[name] for name in ("kernels", "routes", "counters", "backwards"))
 _pytorch = _shared["pytorch"]
 _present = {(kernel.facts["cubin"]["sha256"], kernel.facts["id"]) for kernel in _kernels}  # one code, many layouts
 _kernels.extend(_Kernel(facts, _CUBINS[facts["cubin"]["sha256"]]) for facts in _FACTS

@@ -15,6 +15,7 @@ inline ExportedKernel exported_kernel(const std::string& entry, const Problem& p
   made.name = entry;
   made.cubin = "machine code of " + entry;
   KernelFacts& facts = made.facts;
+  facts.id = "id of " + entry;
   facts.kernel = "fa_" + entry;
   facts.config = "{}";
   facts.problem = problem;

@@ -138,7 +138,7 @@ class Sizes(unittest.TestCase):
 class Calls(unittest.TestCase):
     def setUp(self):
         fake_torch.state.__dict__.update(grad=False, autocast=None, modes=0, compiling=False, device=0, stream=70,
-                                         capability=(9, 0), name="NVIDIA H200")
+                                         capability=(9, 0), name="NVIDIA H200", deterministic=False)
         sys.modules["torch"].ops.fatune.__dict__.clear()
         fake_torch.calls.clear()
         self.api = fake_cuda.Api()
@@ -268,7 +268,7 @@ class Calls(unittest.TestCase):
         fake_torch.state.capability = (10, 0)
         self.assertEqual(self.sdpa.explain(q, k, v), "PyTorch: no kernel for it runs on NVIDIA H200")
         q.requires_grad, fake_torch.state.grad = True, True
-        self.assertEqual(self.sdpa.explain(q, k, v), "PyTorch: gradients are wanted")
+        self.assertEqual(self.sdpa.explain(q, k, v), "PyTorch: no kernel for it runs on NVIDIA H200")
         self.assertEqual((fake_torch.calls, self.api.launches), ([], []))
 
     def test_other_batches_of_as_many_heads(self):
@@ -338,13 +338,53 @@ class Calls(unittest.TestCase):
         self.sdpa.sdpa(q, k, v, fake_torch.CausalBias("lower", 128, 256), enable_gqa=True)
         self.assertEqual(self.api.launches[0].entry, "pointers")
 
-    def test_gradients_are_left_to_pytorch(self):
+    def test_gradients_are_left_to_pytorch_but_of_kernels_that_were_let_serve_them(self):
         q, k, v = qkv(4, 8, 512, 64)
         v.requires_grad, fake_torch.state.grad = True, True
         self.left_to_pytorch(q, k, v)
+        self.assertEqual(self.sdpa.counts(), [{
+            "call": "4,8,512,64 f16 with gradients", "calls": 1,
+            "reason": "gradients are wanted, and no kernel is let serve them (serve_gradients)"}])
+        with self.assertRaisesRegex(ValueError, "writes the log-sum-exp; tune it with --lse"):
+            self.sdpa.serve_gradients({self.sdpa.info()[0]["id"]: "flash"})
         fake_torch.state.grad = False
         self.sdpa.sdpa(q, k, v)
         self.assertEqual(len(self.api.launches), 1)
+
+    def serve_with(self, name):
+        """A call that wants gradients: its tensors and output, when the kernel that writes its log-sum-exp may."""
+        (ident,) = [facts["id"] for facts in self.sdpa.info() if facts["problem"].get("lse")]
+        self.sdpa.serve_gradients({ident: name})
+        tensors = qkv(1, 4, 1, 64, seq_kv=1024)
+        tensors[0].requires_grad, fake_torch.state.grad = True, True
+        return tensors, self.sdpa.sdpa(*tensors)
+
+    def test_a_backward_pass_gets_the_log_sum_exp_of_the_kernel(self):
+        aten, seen = sys.modules["torch"].ops.aten, []
+        for name, shape in (("flash", (1, 4, 1)), ("cudnn", (1, 4, 1, 1))):
+            setattr(aten, f"_scaled_dot_product_{name}_attention_backward",
+                    lambda *given, **options: seen.append((given, options)) or ("dq", "dk", "dv"))
+            (q, k, v), out = self.serve_with(name)
+            lse = self.api.launches[-1].arguments[3]
+            grad = torch.empty_like(out)
+            self.assertEqual(out.backward(grad), ("dq", "dk", "dv", None))
+            (given, options) = seen.pop()
+            self.assertEqual((given[:5], options), ((grad, q, k, v, out), {"scale": 0.125}))
+            self.assertEqual((given[5].address, given[5].shape, given[5].dtype), (lse, shape, torch.float32))
+            self.assertEqual([each for each in given[6:] if isinstance(each, (int, float))], [1, 1024, 0.0, False])
+        self.assertIn(", backward by PyTorch's cudnn", self.sdpa.explain(q, k, v))
+        self.assertEqual([(row["call"], row["reason"]) for row in self.sdpa.counts()],
+                         [("1,4,1,64 with 4 heads of 1024 keys f16 with gradients", None)])
+
+    def test_gradients_are_pytorchs_for_a_reason_deterministically_and_of_expanded_keys(self):
+        (q, k, v), out = self.serve_with("it is slower")
+        self.assertEqual(out, "PyTorch's")
+        self.assertEqual(self.sdpa.explain(q, k, v), "PyTorch: gradients are wanted, and it is slower")
+        self.serve_with("flash")
+        self.assertEqual(len(self.api.launches), 2)
+        self.left_to_pytorch(q, laid(k, (65536, 0, 64, 1)), v)
+        fake_torch.state.deterministic = True
+        self.left_to_pytorch(q, k, v)
 
     def test_autocast_converts_as_pytorch_does(self):
         fake_torch.state.autocast = torch.float16

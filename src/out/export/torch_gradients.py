@@ -1,0 +1,79 @@
+# torch_gradients.py - calls that want gradients: a kernel that writes the log-sum-exp, then a backward pass of PyTorch.
+
+def _back_by_flash(grad, query, key, value, out, lse, causal, scale):
+    unused = lse.new_empty((2,), dtype=torch.uint64)  # the state of dropout
+    return torch.ops.aten._scaled_dot_product_flash_attention_backward(
+        grad, query, key, value, out, lse, None, None, query.shape[2], key.shape[2], 0.0, causal, unused, unused,
+        scale=scale)
+
+
+def _back_by_cudnn(grad, query, key, value, out, lse, causal, scale):
+    unused = lse.new_empty((), dtype=torch.int64)
+    return torch.ops.aten._scaled_dot_product_cudnn_attention_backward(
+        grad, query, key, value, out, lse.unsqueeze(-1), unused, unused, None, None, None, query.shape[2],
+        key.shape[2], 0.0, causal, scale=scale)
+
+
+_BACKWARDS = {"flash": _back_by_flash, "cudnn": _back_by_cudnn}
+"""Both read the log-sum-exp as kernels write it: natural logarithms of scaled scores, float32, (batch, heads, seq_q)."""
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, query, key, value, route):
+        out, lse = route.forward(query, key, value)
+        ctx.save_for_backward(query, key, value, out, lse)
+        ctx.route = route
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return (*ctx.route.backward(grad, *ctx.saved_tensors), None)
+
+
+class _RouteWithGradients(_Route):
+    """As _Route, for a call that wants gradients; the backward pass is the one that was chosen for the kernel."""
+
+    tensors = ("q", "k", "v", "out", "lse")
+
+    def __init__(self, kernel, index, seen):
+        super().__init__(kernel, index, seen)
+        self.backward_by = _BACKWARDS[_backwards[kernel.facts["id"]]]
+        self.causal = kernel.mask is not None and kernel.facts["problem"]["seq_q"] > 1
+
+    def __call__(self, query, key, value, *_):
+        return _Attention.apply(query, key, value, self)
+
+    def forward(self, query, key, value):
+        out, lse = torch.empty_like(query), query.new_empty(query.shape[:3], dtype=torch.float32)
+        self.queue(query.data_ptr(), key.data_ptr(), value.data_ptr(), out.data_ptr(), lse.data_ptr())
+        return out, lse
+
+    def backward(self, grad, query, key, value, out, lse):
+        return self.backward_by(grad, query, key, value, out, lse, self.causal, self.kernel.facts["scale"])
+
+
+def _with_backward(kernels):
+    """Of pairs of kernels and strides those that serve calls with gradients; or none, and why."""
+    chosen = {kernel.facts["id"]: _backwards.get(kernel.facts["id"]) for kernel, _ in kernels}
+    found = [(kernel, seen) for kernel, seen in kernels if chosen[kernel.facts["id"]] in _BACKWARDS]
+    if found:
+        return found, None
+    told = [why for why in chosen.values() if why is not None]
+    return [], "gradients are wanted, and " + (told[0] if told else "no kernel is let serve them (serve_gradients)")
+
+
+def serve_gradients(backwards: dict[str, str]) -> None:
+    """Lets kernels serve calls that want gradients from now on, each with a backward pass of PyTorch: "flash" or
+    "cudnn" by the kernel's `id` (info() has it). Another text is the reason why PyTorch does both passes.
+
+    Nothing is measured or compared here, as fatune.install() does. Raises ValueError for a kernel that does not write
+    the log-sum-exp (`fatune sweep --lse`).
+    """
+    writing = {kernel.facts["id"] for kernel in _kernels if kernel.facts["problem"].get("lse")}
+    for kernel, name in backwards.items():
+        if name in _BACKWARDS and kernel not in writing:
+            raise ValueError(f"serve_gradients: no kernel {kernel} writes the log-sum-exp; tune it with --lse")
+    _backwards.update(backwards)
+    _routes.clear()
