@@ -5,6 +5,7 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
@@ -88,7 +89,7 @@ class Proof:
             "schema": "fatune.proof/1", "fatune": self.result.document["fatune"], "recorded": self.result.recorded,
             "device": self.result.document["device"], "name": self.suite.name, "run": str(self.result.folder),
             "verdict": self.verdict, "installed": self.installed is not None, "masks_assumed": self.why.assumed,
-            "outputs": [{**dataclasses.asdict(each), "right": each.right} for each in self.outputs],
+            "outputs": [_output_json(each) for each in self.outputs],
             "times": None if self.times is None else _times_json(self.times), "failed": self.failed,
             "saving": None if saving is None else {**dataclasses.asdict(saving), "share": saving.share},
             "before": self.suite.document["capture"], "after": self.after.document["capture"],
@@ -118,6 +119,12 @@ class Proof:
                 f"{name} {us / 1e3:.3f} ms" for name, us in self.times.medians_us.items()))
         lines += [f"  {name} does not do it: {reason}" for name, reason in self.failed.items()]
         return [*lines, f"  {self.saving}"]
+
+
+def _output_json(output: Output) -> Dict[str, Any]:
+    """JSON has no infinity, which says that there is no comparing them."""
+    values = {name: None if value == math.inf else value for name, value in dataclasses.asdict(output).items()}
+    return {**values, "right": output.right}
 
 
 def _times_json(times: Times) -> Dict[str, Any]:
