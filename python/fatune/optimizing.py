@@ -16,6 +16,7 @@ from .errors import FILES, INTERRUPTED, NO, FatuneError
 from .installing import CAPTURED, Installed, Why, install
 from .proving import OURS, PYTORCH, Contender, Output, Times, compare, measure
 from .recorder import Clock
+from .scripts import printing
 from .tuning import Result, tune
 
 FASTER, EQUAL, SLOWER, WRONG, UNSERVED = "faster", "equal", "slower", "wrong", "unserved"
@@ -220,11 +221,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     args = parser.parse_args(argv)
     try:
-        step = step_of(args.script, args.arguments, args.step)
-        proof = optimize(step, out=args.out, report=args.report, name=args.script.stem, budget=args.budget,
-                         baselines=args.baselines, device=args.device, graph=args.graph,
-                         assume_masks=args.assume_masks, allow_equal=args.allow_equal, unverified=args.unverified,
-                         limit_s=args.limit_s)
+        with printing(document=args.json):
+            step = step_of(args.script, args.arguments, args.step)
+            proof = optimize(step, out=args.out, report=args.report, name=args.script.stem, budget=args.budget,
+                             baselines=args.baselines, device=args.device, graph=args.graph,
+                             assume_masks=args.assume_masks, allow_equal=args.allow_equal, unverified=args.unverified,
+                             limit_s=args.limit_s)
     except KeyboardInterrupt:
         print("fatune: interrupted; nothing is installed, and the same command goes on with tuning", file=sys.stderr)
         return INTERRUPTED

@@ -234,7 +234,7 @@ class CommandTest(Chain):
         _, said, _ = self.command(self.SCRIPT, FASTER)
         self.assertIn("script: faster, and right", said)
         self.assertIn("fatune.install(", said)
-        code, said, _ = self.command(self.SCRIPT, FASTER, "--json")
+        code, said, _ = self.command(self.SCRIPT + "print('hello')\n", FASTER, "--json")
         self.assertEqual((code, json.loads(said)["verdict"]), (0, "faster"))
 
     def test_a_script_that_has_the_function_by_a_name_of_its_own(self):
