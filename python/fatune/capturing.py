@@ -15,7 +15,7 @@ from . import graphs
 from .calls import Call, name_of, problem_of
 from .errors import FILES, INTERRUPTED, NO, USAGE, FatuneError
 from .recorder import Clock, GraphRecorder, Recorder, Step
-from .scripts import run_script
+from .scripts import printing, run_script
 
 Times = Dict[Call, List[float]]  # microseconds of each time that it was called
 
@@ -293,10 +293,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     args = parser.parse_args(argv)
     try:
-        if args.graph:
-            suite = capture(step_of(args.script, args.arguments, args.step), name=args.script.stem, graph=True)
-        else:
-            suite = capture_script(args.script, args.arguments, max(args.runs, 1))[0]
+        with printing(document=args.json):
+            if args.graph:
+                suite = capture(step_of(args.script, args.arguments, args.step), name=args.script.stem, graph=True)
+            else:
+                suite = capture_script(args.script, args.arguments, max(args.runs, 1))[0]
     except KeyboardInterrupt:
         print("fatune: interrupted; nothing was written", file=sys.stderr)
         return INTERRUPTED

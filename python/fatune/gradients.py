@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from . import places
 from .capturing import device_of
 from .errors import FILES, FatuneError
-from .proving import Step, compare, measure
+from .proving import OURS, PYTORCH, Contender, Step, compare, measure
 from .recorder import Clock
 
 FILE = "gradients.json"
@@ -69,12 +69,13 @@ def _tried(exported: ModuleType, facts: Facts, name: str) -> Row:
 
 
 def _compared(step: Step, installed: Callable[[], Any]) -> Row:
-    outputs = compare(step, installed)
+    ours = Contender(step, installed)
+    outputs = compare(step, ours)
     found: Row = {"outputs": [{**dataclasses.asdict(each), "right": each.right} for each in outputs]}
     worst = max(outputs, key=lambda each: each.share)
     if not worst.right:
         return {**found, "reason": f"{worst.name} is off by {worst.error:.3g}, allowed {worst.limit:.3g}"}
-    times = measure(step, installed, Clock(_device()), _LIMIT_S)
+    times = measure({PYTORCH: Contender(step), OURS: ours}, Clock(_device()), _LIMIT_S)
     low, high = times.ci95
     slow = f"both passes take {times.ratio:.3f} ({low:.3f} to {high:.3f}) of the time of PyTorch's own"
     return {**found, "ratio": times.ratio, "ci95": times.ci95, "reason": None if high < 1 else slow}

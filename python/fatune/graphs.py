@@ -45,7 +45,8 @@ def record(step: Callable[[], Any]) -> Replay:
     """The step in a graph. Raises FatuneError (1), with PyTorch's reason, where it cannot be captured."""
     graph, reason = torch.cuda.CUDAGraph(), None
     try:
-        with torch.cuda.graph(graph):
+        # A capture that fails at its end leaves its stream as the current one: the outer block does not.
+        with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
             try:
                 output = step()
             except Exception as error:  # the end of the capture may fail as well, and say less

@@ -5,6 +5,7 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
@@ -15,6 +16,7 @@ from .errors import FILES, INTERRUPTED, NO, FatuneError
 from .installing import CAPTURED, Installed, Why, install
 from .proving import OURS, PYTORCH, Contender, Output, Times, compare, measure
 from .recorder import Clock
+from .scripts import printing
 from .tuning import Result, tune
 
 FASTER, EQUAL, SLOWER, WRONG, UNSERVED = "faster", "equal", "slower", "wrong", "unserved"
@@ -88,7 +90,7 @@ class Proof:
             "schema": "fatune.proof/1", "fatune": self.result.document["fatune"], "recorded": self.result.recorded,
             "device": self.result.document["device"], "name": self.suite.name, "run": str(self.result.folder),
             "verdict": self.verdict, "installed": self.installed is not None, "masks_assumed": self.why.assumed,
-            "outputs": [{**dataclasses.asdict(each), "right": each.right} for each in self.outputs],
+            "outputs": [_output_json(each) for each in self.outputs],
             "times": None if self.times is None else _times_json(self.times), "failed": self.failed,
             "saving": None if saving is None else {**dataclasses.asdict(saving), "share": saving.share},
             "before": self.suite.document["capture"], "after": self.after.document["capture"],
@@ -118,6 +120,12 @@ class Proof:
                 f"{name} {us / 1e3:.3f} ms" for name, us in self.times.medians_us.items()))
         lines += [f"  {name} does not do it: {reason}" for name, reason in self.failed.items()]
         return [*lines, f"  {self.saving}"]
+
+
+def _output_json(output: Output) -> Dict[str, Any]:
+    """JSON has no infinity, which says that there is no comparing them."""
+    values = {name: None if value == math.inf else value for name, value in dataclasses.asdict(output).items()}
+    return {**values, "right": output.right}
 
 
 def _times_json(times: Times) -> Dict[str, Any]:
@@ -213,11 +221,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     args = parser.parse_args(argv)
     try:
-        step = step_of(args.script, args.arguments, args.step)
-        proof = optimize(step, out=args.out, report=args.report, name=args.script.stem, budget=args.budget,
-                         baselines=args.baselines, device=args.device, graph=args.graph,
-                         assume_masks=args.assume_masks, allow_equal=args.allow_equal, unverified=args.unverified,
-                         limit_s=args.limit_s)
+        with printing(document=args.json):
+            step = step_of(args.script, args.arguments, args.step)
+            proof = optimize(step, out=args.out, report=args.report, name=args.script.stem, budget=args.budget,
+                             baselines=args.baselines, device=args.device, graph=args.graph,
+                             assume_masks=args.assume_masks, allow_equal=args.allow_equal, unverified=args.unverified,
+                             limit_s=args.limit_s)
     except KeyboardInterrupt:
         print("fatune: interrupted; nothing is installed, and the same command goes on with tuning", file=sys.stderr)
         return INTERRUPTED

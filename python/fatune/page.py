@@ -83,7 +83,8 @@ def _table(heads: Iterable[Tuple[str, str]], rows: Iterable[List[Tuple[str, str]
 def _outputs(document: Row) -> str:
     if not document["outputs"]:
         return "<p>They were not compared.</p>"
-    rows = [[(row["name"], "" if row["right"] else "wrong"), (f"{row['error']:.3g}", "n"), (f"{row['limit']:.3g}", "n"),
+    rows = [[(row["name"], "" if row["right"] else "wrong"),
+             ("incomparable" if row["error"] is None else f"{row['error']:.3g}", "n"), (f"{row['limit']:.3g}", "n"),
              ("right" if row["right"] else "wrong", "" if row["right"] else "wrong")] for row in document["outputs"]]
     return _table((("output", ""), ("off by", "n"), ("allowed", "n"), ("", "")), rows)
 

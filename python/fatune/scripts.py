@@ -1,18 +1,24 @@
 """scripts.py - runs a person's script as Python would, and tells its failures with its own traceback."""
 from __future__ import annotations
 
+import contextlib
 import sys
 import tokenize
 import traceback
 import types
 from pathlib import Path
-from typing import Any, Dict, Sequence
+from typing import Any, ContextManager, Dict, Sequence
 
 from .errors import FILES, NO, FatuneError
 
 
 _NAME = "fatune_script"
 """By which the script's module is found when it has ended: its functions are still called."""
+
+
+def printing(document: bool) -> ContextManager[Any]:
+    """What scripts print meanwhile goes to stderr, if stdout is for a document alone."""
+    return contextlib.redirect_stdout(sys.stderr) if document else contextlib.nullcontext()
 
 
 def run_script(script: Path, arguments: Sequence[str]) -> Dict[str, Any]:

@@ -2,6 +2,7 @@
 """Validates every JSON that fatune writes, and the committed ones, against configs/schemas.
 
   check_schemas.py --fatune build/dev/fatune [--fakes FOLDER]
+  check_schemas.py DOCUMENT...              only these files
 
 Commands run on the recorded device, so this needs no GPU. A schema library that is missing is a failure, not a skip.
 """
@@ -217,20 +218,30 @@ def check_committed(checker):
             checker.check(document, path)
 
 
+def check_everything(checker, fatune, fakes):
+    check_committed(checker)
+    check_commands(checker, fatune)
+    check_judgements(checker, fatune)
+    check_evolution(checker, fatune)
+    if fakes:
+        check_devices(checker, fatune, fakes)
+    for name in ("mission", "suite-decode"):
+        check_page(checker, fatune, ROOT / "results" / "h200" / name / "journal.jsonl.gz")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fatune", required=True)
+    parser.add_argument("documents", nargs="*", type=pathlib.Path)
+    parser.add_argument("--fatune")
     parser.add_argument("--fakes", help="folder of a driver for a GPU that is not there")
     args = parser.parse_args()
+    if bool(args.documents) == bool(args.fatune):
+        parser.error("takes documents, or --fatune")
     checker = Checker()
-    check_committed(checker)
-    check_commands(checker, os.path.abspath(args.fatune))
-    check_judgements(checker, os.path.abspath(args.fatune))
-    check_evolution(checker, os.path.abspath(args.fatune))
-    if args.fakes:
-        check_devices(checker, os.path.abspath(args.fatune), args.fakes)
-    for name in ("mission", "suite-decode"):
-        check_page(checker, os.path.abspath(args.fatune), ROOT / "results" / "h200" / name / "journal.jsonl.gz")
+    for path in args.documents:
+        checker.check_file(path)
+    if args.fatune:
+        check_everything(checker, os.path.abspath(args.fatune), args.fakes)
     for failure in checker.failures:
         print(failure)
     print(", ".join(f"{count} of {name}" for name, count in sorted(checker.checked.items())))

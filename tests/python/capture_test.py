@@ -254,6 +254,17 @@ class CommandTest(unittest.TestCase):
         self.assertEqual((suite["capture"]["steps"], suite["capture"]["calls"][0]["counts"]), (3, [6]))
         self.assertIn("6 x  4,8,16,64 f16", said)
 
+    def test_json_is_alone_on_stdout(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "script.py"
+            script.write_text("print('hello')\nimport models\nmodel, x = models.model_and_input(1, 16)\nmodel(x)\n",
+                              encoding="utf-8")
+            said, errors = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
+                capture_module.main(["-o", f"{folder}/suite.json", "--json", str(script)])
+        self.assertEqual(json.loads(said.getvalue())["name"], "script")
+        self.assertEqual(errors.getvalue(), "hello\n")
+
     def test_a_script_without_attention_is_an_answer(self):
         code, suite, said = self.run_script("print('hello')\n")
         self.assertEqual((code, suite["problems"]), (1, []))

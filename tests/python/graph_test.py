@@ -18,6 +18,7 @@ from torch.nn.attention.bias import causal_lower_right
 
 import fakes
 import models
+import schemas
 
 capturing = importlib.import_module("fatune.capturing")
 optimizing = importlib.import_module("fatune.optimizing")
@@ -154,6 +155,7 @@ class OptimizeTest(Graph):
         page = proof.report.read_text(encoding="utf-8")
         for text in ("The step in a CUDA graph", "by flash, the best of PyTorch", "Saving: measured 30 µs"):
             self.assertIn(text, page)
+        schemas.check(self.folder / "run" / "proof.json")
         document = json.loads((self.folder / "run" / "proof.json").read_text(encoding="utf-8"))
         self.assertEqual((document["times"]["best"], document["saving"]["predicted_us"]), ("flash", None))
         self.assertTrue(document["before"]["graph"] and document["after"]["graph"])

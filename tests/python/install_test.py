@@ -34,6 +34,10 @@ def full_mask(dtype=torch.bool):
     return mask if dtype == torch.bool else torch.zeros(mask.shape, dtype=dtype)
 
 
+def times_of(pytorch_us, ours_us):
+    return proving.Times({proving.PYTORCH: [pytorch_us] * 8, proving.OURS: [ours_us] * 8})
+
+
 class Recorded(unittest.TestCase):
     """One run for all tests: a step that once calls with a mask tensor of full attention."""
 
@@ -283,7 +287,7 @@ class GradientsTest(Recorded):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.file, cls.times = cls.result.folder / gradients.FILE, proving.Times([10.0] * 8, [9.0] * 8)
+        cls.file, cls.times = cls.result.folder / gradients.FILE, times_of(10.0, 9.0)
         with fakes.on_the_cpu(lse=True):
             cls.said = cls.installed_in_turn(cls)
         cls.found = cls.file.read_text(encoding="utf-8")
@@ -370,7 +374,7 @@ class GradientsTest(Recorded):
             self.refused(r"\['d[qkv]'\] is off by")
 
     def test_slower_passes_are_not_served(self):
-        self.times = proving.Times([9.0] * 8, [9.9] * 8)
+        self.times = times_of(9.0, 9.9)
         self.refused(r"both passes take 1\.100 \(1\.100 to 1\.100\) of the time of PyTorch's own",
                      right=[proving.Output("dq", 0.0, 1.0, 0.0)])
 

@@ -19,6 +19,7 @@ from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 import fakes
 import models
+import schemas
 
 optimizing = importlib.import_module("fatune.optimizing")
 
@@ -109,6 +110,10 @@ class ProvingTest(unittest.TestCase):
         self.assertFalse(self.judged(lost, torch.ones(4), torch.ones(4)).right)
         self.assertTrue(self.judged(lost, lost, lost).right)
 
+    def test_json_has_no_infinity(self):
+        lost = optimizing._output_json(proving.Output("x", math.inf, 0.0, math.inf))
+        self.assertEqual(lost, {"name": "x", "error": None, "limit": 0.0, "share": None, "right": False})
+
     def test_outputs_are_named_by_their_place(self):
         found = proving.outputs_of(lambda: {"logits": torch.ones(2), "more": [torch.zeros(1), "text"]})
         self.assertEqual(list(found), ["['logits']", "['more'][0]"])
@@ -177,6 +182,7 @@ class OptimizeTest(Chain):
         self.assertTrue(all(each.right for each in proof.outputs))
         document = json.loads((self.folder_of_run / "proof.json").read_text(encoding="utf-8"))
         self.assertEqual((document["verdict"], document["installed"]), ("faster", True))
+        schemas.check(self.folder_of_run / "proof.json")
         page = proof.report.read_text(encoding="utf-8")
         for text in ("Faster, and right", "layers.* (Layer)", "models.py:", "tuned as 4-8-512-64", "0.80",
                      "a recording stood in for it"):
@@ -197,6 +203,7 @@ class OptimizeTest(Chain):
         self.route.wrong_by = 0.01
         proof = self.optimize(FASTER)
         self.assertEqual((proof.verdict, proof.times, proof.installed), ("wrong", None, None))
+        schemas.check(self.folder_of_run / "proof.json")
         self.assertIn("Wrong", proof.report.read_text(encoding="utf-8"))
 
     def test_unserved_says_why(self):
@@ -204,6 +211,7 @@ class OptimizeTest(Chain):
                 self.assertWarns(RuntimeWarning):
             proof = self.optimize(FASTER)
         self.assertEqual((proof.verdict, proof.installed), ("unserved", None))
+        schemas.check(self.folder_of_run / "proof.json")
         self.assertIn("could not be loaded: no such thing", str(proof))
 
     def test_interrupted_nothing_is_installed(self):
@@ -247,7 +255,7 @@ class CommandTest(Chain):
         _, said, _ = self.command(self.SCRIPT, FASTER)
         self.assertIn("script: faster, and right", said)
         self.assertIn("fatune.install(", said)
-        code, said, _ = self.command(self.SCRIPT, FASTER, "--json")
+        code, said, _ = self.command(self.SCRIPT + "print('hello')\n", FASTER, "--json")
         self.assertEqual((code, json.loads(said)["verdict"]), (0, "faster"))
 
     def test_a_script_that_has_the_function_by_a_name_of_its_own(self):
