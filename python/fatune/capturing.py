@@ -292,6 +292,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     args = parser.parse_args(argv)
+    if args.step and not args.graph:
+        parser.error("--step is for --graph; without it the whole script is recorded")
     try:
         with printing(document=args.json):
             if args.graph:

@@ -278,6 +278,11 @@ class CommandTest(unittest.TestCase):
         self.assertIn("script.py\", line 2, in step", str(caught.exception))
         self.assertNotIn("runpy", str(caught.exception))
 
+    def test_a_step_is_for_graphs(self):
+        with self.assertRaises(SystemExit) as caught, contextlib.redirect_stderr(io.StringIO()):
+            capture_module.main(["--step", "run", "script.py"])
+        self.assertEqual(caught.exception.code, 2)
+
     def test_there_is_no_such_script(self):
         with self.assertRaises(fatune.FatuneError) as caught:
             capture_module.main(["/nowhere/script.py"])

@@ -86,7 +86,7 @@ class Table(unittest.TestCase):
         code, rows, text = self.table("bert")
         self.assertEqual((code, [row["model"] for row in rows]), (0, ["bert"]))
         self.assertIn("GPU, PyTorch 2.11", text)
-        self.assertIn("| bert | a, b | 6% | 2.000 | - | 1.990 | 1.900 | 0.955 (0.950 to 0.960), cudnn | 90 | 100 | 0.90",
+        self.assertIn("| bert | a, b | 6% | 2.000 | - | 1.990 | 1.900 | 0.955 (0.950 to 0.960), cudnn | 90 | 100 | 0.9",
                       text)
 
     def test_failures_have_rows_and_the_others_go_on(self):
