@@ -219,12 +219,12 @@ def gradients_by_kernels_compiled(module, _):
         for facts, name in kernels:
             inputs, options = tensors_of(facts), scaled_options_of(facts)
             wrong = served(module, facts, name, inputs, options)
-            compiled_call = torch.compile(lambda q, k, v: module.sdpa(q * 2, k, v, **options), fullgraph=True)
+            compiled_call = torch.compile(lambda q, k, v: module.sdpa(q, k, v, **options) * 2, fullgraph=True)
             before = sum(row["calls"] for row in module.counts() if row["reason"] is None)
             ours = both_passes(compiled_call, inputs, {})
             if sum(row["calls"] for row in module.counts() if row["reason"] is None) != before + 1:
                 return f"{facts['problem']} {name}: no kernel was called"
-            theirs = both_passes(lambda q, k, v: F.scaled_dot_product_attention(q * 2, k, v, **options), inputs, {})
+            theirs = both_passes(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, **options) * 2, inputs, {})
             for a, b in zip(ours, theirs):
                 wrong = wrong or close(a, b, f"{facts['problem']} {name}: ")
             if wrong:
