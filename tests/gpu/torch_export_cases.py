@@ -214,14 +214,33 @@ def gradients_by_kernels_in_a_graph(module, _):
 
 
 @case
+def gradients_by_kernels_compiled(module, _):
+    with serving(module) as kernels:
+        for facts, name in kernels:
+            inputs, options = tensors_of(facts), scaled_options_of(facts)
+            wrong = served(module, facts, name, inputs, options)
+            compiled_call = torch.compile(lambda q, k, v: module.sdpa(q, k, v, **options) * 2, fullgraph=True)
+            before = sum(row["calls"] for row in module.counts() if row["reason"] is None)
+            ours = both_passes(compiled_call, inputs, {})
+            if sum(row["calls"] for row in module.counts() if row["reason"] is None) != before + 1:
+                return f"{facts['problem']} {name}: no kernel was called"
+            theirs = both_passes(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, **options) * 2, inputs, {})
+            for a, b in zip(ours, theirs):
+                wrong = wrong or close(a, b, f"{facts['problem']} {name}: ")
+            if wrong:
+                return wrong
+            torch._dynamo.reset()
+    return None
+
+
+@case
 def gradients_by_kernels_of_a_packed_product(module, _):
     with serving(module) as kernels:
         for facts, name in kernels:
             options, results = scaled_options_of(facts), []
+            if facts["problem"].get("layout") != "packed":
+                continue
             parts, whole = packed(tensors_of(facts))
-            if module._choice(dict(zip("qkv", parts)), "upper_left" if options["is_causal"] else None,
-                              options["scale"], options["enable_gqa"])[0] is None:
-                continue  # the kernel is for contiguous tensors
             wrong = served(module, facts, name, parts, options)
             for attention in (module.sdpa, F.scaled_dot_product_attention):
                 whole = whole.detach().requires_grad_()

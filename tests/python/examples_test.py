@@ -48,6 +48,13 @@ class Examples(unittest.TestCase):
                          for problem in fatune.Suite.load(out).problems]
                 self.assertEqual(sorted(map(str, found)), sorted(map(str, problems)))
 
+    def test_the_notebook_has_no_outputs_and_its_cells_are_python(self):
+        notebook = json.loads((MODELS / "guide.ipynb").read_text(encoding="utf-8"))
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        self.assertEqual([cell["outputs"] for cell in cells], [[]] * len(cells))
+        for cell in cells:
+            compile("".join(cell["source"]), "guide.ipynb", "exec")
+
     def test_each_is_short(self):
         for script in SCRIPTS:
             self.assertLessEqual(len(script.read_text(encoding="utf-8").splitlines()), 40, script.name)

@@ -21,9 +21,9 @@ class Route:
         self.kernel = kernel
 
     def __call__(self, query, key, value, *_):
-        return self.run(query, key, value)[0]
+        return self.both(query, key, value)[0]
 
-    def run(self, query, key, value):
+    def both(self, query, key, value):
         """Output and log-sum-exp."""
         Route.launched += 1
         heads = query.shape[1] // key.shape[1]
@@ -42,6 +42,7 @@ def back(grad, query, key, value, out, lse, causal, scale):
     dtype, groups = query.dtype, query.shape[1] // key.shape[1]
     query, key, value, out, grad = (each.double() for each in (query, key, value, out, grad))
     key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
     scores = query @ key.transpose(-1, -2) * scale
     if causal:
         scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
@@ -76,8 +77,8 @@ def on_the_cpu(lse=False):
             module = imported(file)
         module._has_kernels = lambda device: device.type == "cpu"
         module._device = lambda index: ((9, 0), DEVICE)
-        module._Route = Route
-        module._RouteWithGradients.__bases__, module._RouteWithGradients.forward = (Route,), Route.run
+        module._RouteWithLse.__bases__, module._RouteWithLse.both = (Route,), Route.both
+        module._ROUTES[None] = Route
         module._BACKWARDS.update(flash=back, cudnn=refuse)
         module._FACTS += [_writing_lse(module, facts) for facts in module._FACTS if lse]
         module._routes.clear()

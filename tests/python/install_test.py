@@ -364,13 +364,13 @@ class GradientsTest(Recorded):
             self.refused(r"\['dk'\] is off by")
 
     def test_a_wrong_log_sum_exp_is_not_served(self):
-        run = fakes.Route.run
+        both = fakes.Route.both
 
         def in_base_2(route, *inputs):
-            out, lse = run(route, *inputs)
+            out, lse = both(route, *inputs)
             return out, lse * math.log2(math.e)
 
-        with unittest.mock.patch.object(fakes.Route, "run", in_base_2):
+        with unittest.mock.patch.object(fakes.Route, "both", in_base_2):
             self.refused(r"\['d[qkv]'\] is off by")
 
     def test_slower_passes_are_not_served(self):
@@ -385,7 +385,7 @@ class GradientsTest(Recorded):
             self.installed_in_turn()
         self.assertTrue(torch.equal(torch.random.get_rng_state(), before))
 
-    def test_deterministic_algorithms_and_compiled_steps_are_pytorchs(self):
+    def test_deterministic_algorithms_are_pytorchs(self):
         installed = self.install()
         launched = fakes.Route.launched
         torch.use_deterministic_algorithms(True)
@@ -394,9 +394,21 @@ class GradientsTest(Recorded):
         finally:
             torch.use_deterministic_algorithms(False)
         self.assertIn("deterministically", installed.why().rows[0].reason)
-        compiled = torch.compile(lambda *given: attend(*given) * 2, backend="aot_eager", fullgraph=True)
-        torch.autograd.grad(compiled(*self.inputs).sum(), self.inputs)
         self.assertEqual(fakes.Route.launched, launched)
+
+    def test_compiled_steps(self):
+        theirs = self.both_passes()
+        installed = self.install()
+        launched = fakes.Route.launched
+        compiled = torch.compile(lambda *given: attend(*given) * 2, backend="aot_eager", fullgraph=True)
+        out = compiled(*self.inputs)
+        found = torch.autograd.grad((out / 2).float().square().sum(), self.inputs)
+        for ours, each in zip((out / 2, *found), theirs):
+            torch.testing.assert_close(ours, each, atol=4e-3, rtol=4e-3)
+        self.assertEqual((fakes.Route.launched, installed.why().served), (launched + 1, 1))
+        compiled = torch.compile(attend, backend="aot_eager", fullgraph=True, dynamic=True)
+        torch.autograd.grad(compiled(*self.inputs).sum(), self.inputs)
+        self.assertEqual(fakes.Route.launched, launched + 1)
 
     def test_recomputed_activations(self):
         from torch.utils.checkpoint import checkpoint

@@ -21,7 +21,7 @@ _BACKWARDS = {"flash": _back_by_flash, "cudnn": _back_by_cudnn}
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, key, value, route):
-        out, lse = route.forward(query, key, value)
+        out, lse = route.both(query, key, value)
         ctx.save_for_backward(query, key, value, out, lse)
         ctx.route = route
         return out
@@ -32,10 +32,22 @@ class _Attention(torch.autograd.Function):
         return (*ctx.route.backward(grad, *ctx.saved_tensors), None)
 
 
-class _RouteWithGradients(_Route):
-    """As _Route, for a call that wants gradients; the backward pass is the one that was chosen for the kernel."""
+class _RouteWithLse(_Route):
+    """As _Route; gives the log-sum-exp, too."""
 
     tensors = ("q", "k", "v", "out", "lse")
+
+    def both(self, query, key, value):
+        out, lse = torch.empty_like(query), query.new_empty(query.shape[:3], dtype=torch.float32)
+        self.queue(query.data_ptr(), key.data_ptr(), value.data_ptr(), out.data_ptr(), lse.data_ptr())
+        return out, lse
+
+    def __call__(self, query, key, value, *_):
+        return self.both(query, key, value)
+
+
+class _RouteWithGradients(_RouteWithLse):
+    """For a call that wants gradients; the backward pass is the one that was chosen for the kernel."""
 
     def __init__(self, kernel, index, seen):
         super().__init__(kernel, index, seen)
@@ -45,13 +57,43 @@ class _RouteWithGradients(_Route):
     def __call__(self, query, key, value, *_):
         return _Attention.apply(query, key, value, self)
 
-    def forward(self, query, key, value):
-        out, lse = torch.empty_like(query), query.new_empty(query.shape[:3], dtype=torch.float32)
-        self.queue(query.data_ptr(), key.data_ptr(), value.data_ptr(), out.data_ptr(), lse.data_ptr())
-        return out, lse
-
     def backward(self, grad, query, key, value, out, lse):
         return self.backward_by(grad, query, key, value, out, lse, self.causal, self.kernel.facts["scale"])
+
+
+_GRADIENTS, _LSE = "gradients", "lse"  # what a call wants besides the output: those, or what a backward pass reads
+_ROUTES = {None: _Route, _GRADIENTS: _RouteWithGradients, _LSE: _RouteWithLse}
+
+
+def _run_with_lse(query, key, value, is_causal, scale, enable_gqa, backward):
+    """fatune::_sdpa_with_lse: chooses when it runs; FlashAttention's log-sum-exp is the same as a kernel's."""
+    found = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa, _LSE)
+    if found is not None:
+        return found
+    out, lse = torch.ops.aten._scaled_dot_product_flash_attention(query, key, value, 0.0, is_causal, scale=scale)[:2]
+    return _new_output(query, value).copy_(out), lse
+
+
+def _keep_for_backward(ctx, inputs, output):
+    query, key, value, ctx.is_causal, ctx.scale, _, ctx.backward = inputs
+    ctx.save_for_backward(query, key, value, *output)
+
+
+def _traced_backward(ctx, grad, _):
+    return (*_BACKWARDS[ctx.backward](grad, *ctx.saved_tensors, ctx.is_causal, ctx.scale), *[None] * 4)
+
+
+def _register_gradients(library, tags):
+    library.define("_sdpa_with_lse(Tensor query, Tensor key, Tensor value, bool is_causal, float? scale, "
+                   "bool enable_gqa, str backward) -> (Tensor, Tensor)", tags=tags)
+    library.impl("_sdpa_with_lse", _run_with_lse, "CompositeExplicitAutograd")
+
+    @torch.library.register_fake("fatune::_sdpa_with_lse", lib=library)
+    def fake(query, key, value, is_causal, scale, enable_gqa, backward):
+        return _new_output(query, value), query.new_empty(query.shape[:3], dtype=torch.float32)
+
+    torch.library.register_autograd("fatune::_sdpa_with_lse", _traced_backward, setup_context=_keep_for_backward,
+                                    lib=library)
 
 
 def _with_backward(kernels):

@@ -1,9 +1,10 @@
 # torch_operator.py - which route a call takes, remembered by all that it depends on; the function, the operator.
 
-def _choice(tensors, mask, scale, gqa, quantizes=False, gradients=False):
+def _choice(tensors, mask, scale, gqa, quantizes=False, extra=None):
     """Of this process's kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
-    reason. `quantizes`: of those that compute 16-bit tensors in fp8. `gradients`: of those that serve such calls."""
-    if not gradients:  # backward passes see the keys as they are
+    reason. `quantizes`: of those that compute 16-bit tensors in fp8. `extra`: of those whose log-sum-exp a backward
+    pass may read."""
+    if extra is None:  # backward passes see the keys as they are
         tensors, gqa = _with_one_head(tensors, gqa)
     query, key, value = tensors.values()
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
@@ -22,7 +23,7 @@ def _choice(tensors, mask, scale, gqa, quantizes=False, gradients=False):
     if not kernels:
         strides = ", ".join(f"{name} {tuple(tensor.stride())}" for name, tensor in tensors.items())
         return None, f"no kernel for it takes these strides, or writes in the query's order: {strides}"
-    if gradients:
+    if extra is not None:
         kernels, why = _with_backward(kernels)
         if not kernels:
             return None, why
@@ -77,39 +78,39 @@ def _new_output(query, value):
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 
 
-def _choose(tensors, mask, scale, gqa, misaligned, gradients):
+def _choose(tensors, mask, scale, gqa, misaligned, extra):
     """The route of a call, or None: PyTorch's own on the tensors as they are. And why it is no kernel; or None."""
     query, key, value = tensors.values()
     _refuse_misuse(query, key, value)
     if not _has_kernels(query.device):
         return None, f"the tensors are on {query.device}"
-    if 0 in query.shape and not gradients:
+    if 0 in query.shape and extra is None:
         return _no_rows, "there is no query"
-    route, why = (None, _MISALIGNED) if misaligned else _kernel_route(tensors, mask, scale, gqa, gradients)
+    route, why = (None, _MISALIGNED) if misaligned else _kernel_route(tensors, mask, scale, gqa, extra)
     if route is None and mask != _LOWER_RIGHT and not all(map(_is_aligned, tensors.values())):
         return _AlignedCopies(mask, scale, gqa), why
     return route, why
 
 
-def _kernel_route(tensors, mask, scale, gqa, gradients):
+def _kernel_route(tensors, mask, scale, gqa, extra):
     """As _choose."""
-    kernel, seen = _choice(tensors, mask, scale, gqa, gradients=gradients)
+    kernel, seen = _choice(tensors, mask, scale, gqa, extra=extra)
     if kernel is None:
         return None, seen
     try:
-        return (_RouteWithGradients if gradients else _Route)(kernel, tensors["q"].device.index, seen), None
+        return _ROUTES[extra](kernel, tensors["q"].device.index, seen), None
     except (OSError, RuntimeError) as error:
         warnings.warn(f"PyTorch's attention is used instead of {kernel.facts['kernel']}: {error}", RuntimeWarning)
         return None, f"its kernel could not be loaded: {error}"
 
 
-def _counter(query, key, mask, scale, why, gradients=False):
+def _counter(query, key, mask, scale, why, extra=None):
     """The one of all calls that read alike; next() counts one, in any thread. `why` is None where a kernel does it."""
     mask = {None: "", _UPPER_LEFT: " causal", _LOWER_RIGHT: " causal, lower right"}.get(mask, f" {mask}")
     seen = ("" if key.dim() != 4 or query.dim() != 4 or key.shape[1:3] == query.shape[1:3]
             else f" with {key.shape[1]} heads of {key.shape[2]} keys")
     dtype = next((name for name, each in _DTYPES.items() if each == query.dtype), str(query.dtype))
-    told = ("" if scale is None else f" scale {scale:g}") + (" with gradients" if gradients else "")
+    told = ("" if scale is None else f" scale {scale:g}") + (" with gradients" if extra else "")
     text = f"{','.join(map(str, query.shape))}{seen} {dtype}{mask}{told}"
     return _counters.setdefault((text, why), itertools.count())
 
@@ -140,8 +141,8 @@ def _refuse_misuse(query, key, value):
         raise ValueError(f"sdpa: query has head_dim {query.shape[-1]}, key {key.shape[-1]}; they must agree")
 
 
-def _attend(query, key, value, mask, scale, gqa, gradients=False):
-    """Of real tensors: a kernel's output, or None when PyTorch is to do it. `gradients`: whether any are wanted."""
+def _attend(query, key, value, mask, scale, gqa, extra=None):
+    """Of real tensors: what a kernel gives, or None when PyTorch is to do it. `extra`: as of _ROUTES."""
     scale = None if scale is None else float(scale)
     try:
         q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
@@ -149,15 +150,15 @@ def _attend(query, key, value, mask, scale, gqa, gradients=False):
         asked = (query.shape, query.is_contiguous() or query.stride(), query.dtype, query.device,
                  key.shape, key.is_contiguous() or key.stride(), key.dtype, key.device,
                  value.shape, value.is_contiguous() or value.stride(), value.dtype, value.device,
-                 mask, scale, gqa, misaligned, gradients)
+                 mask, scale, gqa, misaligned, extra)
     except (RuntimeError, NotImplementedError):  # nested and sparse tensors have no strides
         return None
     found = _routes.get(asked)
     if found is None:
-        route, why = _choose({"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned, gradients)
+        route, why = _choose({"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned, extra)
         if len(_routes) >= _MAX_REMEMBERED:
             _routes.clear()
-        _routes[asked] = found = (route, _counter(query, key, mask, scale, why, gradients))
+        _routes[asked] = found = (route, _counter(query, key, mask, scale, why, extra))
     route, counter = found
     next(counter)
     return None if route is None else route(query, key, value, q, k, v)
@@ -207,14 +208,18 @@ def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
         _refuse_others(query, key, value)
     if torch.is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
-    gradients = _needs_gradients(query, key, value)
-    if gradients and not (real and _may_serve_gradients()):
+    extra = _GRADIENTS if _needs_gradients(query, key, value) else None
+    if extra and not _may_serve_gradients():
         return _pass_on(_ALL_PYTORCHS, query, key, value, None, 0.0, is_causal, scale, enable_gqa)
     mask = _UPPER_LEFT if is_causal else None
     if real:
-        out = _attend(query, key, value, mask, scale, enable_gqa, gradients)
+        out = _attend(query, key, value, mask, scale, enable_gqa, extra)
         if out is not None:
             return out
+    elif extra:
+        backward = _traced_choice(query, key, value, mask, scale, enable_gqa)
+        if backward:
+            return torch.ops.fatune._sdpa_with_lse(query, key, value, is_causal, scale, enable_gqa, backward)[0]
     elif _may_have_kernel(query, key, value, mask, scale, enable_gqa):
         return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa)
     return _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
@@ -257,10 +262,24 @@ def _may_have_kernel(query, key, value, mask, scale, gqa):
     if (not traced or torch._C._functorch.peek_interpreter_stack() is not None or _forward_ad._current_level >= 0
             or not all(_has_kernels(tensor.device) and tensor.dim() == 4 for tensor in tensors)):
         return False
-    if all(type(size) is int for tensor in tensors for size in (*tensor.shape, *tensor.stride())):
+    if _are_known(tensors):
         return _choice(dict(zip("qkv", tensors)), mask, scale, gqa)[0] is not None
     return any(kernel.dtype == query.dtype and (type(query.shape[3]) is not int or kernel.key[4] == query.shape[3])
                for kernel in _kernels)
+
+
+def _are_known(tensors):
+    """Whether all sizes and strides are numbers."""
+    return all(type(size) is int for tensor in tensors for size in (*tensor.shape, *tensor.stride()))
+
+
+def _traced_choice(query, key, value, mask, scale, gqa):
+    """While a call that wants gradients is traced: the backward pass of the kernel for these sizes; or None."""
+    tensors = (query, key, value)
+    if not _may_have_kernel(*tensors, mask, scale, gqa) or not _are_known(tensors):
+        return None
+    kernel, _ = _choice(dict(zip("qkv", tensors)), mask, scale, gqa, extra=_LSE)
+    return None if kernel is None else _backwards[kernel.facts["id"]]
 
 
 def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False):
@@ -290,6 +309,7 @@ def _register():
     def fake(query, key, value, is_causal=False, scale=None, enable_gqa=False):
         return _new_output(query, value)
 
+    _register_gradients(library, tags)
     return library
 
 
@@ -309,17 +329,17 @@ def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, s
         mask, attn_mask = _LOWER_RIGHT if attn_mask.variant == CausalVariant.LOWER_RIGHT else _UPPER_LEFT, None
     if attn_mask is not None or dropout_p != 0.0:
         return "PyTorch: no kernel takes such a mask, or dropout"
-    gradients = _needs_gradients(query, key, value)
-    if gradients and (mask == _LOWER_RIGHT or not _may_serve_gradients()):
+    extra = _GRADIENTS if _needs_gradients(query, key, value) else None
+    if extra and (mask == _LOWER_RIGHT or not _may_serve_gradients()):
         return f"PyTorch: {_ALL_PYTORCHS}"
     if not _has_kernels(query.device):
         return f"PyTorch: the tensors are on {query.device}"
     if any(tensor.data_ptr() % _ALIGNMENT for tensor in (query, key, value)):
         return f"PyTorch: {_MISALIGNED}"
-    kernel, why = _choice({"q": query, "k": key, "v": value}, mask, scale, enable_gqa, gradients=gradients)
+    kernel, why = _choice({"q": query, "k": key, "v": value}, mask, scale, enable_gqa, extra=extra)
     if kernel is None:
         return f"PyTorch: {why}"
-    back = f", backward by PyTorch's {_backwards[kernel.facts['id']]}" if gradients else ""
+    back = f", backward by PyTorch's {_backwards[kernel.facts['id']]}" if extra else ""
     return _describe(kernel.facts) + back
 
 

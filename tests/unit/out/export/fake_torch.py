@@ -212,7 +212,8 @@ def install():
         "torch", **{name: value for name, value in globals().items() if not name.startswith("__")}, nn=nn,
         autograd=module("torch.autograd", forward_ad=forward_ad, Function=Function), ops=types.SimpleNamespace(
             fatune=types.SimpleNamespace(), aten=types.SimpleNamespace()),
-        library=types.SimpleNamespace(Library=Library, register_fake=lambda name, lib: lambda function: function),
+        library=types.SimpleNamespace(Library=Library, register_fake=lambda name, lib: lambda function: function,
+                                      register_autograd=lambda *_, **__: None),
         Tag=types.SimpleNamespace(pt2_compliant_tag="compliant", needs_fixed_stride_order="order"),
         version=types.SimpleNamespace(cuda="13.0"),
         compiler=types.SimpleNamespace(is_compiling=lambda: state.compiling),
