@@ -1,4 +1,4 @@
-// pool.hpp - compile worker processes: requests in, machine code or logs out, cache in front.
+// pool.hpp - requests in, machine code or logs out: compile processes behind a cache.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,6 @@ struct PoolOptions {
   std::chrono::seconds deadline{60};  ///< a compilation past it is killed and costs one candidate
 };
 
-/// Processes, because the compiler's threads stop scaling.
 class CompilePool final : public CompileService {
  public:
   /// Starts the first worker and asks it for the compiler's version; no NVRTC is an environment
