@@ -14,8 +14,8 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "tune/fleet/compile_dealer.hpp"
+#include "tune/fleet/measuring.hpp"
 #include "tune/fleet/part_folder.hpp"
-#include "tune/sweep/shard_runs.hpp"
 
 namespace fatune {
 namespace {
@@ -23,35 +23,6 @@ namespace {
 /// For every rank to say hello before the first part begins; chosen: it takes seconds.
 constexpr double kGathering_s = 10;
 constexpr double kCountEvery_s = 10;
-
-/// A device that measures, for those that come after it.
-struct Measuring {
-  std::string name;  ///< "rank 2 on b, cuda:0"
-  Environment environment;
-};
-
-/// Why the GPU is another rank's; empty: it is not.
-std::string owner(const Measuring& now, const std::vector<Measuring>& before) {
-  for (const Measuring& other : before) {
-    const std::string& uuid = now.environment.device_uuid;
-    if (!now.environment.recorded && !uuid.empty() && uuid == other.environment.device_uuid)
-      return fmt::format("{} has the same GPU ({})", other.name, uuid);
-  }
-  return "";
-}
-
-/// Why `now` may not measure beside those that do; empty: it may.
-std::string refusal(const Measuring& now, const std::vector<Measuring>& before) {
-  if (before.empty()) return "";
-  const auto theirs = circumstances(before.front().environment);
-  const auto own = circumstances(now.environment);
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (own[i].second == theirs[i].second) continue;
-    return fmt::format("its {} is {}, that of {} is {}", own[i].first, own[i].second,
-                       before.front().name, theirs[i].second);
-  }
-  return "";
-}
 
 }  // namespace
 
