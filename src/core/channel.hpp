@@ -35,6 +35,9 @@ class Channel {
 
   int descriptor() const { return socket_.raw(); }
   Status send(const Json& message);
+  /// Keeps the message; flush() sends on what the other end takes without waiting.
+  void post(const Json& message);
+  Status flush();
   /// Blocks until a whole message is there, the deadline passes (empty optional) or the peer is
   /// gone (error).
   Result<std::optional<Json>> receive(std::chrono::milliseconds timeout);
@@ -47,7 +50,7 @@ class Channel {
       std::optional<std::chrono::steady_clock::time_point> deadline);
 
   Descriptor socket_;
-  std::string buffer_;
+  std::string buffer_, posted_;
 };
 
 /// Two connected ends; neither survives an exec.

@@ -166,6 +166,9 @@ def main():
         said = finish(mpirun(program, 4, [*SWEEP, "--out", folder / "ranks"]))
         want((folder / "ranks/best.json").exists(), f"four ranks: {said}")
         check_run(folder / "ranks", one)
+        ranks = json.loads((folder / "ranks/best.json").read_text())["ranks"]
+        want(ranks == {"gpu": 4, "compile": 0, "hosts": 1}, f"best.json names other ranks: {ranks}")
+        want("4 ranks with a GPU, 1 host" in said, f"the ranks are not counted: {said}")
         want(f"recorded:{RESULTS}" in said and "rank 3 on" in said, f"the ranks are not named: {said}")
         again = finish(mpirun(program, 2, [*SWEEP, "--out", folder / "ranks"]))
         want("holds a run already" in again, f"a second run in its folder: {again}")

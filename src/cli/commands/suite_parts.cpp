@@ -69,7 +69,8 @@ Result<int> merge_parts(const SuiteRun& suite, const FleetResult& fleet, const S
   for (const Part& part : parts) folders.push_back(part.folder);
   FATUNE_TRY(const std::vector<ShardRun> runs, load_shard_runs(folders));
   FATUNE_TRY(const Journal merged, merge_journals(runs));
-  FATUNE_TRY(const BestFile best, merge_best(runs, merged));
+  FATUNE_TRY(BestFile best, merge_best(runs, merged));
+  best.ranks = suite.ranks;
   FATUNE_TRY_STATUS(save_merged(merged, best, suite.out, local_time()));
   if (settings.json) {
     print(dump_pretty(to_json(best)));
@@ -163,19 +164,21 @@ ChildCommand part_command(const std::vector<std::string>& words, const PartPlace
   // Whatever launched this process launched one, as far as the part is concerned.
   for (const char* count : kRankCounts)
     command.extra_environment.push_back(count + std::string("=1"));
+  command.extra_environment.push_back(fmt::format("{}={}", kRemoteJobs, place.remote_jobs));
   command.stderr_file = place.log;
   return command;
 }
 
-Result<ChildCommand> command_of(const Part& part, const std::string& device, std::size_t jobs,
+Result<ChildCommand> command_of(const Part& part, const PartResources& resources,
                                 const SweepArgs& args) {
   // Nothing but a header that was cut off ends a sweep that is resumed: it begins anew.
   FATUNE_TRY(const std::string journal, journal_so_far(part.folder));
   const bool resumed = !journal.empty();
   std::error_code none;
   if (!resumed) std::filesystem::remove(part.folder / "journal.jsonl", none);
-  return part_command(part_words(part, args, resumed),
-                      {part.folder, part.log, device, jobs, resumed});
+  return part_command(
+      part_words(part, args, resumed),
+      {part.folder, part.log, resources.device, resources.jobs, resumed, resources.remote_jobs});
 }
 
 Result<SuiteRun> begin_suite(const PlannedSuite& planned) {

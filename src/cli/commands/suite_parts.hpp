@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "cli/options/sweep_plan.hpp"
 #include "core/child.hpp"
 #include "core/result.hpp"
+#include "model/results/rank_census.hpp"
 #include "tune/fleet/agent.hpp"
 #include "tune/fleet/fleet.hpp"
 
@@ -41,14 +43,21 @@ Result<std::size_t> jobs_of_each(const SweepArgs& args, std::size_t sweeps, std:
 /// device and with how many jobs is left out.
 std::vector<std::string> part_words(const Part& part, const SweepArgs& args, bool resumed);
 ChildCommand part_command(const std::vector<std::string>& words, const PartPlace& place);
+/// What a part has on this host.
+struct PartResources {
+  std::string device;
+  std::size_t jobs = 1;         ///< compile processes
+  std::size_t remote_jobs = 0;  ///< of other ranks
+};
 /// A new run of the part in its own folder, or its run resumed.
-Result<ChildCommand> command_of(const Part& part, const std::string& device, std::size_t jobs,
+Result<ChildCommand> command_of(const Part& part, const PartResources& resources,
                                 const SweepArgs& args);
 
 /// How a suite on several devices is told and printed.
 struct SuiteRun {
   std::vector<Part> parts, open;
   std::filesystem::path out;
+  std::optional<RankCensus> ranks = {};  ///< of mpirun or srun
 };
 Result<SuiteRun> begin_suite(const PlannedSuite& planned);
 /// Runs the open parts.

@@ -29,7 +29,7 @@ Result<int> sweep_on_devices(const std::vector<std::string>& devices, const Plan
   for (const std::string& device : devices) {
     crew.hands.push_back(
         std::make_unique<ProcessHand>(device, [&suite, &args, jobs, &device](std::size_t part) {
-          return command_of(suite.open[part], device, jobs, args);
+          return command_of(suite.open[part], {device, jobs}, args);
         }));
   }
   FleetClock clock;

@@ -37,6 +37,15 @@ std::string describe_ranks(const Transport& transport) {
                      counted(hosts.size(), "host"));
 }
 
+/// Of a rank that only compiles.
+Result<HostCompiler> host_compiler(const Settings& settings, std::size_t jobs) {
+  FATUNE_TRY(CompilePool pool, open_pool(settings, jobs));
+  auto owned = std::make_unique<CompilePool>(std::move(pool));
+  const CompilePool& known = *owned;
+  return HostCompiler{std::move(owned),
+                      [&known](const CompileRequest& request) { return known.key_of(request); }};
+}
+
 RankCrewOptions crew_options(const SuiteRun& suite, const SweepArgs& args,
                              const HelloMessage& own) {
   RankCrewOptions options;
@@ -50,13 +59,15 @@ RankCrewOptions crew_options(const SuiteRun& suite, const SweepArgs& args,
 }
 
 void add_own_hands(const Transport& transport, const HelloMessage& own, std::size_t jobs,
-                   const SuiteRun& suite, const SweepArgs& args, FleetCrew& crew) {
+                   const SuiteRun& suite, const SweepArgs& args, RankCrew& crew) {
   for (const RankDevice& device : own.devices) {
     const std::string name = fmt::format("rank 0 on {}, {}", transport.host(0), device.name);
     crew.hands.push_back(std::make_unique<ProcessHand>(
-        name, [&suite, &args, jobs, device = device.name](std::size_t part) {
-          return command_of(suite.open[part], device, jobs, args);
-        }));
+        name,
+        [&suite, &args, &crew, jobs, device = device.name](std::size_t part) {
+          return command_of(suite.open[part], {device, jobs, crew.remote_jobs()}, args);
+        },
+        &crew.desk()));
   }
 }
 
@@ -69,7 +80,7 @@ Result<int> lead(Transport& transport, const SweepArgs& args, const PlannedSuite
   const HelloMessage own = make_hello(args.device, local, settings);
   if (own.devices.empty()) log::info("rank 0 measures nothing: " + own.problem);
   FATUNE_TRY(const std::size_t jobs, jobs_of_rank(args, own, local));
-  FATUNE_TRY(const SuiteRun suite, begin_suite(planned));
+  FATUNE_TRY(SuiteRun suite, begin_suite(planned));
   log::info(fmt::format("{}{} for {}", counted(suite.open.size(), "problem"),
                         suite.open.size() < suite.parts.size() ? " left" : "",
                         describe_ranks(transport)));
@@ -79,6 +90,7 @@ Result<int> lead(Transport& transport, const SweepArgs& args, const PlannedSuite
   RankCrew crew(transport, clock, std::move(options));
   add_own_hands(transport, own, jobs, suite, args, crew);
   const auto fleet = run_open_parts(suite, crew, clock);
+  suite.ranks = crew.census();
   together = crew.stop();
   if (!fleet) return fleet.error();
   return finish_suite(suite, *fleet, settings);
@@ -100,6 +112,7 @@ Result<AgentEnd> serve(Transport& transport, const SweepArgs& args, const Settin
   options.hello = [&] { return make_hello(args.device, local, settings); };
   options.jobs = [&](const HelloMessage& hello) { return jobs_of_rank(args, hello, local); };
   options.command = part_command;
+  options.compiler = [&](std::size_t jobs) { return host_compiler(settings, jobs); };
   FleetClock clock;
   return run_agent(transport, clock, options);
 }

@@ -41,7 +41,9 @@ Result<std::vector<std::string>> devices_of_rank(const std::string& device,
       fmt::format("{} of its host are for the first ranks there", counted(here.size(), "GPU")));
 }
 
-Result<Environment> environment_of(const DeviceChoice& choice, const Settings& settings) {
+/// `compiler`: the identity of a GPU's.
+Result<Environment> environment_of(const DeviceChoice& choice, const Settings& settings,
+                                   std::string& compiler) {
   if (choice.kind == DeviceChoice::Kind::kRecorded) {
     FATUNE_TRY(const auto evaluator, open_evaluator({choice, nullptr, {}, 0, {}, {}}, settings));
     return evaluator->environment();
@@ -53,16 +55,17 @@ Result<Environment> environment_of(const DeviceChoice& choice, const Settings& s
                                    counted(here.size(), "GPU")));
   FATUNE_TRY(const CompilePool pool, open_pool(settings, 1));
   add_host(here[ordinal], pool.compiler_version());
+  compiler = pool.compiler_identity();
   return here[ordinal];
 }
 
 Result<std::vector<RankDevice>> find_devices(const std::string& device, const LocalRank& local,
-                                             const Settings& settings) {
+                                             const Settings& settings, std::string& compiler) {
   FATUNE_TRY(const auto names, devices_of_rank(device, local));
   std::vector<RankDevice> devices;
   for (const std::string& name : names) {
     FATUNE_TRY(const DeviceChoice choice, choose_device(name));
-    FATUNE_TRY(Environment environment, environment_of(choice, settings));
+    FATUNE_TRY(Environment environment, environment_of(choice, settings, compiler));
     devices.push_back({name, std::move(environment)});
   }
   return devices;
@@ -111,12 +114,14 @@ HelloMessage make_hello(const std::string& device, const LocalRank& local,
                      .fatune = FATUNE_VERSION,
                      .cores = std::max<std::int64_t>(1, usable_cores()),
                      .host_cores = std::max(1U, std::thread::hardware_concurrency())};
-  auto devices = find_devices(device, local, settings);
+  auto devices = find_devices(device, local, settings, hello.compiler);
   if (devices) {
     hello.devices = *std::move(devices);
-  } else {
-    hello.problem = devices.error().message;
+    return hello;
   }
+  hello.problem = devices.error().message;
+  const auto pool = open_pool(settings, 1);
+  if (pool) hello.compiler = pool->compiler_identity();
   return hello;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "cli/options/catalog.hpp"
+#include "core/child.hpp"
 #include "core/embedded.hpp"
 #include "core/file.hpp"
 #include "core/gzip.hpp"
@@ -148,6 +149,8 @@ Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
   DeviceOptions options;
   options.ordinal = request.device.ordinal;
   options.pool = pool_options(settings, request.jobs);
+  options.pool.remote_jobs = settings.remote_jobs;
+  options.pool.remote_channel = Child::kChannelDescriptor;
   options.log_folder = request.log_folder;
   options.reference = request.reference;
   return open_device_evaluator(options);

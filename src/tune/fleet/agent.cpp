@@ -66,13 +66,18 @@ struct Lease {
 class Agent {
  public:
   Agent(Transport& transport, FleetClock& clock, const AgentOptions& options)
-      : transport_(transport), clock_(clock), options_(options) {}
+      : transport_(transport),
+        clock_(clock),
+        options_(options),
+        desk_([this](const RankMessage& message) { return tell(message); }),
+        server_([this] { return options_.compiler(jobs_); }) {}
 
   Result<AgentEnd> run() {
     heard_s_ = clock_.now_s();
     FATUNE_TRY_STATUS(tell(BeatMessage{}));
     hello_ = options_.hello();
     FATUNE_TRY(jobs_, options_.jobs(hello_));
+    hello_.jobs = static_cast<std::int64_t>(jobs_);
     FATUNE_TRY_STATUS(tell(hello_));
     FATUNE_TRY(scratch_, ScratchFolder::make());
     for (;;) {
@@ -85,6 +90,7 @@ class Agent {
             fmt::format("rank 0 on {} was silent for {:.0f} s", transport_.host(0), silence_s));
       }
       FATUNE_TRY_STATUS(look_at_leases());
+      FATUNE_TRY_STATUS(send_compiled());
       FATUNE_TRY_STATUS(beat());
       clock_.pause();
     }
@@ -106,6 +112,12 @@ class Agent {
         FATUNE_TRY_STATUS(begin(*order, read.body));
       } else if (const auto* drop = std::get_if<DropMessage>(&read.message)) {
         leases_.remove_if([&](const Lease& each) { return each.number == drop->lease; });
+      } else if (const auto* compile = std::get_if<CompileMessage>(&read.message)) {
+        server_.take(*compile);
+      } else if (const auto* withdraw = std::get_if<WithdrawMessage>(&read.message)) {
+        server_.withdraw(*withdraw);
+      } else if (const auto* compiled = std::get_if<CompiledMessage>(&read.message)) {
+        desk_.answer(*compiled);
       } else if (const auto* stop = std::get_if<StopMessage>(&read.message)) {
         return std::optional(stop->together ? AgentEnd::kTogether : AgentEnd::kAlone);
       }
@@ -130,20 +142,22 @@ class Agent {
                           .log = scratch_.path() / (name + ".log"),
                           .device = hello_.devices[device].name,
                           .jobs = jobs_,
-                          .resumed = !journal.empty()};
+                          .resumed = !journal.empty(),
+                          .remote_jobs = static_cast<std::size_t>(order.remote_jobs)};
     const std::filesystem::path file = place.folder / "journal.jsonl";
     if (place.resumed) {
       FATUNE_TRY_STATUS(make_directories(place.folder));
       FATUNE_TRY_STATUS(replace_file(file, journal));
     }
-    FATUNE_TRY(PartProcess process, PartProcess::start(options_.command(order.words, place)));
+    FATUNE_TRY(PartProcess process,
+               PartProcess::start(options_.command(order.words, place), &desk_));
     return Lease{order.lease, order.device,       place.folder,
                  place.log,   std::move(process), Tail(file, journal.size())};
   }
 
   Status look_at_leases() {
     for (auto lease = leases_.begin(); lease != leases_.end();) {
-      const HandReport report = lease->process.look();
+      FATUNE_TRY(const HandReport report, lease->process.look());
       const std::string lines = lease->journal.next();
       if (report.state == HandReport::State::kRuns) {
         if (!lines.empty()) FATUNE_TRY_STATUS(tell(LinesMessage{lease->number}, lines));
@@ -163,6 +177,12 @@ class Agent {
     return {};
   }
 
+  Status send_compiled() {
+    FATUNE_TRY(const auto answers, server_.pump());
+    for (const CompiledMessage& answer : answers) FATUNE_TRY_STATUS(tell(answer));
+    return {};
+  }
+
   Status beat() {
     if (clock_.now_s() - beaten_s_ < kBeatEvery_s) return {};
     beaten_s_ = clock_.now_s();
@@ -178,6 +198,8 @@ class Agent {
   HelloMessage hello_;
   std::size_t jobs_ = 1;
   ScratchFolder scratch_;
+  CompileDesk desk_;
+  CompileServer server_;
   std::list<Lease> leases_;  ///< ends before the folder that they write into
   double heard_s_ = 0, beaten_s_ = 0;
   bool heard_ = false;  ///< rank 0, ever

@@ -9,6 +9,7 @@
 #include "core/child.hpp"
 #include "core/result.hpp"
 #include "transport/transport.hpp"
+#include "tune/fleet/compile_server.hpp"
 #include "tune/fleet/fleet.hpp"
 #include "tune/fleet/messages.hpp"
 
@@ -18,8 +19,9 @@ namespace fatune {
 struct PartPlace {
   std::filesystem::path folder, log;
   std::string device;
-  std::size_t jobs = 1;  ///< compile processes
-  bool resumed = false;  ///< the folder holds the journal so far
+  std::size_t jobs = 1;         ///< compile processes
+  bool resumed = false;         ///< the folder holds the journal so far
+  std::size_t remote_jobs = 0;  ///< of other ranks
 };
 
 struct AgentOptions {
@@ -28,6 +30,8 @@ struct AgentOptions {
   std::function<Result<std::size_t>(const HelloMessage& hello)> jobs;  ///< of each device
   std::function<ChildCommand(const std::vector<std::string>& words, const PartPlace& place)>
       command;
+  /// For orders of other ranks, which one without a device gets. `jobs`: of processes.
+  std::function<Result<HostCompiler>(std::size_t jobs)> compiler;
 };
 
 /// How rank 0 ended it.

@@ -50,7 +50,7 @@ class Fleet {
       take_note_of_new_hands();
       for (std::size_t member = 0; member < running_.size(); ++member) {
         FATUNE_TRY_STATUS(look_at(member));
-        FATUNE_TRY_STATUS(give_work(member));
+        if (crew_.ready()) FATUNE_TRY_STATUS(give_work(member));
       }
       give_up_without_hands();
       clock_.pause();

@@ -43,6 +43,7 @@ class FleetCrew {
   /// Hears what there is to hear; may add hands.
   virtual Status pump() { return {}; }
   virtual bool expects_more() const { return false; }  ///< hands
+  virtual bool ready() const { return true; }          ///< for the first part
   std::vector<std::unique_ptr<FleetHand>> hands;
 };
 

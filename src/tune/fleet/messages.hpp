@@ -11,6 +11,7 @@
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/results/measurement.hpp"
+#include "tune/compile/remote_messages.hpp"
 
 namespace fatune {
 
@@ -31,7 +32,9 @@ struct HelloMessage {
   std::int64_t cores = 1;       ///< that the rank may use
   std::int64_t host_cores = 1;  ///< that there are
   std::vector<RankDevice> devices{};
-  std::string problem{};  ///< why it has no device
+  std::string problem{};   ///< why it has no device
+  std::string compiler{};  ///< its identity, where the rank could compile: "nvrtc 13.0.88 CL-..."
+  std::int64_t jobs = 1;   ///< compile processes of each device, or of a rank without one
 };
 void fields(HelloMessage& x, FieldList& f);
 
@@ -40,6 +43,7 @@ struct OrderMessage {
   std::int64_t lease = 0;          ///< no two orders have the same
   std::int64_t device = 0;         ///< of the hello
   std::vector<std::string> words;  ///< after `fatune sweep`
+  std::int64_t remote_jobs = 0;    ///< compilations that other ranks have for it at once
 };
 void fields(OrderMessage& x, FieldList& f);
 
@@ -82,8 +86,9 @@ struct StopMessage {
 };
 void fields(StopMessage& x, FieldList& f);
 
-using RankMessage = std::variant<HelloMessage, OrderMessage, LinesMessage, EndMessage, BeatMessage,
-                                 DropMessage, StopMessage>;
+using RankMessage =
+    std::variant<HelloMessage, OrderMessage, LinesMessage, EndMessage, BeatMessage, DropMessage,
+                 StopMessage, CompileMessage, WithdrawMessage, CompiledMessage>;
 
 /// Until a rank's first words it looks for GPUs and NVRTC: it may be silent so many times longer.
 inline constexpr double kGreetingTimes = 4;

@@ -31,25 +31,28 @@ std::string reason_of(const std::filesystem::path& log, const ChildEnd& end) {
 
 }  // namespace
 
-Result<PartProcess> PartProcess::start(const ChildCommand& command) {
+Result<PartProcess> PartProcess::start(const ChildCommand& command, CompileDesk* desk) {
   PartProcess process;
+  if (desk != nullptr) process.guest_ = std::make_unique<CompileDesk::Guest>(*desk);
   process.log_ = command.stderr_file;
   FATUNE_TRY(process.child_, Child::start(command));
   return process;
 }
 
-HandReport PartProcess::look() {
+Result<HandReport> PartProcess::look() {
+  if (guest_) FATUNE_TRY_STATUS(guest_->serve(child_.channel()));
   const std::optional<ChildEnd> end = child_.wait(std::chrono::milliseconds(0));
-  if (!end) return {};
-  if (!end->signalled && (end->code == 0 || end->code == 1)) return {HandReport::State::kEnded, ""};
-  return {HandReport::State::kFailed, reason_of(log_, *end)};
+  if (!end) return HandReport();
+  if (!end->signalled && (end->code == 0 || end->code == 1))
+    return HandReport{HandReport::State::kEnded, ""};
+  return HandReport{HandReport::State::kFailed, reason_of(log_, *end)};
 }
 
 std::string PartProcess::said() const { return last_line(log_); }
 
 Status ProcessHand::begin(std::size_t part) {
   FATUNE_TRY(const ChildCommand command, command_(part));
-  FATUNE_TRY(process_, PartProcess::start(command));
+  FATUNE_TRY(process_, PartProcess::start(command, desk_));
   return {};
 }
 

@@ -3,23 +3,27 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "core/child.hpp"
+#include "tune/fleet/compile_desk.hpp"
 #include "tune/fleet/fleet.hpp"
 
 namespace fatune {
 
 class PartProcess {
  public:
-  /// The command's stderr_file is the log that reasons are read from.
-  static Result<PartProcess> start(const ChildCommand& command);
+  /// The command's stderr_file is the log that reasons are read from. `desk`: where the process
+  /// asks for compilations by other ranks, which outlives it.
+  static Result<PartProcess> start(const ChildCommand& command, CompileDesk* desk = nullptr);
   /// It ended with 0, or with 1 when no candidate passed; else it has failed, by its own words for
   /// the error where it has some.
-  HandReport look();
+  Result<HandReport> look();
   std::string said() const;  ///< the last line
 
  private:
+  std::unique_ptr<CompileDesk::Guest> guest_;
   Child child_;
   std::filesystem::path log_;
 };
@@ -28,8 +32,8 @@ class PartProcess {
 class ProcessHand final : public FleetHand {
  public:
   using CommandOf = std::function<Result<ChildCommand>(std::size_t part)>;
-  ProcessHand(std::string name, CommandOf command)
-      : name_(std::move(name)), command_(std::move(command)) {}
+  ProcessHand(std::string name, CommandOf command, CompileDesk* desk = nullptr)
+      : name_(std::move(name)), command_(std::move(command)), desk_(desk) {}
   const std::string& name() const override { return name_; }
   std::string said() const override { return process_.said(); }
   Status begin(std::size_t part) override;
@@ -38,6 +42,7 @@ class ProcessHand final : public FleetHand {
  private:
   std::string name_;
   CommandOf command_;
+  CompileDesk* desk_;
   PartProcess process_;
 };
 

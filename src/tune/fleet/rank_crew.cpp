@@ -2,7 +2,9 @@
 #include "tune/fleet/rank_crew.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,37 +12,26 @@
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
+#include "core/text.hpp"
+#include "tune/fleet/compile_dealer.hpp"
+#include "tune/fleet/measuring.hpp"
 #include "tune/fleet/part_folder.hpp"
-#include "tune/sweep/shard_runs.hpp"
 
 namespace fatune {
 namespace {
 
-/// A device that measures, for those that come after it.
-struct Measuring {
-  std::string name;  ///< "rank 2 on b, cuda:0"
-  Environment environment;
-};
-
-/// Why `now` may not measure beside those that do; empty: it may.
-std::string refusal(const Measuring& now, const std::vector<Measuring>& before) {
-  for (const Measuring& other : before) {
-    const std::string& uuid = now.environment.device_uuid;
-    if (!now.environment.recorded && !uuid.empty() && uuid == other.environment.device_uuid)
-      return fmt::format("{} has the same GPU ({})", other.name, uuid);
-  }
-  if (before.empty()) return "";
-  const auto theirs = circumstances(before.front().environment);
-  const auto own = circumstances(now.environment);
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (own[i].second == theirs[i].second) continue;
-    return fmt::format("its {} is {}, that of {} is {}", own[i].first, own[i].second,
-                       before.front().name, theirs[i].second);
-  }
-  return "";
-}
+/// For every rank to say hello before the first part begins; chosen: it takes seconds.
+constexpr double kGathering_s = 10;
+constexpr double kCountEvery_s = 10;
 
 }  // namespace
+
+/// A rank that could compile for others.
+struct Compiling {
+  int rank = 0;
+  std::string compiler;
+  std::size_t jobs = 1;
+};
 
 class RankCrew::Ledger {
  public:
@@ -50,11 +41,17 @@ class RankCrew::Ledger {
     double heard_s = 0;
     bool greeted = false;
     bool lost = false;
+    bool compiles = false;
     std::vector<Hand*> hands = {};
   };
 
   Ledger(Transport& transport, FleetClock& clock, RankCrewOptions options)
-      : transport_(transport), clock_(clock), options_(std::move(options)) {
+      : transport_(transport),
+        clock_(clock),
+        options_(std::move(options)),
+        begun_s_(clock.now_s()),
+        dealer_([this](int to, const RankMessage& message) { return tell(to, message); }),
+        desk_([this](const RankMessage& message) { return ask(0, message); }) {
     for (int number = 0; number < transport.size(); ++number) {
       ranks_.push_back({.name = fmt::format("rank {} on {}", number, transport.host(number)),
                         .heard_s = clock.now_s()});
@@ -62,6 +59,7 @@ class RankCrew::Ledger {
     ranks_.front().greeted = true;
     for (const RankDevice& device : options_.own.devices)
       measuring_.push_back({ranks_.front().name + ", " + device.name, device.environment});
+    if (!measuring_.empty()) need_compiler(ranks_.front().name, options_.own.compiler);
   }
 
   Status pump(std::vector<std::unique_ptr<FleetHand>>& hands);
@@ -69,16 +67,27 @@ class RankCrew::Ledger {
     return std::ranges::any_of(ranks_,
                                [](const Rank& each) { return !each.greeted && !each.lost; });
   }
+  bool ready();
+  RankCensus census() const;
+  CompileDesk& desk() { return desk_; }
+  std::int64_t remote_jobs() const;
   bool stop();
 
  private:
+  Status tell(int rank, const RankMessage& message);
+  Status ask(int from, const RankMessage& message);
   Status take(int from, const ReadMessage& message, std::vector<std::unique_ptr<FleetHand>>& hands);
   void greet(int from, const HelloMessage& hello, std::vector<std::unique_ptr<FleetHand>>& hands);
+  bool take_device(int from, std::int64_t device, const Measuring& now,
+                   std::vector<std::unique_ptr<FleetHand>>& hands);
+  void need_compiler(const std::string& name, const std::string& compiler);
+  void begin_to_compile(const Compiling& compiling);
   Status take_beat(int from, const BeatMessage& beat);
   /// Of the rank, that which has the lease; none when it was taken from it.
   Hand* hand_with(int rank, std::int64_t lease);
-  void look_for_silence();
+  Status look_for_silence();
   Status beat();
+  void report();  ///< of compilations
 
   Transport& transport_;
   FleetClock& clock_;
@@ -86,7 +95,14 @@ class RankCrew::Ledger {
   std::vector<Rank> ranks_;
   std::vector<Measuring> measuring_;
   std::int64_t last_lease_ = 0;
-  double beaten_s_ = 0;
+  double beaten_s_ = 0, begun_s_ = 0;
+  double reported_s_ = 0;
+  bool ready_ = false;
+  CompileDealer dealer_;
+  CompileDesk desk_;
+  std::string compiler_, compiler_of_;          ///< of the first rank that measures, and its name
+  std::vector<Compiling> early_;                ///< until that is known
+  std::map<std::string, std::size_t> reasons_;  ///< why ranks measure nothing
 };
 
 /// A device of another rank.
@@ -109,7 +125,8 @@ class RankCrew::Ledger::Hand final : public FleetHand {
     said_.clear();
     return ledger_.transport_.send(
         rank_, to_bytes(OrderMessage{lease_, device_,
-                                     journal.empty() ? order.words : order.words_to_resume},
+                                     journal.empty() ? order.words : order.words_to_resume,
+                                     ledger_.remote_jobs()},
                         journal));
   }
 
@@ -166,11 +183,14 @@ Status RankCrew::Ledger::pump(std::vector<std::unique_ptr<FleetHand>>& hands) {
       log::warn(message.error().message);
       continue;
     }
-    if (std::exchange(rank.lost, false)) log::warn(rank.name + " is heard again");
+    if (std::exchange(rank.lost, false)) {
+      log::warn(rank.name + " is heard again");
+      dealer_.find_again(parcel->from);
+    }
     rank.heard_s = clock_.now_s();
     FATUNE_TRY_STATUS(take(parcel->from, *message, hands));
   }
-  look_for_silence();
+  FATUNE_TRY_STATUS(look_for_silence());
   return beat();
 }
 
@@ -184,7 +204,24 @@ Status RankCrew::Ledger::take(int from, const ReadMessage& message,
     if (Hand* hand = hand_with(from, lines->lease)) return hand->append(message.body);
   } else if (const auto* end = std::get_if<EndMessage>(&message.message)) {
     if (Hand* hand = hand_with(from, end->lease)) return hand->end(*end, message.body);
+  } else if (const auto* compiled = std::get_if<CompiledMessage>(&message.message)) {
+    return dealer_.answer(from, *compiled);
   }
+  return ask(from, message.message);
+}
+
+/// An answer to the rank that asked, or an order to one that compiles.
+Status RankCrew::Ledger::tell(int rank, const RankMessage& message) {
+  if (rank > 0) return transport_.send(rank, to_bytes(message));
+  if (const auto* compiled = std::get_if<CompiledMessage>(&message)) desk_.answer(*compiled);
+  return {};
+}
+
+Status RankCrew::Ledger::ask(int from, const RankMessage& message) {
+  if (const auto* compile = std::get_if<CompileMessage>(&message))
+    return dealer_.ask(from, *compile);
+  if (const auto* withdraw = std::get_if<WithdrawMessage>(&message))
+    return dealer_.withdraw(from, *withdraw);
   return {};
 }
 
@@ -197,18 +234,84 @@ void RankCrew::Ledger::greet(int from, const HelloMessage& hello,
                           hello.fatune, ranks_.front().name, options_.own.fatune));
     return;
   }
-  if (hello.devices.empty()) log::warn(rank.name + " measures nothing: " + hello.problem);
+  std::string why = hello.problem;
+  bool refused = false;
   for (std::size_t i = 0; i < hello.devices.size(); ++i) {
-    Measuring now{rank.name + ", " + hello.devices[i].name, hello.devices[i].environment};
-    if (const std::string why = refusal(now, measuring_); !why.empty()) {
-      log::warn(now.name + " is refused: " + why);
-      continue;
-    }
-    auto hand = std::make_unique<Hand>(*this, from, static_cast<std::int64_t>(i), now.name);
-    rank.hands.push_back(hand.get());
-    hands.push_back(std::move(hand));
-    measuring_.push_back(std::move(now));
+    const Measuring now{rank.name + ", " + hello.devices[i].name, hello.devices[i].environment};
+    if (why = owner(now, measuring_); !why.empty()) continue;
+    refused = !take_device(from, static_cast<std::int64_t>(i), now, hands) || refused;
   }
+  if (!rank.hands.empty()) {
+    need_compiler(rank.name, hello.compiler);
+  } else if (hello.compiler.empty()) {
+    log::warn(rank.name + " measures nothing: " + why);
+  } else if (!refused) {
+    ++reasons_[why];
+    begin_to_compile({from, hello.compiler, static_cast<std::size_t>(hello.jobs)});
+  }
+}
+
+/// False, with a warning, where it may not measure.
+bool RankCrew::Ledger::take_device(int from, std::int64_t device, const Measuring& now,
+                                   std::vector<std::unique_ptr<FleetHand>>& hands) {
+  if (const std::string why = refusal(now, measuring_); !why.empty()) {
+    log::warn(now.name + " is refused: " + why);
+    return false;
+  }
+  auto hand = std::make_unique<Hand>(*this, from, device, now.name);
+  ranks_[static_cast<std::size_t>(from)].hands.push_back(hand.get());
+  hands.push_back(std::move(hand));
+  measuring_.push_back(now);
+  return true;
+}
+
+void RankCrew::Ledger::need_compiler(const std::string& name, const std::string& compiler) {
+  if (!compiler_.empty() || compiler.empty()) return;
+  compiler_ = compiler;
+  compiler_of_ = name;
+  for (const Compiling& each : std::exchange(early_, {})) begin_to_compile(each);
+}
+
+void RankCrew::Ledger::begin_to_compile(const Compiling& compiling) {
+  Rank& rank = ranks_[static_cast<std::size_t>(compiling.rank)];
+  if (compiler_.empty()) {
+    early_.push_back(compiling);
+  } else if (compiling.compiler != compiler_) {
+    log::warn(fmt::format("{} is refused: its compiler is {}, that of {} is {}", rank.name,
+                          compiling.compiler, compiler_of_, compiler_));
+  } else {
+    rank.compiles = true;
+    dealer_.add(compiling.rank, compiling.jobs);
+  }
+}
+
+/// Of each device at once.
+std::int64_t RankCrew::Ledger::remote_jobs() const {
+  const std::size_t devices = std::max<std::size_t>(1, measuring_.size());
+  return static_cast<std::int64_t>((dealer_.jobs() + devices - 1) / devices);
+}
+
+bool RankCrew::Ledger::ready() {
+  if (ready_ || (expects_more() && clock_.now_s() - begun_s_ < kGathering_s)) return ready_;
+  log::info(describe(census()));
+  for (const auto& [why, count] : reasons_)
+    log::info(fmt::format("{} without a GPU: {}", counted(count, "rank"), why));
+  return ready_ = true;
+}
+
+RankCensus RankCrew::Ledger::census() const {
+  RankCensus census;
+  std::set<std::string> hosts;
+  for (std::size_t number = 0; number < ranks_.size(); ++number) {
+    const Rank& rank = ranks_[number];
+    const bool measures = number == 0 ? !options_.own.devices.empty() : !rank.hands.empty();
+    census.gpu += measures ? 1 : 0;
+    census.compile += rank.compiles ? 1 : 0;
+    if (measures || rank.compiles || number == 0)
+      hosts.insert(transport_.host(static_cast<int>(number)));
+  }
+  census.hosts = hosts.size();
+  return census;
 }
 
 /// What was taken from a rank that was silent, it is told to drop; until then it gets nothing else.
@@ -235,7 +338,7 @@ RankCrew::Ledger::Hand* RankCrew::Ledger::hand_with(int rank, std::int64_t lease
   return nullptr;
 }
 
-void RankCrew::Ledger::look_for_silence() {
+Status RankCrew::Ledger::look_for_silence() {
   const double now_s = clock_.now_s();
   for (std::size_t number = 1; number < ranks_.size(); ++number) {
     Rank& rank = ranks_[number];
@@ -244,7 +347,9 @@ void RankCrew::Ledger::look_for_silence() {
     rank.lost = true;
     log::warn(fmt::format("{} {} for {:.0f} s", rank.name,
                           rank.greeted ? "was silent" : "has said nothing", patience_s));
+    FATUNE_TRY_STATUS(dealer_.lose(static_cast<int>(number)));
   }
+  return {};
 }
 
 Status RankCrew::Ledger::beat() {
@@ -252,10 +357,19 @@ Status RankCrew::Ledger::beat() {
   beaten_s_ = clock_.now_s();
   for (int number = 1; number < transport_.size(); ++number)
     FATUNE_TRY_STATUS(transport_.send(number, to_bytes(BeatMessage{})));
+  if (clock_.now_s() - reported_s_ >= kCountEvery_s) report();
   return {};
 }
 
+void RankCrew::Ledger::report() {
+  reported_s_ = clock_.now_s();
+  if (dealer_.ranks() == 0) return;
+  log::info(fmt::format("other ranks: {} of {} compile processes at work, {} compiled",
+                        dealer_.busy(), dealer_.jobs(), dealer_.compiled()));
+}
+
 bool RankCrew::Ledger::stop() {
+  report();
   // After Ctrl-C, which other ranks had too, nobody waits.
   const bool together = !interrupted() && std::ranges::none_of(ranks_, &Rank::lost);
   stop_ranks(transport_, together);
@@ -264,9 +378,16 @@ bool RankCrew::Ledger::stop() {
 
 RankCrew::RankCrew(Transport& transport, FleetClock& clock, RankCrewOptions options)
     : ledger_(std::make_unique<Ledger>(transport, clock, std::move(options))) {}
-RankCrew::~RankCrew() = default;
+/// Sweeps of this process are guests of the ledger's desk.
+RankCrew::~RankCrew() { hands.clear(); }
 Status RankCrew::pump() { return ledger_->pump(hands); }
 bool RankCrew::expects_more() const { return ledger_->expects_more(); }
+bool RankCrew::ready() const { return ledger_->ready(); }
+RankCensus RankCrew::census() const { return ledger_->census(); }
+CompileDesk& RankCrew::desk() { return ledger_->desk(); }
+std::size_t RankCrew::remote_jobs() const {
+  return static_cast<std::size_t>(ledger_->remote_jobs());
+}
 bool RankCrew::stop() { return ledger_->stop(); }
 
 void stop_ranks(Transport& transport, bool together) {

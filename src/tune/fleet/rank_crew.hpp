@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/results/rank_census.hpp"
 #include "transport/transport.hpp"
+#include "tune/fleet/compile_desk.hpp"
 #include "tune/fleet/fleet.hpp"
 #include "tune/fleet/messages.hpp"
 
@@ -29,14 +31,23 @@ struct RankCrewOptions {
 
 /// The hands of the other ranks, each a device, as they say hello. A rank with another fatune,
 /// device, driver or NVRTC than the first one, and a second rank on one GPU, are named in a warning
-/// and get no parts. A part is leased: to a rank that is silent for too long it is lost, and what
-/// it says of that part later counts for nothing.
+/// and get no parts. One without a GPU, or on
+/// that of another rank, compiles for the others, if its compiler is theirs. A part is leased: to a
+/// rank that is silent for too long it is lost, and what it says of that part later counts for
+/// nothing.
 class RankCrew final : public FleetCrew {
  public:
   RankCrew(Transport& transport, FleetClock& clock, RankCrewOptions options);
   ~RankCrew() override;
   Status pump() override;
   bool expects_more() const override;
+  /// Once every rank has said hello, or enough time for that has passed: a part keeps the number of
+  /// compile processes that it began with.
+  bool ready() const override;
+  RankCensus census() const;
+  CompileDesk& desk();  ///< of rank 0's own sweeps
+  /// Compilations that other ranks have for each device at once, as things stand.
+  std::size_t remote_jobs() const;
   /// Tells every rank that the sweep is over. Whether all are there to leave the transport as one.
   bool stop();
 

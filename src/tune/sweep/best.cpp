@@ -224,6 +224,7 @@ void fields(BestFile& x, FieldList& f) {
   f("geomean_ratio", x.geomean_ratio).or_null().finite().positive().about("Of the gates");
   f("seconds", x.seconds).finite();
   f("choice", x.choice).about("The configs that all problems share");
+  f("ranks", x.ranks).about("That mpirun or srun started");
 }
 
 std::string BestFile::place(std::size_t problem, const std::string& key) const {

@@ -13,6 +13,7 @@
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "model/results/document.hpp"
+#include "model/results/rank_census.hpp"
 #include "model/results/sol_score.hpp"
 #include "model/results/sweep_result.hpp"
 
@@ -59,8 +60,9 @@ struct BestFile {
   std::optional<double> geomean_ratio;  ///< of the gates
   double seconds = 0;
   std::optional<SuiteChoice> choice;
-  std::string where{};  ///< the file that it was read from
-  bool flat = false;    ///< the members of its only problem stand in the file itself
+  std::optional<RankCensus> ranks;  ///< of mpirun or srun, that made it
+  std::string where{};              ///< the file that it was read from
+  bool flat = false;                ///< the members of its only problem stand in the file itself
 
   /// For errors: "x.json: field 'problems[1].best'".
   std::string place(std::size_t problem, const std::string& key) const;

@@ -127,25 +127,9 @@ Result<gpu::Library> open_place(const fs::path& place, std::vector<gpu::TriedPla
 constexpr int kNiceness = 5;  ///< chosen: the parent and the device worker come first
 
 Reply answer(const Nvrtc& nvrtc, const CompileOrder& order, const WorkerOptions& options) {
-  Reply reply;
   std::string cubin;
-  reply.compiled = nvrtc.compile(order.request, cubin);
-  // A failure without a log is about this machine, not about the request: not to be remembered.
-  if (!reply.compiled.ok && reply.compiled.log.empty()) return reply;
-  auto stored = CubinCache(options.cache).store(order.key, reply.compiled, cubin);
-  if (!stored) {
-    reply.cache_problem = stored.error().message;
-    if (!reply.compiled.ok) return reply;
-    stored = options.fallback.empty()
-                 ? file_error("there is no temporary folder either")
-                 : CubinCache(options.fallback).store(order.key, reply.compiled, cubin);
-  }
-  if (stored) {
-    reply.compiled = *std::move(stored);
-  } else {
-    reply.failure = reply.cache_problem + "; " + stored.error().message;
-  }
-  return reply;
+  Compiled compiled = nvrtc.compile(order.request, cubin);
+  return stored_reply(order.key, std::move(compiled), cubin, options);
 }
 
 /// Until the parent closes the channel.

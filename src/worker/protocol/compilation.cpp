@@ -203,6 +203,28 @@ Result<Compiled> CubinCache::store(const std::string& key, Compiled compiled,
   return compiled;
 }
 
+Reply stored_reply(const std::string& key, Compiled compiled, std::string_view cubin,
+                   const WorkerOptions& options) {
+  Reply reply;
+  reply.compiled = std::move(compiled);
+  // A failure without a log is about a machine, not about the request: not to be remembered.
+  if (!reply.compiled.ok && reply.compiled.log.empty()) return reply;
+  auto stored = CubinCache(options.cache).store(key, reply.compiled, cubin);
+  if (!stored) {
+    reply.cache_problem = stored.error().message;
+    if (!reply.compiled.ok) return reply;
+    stored = options.fallback.empty()
+                 ? file_error("there is no temporary folder either")
+                 : CubinCache(options.fallback).store(key, reply.compiled, cubin);
+  }
+  if (stored) {
+    reply.compiled = *std::move(stored);
+  } else {
+    reply.failure = reply.cache_problem + "; " + stored.error().message;
+  }
+  return reply;
+}
+
 void fields(WorkerOptions& x, FieldList& f) {
   f("nvrtc", x.toolchain.nvrtc);
   f("include", x.toolchain.include_folders);

@@ -116,6 +116,10 @@ struct Reply {
 };
 void fields(Reply& x, FieldList& f);
 
+/// Of a compilation that was made now: stored in the cache, else in the fallback.
+Reply stored_reply(const std::string& key, Compiled compiled, std::string_view cubin,
+                   const WorkerOptions& options);
+
 /// Why a compiler that knows `archs` cannot compile for the target; empty when it can.
 std::string unsupported_arch(const Arch& arch, const std::string& version,
                              const std::vector<int>& archs);

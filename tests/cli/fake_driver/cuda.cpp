@@ -15,12 +15,23 @@ constexpr int kNotSupported = 801;
 /// CUdevice_attribute by its number; 0 for what nobody asks here.
 int attribute(int which) {
   switch (which) {
+    case 1:  // threads of a block
+      return 1024;
+    case 12:  // registers of a block
+    case 82:  // and of a multiprocessor
+      return 65536;
+    case 39:  // threads of a multiprocessor
+      return 2048;
     case 75:  // compute capability, major
       return 9;
     case 16:  // multiprocessors
       return 132;
     case 97:  // shared memory a block may ask for
       return 232448;
+    case 81:  // and of a multiprocessor
+      return 233472;
+    case 106:  // blocks of a multiprocessor
+      return 32;
     default:
       return 0;
   }
@@ -51,26 +62,30 @@ int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
   return *bytes = std::size_t{140} << 30, kSuccess;
 }
 
-// The rest of what a driver must have; doctor calls none of them.
+// A device worker can greet with these, and then has no memory.
+int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &context, kSuccess; }
+int cuDevicePrimaryCtxRelease_v2(int) { return kSuccess; }
+int cuCtxSetCurrent(void*) { return kSuccess; }
+int cuStreamCreate(void** stream, unsigned) { return *stream = &stream, kSuccess; }
+int cuStreamDestroy_v2(void*) { return kSuccess; }
+int cuEventCreate(void** event, unsigned) { return *event = &event, kSuccess; }
+int cuEventDestroy_v2(void*) { return kSuccess; }
+int cuEventRecord(void*, void*) { return kSuccess; }
+int cuEventQuery(void*) { return kSuccess; }
+int cuEventElapsedTime(float* ms, void*, void*) { return *ms = 0.01F, kSuccess; }
+int cuStreamQuery(void*) { return kSuccess; }
+int cuStreamSynchronize(void*) { return kSuccess; }
+int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  return *memory = std::malloc(bytes), kSuccess;
+}
+int cuMemFreeHost(void* memory) { return std::free(memory), kSuccess; }
+
+// The rest of what a driver must have; nobody comes to call them.
 #define FAKE(name) \
   int name() { return kNotSupported; }
-FAKE(cuDevicePrimaryCtxRetain)
-FAKE(cuDevicePrimaryCtxRelease_v2)
-FAKE(cuCtxSetCurrent)
-FAKE(cuStreamCreate)
-FAKE(cuStreamDestroy_v2)
-FAKE(cuStreamQuery)
-FAKE(cuStreamSynchronize)
-FAKE(cuEventCreate)
-FAKE(cuEventDestroy_v2)
-FAKE(cuEventRecord)
-FAKE(cuEventQuery)
-FAKE(cuEventElapsedTime)
 FAKE(cuMemGetInfo_v2)
 FAKE(cuMemAlloc_v2)
 FAKE(cuMemFree_v2)
-FAKE(cuMemHostAlloc)
-FAKE(cuMemFreeHost)
 FAKE(cuMemcpyHtoDAsync_v2)
 FAKE(cuMemcpyDtoHAsync_v2)
 FAKE(cuMemsetD8Async)

@@ -10,8 +10,12 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/file.hpp"
+#include "core/hash.hpp"
+#include "core/text.hpp"
 #include "support/captured_stderr.hpp"
+#include "support/evaluate_fakes.hpp"
 #include "support/in_process_transport.hpp"
+#include "support/pool_fixture.hpp"
 #include "support/temporary_folder.hpp"
 #include "tune/fleet/rank_crew.hpp"
 
@@ -26,9 +30,9 @@ class QuickClock final : public FleetClock {
 /// An agent in a thread of its own, whose orders are scripts for a shell.
 class AgentThread {
  public:
-  AgentThread(test::InProcessNetwork& network, int rank, double silence_s = 30)
+  using Change = std::function<void(AgentOptions&)>;
+  AgentThread(test::InProcessNetwork& network, int rank, const Change& change = nullptr)
       : transport_(network, rank) {
-    options_.silence_s = silence_s;
     options_.hello = [] {
       Environment toy;
       toy.limits.arch = {90, 'a'};
@@ -42,6 +46,7 @@ class AgentThread {
       command.stderr_file = place.log;
       return command;
     };
+    if (change) change(options_);
     thread_ = std::thread([this] { end = run_agent(transport_, clock_, options_); });
   }
   ~AgentThread() { join(); }
@@ -107,6 +112,66 @@ TEST_CASE("agents sweep the parts of rank 0 and send what comes of them") {
   CHECK(**first.end == AgentEnd::kTogether);
 }
 
+/// A rank without a GPU, whose compiler writes a file for each request.
+void only_compile(AgentOptions& options, const std::filesystem::path& folder) {
+  options.hello = [] {
+    return HelloMessage{.pid = 1,
+                        .fatune = "0.1.0",
+                        .devices = {},
+                        .problem = "no driver here",
+                        .compiler = "nvrtc 13"};
+  };
+  options.compiler = [folder](std::size_t) -> Result<HostCompiler> {
+    auto compiler = std::make_unique<test::FakeCompiler>();
+    compiler->compile = [folder](const CompileRequest& request) {
+      Compiled compiled;
+      compiled.ok = true;
+      compiled.cubin_path = folder / "code";
+      const std::string code = "code of " + request.label;
+      REQUIRE(replace_file(compiled.cubin_path, code));
+      compiled.cubin_hash = sha256_hex(code);
+      return compiled;
+    };
+    return HostCompiler{std::move(compiler), [](const CompileRequest&) { return "key"; }};
+  };
+}
+
+TEST_CASE("an order travels from a sweep of rank 0 to a rank without a GPU, and its code back") {
+  test::TemporaryFolder folder;
+  test::InProcessNetwork network(2);
+  test::InProcessTransport transport(network, 0);
+  QuickClock clock;
+  AgentThread agent(network, 1,
+                    [&](AgentOptions& options) { only_compile(options, folder.path()); });
+  RankCrewOptions options;
+  options.own = {
+      .pid = 1, .fatune = "0.1.0", .devices = {{"cuda:0", Environment()}}, .compiler = "nvrtc 13"};
+  RankCrew crew(transport, clock, std::move(options));
+  CompileDesk::Guest guest(crew.desk());
+  auto ends = make_channel_pair();
+  REQUIRE(ends);
+  auto& [sweep, rank] = *ends;
+  for (const char* key : {"key", "another"}) {
+    const std::int64_t number = key == std::string("key") ? 7 : 8;
+    CompileOrder order{key, test::request("r", "")};
+    REQUIRE(sweep.send(to_json(CompileMessage{number, order})));
+    std::optional<Json> answer;
+    while (!answer) {
+      REQUIRE(crew.pump());
+      if (crew.remote_jobs() > 0) REQUIRE(guest.serve(rank));
+      const auto message = sweep.receive(std::chrono::milliseconds(5));
+      REQUIRE(message);
+      answer = *message;
+    }
+    const auto compiled = from_json<CompiledMessage>(*answer, "test");
+    REQUIRE(compiled);
+    CHECK(compiled->number == number);
+    if (number == 7) CHECK(from_hex(compiled->code) == "code of r");
+    CHECK(compiled->refused.empty() == (number == 7));
+  }
+  crew.stop();
+}
+
 TEST_CASE("a process that is killed costs an attempt, and the next one goes on with its journal") {
   Lead lead(2);
   AgentThread agent(lead.network, 1);
@@ -139,7 +204,7 @@ TEST_CASE("the part of a rank whose network is silent ends on another, and nothi
 
 TEST_CASE("an agent whose rank 0 is gone ends") {
   test::InProcessNetwork network(2);
-  AgentThread agent(network, 1, 0.05);
+  AgentThread agent(network, 1, [](AgentOptions& options) { options.silence_s = 0.05; });
   agent.join();
   REQUIRE_FALSE(*agent.end);
   CHECK(agent.end->error().message.starts_with("rank 0 on host-a was silent for"));

@@ -60,8 +60,19 @@ struct Ranks {
     network.send(rank, 0, to_bytes(message, body));
     pump();
   }
-  void greet(int rank, const Environment& environment) {
-    say(rank, HelloMessage{.pid = 7, .fatune = "0.1.0", .devices = {{"cuda:0", environment}}});
+  void greet(int rank, const Environment& environment, const std::string& compiler = "nvrtc 13") {
+    say(rank, HelloMessage{.pid = 7,
+                           .fatune = "0.1.0",
+                           .devices = {{"cuda:0", environment}},
+                           .compiler = compiler});
+  }
+  void greet_without_gpu(int rank, const std::string& compiler) {
+    say(rank, HelloMessage{.pid = 7,
+                           .fatune = "0.1.0",
+                           .devices = {},
+                           .problem = "no driver here",
+                           .compiler = compiler,
+                           .jobs = 3});
   }
   /// The last message of that kind that was sent to a rank, with all before it.
   template <typename T>
@@ -181,14 +192,44 @@ std::string said_to(Ranks& ranks, int rank, const Environment& environment) {
   return test::captured_stderr([&] { ranks.greet(rank, environment); });
 }
 
-TEST_CASE("two ranks on one GPU are named, and the second gets nothing") {
-  Ranks ranks(3, {.pid = 1, .fatune = "0.1.0", .devices = {{"cuda:1", gpu("A")}}});
-  const std::string said = said_to(ranks, 1, gpu("A"));
-  CHECK(said.find("rank 1 on host-b, cuda:0 is refused: rank 0 on host-a, cuda:1 has the same "
-                  "GPU (A)") != std::string::npos);
+TEST_CASE("of two ranks on one GPU the second only compiles") {
+  Ranks ranks(
+      3, {.pid = 1, .fatune = "0.1.0", .devices = {{"cuda:1", gpu("A")}}, .compiler = "nvrtc 13"});
+  ranks.greet(1, gpu("A"));
   CHECK(ranks.crew.hands.empty());
+  CHECK(ranks.crew.remote_jobs() == 1);
   ranks.greet(2, gpu("B"));
   CHECK(ranks.crew.hands.size() == 1);
+  const std::string said = test::captured_stderr([&] { CHECK(ranks.crew.ready()); });
+  CHECK(said.find("2 ranks with a GPU, 1 compile rank, 3 hosts") != std::string::npos);
+  CHECK(said.find("1 rank without a GPU: rank 0 on host-a, cuda:1 has the same GPU (A)") !=
+        std::string::npos);
+}
+
+TEST_CASE("ranks without a GPU compile by the compiler of those that measure, or are refused") {
+  Ranks ranks(4);
+  const std::string said = test::captured_stderr([&] {
+    ranks.greet_without_gpu(1, "nvrtc 13");
+    ranks.greet_without_gpu(2, "nvrtc 12");
+    CHECK(ranks.crew.remote_jobs() == 0);  // nobody measures yet
+    CHECK_FALSE(ranks.crew.ready());
+    ranks.greet(3, gpu("A"));
+  });
+  CHECK(said.find("rank 2 on host-c is refused: its compiler is nvrtc 12, that of rank 3 on host-d "
+                  "is nvrtc 13") != std::string::npos);
+  CHECK(ranks.crew.remote_jobs() == 3);
+  const RankCensus census = ranks.crew.census();
+  CHECK((census.gpu == 1 && census.compile == 1));
+  REQUIRE(ranks.crew.hands.at(0)->begin(0));
+  CHECK(std::get<OrderMessage>(ranks.heard<OrderMessage>(3)->message).remote_jobs == 3);
+}
+
+TEST_CASE("parts begin without a rank that has said nothing for a while") {
+  Ranks ranks(3);
+  ranks.greet(1, gpu("A"));
+  CHECK_FALSE(ranks.crew.ready());
+  ranks.clock.time_s += 11;
+  CHECK(ranks.crew.ready());
 }
 
 TEST_CASE("a host of another driver, kind of GPU or NVRTC is named, and measures nothing") {

@@ -1,0 +1,21 @@
+// rank_census.hpp - the processes of one sweep on several hosts, counted by what they did.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/fields_fwd.hpp"
+
+namespace fatune {
+
+struct RankCensus {
+  std::uint64_t gpu = 0;      ///< ranks that measured
+  std::uint64_t compile = 0;  ///< ranks that only compiled
+  std::uint64_t hosts = 0;    ///< of both
+};
+void fields(RankCensus& x, FieldList& f);
+/// "1 rank with a GPU, 16 compile ranks, 1 host"
+std::string describe(const RankCensus& census);
+
+}  // namespace fatune

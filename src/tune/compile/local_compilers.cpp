@@ -1,0 +1,190 @@
+// local_compilers.cpp - starts workers, gives them orders, and watches deadlines.
+#include "tune/compile/local_compilers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+
+#include "core/fields.hpp"
+#include "core/file.hpp"
+#include "worker/protocol/environment.hpp"
+
+namespace fatune {
+namespace {
+
+/// Chosen: a cold disk takes seconds to read NVRTC.
+constexpr std::chrono::seconds kGreetingTime{60};
+
+Reply failure(std::string problem) {
+  Reply reply;
+  reply.compiled.problem = std::move(problem);
+  return reply;
+}
+
+bool is_readable(int descriptor) {
+  pollfd wanted{descriptor, POLLIN, 0};
+  return ::poll(&wanted, 1, 0) > 0;
+}
+
+}  // namespace
+
+std::size_t LocalCompilers::compiling() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      workers_, [](const Worker& worker) { return worker.order.has_value(); }));
+}
+
+Status LocalCompilers::start_worker() {
+  ChildCommand command;
+  command.program = executable_path();
+  command.arguments = {"compile-worker", dump(to_json(options_))};
+  command.inherited = kWorkerEnvironment;
+  auto child = Child::start(command);
+  if (!child) return with_context(std::move(child).error(), "starting a compile worker");
+  std::size_t number = 0;
+  while (std::ranges::find(workers_, number, &Worker::number) != workers_.end()) ++number;
+  workers_.push_back({.number = number,
+                      .child = *std::move(child),
+                      .greeted = false,
+                      .fresh = true,
+                      .order = std::nullopt,
+                      .deadline = Clock::now() + kGreetingTime});
+  return {};
+}
+
+/// The killer may have been the system, for want of memory that all compilations share.
+Status LocalCompilers::hand_out_second_try() {
+  if (compiling() > 0) return {};
+  const auto fresh = std::ranges::find(workers_, true, &Worker::fresh);
+  if (fresh == workers_.end()) {
+    workers_.clear();  // idle ones hold memory, too
+    return start_worker();
+  }
+  if (!fresh->greeted) return {};
+  const SecondTry& next = second_tries_.front();
+  second_try_ = next.ticket;
+  // Where it is gone, another will be started.
+  if (give(*fresh, next.ticket, next.order)) second_tries_.pop_front();
+  return {};
+}
+
+Status LocalCompilers::hand_out(CompileQueue& queue) {
+  if (!second_tries_.empty()) return hand_out_second_try();
+  if (second_try_ && compiling() > 0) return {};
+  second_try_.reset();
+  for (Worker& worker : workers_) {
+    if (!worker.greeted || worker.order) continue;
+    const std::optional<Ticket> ticket = queue.next_here();
+    if (!ticket) return {};
+    if (give(worker, *ticket, queue.order(*ticket))) continue;
+    queue.put_back(*ticket);
+    worker.child = Child();  // died while it had nothing to do; another takes its place
+  }
+  std::erase_if(workers_, [](const Worker& worker) { return !worker.child.started(); });
+  auto starting = static_cast<std::size_t>(std::count_if(
+      workers_.begin(), workers_.end(), [](const Worker& worker) { return !worker.greeted; }));
+  for (; starting < queue.waiting() && workers_.size() < jobs_; ++starting) {
+    FATUNE_TRY_STATUS(start_worker());
+  }
+  return {};
+}
+
+Status LocalCompilers::give(Worker& worker, Ticket ticket, const CompileOrder& order) {
+  FATUNE_TRY_STATUS(worker.child.channel().send(to_json(order)));
+  worker.order = order;
+  worker.ticket = ticket;
+  worker.fresh = false;
+  worker.deadline = Clock::now() + deadline_;
+  return {};
+}
+
+std::chrono::steady_clock::time_point LocalCompilers::next_deadline() const {
+  auto next = Clock::time_point::max();
+  for (const Worker& worker : workers_) {
+    if (worker.order || !worker.greeted) next = std::min(next, worker.deadline);
+  }
+  return next;
+}
+
+std::vector<int> LocalCompilers::descriptors() {
+  std::vector<int> all;
+  for (Worker& worker : workers_) all.push_back(worker.child.channel().descriptor());
+  return all;
+}
+
+Result<std::vector<Answered>> LocalCompilers::hear() {
+  std::vector<Answered> answers;
+  for (Worker& worker : workers_) {
+    if (is_readable(worker.child.channel().descriptor()))
+      FATUNE_TRY_STATUS(handle(worker, answers));
+  }
+  FATUNE_TRY_STATUS(kill_late(answers));
+  std::erase_if(workers_, [](const Worker& worker) { return !worker.child.started(); });
+  return answers;
+}
+
+Status LocalCompilers::handle(Worker& worker, std::vector<Answered>& answers) {
+  const auto message = worker.child.channel().receive(std::chrono::seconds(5));
+  if (!message || !*message) return lost(worker, "", answers);
+  return worker.greeted ? take_reply(worker, **message, answers) : take_greeting(worker, **message);
+}
+
+Status LocalCompilers::take_greeting(Worker& worker, const Json& message) {
+  FATUNE_TRY(Greeting greeting, from_json<Greeting>(message, "compile worker"));
+  if (!greeting.problem.empty()) return environment_error(greeting.problem);
+  worker.greeted = true;
+  compiler_ = std::move(greeting);
+  return {};
+}
+
+Status LocalCompilers::take_reply(Worker& worker, const Json& message,
+                                  std::vector<Answered>& answers) {
+  FATUNE_TRY(Reply reply, from_json<Reply>(message, "compile worker"));
+  FATUNE_CHECK(worker.order.has_value(), "a worker replies to requests only");
+  reply.compiled.process = worker.number;
+  answers.push_back({worker.ticket, std::move(reply)});
+  worker.order.reset();
+  return {};
+}
+
+/// The worker's process is gone or was killed; costs the candidate it had, if any.
+Status LocalCompilers::lost(Worker& worker, const std::string& how,
+                            std::vector<Answered>& answers) {
+  const auto end = worker.child.kill();
+  const std::string ended = end ? describe(*end) : "it does not end";
+  worker.child = Child();
+  if (auto order = std::exchange(worker.order, std::nullopt)) {
+    if (how.empty() && worker.ticket != second_try_) {
+      second_tries_.push_back({worker.ticket, *std::move(order)});
+    } else {
+      answers.push_back(
+          {worker.ticket, failure(how.empty() ? "the compiler crashed twice: " + ended : how)});
+    }
+    return {};
+  }
+  if (worker.greeted) return {};
+  return environment_error("a compile worker did not start: " + (how.empty() ? ended : how));
+}
+
+Status LocalCompilers::kill_late(std::vector<Answered>& answers) {
+  const auto now = Clock::now();
+  for (Worker& worker : workers_) {
+    if (!worker.child.started() || now < worker.deadline) continue;
+    if (worker.greeted && !worker.order) continue;
+    const auto limit = worker.greeted ? deadline_ : kGreetingTime;
+    FATUNE_TRY_STATUS(lost(
+        worker, fmt::format("the compiler did not finish within {} s", limit.count()), answers));
+  }
+  return {};
+}
+
+void LocalCompilers::cancel(Ticket ticket) {
+  std::erase_if(second_tries_, [&](const SecondTry& each) { return each.ticket == ticket; });
+  // NVRTC cannot be told to stop.
+  std::erase_if(workers_,
+                [&](const Worker& worker) { return worker.order && worker.ticket == ticket; });
+}
+
+}  // namespace fatune

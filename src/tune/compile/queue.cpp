@@ -1,0 +1,58 @@
+// queue.cpp - tickets from waiting to done.
+#include "tune/compile/queue.hpp"
+
+#include <utility>
+
+#include "core/check.hpp"
+
+namespace fatune {
+namespace {
+
+std::optional<Ticket> first_of(std::deque<Ticket>& tickets) {
+  if (tickets.empty()) return std::nullopt;
+  const Ticket ticket = tickets.front();
+  tickets.pop_front();
+  return ticket;
+}
+
+}  // namespace
+
+Ticket CompileQueue::add(CompileOrder order) {
+  orders_[++last_] = std::move(order);
+  waiting_.push_back(last_);
+  return last_;
+}
+
+Ticket CompileQueue::add_done(Compiled compiled) {
+  done_[++last_] = std::move(compiled);
+  return last_;
+}
+
+std::optional<Ticket> CompileQueue::next_here() {
+  return put_back_.empty() ? next_away() : first_of(put_back_);
+}
+
+std::optional<Ticket> CompileQueue::next_away() { return first_of(waiting_); }
+
+void CompileQueue::finish(Ticket ticket, Compiled compiled) {
+  compiled.ended = std::chrono::steady_clock::now();
+  done_[ticket] = std::move(compiled);
+  orders_.erase(ticket);
+}
+
+void CompileQueue::forget(Ticket ticket) {
+  std::erase(waiting_, ticket);
+  std::erase(put_back_, ticket);
+  orders_.erase(ticket);
+  done_.erase(ticket);
+}
+
+Compiled CompileQueue::take(Ticket ticket) {
+  const auto found = done_.find(ticket);
+  FATUNE_CHECK(found != done_.end(), "only a ready ticket can be taken");
+  Compiled compiled = std::move(found->second);
+  done_.erase(found);
+  return compiled;
+}
+
+}  // namespace fatune
