@@ -11,7 +11,7 @@ namespace fatune {
 
 /// Limits of files, packed or not, so that no file takes the machine; chosen.
 inline constexpr std::size_t kUsualFile = std::size_t{16} << 20U;
-inline constexpr std::size_t kLargeFile = std::size_t{90} << 20U;  ///< journals, results
+inline constexpr std::size_t kLargeFile = std::size_t{60} << 20U;  ///< journals, results
 /// Fails when there is more: what reads a text needs several times its size.
 Status check_size(std::string_view text, std::size_t limit, const std::string& where);
 /// Whole file; a path ending in .gz is decompressed. A FIFO that is silent for 30 s is an error.

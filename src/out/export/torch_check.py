@@ -70,6 +70,7 @@ def _check(kernel, tensors):
     p = kernel.facts["problem"]
     options = {"enable_gqa": p["heads"] != p["kv_heads"], "scale": kernel.facts["scale"]}
     if p["mask"] == "causal":
+        from torch.nn.attention.bias import causal_lower_right  # takes seconds, and few need it
         options["attn_mask"] = causal_lower_right(p["seq_q"], p["seq_kv"])
     own = _attend(*tensors, kernel.mask, kernel.facts["scale"], True)
     if own is None:

@@ -179,26 +179,26 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
         if torch.compiler.is_compiling():
             return torch.ops.fatune.sdpa(query, key, value, is_causal, scale, enable_gqa)
         return _operator(query, key, value, is_causal, scale, enable_gqa)
-    if isinstance(attn_mask, CausalBias):
+    side = None if attn_mask is None else _bias_side(attn_mask)
+    if side is not None:
         if dropout_p == 0.0 and not is_causal and not torch.compiler.is_compiling():
-            out = _attend_below(attn_mask, query, key, value, scale, enable_gqa)
+            out = _attend_below(attn_mask, side, query, key, value, scale, enable_gqa)
             if out is not None:
                 return out
         if F.scaled_dot_product_attention is not _pytorch:  # such a mask calls what stands there alone
-            return CausalBias.__torch_function__(
-                F.scaled_dot_product_attention, (CausalBias,), (query, key, value, attn_mask, dropout_p, is_causal),
+            return type(attn_mask).__torch_function__(
+                F.scaled_dot_product_attention, (type(attn_mask),), (query, key, value, attn_mask, dropout_p, is_causal),
                 {"scale": scale, "enable_gqa": enable_gqa})
     return _pass_on("it has dropout" if attn_mask is None else "no kernel takes such a mask", query, key, value,
                     attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
-def _attend_below(bias, query, key, value, scale, gqa):
+def _attend_below(bias, side, query, key, value, scale, gqa):
     """As _attend, for a causal mask as an object."""
     if (not _is_real(query, key, value) or _needs_gradients(query, key, value)
             or (bias.seq_len_q, bias.seq_len_kv) != (query.shape[-2], key.shape[-2])):
         return None
-    mask = _LOWER_RIGHT if bias.variant == CausalVariant.LOWER_RIGHT else _UPPER_LEFT
-    return _attend(query, key, value, mask, scale, gqa)
+    return _attend(query, key, value, side, scale, gqa)
 
 
 def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
@@ -324,9 +324,9 @@ def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, s
     if torch.is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
     mask = _UPPER_LEFT if is_causal else None
-    if isinstance(attn_mask, CausalBias) and (attn_mask.seq_len_q, attn_mask.seq_len_kv) == (
-            query.shape[-2], key.shape[-2]):
-        mask, attn_mask = _LOWER_RIGHT if attn_mask.variant == CausalVariant.LOWER_RIGHT else _UPPER_LEFT, None
+    side = _bias_side(attn_mask)
+    if side is not None and (attn_mask.seq_len_q, attn_mask.seq_len_kv) == (query.shape[-2], key.shape[-2]):
+        mask, attn_mask = side, None
     if attn_mask is not None or dropout_p != 0.0:
         return "PyTorch: no kernel takes such a mask, or dropout"
     extra = _GRADIENTS if _needs_gradients(query, key, value) else None

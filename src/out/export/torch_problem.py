@@ -35,7 +35,6 @@ import torch
 import torch.autograd.forward_ad as _forward_ad
 import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
-from torch.nn.attention.bias import CausalBias, CausalVariant, causal_lower_right
 
 # @fatune: contents
 _FACTS = json.loads("[]")  # @fatune: facts
@@ -48,6 +47,15 @@ _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _MAX_REMEMBERED = 1024  # chosen: decisions, and addresses of a tensor map, kept before all are forgotten
 _ALIGNMENT = 16  # bytes: of the copy engine's addresses and strides, and of the kernels' vector loads
 _MISALIGNED = f"a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
+
+
+def _bias_side(mask):
+    """Of PyTorch's causal masks that are objects where they start; None of all else. Their module takes seconds to
+    import, which whoever has one has done."""
+    module = sys.modules.get("torch.nn.attention.bias")
+    if module is None or not isinstance(mask, module.CausalBias):
+        return None
+    return _LOWER_RIGHT if mask.variant == module.CausalVariant.LOWER_RIGHT else _UPPER_LEFT
 
 
 # What is asked, and can a kernel do it? Sizes and strides only: no tensor and no device.
