@@ -281,16 +281,9 @@ MaybeFailure FakeDevice::verify(const Program& program, Verification* found) {
   FATUNE_CHECK(ready, "the problem of the tests can be made");
   const auto opened = OpenProgram::open(*session_, *problem_, program);
   FATUNE_CHECK(static_cast<bool>(opened), "the program of the test can be loaded");
-  Verification ignored;
-  return verify(**opened, found != nullptr ? *found : ignored);
-}
-
-MaybeFailure FakeDevice::verify(Executable& program, Verification& found) {
-  const Status ready = begin();
-  FATUNE_CHECK(ready, "the problem of the tests can be made");
-  GateKeeper gates(*session_, *problem_, program);
+  GateKeeper gates(*session_, *problem_, **opened);
   MaybeFailure failure = gates.verify();
-  found = gates.verification();
+  if (found != nullptr) *found = gates.verification();
   return failure;
 }
 

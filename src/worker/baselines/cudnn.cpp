@@ -2,7 +2,6 @@
 // Executable.
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,8 +16,6 @@
 
 namespace fatune {
 namespace {
-
-constexpr std::size_t kScalarBytes = 16;
 
 /// One way to run the graph.
 struct PlanEntry {
@@ -96,14 +93,12 @@ class CudnnAttention : public Executable {
   Status settle(const TimeWork& time) override;
   std::span<const GuardedBuffer> scratch() const override { return workspace_; }
   bool may_vary() const override { return true; }
-  std::string other_problem() const override { return other_problem_; }
   std::string detail() const override;
 
  private:
   Status take_plan(const CudnnDescriptor& config, const std::string& engine);
   Status select(std::size_t candidate);
   Status make_workspace(std::int64_t bytes);
-  Status make_device_scalars();
   Status make_pack();
 
   const CudnnFunctions& functions_;
@@ -117,8 +112,6 @@ class CudnnAttention : public Executable {
   std::size_t timed_ = 0;     ///< plans that ran in settle()
   std::optional<TensorAddresses> tensors_;
   std::vector<GuardedBuffer> workspace_;  ///< one or none
-  GuardedBuffer device_scalars_;          ///< kScalarBytes each, in the graph's order
-  std::string other_problem_;
   CudnnDescriptor pack_;
 };
 
@@ -126,9 +119,6 @@ class CudnnAttention : public Executable {
 /// What cuDNN refuses is told, once each, when there is no plan.
 Status CudnnAttention::find_plans(const Problem& problem) {
   FATUNE_TRY(graph_, build_cudnn_graph(functions_, handle_.get(), problem));
-  FATUNE_TRY_STATUS(make_device_scalars());
-  if (has_descales(problem) && problem.batch * problem.kv_heads > 1)
-    other_problem_ = "cuDNN has one factor a tensor, and takes that of the first head for all";
   std::vector<std::string> refusals;
   std::set<std::string> seen;
   const auto refuse = [&](const std::string& text) {
@@ -180,34 +170,12 @@ Status CudnnAttention::make_workspace(std::int64_t bytes) {
   return {};
 }
 
-/// Aligned as its tensors are said to be.
-Status CudnnAttention::make_device_scalars() {
-  if (graph_.device_scalars.empty()) return {};
-  std::vector<std::byte> bytes(graph_.device_scalars.size() * kScalarBytes);
-  for (std::size_t i = 0; i < graph_.device_scalars.size(); ++i)
-    std::memcpy(&bytes[i * kScalarBytes], &graph_.device_scalars[i].value, sizeof(float));
-  FATUNE_TRY(device_scalars_, GuardedBuffer::of(context_, "cuDNN's factors", bytes, stream_));
-  return {};
-}
-
 /// The pack's host values point into the graph.
 Status CudnnAttention::make_pack() {
   std::vector<std::int64_t> ids = {cudnn_id::kQ, cudnn_id::kK, cudnn_id::kV, cudnn_id::kOut};
   std::vector<void*> pointers;
   for (const char* tensor : {"q", "k", "v", "out"})
     pointers.push_back(std::bit_cast<void*>(tensors_->at(tensor)));
-  if (!graph_.device_scalars.empty()) {
-    for (const auto& [id, tensor] :
-         {std::pair{cudnn_id::kQDescale, "q_descale"}, std::pair{cudnn_id::kKDescale, "k_descale"},
-          std::pair{cudnn_id::kVDescale, "v_descale"}}) {
-      ids.push_back(id);
-      pointers.push_back(std::bit_cast<void*>(tensors_->at(tensor)));
-    }
-  }
-  for (std::size_t i = 0; i < graph_.device_scalars.size(); ++i) {
-    ids.push_back(graph_.device_scalars[i].id);
-    pointers.push_back(std::bit_cast<void*>(device_scalars_.address() + i * kScalarBytes));
-  }
   for (const CudnnScalar& scalar : graph_.scalars) {
     const void* value =
         std::visit([](const auto& number) -> const void* { return &number; }, scalar.value);

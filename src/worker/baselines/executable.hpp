@@ -90,9 +90,6 @@ class Executable {
   /// Whether two runs over the same inputs may differ: libraries may add up in the order in which
   /// their CTAs end. Each run is then judged by itself (class Variation).
   virtual bool may_vary() const { return false; }
-  /// Why its output is not that of the problem, though its work is as much: its times count, its
-  /// accuracy is not judged. Empty for all that compute the problem.
-  virtual std::string other_problem() const { return {}; }
   virtual Result<Resources> resources() const { return Resources{}; }
   /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config is the whole
   /// description.

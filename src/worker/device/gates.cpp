@@ -129,11 +129,6 @@ MaybeFailure GateKeeper::look_between_rows() {
 
 /// Of what to_host() brought.
 Judged GateKeeper::judge(const InputSet& set, std::size_t host) const {
-  if (!program_.other_problem().empty()) {
-    Judged passed;
-    passed.verdict.passed = true;
-    return passed;
-  }
   return judge_outputs(problem_, set, host, checked_outputs().size());
 }
 
@@ -189,18 +184,10 @@ MaybeFailure GateKeeper::verify() {
   verification_.gates = gate_names();
   if (auto failure = check_early_start()) return failure;
   verification_.passed = true;
-  note_other_problem();
   variation_.note_in(verification_);
   if (checked_outputs().size() < problem_.outputs().size())
     verification_.not_run.push_back("accuracy of lse: the implementation computes out alone");
   return std::nullopt;
-}
-
-void GateKeeper::note_other_problem() {
-  const std::string why = program_.other_problem();
-  if (why.empty()) return;
-  std::erase(verification_.gates, "accuracy");
-  verification_.not_run.push_back("accuracy: " + why);
 }
 
 /// Behind a kernel that lets it begin and then changes the inputs, and overwrites the output, the
@@ -307,7 +294,6 @@ MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
   if (!failure) failure = check_same_work(run);
   if (!failure) failure = check_persisting_lines();
   if (!failure) failure = check_carry_over();
-  note_other_problem();
   variation_.note_in(verification_);
   verification_.passed = !failure;
   return failure;

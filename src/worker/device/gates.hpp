@@ -102,7 +102,6 @@ class GateKeeper {
   MaybeFailure check_carry_over();
   MaybeFailure time_reads_behind(const QueueWork& work, std::vector<double>& cycles);
   Judged judge(const InputSet& set, std::size_t host) const;
-  void note_other_problem();
 
   DeviceSession& session_;
   DeviceProblem& problem_;

@@ -3,7 +3,6 @@
 #include "worker/device/gates.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 
 #include <catch2/catch_test_macros.hpp>
@@ -39,36 +38,6 @@ void measured(const RunReply& reply) {
   CHECK(reply.outcome == Outcome::kMeasured);
   CHECK((reply.verification && reply.verification->passed));
 }
-
-/// Attention that doubles its first output: a library that has no place for all of the problem.
-class Library : public Executable {
- public:
-  Library(const FakeDevice& device, std::string other_problem)
-      : device_(device), other_problem_(std::move(other_problem)) {}
-  Status bind(const TensorAddresses& addresses) override {
-    const auto at = [&](const char* name) {
-      return std::bit_cast<std::uint16_t*>(addresses.at(name));
-    };
-    tensors_ = {at("q"), at("k"), at("v"), at("out"), std::bit_cast<float*>(addresses.at("lse"))};
-    return {};
-  }
-  Status queue() override {
-    if (idle) return {};
-    device_.attend(tensors_);
-    tensors_.out[0] ^= 0x4000;  // of its exponent
-    return {};
-  }
-  bool may_vary() const override { return true; }
-  bool writes_lse() const override { return true; }
-  std::string other_problem() const override { return other_problem_; }
-
-  bool idle = false;
-
- private:
-  const FakeDevice& device_;
-  std::string other_problem_;
-  HostTensors tensors_;
-};
 
 /// attend() with something done to its outputs is refused.
 void wrong_is_refused(test::HostKernel after, const char* gate, const char* why) {
@@ -146,27 +115,6 @@ TEST_CASE("accuracy: wrong values are refused by the rule that they break") {
         },
         "accuracy", "lse");
   }
-}
-
-TEST_CASE("accuracy: of a library that computes another problem it is not judged, the rest is") {
-  FakeDevice device;
-  Verification found;
-  Library honest(device, "");
-  const MaybeFailure refusal = device.verify(honest, found);
-  REQUIRE(refusal);
-  CHECK_THAT(refusal->reason, StartsWith("accuracy: "));
-
-  Library other(device, "one factor for all");
-  CHECK_FALSE(device.verify(other, found));
-  CHECK(found.passed);
-  CHECK(std::ranges::count(found.gates, "accuracy") == 0);
-  CHECK(std::ranges::count(found.gates, "poison") == 1);
-  CHECK(found.not_run == std::vector<std::string>{"accuracy: one factor for all"});
-
-  other.idle = true;
-  const MaybeFailure lazy = device.verify(other, found);
-  REQUIRE(lazy);
-  CHECK_THAT(lazy->reason, StartsWith("poison: "));
 }
 
 TEST_CASE("accuracy: what lies outside of the inputs is NaN") {
