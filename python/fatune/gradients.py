@@ -64,7 +64,10 @@ def _tried(exported: ModuleType, facts: Facts, name: str) -> Row:
             if said.startswith("PyTorch: "):
                 return {**row, "reason": said}
             return {**row, **_compared(_step(inputs, options), lambda: _under_f(exported.sdpa))}
-    except RuntimeError as error:  # a head dim, a type or a device that it does not take
+    except BaseException as error:  # files of a process share what serves: nothing unproven may stay
+        exported.serve_gradients({facts["id"]: "its gradients were not compared"})
+        if not isinstance(error, RuntimeError):  # RuntimeError: a head dim, a type or a device that it does not take
+            raise
         return {**row, "reason": f"PyTorch's {name} backward pass says: {str(error).strip().partition(chr(10))[0]}"}
 
 

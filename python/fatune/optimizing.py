@@ -78,7 +78,8 @@ class Proof:
         """None where nothing was timed."""
         if self.times is None:
             return None
-        rows = [(row["problem"], row["counts"][-1]) for row in self.suite.calls if row["problem"]]
+        kernels = {row.get("name") for row in self.result.problems if row.get("best")}
+        rows = [(row["problem"], row["counts"][-1]) for row in self.suite.calls if row["problem"] in kernels]
         saved = [(self.result.saved_us(name), count) for name, count in rows]
         known = [us * count for us, count in saved if us is not None]
         return Saving(self.times.saved_us, sum(known) if len(known) == len(saved) else None)

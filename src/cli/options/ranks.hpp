@@ -36,8 +36,8 @@ struct LocalRank {
 };
 LocalRank local_rank(const Transport& transport);
 /// This process as it greets the others: its devices by --device, of which `auto` is one GPU for
-/// each rank of a host. Without a GPU it says why,
-/// and by which compiler it could compile for others.
+/// each rank of a host. Without a GPU it says why, and by which compiler it could compile for
+/// others.
 HelloMessage make_hello(const std::string& device, const LocalRank& local,
                         const Settings& settings);
 

@@ -70,6 +70,7 @@ def _run_with_lse(query, key, value, is_causal, scale, enable_gqa, backward):
     found = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa, _LSE)
     if found is not None:
         return found
+    query, key, value = (each if _is_aligned(each) else each.clone() for each in (query, key, value))
     out, lse = torch.ops.aten._scaled_dot_product_flash_attention(query, key, value, 0.0, is_causal, scale=scale)[:2]
     return _new_output(query, value).copy_(out), lse
 

@@ -87,7 +87,7 @@ def _choose(tensors, mask, scale, gqa, misaligned, extra):
     if 0 in query.shape and extra is None:
         return _no_rows, "there is no query"
     route, why = (None, _MISALIGNED) if misaligned else _kernel_route(tensors, mask, scale, gqa, extra)
-    if route is None and mask != _LOWER_RIGHT and not all(map(_is_aligned, tensors.values())):
+    if route is None and extra != _LSE and mask != _LOWER_RIGHT and not all(map(_is_aligned, tensors.values())):
         return _AlignedCopies(mask, scale, gqa), why
     return route, why
 

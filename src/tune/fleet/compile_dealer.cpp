@@ -4,11 +4,17 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "core/log.hpp"
+
 namespace fatune {
 namespace {
 
 /// Of an order: it may be what ends them.
 constexpr std::size_t kMostRanksLost = 2;
+/// Chosen: in a row, after which a rank gets no more; being idle it would draw every order.
+constexpr int kMostRefusals = 3;
 
 }  // namespace
 
@@ -23,7 +29,10 @@ void CompileDealer::find_again(int rank) {
 Status CompileDealer::lose(int rank) {
   const auto compiler = compilers_.find(rank);
   if (compiler == compilers_.end()) return {};
-  compiler->second = {.jobs = compiler->second.jobs, .busy = 0, .lost = true};
+  compiler->second = {.jobs = compiler->second.jobs,
+                      .busy = 0,
+                      .lost = true,
+                      .refusals = compiler->second.refusals};
   std::vector<std::pair<std::int64_t, Open>> had;
   for (const auto& [number, open] : open_) {
     if (open.by == rank) had.emplace_back(number, open);
@@ -65,7 +74,13 @@ Status CompileDealer::answer(int by, CompiledMessage message) {
   const Open open = std::move(found->second);
   open_.erase(found);
   leave(open);
-  if (message.refused.empty()) ++compiled_;
+  Compiler& compiler = compilers_.at(by);
+  if (message.refused.empty()) {
+    ++compiled_;
+    compiler.refusals = 0;
+  } else if (++compiler.refusals == kMostRefusals) {
+    log::warn(fmt::format("rank {} compiles no more: {}", by, message.refused));
+  }
   message.number = open.asked;
   FATUNE_TRY_STATUS(tell_(open.from, message));
   return deal();
@@ -100,7 +115,7 @@ Status CompileDealer::deal() {
 std::map<int, CompileDealer::Compiler>::iterator CompileDealer::least_busy() {
   auto least = compilers_.end();
   for (auto each = compilers_.begin(); each != compilers_.end(); ++each) {
-    if (each->second.lost) continue;
+    if (each->second.lost || each->second.refusals >= kMostRefusals) continue;
     const auto load = [](const Compiler& of) { return of.busy * 1000 / of.jobs; };
     if (least == compilers_.end() || load(each->second) < load(least->second)) least = each;
   }
@@ -114,7 +129,8 @@ Status CompileDealer::refuse(std::int64_t number, const std::string& why) {
 
 std::size_t CompileDealer::jobs() const {
   std::size_t sum = 0;
-  for (const auto& [rank, compiler] : compilers_) sum += compiler.lost ? 0 : compiler.jobs;
+  for (const auto& [rank, compiler] : compilers_)
+    sum += compiler.lost || compiler.refusals >= kMostRefusals ? 0 : compiler.jobs;
   return sum;
 }
 

@@ -41,6 +41,7 @@ class CompileDealer {
   struct Compiler {
     std::size_t jobs = 1, busy = 0;
     bool lost = false;
+    int refusals = 0;  ///< in a row
   };
   struct Open {
     int from = 0;

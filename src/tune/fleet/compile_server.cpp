@@ -51,7 +51,13 @@ void CompileServer::withdraw(const WithdrawMessage& message) {
 Result<std::vector<CompiledMessage>> CompileServer::pump() {
   std::vector<CompiledMessage> answers = std::exchange(refused_, {});
   if (!compiler_.service) return answers;
-  FATUNE_TRY_STATUS(compiler_.service->pump(std::chrono::milliseconds(0)));
+  if (const Status pumped = compiler_.service->pump(std::chrono::milliseconds(0)); !pumped) {
+    for (const auto& [number, ticket] : tickets_)
+      answers.push_back({.number = number, .refused = pumped.error().message});
+    tickets_.clear();
+    compiler_ = {};  // the next order opens another
+    return answers;
+  }
   for (auto each = tickets_.begin(); each != tickets_.end();) {
     if (!compiler_.service->ready(each->second)) {
       ++each;

@@ -295,7 +295,7 @@ bool RankCrew::Ledger::ready() {
   if (ready_ || (expects_more() && clock_.now_s() - begun_s_ < kGathering_s)) return ready_;
   log::info(describe(census()));
   for (const auto& [why, count] : reasons_)
-    log::info(fmt::format("{} without a GPU: {}", counted(count, "rank"), why));
+    log::info(fmt::format("{} without a GPU to measure: {}", counted(count, "rank"), why));
   return ready_ = true;
 }
 

@@ -31,10 +31,9 @@ struct RankCrewOptions {
 
 /// The hands of the other ranks, each a device, as they say hello. A rank with another fatune,
 /// device, driver or NVRTC than the first one, and a second rank on one GPU, are named in a warning
-/// and get no parts. One without a GPU, or on
-/// that of another rank, compiles for the others, if its compiler is theirs. A part is leased: to a
-/// rank that is silent for too long it is lost, and what it says of that part later counts for
-/// nothing.
+/// and get no parts. One without a GPU, or on that of another rank, compiles for the others, if its
+/// compiler is theirs. A part is leased: to a rank that is silent for too long it is lost, and what
+/// it says of that part later counts for nothing.
 class RankCrew final : public FleetCrew {
  public:
   RankCrew(Transport& transport, FleetClock& clock, RankCrewOptions options);

@@ -99,7 +99,7 @@ TEST_CASE("machine code of other ranks lies in this host's cache as if it were m
   asking.answer(good(one.number, "code 1"));
   CHECK(asking.wait(first).process == 1);
   CompiledMessage failed{.number = three.number};
-  failed.compiled.problem = "test.cu(1): error";
+  failed.compiled.problem = failed.compiled.log = "test.cu(1): error";
   asking.answer(failed);
   CHECK(asking.wait(third).problem == "test.cu(1): error");
 }
@@ -118,6 +118,17 @@ TEST_CASE("what others refuse, damage or take too long for is compiled here") {
   for (const Ticket ticket : {refused, damaged, late})
     CHECK(asking.wait(ticket).problem.starts_with("by process "));
   CHECK(asking.wait(here).problem.starts_with("the compiler crashed twice"));
+}
+
+TEST_CASE("a failure without a word of the compiler is another machine's, not the source's") {
+  AskingPool asking("fine");
+  asking.wait(asking.held);
+  asking.submit("fine");
+  const Ticket unsaid = asking.submit("fine");
+  CompiledMessage killed{.number = asking.order().number};
+  killed.compiled.problem = "the compiler was killed";
+  asking.answer(killed);
+  CHECK(asking.wait(unsaid).problem.starts_with("by process "));
 }
 
 TEST_CASE("without the ranks a pool compiles alone, and says so once") {

@@ -6,6 +6,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/captured_stderr.hpp"
+
 namespace fatune {
 namespace {
 
@@ -88,6 +90,32 @@ TEST_CASE("what two ranks were lost with is refused, and so is all when nobody i
   dealt.ask(0, 8);
   REQUIRE(dealt.answers(0).size() == 2);
   CHECK(dealt.answers(0).back().refused == "no rank is left that compiles");
+}
+
+TEST_CASE("a rank that refuses again and again gets no more, and the others do") {
+  Dealt dealt;
+  dealt.dealer.add(1, 1);
+  dealt.dealer.add(2, 1);
+  const auto refuse = [&] {
+    REQUIRE(dealt.dealer.answer(1, {.number = dealt.order(1)->number, .refused = "other headers"}));
+  };
+  dealt.ask(5, 1);
+  dealt.ask(5, 2);
+  refuse();
+  dealt.ask(5, 3);
+  dealt.compiled(2, dealt.order(2)->number);
+  refuse();
+  const std::string said = test::captured_stderr([&] {
+    for (std::int64_t number = 4; dealt.dealer.jobs() == 2; ++number) {
+      dealt.ask(5, number);
+      if (dealt.dealer.busy() == 2) refuse();
+    }
+  });
+  CHECK(said.find("rank 1 compiles no more: other headers") != std::string::npos);
+  CHECK(dealt.dealer.jobs() == 1);
+  const auto last = dealt.order(1)->number;
+  dealt.ask(5, 9);
+  CHECK(dealt.order(1)->number == last);
 }
 
 TEST_CASE("what nobody waits for is taken from its rank, or out of the line") {

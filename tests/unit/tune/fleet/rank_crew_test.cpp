@@ -202,8 +202,9 @@ TEST_CASE("of two ranks on one GPU the second only compiles") {
   CHECK(ranks.crew.hands.size() == 1);
   const std::string said = test::captured_stderr([&] { CHECK(ranks.crew.ready()); });
   CHECK(said.find("2 ranks with a GPU, 1 compile rank, 3 hosts") != std::string::npos);
-  CHECK(said.find("1 rank without a GPU: rank 0 on host-a, cuda:1 has the same GPU (A)") !=
-        std::string::npos);
+  CHECK(
+      said.find("1 rank without a GPU to measure: rank 0 on host-a, cuda:1 has the same GPU (A)") !=
+      std::string::npos);
 }
 
 TEST_CASE("ranks without a GPU compile by the compiler of those that measure, or are refused") {
