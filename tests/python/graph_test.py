@@ -204,7 +204,9 @@ class SavingTest(unittest.TestCase):
             {"problem": "a", "counts": [12, 12]}, {"problem": None, "counts": [3, 3]}]}})
         proof = optimizing.Proof(suite, self.result(), "faster", [], TIMES, {}, suite, None, None, pathlib.Path("x"))
         self.assertEqual(proof.saving, optimizing.Saving(30.0, 60.0))
-        suite.document["capture"]["calls"].append({"problem": "b", "counts": [1, 1]})
+        suite.document["capture"]["calls"].append({"problem": "b", "counts": [1, 1]})  # without a kernel
+        self.assertEqual(proof.saving, optimizing.Saving(30.0, 60.0))
+        proof.result = self.result(best={"hot": {"median_us": 5.0}})
         self.assertEqual(proof.saving, optimizing.Saving(30.0, None))
 
 
