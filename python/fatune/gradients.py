@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from . import places
+from .calls import DTYPES
 from .capturing import device_of
 from .errors import FILES, FatuneError
 from .proving import OURS, PYTORCH, Contender, Step, compare, measure
@@ -106,7 +107,7 @@ def _chance() -> torch.Generator:
 def _inputs(facts: Facts) -> List[torch.Tensor]:
     """q, k and v as the kernel was tuned for, of normally distributed numbers."""
     problem, chance, made = facts["problem"], _chance(), []
-    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[problem["dtype"]]
+    dtype = next(dtype for dtype, name in DTYPES.items() if name == problem["dtype"])
     for name, heads, rows in (("q", "heads", "seq_q"), ("k", "kv_heads", "seq_kv"), ("v", "kv_heads", "seq_kv")):
         shape = (problem["batch"], problem[heads], problem[rows], problem["head_dim"])
         memory = torch.empty_strided(shape, facts["strides"][name], dtype=dtype, device=_device())

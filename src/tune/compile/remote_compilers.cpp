@@ -55,8 +55,7 @@ void RemoteCompilers::settle(CompiledMessage message, CompileQueue& queue,
   if (away.empty()) return;  // taken back since
   const std::string code = from_hex(message.code).value_or("");
   const bool damaged = message.compiled.ok && sha256_hex(code) != message.compiled.cubin_hash;
-  // Without a word of the compiler it is the other machine that failed: no memory, no time.
-  const bool unsaid = !message.compiled.ok && message.compiled.log.empty();
+  const bool unsaid = is_of_a_machine(message.compiled);  // the other one: no memory, no time
   if (damaged || unsaid || !message.refused.empty()) {
     log::debug("compiled here: " + (damaged  ? "the machine code came damaged"
                                     : unsaid ? "the compiler said nothing"

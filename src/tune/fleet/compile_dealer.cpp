@@ -13,8 +13,6 @@ namespace {
 
 /// Of an order: it may be what ends them.
 constexpr std::size_t kMostRanksLost = 2;
-/// Chosen: in a row, after which a rank gets no more; being idle it would draw every order.
-constexpr int kMostRefusals = 3;
 
 }  // namespace
 
@@ -115,7 +113,7 @@ Status CompileDealer::deal() {
 std::map<int, CompileDealer::Compiler>::iterator CompileDealer::least_busy() {
   auto least = compilers_.end();
   for (auto each = compilers_.begin(); each != compilers_.end(); ++each) {
-    if (each->second.lost || each->second.refusals >= kMostRefusals) continue;
+    if (!each->second.takes_orders()) continue;
     const auto load = [](const Compiler& of) { return of.busy * 1000 / of.jobs; };
     if (least == compilers_.end() || load(each->second) < load(least->second)) least = each;
   }
@@ -130,7 +128,7 @@ Status CompileDealer::refuse(std::int64_t number, const std::string& why) {
 std::size_t CompileDealer::jobs() const {
   std::size_t sum = 0;
   for (const auto& [rank, compiler] : compilers_)
-    sum += compiler.lost || compiler.refusals >= kMostRefusals ? 0 : compiler.jobs;
+    sum += compiler.takes_orders() ? compiler.jobs : 0;
   return sum;
 }
 

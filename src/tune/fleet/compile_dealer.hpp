@@ -38,10 +38,13 @@ class CompileDealer {
   std::size_t compiled() const { return compiled_; }
 
  private:
+  /// Chosen: after so many in a row a rank gets no more; being idle it would draw every order.
+  static constexpr int kMostRefusals = 3;
   struct Compiler {
     std::size_t jobs = 1, busy = 0;
     bool lost = false;
     int refusals = 0;  ///< in a row
+    bool takes_orders() const { return !lost && refusals < kMostRefusals; }
   };
   struct Open {
     int from = 0;

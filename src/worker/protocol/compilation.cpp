@@ -203,12 +203,13 @@ Result<Compiled> CubinCache::store(const std::string& key, Compiled compiled,
   return compiled;
 }
 
+bool is_of_a_machine(const Compiled& compiled) { return !compiled.ok && compiled.log.empty(); }
+
 Reply stored_reply(const std::string& key, Compiled compiled, std::string_view cubin,
                    const WorkerOptions& options) {
   Reply reply;
   reply.compiled = std::move(compiled);
-  // A failure without a log is about a machine, not about the request: not to be remembered.
-  if (!reply.compiled.ok && reply.compiled.log.empty()) return reply;
+  if (is_of_a_machine(reply.compiled)) return reply;
   auto stored = CubinCache(options.cache).store(key, reply.compiled, cubin);
   if (!stored) {
     reply.cache_problem = stored.error().message;

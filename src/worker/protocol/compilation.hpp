@@ -116,6 +116,9 @@ struct Reply {
 };
 void fields(Reply& x, FieldList& f);
 
+/// A failure without a log is about a machine, not about the request: not to be remembered.
+bool is_of_a_machine(const Compiled& compiled);
+
 /// Of a compilation that was made now: stored in the cache, else in the fallback.
 Reply stored_reply(const std::string& key, Compiled compiled, std::string_view cubin,
                    const WorkerOptions& options);
