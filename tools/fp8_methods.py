@@ -34,12 +34,13 @@ def quantized(values, number_format, tokens=None):
     return (rounded(parts / factor, number_format) * factor).reshape(values.shape)
 
 
-def rotation(dim, rng):
-    """A Hadamard matrix over sqrt(dim), its columns' signs drawn: orthogonal, so that scores stay."""
+def rotation(dim, columns, rng):
+    """A Hadamard matrix over its root for each `columns` neighbours of `dim`, signs of columns drawn: orthogonal, so
+    that scores stay."""
     matrix = np.ones((1, 1))
-    while matrix.shape[0] < dim:
+    while matrix.shape[0] < columns:
         matrix = np.block([[matrix, matrix], [matrix, -matrix]])
-    return matrix / np.sqrt(dim) * rng.choice([-1.0, 1.0], dim)
+    return np.kron(np.eye(dim // columns), matrix / np.sqrt(columns)) * rng.choice([-1.0, 1.0], dim)
 
 
 def attention(q, k, v, round_p=lambda p: p):
@@ -56,11 +57,11 @@ def f16_p(p):
     return p.astype(np.float16).astype(np.float64)
 
 
-def method(q, k, v, number_format=E4M3, tokens=None, smooth=False, rotate=False, round_p=e4m3_p):
+def method(q, k, v, number_format=E4M3, tokens=None, smooth=False, rotate=0, round_p=e4m3_p):
     if smooth:
         k = k - k.mean(axis=1, keepdims=True)
     if rotate:
-        turn = rotation(q.shape[-1], np.random.default_rng(1))
+        turn = rotation(q.shape[-1], rotate, np.random.default_rng(1))
         q, k = q @ turn.T, k @ turn.T
     q, k, v = (quantized(each, number_format, tokens) for each in (q, k, v))
     return attention(q, k, v, round_p)
@@ -72,8 +73,10 @@ METHODS = {
     "head, P f16": {"round_p": f16_p},
     "block": {"tokens": BLOCK},
     "head, smooth": {"smooth": True},
-    "head, rotate": {"rotate": True},
-    "block, smooth, rotate": {"tokens": BLOCK, "smooth": True, "rotate": True},
+    "head, rotate 64": {"rotate": 64},
+    "head, rotate 128": {"rotate": 128},
+    "head, smooth, rotate 64": {"smooth": True, "rotate": 64},
+    "block, smooth, rotate 128": {"tokens": BLOCK, "smooth": True, "rotate": 128},
 }
 
 

@@ -21,6 +21,8 @@ def with_current_names(manifest, config):
     """A config with today's names and values of parameters, in the manifest's order, as src/model/kernel/manifest_parameters.cpp does it."""
     current = {}
     for parameter in manifest["parameters"]:
+        if "before" in parameter:
+            current[parameter["name"]] = parameter["before"]
         for name in [parameter["name"], *parameter.get("aliases", [])]:
             if name in config:
                 value = config[name]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills the measured parts of README.md, docs/results.md and docs/journal.md from results/, between
+"""Fills the measured parts of README.md, docs/results.md, docs/journal.md and docs/pytorch.md from results/, between
 `<!-- begin NAME -->` and `<!-- end NAME -->`.
 
     update_readme.py            writes the pages
@@ -16,6 +16,7 @@ from filled_page import ROOT, fill
 
 RESULTS = ROOT / "results" / "h200"
 README_LINES, README_COLUMNS = 150, 100
+SHARE_TARGET = 0.9  # of a predicted saving: less is in bold
 NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its plans",
          "cublas": "cuBLAS, softmax, cuBLAS", "cutensor": "cuTENSOR, softmax, cuTENSOR",
          "flashinfer": "FlashInfer", "fa4": "FlashAttention-4",
@@ -23,6 +24,10 @@ NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its 
          "torch:efficient": "PyTorch, efficient", "torch:math": "PyTorch, math",
          "external:fa3": "FlashAttention-3 (external)", "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
          "hybrid_pv": "own softmax(QKᵀ), cuBLAS for ·V"}
+EXAMPLES = {"bert": "BERT base, 32 x 128", "layers": "12 layers of 512, 4 x 512", "vit": "ViT-L/16, 64 images",
+            "gpt2": "GPT-2 medium, 4 x 1024", "llama": "Llama 3 8B, 8 layers, 2048", "video": "blocks on a video, 14,296",
+            "whisper": "Whisper large, 8 layers, 8 x 30 s"}
+BACKENDS = {"pytorch": "the choice", "flash": "flash", "cudnn": "cuDNN", "efficient": "efficient"}
 # The mission suite in a layer. Rows of the second run stand for the first's: see layer().
 LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
@@ -251,6 +256,40 @@ def models():
     return "\n".join(rows)
 
 
+def ratio_cell(times):
+    return f"{times['ratio']:.3f} ({interval(times['ci95'], 3)})"
+
+
+def sustained_cell(times):
+    """With each side's clock."""
+    return f"{ratio_cell(times)}, {times['mhz']['fatune']:,.0f} and {times['mhz'][times['best']]:,.0f} MHz" if times else "-"
+
+
+def example_cells(row):
+    """Of examples/models: a model in a graph, beside the best of PyTorch's backends."""
+    name = EXAMPLES.get(row["model"], row["model"])
+    times = row["proof"]["times"] if "proof" in row else None
+    if times is None:
+        return [name, *[""] * 3, f"failed: {row['failed']}" if "failed" in row else row["proof"]["verdict"], *[""] * 4, f"{row['seconds']:.0f}"]
+    ms = {contender: f"{us / 1e3:.3f}" for contender, us in times["medians_us"].items()}
+    saved, predicted, share = (row["proof"]["saving"][key] for key in ("measured_us", "predicted_us", "share"))
+    mark = "**" if share is not None and share < SHARE_TARGET else ""
+    return [name, ms["pytorch"], f"{BACKENDS[times['best']]} {ms[times['best']]}", ms["fatune"], ratio_cell(times), sustained_cell(row["proof"]["sustained"]),
+            f"{saved:,.0f}", "-" if predicted is None else f"{predicted:,.0f}", "-" if share is None else f"{mark}{share:.2f}{mark}", f"{row['seconds']:.0f}"]
+
+
+def examples(document):
+    """Whole models in CUDA graphs, from the file that examples/models/table.py writes."""
+    proofs = {row["model"]: row["proof"] for row in document["rows"] if "proof" in row}
+    first = next(iter(proofs.values()))
+    text = ["| model | PyTorch's choice, ms | best backend | ours | ours / best (95 %) | going on (95 %), clocks | saved, µs | predicted | of it | command, s |",
+            "|---|---:|---|---:|---|---|---:|---:|---:|---:|", *("| " + " | ".join(example_cells(row)) + " |" for row in document["rows"])]
+    rounds = {model: len(proof["times"]["rounds_us"]["fatune"]) for model, proof in proofs.items() if proof["times"]}
+    most = max(rounds.values())
+    fewer = "".join(f", of {EXAMPLES.get(model, model).split(',')[0]} {count}" for model, count in rounds.items() if count < most)
+    return "\n".join(text) + f"\n\n{first['device']['name']}, PyTorch {first['before']['torch']}; {most} rounds{fewer}."
+
+
 def percent(share, sign=""):
     return "" if share is None else f"{100 * share:{sign}.2f} %"
 
@@ -300,6 +339,7 @@ def main():
     fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
                              ("fa3-bshd", lambda: layer(FA3_RUNS)), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/journal.md", (("journal", journal),))
+    fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))
     fill("docs/models.md", (("models", models),))
     check_limits()
 

@@ -21,8 +21,9 @@ constexpr float kScale = SOFTMAX_SCALE_LOG2E;
 #define P_SHIFT 0
 #endif
 constexpr float kPShift = P_SHIFT;
-/// Lazy rescaling lets P grow to 2^8: far inside the range of f16, just inside that of e4m3.
-constexpr float kHeadroom = 8.0f - kPShift;
+/// Lazy rescaling lets P grow to 2^8, far inside the range of f16; or to 2^8.75, just inside that of
+/// e4m3.
+constexpr float kHeadroom = (kIs16Bit ? 8.0f : 8.75f) - kPShift;
 constexpr float kRescaleThreshold = kHeadroom / kScale;
 
 /// Of an fp8 problem: set for each head.

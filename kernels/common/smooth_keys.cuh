@@ -20,9 +20,9 @@ struct SmoothKeys {
   DEVICE void quantize(float* factor, float* k_mean, u32* of_warps) {
     find_mean();
     u32 most = 0;
-    each_piece([&](int, const float (&row)[8]) {
+    each_smooth([&](int, float (&x)[8]) {
 #pragma unroll
-      for (int i = 0; i < 8; ++i) most = max_of(most, __float_as_uint(fabsf(row[i] - mean[i])));
+      for (int i = 0; i < 8; ++i) most = max_of(most, __float_as_uint(fabsf(x[i])));
     });
     const float by = factor_of(__uint_as_float(largest_of_cluster(most, of_warps)));
     if (quant_rank() == 0 && threadIdx.x < kInRow) {
@@ -31,17 +31,30 @@ struct SmoothKeys {
       for (int i = 0; i < 8; ++i) k_mean[threadIdx.x * 8 + i] = mean[i];
     }
     const float inverse = 1.0f / by;
-    each_piece([&](int round, const float (&row)[8]) {
-      float x[8];
+    each_smooth([&](int round, float (&x)[8]) {
 #pragma unroll
-      for (int i = 0; i < 8; ++i) x[i] = (row[i] - mean[i]) * inverse;
+      for (int i = 0; i < 8; ++i) x[i] *= inverse;
       *keys.place(round) = make_uint2(pack4_quantized(x[0], x[1], x[2], x[3]),
                                       pack4_quantized(x[4], x[5], x[6], x[7]));
     });
   }
 
  private:
-  /// take(round, 8 elements) of every piece of the thread; they are loaded where they are not kept.
+  /// take(round, 8 elements without their mean, rotated) of every piece of the thread.
+  template <typename Take>
+  DEVICE void each_smooth(const Take& take) {
+    each_piece([&](int round, float (&x)[8]) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) x[i] -= mean[i];
+#if HADAMARD
+      rotate_columns(x);
+#endif
+      if (Pieces::has(round)) take(round, x);
+    });
+  }
+
+  /// take(round, 8 elements) of every piece, zeros beyond the last; they are loaded where they are
+  /// not kept.
   template <typename Take>
   DEVICE void each_piece(const Take& take, bool first = false) {
 #pragma unroll 1
@@ -52,7 +65,6 @@ struct SmoothKeys {
       }
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
-        if (!Pieces::has(round + i)) continue;
         float row[8];
         pieces[i].to_floats(row);
         take(round + i, row);
@@ -67,7 +79,7 @@ struct SmoothKeys {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     float sums[8] = {};
     each_piece(
-        [&](int, const float (&row)[8]) {
+        [&](int, float (&row)[8]) {
 #pragma unroll
           for (int i = 0; i < 8; ++i) sums[i] += row[i];
         },

@@ -10,6 +10,7 @@ constexpr bool kPingpong = PINGPONG != 0;
 constexpr int kStagger = STAGGER;
 constexpr bool kMmaPvIsRs = MMA_PV == MMA_PV_RS;
 constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
+constexpr int kEx2Linear = 0;
 constexpr bool kRowSumByMma = false;
 constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
 constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;
@@ -21,7 +22,7 @@ constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGI
 constexpr bool kTransposeV = false;
 constexpr bool kStoreTma = STORE == STORE_TMA;
 constexpr int kPromotedColumns = 0;
-constexpr bool kPromotePairs = false;
+constexpr int kSummedBlocks = 1;
 constexpr bool kPromoteHalves = false;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;

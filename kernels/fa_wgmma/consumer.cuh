@@ -8,6 +8,7 @@
 #include "fa_wgmma/exp2.cuh"
 #include "fa_wgmma/mainloop.cuh"
 #include "fa_wgmma/named_barriers.cuh"
+#include "fa_wgmma/ones.cuh"
 #include "fa_wgmma/promotion.cuh"
 #include "fa_wgmma/shared_storage.cuh"
 #include "fa_wgmma/tile_scheduler.cuh"
@@ -15,7 +16,11 @@
 WGMMA_DEFINE_QK(wgmma_qk, wgmma_qk_zero, BLOCK_N)
 WGMMA_DEFINE_PV_RS(wgmma_pv_rs, HEAD_DIM)
 WGMMA_DEFINE_PV_SS(wgmma_pv_ss, HEAD_DIM)
+#ifdef V_ROWS
+WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, V_ROWS)
+#else
 WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, 72)
+#endif
 
 using ScoreFragment = Scores<1, kNTiles>;
 DEVICE float* accumulator_of(ScoreFragment& scores) { return &scores.at[0][0][0]; }
@@ -52,11 +57,11 @@ struct Consumer {
   u32 p[4 * kPSteps];
   float rescale[2];
   // PV before it is promoted: all columns, or pieces of them; what O is multiplied by before; and
-  // whether PV of a KV block is in it already, of two that are promoted together.
+  // of how many KV blocks PV is in it already, of those that are promoted together.
   float block_o[kInPieces ? kPieceBuffers * kPromotedColumns / 2 : kPromote ? 4 * kAccTiles : 1];
   float block_rescale[2];
-  u32 second;
-  static constexpr bool kSumPairs = kPromotePairs && !kInterleaved;
+  u32 summed;
+  static constexpr bool kSumBlocks = kSummedBlocks > 1 && !kInterleaved;
   float v_descale;
 
   DEVICE Consumer(SharedStorage storage_, int warpgroup_, const Descales& descales_ = {})
@@ -105,6 +110,15 @@ struct Consumer {
     if constexpr (kInPieces) return;
     finish_pv();
     if constexpr (kPromote) promote_all();
+  }
+
+  /// row_sum where it is a tile of O; after the last PV, for which it waits.
+  DEVICE void take_row_sum() {
+    wait_pv();
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      state.row_sum[0][half] = acc_o()[4 * (kAccTiles - 1) + 2 * half] * (1.0f / kOne);
+    }
   }
 
   /// After the last KV block of a work tile: the first of the next tile is the one after it in the
@@ -181,7 +195,7 @@ struct Consumer {
     v_descale = descales.out(tile.head);
     remaining = ceil_div(tile.cta_n_blocks - split, INTRA_CTA_SPLITS);
     if constexpr (kPromote) clear_pv();
-    second = 0;
+    summed = 0;
     // Hides the trip count, so that a loop stays a loop: of two unrolled iterations ptxas
     // interleaves the instructions, and spills (notes.md, "Compiler traps").
     asm("" : "+r"(remaining));
@@ -237,8 +251,12 @@ struct Consumer {
         const u64 a = make_smem_desc_k_major(storage.p(warpgroup)) + step / 4 * (64 * 8);
         wgmma_pv_ss(acc_o(), a + step % 4 * kKStep, v + v_step(step));
       } else {
-        const u32 add = !kPromote || step > 0 ? 1 : kSumPairs ? second : from_zero();
-        wgmma_pv_rs(pv_accumulator(), p + 4 * step, v + v_step(step), add);
+        const u32 add = !kPromote || step > 0 ? 1 : kSumBlocks ? summed : from_zero();
+        if constexpr (kRowSumInO) {
+          wgmma_pv_and_row_sum(pv_accumulator(), p + 4 * step, v + v_step(step), add);
+        } else {
+          wgmma_pv_rs(pv_accumulator(), p + 4 * step, v + v_step(step), add);
+        }
       }
     }
     wgmma_commit();
@@ -261,17 +279,21 @@ struct Consumer {
 
   /// After PV of a KV block, before that of the next.
   DEVICE void wait_block() {
-    if constexpr (!kSumPairs) return wait_pv();
+    if constexpr (!kSumBlocks) return wait_pv();
     finish_pv();
-    if (second) promote_all();
-    second ^= 1;
+    if (++summed < kSummedBlocks) return;
+    promote_all();
+    summed = 0;
   }
 
-  /// The scale rises, of O and of what has not been promoted.
+  /// The scale rises, of O and of what has not been promoted. A warp decides it for itself, so the sum goes on
+  /// from zeros: how a wgmma begins is the same for all warps of a warpgroup.
   DEVICE void rescale_all() {
-    if constexpr (kSumPairs) {
-      if (second) promote_all();
-      clear_pv();
+    if constexpr (kSumBlocks) {
+      if (summed) {
+        promote_all();
+        clear<4 * kAccTiles>(block_o);
+      }
     }
     rescale_o();
   }
@@ -326,13 +348,16 @@ struct Consumer {
   /// cannot know. (A trap instead makes ptxas 13.0 serialise the wgmmas or ignore setmaxnreg:
   /// notes.md, "Compiler traps".)
   DEVICE void fence_softmax() const {
-    const bool impossible = state.row_sum[0][0] + state.row_sum[0][1] < 0.0f;
+    const float(&last)[4] = scores.at[0][kNTiles - 1];
+    const bool impossible = kRowSumInO
+                                ? (__float_as_int(last[0]) | __float_as_int(last[2])) < 0
+                                : state.row_sum[0][0] + state.row_sum[0][1] < 0.0f;
     if (__any_sync(0xffffffffu, impossible)) asm volatile("nanosleep.u32 20;");
   }
 
   DEVICE void rescale_o() {
 #pragma unroll
-    for (int d = 0; d < kDTiles; ++d) {
+    for (int d = 0; d < kDTiles + kRowSumInO; ++d) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) state.acc_o[0][d][i] *= rescale[i / 2];
     }
@@ -345,7 +370,7 @@ struct Consumer {
 #pragma unroll
     for (int step = 0; step < kPSteps; ++step) {
       u32 a[4];
-      pack_p(a, scores, 0, step);
+      pack_p_step(a, scores, step);
       if (!kMmaPvIsRs) {
         stmatrix_x4((mine ^ (step % 4 * 32)) + step / 4 * (64 * 128), a);
       } else {

@@ -30,6 +30,7 @@ struct Epilogue {
   KeyMean key_mean = {};
 
   DEVICE void operator()() const {
+    if constexpr (kRowSumInO) consumer.take_row_sum();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float& row_sum = consumer.state.row_sum[0][half];
@@ -41,7 +42,7 @@ struct Epilogue {
       const float factor[2] = {o_factor(consumer.state.row_sum[0][0]),
                                o_factor(consumer.state.row_sum[0][1])};
       write_lse(consumer.state.row_max[0], consumer.state.row_sum[0]);
-      consumer.wait_pv();
+      if constexpr (!kRowSumInO) consumer.wait_pv();
       rows.template write<kDTiles>(0, consumer.state.acc_o[0], factor);
     } else {
       combine();

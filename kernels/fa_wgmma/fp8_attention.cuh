@@ -3,6 +3,7 @@
 
 #include "fa_wgmma/consumer.cuh"
 #include "fa_wgmma/epilogue.cuh"
+#include "fa_wgmma/ones.cuh"
 #include "fa_wgmma/producer.cuh"
 #include "fa_wgmma/register_rows.cuh"
 #include "fa_wgmma/v_transposer.cuh"
@@ -17,6 +18,7 @@ DEVICE void attend(out_elem* out, float* lse, const Descales& descales, const Te
   const int first = static_cast<int>(blockIdx.x) / CLUSTER_SPLITS;
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (CLUSTER_SPLITS > 1) cluster_arrive();
+  if (kRowSumByMma) write_ones(storage);
   producer.prologue(work_tile_at(first));
   __syncthreads();
   launch_dependents();

@@ -11,7 +11,8 @@ constexpr bool kPingpong = PINGPONG != 0;
 constexpr int kStagger = 0;
 constexpr bool kMmaPvIsRs = true;
 constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
-constexpr bool kRowSumByMma = false;
+constexpr int kEx2Linear = EX2_LINEAR;
+constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
 constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
 constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;
 constexpr bool kRotate = GRID_ORDER == GRID_ORDER_ROTATE;
@@ -27,7 +28,7 @@ constexpr bool kTransposeV = true;
 #endif
 constexpr bool kStoreTma = false;
 constexpr int kPromotedColumns = PROMOTED_COLUMNS;
-constexpr bool kPromotePairs = PROMOTE == PROMOTE_PAIR;
+constexpr int kSummedBlocks = PROMOTE == PROMOTE_QUAD ? 4 : PROMOTE == PROMOTE_PAIR ? 2 : 1;
 constexpr bool kPromoteHalves = PROMOTE == PROMOTE_HALF;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;

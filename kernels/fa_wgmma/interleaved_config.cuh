@@ -11,6 +11,7 @@ constexpr bool kPingpong = false;
 constexpr int kStagger = 0;
 constexpr bool kMmaPvIsRs = true;
 constexpr bool kLazyRescale = false;
+constexpr int kEx2Linear = 0;
 constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
 constexpr bool kPersistent = false;
 constexpr bool kBackward = false;
@@ -22,7 +23,7 @@ constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGI
 constexpr bool kTransposeV = false;
 constexpr bool kStoreTma = STORE == STORE_TMA;
 constexpr int kPromotedColumns = 0;
-constexpr bool kPromotePairs = false;
+constexpr int kSummedBlocks = 1;
 constexpr bool kPromoteHalves = false;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;

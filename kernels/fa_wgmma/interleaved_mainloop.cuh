@@ -3,41 +3,28 @@
 //
 // row_max is that of a row's first KV block, so nothing has to be known of a block before its
 // exponentials begin. P then stays below 2^16 unless a later score is 16 powers of two above that
-// row_max; if one was, row_sum shows it at the end, and all KV blocks are redone with rescaling.
+// row_max; if one was, row_sum shows it at the end, and all KV blocks are redone with rescaling. Of
+// fp8 P may reach 448, and its largest elements are kept.
 #pragma once
 
 #include "fa_wgmma/consumer.cuh"
+#include "fa_wgmma/ones.cuh"
 #include "fa_wgmma/producer.cuh"
 
-/// The largest finite value of P's type: no element of P is above a row_sum below it.
-constexpr float kMaxRowSum = kIs16Bit ? 65504.0f : 448.0f;
-
-/// By a CTA's last 128 threads, before a barrier of it: 16 keys whose V is 1; of fp8, where each box
-/// of V^T has 8 more rows for it, all keys.
-DEVICE void write_ones(const SharedStorage& storage) {
-  const int thread = static_cast<int>(threadIdx.x) - (kThreads - 128);
-  if (thread < 0) return;
-#if DTYPE == DTYPE_F16 || DTYPE == DTYPE_BF16
-  const u32 ones = pack2(1.0f, 1.0f);
-  shared_store(storage.ones() + 16 * thread, make_uint4(ones, ones, ones, ones));
-#else
-  const u32 ones = 0x01010101u * from_float(1.0f);
-  constexpr int kBoxes = kStages * ceil_div(BLOCK_N, kKeyBoxBytes);
-  constexpr int kEach = 8 * kKeyBoxBytes / 16;  // threads of a box's 8 rows
-#pragma unroll
-  for (int i = thread; i < kBoxes * kEach; i += 128) {
-    const int row = i / kEach * kVRows + HEAD_DIM;
-    const u32 to = storage.v_transposed(0) + row * kKeyBoxBytes + i % kEach * 16;
-    shared_store(to, make_uint4(ones, ones, ones, ones));
-  }
-#endif
-  async_proxy_fence();
-}
+/// The largest f16: no element of P is above a row_sum below it.
+constexpr float kMaxRowSum = 65504.0f;
+/// The largest e4m3: of fp8 the largest element of P itself is looked at.
+constexpr float kMaxP = 448.0f;
+/// What a key of a row has on average of the row's largest element is at least one in so many, or the
+/// row is redone; of N(0,1) scores it is one in 7. Chosen: a 16th of row_sum is lost at most.
+constexpr float kLeastShare = 128.0f;
 
 struct InterleavedMainloop {
   Consumer& consumer;
   ScoreFragment other;  // S, in turn with the consumer's
   u32 other_p[4 * kPSteps];
+  int largest_p = 0;  // of fp8: the bits of the largest, which are ordered as the numbers are
+  u32 largest_codes = kCodesZero;
 
   DEVICE explicit InterleavedMainloop(Consumer& consumer_) : consumer(consumer_) {}
 
@@ -56,7 +43,7 @@ struct InterleavedMainloop {
       constexpr int kAt = 4 * (kAccTiles - 1);
       float sum = consumer.acc_o()[kAt + 2 * half];
       if constexpr (kPromote) sum += consumer.block_o[kAt + 2 * half];
-      consumer.state.row_sum[0][half] = sum;
+      consumer.state.row_sum[0][half] = kIs16Bit ? sum : sum * (1.0f / kOne);
     }
   }
 
@@ -66,10 +53,7 @@ struct InterleavedMainloop {
   /// every launch would have to jump over, costs 0.1 us of 5.6 (notes.md, "Measured").
   DEVICE bool redo_if_overflowed(const Producer& producer) {
     if (kStoreTma && kSplits == 1) tma_store_wait_all();
-    const float(&row_sum)[2] = consumer.state.row_sum[0];
-    const float most = kMaxRowSum * (kSplits == 1 ? consumer.state.row_sum_unit() : 1.0f);
-    const bool overflow = !(row_sum[0] <= most && row_sum[1] <= most);
-    if (!named_barrier_any<128>(redo_barrier(), overflow)) return false;
+    if (!named_barrier_any<128>(redo_barrier(), overflowed())) return false;
     if (consumer.remaining <= 0) return true;
     if (kSplits > 1) consumer.wait_pv();
     if (kIs16Bit && kSplits == 1) reload_q(producer);
@@ -90,6 +74,26 @@ struct InterleavedMainloop {
   static constexpr int kBlocks = !CAUSAL && kKvBlocks % kSplits == 0 ? kKvBlocks / kSplits : 0;
 
   DEVICE int redo_barrier() const { return barrier_id(NamedBarrier::kRedo, consumer.warpgroup); }
+
+  DEVICE bool overflowed() const {
+    const float(&row_sum)[2] = consumer.state.row_sum[0];
+    if (kIs16Bit) return !(row_sum[0] <= kMaxRowSum && row_sum[1] <= kMaxRowSum);
+    return largest_p > __float_as_int(kMaxP) ||
+           (kEx2Linear > 0 &&
+            (max_f16x2(largest_codes, kCodesMost) != kCodesMost || few_keys_outweigh()));
+  }
+
+  /// Whether a few keys have most of a row's sum, so that what linear exponentials lose of all the
+  /// others, up to 2^-11 a key, could count.
+  DEVICE bool few_keys_outweigh() const {
+    bool any = false;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float keys = visible_keys(consumer.position() + 8 * half);
+      any = any || consumer.state.row_sum[0][half] * kLeastShare < keys;
+    }
+    return any;
+  }
 
   /// O has taken Q's place.
   DEVICE void reload_q(const Producer& producer) const {
@@ -121,7 +125,7 @@ struct InterleavedMainloop {
     }
   }
 
-  static constexpr bool kEveryBlock = kPromote && !kPromotePairs;
+  static constexpr bool kEveryBlock = kPromote && kSummedBlocks == 1;
 
   /// P and PV of a KV block whose S is `now`; kMore: meanwhile S of the next KV block, into `next`.
   /// kFresh: promotes what PV of the KV blocks before has come to, and adds from zero.
@@ -166,6 +170,10 @@ struct InterleavedMainloop {
     for (int i = 0; i < 4; ++i) {
       const int half = i % 2;
       const float offset = consumer.state.exponent_offset(consumer.state.row_max[0][half]);
+      if (kEx2Linear > 0 && is_linear(half, 2 * step + i / 2)) {
+        p[i] = linear_p(scores, half, kPTiles * step + i / 2 * 2, offset);
+        continue;
+      }
       float elements[kPTiles];
 #pragma unroll
       for (int j = 0; j < kPTiles; ++j) {
@@ -175,12 +183,32 @@ struct InterleavedMainloop {
         elements[j] = exp2_of(4 * n + at, power);
       }
 #pragma unroll
+      for (int j = 0; j < kPTiles && !kIs16Bit; j += 2) {
+        const int left = __float_as_int(elements[j]), right = __float_as_int(elements[j + 1]);
+        largest_p = max(largest_p, max(left, right));
+      }
+#pragma unroll
       for (int j = 0; j < kPTiles && !kRowSumByMma; j += 2) {
         consumer.state.row_sum[0][half] += elements[j] + elements[j + 1];
       }
       p[i] = pack_elements(elements);
     }
     pin<4>(p);
+  }
+
+  /// Four elements of P, of two tiles from n on, by linear exponentials.
+  DEVICE u32 linear_p(const ScoreFragment& scores, int half, int n, float offset) {
+    const float scale = 8.0f * consumer.state.scale();
+    const float code_offset = fmaf(8.0f, offset, kCodeOffset);
+    u32 codes[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float(&s)[4] = scores.at[0][n + i];
+      codes[i] = linear_codes_with_tail(fmaf(s[2 * half], scale, code_offset),
+                                        fmaf(s[2 * half + 1], scale, code_offset));
+      largest_codes = max_f16x2(largest_codes, codes[i]);
+    }
+    return pack_codes(codes[0], codes[1]);
   }
 
   /// This step's share of QK^T of the next KV block.

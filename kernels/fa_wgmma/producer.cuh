@@ -66,7 +66,7 @@ struct Producer {
       const u32 full = storage.v_full(stage);
       const int kv_head = tile.head % HEADS / kHeadGroup;
       constexpr int kBoxes = ceil_div(BLOCK_N, kKeyBoxBytes);
-      mbarrier_arrive_expect_tx(full, kBoxes * kVRows * kKeyBoxBytes);
+      mbarrier_arrive_expect_tx(full, kBoxes * HEAD_DIM * kKeyBoxBytes);
 #pragma unroll
       for (int box = 0; box < kBoxes; ++box) {
         const int key = first_key(tile, iteration) + box * kKeyBoxBytes;

@@ -26,6 +26,13 @@ DEVICE void promote(float* o, const float* pv, const float (&factors)[2],
   }
 }
 
+/// Zeros that NVVM does not know: of known ones it keeps sums of more than 64 registers in local memory.
+template <int kCount>
+DEVICE void clear(float* values) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("mov.f32 %0, 0f00000000;" : "=f"(values[i]));
+}
+
 /// PV of a KV block, some columns at a time and for them some keys at a time, each added to O while,
 /// where two have room, the next is computed: PV of all columns would not fit the registers beside
 /// O, and of more keys would lose more bits.

@@ -11,6 +11,7 @@ constexpr bool kPingpong = PINGPONG != 0;
 constexpr int kStagger = 0;
 constexpr bool kMmaPvIsRs = true;
 constexpr bool kLazyRescale = true;
+constexpr int kEx2Linear = 0;
 constexpr bool kRowSumByMma = false;
 constexpr bool kPersistent = false;
 constexpr bool kBackward = false;
@@ -22,7 +23,7 @@ constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGI
 constexpr bool kTransposeV = false;
 constexpr bool kStoreTma = STORE == STORE_TMA;
 constexpr int kPromotedColumns = 0;
-constexpr bool kPromotePairs = false;
+constexpr int kSummedBlocks = 1;
 constexpr bool kPromoteHalves = false;
 constexpr int kTailSplits = NUM_SPLITS;
 constexpr int kWholeTiles = WHOLE_TILES;

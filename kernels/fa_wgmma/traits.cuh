@@ -44,6 +44,8 @@ constexpr int kPieceBuffers = kIntraWgOverlap ? 1 : 2;  // S has the place of on
 constexpr bool kRescaleApart = !kPromote || kLazyRescale;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
 constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
+// row_sum is a tile of O all the while, not only until a KV block has to be redone.
+constexpr bool kRowSumInO = kRowSumByMma && !kInterleaved;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
 constexpr bool kMayBeUnseen = CAUSAL != 0 && (kBackward || kSplits > 1 || SEQ_Q > SEQ_KV);
 
@@ -69,11 +71,14 @@ static_assert(!kPingpong || (kRowBlocks > 1 && INTRA_CTA_SPLITS == 1),
 static_assert(kHasProducer || kResident, "a consumer cannot refill stages");
 static_assert(!kInterleaved || kResident, "a redone KV block must still be in shared memory");
 static_assert(!kInterleaved || !kMayBeUnseen, "every row sees a key of its first KV block");
-static_assert(!kRowSumByMma || (HEAD_DIM == 64 && kSplits == 1 && LSE == 0),
+static_assert(!kRowSumByMma || (kSplits == 1 && LSE == 0), "row sums of P as rounded come last");
+static_assert(!kRowSumByMma || kVIsKMajor || HEAD_DIM == 64,
               "the ones lie one box behind any stage of V");
+static_assert(!kRowSumByMma || !kInPieces, "row sums are a tile of columns of all of PV");
+static_assert(kEx2Linear == 0 || kRowSumByMma, "only rounded P has these exponentials");
 static_assert(!kInPieces || (kPieces * kPromotedColumns == HEAD_DIM * kKeyPieces &&
                              kPSteps % kKeyPieces == 0),
               "pieces are all of PV");
-static_assert(!kPromotePairs || (!kInPieces && (kInterleaved || kRescaleApart)),
-              "sums of two KV blocks stay where they are, and have one scale");
+static_assert(kSummedBlocks == 1 || (!kInPieces && (kInterleaved || kRescaleApart)),
+              "sums of several KV blocks stay where they are, and have one scale");
 static_assert(!kPersistent || kSplits == 1, "stages go to the splits of one work tile in turn");

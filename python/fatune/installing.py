@@ -23,6 +23,7 @@ from .tuning import Result
 _OLDEST = (2, 5)  # PyTorch: of the exported file
 CAPTURED = "captured"
 _KEPT_MASKS = 64  # chosen: tensors whose kind is remembered
+_UNCAPTURED = "no mask tensor was captured for these sizes"
 _UNCHECKED = ("its mask cannot be read while a graph is captured or traced; assume_masks=\"captured\" trusts those "
               "captured")
 
@@ -73,9 +74,9 @@ class _Masks:
 
     def kind(self, mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> Tuple[Optional[str], str]:
         """Its kind, or None with the reason why it is not known."""
-        kinds = self.kinds.get((tuple(query.shape), tuple(key.shape)))
+        kinds = self.kinds.get((query.shape, key.shape))
         if kinds is None:
-            return None, "no mask tensor was captured for these sizes"
+            return None, _UNCAPTURED
         if self.assume and len(kinds) == 1:
             return next(iter(kinds)), ""
         if torch.compiler.is_compiling() or (mask.is_cuda and torch.cuda.is_current_stream_capturing()):
@@ -116,16 +117,19 @@ def without_idle_masks(pytorch: Callable[..., Any], suite: Suite) -> Callable[..
     return attention
 
 
-def _attention(exported: ModuleType, known: _Masks) -> Callable[..., Any]:
+def _attention(exported: ModuleType, kind_of: Callable[..., Tuple[Optional[str], str]]) -> Callable[..., Any]:
     """What stands under F's name: the exported function, but for mask tensors."""
     sdpa, pass_on, plain = exported.sdpa, exported._pass_on, (torch.Tensor, torch.nn.Parameter)
+    unmasked, is_compiling = exported._operator, torch.compiler.is_compiling
 
     def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
                                      is_causal: bool = False, scale: Optional[float] = None,
                                      enable_gqa: bool = False) -> Any:
+        if attn_mask is None and not dropout_p and not is_compiling():  # most calls
+            return unmasked(query, key, value, is_causal, scale, enable_gqa)
         if attn_mask is None or type(attn_mask) not in plain or is_causal or dropout_p:
             return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-        kind, why = known.kind(attn_mask, query, key)
+        kind, why = kind_of(attn_mask, query, key)
         if kind == masks.NONE:
             return sdpa(query, key, value, None, 0.0, False, scale, enable_gqa)
         if kind == masks.CAUSAL:
@@ -142,6 +146,7 @@ def _attention(exported: ModuleType, known: _Masks) -> Callable[..., Any]:
 
 _lock = threading.RLock()
 _active: List["Installed"] = []
+_meanwhile: List["Installed"] = []  # in place for a turn of a comparison
 _last: Optional["Installed"] = None
 
 
@@ -150,7 +155,8 @@ class Installed:
 
     def __init__(self, exported: ModuleType, suite: Optional[Suite], assume: bool) -> None:
         self.exported, self.assumed = exported, assume
-        self.function = _attention(exported, _Masks(suite, assume))
+        self.masks = _Masks(suite, assume)
+        self.function = _attention(exported, self._mask_kind)
         self._before = self._counted()
         self._after: Optional[List[Row]] = None
         self._places: List[places.Place] = []
@@ -166,11 +172,13 @@ class Installed:
                 places.replace(_active[-1].function if _active else _original, self.function)
                 _active.append(self)
                 self._after, _last = None, self
+                self._choose_kernels()
                 _choose_fast_path()
         return self
 
     def undo(self) -> None:
-        """Puts back what stood there before; a second time does nothing."""
+        """Puts back what stood there before, and withdraws the kernels, also from functions that are still held and from
+        compiled code; graphs that were captured keep theirs. A second time does nothing."""
         with _lock:
             if self not in _active:
                 return
@@ -179,6 +187,7 @@ class Installed:
             _active.remove(self)
             if place == len(_active):
                 places.replace(self.function, _active[-1].function if _active else _original)
+            self._choose_kernels()
             _choose_fast_path()
 
     @contextlib.contextmanager
@@ -188,11 +197,25 @@ class Installed:
             before = F.scaled_dot_product_attention
             self._places = self._places or places.find(before)
             places.put(self._places, self.function)
+            _meanwhile.append(self)
+            self._choose_kernels()
         try:
             with fastpath.off(self.hidden):
                 yield
         finally:
-            places.put(self._places, before)
+            with _lock:
+                places.put(self._places, before)
+                _meanwhile.remove(self)
+                self._choose_kernels()
+
+    def examine_gradients(self, folder: Path) -> None:
+        """As gradients.let_serve(); only these kernels serve meanwhile, so that it is they that are examined."""
+        with _lock:
+            self.exported._service.serve(self.exported._own)
+            try:
+                gradients.let_serve(self.exported, folder)
+            finally:
+                self._choose_kernels()
 
     def recount(self) -> None:
         """Counts begin anew."""
@@ -201,6 +224,19 @@ class Installed:
     def why(self) -> Why:
         """What became of the calls since it was installed, or until it was undone."""
         return Why(self._rows() if self._after is None else self._after, self.assumed)
+
+    def _choose_kernels(self) -> None:
+        """Those of all that are in place serve from now on, no others."""
+        self.exported._service.serve([kernel for each in (*_active, *_meanwhile) for kernel in each.exported._own])
+
+    def _mask_kind(self, mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> Tuple[Optional[str], str]:
+        """By the captured masks of all that are in place, its own first."""
+        found = self.masks.kind(mask, query, key)
+        for each in reversed(_active):
+            if found[1] != _UNCAPTURED:
+                break
+            found = each.masks.kind(mask, query, key)
+        return found
 
     def _counted(self) -> Dict[Tuple[str, Optional[str]], int]:
         return {(row["call"], row["reason"]): row["calls"] for row in self.exported.counts()}
@@ -242,8 +278,9 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None, u
     result = result if isinstance(result, Result) else Result.load(result)
     _check_here(result)
     exported = _imported(export(result, unverified))
-    gradients.let_serve(exported, result.folder)
-    return Installed(exported, result.suite, assume_masks == CAPTURED).redo()
+    installed = Installed(exported, result.suite, assume_masks == CAPTURED)
+    installed.examine_gradients(result.folder)
+    return installed.redo()
 
 
 def why() -> Why:
@@ -281,5 +318,6 @@ def _imported(file: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise FatuneError(f"{file} cannot be imported", FILES)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)  # torch.compile finds it by its name
+    vars(module)["_INSTALLED"] = True  # its kernels serve only while they are installed
     spec.loader.exec_module(module)
     return module

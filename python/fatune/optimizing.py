@@ -13,11 +13,13 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 from . import contending, page
 from .capturing import Suite, capture, device_of, step_of
 from .errors import FILES, INTERRUPTED, NO, FatuneError
+from .gpu_clock import sensor_of
 from .installing import CAPTURED, Installed, Why, install
 from .proving import OURS, PYTORCH, Contender, Output, Times, compare, measure
 from .recorder import Clock
 from .scripts import printing
-from .tuning import Result, tune
+from .sustained import measure_sustained
+from .tuning import Result, default_folder, holds_run, tune
 
 FASTER, EQUAL, SLOWER, WRONG, UNSERVED = "faster", "equal", "slower", "wrong", "unserved"
 _SAID = {
@@ -28,16 +30,18 @@ _SAID = {
     UNSERVED: "not served: no call of the step was done by a kernel",
 }
 _LIMIT_S = 120.0  # of timing; chosen
-_BASELINES = "torch:flash,torch:cudnn"  # what the saving is predicted from
+_BASELINES = "torch:flash,torch:cudnn"  # of a new run: what the saving is predicted from
 
 
 @dataclasses.dataclass(frozen=True)
 class Saving:
     """Of a step, in microseconds: as measured against PyTorch's best, and as the times in a layer of its calls say, or
-    None where one of them has none."""
+    None where one of them has none; both with one clock for all. `sustained_us` is what the power limit leaves of it,
+    or None where that has no say."""
 
     measured_us: float
     predicted_us: Optional[float]
+    sustained_us: Optional[float] = None
 
     @property
     def share(self) -> Optional[float]:
@@ -45,16 +49,17 @@ class Saving:
         return self.measured_us / self.predicted_us if self.predicted_us and self.predicted_us > 0 else None
 
     def __str__(self) -> str:
+        left = "" if self.sustained_us is None else f"; going on at the power limit {self.sustained_us:.0f} us"
         if self.predicted_us is None:
-            return f"saving: measured {self.measured_us:.0f} us; none is predicted, as a call has no time in a layer"
+            return f"saving: measured {self.measured_us:.0f} us; none is predicted, as a call has no time in a layer{left}"
         share = "" if self.share is None else f", {self.share:.2f} of it"
-        return f"saving: measured {self.measured_us:.0f} us, predicted {self.predicted_us:.0f} us{share}"
+        return f"saving: measured {self.measured_us:.0f} us, predicted {self.predicted_us:.0f} us{share}{left}"
 
 
 @dataclasses.dataclass
 class Proof:
     """What optimize() found. `failed` says of PyTorch's backends why they did not take part; `installed` is None unless
-    the kernels stand in PyTorch's place now."""
+    the kernels stand in PyTorch's place now; `sustained` is what counts where the GPU's power limit has a say."""
 
     suite: Suite
     result: Result
@@ -66,6 +71,7 @@ class Proof:
     why: Why
     installed: Optional[Installed]
     report: Path
+    sustained: Optional[Times] = None
 
     def undo(self) -> None:
         """Puts PyTorch's attention back, if kernels stand in its place."""
@@ -82,7 +88,8 @@ class Proof:
         rows = [(row["problem"], row["counts"][-1]) for row in self.suite.calls if row["problem"] in kernels]
         saved = [(self.result.saved_us(name), count) for name, count in rows]
         known = [us * count for us, count in saved if us is not None]
-        return Saving(self.times.saved_us, sum(known) if len(known) == len(saved) else None)
+        return Saving(self.times.saved_us, sum(known) if len(known) == len(saved) else None,
+                      None if self.sustained is None else self.sustained.saved_us)
 
     def to_json(self) -> Dict[str, Any]:
         """fatune.proof/1: everything that the report shows."""
@@ -93,6 +100,7 @@ class Proof:
             "verdict": self.verdict, "installed": self.installed is not None, "masks_assumed": self.why.assumed,
             "outputs": [_output_json(each) for each in self.outputs],
             "times": None if self.times is None else _times_json(self.times), "failed": self.failed,
+            "sustained": None if self.sustained is None else {**_times_json(self.sustained), "mhz": self.sustained.mhz},
             "saving": None if saving is None else {**dataclasses.asdict(saving), "share": saving.share},
             "before": self.suite.document["capture"], "after": self.after.document["capture"],
             "problems": self.suite.problems,
@@ -119,8 +127,16 @@ class Proof:
         if self.suite.in_graph:
             lines.append("  in a CUDA graph: " + ", ".join(
                 f"{name} {us / 1e3:.3f} ms" for name, us in self.times.medians_us.items()))
+        if self.sustained is not None:
+            lines.append(f"  {_going_on(self.sustained)}")
         lines += [f"  {name} does not do it: {reason}" for name, reason in self.failed.items()]
         return [*lines, f"  {self.saving}"]
+
+
+def _going_on(times: Times) -> str:
+    low, high = times.ci95
+    return (f"at the GPU's power limit, going on: {times.ratio:.3f} of its time ({low:.3f} to {high:.3f}), with a clock "
+            f"of {times.mhz[OURS]:.0f} MHz and by {times.best} {times.mhz[times.best]:.0f}")
 
 
 def _output_json(output: Output) -> Dict[str, Any]:
@@ -136,7 +152,7 @@ def _times_json(times: Times) -> Dict[str, Any]:
 
 def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = None,
              report: "str | Path | None" = None, name: Optional[str] = None, budget: "str | int | None" = None,
-             baselines: str = _BASELINES, device: Optional[str] = None, graph: bool = False,
+             baselines: Optional[str] = None, device: Optional[str] = None, graph: bool = False,
              assume_masks: Optional[str] = None, allow_equal: bool = False, unverified: bool = False,
              limit_s: float = _LIMIT_S, quiet: bool = False, **options: Any) -> Proof:
     """Captures, tunes, installs and proves `step(*inputs, **options)`, and writes a report.
@@ -145,34 +161,40 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
     masks are those captured, and graphs are timed, against the best of PyTorch's backends.
 
     The report is RUN/report.html unless told. Each output is compared with the step's own, in the tolerance that its
-    rounding has; the whole step is timed with and without in interleaved rounds, `limit_s` seconds at most. Kernels
-    stay installed if outputs are right and the interval of the times' ratio is below 1 (or, with `allow_equal`,
-    includes it); else nothing is. Interrupted, nothing is, and the same call goes on with tuning. Raises what
-    capture(), tune() and install() raise.
+    rounding has; the whole step is timed with and without in interleaved rounds, `limit_s` seconds at most; and where
+    the GPU is at its power limit, for 10 s more in turns that go on, which then count. Kernels stay installed if
+    outputs are right and the interval of the times' ratio is below 1 (or, with `allow_equal`, includes it); else
+    nothing is. Interrupted, nothing is, and the same call goes on with tuning. Raises what capture(), tune() and
+    install() raise.
     """
     def run() -> Any:
         return step(*inputs, **options)
 
     suite = capture(step, *inputs, name=name, graph=graph, **options)
-    result = tune(suite, out=out, device=device, budget=budget, baselines=baselines, quiet=quiet)
+    folder = Path(out or default_folder(suite))
+    if baselines is None and not holds_run(folder):
+        baselines = _BASELINES
+    result = tune(suite, out=folder, device=device, budget=budget, baselines=baselines, quiet=quiet)
 
     with install(result, assume_masks=CAPTURED if graph else assume_masks, unverified=unverified) as installed:
         after = capture(step, *inputs, name=suite.name, graph=graph, **options)
         ours = contending.replayed(run, installed) if graph else Contender(run, installed.briefly)
         why = installed.why()
 
-    outputs, times, verdict = [], None, UNSERVED
+    outputs, times, sustained, verdict = [], None, None, UNSERVED
     failed: Dict[str, str] = {}
     if why.served:
         outputs = compare(run, ours)
         verdict = WRONG
         if all(each.right for each in outputs):
             others, failed = contending.replayed_by_pytorch(run, suite) if graph else ({PYTORCH: Contender(run)}, {})
-            times = measure({**others, OURS: ours}, Clock(device_of(step, inputs, options)), limit_s)
-            verdict = _verdict(times)
+            contenders, kind = {**others, OURS: ours}, device_of(step, inputs, options)
+            times = measure(contenders, Clock(kind), limit_s)
+            sustained = measure_sustained(contenders, times, Clock(kind), sensor_of(kind))
+            verdict = _verdict(sustained or times)
     wanted = verdict == FASTER or (verdict == EQUAL and allow_equal)
     page_file = Path(report or result.folder / "report.html")
-    proof = Proof(suite, result, verdict, outputs, times, failed, after, why, None, page_file)
+    proof = Proof(suite, result, verdict, outputs, times, failed, after, why, None, page_file, sustained)
     with _undone_when_interrupted(proof):
         proof.installed = installed.redo() if wanted else None
         _write(proof)
@@ -211,7 +233,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--report", type=Path, help="the page [report.html in the run's folder]")
     parser.add_argument("--budget", help="for each problem, as of fatune sweep")
     parser.add_argument("--graph", action="store_true", help="the program replays the step as a CUDA graph")
-    parser.add_argument("--baselines", default=_BASELINES, help=f"as of fatune sweep [{_BASELINES}]")
+    parser.add_argument("--baselines", help=f"as of fatune sweep [{_BASELINES}]")
     parser.add_argument("--device", help="as of fatune sweep [PyTorch's current GPU]")
     parser.add_argument("--assume-masks", choices=["captured"], help="trust captured masks, unread")
     parser.add_argument("--allow-equal", action="store_true", help="no loss is enough")

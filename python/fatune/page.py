@@ -96,8 +96,13 @@ def _served(document: Row) -> str:
                     ("a kernel" if row["reason"] is None else f"PyTorch: {row['reason']}", "")] for row in rows])
 
 
+def _counting(document: Row) -> Row:
+    """The times that the verdict is of."""
+    return document["sustained"] or document["times"]
+
+
 def _tiles(document: Row) -> str:
-    tiles, times = [], document["times"]
+    tiles, times = [], _counting(document)
     if times:
         middle, (low, high) = times["medians_us"], times["ci95"]
         by = f", by {times['best']}, the best of PyTorch's" if document["before"]["graph"] else ""
@@ -123,6 +128,17 @@ def _graphs(document: Row) -> str:
             + _table((("attention", ""), ("median", "n"), ("", "")), rows))
 
 
+def _going_on(document: Row) -> str:
+    """What the power limit has to say."""
+    times, short = document["sustained"], document["times"]
+    if times is None:
+        return ""
+    ours, theirs = times["mhz"]["fatune"], times["mhz"][times["best"]]
+    return (f"<p>The GPU is at its power limit, which gives each step a clock of its own: {ours:.0f} MHz, and by "
+            f"{_text(times['best'])} {theirs:.0f} MHz. So these are times of turns that go on; in short turns, with one "
+            f"clock for all, the step takes {short['ratio']:.3f} of its time.</p>")
+
+
 def _saving(document: Row) -> str:
     saving = document["saving"]
     if saving is None:
@@ -131,7 +147,8 @@ def _saving(document: Row) -> str:
     if saving["predicted_us"] is not None:
         predicted = f"predicted from the times in a layer of its calls: {saving['predicted_us']:.0f} µs"
     share = "" if saving["share"] is None else f", {saving['share']:.2f} of it"
-    return f"<p>Saving: measured {saving['measured_us']:.0f} µs; {predicted}{share}.</p>"
+    left = "" if saving["sustained_us"] is None else f" Going on it is {saving['sustained_us']:.0f} µs."
+    return f"<p>Saving, with one clock for all: measured {saving['measured_us']:.0f} µs; {predicted}{share}.{left}</p>"
 
 
 def page_of(document: Row) -> str:
@@ -141,7 +158,7 @@ def page_of(document: Row) -> str:
     notes = [f"{device}; PyTorch {before['torch']}; times by call site: {before['clock']}, run {document['run']}."]
     notes += ["Masks were taken to be those captured, unread (assume_masks=\"captured\")."] * document["masks_assumed"]
     notes += ["They include waiting for Python."] * before["waits_for_python"]
-    times = document["times"]
+    times = _counting(document)
     rounds = f"{len(times['rounds_us']['fatune'])} interleaved rounds in random order." if times else ""
     return f"""<!doctype html>
 <html lang="en">
@@ -156,6 +173,7 @@ def page_of(document: Row) -> str:
 <p class="verdict{'' if good else ' bad'}">{_VERDICTS[document['verdict']]}</p>
 <p class="soft">{_text(' '.join(notes))} {rounds}</p>
 <div class="tiles">{_tiles(document)}</div>
+{_going_on(document)}
 {_saving(document)}
 {_graphs(document)}
 <h2>Attention by call site</h2>

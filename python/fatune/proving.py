@@ -51,9 +51,11 @@ class Contender(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Times:
-    """Of a whole step, by contender: microseconds, a value a round; all in each round, in random order."""
+    """Of a whole step, by contender: microseconds, a value a round; all in each round, in random order. `mhz` is
+    the GPU's clock, in turns so long that it is each contender's own."""
 
     rounds_us: Dict[str, List[float]]
+    mhz: Dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def medians_us(self) -> Dict[str, float]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -82,25 +83,40 @@ def tune(suite: Suite, out: "str | Path | None" = None, device: Optional[str] = 
          baselines: Optional[str] = None, quiet: bool = False) -> Result:
     """Tunes the suite's problems; options are those of `fatune sweep`.
 
-    A folder that holds a run that was not finished is gone on with; nothing in it is measured again. Known configs of
-    earlier runs are begun with. The device is PyTorch's current one unless told; "recorded" replays a recording.
-    Raises FatuneError: (1) nothing is to be tuned, (3) there is no GPU, and what the program says. Ctrl-C ends the
-    program, too; the folder can be gone on with.
+    A folder that holds a run is gone on with; nothing in it is measured again. What is told beside it, problems too,
+    must be what the run began with. Known configs of earlier runs are begun with. The device is PyTorch's current one
+    unless told; "recorded" replays a recording. Raises FatuneError: (1) nothing is to be tuned, (2) the run in the
+    folder is of another suite, budget or baselines, (3) there is no GPU, (5) it is of another device, and what the
+    program says. Ctrl-C ends the program, too; the folder can be gone on with.
     """
     if not suite.problems:
         raise FatuneError(f"{suite.name}: nothing is to be tuned: {_reasons(suite)}", NO)
     folder = Path(out) if out is not None else default_folder(suite)
-    args = ["--resume", str(folder)]
-    if not (folder / "journal.jsonl").exists():
-        args = ["--suite", str(_saved(suite, folder)), "--out", str(folder), "--device", device or _current_device()]
-        args += ["--budget", str(budget)] if budget is not None else []
-        args += ["--baselines", baselines] if baselines is not None else []
+    options = {"device": device, "budget": budget, "baselines": baselines}
+    if holds_run(folder):
+        with tempfile.TemporaryDirectory() as beside:  # the run's own stays until this one is known to be the same
+            document = _sweep(suite.save(Path(beside) / "suite.json"), {"resume": folder, **options}, quiet)
+        _saved(suite, folder)
+    else:
+        options["device"] = device or _current_device()
+        document = _sweep(_saved(suite, folder), {"out": folder, **options}, quiet)
+    return Result(folder, document, suite)
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether a run was begun there."""
+    return (folder / "journal.jsonl").exists()
+
+
+def _sweep(suite: Path, options: Dict[str, Any], quiet: bool) -> Dict[str, Any]:
+    """What `fatune sweep` prints; options that are None are left out."""
+    told = [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
     progress = Progress()
     try:
-        document = program.run(["sweep", *args], accept=_FASTER_OR_NOT, progress=None if quiet else progress)
+        return program.run(["sweep", "--suite", str(suite), *told], accept=_FASTER_OR_NOT,
+                           progress=None if quiet else progress)
     finally:
         progress.close()
-    return Result(folder, document, suite)
 
 
 def _reasons(suite: Suite) -> str:

@@ -66,9 +66,9 @@ def a_graph_replayed_on_new_inputs(module, facts):
 
 @case
 def the_first_call_of_a_kernel_while_a_graph_is_captured(module, facts):
-    kernel = next(kernel for kernel in module._kernels if kernel.facts is facts)
+    kernel = next(kernel for kernel in module._own if kernel.facts is facts)
     kernel.functions.clear()
-    module._routes.clear()
+    module._service.forget()
     return a_graph_replayed_on_new_inputs(module, facts)
 
 

@@ -36,6 +36,16 @@ struct Least {
 struct Largest {
   float operator()(float a, float b) const { return std::fmax(a, b); }
 };
+struct LeastOrNan {
+  float operator()(float a, float b) const {
+    return std::isnan(a) || std::isnan(b) ? std::nanf("") : std::fmin(a, b);
+  }
+};
+struct LargestOrNan {
+  float operator()(float a, float b) const {
+    return std::isnan(a) || std::isnan(b) ? std::nanf("") : std::fmax(a, b);
+  }
+};
 struct Negate {
   float operator()(float a) const { return -a; }
 };
@@ -89,6 +99,8 @@ void add_type(Table& table, const std::string& type) {
   three("fma.rn.relu.", MultiplyAddRelu());
   two("min.", Least());
   two("max.", Largest());
+  two("min.NaN.", LeastOrNan());
+  two("max.NaN.", LargestOrNan());
   one("neg.", Negate());
   one("abs.", Absolute());
   one("ex2.approx.", Exp2());

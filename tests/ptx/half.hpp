@@ -13,10 +13,14 @@ float decoded(std::uint32_t bits) {
   return kTable[bits & (kType == Dtype::kF16 || kType == Dtype::kBf16 ? 0xffffU : 0xffU)];
 }
 
+/// What instructions leave of either 16-bit type where the result is NaN.
+constexpr std::uint32_t kNotANumber = 0x7fff;
+
 /// Rounded to nearest even; f16 has a short way for the usual magnitudes.
 template <Dtype kType>
 std::uint32_t encoded(float value) {
-  return encode(kType, value);
+  constexpr bool k16Bit = kType == Dtype::kF16 || kType == Dtype::kBf16;
+  return k16Bit && value != value ? kNotANumber : encode(kType, value);
 }
 
 }  // namespace fatune::ptx

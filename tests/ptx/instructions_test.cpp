@@ -74,6 +74,8 @@ const Row kFloats[] = {
     {"setp.ne.f32 %p0, %r1, %r1; selp.b32 %r0, 1, 0, %p0;", 0x7fffffff, 0, 0, 0},
     {"setp.neu.f32 %p0, %r1, %r1; selp.b32 %r0, 1, 0, %p0;", 0x7fffffff, 0, 0, 1},
     {"setp.gtu.f32 %p0, %r1, %r2; selp.b32 %r0, 1, 0, %p0;", bits(1), bits(2), 0, 0},
+    {"max.NaN.f16x2 %r0, %r1, %r2;", 0x7fff3c00, 0x64006400, 0, 0x7fff6400},
+    {"min.NaN.f16x2 %r0, %r1, %r2;", 0x7fff3c00, 0x64006400, 0, 0x7fff3c00},
     // The first source is the upper half.
     {"cvt.rn.f16x2.f32 %r0, %r1, %r2;", bits(1), bits(2), 0, 0x3c004000},
     {"cvt.rn.bf16x2.f32 %r0, %r1, %r2;", bits(1), bits(2), 0, 0x3f804000},

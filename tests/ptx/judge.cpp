@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "worker/device/judged.hpp"
+#include "worker/verify/quantize.hpp"
+#include "worker/verify/smooth_keys.hpp"
 
 namespace fatune::ptx {
 namespace {
@@ -68,10 +70,15 @@ Result<Tensors> twin_of(const Setting& setting, const KernelRef& naive, const Pr
                         const InputCase& which, int doublings) {
   Problem plain = with_given_factors(problem);
   plain.layouts = {};
-  Tensors tensors = tensors_of(plain, make_inputs(plain, which, doublings));
+  const HostInputs inputs =
+      is_fused(problem) ? unquantized_inputs(problem, which, doublings) : HostInputs();
+  Tensors tensors = tensors_of(
+      plain, is_fused(problem) ? quantize(problem, inputs) : make_inputs(plain, which, doublings));
   const Candidate twin{naive, default_config(naive->manifest), plain};
   FATUNE_TRY_STATUS(
       interpret(setting, twin, {"ROUND_INTERMEDIATES=1"}, Asynchrony::kLate, tensors));
+  if (problem.lse && smooths_k(problem))
+    add_mean_scores(problem, inputs, tensors.buffers.at("lse"));
   return tensors;
 }
 

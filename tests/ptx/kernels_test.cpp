@@ -82,6 +82,12 @@ Problem fused(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kB
   return problem;
 }
 
+Problem smooth_k(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kBf16) {
+  problem = fused(std::move(problem), dtype, out);
+  problem.quant = Quant::kSmoothK;
+  return problem;
+}
+
 struct Case {
   const char* kernel;
   const char* config;
@@ -117,48 +123,24 @@ const Case kRight[] = {
     {"fa_wgmma_fp8", "PV_COLUMNS=32,RESCALE=lazy", in_fp8(ragged())},
     {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=half,PV_COLUMNS=32", in_fp8(ragged())},
     {"fa_wgmma_fp8", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy", in_fp8(ragged())},
+    {"fa_wgmma_fp8", "PROMOTE=quad,PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=8",
+     in_fp8(*parse_shape("1,1,200,64"))},
     {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
+    {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma,EX2_LINEAR=16",
+     in_fp8(*parse_shape("1,1,192,128"))},
     {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma", in_fp8(*parse_shape("1,1,192,64"))},
     {"fa_wgmma_fp8_fused", "", fused(plain())},
     {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=2,QUANT_THREADS=256", fused(ragged())},
     {"fa_wgmma_fp8_fused",
      "QUANT_CLUSTER=1,QUANT_KEEP=nothing,QUANT_THREADS=256,V_TRANSPOSED_BY=producer",
      fused(packed(), Dtype::kE5m2, Dtype::kF16)},
-    {"fa_wgmma_fp8_fused", "SMOOTH_K=true,QUANT_CLUSTER=2,QUANT_KEEP=nothing", fused(packed())},
+    {"fa_wgmma_fp8_fused", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma", fused(packed())},
+    {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=2,QUANT_KEEP=nothing", smooth_k(packed())},
+    {"fa_wgmma_fp8_rotated", "HADAMARD=64,QUANT_CLUSTER=4", fused(ragged())},
+    {"fa_wgmma_fp8_rotated", "QUANT_THREADS=256", fused(packed(), Dtype::kE5m2, Dtype::kF16)},
+    {"fa_wgmma_fp8_rotated", "HADAMARD=128", smooth_k(ragged(), Dtype::kE4m3, Dtype::kF16)},
     {"fa_wgmma", "", fused(plain())},  // in the 16 bits that the problem is given in
 };
-
-std::span<std::uint16_t> halves(std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<std::uint16_t*>(bytes.data()), bytes.size() / 2};
-}
-
-/// Eight times the largest magnitude of a key head is added to its even columns and taken from its
-/// odd ones: scores of a row move alike, outputs stay. In f16, contiguous.
-void offset_keys(ptx::Expected& expected) {
-  const Problem& problem = expected.problem;
-  const std::span<const float> values = decode_table(Dtype::kF16);
-  const auto dim = static_cast<std::size_t>(problem.head_dim);
-  const auto size = static_cast<std::size_t>(problem.seq_kv) * dim;
-  const std::span<std::uint16_t> k = halves(expected.inputs.k), q = halves(expected.inputs.q);
-  std::vector<float> offsets;
-  for (std::size_t begin = 0; begin < k.size(); begin += size) {
-    float largest = 0;
-    for (const std::uint16_t each : k.subspan(begin, size))
-      largest = std::max(largest, std::abs(values[each]));
-    offsets.push_back(8 * largest);
-    for (std::size_t i = begin; i < begin + size; ++i) {
-      const float offset = i % 2 == 0 ? offsets.back() : -offsets.back();
-      k[i] = static_cast<std::uint16_t>(encode(Dtype::kF16, values[k[i]] + offset));
-    }
-  }
-  const auto rows_of_key_head = q.size() / dim / offsets.size();
-  for (std::size_t row = 0; row < q.size() / dim; ++row) {
-    double score = 0;
-    for (std::size_t i = 0; i < dim; ++i) score += (i % 2 == 0 ? 1 : -1) * values[q[row * dim + i]];
-    score *= offsets[row / rows_of_key_head] / std::sqrt(static_cast<double>(dim));
-    expected.lse->values[row] += static_cast<float>(score);
-  }
-}
 
 }  // namespace
 
@@ -227,7 +209,9 @@ TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
       {"fa_wgmma_fp8", "PV_COLUMNS=32"},
       {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=half,RESCALE=lazy"},
       {"fa_wgmma_fp8", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy"},
+      {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=quad,PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma"},
       {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma"},
+      {"fa_wgmma_fp8_interleaved", "PROMOTE=never,ROW_SUM=mma"},
       {"fa_wgmma_fp8_interleaved", "PROMOTE=pair"},
       {"fa_wgmma_fp8_interleaved", ""}};
   for (const auto& [kernel, config] : right) {
@@ -241,20 +225,56 @@ TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
   CHECK(never.error().message.find("13 bits") != std::string::npos);
 }
 
-TEST_CASE("an offset that all keys share costs no bits where K is smoothed") {
-  const Problem problem = fused(ragged(), Dtype::kE4m3, Dtype::kF16);
-  auto expected = ptx::expect(bench().setting(), *bench().kernel("naive"), problem);
+TEST_CASE("linear exponentials keep what outliers leave of the other keys") {
+  Problem problem = in_fp8(*parse_shape("1,4,256,64"));
+  problem.seq_kv = 512;
+  const auto expected =
+      ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {Distribution::kOutliers});
   REQUIRE(expected);
-  offset_keys(*expected);
-  for (const bool smooth : {true, false}) {
-    const auto candidate = bench().candidate("fa_wgmma_fp8_fused",
-                                             smooth ? "SMOOTH_K=true" : "SMOOTH_K=false", problem);
+  const std::pair<std::string, std::string> rows[] = {
+      {"fa_wgmma_fp8", "PV_COLUMNS=256,ROW_SUM=mma,EX2_LINEAR=16"},
+      {"fa_wgmma_fp8", "PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=16"},
+      {"fa_wgmma_fp8_interleaved", "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16"}};
+  for (const auto& [kernel, config] : rows) {
+    const auto candidate = bench().candidate(kernel, config, problem);
     REQUIRE(candidate);
     const ptx::Examined seen =
         ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate);
-    INFO(smooth << ": " << seen.reason);
-    CHECK(seen.passed == smooth);
+    INFO(kernel << " " << config << ": " << seen.reason << " margin " << seen.margin);
+    CHECK(seen.passed);
   }
+}
+
+TEST_CASE("an offset that all keys share costs no bits where K is smoothed") {
+  Problem problem = smooth_k(ragged(), Dtype::kE4m3, Dtype::kF16);
+  REQUIRE(problem.lse);
+  const auto expected = ptx::expect(bench().setting(), *bench().kernel("naive"), problem);
+  REQUIRE(expected);
+  for (const Quant quant : {Quant::kSmoothK, Quant::kFused}) {
+    problem.quant = quant;
+    const auto candidate = bench().candidate("fa_wgmma_fp8_fused", "", problem);
+    REQUIRE(candidate);
+    const ptx::Examined seen =
+        ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate);
+    INFO(name(quant) << ": " << seen.reason);
+    CHECK(seen.passed == (quant == Quant::kSmoothK));
+  }
+}
+
+TEST_CASE("what sticks out costs fewer bits where columns are mixed") {
+  Problem problem = fused(*parse_shape("1,1,64,128"));
+  problem.seq_kv = 512;
+  const auto expected =
+      ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {Distribution::kOutliers});
+  REQUIRE(expected);
+  const auto error_of = [&](const char* kernel, const char* config) {
+    const auto candidate = bench().candidate(kernel, config, problem);
+    REQUIRE(candidate);
+    return ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate).relative_l2;
+  };
+  const double plain = error_of("fa_wgmma_fp8_fused", "");
+  CHECK(error_of("fa_wgmma_fp8_rotated", "HADAMARD=64") < 0.85 * plain);
+  CHECK(error_of("fa_wgmma_fp8_rotated", "HADAMARD=128") < 0.85 * plain);
 }
 
 TEST_CASE("a kernel that quantizes is right about heads of zeros and heads that are not finite") {

@@ -81,6 +81,7 @@ struct Warp {
   std::vector<PendingCopy> copies, stores;
   std::array<std::uint32_t, kLanes> copy_group{}, store_group{};
   std::vector<PendingMma> products;
+  std::size_t products_begun = 0;
   std::uint32_t product_group = 0;
   std::vector<bool> in_flight;      ///< units that pending products write
   std::uint32_t cluster_phase = 0;  ///< of the cluster's barrier when the warp arrived there
@@ -104,6 +105,7 @@ struct Cta {
   std::vector<std::byte> shared;
   std::vector<Warp> warps;
   std::array<Barrier, 16> barriers;
+  std::map<int, std::vector<PendingMma>> products;  ///< of a warpgroup, as the first of its warps
 };
 
 struct Cluster {

@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kUsage =
     "usage: run_ptx --kernel NAME --shape BATCH,HEADS,SEQ,DIM [--config A=1,B=word]\n"
     "               [--dtype f16|bf16|e4m3|e5m2] [--causal] [--lse] [--kv-heads N] [--seq-kv N]\n"
-    "               [--quant given|fused] [--layout WORD] [--inputs normal|outliers|...] [--seed "
+    "               [--quant given|fused|smooth_k] [--layout WORD] [--inputs normal|outliers|...] "
+    "[--seed "
     "N] [--arch sm_90a]\n"
     "               [--kernel-dir DIR] [--ptx FILE] [--early]\n"
     "  --ptx FILE  also writes the PTX there, whose lines messages name\n"

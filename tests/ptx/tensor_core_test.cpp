@@ -180,17 +180,23 @@ double element(Dtype dtype, const test::Buffer& bytes, std::size_t index) {
   return decode(dtype, bits);
 }
 
+/// Interprets the text over these buffers.
+Status run(const char* text, const Form& form, std::vector<test::Buffer>& buffers,
+           unsigned threads) {
+  const auto compiled = tensor_core_bench().compiler.ptx(request_of(text, form));
+  if (!compiled) FAIL(compiled.error().message);
+  ptx::Launch launch;
+  launch.block = {threads, 1, 1};
+  return test::run_text(*compiled, launch, buffers);
+}
+
 /// Interprets the text: a and b to c of `sums` elements, the last of the buffers.
 std::vector<test::Buffer> interpret(const char* text, const Form& form, test::Buffer a,
                                     test::Buffer b, int sums, unsigned threads) {
-  const auto compiled = tensor_core_bench().compiler.ptx(request_of(text, form));
-  if (!compiled) FAIL(compiled.error().message);
   std::vector<test::Buffer> buffers = {std::move(a), std::move(b),
                                        test::Buffer(static_cast<std::size_t>(4 * sums))};
-  ptx::Launch launch;
-  launch.block = {threads, 1, 1};
-  const Status run = test::run_text(*compiled, launch, buffers);
-  if (!run) FAIL(run.error().message);
+  const Status done = run(text, form, buffers, threads);
+  if (!done) FAIL(done.error().message);
   return buffers;
 }
 
@@ -242,6 +248,19 @@ TEST_CASE("wgmma of fp8 drops what lies 13 bits below the largest product or sum
   CHECK(chained_sum(Dtype::kE4m3, -1) == -256 - 127 * 0.03125F);
   CHECK(chained_sum(Dtype::kE4m3, 0.5F) == 128 + 127 * 0.015625F);
   CHECK(chained_sum(Dtype::kF16, 1) == 256 + 63 * 0.05859375F);
+}
+
+TEST_CASE("wgmma has one answer for a warpgroup to whether it adds") {
+  std::string text = kWgmma;
+  const std::string adds = "\"r\"(step)";
+  for (std::size_t at = 0; (at = text.find(adds, at)) != std::string::npos; at += adds.size())
+    text.replace(at, adds.size(), "\"r\"(step + warp)");
+  const Form form{Dtype::kE4m3, Dtype::kE4m3, 128, false, GENERATE(false, true)};
+  std::vector<test::Buffer> buffers = {matrix(form.a, 64, form.span, 1),
+                                       matrix(form.b, 16, form.span, 2), test::Buffer(4 * 64 * 16)};
+  const Status done = run(text.c_str(), form, buffers, 128);
+  REQUIRE_FALSE(done);
+  CHECK(done.error().message.find("only some of them add") != std::string::npos);
 }
 
 TEST_CASE("mma.sync multiplies fragments of f16, bf16 and fp8") {

@@ -136,6 +136,16 @@ void mark_in_flight(Turn& turn) {
   }
 }
 
+/// A warpgroup has one product: descriptors, and whether it adds, are the same for its four warps.
+bool is_the_warpgroups(Turn& turn, const PendingMma& product) {
+  std::vector<PendingMma>& common = turn.cta.products[turn.warp.index / 4];
+  const std::size_t nth = turn.warp.products_begun++;
+  if (nth == common.size()) common.push_back(product);
+  const PendingMma& first = common[nth];
+  return first.instruction == product.instruction && first.a == product.a && first.b == product.b &&
+         first.add == product.add;
+}
+
 Step begin(Turn& turn) {
   const Shape shape = turn.at.detail_as<Shape>();
   const Operands operands = operands_of(turn.at, shape);
@@ -145,6 +155,8 @@ Step begin(Turn& turn) {
   if (!operands.a_in_registers) product.a = turn.bits_of(*operands.a, 0);
   product.b = turn.bits_of(operands.rest[0], 0);
   product.add = turn.predicate(operands.rest[1]) != 0;
+  if (!is_the_warpgroups(turn, product))
+    return turn.fail("the warps of a warpgroup begin another product, or only some of them add");
   turn.warp.products.push_back(product);
   if (turn.machine.asynchrony == Asynchrony::kEarly)
     return finish_products(turn, kEveryGroup) ? Step::kNext : Step::kFail;

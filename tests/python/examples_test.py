@@ -15,7 +15,8 @@ import tempfile
 import unittest
 
 import fatune
-from fatune import commands
+import torch
+from fatune import commands, proving, scripts
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "models"
 SCRIPTS = [script for script in MODELS.glob("*.py") if script.stem != "table"]
@@ -25,6 +26,7 @@ PROBLEMS = {
     "whisper": [{"shape": "1,20,1500,64", "scale": 1.0}, {"shape": "1,20,64,64", "causal": True, "scale": 1.0},
                 {"shape": "1,20,64,64", "seq_kv": 1500, "scale": 1.0}],
     "gpt2": [{"shape": "1,16,128,64", "causal": True, "layout": "packed"}],
+    "train": [{"shape": "1,16,128,64", "dtype": "bf16", "causal": True, "lse": True, "layout": "packed"}],
     "llama": [{"shape": "1,32,128,128", "kv_heads": 8, "dtype": "bf16", "causal": True, "layout": "bshd"}],
     "dit": [{"shape": "1,16,256,72", "layout": "bshd"}],
     "layers": [{"shape": "1,8,512,64", "layout": "packed"}],
@@ -47,6 +49,17 @@ class Examples(unittest.TestCase):
                 found = [{key: value for key, value in problem.items() if key not in ("name", "source")}
                          for problem in fatune.Suite.load(out).problems]
                 self.assertEqual(sorted(map(str, found)), sorted(map(str, problems)))
+
+    @unittest.skipIf(importlib.util.find_spec("transformers") is None, "transformers is not installed")
+    def test_a_training_step_begins_alike_each_time(self):
+        step = scripts.run_script(MODELS / "train.py", ["--small"])["step"]
+        first, *others = (proving.outputs_of(step) for _ in range(3))
+        self.assertEqual(list(first), ["['loss']", "['gradient of the first layer']"])
+        for each in others:
+            for name, tensor in each.items():
+                torch.testing.assert_close(tensor, first[name], rtol=0, atol=0)
+        self.assertGreater(float(first["['gradient of the first layer']"].abs().max()), 0)
+        self.assertTrue(all(each.right for each in proving.compare(step, proving.Contender(step))))
 
     def test_the_notebook_has_no_outputs_and_its_cells_are_python(self):
         notebook = json.loads((MODELS / "guide.ipynb").read_text(encoding="utf-8"))
@@ -74,6 +87,7 @@ times = {"medians_us": {"pytorch": 2000.0, "cudnn": 1990.0, "fatune": 1900.0}, "
 print(json.dumps({"verdict": "slower" if name == "llama.py" else "faster", "device": {"name": "GPU"},
                   "before": {"torch": "2.11", "attention_share": 0.06}, "problems": [{"name": "a"}, {"name": "b"}],
                   "times": None if name == "whisper.py" else times,
+                  "sustained": {**times, "mhz": {"fatune": 1590, "cudnn": 1680}} if name == "bert.py" else None,
                   "saving": {"measured_us": 90.0, "predicted_us": 100.0, "share": 0.9}}))
 """
 
@@ -93,15 +107,15 @@ class Table(unittest.TestCase):
         code, rows, text = self.table("bert")
         self.assertEqual((code, [row["model"] for row in rows]), (0, ["bert"]))
         self.assertIn("GPU, PyTorch 2.11", text)
-        self.assertIn("| bert | a, b | 6% | 2.000 | - | 1.990 | 1.900 | 0.955 (0.950 to 0.960), cudnn | 90 | 100 | 0.9",
-                      text)
+        self.assertIn("| bert | a, b | 6% | 2.000 | - | 1.990 | 1.900 | 0.955 (0.950 to 0.960), cudnn | "
+                      "0.955 (0.950 to 0.960) | 1590, 1680 | 90 | 100 | 0.9", text)
 
     def test_failures_have_rows_and_the_others_go_on(self):
         code, rows, text = self.table("vit,gpt2,whisper,bert", "--model-s", "3")
         self.assertEqual(code, 1)
         self.assertIn("failed: fatune: error: the step cannot be captured", text)
         self.assertIn("failed: it was not done after 3 s", text)
-        self.assertEqual([len(line.split("|")) for line in text.splitlines()[2:]], [14] * 6)
+        self.assertEqual([len(line.split("|")) for line in text.splitlines()[2:]], [16] * 6)
         self.assertIn("proof", rows[-1])
 
     def test_a_slower_model_is_a_no(self):

@@ -59,36 +59,47 @@ def refuse(*_):
 
 def _writing_lse(module, facts):
     """The kernel as it would be with its log-sum-exp."""
-    kernel = next(each for each in module._kernels if each.facts["id"] == facts["id"])
+    kernel = next(each for each in module._own if each.facts["id"] == facts["id"])
     facts = {**facts, "id": facts["id"] + "-lse", "problem": {**facts["problem"], "lse": True}}
-    module._kernels.append(type(kernel)(facts, kernel.cubin))
+    module._own.append(type(kernel)(facts, kernel.cubin))
     return facts
 
 
+def _of_length(kernel, tokens):
+    """The kernel as it would be for another length."""
+    problem = {**kernel.facts["problem"], "seq_q": tokens, "seq_kv": tokens}
+    strides = (problem["heads"] * tokens * problem["head_dim"], tokens * problem["head_dim"], problem["head_dim"], 1)
+    return type(kernel)({**kernel.facts, "id": f"{kernel.facts['id']}-{tokens}", "problem": problem,
+                         "strides": dict.fromkeys(kernel.facts["strides"], strides)}, kernel.cubin)
+
+
 @contextlib.contextmanager
-def on_the_cpu(lse=False):
-    """Files that are installed meanwhile take the CPU for the GPU of the recording; with `lse` they have each kernel a
-    second time, with its log-sum-exp."""
+def on_the_cpu(lse=False, tokens=None):
+    """Files that are imported meanwhile by fatune.install(), or by the function that this gives, take the CPU for the
+    GPU of the recording. With `lse` they have each kernel a second time, with its log-sum-exp; with `tokens` they are
+    for this length."""
     imported = installing._imported
 
-    def import_for_the_cpu(file):
+    def import_for_the_cpu(file, by=imported):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that no gate has checked them
-            module = imported(file)
+            module = by(file)
+        module._own = [_of_length(kernel, tokens) for kernel in module._own] if tokens else module._own
         module._has_kernels = lambda device: device.type == "cpu"
         module._device = lambda index: ((9, 0), DEVICE)
-        module._RouteWithLse.__bases__, module._RouteWithLse.both = (Route,), Route.both
+        module._RouteWithLse.__bases__ = (Route,)
+        module._RouteWithLse.both = lambda route, *inputs: Route.both(route, *inputs)  # as patched when it is called
         module._ROUTES[None] = Route
-        module._BACKWARDS.update(flash=back, cudnn=refuse)
+        module._BACKWARDS.update(flash=lambda *given: back(*given), cudnn=refuse)
         module._FACTS += [_writing_lse(module, facts) for facts in module._FACTS if lse]
-        module._routes.clear()
-        module._backwards.clear()
+        module._service.forget()
+        module._service.backwards.clear()
         return module
 
     Route.launched, Route.wrong_by = 0, 0.0
     with mock.patch.object(installing, "_imported", import_for_the_cpu), \
             mock.patch.object(installing, "_check_here"):
-        yield Route
+        yield import_for_the_cpu
 
 
 class Graphs:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """install_test.py - a recorded run's kernels in the place of PyTorch's attention, as functions on the CPU."""
 import contextlib
+import importlib.util
 import io
 import json
 import math
@@ -76,6 +77,26 @@ class TuneTest(Recorded):
         self.assertEqual(again.problems[0]["best"]["config"], self.result.problems[0]["best"]["config"])
         self.assertEqual(journal.read_text(encoding="utf-8").splitlines()[1:len(lines) // 2],
                          lines[1:len(lines) // 2])
+
+    def test_a_run_is_gone_on_with_as_it_began(self):
+        saved = tuning.suite_file(self.result.folder).read_text(encoding="utf-8")
+        other = pathlib.Path(self.folder.name) / "other"
+        other.mkdir()
+        with (self.result.folder / "journal.jsonl").open(encoding="utf-8") as journal:
+            header = json.loads(next(journal))
+        del header["crc"]  # that of the line as it was
+        text = json.dumps(header).replace('"batch": 4', '"batch": 2')
+        (other / "journal.jsonl").write_text(text + "\n", encoding="utf-8")
+        for folder, options, said in (
+                (self.result.folder, {"budget": 5}, "--budget is '4 evaluations' in the journal and '5 evaluations' here"),
+                (self.result.folder, {"baselines": "cudnn"}, "--baselines is '.*' in the journal and .*cudnn.* here"),
+                (other, {}, "is '2,8,512,64 f16' in the journal and '4,8,512,64 f16' here")):
+            with self.subTest(said), self.assertRaisesRegex(fatune.FatuneError, said) as caught:
+                fatune.tune(self.suite, out=folder, quiet=True, **options)
+            self.assertEqual(caught.exception.exit_code, 2)
+        self.assertEqual(tuning.suite_file(self.result.folder).read_text(encoding="utf-8"), saved)
+        again = fatune.tune(self.suite, out=self.result.folder, device="recorded", budget=4, quiet=True)
+        self.assertEqual(again.problems[0]["best"]["config"], self.result.problems[0]["best"]["config"])
 
     def test_a_run_is_loaded_from_its_folder_with_its_suite(self):
         loaded = fatune.Result.load(self.result.folder)
@@ -279,6 +300,135 @@ class InstallTest(Recorded):
         self.assertEqual((tuple(seen["k"].shape), gqa), ((4, 1, 512, 64), True))
         copied = {**tensors, "k": tensors["k"].contiguous()}
         self.assertEqual(exported._with_one_head(copied, False), (copied, False))
+
+
+class WithdrawalTest(Recorded):
+    """Which kernels serve: those that are in place, and nothing else's."""
+
+    TOKENS = 128  # of the other run
+
+    def other(self, **options):
+        """The other run installed: its kernels are for another length."""
+        with fakes.on_the_cpu(tokens=self.TOKENS):
+            return self.install(**options)
+
+    def served(self, tokens, attention=attend):
+        """Whether a kernel does a call of this length."""
+        before = fakes.Route.launched
+        with torch.no_grad():
+            attention(*qkv(tokens))
+        return fakes.Route.launched > before
+
+    def imported_by_hand(self):
+        def imported(file):
+            spec = importlib.util.spec_from_file_location("sdpa", file)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+
+        with fakes.on_the_cpu() as import_for_the_cpu:
+            module = import_for_the_cpu(self.result.folder / "sdpa.py", imported)
+        self.enterContext(unittest.mock.patch.dict(sys.modules, sdpa=module))  # torch.compile looks it up
+        self.addCleanup(module._service.__init__)
+        return module
+
+    def test_a_later_run_does_not_serve_the_calls_of_an_earlier_one(self):
+        self.install().undo()
+        later = self.other()
+        self.assertEqual((self.served(512), self.served(self.TOKENS)), (False, True))
+        self.assertEqual([row.reason for row in later.why().rows if row.reason],
+                         ["no kernel is for these sizes, type and mask"])
+        later.undo()
+        self.assertEqual((self.served(512), self.served(self.TOKENS)), (False, False))
+
+    def test_runs_that_are_in_place_together_serve_together(self):
+        first, second = self.install(), self.other()
+        self.assertEqual((self.served(512), self.served(self.TOKENS)), (True, True))
+        self.assertEqual((first.why().served, second.why().served), (2, 2))
+        first.undo()
+        self.assertEqual((self.served(512), self.served(self.TOKENS)), (False, True))
+        first.redo()
+        second.undo()
+        self.assertEqual((self.served(512), self.served(self.TOKENS)), (True, False))
+
+    def test_a_run_that_is_in_place_twice_serves_until_both_are_undone(self):
+        first, second = self.install(), self.install()
+        first.undo()
+        self.assertTrue(self.served(512))
+        second.undo()
+        self.assertFalse(self.served(512))
+
+    def test_mask_tensors_of_every_run_in_place_are_known(self):
+        self.install()
+        with unittest.mock.patch.object(self.result, "suite", None):
+            self.other()
+        self.assertTrue(self.served(512, lambda *inputs: attend(*inputs, attn_mask=full_mask())))
+
+    def test_a_function_that_is_still_held_is_pytorchs(self):
+        with self.install():
+            held = F.scaled_dot_product_attention
+            self.assertTrue(self.served(512, held))
+        self.assertFalse(self.served(512, held))
+        with self.other():
+            self.assertEqual((self.served(512, held), self.served(self.TOKENS, held)), (False, True))
+
+    def test_code_that_was_compiled_meanwhile_is_pytorchs_afterwards(self):
+        with self.install() as installed:
+            held = F.scaled_dot_product_attention
+            compiled = torch.compile(lambda *inputs: held(*inputs) * 2, backend="aot_eager", fullgraph=True)
+            self.assertTrue(self.served(512, compiled))
+        with unittest.mock.patch.object(torch._dynamo.config, "error_on_recompile", True):
+            self.assertFalse(self.served(512, compiled))
+            with self.other():
+                self.assertFalse(self.served(512, compiled))
+            with installed.redo():
+                self.assertTrue(self.served(512, compiled))
+
+    def test_a_choice_that_is_made_while_it_is_undone_is_not_remembered(self):
+        installed = self.install()
+        exported, held = installed.exported, F.scaled_dot_product_attention
+        choose = exported._choose
+
+        def late(*given):
+            found = choose(*given)
+            installed.undo()
+            return found
+
+        with unittest.mock.patch.object(exported, "_choose", late):
+            self.assertTrue(self.served(512, held))
+        self.assertFalse(self.served(512, held))
+
+    def test_kernels_serve_in_turns_of_a_comparison(self):
+        installed = self.install()
+        installed.undo()
+        for _ in range(2):
+            with installed.briefly():
+                self.assertTrue(self.served(512))
+            self.assertFalse(self.served(512, installed.function))
+        with self.other(), installed.briefly():
+            self.assertEqual((self.served(512), self.served(self.TOKENS)), (True, True))
+
+    def test_files_imported_by_hand_and_installed_ones_serve_apart(self):
+        by_hand = self.imported_by_hand()
+        with self.other() as installed:
+            self.assertFalse(self.served(512))
+            self.assertEqual((self.served(512, by_hand.sdpa), self.served(self.TOKENS, by_hand.sdpa)), (True, False))
+            self.assertEqual((installed.why().served, installed.why().unserved), (0, 1))
+            compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
+            self.assertEqual((self.served(512, compiled), self.served(self.TOKENS, compiled)), (False, True))
+        compiled = torch.compile(lambda *inputs: by_hand.sdpa(*inputs), backend="aot_eager", fullgraph=True)
+        self.assertTrue(self.served(512, compiled))
+        with self.install():
+            self.assertTrue(self.served(512))
+        self.assertEqual((self.served(512), self.served(512, by_hand.sdpa)), (False, True))
+
+    def test_the_operator_by_its_name_is_that_of_what_there_is(self):
+        with self.install():
+            self.assertTrue(self.served(512, torch.ops.fatune.sdpa))
+        self.assertFalse(self.served(512, torch.ops.fatune.sdpa))
+        by_hand = self.imported_by_hand()
+        self.assertTrue(self.served(512, torch.ops.fatune.sdpa))
+        self.assertEqual(by_hand.counts()[0]["reason"], None)
 
 
 class GradientsTest(Recorded):

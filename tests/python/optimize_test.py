@@ -164,7 +164,7 @@ class Chain(unittest.TestCase):
         cls.folder.cleanup()
 
     def setUp(self):
-        self.route = self.enterContext(fakes.on_the_cpu())
+        self.enterContext(fakes.on_the_cpu())
         self.addCleanup(self.assertIs, F.scaled_dot_product_attention, self.pytorch)
 
     def optimize(self, times, **options):
@@ -200,14 +200,14 @@ class OptimizeTest(Chain):
         self.assertIsNotNone(self.optimize(EQUAL, allow_equal=True).installed)
 
     def test_wrong_is_neither_timed_nor_installed(self):
-        self.route.wrong_by = 0.01
+        fakes.Route.wrong_by = 0.01
         proof = self.optimize(FASTER)
         self.assertEqual((proof.verdict, proof.times, proof.installed), ("wrong", None, None))
         schemas.check(self.folder_of_run / "proof.json")
         self.assertIn("Wrong", proof.report.read_text(encoding="utf-8"))
 
     def test_unserved_says_why(self):
-        with unittest.mock.patch.object(self.route, "__init__", side_effect=RuntimeError("no such thing")), \
+        with unittest.mock.patch.object(fakes.Route, "__init__", side_effect=RuntimeError("no such thing")), \
                 self.assertWarns(RuntimeWarning):
             proof = self.optimize(FASTER)
         self.assertEqual((proof.verdict, proof.installed), ("unserved", None))

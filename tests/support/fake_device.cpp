@@ -281,10 +281,21 @@ MaybeFailure FakeDevice::verify(const Program& program, Verification* found) {
   FATUNE_CHECK(ready, "the problem of the tests can be made");
   const auto opened = OpenProgram::open(*session_, *problem_, program);
   FATUNE_CHECK(static_cast<bool>(opened), "the program of the test can be loaded");
-  GateKeeper gates(*session_, *problem_, **opened);
-  MaybeFailure failure = gates.verify();
-  if (found != nullptr) *found = gates.verification();
+  Verification ignored;
+  return verify(**opened, found != nullptr ? *found : ignored);
+}
+
+MaybeFailure FakeDevice::verify(Executable& program, Verification& found) {
+  GateKeeper keeper = gates(program);
+  MaybeFailure failure = keeper.verify();
+  found = keeper.verification();
   return failure;
+}
+
+GateKeeper FakeDevice::gates(Executable& program) {
+  const Status ready = begin();
+  FATUNE_CHECK(ready, "the problem of the tests can be made");
+  return {*session_, *problem_, program};
 }
 
 }  // namespace fatune::test

@@ -52,6 +52,8 @@ class FakeDevice {
   Result<RoundsReply> rounds(const RoundsOrder& order);
   /// The gates before the timing, alone.
   MaybeFailure verify(const Program& program, Verification* found = nullptr);
+  MaybeFailure verify(Executable& program, Verification& found);
+  GateKeeper gates(Executable& program);
   DeviceProblem& problem() { return *problem_; }
 
   /// Chosen: well above every floor, and a replay is a single launch.

@@ -11,6 +11,7 @@ TOOLS = pathlib.Path(__file__).resolve().parent.parent.parent / "tools"
 sys.path.insert(0, str(TOOLS))
 
 import filled_page  # noqa: E402
+import update_readme  # noqa: E402
 
 
 class Wrapped(unittest.TestCase):
@@ -33,6 +34,35 @@ class Filled(unittest.TestCase):
         with self.assertRaises(SystemExit) as stop:
             filled_page.filled("a\n", "x", "new", "README.md")
         self.assertEqual(str(stop.exception), "README.md: no block x")
+
+
+class Examples(unittest.TestCase):
+    """The table of whole models."""
+
+    PROOF = {"device": {"name": "GPU"}, "before": {"torch": "2.11"}, "verdict": "faster",
+             "saving": {"measured_us": 1234.4, "predicted_us": 2000.0, "share": 0.617},
+             "times": {"rounds_us": {"fatune": [1.0] * 8}, "medians_us": {"pytorch": 2e4, "flash": 1.5e4, "fatune": 1e4},
+                       "best": "flash", "ratio": 2 / 3, "ci95": [0.6, 0.7]}, "sustained": None}
+
+    def table(self, **rows):
+        return update_readme.examples({"rows": [{"model": name, "seconds": 7.4, **row} for name, row in rows.items()]})
+
+    def test_a_row_a_model(self):
+        longer = {**self.PROOF, "times": {**self.PROOF["times"], "rounds_us": {"fatune": [1.0] * 40}},
+                  "sustained": {"ratio": 0.7, "ci95": [0.69, 0.71], "best": "flash", "mhz": {"fatune": 1575, "flash": 1658}},
+                  "saving": {"measured_us": 1.0, "predicted_us": None, "share": None}}
+        lines = self.table(bert={"proof": self.PROOF}, new={"proof": longer}).splitlines()
+        self.assertEqual(lines[2:], [
+            "| BERT base, 32 x 128 | 20.000 | flash 15.000 | 10.000 | 0.667 (0.600 to 0.700) | - | 1,234 | 2,000 | **0.62** | 7 |",
+            "| new | 20.000 | flash 15.000 | 10.000 | 0.667 (0.600 to 0.700) | 0.700 (0.690 to 0.710), 1,575 and 1,658 MHz | 1 | - | - | 7 |",
+            "", "GPU, PyTorch 2.11; 40 rounds, of BERT base 8."])
+
+    def test_failures_have_rows(self):
+        untimed = {**self.PROOF, "times": None, "saving": None, "verdict": "wrong"}
+        lines = self.table(bert={"proof": self.PROOF}, vit={"failed": "no GPU"}, gpt2={"proof": untimed}).splitlines()
+        self.assertIn("failed: no GPU", lines[3])
+        self.assertIn("| wrong |", lines[4])
+        self.assertEqual({line.count("|") for line in lines[:5]}, {11})
 
 
 class Limits(unittest.TestCase):

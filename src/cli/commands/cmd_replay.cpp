@@ -27,6 +27,7 @@ struct ReplayArgs {
   std::string repeats = "100";
   std::string budget = "220";
   std::string batch = "1";
+  std::string gpus = "1";
   std::string seed = "42";
   std::string jobs;
   std::string plot;
@@ -64,6 +65,7 @@ Result<ReplayOptions> options_of(const ReplayArgs& args) {
   FATUNE_TRY(options.run.repeats, parse_count("--repeats", args.repeats, kMostRepeats));
   FATUNE_TRY(options.run.budget, parse_count("--budget", args.budget, kMostBudget));
   FATUNE_TRY(options.run.batch, parse_count("--batch", args.batch, kMostBatch));
+  FATUNE_TRY(options.run.gpus, parse_count("--gpus", args.gpus, kMostBatch));
   FATUNE_TRY(options.run.seed, parse_seed(args.seed));
   FATUNE_TRY(options.run.jobs, parse_jobs(args.jobs));
   options.run.one_lever = args.one_lever;
@@ -147,6 +149,10 @@ OptionTable replay_table(ReplayArgs& a) {
         {"--budget", &a.budget, "N", "Evaluations of a run; failed configs count"},
         {"--batch", &a.batch, "N",
          "Candidates in flight: asked for before the first of them is told"},
+        {"--gpus", &a.gpus, "N",
+         fmt::format(
+             "Times as N GPUs in turn have them, of which the slowest takes {:.1f} % longer",
+             100 * kGpuSpread)},
         {"--seed", &a.seed, "N", "Seed of all runs"},
         {"--space", &a.space, "FILE",
          "Only configs that this T1 file's space has; it needs the same parameters"},

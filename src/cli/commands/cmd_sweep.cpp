@@ -16,6 +16,7 @@
 #include "cli/commands/sweep_on_ranks.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
+#include "cli/options/imports.hpp"
 #include "cli/options/problems.hpp"
 #include "cli/options/ranks.hpp"
 #include "cli/options/session.hpp"
@@ -125,6 +126,11 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   FATUNE_TRY(const OperationRef operation, operation_of(ready.kernels));
   FATUNE_TRY(ready.device.jobs, parse_jobs(args.jobs));
   ready.options.resume = !args.resume.empty();
+  ready.options.finals_only = args.finals;
+  if (args.finals && (!ready.options.resume || ready.options.plan.configs > 0)) {
+    return usage_error(
+        "--finals is of a run that --resume names, whose problems have configs of their own");
+  }
   ready.options.out = !args.resume.empty() ? args.resume
                       : !args.out.empty()  ? args.out
                                            : default_folder(ready.options.plan);
@@ -276,6 +282,12 @@ Result<int> sweep_on_several(const std::vector<std::string>& devices, const Swee
 }
 
 Result<int> sweep_on_one(const SweepArgs& args, const Settings& settings) {
+  FATUNE_TRY(const std::size_t gpus, parse_confirm_on(args.confirm_on));
+  if (gpus > 1)
+    return usage_error(
+        fmt::format("--confirm-on {}: this sweep has one device; --device names "
+                    "several (cuda:all), and mpirun starts one for each rank",
+                    gpus));
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(ReadySweep ready, make_ready(args, catalog, settings));
   if (!args.arch.empty() && !args.compile_only)

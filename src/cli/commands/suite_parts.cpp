@@ -2,6 +2,7 @@
 #include "cli/commands/suite_parts.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "out/text/layout.hpp"
 #include "out/text/report_text.hpp"
 #include "tune/fleet/part_folder.hpp"
+#include "tune/sweep/confirmation.hpp"
 #include "tune/sweep/merge.hpp"
 
 namespace fatune::cli {
@@ -62,32 +64,140 @@ std::string devices_text(const FleetResult& fleet, const Paint& paint) {
   return table.text(paint.columns());
 }
 
-/// Of all parts, which have ended.
-Result<int> merge_parts(const SuiteRun& suite, const FleetResult& fleet, const Settings& settings) {
-  const std::vector<Part>& parts = suite.parts;
+std::string again(const SuiteRun& suite) {
+  return "the same command with --out " + shell_word(suite.out.string()) + " sweeps the rest";
+}
+
+/// Which GPUs have had the final phase of a problem, or have it now.
+class GpusOfProblems {
+ public:
+  /// Those of parts that ended in an earlier call.
+  Status read(const std::vector<Part>& parts) {
+    for (const Part& part : parts) {
+      FATUNE_TRY(const bool ended, part_has_ended(part.folder));
+      if (!ended) continue;
+      FATUNE_TRY(const BestFile best, load_best_file(part.folder));
+      if (best.device) of(part).insert(best.device->device_uuid);
+    }
+    return {};
+  }
+  void note(const Part& part, const FleetEvent& event) {
+    if (event.kind == FleetEvent::Kind::kBegins) of(part).insert(event.member->gpu);
+    if (event.kind == FleetEvent::Kind::kFails) of(part).erase(event.member->gpu);
+  }
+  bool may_have(const Part& part, const FleetMember& member) {
+    return part.searched.empty() || !of(part).contains(member.gpu);
+  }
+
+ private:
+  std::set<std::string>& of(const Part& part) {
+    return gpus_[part.searched.empty() ? part.folder : part.searched];
+  }
+  std::map<std::filesystem::path, std::set<std::string>> gpus_;  ///< by the folder of the search
+};
+
+/// parts/03-gpu-2 with the final phase of parts/03 on a second GPU.
+Part confirmation_of(const Part& part, std::size_t gpu) {
+  Part again = part;
+  again.label = fmt::format("{} again", part.label);
+  again.searched = part.folder;
+  again.folder += fmt::format("-gpu-{}", gpu);
+  again.log = again.folder.string() + ".log";
+  return again;
+}
+
+/// Its journal begins as the search left it, without finals and end.
+Status take_over_search(const Part& part) {
+  const std::filesystem::path file = part.folder / "journal.jsonl";
+  if (std::filesystem::exists(file)) return {};
+  FATUNE_TRY(const std::string journal, journal_so_far(part.searched));
+  std::string kept;
+  for (const std::string& line : split(journal, '\n')) {
+    if (line.empty()) continue;
+    FATUNE_TRY(const Json record, parse_json(line, part.searched.string()));
+    if (kept.empty() || record.value("t", "") == "candidate") kept += line + "\n";
+  }
+  FATUNE_TRY_STATUS(make_directories(part.folder));
+  return replace_file(file, kept);
+}
+
+/// Of a fleet that ran the open parts, after those before it.
+void add_work(const FleetResult& fleet, const std::vector<Part>& open, FleetTimeline& timeline) {
+  timeline.workers.resize(std::max(timeline.workers.size(), fleet.members.size()));
+  for (std::size_t i = 0; i < fleet.members.size(); ++i) {
+    FleetWorker& worker = timeline.workers[i];
+    worker.name = fleet.members[i].name;
+    for (const FleetStretch& each : fleet.members[i].work) {
+      const Part& part = open[each.part];
+      worker.work.push_back({part.problem, !part.searched.empty(), !each.ended,
+                             timeline.seconds + each.begin_s, timeline.seconds + each.end_s});
+    }
+  }
+  timeline.seconds += fleet.seconds;
+}
+
+Result<FleetResult> run_open_parts(SuiteRun& suite, GpusOfProblems& gpus, FleetCrew& crew,
+                                   FleetClock& clock) {
+  FleetOptions options;
+  for (const Part& part : suite.open) options.costs.push_back(part.cost);
+  Reporter reporter(suite.open);
+  options.on_event = [&](const FleetEvent& event) {
+    gpus.note(suite.open[event.part], event);
+    reporter(event);
+  };
+  options.may = [&](std::size_t part, const FleetMember& member) {
+    return gpus.may_have(suite.open[part], member);
+  };
+  options.least_hands = suite.confirm_on;
+  auto fleet = run_fleet(options, crew, clock);
+  if (!fleet && fleet.error().kind == ErrorKind::kInterrupted)
+    return Error(ErrorKind::kInterrupted, "interrupted; " + again(suite));
+  if (!fleet && suite.confirm_on > 1) return with_context(fleet.error(), "--confirm-on");
+  if (fleet) add_work(*fleet, suite.open, suite.timeline);
+  return fleet;
+}
+
+/// Of two after each other, by the same hands.
+FleetResult sum(FleetResult first, FleetResult second) {
+  for (std::size_t i = 0; i < first.members.size() && i < second.members.size(); ++i) {
+    second.members[i].parts += first.members[i].parts;
+    second.members[i].busy_s += first.members[i].busy_s;
+  }
+  second.seconds += first.seconds;
+  return second;
+}
+
+std::vector<std::filesystem::path> folders_of(const std::vector<Part>& parts) {
   std::vector<std::filesystem::path> folders;
   for (const Part& part : parts) folders.push_back(part.folder);
-  FATUNE_TRY(const std::vector<ShardRun> runs, load_shard_runs(folders));
-  FATUNE_TRY(const Journal merged, merge_journals(runs));
+  return folders;
+}
+
+/// Of all parts, which have ended.
+Result<int> merge_parts(const SuiteRun& suite, const FleetResult& fleet, const Settings& settings) {
+  FATUNE_TRY(const std::vector<ShardRun> runs, load_shard_runs(folders_of(suite.parts)));
+  FATUNE_TRY(Journal merged, merge_journals(runs));
   FATUNE_TRY(BestFile best, merge_best(runs, merged));
+  if (!suite.again.empty()) {
+    FATUNE_TRY(const std::vector<ShardRun> again, load_shard_runs(folders_of(suite.again)));
+    FATUNE_TRY_STATUS(confirm(runs, again, merged, best));
+  }
   best.ranks = suite.ranks;
+  best.fleet = suite.timeline;
   FATUNE_TRY_STATUS(save_merged(merged, best, suite.out, local_time()));
   if (settings.json) {
     print(dump_pretty(to_json(best)));
     return kDone;
   }
   FATUNE_TRY(const PageRun run, load_page_run(suite.out));
-  const std::string headline = fmt::format("{} on {}\n\n", counted(parts.size(), "problem"),
+  const std::string headline = fmt::format("{} on {}\n\n", counted(suite.parts.size(), "problem"),
                                            device_text(merged.header.environment));
   print(headline + devices_text(fleet, settings.paint) +
         suite_summary(run, "text", settings.paint) +
+        confirmation_text(run, "text", settings.paint) +
         fmt::format("\nBest:    {}\nJournal: {}\n", (suite.out / "best.json").string(),
                     (suite.out / "journal.jsonl").string()));
   return kDone;
-}
-
-std::string again(const SuiteRun& suite) {
-  return "the same command with --out " + shell_word(suite.out.string()) + " sweeps the rest";
 }
 
 }  // namespace
@@ -101,8 +211,8 @@ Result<std::vector<Part>> parts_of(const RunPlan& plan, const std::filesystem::p
     if (!shard) return with_context(std::move(shard).error(), "dealing problems to devices");
     const NamedProblem& named = plan.problems[(*shard)->problems.front()];
     const auto folder = out / "parts" / fmt::format("{:0{}}", number, std::to_string(count).size());
-    parts.push_back(
-        {words, label(named), estimated_cost(named.problem), folder, folder.string() + ".log"});
+    parts.push_back({words, label(named), label(named), estimated_cost(named.problem), folder,
+                     folder.string() + ".log"});
   }
   return parts;
 }
@@ -114,6 +224,12 @@ Result<std::vector<Part>> open_parts(const std::vector<Part>& parts) {
     if (!ended) open.push_back(part);
   }
   return open;
+}
+
+Result<std::size_t> parse_confirm_on(const std::string& text) {
+  if (text.empty()) return std::size_t{1};
+  FATUNE_TRY(const std::int64_t number, whole_number("--confirm-on", text, 2, 1024));
+  return static_cast<std::size_t>(number);
 }
 
 Status check_several_devices(const SweepArgs& args, const std::string& who) {
@@ -139,9 +255,11 @@ std::vector<std::string> part_words(const Part& part, const SweepArgs& args, boo
   if (resumed) {
     words.common = args.common;
     words.common.typed.clear();
+    words.finals = !part.searched.empty();
   } else {
     words = args;
     words.out.clear();
+    words.confirm_on.clear();
     words.shard = part.shard;
   }
   words.device = SweepArgs().device;
@@ -149,7 +267,7 @@ std::vector<std::string> part_words(const Part& part, const SweepArgs& args, boo
   words.common.json = words.common.quiet = false;
   words.common.verbose = 0;
   std::set<std::string> typed = words.common.typed;
-  for (const char* flag : {"--out", "--device", "--jobs"}) typed.erase(flag);
+  for (const char* flag : {"--out", "--device", "--jobs", "--confirm-on"}) typed.erase(flag);
   return option_words(sweep_table, words, typed);
 }
 
@@ -181,25 +299,33 @@ Result<ChildCommand> command_of(const Part& part, const PartResources& resources
       {part.folder, part.log, resources.device, resources.jobs, resumed, resources.remote_jobs});
 }
 
-Result<SuiteRun> begin_suite(const PlannedSuite& planned) {
+Result<SuiteRun> begin_suite(const PlannedSuite& planned, const SweepArgs& args) {
   const std::filesystem::path& out = planned.out;
   if (std::filesystem::exists(out / "journal.jsonl"))
     return file_error(out.string() + ": holds a run already; choose another --out");
   SuiteRun suite{.parts = {}, .open = {}, .out = out};
+  FATUNE_TRY(suite.confirm_on, parse_confirm_on(args.confirm_on));
   FATUNE_TRY(suite.parts, parts_of(planned.plan, out));
   FATUNE_TRY(suite.open, open_parts(suite.parts));
   FATUNE_TRY_STATUS(make_directories(out / "parts"));
   return suite;
 }
 
-Result<FleetResult> run_open_parts(const SuiteRun& suite, FleetCrew& crew, FleetClock& clock) {
-  FleetOptions options;
-  for (const Part& part : suite.open) options.costs.push_back(part.cost);
-  options.on_event = Reporter(suite.open);
-  auto fleet = run_fleet(options, crew, clock);
-  if (!fleet && fleet.error().kind == ErrorKind::kInterrupted)
-    return Error(ErrorKind::kInterrupted, "interrupted; " + again(suite));
-  return fleet;
+Result<FleetResult> run_parts(SuiteRun& suite, FleetCrew& crew, FleetClock& clock) {
+  GpusOfProblems gpus;
+  FATUNE_TRY_STATUS(gpus.read(suite.parts));
+  FATUNE_TRY(FleetResult searched, run_open_parts(suite, gpus, crew, clock));
+  if (suite.confirm_on < 2 || !searched.failed.empty()) return searched;
+  for (const Part& part : suite.parts) {
+    for (std::size_t gpu = 2; gpu <= suite.confirm_on; ++gpu) {
+      suite.again.push_back(confirmation_of(part, gpu));
+      FATUNE_TRY_STATUS(take_over_search(suite.again.back()));
+    }
+  }
+  FATUNE_TRY_STATUS(gpus.read(suite.again));
+  FATUNE_TRY(suite.open, open_parts(suite.again));
+  FATUNE_TRY(FleetResult confirmed, run_open_parts(suite, gpus, crew, clock));
+  return sum(std::move(searched), std::move(confirmed));
 }
 
 Result<int> finish_suite(const SuiteRun& suite, const FleetResult& fleet,

@@ -11,6 +11,7 @@
 #include "cli/options/sweep_plan.hpp"
 #include "core/child.hpp"
 #include "core/result.hpp"
+#include "model/results/fleet_timeline.hpp"
 #include "model/results/rank_census.hpp"
 #include "tune/fleet/agent.hpp"
 #include "tune/fleet/fleet.hpp"
@@ -24,14 +25,19 @@ struct PlannedSuite {
 
 /// A problem as a shard of its own.
 struct Part {
-  std::string shard;  ///< "3/12"
-  std::string label;
+  std::string shard;    ///< "3/12"
+  std::string label;    ///< for people
+  std::string problem;  ///< the problem's own label
   double cost = 1;
   std::filesystem::path folder, log;
+  std::filesystem::path searched = {};  ///< of another part, whose final phase this repeats
 };
 Result<std::vector<Part>> parts_of(const RunPlan& plan, const std::filesystem::path& out);
 /// Those that have not ended yet.
 Result<std::vector<Part>> open_parts(const std::vector<Part>& parts);
+
+/// GPUs that have a problem's final phase: 1 when the flag is absent.
+Result<std::size_t> parse_confirm_on(const std::string& text);
 
 /// What does not go with several devices; `who` asks for them: "--device names several".
 Status check_several_devices(const SweepArgs& args, const std::string& who);
@@ -58,10 +64,13 @@ struct SuiteRun {
   std::vector<Part> parts, open;
   std::filesystem::path out;
   std::optional<RankCensus> ranks = {};  ///< of mpirun or srun
+  std::size_t confirm_on = 1;            ///< GPUs
+  std::vector<Part> again = {};          ///< final phases on the others
+  FleetTimeline timeline = {};
 };
-Result<SuiteRun> begin_suite(const PlannedSuite& planned);
-/// Runs the open parts.
-Result<FleetResult> run_open_parts(const SuiteRun& suite, FleetCrew& crew, FleetClock& clock);
+Result<SuiteRun> begin_suite(const PlannedSuite& planned, const SweepArgs& args);
+/// Runs the open parts; once all have ended, their final phases on other GPUs.
+Result<FleetResult> run_parts(SuiteRun& suite, FleetCrew& crew, FleetClock& clock);
 /// Merges all parts to one run, which it prints; where some failed, says which.
 Result<int> finish_suite(const SuiteRun& suite, const FleetResult& fleet, const Settings& settings);
 

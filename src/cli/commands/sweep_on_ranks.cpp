@@ -14,6 +14,7 @@
 #include "core/text.hpp"
 #include "transport/mpi_transport.hpp"
 #include "tune/fleet/agent.hpp"
+#include "tune/fleet/measuring.hpp"
 #include "tune/fleet/part_process.hpp"
 #include "tune/fleet/rank_crew.hpp"
 
@@ -67,7 +68,7 @@ void add_own_hands(const Transport& transport, const HelloMessage& own, std::siz
         [&suite, &args, &crew, jobs, device = device.name](std::size_t part) {
           return command_of(suite.open[part], {device, jobs, crew.remote_jobs()}, args);
         },
-        &crew.desk()));
+        &crew.desk(), gpu_of({name, device.environment})));
   }
 }
 
@@ -80,7 +81,7 @@ Result<int> lead(Transport& transport, const SweepArgs& args, const PlannedSuite
   const HelloMessage own = make_hello(args.device, local, settings);
   if (own.devices.empty()) log::info("rank 0 measures nothing: " + own.problem);
   FATUNE_TRY(const std::size_t jobs, jobs_of_rank(args, own, local));
-  FATUNE_TRY(SuiteRun suite, begin_suite(planned));
+  FATUNE_TRY(SuiteRun suite, begin_suite(planned, args));
   log::info(fmt::format("{}{} for {}", counted(suite.open.size(), "problem"),
                         suite.open.size() < suite.parts.size() ? " left" : "",
                         describe_ranks(transport)));
@@ -89,7 +90,7 @@ Result<int> lead(Transport& transport, const SweepArgs& args, const PlannedSuite
   options.silence_s = silence_s;
   RankCrew crew(transport, clock, std::move(options));
   add_own_hands(transport, own, jobs, suite, args, crew);
-  const auto fleet = run_open_parts(suite, crew, clock);
+  const auto fleet = run_parts(suite, crew, clock);
   suite.ranks = crew.census();
   together = crew.stop();
   if (!fleet) return fleet.error();

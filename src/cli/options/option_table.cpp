@@ -105,8 +105,9 @@ OptionTable problem_table(ProblemArgs& a) {
         {"--dtype", &a.dtype, "f16|bf16|e4m3|e5m2", "Element type [f16]", Repeat::kChanged},
         {"--out-dtype", &a.out_dtype, "f16|bf16", "Of out, where --dtype is e4m3 or e5m2 [bf16]",
          Repeat::kChanged},
-        {"--quant", &a.quant, "given|fused",
-         "Of e4m3 and e5m2: q, k and v come quantized, or the kernel does it [given]",
+        {"--quant", &a.quant, "given|fused|smooth_k",
+         "Of e4m3 and e5m2: q, k and v come quantized, or the kernel does it, of smooth_k without "
+         "K's mean over keys [given]",
          Repeat::kChanged},
         {"--kv-heads", &a.kv_heads, "N", "Key/value heads; divides heads [heads]",
          Repeat::kChanged},

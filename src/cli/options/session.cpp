@@ -143,6 +143,27 @@ Result<std::vector<std::string>> choose_devices(const std::string& text) {
   return devices;
 }
 
+Result<std::vector<std::string>> gpus_of(const std::vector<std::string>& devices) {
+  std::vector<std::string> gpus = devices;
+  std::vector<Environment> here;
+  for (std::string& gpu : gpus) {
+    FATUNE_TRY(const DeviceChoice choice, choose_device(gpu));
+    std::string uuid;
+    if (choice.kind == DeviceChoice::Kind::kRecorded) {
+      FATUNE_TRY(const Journal journal, load_recording(choice.recording));
+      uuid = journal.header.environment.device_uuid;
+    } else {
+      if (here.empty()) {
+        FATUNE_TRY(here, list_devices());
+      }
+      const auto ordinal = static_cast<std::size_t>(choice.ordinal);
+      if (ordinal < here.size()) uuid = here[ordinal].device_uuid;
+    }
+    if (!uuid.empty()) gpu = uuid;
+  }
+  return gpus;
+}
+
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
                                                   const Settings& settings) {
   if (request.device.kind == DeviceChoice::Kind::kRecorded) return open_recorded(request);

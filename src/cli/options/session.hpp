@@ -29,6 +29,9 @@ Result<DeviceChoice> choose_device(const std::string& text);
 /// GPU-UUID,... are GPUs of one kind. Any other text is itself.
 Result<std::vector<std::string>> choose_devices(const std::string& text);
 
+/// The UUID of each, or its name where that is not known.
+Result<std::vector<std::string>> gpus_of(const std::vector<std::string>& devices);
+
 struct OpenRequest {
   DeviceChoice device;
   KernelRef reference;

@@ -14,7 +14,6 @@
 #include "core/text.hpp"
 #include "out/page/live_server.hpp"
 #include "out/text/cells.hpp"
-#include "search/datasets/spaces.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/evaluate/evaluator.hpp"
 #include "tune/sweep/finals.hpp"
@@ -72,7 +71,11 @@ OptionTable suite_table(SweepArgs& a) {
         {"--shard", &a.shard, "I/N",
          "Only the I-th of N parts of the problems, each for itself; `fatune merge` joins them. "
          "auto: by the variables of Slurm; auto/N: by the index of Kubernetes, too",
-         Repeat::kChanged, kSameAsRun<&RunPlan::shard>}}}};
+         Repeat::kChanged, kSameAsRun<&RunPlan::shard>},
+        {"--confirm-on", &a.confirm_on, "N",
+         "Final phases on N of the GPUs that --device names; the best is the config whose worst "
+         "ratio to the fastest on a GPU is smallest",
+         Repeat::kChanged, kOnlyNewRuns}}}};
 }
 
 OptionTable start_table(SweepArgs& a) {
@@ -97,6 +100,8 @@ OptionTable run_table(SweepArgs& a) {
             {"--out", &a.out, "DIR", "Folder of the run [runs/DATE-TIME-PROBLEM]", Repeat::kNo,
              kOnlyNewRuns},
             {"--resume", &a.resume, "DIR", "Continue the run in this folder; repeats nothing"},
+            {"--finals", &a.finals, "",
+             "With --resume: the final phase of what was searched so far, and no more"},
             {"--record-cold", &a.plan.record_cold, "",
              "Measure every candidate cold too, not only finalists", Repeat::kChanged,
              kSameAsRun<&RunPlan::record_cold>},
@@ -180,20 +185,6 @@ std::filesystem::path folder_of(std::filesystem::path run) {
 }
 
 constexpr std::string_view kShippedFolder = "configs/known/";
-
-constexpr std::size_t kTaken = 5;  // of a file for a kernel; a handful, chosen
-
-/// A journal's configs are of the kernel it names, if that takes part, or of one that was split
-/// from it.
-bool concerns(const Recording& recording, const KernelRef& kernel,
-              const std::vector<KernelRef>& kernels) {
-  const bool takes_part = std::any_of(kernels.begin(), kernels.end(), [&](const KernelRef& each) {
-    return each->manifest.name == recording.name;
-  });
-  const Manifest& manifest = kernel->manifest;
-  return !takes_part || manifest.name == recording.name ||
-         manifest.split_from.kernel == recording.name;
-}
 
 }  // namespace
 
@@ -360,41 +351,6 @@ std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& kn
   if (best.median_us)
     text += fmt::format(", {} {}", describe(Micros(*best.median_us)), time_words(best.time));
   return text + fmt::format(", from {}; --budget 0 takes it", best.source);
-}
-
-Result<std::vector<Recording>> read_imports(const std::vector<std::string>& paths) {
-  std::vector<Recording> all;
-  for (const std::string& path : paths) {
-    auto recordings = read_recordings(path);
-    if (!recordings)
-      return Error{recordings.error().kind, "--import: " + recordings.error().message};
-    std::move(recordings->begin(), recordings->end(), std::back_inserter(all));
-  }
-  return all;
-}
-
-std::vector<SavedConfig> import_known(const std::vector<Recording>& recordings,
-                                      const std::vector<KernelRef>& kernels,
-                                      const std::vector<NamedProblem>& problems, const Arch& arch) {
-  std::vector<SavedConfig> known;
-  for (const Recording& recording : recordings) {
-    const std::size_t before = known.size();
-    for (const KernelRef& kernel : kernels) {
-      if (!concerns(recording, kernel, kernels)) continue;
-      const ImportedConfigs imported = import_configs(recording, kernel->manifest, kTaken);
-      log::info("--import " + recording.where + ": for " + kernel->manifest.name + " " +
-                imported.note);
-      for (const NamedProblem& problem : problems) {
-        for (const Json& config : imported.configs) {
-          known.push_back({kernel->manifest.name, config, problem.problem, problem.name, arch,
-                           recording.where});
-        }
-      }
-    }
-    if (known.size() == before)
-      log::warn("--import " + recording.where + ": none of its configs maps onto a kernel here");
-  }
-  return known;
 }
 
 }  // namespace fatune::cli

@@ -12,7 +12,6 @@
 #include "model/kernel/kernel.hpp"
 #include "model/results/journal.hpp"
 #include "model/results/record.hpp"
-#include "search/datasets/recording.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
 namespace fatune::cli {
@@ -33,12 +32,14 @@ struct SweepArgs {
   bool per_problem = false;
   std::string portfolio;
   std::string shard;
+  std::string confirm_on;  ///< GPUs; empty: one
   std::vector<std::string> warm;
   bool no_warm_start = false;
   std::vector<std::string> imports;
   bool compile_only = false;
   std::optional<std::string> serve;  ///< a port; empty: the usual one
   bool sanitize = false;
+  bool finals = false;  ///< of a resumed run, nothing else
 };
 OptionTable sweep_table(SweepArgs& args);
 
@@ -79,13 +80,5 @@ Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& p
 /// --budget 0, for which problems the nearest stand in. Empty when there is nothing to say.
 std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& known,
                          const Arch& arch);
-
-Result<std::vector<Recording>> read_imports(const std::vector<std::string>& paths);
-
-/// The few best configs of each recording for each kernel that they map onto, as known for every
-/// problem of the plan. Logs what was taken and why the rest was not.
-std::vector<SavedConfig> import_known(const std::vector<Recording>& recordings,
-                                      const std::vector<KernelRef>& kernels,
-                                      const std::vector<NamedProblem>& problems, const Arch& arch);
 
 }  // namespace fatune::cli

@@ -90,6 +90,8 @@ std::string statement_of(const Problem& problem) {
         "heads of q that read it; a head of zeros is right, and one that is not finite gives NaN.",
         name(problem.dtype));
   }
+  if (smooths_k(problem))
+    text += " The keys of a head share an offset: their mean must be taken out of k before.";
   if (problem.lse) text += " lse is the log-sum-exp of each row's scaled scores, in fp32.";
   return text;
 }

@@ -142,6 +142,8 @@ Status parse_supports(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const std::string quant_text, fields.text_or("quant", "given"));
   const Result<Quant> quant = parse_quant(quant_text);
   if (!quant) return fields.error("quant", "is wrong: " + quant.error().message);
+  if (*quant == Quant::kSmoothK)
+    return fields.error("quant", "is smooth_k, which problems are; a kernel for them is fused");
   manifest.quant = *quant;
   if (manifest.quant == Quant::kFused &&
       std::ranges::any_of(manifest.dtypes, [](Dtype dtype) { return size_of(dtype) != 1; })) {
@@ -281,7 +283,8 @@ Problem problem_for(const Manifest& manifest, const Problem& problem) {
 }
 
 bool is_for_type(const Manifest& manifest, const Problem& problem) {
-  return manifest.quant == problem.quant && std::ranges::count(manifest.dtypes, problem.dtype) > 0;
+  return (manifest.quant == Quant::kFused) == is_fused(problem) &&
+         std::ranges::count(manifest.dtypes, problem.dtype) > 0;
 }
 
 Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& asked,
@@ -293,7 +296,7 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
   if (std::ranges::count(manifest.dtypes, problem.dtype) == 0)
     return fmt::format("handles {}, not {}", words_of(manifest.dtypes), name(problem.dtype));
   if (manifest.quant == Quant::kFused && !is_fused(problem))
-    return std::string("quantizes q, k and v itself (--quant fused)");
+    return std::string("quantizes q, k and v itself (--quant fused or smooth_k)");
   if (!problem.custom && std::ranges::count(manifest.masks, problem.mask) == 0)
     return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(problem.mask));
   if (problem.lse && !manifest.lse) return std::string("does not write the log-sum-exp (--lse)");

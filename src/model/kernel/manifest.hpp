@@ -58,6 +58,8 @@ struct Parameter {
   std::vector<std::string> aliases;  ///< former names
   /// A former word and the one that replaced it.
   std::vector<std::pair<std::string, std::string>> value_aliases;
+  /// What it is in configs from before it was a parameter; else they are refused.
+  std::optional<std::size_t> before_position;
 };
 
 /// A parameter that the kernel no longer has, and the values that its configs had where they mean

@@ -98,8 +98,8 @@ Status parse_aliases(const Fields& fields, Parameter& parameter) {
 }
 
 Result<Parameter> parse_parameter(const Fields& fields, const Operation& operation) {
-  FATUNE_TRY_STATUS(fields.only(
-      {"name", "values", "default", "meaning", "when", "otherwise", "aliases", "value_aliases"}));
+  FATUNE_TRY_STATUS(fields.only({"name", "values", "default", "meaning", "when", "otherwise",
+                                 "before", "aliases", "value_aliases"}));
   Parameter parameter;
   FATUNE_TRY(parameter.name, parse_macro_name(fields, operation));
   FATUNE_TRY(parameter.values, parse_values(fields));
@@ -111,6 +111,9 @@ Result<Parameter> parse_parameter(const Fields& fields, const Operation& operati
   if (fields.has("otherwise")) {
     if (parameter.when.empty()) return fields.error("otherwise", "is for a parameter with 'when'");
     FATUNE_TRY(parameter.otherwise_position, parse_position(fields, "otherwise", parameter.values));
+  }
+  if (fields.has("before")) {
+    FATUNE_TRY(parameter.before_position, parse_position(fields, "before", parameter.values));
   }
   FATUNE_TRY_STATUS(parse_aliases(fields, parameter));
   return parameter;
@@ -236,8 +239,11 @@ Json with_current_names(const Manifest& manifest, const Json& config) {
   }
   Json ordered = Json::object();
   for (const Parameter& parameter : manifest.parameters) {
-    if (const auto found = renamed.find(parameter.name); found != renamed.end())
+    if (const auto found = renamed.find(parameter.name); found != renamed.end()) {
       ordered[parameter.name] = *found;
+    } else if (parameter.before_position) {
+      ordered[parameter.name] = to_json(parameter.values[*parameter.before_position]);
+    }
   }
   for (const auto& [name, value] : renamed.items()) ordered[name] = value;
   return ordered;

@@ -24,7 +24,10 @@ void set_sizes(const Problem& problem, Scope& scope) {
 void set_types(const Problem& problem, Scope& scope) {
   scope.set("DTYPE", static_cast<double>(problem.dtype));
   scope.set("DTYPE_BYTES", size_of(problem.dtype));
-  if (!problem.custom) scope.set("SOFTMAX_SCALE", static_cast<double>(softmax_scale(problem)));
+  if (!problem.custom) {
+    scope.set("SOFTMAX_SCALE", static_cast<double>(softmax_scale(problem)));
+    scope.set("SMOOTH_K", smooths_k(problem) ? 1 : 0);
+  }
   for (const Dtype dtype : kDtypes)
     scope.set(word_constant("DTYPE", name(dtype)), static_cast<double>(dtype));
 }

@@ -123,7 +123,8 @@ std::string out_dtype_fault(const Problem& problem) {
 /// Empty when the kernel has something to quantize, or need not.
 std::string quant_fault(const Problem& problem) {
   if (!is_fused(problem) || is_fp8(problem)) return {};
-  return fmt::format("fused is for e4m3 and e5m2; nothing of {} is quantized", name(problem.dtype));
+  return fmt::format("{} is for e4m3 and e5m2; nothing of {} is quantized", name(problem.quant),
+                     name(problem.dtype));
 }
 
 /// Empty when the softmax can be of scores times it.
@@ -149,19 +150,6 @@ Result<Mask> parse_mask(std::string_view text) {
 FieldWord<Mask> word_of(const Mask*) {
   static constexpr std::array kAll = {Mask::kNone, Mask::kCausal};
   return {parse_mask, kAll};
-}
-
-std::string_view name(Quant quant) { return quant == Quant::kFused ? "fused" : "given"; }
-
-Result<Quant> parse_quant(std::string_view text) {
-  if (text == "given") return Quant::kGiven;
-  if (text == "fused") return Quant::kFused;
-  return usage_error(fmt::format("quant '{}' is unknown; known are given, fused", text));
-}
-
-FieldWord<Quant> word_of(const Quant*) {
-  static constexpr std::array kAll = {Quant::kGiven, Quant::kFused};
-  return {parse_quant, kAll};
 }
 
 Result<Problem> parse_shape(std::string_view text, std::string_view where) {
@@ -277,7 +265,7 @@ std::string describe(const Problem& p) {
   if (p.seq_kv != p.seq_q) text += fmt::format("x{}", p.seq_kv);
   text += fmt::format(",{} {}", p.head_dim, name(p.dtype));
   if (p.out_dtype) text += fmt::format(" to {}", name(*p.out_dtype));
-  if (is_fused(p)) text += " fused";
+  if (is_fused(p)) text += fmt::format(" {}", name(p.quant));
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
   if (p.lse) text += " lse";
   if (p.scale) text += fmt::format(" scale {}", *p.scale);
@@ -291,8 +279,8 @@ std::string key(const Problem& p) {
   return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}", p.batch, p.heads, p.kv_heads,
                      p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
-                     is_fused(p) ? "-fused" : "", name(p.mask), p.lse ? "-lse" : "",
-                     p.scale ? fmt::format("-scale{}", *p.scale) : "",
+                     is_fused(p) ? fmt::format("-{}", name(p.quant)) : "", name(p.mask),
+                     p.lse ? "-lse" : "", p.scale ? fmt::format("-scale{}", *p.scale) : "",
                      p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
@@ -338,7 +326,9 @@ void fields(Problem& x, FieldList& f) {
   f("out_dtype", x.out_dtype).about("f16 or bf16: of out, where dtype is e4m3 or e5m2");
   f("quant", x.quant)
       .absent_if(!is_fused(x))
-      .about("Fused: q, k and v are of out_dtype, and the kernel quantizes them");
+      .about(
+          "Fused: q, k and v are of out_dtype, and the kernel quantizes them; smooth_k: K without "
+          "its mean over keys");
   f("mask", x.mask);
   f("lse", x.lse).omitted().about("The log-sum-exp of each row is written, too");
   f("layout", x.layouts)

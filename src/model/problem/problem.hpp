@@ -23,9 +23,10 @@ std::string_view name(Mask mask);  ///< "none", "causal"
 Result<Mask> parse_mask(std::string_view text);
 FieldWord<Mask> word_of(const Mask*);
 
-/// Who quantizes q, k and v of an fp8 problem: whoever calls (given), or the kernel (fused).
-enum class Quant { kGiven, kFused };
-std::string_view name(Quant quant);  ///< "given", "fused"
+/// Who quantizes q, k and v of an fp8 problem: whoever calls (given), or the kernel (fused), which
+/// takes K's mean over keys out of K where these share an offset (smooth_k).
+enum class Quant { kGiven, kFused, kSmoothK };
+std::string_view name(Quant quant);  ///< "given", "fused", "smooth_k"
 Result<Quant> parse_quant(std::string_view text);
 FieldWord<Quant> word_of(const Quant*);
 
@@ -70,7 +71,7 @@ struct Problem {
   Layouts layouts = {};
   /// Of out, f16 or bf16, where dtype is e4m3 or e5m2; otherwise out is of dtype.
   std::optional<Dtype> out_dtype = std::nullopt;
-  /// Of fp8. Fused: q, k and v are of out_dtype, without factors; dtype is what they become.
+  /// Of fp8. Not given: q, k and v are of out_dtype, without factors; dtype is what they become.
   Quant quant = Quant::kGiven;
   /// Of the scores before the softmax, where it is not 1/sqrt(head_dim); more than 0.
   std::optional<double> scale = std::nullopt;
@@ -88,8 +89,8 @@ struct Problem {
 /// part)".
 Result<Problem> parse_shape(std::string_view text, std::string_view where = "--shape");
 /// Positive sizes within limits (each <= 2^31-1, tensors <= 2^40 bytes), kv_heads divides heads,
-/// an out_dtype exactly where dtype is fp8, fused nowhere else, and rows that neither overlap nor,
-/// where strides are told, are other than 16-byte aligned.
+/// an out_dtype exactly where dtype is fp8, fused or smooth_k nowhere else, and rows that neither
+/// overlap nor, where strides are told, are other than 16-byte aligned.
 Status validate(const Problem& problem);
 /// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse packed", "rmsnorm ROWS=4096,COLUMNS=1024
 /// f16"
@@ -117,6 +118,7 @@ bool is_fp8(const Problem& problem);
 bool has_descales(const Problem& problem);
 /// Whether the kernel quantizes.
 bool is_fused(const Problem& problem);
+bool smooths_k(const Problem& problem);    ///< whether it does so without K's mean over keys
 bool is_descale(std::string_view tensor);  ///< q_descale, k_descale or v_descale
 /// The same with q, k and v in the type of out, in which they are multiplied, too.
 Problem unquantized(Problem problem);
@@ -141,8 +143,8 @@ std::string describe(const std::vector<NamedSize>& sizes);
 /// {"ROWS": 4096, "COLUMNS": 1024}
 Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where);
 
-/// The members of Problem; lse if wanted, layout if not bhsd, out_dtype of fp8, quant if fused. Of
-/// a custom operation: those of CustomProblem and dtype. Reading checks it as validate() does;
+/// The members of Problem; lse if wanted, layout if not bhsd, out_dtype of fp8, quant if not given.
+/// Of a custom operation: those of CustomProblem and dtype. Reading checks it as validate() does;
 /// kv_heads, seq_kv, dtype, mask, lse, layout and scale may be left out.
 void fields(Problem& x, FieldList& f);
 

@@ -33,7 +33,9 @@ std::optional<Dtype> default_out_dtype(Dtype dtype) {
 
 bool is_fp8(const Problem& problem) { return !problem.custom && size_of(problem.dtype) == 1; }
 
-bool is_fused(const Problem& problem) { return problem.quant == Quant::kFused; }
+bool is_fused(const Problem& problem) { return problem.quant != Quant::kGiven; }
+
+bool smooths_k(const Problem& problem) { return problem.quant == Quant::kSmoothK; }
 
 bool has_descales(const Problem& problem) { return is_fp8(problem) && !is_fused(problem); }
 

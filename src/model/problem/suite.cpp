@@ -118,7 +118,7 @@ std::string slug(const Problem& p) {
   if (p.seq_kv != p.seq_q) text += fmt::format("-keys{}", p.seq_kv);
   text += fmt::format("-{}", name(p.dtype));
   if (p.out_dtype) text += fmt::format("-{}", name(*p.out_dtype));
-  if (is_fused(p)) text += "-fused";
+  if (is_fused(p)) text += fmt::format("-{}", name(p.quant));
   if (p.mask == Mask::kCausal) text += "-causal";
   if (p.lse) text += "-lse";
   if (p.scale) text += fmt::format("-scale{}", *p.scale);

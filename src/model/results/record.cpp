@@ -71,6 +71,14 @@ void fields(FinalRecord& x, FieldList& f) {
   f("recorded", x.recorded).omitted();
 }
 
+void fields(ConfirmationRecord& x, FieldList& f) {
+  f.record("confirmation", "A final phase once more, on another GPU");
+  f.tag("t", "confirmation");
+  f("problem", x.problem).required();
+  f("environment", x.environment).required();
+  f("finals", x.finals).required();
+}
+
 void fields(EndRecord& x, FieldList& f) {
   f.record("end");
   f.tag("t", "end");

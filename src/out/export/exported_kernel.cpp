@@ -51,7 +51,7 @@ std::string export_name(std::string_view kernel, const Problem& p) {
     text += fmt::format("_b{}_h{}", p.batch, p.heads);
     if (p.kv_heads != p.heads) text += fmt::format("_kvh{}", p.kv_heads);
     text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));
-    if (is_fused(p)) text += "_fused";
+    if (is_fused(p)) text += fmt::format("_{}", name(p.quant));
     if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
     if (p.lse) text += "_lse";
     if (p.scale) text += fmt::format("_scale{}", *p.scale);

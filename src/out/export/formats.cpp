@@ -88,7 +88,8 @@ std::string key_of(const KernelFacts& facts) {
   const std::string layout = p.layouts.plain() ? "" : "-" + slug(p.layouts);
   const std::string scale = p.scale ? fmt::format("-scale{}", *p.scale) : "";
   return fmt::format("{}-d{}-{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
-                     is_fused(p) ? "-fused" : "", p.mask == Mask::kCausal ? "-causal" : "",
+                     is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",
+                     p.mask == Mask::kCausal ? "-causal" : "",
                      group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "", scale,
                      layout);
 }

@@ -10,7 +10,7 @@ def _describe(facts):
         if measured.get("ratio"):
             time += f", {measured['ratio']:.2f} of {measured['baseline']}"
         time += f", on {facts['device']['name']}"
-    more = (f" to {p['out_dtype']}" if "out_dtype" in p else "") + (" fused" if "quant" in p else "")
+    more = (f" to {p['out_dtype']}" if "out_dtype" in p else "") + (f" {p['quant']}" if "quant" in p else "")
     more += (" causal" if p["mask"] == "causal" else "") + (f" {p['layout']}" if "layout" in p else "")
     notes = "" if facts["verified"] else ", NOT VERIFIED"
     return (f"{p['batch']},{heads},{seq},{p['head_dim']} {p['dtype']}{more}: {facts['kernel']}, {facts['arch']}, {time}"
@@ -38,12 +38,12 @@ def _microseconds(call, graph):
 
 def _fp8_error_of(kernel, tensors):
     """Of the kernel on N(0,1): against PyTorch in 16 bits."""
-    factors = {}
+    more = {"smooth_k": kernel.smooth_k}
     if not kernel.quantizes:
         ones = torch.ones(tensors["k"].shape[:2], device="cuda")
-        factors = {"descale_q": ones, "descale_k": ones, "descale_v": ones}
+        more = {"descale_q": ones, "descale_k": ones, "descale_v": ones}
     options = {"is_causal": kernel.mask is not None, "scale": kernel.facts["scale"], "enable_gqa": True}
-    return sdpa_fp8(*tensors.values(), **options, **factors, return_error=True)[1]
+    return sdpa_fp8(*tensors.values(), **options, **more, return_error=True)[1]
 
 
 def _check_fp8(kernel, tensors):
@@ -95,12 +95,12 @@ def _main():
         return 0
     here, name = torch.cuda.get_device_capability(), torch.cuda.get_device_name()
     right = True
-    for kernel in _kernels:
+    for kernel in _own:
         if not _runs_on(kernel.facts, here):
             print(f"unused  {_describe(kernel.facts)}: not for {name}")
             continue
         tensors = _tensors_for(kernel)
-        chosen, why = _choice(tensors, kernel.mask, kernel.facts["scale"], True, kernel.quantizes)
+        chosen, why = _choice(_own, tensors, kernel.mask, kernel.facts["scale"], True, kernel.quantizes)
         if chosen is kernel and kernel.fp8:
             right = _check_fp8(kernel, tensors) and right
         elif chosen is kernel:

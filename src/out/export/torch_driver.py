@@ -84,8 +84,8 @@ class _Loaded:
     def on(self, index):
         global _driver
         with self.lock:
+            _driver = _driver or _open_driver()
             if index not in self.functions:
-                _driver = _driver or _open_driver()
                 with torch.cuda.device(index):
                     _driver.make_current(index)
                     self.functions[index] = _driver.load(self.code(), self.facts["stages"])

@@ -12,11 +12,14 @@ class _Fp8Route(_Route):
         return out
 
 
-_fp8_routes: dict[tuple, _Fp8Route] = {}
+_AS_FP8 = "fp8"
+_ROUTES[_AS_FP8] = _Fp8Route
 
 
-def _refuse_factors(query, key, descales):
+def _refuse_factors(query, key, descales, smooth_k):
     """Factors are there exactly for fp8 tensors: float32, contiguous, (batch, kv_heads)."""
+    if query.dtype in _FP8 and smooth_k is not None:
+        raise ValueError(f"sdpa_fp8: smooth_k is for tensors that are quantized here; these are {query.dtype} already")
     for name, factor in zip(("descale_q", "descale_k", "descale_v"), descales):
         if query.dtype not in _FP8:
             if factor is not None:
@@ -28,28 +31,30 @@ def _refuse_factors(query, key, descales):
             raise ValueError(f"sdpa_fp8: {name} must be contiguous float32 {tuple(key.shape[:2])} on {query.device}")
 
 
-def _fp8_route(query, key, value, mask, scale, gqa):
+def _fp8_route(query, key, value, mask, scale, gqa, smooth_k):
     """The route of a call, or the reason why there is none."""
-    asked = (*((tensor.shape, tensor.stride(), tensor.dtype) for tensor in (query, key, value)), query.device,
-             mask, scale, gqa)
-    if asked not in _fp8_routes:
+    table = _service.table
+    asked = (_AS_FP8, *((tensor.shape, tensor.stride(), tensor.dtype) for tensor in (query, key, value)), query.device,
+             mask, scale, gqa, smooth_k)
+    route = table.routes.get(asked)
+    if route is None:
         tensors = {"q": query, "k": key, "v": value}
-        kernel, seen = _choice(tensors, mask, scale, gqa, quantizes=query.dtype not in _FP8)
+        kernel, seen = _choice(table.kernels, tensors, mask, scale, gqa, quantizes=query.dtype not in _FP8,
+                               smooth_k=smooth_k)
         if kernel is None:
             return seen
-        if len(_fp8_routes) >= _MAX_REMEMBERED:
-            _fp8_routes.clear()
-        _fp8_routes[asked] = _Fp8Route(kernel, query.device.index or 0, seen)
-    return _fp8_routes[asked]
+        route = table.remember(asked, kernel.route(_AS_FP8, query.device.index or 0, seen))
+    return route
 
 
 def sdpa_fp8(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, is_causal: bool = False,
              scale: float | None = None, enable_gqa: bool = False, *, descale_q: torch.Tensor | None = None,
              descale_k: torch.Tensor | None = None, descale_v: torch.Tensor | None = None,
-             return_error: bool = False):
+             smooth_k: bool | None = None, return_error: bool = False):
     """Attention by this process's fp8 kernels, without gradients; on the current stream. Tensors as sdpa() has them.
 
-    Of float16 or bfloat16 the kernel quantizes; where no kernel does that, PyTorch computes in 16 bits. Of fp8, query,
+    Of float16 or bfloat16 the kernel quantizes; where no kernel does that, PyTorch computes in 16 bits. smooth_k: by a
+    kernel that takes K's mean over keys out first, or by one that does not; None: by either. Of fp8, query,
     key and value are elements times factors: descale_q, descale_k and descale_v are float32 (batch, kv_heads), and
     without a kernel ValueError is raised with the reason. With return_error the result is (out, error): the relative
     2-norm of what out differs by from PyTorch's attention of the same values in 16 bits, which that costs to compute.
@@ -58,13 +63,13 @@ def sdpa_fp8(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, is_cau
     descales = (descale_q, descale_k, descale_v)
     _refuse_others(query, key, value)
     _refuse_misuse(query, key, value)
-    _refuse_factors(query, key, descales)
+    _refuse_factors(query, key, descales, smooth_k)
     if _needs_gradients(query, key, value):
         raise ValueError("sdpa_fp8: no kernel has gradients; call it under torch.no_grad()")
     mask = _UPPER_LEFT if is_causal else None
     route = "the tensors are on " + str(query.device)
     if query.is_cuda and torch.version.cuda is not None:
-        route = _fp8_route(query, key, value, mask, scale, enable_gqa)
+        route = _fp8_route(query, key, value, mask, scale, enable_gqa, smooth_k)
     if any(tensor.data_ptr() % _ALIGNMENT for tensor in (query, key, value)):
         route = f"a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
     options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}

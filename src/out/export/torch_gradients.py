@@ -51,7 +51,7 @@ class _RouteWithGradients(_RouteWithLse):
 
     def __init__(self, kernel, index, seen):
         super().__init__(kernel, index, seen)
-        self.backward_by = _BACKWARDS[_backwards[kernel.facts["id"]]]
+        self.backward_by = _BACKWARDS[_service.backwards[kernel.facts["id"]]]
         self.causal = kernel.mask is not None and kernel.facts["problem"]["seq_q"] > 1
 
     def __call__(self, query, key, value, *_):
@@ -65,7 +65,7 @@ _GRADIENTS, _LSE = "gradients", "lse"  # what a call wants besides the output: t
 _ROUTES = {None: _Route, _GRADIENTS: _RouteWithGradients, _LSE: _RouteWithLse}
 
 
-def _run_with_lse(query, key, value, is_causal, scale, enable_gqa, backward):
+def _run_with_lse(query, key, value, is_causal, scale, enable_gqa):
     """fatune::_sdpa_with_lse: chooses when it runs; FlashAttention's log-sum-exp is the same as a kernel's."""
     found = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa, _LSE)
     if found is not None:
@@ -75,22 +75,26 @@ def _run_with_lse(query, key, value, is_causal, scale, enable_gqa, backward):
     return _new_output(query, value).copy_(out), lse
 
 
+def _with_lse_operator(query, key, value, is_causal, scale, enable_gqa, backward, installed):
+    return _functions_of(installed)["_run_with_lse"](query, key, value, is_causal, scale, enable_gqa)
+
+
 def _keep_for_backward(ctx, inputs, output):
-    query, key, value, ctx.is_causal, ctx.scale, _, ctx.backward = inputs
+    query, key, value, ctx.is_causal, ctx.scale, _, ctx.backward, _ = inputs
     ctx.save_for_backward(query, key, value, *output)
 
 
 def _traced_backward(ctx, grad, _):
-    return (*_BACKWARDS[ctx.backward](grad, *ctx.saved_tensors, ctx.is_causal, ctx.scale), *[None] * 4)
+    return (*_BACKWARDS[ctx.backward](grad, *ctx.saved_tensors, ctx.is_causal, ctx.scale), *[None] * 5)
 
 
 def _register_gradients(library, tags):
     library.define("_sdpa_with_lse(Tensor query, Tensor key, Tensor value, bool is_causal, float? scale, "
-                   "bool enable_gqa, str backward) -> (Tensor, Tensor)", tags=tags)
-    library.impl("_sdpa_with_lse", _run_with_lse, "CompositeExplicitAutograd")
+                   "bool enable_gqa, str backward, bool installed) -> (Tensor, Tensor)", tags=tags)
+    library.impl("_sdpa_with_lse", _with_lse_operator, "CompositeExplicitAutograd")
 
     @torch.library.register_fake("fatune::_sdpa_with_lse", lib=library)
-    def fake(query, key, value, is_causal, scale, enable_gqa, backward):
+    def fake(query, key, value, is_causal, scale, enable_gqa, backward, installed):
         return _new_output(query, value), query.new_empty(query.shape[:3], dtype=torch.float32)
 
     torch.library.register_autograd("fatune::_sdpa_with_lse", _traced_backward, setup_context=_keep_for_backward,
@@ -99,7 +103,7 @@ def _register_gradients(library, tags):
 
 def _with_backward(kernels):
     """Of pairs of kernels and strides those that serve calls with gradients; or none, and why."""
-    chosen = {kernel.facts["id"]: _backwards.get(kernel.facts["id"]) for kernel, _ in kernels}
+    chosen = {kernel.facts["id"]: _service.backwards.get(kernel.facts["id"]) for kernel, _ in kernels}
     found = [(kernel, seen) for kernel, seen in kernels if chosen[kernel.facts["id"]] in _BACKWARDS]
     if found:
         return found, None
@@ -114,9 +118,9 @@ def serve_gradients(backwards: dict[str, str]) -> None:
     Nothing is measured or compared here, as fatune.install() does. Raises ValueError for a kernel that does not write
     the log-sum-exp (`fatune sweep --lse`).
     """
-    writing = {kernel.facts["id"] for kernel in _kernels if kernel.facts["problem"].get("lse")}
+    writing = {kernel.facts["id"] for kernel in (*_service.table.kernels, *_own) if kernel.facts["problem"].get("lse")}
     for kernel, name in backwards.items():
         if name in _BACKWARDS and kernel not in writing:
             raise ValueError(f"serve_gradients: no kernel {kernel} writes the log-sum-exp; tune it with --lse")
-    _backwards.update(backwards)
-    _routes.clear()
+    _service.backwards.update(backwards)
+    _service.forget()

@@ -1,13 +1,20 @@
 # torch_launch.py - attention's kernels: which call each does, and its launches on bound tensors.
 
+def _name_of(facts):
+    """One machine code may be several kernels, of other layouts."""
+    return facts["cubin"]["sha256"], facts["id"]
+
+
 class _Kernel(_Loaded):
     """One kernel of this file."""
 
     def __init__(self, facts, cubin):
         super().__init__(facts, cubin)
+        self.name = _name_of(facts)
         problem = facts["problem"]
         batch, dim = problem["batch"], problem["head_dim"]
-        self.quantizes = problem.get("quant") == "fused"  # fp8 of 16-bit tensors: no kernel of sdpa()
+        self.quantizes = "quant" in problem  # fp8 of 16-bit tensors: no kernel of sdpa()
+        self.smooth_k = problem.get("quant") == "smooth_k"
         self.out_dtype = _DTYPES[problem.get("out_dtype", problem["dtype"])]
         self.dtype = self.out_dtype if self.quantizes else _DTYPES[problem["dtype"]]
         self.fp8 = problem["dtype"] in ("e4m3", "e5m2")
@@ -23,6 +30,10 @@ class _Kernel(_Loaded):
         self.by_pointer = arguments & {"q", "k", "v"}  # these are read with these strides, others through tensor maps
         if problem.get("lse"):
             self.reserve("lse", 4 * math.prod(query[:3]))
+
+    def route(self, extra, index, seen):
+        """Of the file that made it, whose driver is open when it is loaded. `extra`: as of _ROUTES."""
+        return _ROUTES[extra](self, index, seen)
 
     def has_scale(self, scale):
         own = self.facts["scale"]

@@ -1,15 +1,48 @@
 # torch_operator.py - which route a call takes, remembered by all that it depends on; the function, the operator.
 
-def _choice(tensors, mask, scale, gqa, quantizes=False, extra=None):
-    """Of this process's kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
-    reason. `quantizes`: of those that compute 16-bit tensors in fp8. `extra`: of those whose log-sum-exp a backward
-    pass may read."""
+class _Table:
+    """Kernels that serve, and what was found for calls: the routes that were chosen among them, and counters. It is replaced, not changed: a call that is
+    choosing meanwhile remembers its choice in the one it began with."""
+
+    def __init__(self, kernels):
+        self.kernels, self.routes = kernels, {}
+
+    def remember(self, asked, found):
+        if len(self.routes) >= _MAX_REMEMBERED:
+            self.routes.clear()
+        self.routes[asked] = found
+        return found
+
+
+class _Service:
+    """What serves the functions of files: of those that were imported by hand, or of those that are installed."""
+
+    def __init__(self):
+        self.table, self.tables, self.counters, self.backwards, self.functions = _Table([]), {}, {}, {}, None
+
+    def serve(self, kernels):
+        """These and no others from now on; what was chosen when the same ones served is known again."""
+        kernels = {kernel.name: kernel for kernel in kernels}
+        if len(self.tables) >= _MAX_TABLES:
+            self.tables.clear()
+        self.table = self.tables.setdefault(tuple(kernels), _Table(list(kernels.values())))
+
+    def forget(self):
+        """What was chosen."""
+        self.tables.clear()
+        self.serve(self.table.kernels)
+
+
+def _choice(kernels, tensors, mask, scale, gqa, quantizes=False, smooth_k=None, extra=None):
+    """Of these kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
+    reason. `quantizes`: of those that compute 16-bit tensors in fp8; `smooth_k`: without K's mean over keys, with it, or
+    (None) either. `extra`: of those whose log-sum-exp a backward pass may read."""
     if extra is None:  # backward passes see the keys as they are
         tensors, gqa = _with_one_head(tensors, gqa)
     query, key, value = tensors.values()
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
-    kernels = [kernel for kernel in _kernels
-               if kernel.key == found and kernel.quantizes == quantizes]
+    kernels = [kernel for kernel in kernels if kernel.key == found and kernel.quantizes == quantizes
+               and smooth_k in (None, kernel.smooth_k)]
     if not kernels:
         return None, "no kernel is for these sizes, type and mask"
     kernels = [kernel for kernel in kernels if kernel.has_scale(scale)]
@@ -78,7 +111,7 @@ def _new_output(query, value):
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 
 
-def _choose(tensors, mask, scale, gqa, misaligned, extra):
+def _choose(kernels, tensors, mask, scale, gqa, misaligned, extra):
     """The route of a call, or None: PyTorch's own on the tensors as they are. And why it is no kernel; or None."""
     query, key, value = tensors.values()
     _refuse_misuse(query, key, value)
@@ -86,22 +119,25 @@ def _choose(tensors, mask, scale, gqa, misaligned, extra):
         return None, f"the tensors are on {query.device}"
     if 0 in query.shape and extra is None:
         return _no_rows, "there is no query"
-    route, why = (None, _MISALIGNED) if misaligned else _kernel_route(tensors, mask, scale, gqa, extra)
+    route, why = (None, _MISALIGNED) if misaligned else _kernel_route(kernels, tensors, mask, scale, gqa, extra)
     if route is None and extra != _LSE and mask != _LOWER_RIGHT and not all(map(_is_aligned, tensors.values())):
         return _AlignedCopies(mask, scale, gqa), why
     return route, why
 
 
-def _kernel_route(tensors, mask, scale, gqa, extra):
+def _kernel_route(kernels, tensors, mask, scale, gqa, extra):
     """As _choose."""
-    kernel, seen = _choice(tensors, mask, scale, gqa, extra=extra)
+    kernel, seen = _choice(kernels, tensors, mask, scale, gqa, extra=extra)
     if kernel is None:
         return None, seen
     try:
-        return _ROUTES[extra](kernel, tensors["q"].device.index, seen), None
+        return kernel.route(extra, tensors["q"].device.index, seen), None
     except (OSError, RuntimeError) as error:
         warnings.warn(f"PyTorch's attention is used instead of {kernel.facts['kernel']}: {error}", RuntimeWarning)
         return None, f"its kernel could not be loaded: {error}"
+
+
+_OTHERS = "calls of further kinds"  # those that came when as many kinds as are remembered had come
 
 
 def _counter(query, key, mask, scale, why, extra=None):
@@ -112,14 +148,22 @@ def _counter(query, key, mask, scale, why, extra=None):
     dtype = next((name for name, each in _DTYPES.items() if each == query.dtype), str(query.dtype))
     told = ("" if scale is None else f" scale {scale:g}") + (" with gradients" if extra else "")
     text = f"{','.join(map(str, query.shape))}{seen} {dtype}{mask}{told}"
-    return _counters.setdefault((text, why), itertools.count())
+    counters = _service.counters
+    if len(counters) >= _MAX_REMEMBERED and (text, why) not in counters:
+        text, why = _OTHERS, why and why.partition(":")[0]  # behind the colon are strides, of as many kinds
+    return counters.setdefault((text, why), itertools.count())
 
 
 def _pass_on(why, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
     """PyTorch's attention, counted with the reason; what is traced is not counted."""
-    if not torch.compiler.is_compiling() and _is_real(query, key, value):
+    if not _is_compiling() and _is_real(query, key, value):
         mask = _UPPER_LEFT if is_causal else None if attn_mask is None else "masked"
-        next(_counter(query, key, mask, scale, why))
+        asked = (why, query.shape, key.shape, query.dtype, mask, scale)
+        table = _service.table
+        counter = table.routes.get(asked)
+        if counter is None:
+            counter = table.remember(asked, _counter(query, key, mask, scale, why))
+        next(counter)
     return _pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
@@ -143,22 +187,22 @@ def _refuse_misuse(query, key, value):
 
 def _attend(query, key, value, mask, scale, gqa, extra=None):
     """Of real tensors: what a kernel gives, or None when PyTorch is to do it. `extra`: as of _ROUTES."""
-    scale = None if scale is None else float(scale)
+    if scale is not None:
+        scale = float(scale)
     try:
         q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
         misaligned = (q | k | v) % _ALIGNMENT > 0
         asked = (query.shape, query.is_contiguous() or query.stride(), query.dtype, query.device,
-                 key.shape, key.is_contiguous() or key.stride(), key.dtype, key.device,
-                 value.shape, value.is_contiguous() or value.stride(), value.dtype, value.device,
+                 key.shape, key.is_contiguous() or key.stride(), key.dtype, key.get_device(),
+                 value.shape, value.is_contiguous() or value.stride(), value.dtype, value.get_device(),
                  mask, scale, gqa, misaligned, extra)
     except (RuntimeError, NotImplementedError):  # nested and sparse tensors have no strides
         return None
-    found = _routes.get(asked)
+    table = _service.table
+    found = table.routes.get(asked)
     if found is None:
-        route, why = _choose({"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned, extra)
-        if len(_routes) >= _MAX_REMEMBERED:
-            _routes.clear()
-        _routes[asked] = found = (route, _counter(query, key, mask, scale, why, extra))
+        route, why = _choose(table.kernels, {"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned, extra)
+        found = table.remember(asked, (route, _counter(query, key, mask, scale, why, extra)))
     route, counter = found
     next(counter)
     return None if route is None else route(query, key, value, q, k, v)
@@ -176,8 +220,8 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
     ValueError, what is no tensor TypeError.
     """
     if attn_mask is None and dropout_p == 0.0:
-        if torch.compiler.is_compiling():
-            return torch.ops.fatune.sdpa(query, key, value, is_causal, scale, enable_gqa)
+        if _is_compiling():
+            return torch.ops.fatune.sdpa(query, key, value, is_causal, scale, enable_gqa, _INSTALLED)
         return _operator(query, key, value, is_causal, scale, enable_gqa)
     side = None if attn_mask is None else _bias_side(attn_mask)
     if side is not None:
@@ -206,11 +250,13 @@ def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
     real = _is_real(query, key, value)
     if not real:
         _refuse_others(query, key, value)
-    if torch.is_autocast_enabled():
+    if _is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
-    extra = _GRADIENTS if _needs_gradients(query, key, value) else None
-    if extra and not _may_serve_gradients():
-        return _pass_on(_ALL_PYTORCHS, query, key, value, None, 0.0, is_causal, scale, enable_gqa)
+    extra = None
+    if _is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
+        if not _may_serve_gradients():
+            return _pass_on(_ALL_PYTORCHS, query, key, value, None, 0.0, is_causal, scale, enable_gqa)
+        extra = _GRADIENTS
     mask = _UPPER_LEFT if is_causal else None
     if real:
         out = _attend(query, key, value, mask, scale, enable_gqa, extra)
@@ -219,9 +265,12 @@ def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
     elif extra:
         backward = _traced_choice(query, key, value, mask, scale, enable_gqa)
         if backward:
-            return torch.ops.fatune._sdpa_with_lse(query, key, value, is_causal, scale, enable_gqa, backward)[0]
+            return torch.ops.fatune._sdpa_with_lse(query, key, value, is_causal, scale, enable_gqa, backward,
+                                                   _INSTALLED)[0]
     elif _may_have_kernel(query, key, value, mask, scale, enable_gqa):
-        return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa)
+        return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa, _INSTALLED)
+    if scale is None and not enable_gqa:  # names cost time
+        return _pytorch(query, key, value, None, 0.0, is_causal)
     return _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
@@ -247,8 +296,7 @@ def _may_serve_gradients():
 def _is_real(query, key, value):
     """Tensors with memory, and nothing that must see the operators that run on them: no tracer, no transform."""
     return (type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN
-            and torch._C._len_torch_dispatch_stack() == 0 and torch._C._functorch.peek_interpreter_stack() is None
-            and _forward_ad._current_level < 0 and torch._C._get_tracing_state() is None)
+            and not _dispatch_modes() and _transform() is None and _forward_ad._current_level < 0 and not _is_tracing())
 
 
 def _may_have_kernel(query, key, value, mask, scale, gqa):
@@ -263,9 +311,9 @@ def _may_have_kernel(query, key, value, mask, scale, gqa):
             or not all(_has_kernels(tensor.device) and tensor.dim() == 4 for tensor in tensors)):
         return False
     if _are_known(tensors):
-        return _choice(dict(zip("qkv", tensors)), mask, scale, gqa)[0] is not None
+        return _choice(_service.table.kernels, dict(zip("qkv", tensors)), mask, scale, gqa)[0] is not None
     return any(kernel.dtype == query.dtype and (type(query.shape[3]) is not int or kernel.key[4] == query.shape[3])
-               for kernel in _kernels)
+               for kernel in _service.table.kernels)
 
 
 def _are_known(tensors):
@@ -278,12 +326,12 @@ def _traced_choice(query, key, value, mask, scale, gqa):
     tensors = (query, key, value)
     if not _may_have_kernel(*tensors, mask, scale, gqa) or not _are_known(tensors):
         return None
-    kernel, _ = _choice(dict(zip("qkv", tensors)), mask, scale, gqa, extra=_LSE)
-    return None if kernel is None else _backwards[kernel.facts["id"]]
+    kernel, _ = _choice(_service.table.kernels, dict(zip("qkv", tensors)), mask, scale, gqa, extra=_LSE)
+    return None if kernel is None else _service.backwards[kernel.facts["id"]]
 
 
 def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-    """fatune::_sdpa_kernel: chooses when it runs; the result has the query's order whatever computed it."""
+    """Of fatune::_sdpa_kernel: chooses when it runs; the result has the query's order whatever computed it."""
     out = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa)
     if out is not None:
         return out
@@ -294,19 +342,33 @@ def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False
     return promised.copy_(out)
 
 
+def _functions_of(installed):
+    """Of a file that was imported by hand, or by fatune.install(): an operator runs those of the kind of file that was
+    traced, and of the other kind only in a process that has none of it."""
+    return (_services[installed].functions or _services[not installed].functions)
+
+
+def _any_operator(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False):
+    return _functions_of(installed)["_operator"](query, key, value, is_causal, scale, enable_gqa)
+
+
+def _kernel_operator(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False):
+    return _functions_of(installed)["_run_kernel"](query, key, value, is_causal, scale, enable_gqa)
+
+
 def _register():
     library = torch.library.Library("fatune", "FRAGMENT")
     arguments = ("(Tensor query, Tensor key, Tensor value, bool is_causal=False, float? scale=None, "
-                 "bool enable_gqa=False) -> Tensor")
+                 "bool enable_gqa=False, bool installed=False) -> Tensor")
     tags = (torch.Tag.pt2_compliant_tag,
             getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order))  # kernels are made for them
     library.define("sdpa" + arguments, tags=tags)
-    library.impl("sdpa", _operator, "CompositeImplicitAutograd")
+    library.impl("sdpa", _any_operator, "CompositeImplicitAutograd")
     library.define("_sdpa_kernel" + arguments, tags=tags)
-    library.impl("_sdpa_kernel", _run_kernel, "CompositeExplicitAutograd")
+    library.impl("_sdpa_kernel", _kernel_operator, "CompositeExplicitAutograd")
 
     @torch.library.register_fake("fatune::_sdpa_kernel", lib=library)
-    def fake(query, key, value, is_causal=False, scale=None, enable_gqa=False):
+    def fake(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False):
         return _new_output(query, value)
 
     _register_gradients(library, tags)
@@ -314,9 +376,9 @@ def _register():
 
 
 def info() -> list[dict]:
-    """The launch facts (fatune.launch/1) of every kernel: problem, config, device, times, whether it was verified; and
+    """The launch facts (fatune.launch/1) of every kernel that serves: problem, config, device, times, whether it was verified; and
     the strides of q, k, v and out that it is for."""
-    return [kernel.facts for kernel in _kernels]
+    return [kernel.facts for kernel in _service.table.kernels]
 
 
 def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False) -> str:
@@ -336,10 +398,11 @@ def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, s
         return f"PyTorch: the tensors are on {query.device}"
     if any(tensor.data_ptr() % _ALIGNMENT for tensor in (query, key, value)):
         return f"PyTorch: {_MISALIGNED}"
-    kernel, why = _choice({"q": query, "k": key, "v": value}, mask, scale, enable_gqa, extra=extra)
+    kernel, why = _choice(_service.table.kernels, {"q": query, "k": key, "v": value}, mask, scale, enable_gqa,
+                          extra=extra)
     if kernel is None:
         return f"PyTorch: {why}"
-    back = f", backward by PyTorch's {_backwards[kernel.facts['id']]}" if extra else ""
+    back = f", backward by PyTorch's {_service.backwards[kernel.facts['id']]}" if extra else ""
     return _describe(kernel.facts) + back
 
 
@@ -348,31 +411,35 @@ def counts() -> list[dict]:
     `calls`. What was traced counts when it runs, and only where a kernel could do it; replays of graphs do not count.
     """
     return [{"call": call, "reason": why, "calls": int(repr(counter)[len("count("):-1])}
-            for (call, why), counter in list(_counters.items())]
+            for (call, why), counter in list(_service.counters.items())]
 
 
 def load(device: torch.device | int | None = None) -> int:
     """Loads every kernel that the device (the current one unless told) can run; returns how many."""
     index = torch.device("cuda", device) if isinstance(device, int) else torch.device(device or "cuda")
     index = torch.cuda.current_device() if index.index is None else index.index
-    mine = [kernel for kernel in _kernels if _runs_on(kernel.facts, torch.cuda.get_device_capability(index))]
+    mine = [kernel for kernel in _service.table.kernels
+            if _runs_on(kernel.facts, torch.cuda.get_device_capability(index))]
     for kernel in mine:
         kernel.on(index)
     return len(mine)
 
 
-# A process may import several such files: they share kernels, decisions, the operators, and PyTorch's own attention
-# as it was before one of them took its place.
+# A process may have several such files: they share loaded kernels, the operators, and PyTorch's own attention as it was
+# before one of them took its place. Those imported by hand serve together; those of fatune.install(), while they are
+# installed.
 _shared = torch.ops.fatune.__dict__.setdefault(
-    "shared_4", {"kernels": [], "routes": {}, "counters": {}, "backwards": {},
+    "shared_5", {"kernels": {}, "services": {False: _Service(), True: _Service()},
                  "pytorch": F.scaled_dot_product_attention})
-_kernels, _routes, _counters, _backwards = (
-    _shared[name] for name in ("kernels", "routes", "counters", "backwards"))
-_pytorch = _shared["pytorch"]
-_present = {(kernel.facts["cubin"]["sha256"], kernel.facts["id"]) for kernel in _kernels}  # one code, many layouts
-_kernels.extend(_Kernel(facts, _CUBINS[facts["cubin"]["sha256"]]) for facts in _FACTS
-                if (facts["cubin"]["sha256"], facts["id"]) not in _present)
-_routes.clear()
+_services, _pytorch = _shared["services"], _shared["pytorch"]
+_service = _services[_INSTALLED]
+_service.functions = globals()
+for _facts in _FACTS:
+    if _name_of(_facts) not in _shared["kernels"]:
+        _shared["kernels"][_name_of(_facts)] = _Kernel(_facts, _CUBINS[_facts["cubin"]["sha256"]])
+_own = [_shared["kernels"][_name_of(_facts)] for _facts in _FACTS]
+if not _INSTALLED:
+    _service.serve([*_service.table.kernels, *_own])
 if "library" not in _shared:
     _shared["library"] = _register()
 if not all(facts["verified"] for facts in _FACTS):

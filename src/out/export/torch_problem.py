@@ -45,8 +45,17 @@ _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 _UPPER_LEFT, _LOWER_RIGHT = "upper_left", "lower_right"  # where a causal mask starts; is_causal means the first
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _MAX_REMEMBERED = 1024  # chosen: decisions, and addresses of a tensor map, kept before all are forgotten
+_MAX_TABLES = 16  # chosen: sets of kernels whose choices are remembered
 _ALIGNMENT = 16  # bytes: of the copy engine's addresses and strides, and of the kernels' vector loads
+_INSTALLED: bool = globals().get("_INSTALLED", False)  # by fatune.install(), which says so before it imports
 _MISALIGNED = f"a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
+
+
+# Asked at every call, so found once.
+_is_compiling, _is_autocast_enabled, _is_grad_enabled = (
+    torch.compiler.is_compiling, torch.is_autocast_enabled, torch.is_grad_enabled)
+_is_tracing, _dispatch_modes, _transform = (
+    torch._C._is_tracing, torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack)
 
 
 def _bias_side(mask):

@@ -121,6 +121,10 @@ PageProblemData data_of(const PageProblem& problem, const PageRunHead& run, Dept
   data.finals = finals_of(result, data.time);
   data.gate = result.gate;
   if (data.gate) data.gate->ratio = rounded_ratio(data.gate->ratio);
+  data.fleet_winner = result.fleet_winner;
+  if (data.fleet_winner) {
+    for (ConfirmedOn& each : data.fleet_winner->gpus) each.environment.device_uuid.clear();
+  }
   data.sol = sol_score(result, header.plan.objective, header.environment);
   if (data.sol) {
     data.sol->value = rounded(data.sol->value);
@@ -155,10 +159,14 @@ PageListings listings_of(const std::vector<PageCode>& code) {
 
 PageRunData data_of(const PageRun& run, Depth depth) {
   PageRunData data{
-      static_cast<const PageRunHead&>(run), run.header.environment.recorded, {}, {}, {}};
+      static_cast<const PageRunHead&>(run), run.header.environment.recorded, {}, {}, {}, {}};
   data.header.plan.command = without_folders(data.header.plan.command);
   data.header.environment.device_uuid.clear();
   if (!run.code.empty()) data.code = listings_of(run.code);
+  data.fleet = run.fleet;
+  if (data.fleet) {
+    for (FleetWorker& each : data.fleet->workers) each.name = without_folders(each.name);
+  }
   for (const ProfiledConfig& each : run.profiles) {
     const NcuOutcome& outcome = each.profile.outcome;
     const Counters* launch = longest(outcome.launches);
@@ -183,28 +191,6 @@ void floor_fields(const char* key, Floor& floor, bool unknown, FieldList& f) {
 }
 
 }  // namespace
-
-double rounded(double value, int digits) {
-  if (!std::isfinite(value) || value == 0) return 0;
-  const int places = digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value))));
-  // Powers of ten up to 22 are exact: dividing by one gives the double nearest to the decimal.
-  const double scale = std::pow(10.0, std::abs(places));
-  return places >= 0 ? std::round(value * scale) / scale : std::round(value / scale) * scale;
-}
-
-std::string without_folders(const std::string& text) {
-  static constexpr std::string_view kEnds = " \t\n'\",:=";
-  std::string kept;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(kEnds, at), text.size());
-    const std::string word = text.substr(at, end - at);
-    const bool absolute = word.starts_with('/') || word.starts_with('~');
-    kept += absolute ? word.substr(word.find_last_of('/') + 1) : word;
-    if (end < text.size()) kept += text[end];
-    at = end + 1;
-  }
-  return kept;
-}
 
 void fields(PageFinal& x, FieldList& f) {
   f.record("final", "A contestant of the final phase; the best comes first");
@@ -299,6 +285,7 @@ void fields(PageProblemData& x, FieldList& f) {
   f("has_best", x.has_best);
   f("finals", x.finals);
   f("gate", x.gate).or_null();
+  f("fleet_winner", x.fleet_winner);
   f("sol", x.sol);
   f("outcomes", x.outcomes);
   f("hardware", x.hardware);
@@ -356,6 +343,7 @@ void fields(PageRunData& x, FieldList& f) {
   f("folder", x.folder).omitted().about("The run's, from the page's on");
   f("profiles", x.profiles).omitted();
   f("code", x.code);
+  f("fleet", x.fleet);
   f("problems", x.problems);
 }
 

@@ -87,6 +87,7 @@ struct PageProblemData {
   bool has_best = false;
   std::vector<PageFinal> finals;
   std::optional<Gate> gate;
+  std::optional<FleetWinner> fleet_winner;
   std::optional<SolScore> sol;
   std::vector<PageOutcome> outcomes;
   PageHardware hardware;
@@ -118,6 +119,7 @@ struct PageRunData : PageRunHead {
   bool recorded = false;
   std::vector<PageProfile> profiles;
   std::optional<PageListings> code;
+  std::optional<FleetTimeline> fleet;
   std::vector<PageProblemData> problems;
 };
 /// How far a running sweep is.

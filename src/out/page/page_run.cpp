@@ -86,16 +86,22 @@ void read_end(const Journal& journal, PageRun& run) {
 }
 
 /// Of the best.json beside the journal; empty where there is none that can be read.
-std::map<Problem, BestProblem> published_beside(const std::filesystem::path& journal) {
-  std::map<Problem, BestProblem> published;
+struct Published {
+  std::map<Problem, BestProblem> problems;
+  std::optional<FleetTimeline> fleet;
+};
+
+Published published_beside(const std::filesystem::path& journal) {
+  Published published;
   const std::filesystem::path file = journal.parent_path() / "best.json";
   auto json = load_json(file);
   if (!json) return published;
-  const auto best = best_file_from_json(*std::move(json), file.string());
+  auto best = best_file_from_json(*std::move(json), file.string());
   if (!best) return published;
   for (const BestProblem& each : best->problems) {
-    if (each.problem) published.emplace(*each.problem, each);
+    if (each.problem) published.problems.emplace(*each.problem, each);
   }
+  published.fleet = std::move(best->fleet);
   return published;
 }
 
@@ -125,6 +131,7 @@ bool settle_as_published(const BestProblem& published, ProblemResult& result) {
   result.finals = std::move(finals);
   result.standings = std::move(standings);
   result.gate = published.gate;
+  result.fleet_winner = published.fleet_winner;
   return true;
 }
 
@@ -205,7 +212,8 @@ Result<PageRun> page_run_of(Journal journal, const std::filesystem::path& file) 
   run.search_time = timed_objective(journal);
   read_end(journal, run);
   std::vector<JournalGroup> groups = group_candidates(journal);
-  const std::map<Problem, BestProblem> published = published_beside(file);
+  Published published = published_beside(file);
+  run.fleet = std::move(published.fleet);
   const std::vector<NamedProblem> problems = problems_of(journal, groups);
   if (problems.size() > kMostProblems) {
     return file_error(fmt::format("{}: holds {} problems; a page shows at most {}", file.string(),
@@ -216,7 +224,7 @@ Result<PageRun> page_run_of(Journal journal, const std::filesystem::path& file) 
     const auto found = records.find(named.problem);
     if (found == records.end()) continue;
     run.problems.push_back(
-        page_problem(named, journal.header.plan, std::move(found->second), published));
+        page_problem(named, journal.header.plan, std::move(found->second), published.problems));
   }
   run.header = std::move(journal.header);
   run.profiles = profiles_of(run, file.parent_path());

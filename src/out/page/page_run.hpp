@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/results/fleet_timeline.hpp"
 #include "model/results/sweep_result.hpp"
 #include "search/datasets/journal_dataset.hpp"
 #include "tune/profile/census.hpp"
@@ -49,6 +51,7 @@ struct PageRun : PageRunHead {
   std::vector<PageProblem> problems;     ///< those of the plan that have a record, in its order
   std::vector<ProfiledConfig> profiles;  ///< of candidates; those that the folder keeps
   std::vector<PageCode> code;            ///< empty as loaded
+  std::optional<FleetTimeline> fleet;    ///< of several devices
 };
 
 /// The kernel of that name, if its text is the run's.

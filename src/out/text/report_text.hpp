@@ -45,6 +45,9 @@ std::string report_text(const std::vector<JournalGroup>& groups, const Journal& 
 /// Problem by problem the best of the final phase, its baseline and its SOL score, and fast_p over
 /// them: "text" or "md". Empty unless two problems or more have a final phase with a baseline.
 std::string suite_summary(const PageRun& run, const std::string& format, const Paint& paint);
+/// How the best of each problem did on the GPUs that repeated its final phase: "text" or "md".
+/// Empty where none was repeated.
+std::string confirmation_text(const PageRun& run, const std::string& format, const Paint& paint);
 /// Of the problems with a final phase and a baseline; empty unless there are two or more.
 std::optional<FastP> fast_p_of(const PageRun& run);
 

@@ -263,6 +263,7 @@ void fields(ReplayDocument& x, FieldList& f) {
   document::head_fields(x.head, f);
   f("budget", x.options.run.budget);
   f("batch", x.options.run.batch);
+  f("gpus", x.options.run.gpus);
   f("seed", x.options.run.seed);
   f("one_lever", x.options.run.one_lever);
   f("spaces", x.replays);

@@ -64,6 +64,13 @@ std::uint64_t seed_of(std::uint64_t seed, std::size_t repeat) {
   return Rng(outer.next() + repeat).next();
 }
 
+/// A cost as a GPU measures it: the first is the fastest, the others follow at even distances.
+double cost_on(std::size_t gpu, std::size_t gpus, double cost) {
+  if (gpus < 2) return cost;
+  const double place = static_cast<double>(gpu) / static_cast<double>(gpus - 1);
+  return cost + std::abs(cost) * kGpuSpread * place;
+}
+
 /// Asks ahead: up to `batch` points wait for their turn to be told, fewer where the strategy wants
 /// fewer. Adds to `thinking` what the strategy takes.
 Trace run_once(const Recording& recording, const std::vector<double>& seconds,
@@ -91,7 +98,9 @@ Trace run_once(const Recording& recording, const std::vector<double>& seconds,
     trace.push_back(static_cast<std::uint32_t>(index));
     if (options.most_seconds) spent += seconds[index];
     start = thread_seconds();
-    strategy.tell({.point = lattice.point(index), .cost = recording.entries[index].cost});
+    std::optional<double> cost = recording.entries[index].cost;
+    if (cost) cost = cost_on((trace.size() - 1) % options.gpus, options.gpus, *cost);
+    strategy.tell({.point = lattice.point(index), .cost = cost});
     thinking += thread_seconds() - start;
   }
   return trace;

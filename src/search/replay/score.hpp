@@ -44,6 +44,10 @@ class Landscape {
   std::uint64_t size_ = 0;
 };
 
+/// Of the slowest of several GPUs to the fastest: what four H200 of one host differed by, by the
+/// times of one kernel.
+inline constexpr double kGpuSpread = 0.009;
+
 /// How often, how long, and how a strategy is run.
 struct RunOptions {
   std::string strategy = {};
@@ -52,6 +56,7 @@ struct RunOptions {
   /// A run then ends when what it evaluated took that long, and not by the budget.
   std::optional<double> most_seconds = {};
   std::size_t batch = 1;  ///< so many are in flight: asked for and not told yet
+  std::size_t gpus = 1;   ///< that take candidates in turn and differ by kGpuSpread
   std::uint64_t seed = 42;
   bool one_lever = false;
   std::size_t jobs = 0;  ///< threads; 0: as many as the machine has cores

@@ -119,6 +119,7 @@ class Agent {
       } else if (const auto* compiled = std::get_if<CompiledMessage>(&read.message)) {
         desk_.answer(*compiled);
       } else if (const auto* stop = std::get_if<StopMessage>(&read.message)) {
+        desk_.close();
         return std::optional(stop->together ? AgentEnd::kTogether : AgentEnd::kAlone);
       }
     }

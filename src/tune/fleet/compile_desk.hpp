@@ -39,6 +39,8 @@ class CompileDesk {
 
   /// Of an order that nobody waits for any more, it is forgotten.
   void answer(CompiledMessage message);
+  /// The ranks part: what guests still wait for is withdrawn from nobody.
+  void close() { asked_.clear(); }
 
  private:
   struct Asked {

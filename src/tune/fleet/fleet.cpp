@@ -9,7 +9,10 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/interrupt.hpp"
+#include "core/text.hpp"
 
 namespace fatune {
 namespace {
@@ -20,10 +23,12 @@ constexpr std::size_t kMostFailures = 2;        // of a part
 constexpr std::size_t kMostLosses = 3;          // of a part: it may be what ends its hosts
 constexpr std::size_t kMostFailuresInARow = 2;  // of a hand
 
+constexpr auto kNobody = static_cast<std::size_t>(-1);  // of the members
+
 struct WaitingPart {
   std::size_t part = 0;
   std::size_t failures = 0, losses = 0;
-  std::size_t failed_on = static_cast<std::size_t>(-1);  ///< a member
+  std::size_t failed_on = kNobody;
 };
 
 struct RunningPart {
@@ -43,11 +48,12 @@ class Fleet {
   }
 
   Result<FleetResult> run() {
-    const double begin_s = clock_.now_s();
+    begin_s_ = clock_.now_s();
     while (!waiting_.empty() || running_count_ > 0) {
       if (interrupted()) return Error(ErrorKind::kInterrupted, "interrupted");
       FATUNE_TRY_STATUS(crew_.pump());
       take_note_of_new_hands();
+      FATUNE_TRY_STATUS(check_hands());
       for (std::size_t member = 0; member < running_.size(); ++member) {
         FATUNE_TRY_STATUS(look_at(member));
         if (crew_.ready()) FATUNE_TRY_STATUS(give_work(member));
@@ -55,16 +61,23 @@ class Fleet {
       give_up_without_hands();
       clock_.pause();
     }
-    result_.seconds = clock_.now_s() - begin_s;
+    result_.seconds = clock_.now_s() - begin_s_;
     return std::move(result_);
   }
 
  private:
   void take_note_of_new_hands() {
     while (result_.members.size() < crew_.hands.size()) {
-      result_.members.push_back({.name = crew_.hands[result_.members.size()]->name()});
+      const FleetHand& hand = *crew_.hands[result_.members.size()];
+      result_.members.push_back({.name = hand.name(), .gpu = hand.gpu()});
       running_.emplace_back();
     }
+  }
+
+  Status check_hands() const {
+    if (crew_.expects_more() || running_.size() >= options_.least_hands) return {};
+    return usage_error(fmt::format("{} are wanted, and {} measure",
+                                   counted(options_.least_hands, "device"), running_.size()));
   }
 
   void tell(FleetEvent::Kind kind, std::size_t member, const RunningPart& running,
@@ -85,7 +98,10 @@ class Fleet {
       return {};
     }
     FleetMember& hand = result_.members[member];
-    hand.busy_s += clock_.now_s() - running->begin_s;
+    const double now_s = clock_.now_s();
+    hand.busy_s += now_s - running->begin_s;
+    hand.work.push_back({running->part.part, running->begin_s - begin_s_, now_s - begin_s_,
+                         report.state == HandReport::State::kEnded});
     if (report.state == HandReport::State::kEnded) {
       ++hand.parts;
       hand.failures = 0;
@@ -120,9 +136,14 @@ class Fleet {
     return !result_.members[member].left_out && crew_.hands[member]->able();
   }
 
-  bool has_another(std::size_t member) const {
+  bool can_take(std::size_t member, std::size_t part) const {
+    return can_work(member) && (!options_.may || options_.may(part, result_.members[member]));
+  }
+
+  /// Than `member`, which may be kNobody.
+  bool has_another(std::size_t member, std::size_t part) const {
     for (std::size_t other = 0; other < running_.size(); ++other) {
-      if (other != member && can_work(other)) return true;
+      if (other != member && can_take(other, part)) return true;
     }
     return false;
   }
@@ -130,7 +151,8 @@ class Fleet {
   Status give_work(std::size_t member) {
     if (running_[member] || waiting_.empty() || !can_work(member)) return {};
     const auto next = std::ranges::find_if(waiting_, [&](const WaitingPart& each) {
-      return each.failed_on != member || !has_another(member);
+      return can_take(member, each.part) &&
+             (each.failed_on != member || !has_another(member, each.part));
     });
     if (next == waiting_.end()) return {};
     const RunningPart running{*next, clock_.now_s(), clock_.now_s()};
@@ -144,12 +166,14 @@ class Fleet {
 
   void give_up_without_hands() {
     if (running_count_ > 0 || crew_.expects_more()) return;
-    for (std::size_t member = 0; member < running_.size(); ++member) {
-      if (can_work(member)) return;
+    for (auto each = waiting_.begin(); each != waiting_.end();) {
+      if (has_another(kNobody, each->part)) {
+        ++each;
+        continue;
+      }
+      result_.failed.push_back({each->part, "no device is left to run it"});
+      each = waiting_.erase(each);
     }
-    for (const WaitingPart& each : waiting_)
-      result_.failed.push_back({each.part, "no device is left to run it"});
-    waiting_.clear();
   }
 
   const FleetOptions& options_;
@@ -159,6 +183,7 @@ class Fleet {
   std::list<WaitingPart> waiting_;                   ///< the first is next
   std::vector<std::optional<RunningPart>> running_;  ///< by member
   std::size_t running_count_ = 0;
+  double begin_s_ = 0;
 };
 
 }  // namespace

@@ -27,9 +27,10 @@ struct HandReport {
 class FleetHand {
  public:
   virtual ~FleetHand() = default;
-  virtual const std::string& name() const = 0;  ///< "cuda:0", "rank 2 on b, cuda:0"
-  virtual std::string said() const = 0;         ///< the last line of the sweep that it runs
-  virtual bool able() const { return true; }    ///< to take a part now, if it has none
+  virtual const std::string& name() const = 0;        ///< "cuda:0", "rank 2 on b, cuda:0"
+  virtual std::string said() const = 0;               ///< the last line of the sweep that it runs
+  virtual std::string gpu() const { return name(); }  ///< UUID, or the name where there is none
+  virtual bool able() const { return true; }          ///< to take a part now, if it has none
   /// An error is one of this process or its disk, and ends the fleet.
   virtual Status begin(std::size_t part) = 0;
   /// Of the part that began last; it has none after any answer but kRuns.
@@ -47,11 +48,19 @@ class FleetCrew {
   std::vector<std::unique_ptr<FleetHand>> hands;
 };
 
+/// A part that a hand had.
+struct FleetStretch {
+  std::size_t part = 0;
+  double begin_s = 0, end_s = 0;  ///< since the fleet began
+  bool ended = false;             ///< else it failed, or was lost with its hand
+};
+
 /// What a hand did.
 struct FleetMember {
-  std::string name;
+  std::string name, gpu;
   std::size_t parts = 0;
   double busy_s = 0;
+  std::vector<FleetStretch> work = {};
   std::size_t failures = 0;  ///< in a row
   bool left_out = false;     ///< takes no more parts
 };
@@ -76,6 +85,9 @@ class FleetClock {
 struct FleetOptions {
   std::vector<double> costs;  ///< of each part; the dearest begins first
   std::function<void(const FleetEvent&)> on_event;
+  /// Whether the member may have the part; empty: any may.
+  std::function<bool(std::size_t part, const FleetMember& member)> may = nullptr;
+  std::size_t least_hands = 0;  ///< fewer, once no more are expected, are a usage error
 };
 
 struct FailedPart {

@@ -43,6 +43,7 @@ Result<HandReport> PartProcess::look() {
   if (guest_) FATUNE_TRY_STATUS(guest_->serve(child_.channel()));
   const std::optional<ChildEnd> end = child_.wait(std::chrono::milliseconds(0));
   if (!end) return HandReport();
+  guest_.reset();  // nobody waits for what it asked
   if (!end->signalled && (end->code == 0 || end->code == 1))
     return HandReport{HandReport::State::kEnded, ""};
   return HandReport{HandReport::State::kFailed, reason_of(log_, *end)};

@@ -32,15 +32,17 @@ class PartProcess {
 class ProcessHand final : public FleetHand {
  public:
   using CommandOf = std::function<Result<ChildCommand>(std::size_t part)>;
-  ProcessHand(std::string name, CommandOf command, CompileDesk* desk = nullptr)
-      : name_(std::move(name)), command_(std::move(command)), desk_(desk) {}
+  ProcessHand(std::string name, CommandOf command, CompileDesk* desk = nullptr,
+              std::string gpu = {})
+      : name_(std::move(name)), gpu_(std::move(gpu)), command_(std::move(command)), desk_(desk) {}
   const std::string& name() const override { return name_; }
+  std::string gpu() const override { return gpu_.empty() ? name_ : gpu_; }
   std::string said() const override { return process_.said(); }
   Status begin(std::size_t part) override;
   Result<HandReport> look() override;
 
  private:
-  std::string name_;
+  std::string name_, gpu_;
   CommandOf command_;
   CompileDesk* desk_;
   PartProcess process_;

@@ -108,10 +108,11 @@ class RankCrew::Ledger {
 /// A device of another rank.
 class RankCrew::Ledger::Hand final : public FleetHand {
  public:
-  Hand(Ledger& ledger, int rank, std::int64_t device, std::string name)
-      : ledger_(ledger), rank_(rank), device_(device), name_(std::move(name)) {}
+  Hand(Ledger& ledger, int rank, std::int64_t device, Measuring measuring)
+      : ledger_(ledger), rank_(rank), device_(device), measuring_(std::move(measuring)) {}
 
-  const std::string& name() const override { return name_; }
+  const std::string& name() const override { return measuring_.name; }
+  std::string gpu() const override { return gpu_of(measuring_); }
   std::string said() const override { return said_; }
   bool able() const override { return !ledger_.ranks_[place()].lost && !has_stale_; }
 
@@ -164,7 +165,7 @@ class RankCrew::Ledger::Hand final : public FleetHand {
   Ledger& ledger_;
   int rank_;
   std::int64_t device_;
-  std::string name_;
+  Measuring measuring_;
   std::int64_t lease_ = 0;  ///< 0: none
   bool has_stale_ = false;  ///< runs what was taken from it
   std::optional<PartStore> store_;
@@ -258,7 +259,7 @@ bool RankCrew::Ledger::take_device(int from, std::int64_t device, const Measurin
     log::warn(now.name + " is refused: " + why);
     return false;
   }
-  auto hand = std::make_unique<Hand>(*this, from, device, now.name);
+  auto hand = std::make_unique<Hand>(*this, from, device, now);
   ranks_[static_cast<std::size_t>(from)].hands.push_back(hand.get());
   hands.push_back(std::move(hand));
   measuring_.push_back(now);
@@ -373,6 +374,7 @@ bool RankCrew::Ledger::stop() {
   // After Ctrl-C, which other ranks had too, nobody waits.
   const bool together = !interrupted() && std::ranges::none_of(ranks_, &Rank::lost);
   stop_ranks(transport_, together);
+  desk_.close();
   return together;
 }
 

@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"
 #include "model/results/statistics.hpp"
+#include "tune/sweep/finals.hpp"
 
 namespace fatune {
 namespace {
@@ -107,11 +108,10 @@ BestSearch search_of(const ProblemResult& result, const RunPlan& plan) {
                                  : std::optional(result.known_best() != nullptr)};
 }
 
-BestProblem problem_of(const ProblemResult& result, const SweepResult& run) {
-  const RunPlan& plan = run.plan;
-  BestProblem problem;
-  problem.name = result.problem.name;
-  problem.problem = result.problem.problem;
+/// What the final phase decides of a problem.
+void show_finals(const ProblemResult& result, const RunPlan& plan, const Environment& environment,
+                 BestProblem& problem) {
+  problem.best.reset();
   if (const FinalRecord* best = result.best(); best != nullptr) {
     BestRow row = row_of(*best, result.standings.front());
     row.text_hash = text_hash(*best, plan);
@@ -119,15 +119,24 @@ BestProblem problem_of(const ProblemResult& result, const SweepResult& run) {
       row.verification->sanitizer = sanitizer_not_run("not asked for (--sanitize)");
     problem.best = std::move(row);
   }
-  problem.score_note = result.score_note;
+  problem.finalists.clear();
+  problem.baselines.clear();
   for (std::size_t i = 0; i < result.finals.size(); ++i) {
     const FinalRecord& record = result.finals[i];
     auto& rows = record.is_baseline() ? problem.baselines : problem.finalists;
     rows.push_back(row_of(record, result.standings[i]));
   }
   problem.gate = result.gate;
-  problem.sol = sol_score(result, plan.objective, run.environment);
-  problem.search = search_of(result, plan);
+  problem.sol = sol_score(result, plan.objective, environment);
+}
+
+BestProblem problem_of(const ProblemResult& result, const SweepResult& run) {
+  BestProblem problem;
+  problem.name = result.problem.name;
+  problem.problem = result.problem.problem;
+  problem.score_note = result.score_note;
+  show_finals(result, run.plan, run.environment, problem);
+  problem.search = search_of(result, run.plan);
   return problem;
 }
 
@@ -214,6 +223,7 @@ void fields(BestProblem& x, FieldList& f) {
   f("finalists", x.finalists);
   f("baselines", x.baselines);
   f("gate", x.gate).or_null();
+  f("fleet_winner", x.fleet_winner);
   f("sol", x.sol);
   f("search", x.search);
 }
@@ -225,6 +235,7 @@ void fields(BestFile& x, FieldList& f) {
   f("seconds", x.seconds).finite();
   f("choice", x.choice).about("The configs that all problems share");
   f("ranks", x.ranks).about("That mpirun or srun started");
+  f("fleet", x.fleet);
 }
 
 std::string BestFile::place(std::size_t problem, const std::string& key) const {
@@ -249,6 +260,21 @@ Result<BestFile> best_file_from_json(Json object, const std::string& where) {
   }
   file.where = where;
   return file;
+}
+
+void adopt(const FleetWinner& agreed, const RunPlan& plan, const Environment& environment,
+           BestProblem& problem) {
+  ProblemResult result;
+  result.problem = {problem.name, *problem.problem};
+  for (const auto* rows : {&problem.finalists, &problem.baselines})
+    result.finals.insert(result.finals.end(), rows->begin(), rows->end());
+  settle_finals(result, plan.objective, plan.seed, {.by_id = {}, .note = {}, .winner = agreed.id});
+  show_finals(result, plan, environment, problem);
+  problem.fleet_winner = agreed;
+  if (!problem.search) return;
+  problem.search->began_with_best = std::ranges::any_of(
+      problem.search->warm_starts,
+      [&](const SavedConfig& each) { return same_config(each, *problem.best); });
 }
 
 Json best_json(const SweepResult& result) { return to_json(file_of(result)); }

@@ -13,6 +13,7 @@
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "model/results/document.hpp"
+#include "model/results/fleet_timeline.hpp"
 #include "model/results/rank_census.hpp"
 #include "model/results/sol_score.hpp"
 #include "model/results/sweep_result.hpp"
@@ -48,6 +49,7 @@ struct BestProblem {
   std::string score_note;
   std::vector<BestRow> finalists, baselines;  ///< in the order of their places
   std::optional<Gate> gate;
+  std::optional<FleetWinner> fleet_winner;
   std::optional<SolScore> sol;
   std::optional<BestSearch> search;
 };
@@ -60,9 +62,10 @@ struct BestFile {
   std::optional<double> geomean_ratio;  ///< of the gates
   double seconds = 0;
   std::optional<SuiteChoice> choice;
-  std::optional<RankCensus> ranks;  ///< of mpirun or srun, that made it
-  std::string where{};              ///< the file that it was read from
-  bool flat = false;                ///< the members of its only problem stand in the file itself
+  std::optional<RankCensus> ranks;     ///< of mpirun or srun, that made it
+  std::optional<FleetTimeline> fleet;  ///< of a run on several devices
+  std::string where{};                 ///< the file that it was read from
+  bool flat = false;                   ///< the members of its only problem stand in the file itself
 
   /// For errors: "x.json: field 'problems[1].best'".
   std::string place(std::size_t problem, const std::string& key) const;
@@ -85,6 +88,11 @@ std::string why_unverified(const BestRow& best);
 /// The first of these files that the folder has; empty when it has none.
 std::filesystem::path first_file(const std::filesystem::path& folder,
                                  std::initializer_list<const char*> names);
+
+/// Makes the candidate that GPUs agree on the best of a problem whose rows have their
+/// rounds: order, standings, gate and score follow.
+void adopt(const FleetWinner& agreed, const RunPlan& plan, const Environment& environment,
+           BestProblem& problem);
 
 /// Of several problems, those without a final phase (an interrupted sweep) are left out: only
 /// final-phase numbers are published.

@@ -280,8 +280,13 @@ Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedCon
   run.progress.begin_problem(label(problem), began_s);
   FATUNE_TRY(const KernelSpaces built,
              build_spaces(run.kernels, run.evaluator.environment().limits, result));
-  FATUNE_TRY_STATUS(settle_barred(built.barred, run, result));
-  FATUNE_TRY_STATUS(search_spaces(known, built.spaces, run, result));
+  if (run.options.finals_only) {
+    result.candidates = run.known.results(problem.problem);
+    for (const CandidateRecord& each : result.candidates) ++result.outcomes[each.outcome];
+  } else {
+    FATUNE_TRY_STATUS(settle_barred(built.barred, run, result));
+    FATUNE_TRY_STATUS(search_spaces(known, built.spaces, run, result));
+  }
   result.seconds = run.clock.now() - began_s;
   return result;
 }

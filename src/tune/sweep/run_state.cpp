@@ -45,6 +45,15 @@ const StartedRecord* ResumeIndex::suspect() const {
   return unfinished ? &*last_started_ : nullptr;
 }
 
+std::vector<CandidateRecord> ResumeIndex::results(const Problem& problem) const {
+  std::vector<CandidateRecord> found;
+  for (const auto& [key, record] : finished_) {
+    if (record.problem == problem) found.push_back(record);
+  }
+  std::ranges::stable_sort(found, {}, &CandidateRecord::at_s);
+  return found;
+}
+
 std::vector<FinalRecord> ResumeIndex::finals(const Problem& problem) const {
   std::vector<FinalRecord> found;
   for (const FinalRecord& record : finals_) {

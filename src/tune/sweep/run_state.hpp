@@ -34,6 +34,7 @@ class ResumeIndex {
   void add(const CandidateRecord& record) { finished_.insert_or_assign(record.key, record); }
   bool is_journalled(const std::string& key) const { return finished_.contains(key); }
   const std::map<std::string, CandidateRecord>& results() const { return finished_; }  ///< by key
+  std::vector<CandidateRecord> results(const Problem& problem) const;  ///< in the order of time
   /// The problem's finalists, the last record of each.
   std::vector<FinalRecord> finals(const Problem& problem) const;
   double last_at_s() const { return last_at_s_; }

@@ -18,6 +18,7 @@ struct SweepOptions {
   RunPlan plan;
   std::filesystem::path out;  ///< the run's folder
   bool resume = false;
+  bool finals_only = false;  ///< of a resumed run: what its journal holds is all that is searched
   std::size_t finalists = 8;
   FinalPlan finals;
   MakeBaselines baselines;

@@ -2,6 +2,7 @@
 // Executable.
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,6 +17,8 @@
 
 namespace fatune {
 namespace {
+
+constexpr std::size_t kScalarBytes = 16;
 
 /// One way to run the graph.
 struct PlanEntry {
@@ -85,40 +88,47 @@ class CudnnAttention : public Executable {
         context_(setting.context),
         stream_(setting.stream),
         plan_(plan),
+        problem_(setting.problem),
         handle_(std::move(handle)) {}
 
-  Status find_plans(const Problem& problem);
+  Status find_plans();
   Status bind(const TensorAddresses& tensors) override;
   Status queue() override;
   Status settle(const TimeWork& time) override;
-  std::span<const GuardedBuffer> scratch() const override { return workspace_; }
+  std::span<const GuardedBuffer> scratch() const override { return scratch_; }
   bool may_vary() const override { return true; }
+  std::optional<OwnOutput> own_output() const override;
   std::string detail() const override;
 
  private:
   Status take_plan(const CudnnDescriptor& config, const std::string& engine);
   Status select(std::size_t candidate);
   Status make_workspace(std::int64_t bytes);
+  Status make_fp8_tensors();
   Status make_pack();
 
   const CudnnFunctions& functions_;
   const gpu::Context& context_;
   CUstream stream_;
   CudnnPlan plan_;
+  Problem problem_;
   CudnnOwned handle_;
   CudnnGraph graph_;
   std::vector<PlanEntry> candidates_;
   std::size_t selected_ = 0;  ///< among the candidates; the workspace is its
   std::size_t timed_ = 0;     ///< plans that ran in settle()
   std::optional<TensorAddresses> tensors_;
-  std::vector<GuardedBuffer> workspace_;  ///< one or none
+  std::vector<GuardedBuffer> scratch_;  ///< of fp8 the output first; the workspace, if there is one
+  std::size_t outputs_ = 0;             ///< of those, 0 or 1
+  GuardedBuffer device_scalars_;        ///< kScalarBytes each, in the graph's order
   CudnnDescriptor pack_;
 };
 
 /// Heuristic A, then B, then the fallback; a plan that an earlier one named is not taken twice.
 /// What cuDNN refuses is told, once each, when there is no plan.
-Status CudnnAttention::find_plans(const Problem& problem) {
-  FATUNE_TRY(graph_, build_cudnn_graph(functions_, handle_.get(), problem));
+Status CudnnAttention::find_plans() {
+  FATUNE_TRY(graph_, build_cudnn_graph(functions_, handle_.get(), problem_));
+  if (is_fp8(problem_)) FATUNE_TRY_STATUS(make_fp8_tensors());
   std::vector<std::string> refusals;
   std::set<std::string> seen;
   const auto refuse = [&](const std::string& text) {
@@ -148,7 +158,7 @@ Status CudnnAttention::find_plans(const Problem& problem) {
   }
   if (!candidates_.empty()) return {};
   return device_error(fmt::format("cuDNN {} has no plan for {}{}{}",
-                                  cudnn_version_text(functions_.version()), describe(problem),
+                                  cudnn_version_text(functions_.version()), describe(problem_),
                                   refusals.empty() ? "" : ":\n  ", join(refusals, "\n  ")));
 }
 
@@ -161,13 +171,33 @@ Status CudnnAttention::take_plan(const CudnnDescriptor& config, const std::strin
 }
 
 Status CudnnAttention::make_workspace(std::int64_t bytes) {
-  workspace_.clear();
+  scratch_.resize(outputs_);
   if (bytes == 0) return {};
   FATUNE_TRY(GuardedBuffer buffer,
              GuardedBuffer::make(context_, "cuDNN's workspace", static_cast<std::size_t>(bytes),
                                  kGuardByte, stream_));
-  workspace_.push_back(std::move(buffer));
+  scratch_.push_back(std::move(buffer));
   return {};
+}
+
+/// The numbers aligned as their tensors are said to be; the output, of the type of q.
+Status CudnnAttention::make_fp8_tensors() {
+  std::vector<std::byte> bytes(graph_.device_scalars.size() * kScalarBytes);
+  for (std::size_t i = 0; i < graph_.device_scalars.size(); ++i)
+    std::memcpy(&bytes[i * kScalarBytes], &graph_.device_scalars[i].value, sizeof(float));
+  FATUNE_TRY(device_scalars_, GuardedBuffer::of(context_, "cuDNN's factors", bytes, stream_));
+  const auto elements = static_cast<std::size_t>(problem_.query_elements());
+  FATUNE_TRY(GuardedBuffer output,
+             GuardedBuffer::make(context_, "cuDNN's output", elements, kGuardByte, stream_));
+  scratch_.push_back(std::move(output));
+  outputs_ = scratch_.size();
+  return {};
+}
+
+/// It has one factor a tensor, and takes that of the first key head.
+std::optional<OwnOutput> CudnnAttention::own_output() const {
+  if (outputs_ == 0) return std::nullopt;
+  return OwnOutput{&scratch_.front(), problem_.dtype, problem_.heads / problem_.kv_heads};
 }
 
 /// The pack's host values point into the graph.
@@ -176,6 +206,19 @@ Status CudnnAttention::make_pack() {
   std::vector<void*> pointers;
   for (const char* tensor : {"q", "k", "v", "out"})
     pointers.push_back(std::bit_cast<void*>(tensors_->at(tensor)));
+  if (outputs_ > 0) {
+    pointers.back() = std::bit_cast<void*>(scratch_.front().address());
+    for (const auto& [id, tensor] :
+         {std::pair{cudnn_id::kQDescale, "q_descale"}, std::pair{cudnn_id::kKDescale, "k_descale"},
+          std::pair{cudnn_id::kVDescale, "v_descale"}}) {
+      ids.push_back(id);
+      pointers.push_back(std::bit_cast<void*>(tensors_->at(tensor)));
+    }
+  }
+  for (std::size_t i = 0; i < graph_.device_scalars.size(); ++i) {
+    ids.push_back(graph_.device_scalars[i].id);
+    pointers.push_back(std::bit_cast<void*>(device_scalars_.address() + i * kScalarBytes));
+  }
   for (const CudnnScalar& scalar : graph_.scalars) {
     const void* value =
         std::visit([](const auto& number) -> const void* { return &number; }, scalar.value);
@@ -183,7 +226,7 @@ Status CudnnAttention::make_pack() {
     pointers.push_back(const_cast<void*>(value));  // cuDNN only reads it
   }
   void* const room[] = {
-      std::bit_cast<void*>(workspace_.empty() ? 0 : workspace_.front().address())};
+      std::bit_cast<void*>(scratch_.size() == outputs_ ? 0 : scratch_.back().address())};
   FATUNE_TRY(pack_, CudnnDescriptor::make(
                         functions_, cudnn_descriptor::kVariantPack,
                         {{cudnn_attribute::kPackIds, std::span<const std::int64_t>(ids)},
@@ -246,7 +289,7 @@ Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functi
   FATUNE_TRY_STATUS(check_cudnn_problem(setting.problem, functions.version()));
   FATUNE_TRY(CudnnOwned handle, make_handle(functions, setting.stream));
   auto attention = std::make_unique<CudnnAttention>(functions, setting, plan, std::move(handle));
-  FATUNE_TRY_STATUS(attention->find_plans(setting.problem));
+  FATUNE_TRY_STATUS(attention->find_plans());
   return std::unique_ptr<Executable>(std::move(attention));
 }
 

@@ -19,11 +19,20 @@ constexpr std::size_t kAnySizeBottomRight = 90600;
 constexpr std::size_t kInfinityAsMask = 91000;  // before it, softmax wants the lowest float
 constexpr std::size_t kFixedForward = 91002;    // 9.10.0 and 9.10.1 give wrong results
 
+constexpr std::int64_t kFp8HeadDim = 128;
+constexpr float kPScale = 256;  // of fp8 probabilities: their largest, 1, keeps room below 448
+
 using Extents = std::array<std::int64_t, 4>;
 
 /// Causal with a single query that is the last one hides nothing.
 bool needs_mask(const Problem& problem) {
   return problem.mask == Mask::kCausal && problem.seq_q > 1;
+}
+
+CudnnData data_type(Dtype dtype) {
+  if (dtype == Dtype::kE4m3) return CudnnData::kE4m3;
+  if (dtype == Dtype::kE5m2) return CudnnData::kE5m2;
+  return dtype == Dtype::kF16 ? CudnnData::kHalf : CudnnData::kBfloat16;
 }
 
 /// One tensor as cuDNN sees it.
@@ -52,9 +61,7 @@ Extents contiguous(const Extents& extents) {
 class Writer {
  public:
   Writer(const CudnnFunctions& functions, const Problem& problem)
-      : functions_(functions),
-        problem_(problem),
-        element_(problem.dtype == Dtype::kF16 ? CudnnData::kHalf : CudnnData::kBfloat16) {}
+      : functions_(functions), problem_(problem), element_(data_type(problem.dtype)) {}
 
   Result<CudnnGraph> attention(void* handle);
 
@@ -62,16 +69,26 @@ class Writer {
   Result<void*> keep(CudnnName kind, std::initializer_list<CudnnSetting> settings);
   Status operation(CudnnName kind, std::initializer_list<CudnnSetting> settings);
   Result<void*> tensor(const Tensor& tensor);
-  Result<void*> device(std::int64_t id, const Extents& extents, const Extents& strides);
+  Result<void*> device(std::int64_t id, const Extents& extents, const Extents& strides,
+                       CudnnData type);
+  Result<void*> device_scalar(std::int64_t id);
   Result<void*> host_value(std::int64_t id, std::variant<float, std::int32_t> value);
   Result<void*> result(const Extents& extents, CudnnData type = CudnnData::kFloat);
   Status matmul(void* a, void* b, void* c);
   Result<void*> pointwise(CudnnPointwise mode, const PointwiseInputs& inputs,
                           const Extents& extents, CudnnData type = CudnnData::kFloat,
                           CudnnData precision = CudnnData::kFloat);
+  Status pointwise_to(CudnnPointwise mode, const PointwiseInputs& inputs, void* y,
+                      CudnnData precision = CudnnData::kFloat);
+  Result<void*> times(void* x, std::int64_t device_factor, const Extents& extents,
+                      CudnnData type = CudnnData::kFloat);
   Result<void*> reduce(CudnnReduction mode, void* x);
+  Status reduce_to(CudnnReduction mode, void* x, void* y);
+  Status largest_magnitude(void* x, std::int64_t id);
   Result<void*> masked(void* scores);
   Result<void*> softmax(void* scores);
+  Result<void*> probabilities(void* scores);
+  Status output(void* probabilities, void* v);
 
   Extents query_extents() const {
     return {problem_.batch, problem_.heads, problem_.seq_q, problem_.head_dim};
@@ -122,8 +139,13 @@ Result<void*> Writer::tensor(const Tensor& tensor) {
                {cudnn_attribute::kTensorIsByValue, flag(Tensor::Place::kHostValue)}});
 }
 
-Result<void*> Writer::device(std::int64_t id, const Extents& extents, const Extents& strides) {
-  return tensor({id, extents, strides, element_, Tensor::Place::kDevice});
+Result<void*> Writer::device(std::int64_t id, const Extents& extents, const Extents& strides,
+                             CudnnData type) {
+  return tensor({id, extents, strides, type, Tensor::Place::kDevice});
+}
+
+Result<void*> Writer::device_scalar(std::int64_t id) {
+  return tensor({.id = id, .place = Tensor::Place::kDevice});
 }
 
 Result<void*> Writer::host_value(std::int64_t id, std::variant<float, std::int32_t> value) {
@@ -152,30 +174,52 @@ Status Writer::matmul(void* a, void* b, void* c) {
 
 Result<void*> Writer::pointwise(CudnnPointwise mode, const PointwiseInputs& inputs,
                                 const Extents& extents, CudnnData type, CudnnData precision) {
+  FATUNE_TRY(void* const y, result(extents, type));
+  FATUNE_TRY_STATUS(pointwise_to(mode, inputs, y, precision));
+  return y;
+}
+
+Status Writer::pointwise_to(CudnnPointwise mode, const PointwiseInputs& inputs, void* y,
+                            CudnnData precision) {
   FATUNE_TRY(void* const settings,
              keep(cudnn_descriptor::kPointwise, {{cudnn_attribute::kPointwiseMode, mode},
                                                  {cudnn_attribute::kPointwisePrecision, precision},
                                                  {cudnn_attribute::kPointwiseAxis, inputs.axis}}));
-  FATUNE_TRY(void* const y, result(extents, type));
-  FATUNE_TRY_STATUS(operation(cudnn_descriptor::kPointwiseOperation,
-                              {{cudnn_attribute::kPointwiseDescriptor, settings},
-                               {cudnn_attribute::kPointwiseX, inputs.x},
-                               {cudnn_attribute::kPointwiseB, inputs.b},
-                               {cudnn_attribute::kPointwiseT, inputs.choice},
-                               {cudnn_attribute::kPointwiseY, y}}));
-  return y;
+  return operation(cudnn_descriptor::kPointwiseOperation,
+                   {{cudnn_attribute::kPointwiseDescriptor, settings},
+                    {cudnn_attribute::kPointwiseX, inputs.x},
+                    {cudnn_attribute::kPointwiseB, inputs.b},
+                    {cudnn_attribute::kPointwiseT, inputs.choice},
+                    {cudnn_attribute::kPointwiseY, y}});
+}
+
+Result<void*> Writer::times(void* x, std::int64_t device_factor, const Extents& extents,
+                            CudnnData type) {
+  FATUNE_TRY(void* const factor, device_scalar(device_factor));
+  return pointwise(CudnnPointwise::kMul, {.x = x, .b = factor}, extents, type);
+}
+
+/// To a number in device memory.
+Status Writer::largest_magnitude(void* x, std::int64_t id) {
+  graph_.device_scalars.push_back({id, 0});
+  FATUNE_TRY(void* const y, device_scalar(id));
+  return reduce_to(CudnnReduction::kLargestMagnitude, x, y);
+}
+
+Status Writer::reduce_to(CudnnReduction mode, void* x, void* y) {
+  FATUNE_TRY(void* const settings, keep(cudnn_descriptor::kReduction,
+                                        {{cudnn_attribute::kReductionPrecision, CudnnData::kFloat},
+                                         {cudnn_attribute::kReductionOperator, mode}}));
+  return operation(cudnn_descriptor::kReductionOperation,
+                   {{cudnn_attribute::kReductionDescriptor, settings},
+                    {cudnn_attribute::kReductionX, x},
+                    {cudnn_attribute::kReductionY, y}});
 }
 
 /// Over the keys of each row.
 Result<void*> Writer::reduce(CudnnReduction mode, void* x) {
-  FATUNE_TRY(void* const settings, keep(cudnn_descriptor::kReduction,
-                                        {{cudnn_attribute::kReductionPrecision, CudnnData::kFloat},
-                                         {cudnn_attribute::kReductionOperator, mode}}));
   FATUNE_TRY(void* const y, result(row_extents()));
-  FATUNE_TRY_STATUS(operation(cudnn_descriptor::kReductionOperation,
-                              {{cudnn_attribute::kReductionDescriptor, settings},
-                               {cudnn_attribute::kReductionX, x},
-                               {cudnn_attribute::kReductionY, y}}));
+  FATUNE_TRY_STATUS(reduce_to(mode, x, y));
   return y;
 }
 
@@ -221,30 +265,61 @@ Result<void*> Writer::softmax(void* scores) {
   FATUNE_TRY(void* const sum, reduce(CudnnReduction::kAdd, powers));
   FATUNE_TRY(void* const logarithm, pointwise(CudnnPointwise::kLog, {.x = sum}, row_extents()));
   FATUNE_TRY_STATUS(pointwise(CudnnPointwise::kAdd, {.x = largest, .b = logarithm}, row_extents()));
-  return pointwise(CudnnPointwise::kDiv, {.x = powers, .b = sum}, extents, element_);
+  return pointwise(CudnnPointwise::kDiv, {.x = powers, .b = sum}, extents,
+                   is_fp8(problem_) ? CudnnData::kFloat : element_);
+}
+
+/// In the element type; of fp8 times kPScale.
+Result<void*> Writer::probabilities(void* scores) {
+  FATUNE_TRY(void* const exact, softmax(scores));
+  if (!is_fp8(problem_)) return exact;
+  FATUNE_TRY_STATUS(largest_magnitude(exact, cudnn_id::kPLargest));
+  graph_.device_scalars.push_back({cudnn_id::kPScale, kPScale});
+  return times(exact, cudnn_id::kPScale, score_extents(), element_);
+}
+
+/// Behind an fp8 product cuDNN's pattern has two factors that undo scales, and one of the output,
+/// which on Hopper must be fp8 ("FP8 input with F16 output only on Blackwell", cuDNN 9.19).
+Status Writer::output(void* probabilities, void* v) {
+  const Extents extents = query_extents();
+  const bool fp8 = is_fp8(problem_);
+  FATUNE_TRY(void* const out,
+             device(cudnn_id::kOut, extents, fp8 ? contiguous(extents) : strides("out"), element_));
+  if (!fp8) return matmul(probabilities, v, out);
+  FATUNE_TRY(void* const products, result(extents));
+  FATUNE_TRY_STATUS(matmul(probabilities, v, products));
+  graph_.device_scalars.push_back({cudnn_id::kPDescale, 1 / kPScale});
+  FATUNE_TRY(void* const values, times(products, cudnn_id::kPDescale, extents));
+  FATUNE_TRY(void* const sums, times(values, cudnn_id::kVDescale, extents));
+  graph_.device_scalars.push_back({cudnn_id::kOutScale, 1});
+  FATUNE_TRY(void* const factor, device_scalar(cudnn_id::kOutScale));
+  FATUNE_TRY_STATUS(pointwise_to(CudnnPointwise::kMul, {.x = sums, .b = factor}, out));
+  return largest_magnitude(sums, cudnn_id::kOutLargest);
 }
 
 Result<CudnnGraph> Writer::attention(void* handle) {
-  const Extents queries = query_extents();
   const Extents keys = key_extents();
   // The first product takes K transposed: extents and strides of the last two dimensions swapped.
   const Extents key_strides = strides("k");
-  FATUNE_TRY(void* const q, device(cudnn_id::kQ, queries, strides("q")));
+  FATUNE_TRY(void* const q, device(cudnn_id::kQ, query_extents(), strides("q"), element_));
   FATUNE_TRY(void* const k,
              device(cudnn_id::kK, {keys[0], keys[1], keys[3], keys[2]},
-                    {key_strides[0], key_strides[1], key_strides[3], key_strides[2]}));
-  FATUNE_TRY(void* const v, device(cudnn_id::kV, keys, strides("v")));
-  FATUNE_TRY(void* const out, device(cudnn_id::kOut, queries, strides("out")));
+                    {key_strides[0], key_strides[1], key_strides[3], key_strides[2]}, element_));
+  FATUNE_TRY(void* const v, device(cudnn_id::kV, keys, strides("v"), element_));
   FATUNE_TRY(void* const products, result(score_extents()));
   FATUNE_TRY_STATUS(matmul(q, k, products));
   FATUNE_TRY(void* const factor, host_value(cudnn_id::kScale, scale()));
   FATUNE_TRY(void* scores,
              pointwise(CudnnPointwise::kMul, {.x = products, .b = factor}, score_extents()));
+  if (is_fp8(problem_)) {
+    FATUNE_TRY(scores, times(scores, cudnn_id::kQDescale, score_extents()));
+    FATUNE_TRY(scores, times(scores, cudnn_id::kKDescale, score_extents()));
+  }
   if (needs_mask(problem_)) {
     FATUNE_TRY(scores, masked(scores));
   }
-  FATUNE_TRY(void* const probabilities, softmax(scores));
-  FATUNE_TRY_STATUS(matmul(probabilities, v, out));
+  FATUNE_TRY(void* const weights, probabilities(scores));
+  FATUNE_TRY_STATUS(output(weights, v));
   FATUNE_TRY(graph_.graph, CudnnDescriptor::make(functions_, cudnn_descriptor::kGraph,
                                                  {{cudnn_attribute::kGraphHandle, handle},
                                                   {cudnn_attribute::kGraphOperations,
@@ -264,11 +339,9 @@ Status check_cudnn_problem(const Problem& problem, std::size_t version) {
     return environment_error(
         fmt::format("cuDNN {} has a known fault in its attention; 9.10.2 corrects it", text));
   }
-  if (problem.dtype != Dtype::kF16 && problem.dtype != Dtype::kBf16) {
-    return usage_error(
-        fmt::format("cudnn: --dtype {} is not taken: its fp8 attention works with scale tensors; "
-                    "use f16 or bf16",
-                    name(problem.dtype)));
+  if (is_fp8(problem) && problem.head_dim != kFp8HeadDim) {
+    return usage_error(fmt::format("cudnn: head_dim {} is not taken in {}: its fp8 forward has {}",
+                                   problem.head_dim, name(problem.dtype), kFp8HeadDim));
   }
   if (problem.head_dim % 8 != 0) {
     return usage_error(fmt::format("cudnn: head_dim {} is not taken: it must be a multiple of 8",

@@ -155,7 +155,15 @@ inline constexpr CudnnName kReductionY{1611, "OPERATION_REDUCTION_YDESC"};
 inline constexpr CudnnName kReductionDescriptor{1612, "OPERATION_REDUCTION_DESC"};
 }  // namespace cudnn_attribute
 
-enum class CudnnData : int { kFloat = 0, kHalf = 2, kInt32 = 4, kBfloat16 = 9, kBoolean = 11 };
+enum class CudnnData : int {
+  kFloat = 0,
+  kHalf = 2,
+  kInt32 = 4,
+  kBfloat16 = 9,
+  kBoolean = 11,
+  kE4m3 = 12,
+  kE5m2 = 13
+};
 
 enum class CudnnPointwise : int {
   kAdd = 0,
@@ -169,7 +177,7 @@ enum class CudnnPointwise : int {
   kSelect = 601  ///< t ? x : b
 };
 
-enum class CudnnReduction : int { kAdd = 0, kMax = 3 };
+enum class CudnnReduction : int { kAdd = 0, kMax = 3, kLargestMagnitude = 4 };
 
 enum class CudnnHeuristic : int { kB = 1, kFallback = 2, kA = 3 };
 
@@ -228,14 +236,18 @@ class CudnnDescriptor {
   CudnnOwned raw_{nullptr, nullptr};
 };
 
-/// Why cuDNN of that version is not asked for the problem: fp8 (needs scale tensors), rows that see
-/// no key (its result is undefined, ours is zero), and what NVIDIA's own frontend refuses.
+/// Why cuDNN of that version is not asked for the problem: rows that see no key (its result is
+/// undefined, ours is zero), and what NVIDIA's own frontend refuses.
 Status check_cudnn_problem(const Problem& problem, std::size_t version);
 
 /// Names of tensors in a graph and in the pointers bound to it.
 namespace cudnn_id {
 inline constexpr std::int64_t kQ = 1, kK = 2, kV = 3, kOut = 4;
 inline constexpr std::int64_t kScale = 5, kMasked = 6, kSeqKv = 7, kSeqQ = 8;
+// Of fp8; each is one number.
+inline constexpr std::int64_t kQDescale = 9, kKDescale = 10, kVDescale = 11;
+inline constexpr std::int64_t kPScale = 12, kPDescale = 13, kOutScale = 14;
+inline constexpr std::int64_t kPLargest = 15, kOutLargest = 16;  ///< outputs
 inline constexpr std::int64_t kFirstVirtual = 100;  ///< results inside the graph count up from here
 }  // namespace cudnn_id
 
@@ -245,14 +257,23 @@ struct CudnnScalar {
   std::variant<float, std::int32_t> value;
 };
 
+/// A number in device memory that the graph reads, or writes.
+struct CudnnDeviceScalar {
+  std::int64_t id = 0;
+  float value = 0;
+};
+
 struct CudnnGraph {
   std::vector<CudnnScalar> scalars;
+  std::vector<CudnnDeviceScalar>
+      device_scalars;                  ///< of fp8; the problem's factors are not among them
   std::vector<CudnnDescriptor> parts;  ///< what `graph` refers to
   CudnnDescriptor graph;
 };
 
-/// Matmul, scale, mask, softmax and matmul as operations of their own. The problem must have passed
-/// check_cudnn_problem().
+/// Matmul, scale, mask, softmax and matmul as operations of their own. Of fp8 also factors, one a
+/// tensor, P's scale and the largest magnitudes of P and out, which belong to cuDNN's pattern, and
+/// an output of q's type, contiguous. The problem must have passed check_cudnn_problem().
 Result<CudnnGraph> build_cudnn_graph(const CudnnFunctions& functions, void* handle,
                                      const Problem& problem);
 

@@ -62,6 +62,13 @@ class SelfTimed {
   virtual std::int64_t hot_launches() const = 0;  ///< behind a hot value
 };
 
+/// An output in fp8, where the problem has one of 16 bits. Its times count; it is judged apart.
+struct OwnOutput {
+  const GuardedBuffer* memory = nullptr;  ///< of scratch(); contiguous, like the problem's out
+  Dtype type = Dtype::kE4m3;
+  std::int64_t heads = 0;  ///< the leading ones, which have the problem's factors
+};
+
 /// Times queued work on the device: the median of a few graph replays, microseconds.
 using TimeWork = std::function<Result<double>(const std::function<Status()>& work)>;
 
@@ -90,6 +97,8 @@ class Executable {
   /// Whether two runs over the same inputs may differ: libraries may add up in the order in which
   /// their CTAs end. Each run is then judged by itself (class Variation).
   virtual bool may_vary() const { return false; }
+  /// Set for a library that cannot write the problem's output, which it then leaves as it is.
+  virtual std::optional<OwnOutput> own_output() const { return std::nullopt; }
   virtual Result<Resources> resources() const { return Resources{}; }
   /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config is the whole
   /// description.

@@ -153,6 +153,7 @@ MaybeFailure GateKeeper::same_again(InputSet& set, std::optional<std::uint8_t> p
 
 MaybeFailure GateKeeper::verify_set(InputSet& set) {
   if (auto failure = run_and_look(set, kPoisons[0])) return failure;
+  if (const auto own = program_.own_output()) return judge_own_output(*own, set);
   const Sums sums = output_sums_;
   if (auto failure = to_host(0)) return failure;
   if (auto failure = same_again(set, kPoisons[1], sums, kPoisons[0])) return failure;
@@ -169,6 +170,7 @@ MaybeFailure GateKeeper::verify_set(InputSet& set) {
 
 MaybeFailure GateKeeper::verify() {
   verification_ = {};
+  lost_in_ones_.clear();
   verified_.clear();
   for (InputSet& set : problem_.sets()) {
     if (auto failure = verify_set(set)) return failure;
@@ -184,6 +186,7 @@ MaybeFailure GateKeeper::verify() {
   verification_.gates = gate_names();
   if (auto failure = check_early_start()) return failure;
   verification_.passed = true;
+  note_own_output();
   variation_.note_in(verification_);
   if (checked_outputs().size() < problem_.outputs().size())
     verification_.not_run.push_back("accuracy of lse: the implementation computes out alone");
@@ -260,6 +263,7 @@ MaybeFailure GateKeeper::replay_swapped(const HotLoop& loop) {
 }
 
 MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
+  if (const auto own = program_.own_output()) return check_own_output(*own, loop);
   verified_.resize(problem_.sets().size());
   const std::size_t other = problem_.sets().size() > 1 ? 1 : 0;
   session_.sampler->set_limit(problem_.kernel_limit());
@@ -294,6 +298,7 @@ MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
   if (!failure) failure = check_same_work(run);
   if (!failure) failure = check_persisting_lines();
   if (!failure) failure = check_carry_over();
+  note_own_output();
   variation_.note_in(verification_);
   verification_.passed = !failure;
   return failure;

@@ -102,6 +102,9 @@ class GateKeeper {
   MaybeFailure check_carry_over();
   MaybeFailure time_reads_behind(const QueueWork& work, std::vector<double>& cycles);
   Judged judge(const InputSet& set, std::size_t host) const;
+  MaybeFailure judge_own_output(const OwnOutput& own, const InputSet& set);
+  MaybeFailure check_own_output(const OwnOutput& own, const HotLoop* loop);
+  void note_own_output();
 
   DeviceSession& session_;
   DeviceProblem& problem_;
@@ -109,6 +112,7 @@ class GateKeeper {
   Verification verification_;
   std::vector<ErrorRegion> regions_;
   Variation variation_;
+  std::string lost_in_ones_;                   ///< by a library's own output, above its limit
   Sums output_sums_;                           ///< what look_around() saw last
   std::uint8_t pattern_ = 0;                   ///< that the outputs were filled with last
   std::vector<std::optional<Sums>> verified_;  ///< of right outputs, by set

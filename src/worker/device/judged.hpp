@@ -32,6 +32,11 @@ struct Judged {
 Judged judge_outputs(const DeviceProblem& problem, const InputSet& set, std::size_t host,
                      std::size_t checked);
 
+/// An output in fp8 where `out` has 16 bits: all elements are finite, and the first `heads` are off
+/// in the 2-norm by what the problem allows and what rounding to `type` costs at most.
+Judged judge_own_output(const TensorReference& out, Dtype type, std::int64_t heads,
+                        std::span<const std::byte> elements);
+
 /// Of those of the outputs that are wrong.
 std::vector<ErrorRegion> wrong_regions(const DeviceProblem& problem, const InputSet& set,
                                        std::size_t host);

@@ -7,6 +7,8 @@
 #include "model/kernel/operation.hpp"
 #include "worker/device/device_problem.hpp"
 #include "worker/device/loaded_program.hpp"
+#include "worker/verify/quantize.hpp"
+#include "worker/verify/smooth_keys.hpp"
 
 namespace fatune {
 namespace {
@@ -158,9 +160,13 @@ Result<std::vector<float>> ReferenceMaker::unquantized_values(const InputCase& w
 /// The low-precision reference of a fused problem: of what the kernel must make of the inputs.
 Result<ReferenceMaker::Results> ReferenceMaker::twin_of_quantized(const InputCase& which,
                                                                   int v_doublings) {
-  const Problem problem = with_given_factors(order_.problem);
-  return run_apart(order_.twin, problem, with_given_factors(slice()),
-                   make_inputs(problem, which, v_doublings), false);
+  const Problem& problem = order_.problem;
+  const HostInputs inputs = unquantized_inputs(problem, which, v_doublings);
+  FATUNE_TRY(Results twin,
+             run_apart(order_.twin, with_given_factors(problem), with_given_factors(slice()),
+                       quantize(problem, inputs), false));
+  if (problem.lse && smooths_k(problem)) add_mean_scores(problem, inputs, twin.outputs[1]);
+  return twin;
 }
 
 /// Over inputs of another type than the problem's, contiguous.

@@ -14,6 +14,7 @@
 #include "worker/verify/not_finite.hpp"
 #include "worker/verify/quantize.hpp"
 #include "worker/verify/recode.hpp"
+#include "worker/verify/smooth_keys.hpp"
 
 namespace fatune {
 namespace {
@@ -347,6 +348,7 @@ HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, in
     const float of_keys = magnitude(static_cast<std::uint16_t>(bits));
     scale_part(inputs.q, dtype, heads, head, 1 / of_keys);
     scale_part(inputs.k, dtype, heads, head, of_keys);
+    if (smooths_k(problem)) offset_keys(problem, which, head, of_keys, inputs.k);
     if (which.distribution == Distribution::kOnesV) continue;
     scale_part(inputs.v, dtype, heads, head, magnitude(static_cast<std::uint16_t>(bits >> 16)));
   }

@@ -30,7 +30,8 @@ struct HostInputs {
 /// whose heads differ in magnitude, so that a factor of another head or tensor gives other values.
 HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
 
-/// What make_inputs() quantizes, and the inputs of a fused problem: of unquantized(problem).
+/// What make_inputs() quantizes, and the inputs of a fused problem: of unquantized(problem). Of
+/// smooth_k the keys of a head share an offset that is larger than what tells them apart.
 HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
 
 /// The inputs of a custom operation. The distribution changes those whose values are drawn: normal

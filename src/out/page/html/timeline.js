@@ -1,4 +1,4 @@
-// timeline.js - who did what when: the GPU and each compile process.
+// timeline.js - who did what when: the GPU and each compile process of a problem, each device of a run.
 
 const STEPS = [['compile', 'compiling', 'var(--other)'], ['verify', 'verifying', 'var(--k2)'], ['timing', 'timing', 'var(--accent)'], ['final', 'final phase', 'var(--ink)']];
 
@@ -67,4 +67,60 @@ function timelineFigure(problem, run) {
         rows: lanes.map((lane) => [lane.name, ...STEPS.map(([name]) => busyIn(lane, name) > 0 ? digits(busyIn(lane, name), 3) : ''), percent(busyIn(lane) / end)])};
     },
   });
+}
+
+const WORK = [['sweep', 'a problem, start and end of its process included', 'var(--other)'], ['verify', 'verifying', 'var(--k2)'], ['timing', 'timing', 'var(--accent)'], ['final', 'final phase', 'var(--ink)'], ['failed', 'failed or lost', 'var(--k5)']];
+
+/// Of each device: what it had, and within it what its GPU did, whose times count from the stretch's end backwards.
+function fleetLanes(run) {
+  return run.fleet.workers.map((worker) => {
+    const bars = worker.work.flatMap((work) => {
+      const whole = {step: work.failed ? 'failed' : work.again ? 'final' : 'sweep', from: work.begin_s, to: work.end_s, work};
+      const problem = run.problems.find((each) => each.label === work.problem);
+      if (whole.step !== 'sweep' || !problem || !timesAreKnown(problem)) return [whole];
+      const {lanes: [gpu], end} = lanesOf(problem, run), shift = work.end_s - end;
+      return [whole, ...gpu.bars.filter((bar) => bar.from + shift >= work.begin_s).map((bar) => ({...bar, from: bar.from + shift, to: bar.to + shift}))];
+    });
+    return {name: worker.name, busy: worker.busy_s / run.fleet.seconds, bars, work: worker.work};
+  });
+}
+
+function drawFleet(run, plot, width) {
+  const lanes = fleetLanes(run), top = 6, step = lanes.length > 9 ? 14 : 24, height = step - 4, bottom = top + lanes.length * step;
+  const label = (lane) => `${fitted(lane.name, width * 0.35)} ${percent(lane.busy)}`;
+  const left = d3.max(lanes, (lane) => textWidth(label(lane))) + 14, x = d3.scaleLinear([0, run.fleet.seconds], [left, width - 12]);
+  const svg = chart(plot, width, bottom + 42, 'what each device had');
+  xAxis(svg, x, {y: bottom, top, ticks: x.ticks(width < 400 ? 4 : 8), format: plain, label: 'seconds', from: left, to: width});
+  lanes.forEach((lane, i) => {
+    const y = top + i * step, middle = y + height / 2;
+    svg.append('text').attr('x', 0).attr('y', middle).attr('dy', '0.33em').attr('class', 'soft').text(label(lane));
+    for (const [name, , colour] of WORK) {
+      const bars = lane.bars.filter((bar) => bar.step === name);
+      // A pixel less than it lasted: parts that follow at once are told apart.
+      if (bars.length) svg.append('path').attr('d', bars.map(({from, to}) => `M${x(from).toFixed(1)} ${middle}H${Math.max(x(from) + 1, x(to) - 1).toFixed(1)}`).join('')).attr('stroke', colour).attr('stroke-width', height).attr('fill', 'none');
+    }
+    for (const work of lane.work) {
+      svg.append('rect').attr('x', x(work.begin_s)).attr('y', y).attr('width', Math.max(1, x(work.end_s) - x(work.begin_s))).attr('height', step).attr('fill', 'transparent').datum(work)
+        .call((s) => hover(s, () => [work.problem, `${lane.name}, ${seconds(work.end_s - work.begin_s)}`, work.failed ? 'failed or lost' : work.again ? 'its final phase again' : 'search and final phase']));
+    }
+  });
+  legend(plot, WORK.filter(([name]) => lanes.some((lane) => lane.bars.some((bar) => bar.step === name))).map(([, what, colour]) => [colour, what]));
+}
+
+function fleetFigure(run) {
+  return figure({
+    id: 'fleet', title: 'Which device did what', wide: true,
+    note: `Busy, as a share of ${seconds(run.fleet.seconds)}: ${percent(d3.mean(fleetLanes(run), (lane) => lane.busy))} in the mean. A gap is a device that waits.`,
+    draw: (plot, width) => drawFleet(run, plot, width),
+    table: () => ({columns: [{title: 'device'}, {title: 'busy'}, {title: 'problem'}, {title: 'from s', number: true}, {title: 'to s', number: true}, {title: 'what'}],
+      rows: fleetLanes(run).flatMap((lane) => lane.work.map((work) => [lane.name, percent(lane.busy), work.problem, digits(work.begin_s, 3), digits(work.end_s, 3), work.failed ? 'failed' : work.again ? 'final phase again' : 'sweep']))}),
+  });
+}
+
+/// The best on each GPU that had the final phase.
+function confirmedFigure(problem) {
+  const winner = problem.fleet_winner, rows = winner.gpus.map((gpu, i) => [`GPU ${i + 1}` + (i === 0 ? ', which searched' : ''), us(gpu.median_us), times(gpu.to_fastest), gpu.to_baseline ? times(gpu.to_baseline.ratio) : '', gpu.winner === winner.id ? 'the same' : gpu.winner, gpu.device.max_sm_clock_mhz ?? '', gpu.device.power_limit_w ?? '']);
+  const head = ['GPU', 'best µs', 'over the fastest there', 'over its baseline', 'winner when alone', 'max. SM clock MHz', 'power limit W'];
+  return el('div', {id: 'confirmed', class: 'scroll'}, el('h3', {}, `Confirmed on ${winner.gpus.length} GPUs`), el('p', {class: 'soft'}, `Its times differ by ${(100 * winner.spread).toFixed(2)} %. Of the configs that are best on one of them, it is the one whose worst ratio to the fastest is smallest: ${times(winner.worst)}.`),
+    el('table', {}, el('thead', {}, el('tr', {}, ...head.map((title) => el('th', {}, title)))), el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map((cell) => el('td', {}, String(cell))))))));
 }

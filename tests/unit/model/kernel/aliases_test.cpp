@@ -55,6 +55,15 @@ TEST_CASE("former names and values are today's, in today's order") {
         R"({"BLOCK_N":32})");
 }
 
+TEST_CASE("a config from before a parameter has the value that says so") {
+  const KernelRef kernel =
+      sample_kernel(sample_with("\"meaning\": \"keys\"", R"("meaning": "keys", "before": 16)"));
+  const Json former = config_of(R"({"BLOCK_M": 64, "REDUCE": "warp", "EXP2": true})");
+  const Json current = with_current_names(kernel->manifest, former);
+  CHECK(dump(current) == R"({"BLOCK_M":64,"BLOCK_N":16,"REDUCE":"warp","EXP2":true})");
+  CHECK(with_current_names(kernel->manifest, current) == current);
+}
+
 TEST_CASE("what never was a name or a value is refused as before") {
   const KernelRef kernel = renamed();
   const auto error = [&](std::string_view text) {

@@ -127,10 +127,18 @@ TEST_CASE("a fused problem has 16-bit inputs without factors, and names that no 
   CHECK(in_given_types(p) == unquantized(p));
   CHECK(unquantized(p).quant == Quant::kGiven);
   CHECK(dump(to_json(p)).find(R"("out_dtype":"bf16","quant":"fused")") != std::string::npos);
+  Problem smooth = p;
+  smooth.quant = Quant::kSmoothK;
+  CHECK((is_fused(smooth) && smooths_k(smooth) && !smooths_k(p)));
+  CHECK(key(smooth).find("-e4m3-bf16-smooth_k-") != std::string::npos);
+  CHECK(key(smooth) != key(p));
+  CHECK(describe(smooth).ends_with("e4m3 to bf16 smooth_k"));
+  CHECK(*from_json<Problem>(to_json(smooth), "x") == smooth);
   CHECK(*from_json<Problem>(to_json(p), "x") == p);
   CHECK(has_descales(with_given_factors(p)));
   CHECK(in_given_types(with_given_factors(p)) == with_given_factors(p));
-  CHECK(parse_quant("both").error().message == "quant 'both' is unknown; known are given, fused");
+  CHECK(parse_quant("both").error().message ==
+        "quant 'both' is unknown; known are given, fused, smooth_k");
 }
 
 TEST_CASE("a tensor of exactly 1 TiB is still valid") {

@@ -54,6 +54,9 @@ class Tensor:
     def data_ptr(self):
         return self.address
 
+    def get_device(self):
+        return -1 if self.device.type == "cpu" else self.device.index
+
     def element_size(self):
         return BYTES[self.dtype]
 
@@ -221,6 +224,6 @@ def install():
             current_device=lambda: state.device, device=OnDevice, is_available=lambda: False,
             get_device_capability=lambda index=0: state.capability, get_device_name=lambda index=0: state.name),
         _C=types.SimpleNamespace(
-            _cuda_getCurrentRawStream=lambda index: state.stream + index, _get_tracing_state=lambda: None,
+            _cuda_getCurrentRawStream=lambda index: state.stream + index, _is_tracing=lambda: False,
             _len_torch_dispatch_stack=lambda: state.modes, _is_any_autocast_enabled=lambda: state.autocast is not None,
             _functorch=types.SimpleNamespace(peek_interpreter_stack=lambda: None)))

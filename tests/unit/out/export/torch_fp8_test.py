@@ -1,7 +1,7 @@
 """torch_fp8_test.py FILE - imports a file of fp8 kernels on stand-ins for PyTorch and the CUDA driver, and checks which
 kernel sdpa_fp8 launches, with which arguments, and what it refuses or leaves to PyTorch.
 
-FILE is the one that write_torch_test.cpp makes: kernels factors and quantizes."""
+FILE is the one that write_torch_test.cpp makes: kernels factors, quantizes and smooths."""
 import importlib.util
 import sys
 import unittest
@@ -60,6 +60,13 @@ class Fp8(unittest.TestCase):
         self.assertEqual(first.arguments[:3], [each.address for each in tensors])
         self.assertEqual(second.arguments, [out.address, first.arguments[3]])
         self.assertEqual(self.api.maps[0]["strides"], (64, 8192, 32768))
+
+    def test_smooth_k_chooses_between_those_that_quantize(self):
+        for smooth_k, entry in ((True, "smooths"), (False, "quantizes"), (None, "quantizes")):
+            self.call(qkv(torch.bfloat16), smooth_k=smooth_k)
+            self.assertEqual(self.api.launches[-2].entry, entry)
+        with self.assertRaisesRegex(ValueError, "smooth_k is for tensors that are quantized here"):
+            self.call(qkv(torch.float8_e4m3fn), **factors(), smooth_k=False)
 
     def test_sdpa_has_none_of_them(self):
         tensors = qkv(torch.bfloat16)

@@ -9,6 +9,7 @@ import pathlib
 import random
 import sys
 import unittest
+import unittest.mock
 import warnings
 
 import fake_cuda
@@ -239,11 +240,11 @@ class Calls(unittest.TestCase):
         self.assertEqual(fake_torch.calls, [])
 
     def test_of_kernels_for_several_layouts_the_exact_one_is_taken(self):
-        maps = self.sdpa._kernels[3]
+        maps = self.sdpa._own[3]
         faster = type(maps)({**maps.facts, "kernel": "fa_other", "stages": [{**maps.facts["stages"][0],
                              "entry": "for_rows_first"}], "strides": dict.fromkeys(
                              ("q", "k", "v", "out"), [262144, 64, 512, 1])}, maps.cubin)
-        self.sdpa._kernels.append(faster)
+        self.sdpa._service.table.kernels.append(faster)
         maps.facts["measured"]["hot_us"] = 1.0
         self.sdpa.sdpa(*(rows_first(tensor) for tensor in qkv(4, 8, 512, 64)))
         self.sdpa.sdpa(*packed(4, 8, 512, 64))
@@ -405,7 +406,7 @@ class Calls(unittest.TestCase):
         self.left_to_pytorch(*qkv(4, 8, 512, 64))
         sys.modules["torch"].version.cuda = None  # ROCm has capabilities of its own
         fake_torch.state.capability = (9, 0)
-        self.sdpa._routes.clear()
+        self.sdpa._service.forget()
         try:
             self.left_to_pytorch(*qkv(4, 8, 512, 64))
         finally:
@@ -461,7 +462,7 @@ class Calls(unittest.TestCase):
         sys.modules["torch"].ops.fatune.sdpa = lambda *arguments: seen.append(arguments)
         tensors = qkv(4, 8, 512, 64)
         self.sdpa.sdpa(*tensors, is_causal=True)
-        self.assertEqual(seen, [(*tensors, True, None, False)])
+        self.assertEqual(seen, [(*tensors, True, None, False, False)])
         self.left_to_pytorch(*tensors, dropout_p=0.5)
 
     def test_a_tracer_sees_the_operator_where_there_is_a_kernel(self):
@@ -471,7 +472,7 @@ class Calls(unittest.TestCase):
             fake_torch.state.modes = int(kind is torch.Tensor)
             tensors = [kind((4, 8, 512, 64)) for _ in range(3)]
             self.sdpa.sdpa(*tensors)
-            self.assertEqual(seen.pop(), (*tensors, False, None, False))
+            self.assertEqual(seen.pop(), (*tensors, False, None, False, False))
             self.left_to_pytorch(*(kind((4, 8, 500, 64)) for _ in range(3)))
             self.left_to_pytorch(*(kind((4, 8, 512, 64), stride=(262144, 512, 1, 8)) for _ in range(3)))
         symbolic = [torch.FakeTensor((torch.Symbol(), 8, torch.Symbol(), 64), stride=(1,) * 4, address=0)
@@ -511,7 +512,10 @@ class Calls(unittest.TestCase):
     def test_two_files_share_their_kernels_and_the_operators(self):
         second, _ = load()
         self.assertEqual(len(second.info()), 5)
-        self.assertIs(second._kernels, self.sdpa._kernels)
+        self.assertEqual(second._own, self.sdpa._own)
+        second.sdpa(*qkv(4, 8, 512, 64))
+        self.sdpa.sdpa(*qkv(4, 8, 512, 64))
+        self.assertEqual((len(self.api.launches), len(self.api.loaded)), (2, 1))
 
     def test_an_unverified_kernel_is_announced(self):
         self.assertEqual([text for text in self.said if "never verified" not in text], [])
@@ -526,7 +530,33 @@ class Calls(unittest.TestCase):
     def test_decisions_are_not_kept_without_end(self):
         for seq in range(1, 1100):
             self.left_to_pytorch(*qkv(1, 1, seq, 8))
-        self.assertLessEqual(len(self.sdpa._routes), 1024)
+        self.assertLessEqual(len(self.sdpa._service.table.routes), 1024)
+        self.left_to_pytorch(*qkv(1, 1, 1100, 8), dropout_p=0.5)
+        rows = {(row["call"], row["reason"]): row["calls"] for row in self.sdpa.counts()}
+        self.assertEqual(sum(rows.values()), 1100)
+        self.assertEqual(rows["1,1,1,8 f16", "no kernel is for these sizes, type and mask"], 1)
+        self.assertEqual(rows["calls of further kinds", "no kernel is for these sizes, type and mask"], 75)
+        self.assertEqual(rows["calls of further kinds", "it has dropout"], 1)
+
+    def test_a_kind_of_call_is_looked_up_once(self):
+        with unittest.mock.patch.object(self.sdpa, "_choose", wraps=self.sdpa._choose) as choose, \
+                unittest.mock.patch.object(self.sdpa, "_counter", wraps=self.sdpa._counter) as counter:
+            for options in ({}, {"is_causal": True}, {"scale": 0.5}, {"dropout_p": 0.5}, {"attn_mask": torch.Tensor((9, 9))}):
+                for _ in range(3):
+                    self.left_to_pytorch(*qkv(1, 1, 9, 8), **options)
+                    self.left_to_pytorch(*qkv(1, 1, 9, 8, torch.bfloat16), **options)
+        self.assertEqual((choose.call_count, counter.call_count), (6, 10))
+        self.assertEqual([row["calls"] for row in self.sdpa.counts()], [3] * 10)
+
+    def test_a_tensor_on_another_device_is_never_taken_for_one_that_was_seen(self):
+        self.sdpa.sdpa(*qkv(4, 8, 512, 64))
+        q, k, v = qkv(4, 8, 512, 64)
+        for place in ("cuda:1", "cpu"):
+            other = qkv(4, 8, 512, 64, device=place)[0]
+            for wrong in ((other, k, v), (q, other, v), (q, k, other)):
+                with self.assertRaisesRegex(ValueError, f"is on {place}|query on {place}"):
+                    self.sdpa.sdpa(*wrong)
+        self.assertEqual(len(self.api.launches), 1)
 
 
 if __name__ == "__main__":

@@ -122,8 +122,8 @@ ExportedKernel with_factors() {
 }
 
 /// Quantizes into scratch memory, which maps of the second launch describe.
-ExportedKernel that_quantizes() {
-  ExportedKernel made = test::exported_kernel("quantizes", in_fp8(Quant::kFused));
+ExportedKernel that_quantizes(const char* name = "quantizes", Quant quant = Quant::kFused) {
+  ExportedKernel made = test::exported_kernel(name, in_fp8(quant));
   made.facts.stages.front().arguments = {"q", "k", "v", "q_fp8"};
   made.facts.stages.push_back(
       {"attend", {2, 1, 1}, {64, 1, 1}, {1, 1, 1}, 0, 0, true, {"out", "map_q"}});
@@ -142,7 +142,8 @@ ExportedKernel that_quantizes() {
 
 TEST_CASE("kernels of fp8 are a function of their own") {
   const test::TemporaryFolder folder;
-  const std::vector<ExportedKernel> kernels = {with_factors(), that_quantizes()};
+  const std::vector<ExportedKernel> kernels = {with_factors(), that_quantizes(),
+                                               that_quantizes("smooths", Quant::kSmoothK)};
   const auto written = write_torch(kernels, folder / "fp8.py");
   REQUIRE(written);
   const auto done = run_script("torch_fp8_test.py", written->front());

@@ -57,6 +57,20 @@ TEST_CASE("a search that uses structure beats random search, and asking ahead co
   CHECK(ahead > 0.3);
 }
 
+TEST_CASE("GPUs that differ as those of one host do cost a search little") {
+  const Recording bowl = make_recording({16, 16, 16}, [](const Point& p) {
+    const double a = p[0] - 11.0, b = p[1] - 5.0, c = p[2] - 8.0;
+    return 1 + 0.05 * (a * a + b * b + c * c);
+  });
+  ReplayOptions options{.strategies = {"ga", "random"}, .run = {.repeats = 100, .batch = 16}};
+  const Replay one = replayed(bowl, options);
+  options.run.gpus = 4;
+  const Replay four = replayed(bowl, options);
+  CHECK(four.rows[0].score.p->value != one.rows[0].score.p->value);  // it saw other times
+  CHECK(four.rows[0].score.p->value > one.rows[0].score.p->value - 0.05);
+  CHECK(four.rows[1].score.p->value == one.rows[1].score.p->value);  // it learns from none
+}
+
 TEST_CASE("a small space says where P ends, a tiny one that there is none") {
   const Replay small = replayed(make_rugged_recording(30, 0), {.strategies = {"random"}});
   CHECK(small.remarks == std::vector<std::string>{

@@ -21,15 +21,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A pool with one process, which hangs with the first request, and the channel by which it asks
-/// for two more at once.
+/// A pool with one process, which is held until it is released, and the channel by which the pool
+/// asks for two compilations more at once: while the process is held, all that is submitted goes
+/// there.
 struct AskingPool {
   test::TemporaryFolder folder;
   Channel rank;
   std::optional<CompilePool> pool;
   Ticket held = 0;
 
-  explicit AskingPool(const std::string& first, std::chrono::seconds longest_away = 60s) {
+  explicit AskingPool(std::chrono::seconds longest_away = 60s) {
     auto ends = make_channel_pair();
     REQUIRE(ends);
     PoolOptions options = test::faulty_options(folder.path());
@@ -41,9 +42,10 @@ struct AskingPool {
     auto started = CompilePool::start(options);
     REQUIRE(started);
     pool = *std::move(started);
-    held = pool->submit(test::request(first, ""));
+    held = pool->submit(test::request("hang", ""));
     REQUIRE(pool->pump(0ms));
   }
+  void release() { pool->cancel(held); }
   Ticket submit(const std::string& label) {
     const Ticket ticket = pool->submit(test::request(label, "source of " + label));
     REQUIRE(pool->pump(0ms));
@@ -80,7 +82,7 @@ CompiledMessage good(std::int64_t number, const std::string& code) {
 }  // namespace
 
 TEST_CASE("machine code of other ranks lies in this host's cache as if it were made here") {
-  AskingPool asking("hang");
+  AskingPool asking;
   CHECK(asking.pool->jobs() == 3);
   const Ticket first = asking.submit("one"), second = asking.submit("two"),
                third = asking.submit("three");
@@ -105,39 +107,39 @@ TEST_CASE("machine code of other ranks lies in this host's cache as if it were m
 }
 
 TEST_CASE("what others refuse, damage or take too long for is compiled here") {
-  AskingPool asking("fine", 1s);
-  asking.wait(asking.held);
-  const Ticket here = asking.submit("crash"), refused = asking.submit("fine"),
-               damaged = asking.submit("fine"), late = asking.submit("fine");
+  AskingPool asking(1s);
+  const Ticket refused = asking.submit("fine"), damaged = asking.submit("fine"),
+               late = asking.submit("fine");
   const CompileMessage first = asking.order(), second = asking.order();
   CHECK(first.order.request.label == "fine");
   asking.answer({.number = first.number, .refused = "other headers"});
   CompiledMessage other = good(second.number, "code");
   other.compiled.cubin_hash = sha256_hex("other code");
   asking.answer(other);
+  asking.release();
+  const Ticket here = asking.submit("crash");
   for (const Ticket ticket : {refused, damaged, late})
     CHECK(asking.wait(ticket).problem.starts_with("by process "));
   CHECK(asking.wait(here).problem.starts_with("the compiler crashed twice"));
 }
 
 TEST_CASE("a failure without a word of the compiler is another machine's, not the source's") {
-  AskingPool asking("fine");
-  asking.wait(asking.held);
-  asking.submit("fine");
+  AskingPool asking;
   const Ticket unsaid = asking.submit("fine");
   CompiledMessage killed{.number = asking.order().number};
   killed.compiled.problem = "the compiler was killed";
   asking.answer(killed);
+  asking.release();
   CHECK(asking.wait(unsaid).problem.starts_with("by process "));
 }
 
 TEST_CASE("without the ranks a pool compiles alone, and says so once") {
-  AskingPool asking("fine");
-  asking.wait(asking.held);
+  AskingPool asking;
   std::vector<Ticket> tickets;
   const std::string said = test::captured_stderr([&] {
     for (int i = 0; i < 3; ++i) tickets.push_back(asking.submit("fine"));
     asking.rank.close();
+    asking.release();
     for (int i = 0; i < 3; ++i) tickets.push_back(asking.submit("fine"));
     for (const Ticket ticket : tickets)
       CHECK(asking.wait(ticket).problem.starts_with("by process "));
@@ -147,7 +149,7 @@ TEST_CASE("without the ranks a pool compiles alone, and says so once") {
 }
 
 TEST_CASE("what is cancelled is withdrawn from the others") {
-  AskingPool asking("hang");
+  AskingPool asking;
   const Ticket ticket = asking.submit("one");
   const CompileMessage order = asking.order();
   asking.pool->cancel(ticket);

@@ -2,6 +2,7 @@
 // place of sweeps.
 #include "tune/fleet/agent.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "support/in_process_transport.hpp"
 #include "support/pool_fixture.hpp"
 #include "support/temporary_folder.hpp"
+#include "tune/fleet/part_process.hpp"
 #include "tune/fleet/rank_crew.hpp"
 
 namespace fatune {
@@ -170,6 +172,79 @@ TEST_CASE("an order travels from a sweep of rank 0 to a rank without a GPU, and 
     CHECK(compiled->refused.empty() == (number == 7));
   }
   crew.stop();
+}
+
+/// The frame of a sweep's order, for a shell to send.
+std::filesystem::path order_in(const std::filesystem::path& folder) {
+  const std::string body = dump(to_json(CompileMessage{7, {"key", test::request("r", "")}}));
+  std::string frame(4, 0);
+  for (std::size_t i = 0; i < frame.size(); ++i)
+    frame[i] = static_cast<char>(body.size() >> (8 * i) & 0xff);
+  REQUIRE(replace_file(folder / "order", frame + body));
+  return folder / "order";
+}
+
+ChildCommand shell(const std::string& words) {
+  ChildCommand command{.program = "/bin/sh", .arguments = {"-c", words}};
+  command.stderr_file = "/dev/null";
+  return command;
+}
+
+TEST_CASE("what a process that has ended had asked for is withdrawn at once") {
+  test::TemporaryFolder folder;
+  std::vector<std::string> told;
+  CompileDesk desk([&](const RankMessage& message) {
+    told.push_back(std::holds_alternative<CompileMessage>(message) ? "compile" : "withdraw");
+    return Status();
+  });
+  auto process =
+      PartProcess::start(shell("cat '" + order_in(folder.path()).string() + "' >&3"), &desk);
+  REQUIRE(process);
+  for (auto state = HandReport::State::kRuns; state == HandReport::State::kRuns;) {
+    const auto report = process->look();
+    REQUIRE(report);
+    state = report->state;
+  }
+  CHECK(told == std::vector<std::string>{"compile", "withdraw"});
+}
+
+TEST_CASE("nothing follows the word that the sweep is over") {
+  test::TemporaryFolder folder;
+  test::InProcessNetwork network(2);
+  test::InProcessTransport transport(network, 0);
+  QuickClock clock;
+  RankCrewOptions options;
+  options.own = {
+      .pid = 1, .fatune = "0.1.0", .devices = {{"cuda:0", Environment()}}, .compiler = "nvrtc 13"};
+  auto crew = std::make_unique<RankCrew>(transport, clock, std::move(options));
+  network.send(1, 0, to_bytes(HelloMessage{.pid = 2, .fatune = "0.1.0", .compiler = "nvrtc 13"}));
+  REQUIRE(crew->pump());
+  auto hand = std::make_unique<ProcessHand>(
+      "cuda:0",
+      [&](std::size_t) {
+        return shell("cat '" + order_in(folder.path()).string() + "' >&3; sleep 60");
+      },
+      &crew->desk());
+  REQUIRE(hand->begin(0));
+  const auto asked = [&] {
+    for (auto parcel = network.poll(1); parcel; parcel = network.poll(1)) {
+      const auto read = read_message(parcel->bytes, "test");
+      if (read && std::holds_alternative<CompileMessage>(read->message)) return true;
+    }
+    return false;
+  };
+  while (!asked()) {
+    REQUIRE(hand->look());
+    clock.pause();
+  }
+  crew->hands.push_back(std::move(hand));
+  crew->stop();
+  crew.reset();
+  std::string last;
+  while (const auto parcel = network.poll(1)) last = parcel->bytes;
+  const auto read = read_message(last, "test");
+  REQUIRE(read);
+  CHECK(std::holds_alternative<StopMessage>(read->message));
 }
 
 TEST_CASE("a process that is killed costs an attempt, and the next one goes on with its journal") {

@@ -60,6 +60,11 @@ TEST_CASE("the dearest part begins first, and whoever is free takes the next") {
   CHECK(result.members[0].parts == 1);
   CHECK(result.members[1].parts == 3);
   CHECK(result.members[0].busy_s >= 0.6);
+  REQUIRE(result.members[1].work.size() == 3);
+  CHECK(result.members[1].work[0].part == 2);
+  CHECK(result.members[1].work[2].ended);
+  CHECK(result.members[1].work[2].begin_s >= result.members[1].work[1].end_s);
+  CHECK(result.members[0].work[0].end_s <= result.seconds);
   CHECK(result.seconds >= 0.6);
 }
 
@@ -78,6 +83,7 @@ TEST_CASE("a part whose process is killed is tried once more, on another device"
   CHECK(harness.told ==
         std::vector<std::string>{"a begins 0", "a fails 0", "b begins 0", "b ends 0"});
   CHECK_FALSE(result.members[0].left_out);
+  CHECK_FALSE(result.members[0].work[0].ended);
 }
 
 TEST_CASE("a part that fails twice is named, and the others go on") {
@@ -106,6 +112,39 @@ TEST_CASE("with no device left every part is named") {
   const FleetResult result = harness.run();
   CHECK(result.failed.size() == 3);
   CHECK(result.members[0].left_out);
+}
+
+TEST_CASE("a part goes to a device that may have it, also after a failure") {
+  Harness harness({"a", "b", "c"}, {2, 1}, [](std::size_t, const std::string& device) {
+    return device == "b" ? "exit 5" : "sleep 0.1";
+  });
+  harness.options.may = [](std::size_t part, const FleetMember& member) {
+    return part == 1 || member.gpu != "a";
+  };
+  const FleetResult result = harness.run();
+  CHECK(result.failed.empty());
+  CHECK(result.members[0].parts == 1);
+  CHECK(result.members[2].parts == 1);
+}
+
+TEST_CASE("a part that no device left may have is named") {
+  Harness harness({"a", "b"}, {2, 1}, [](std::size_t, const std::string&) { return "exit 0"; });
+  harness.options.may = [](std::size_t part, const FleetMember&) { return part == 1; };
+  const FleetResult result = harness.run();
+  REQUIRE(result.failed.size() == 1);
+  CHECK(result.failed[0].part == 0);
+  CHECK(result.failed[0].reason == "no device is left to run it");
+  CHECK(harness.starts[0] == 0);
+}
+
+TEST_CASE("fewer devices than are wanted are refused before a part begins") {
+  Harness harness({"a", "b"}, {1}, [](std::size_t, const std::string&) { return "exit 0"; });
+  harness.options.least_hands = 3;
+  const auto result = run_fleet(harness.options, harness.crew, harness.clock);
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::kUsage);
+  CHECK(result.error().message == "3 devices are wanted, and 2 measure");
+  CHECK(harness.told.empty());
 }
 
 TEST_CASE("Ctrl-C ends the processes of a fleet") {

@@ -1,6 +1,7 @@
 // cudnn_graph_test.cpp - a problem's operations, tensors and refusals, on a made-up cuDNN.
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -97,6 +98,46 @@ TEST_CASE("attention is written as cuDNN's fused engines know it") {
   CHECK(graph->scalars.size() == 1);
 }
 
+TEST_CASE("fp8 has a factor a tensor, a scale of P and the largest magnitudes") {
+  test::FakeCudnn cudnn;
+  int handle = 0;
+  Problem problem{2, 8, 8, 512, 512, 128, Dtype::kE4m3};
+  problem.out_dtype = Dtype::kBf16;
+  problem.layouts = *parse_layouts("out=1048576:256:2048");
+  const auto graph = build_cudnn_graph(cudnn.functions(), &handle, problem);
+  REQUIRE(graph);
+  CHECK(cudnn.operations(graph->graph.raw()) ==
+        std::vector<std::string>{"matmul 1 2 -> 100", "mul 100 5 -> 101", "mul 101 9 -> 102",
+                                 "mul 102 10 -> 103", "row_max 103 -> 104", "sub 103 104 -> 105",
+                                 "exp 105 -> 106", "row_sum 106 -> 107", "log 107 -> 108",
+                                 "add 104 108 -> 109", "div 106 107 -> 110", "amax 110 -> 15",
+                                 "mul 110 12 -> 111", "matmul 111 3 -> 112", "mul 112 13 -> 113",
+                                 "mul 113 11 -> 114", "mul 114 14 -> 4", "amax 114 -> 16"});
+  CHECK(values(cudnn.tensor(cudnn_id::kQ), cudnn_attribute::kTensorDataType) == Values{12});
+  CHECK(values(cudnn.tensor(110), cudnn_attribute::kTensorDataType) == Values{0});
+  CHECK(values(cudnn.tensor(111), cudnn_attribute::kTensorDataType) == Values{12});
+  CHECK(values(cudnn.tensor(cudnn_id::kOut), cudnn_attribute::kTensorDataType) == Values{12});
+  CHECK(values(cudnn.tensor(cudnn_id::kOut), cudnn_attribute::kTensorStrides) ==
+        Values{8 * 512 * 128, 512 * 128, 128, 1});
+  const auto& factor = cudnn.tensor(cudnn_id::kQDescale);
+  CHECK(values(factor, cudnn_attribute::kTensorDimensions) == Values{1, 1, 1, 1});
+  CHECK_FALSE(factor.attributes.contains(cudnn_attribute::kTensorIsByValue.value));
+  CHECK_FALSE(factor.attributes.contains(cudnn_attribute::kTensorIsVirtual.value));
+
+  std::map<std::int64_t, float> numbers;
+  for (const CudnnDeviceScalar& each : graph->device_scalars) numbers[each.id] = each.value;
+  CHECK(numbers == std::map<std::int64_t, float>{{cudnn_id::kPScale, 256.0F},
+                                                 {cudnn_id::kPDescale, 1 / 256.0F},
+                                                 {cudnn_id::kOutScale, 1.0F},
+                                                 {cudnn_id::kPLargest, 0.0F},
+                                                 {cudnn_id::kOutLargest, 0.0F}});
+
+  problem.dtype = Dtype::kE5m2;
+  REQUIRE(build_cudnn_graph(cudnn.functions(), &handle, problem));
+  CHECK(values(cudnn.tensor(cudnn_id::kQ), cudnn_attribute::kTensorDataType) == Values{13});
+  CHECK(values(cudnn.tensor(cudnn_id::kOut), cudnn_attribute::kTensorDataType) == Values{13});
+}
+
 TEST_CASE("tensors have the strides of the problem's layout") {
   test::FakeCudnn cudnn;
   int handle = 0;
@@ -159,7 +200,9 @@ TEST_CASE("what cuDNN cannot do is refused with its reason") {
 
   Problem problem = causal(512, 512);
   problem.dtype = Dtype::kE4m3;
-  CHECK(refusal(problem, 91900).starts_with("cudnn: --dtype e4m3 is not taken"));
+  problem.head_dim = 64;
+  CHECK(refusal(problem, 91900) ==
+        "cudnn: head_dim 64 is not taken in e4m3: its fp8 forward has 128");
   problem = causal(512, 512);
   problem.head_dim = 60;
   CHECK(refusal(problem, 91900) == "cudnn: head_dim 60 is not taken: it must be a multiple of 8");

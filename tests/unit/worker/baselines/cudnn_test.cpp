@@ -1,10 +1,12 @@
 // cudnn_test.cpp - plans are found, run and chosen on a made-up cuDNN; the library is looked for.
+#include <algorithm>
 #include <bit>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/file.hpp"
 #include "fake_cudnn.hpp"
+#include "support/fake_driver.hpp"
 #include "support/temporary_folder.hpp"
 #include "worker/baselines/cudnn_library.hpp"
 #include "worker/baselines/outside.hpp"
@@ -28,6 +30,43 @@ Result<std::unique_ptr<Executable>> open(const FakeCudnn& cudnn, CudnnPlan plan)
   static const gpu::Context context;
   return open_cudnn_with(cudnn.functions(),
                          {context, std::bit_cast<CUstream>(std::uintptr_t{7}), kUsual, 0}, plan);
+}
+
+void fp8_has_its_own_output() {
+  const auto context = gpu::make_context(0);
+  REQUIRE(context);
+  FakeCudnn cudnn;
+  cudnn.engines[CudnnHeuristic::kA] = {{.index = 2, .workspace_bytes = 64}};
+  Problem problem{1, 4, 2, 64, 64, 128, Dtype::kE4m3};
+  problem.out_dtype = Dtype::kBf16;
+  const auto attention =
+      open_cudnn_with(cudnn.functions(), {*context, nullptr, problem, 0}, CudnnPlan::kHeuristic);
+  REQUIRE(attention);
+  TensorAddresses tensors = kTensors;
+  for (const char* name : {"q_descale", "k_descale", "v_descale"}) tensors[name] = 0x5000;
+  REQUIRE((*attention)->bind(tensors));
+  REQUIRE((*attention)->queue());
+
+  const auto own = (*attention)->own_output();
+  REQUIRE(own);
+  CHECK(own->type == Dtype::kE4m3);
+  CHECK(own->heads == 2);
+  CHECK(own->memory->bytes() == 4 * 64 * 128);
+  const auto scratch = (*attention)->scratch();
+  REQUIRE(scratch.size() == 2);
+  CHECK(own->memory == scratch.data());
+  const auto& pack = cudnn.last_pack->attributes;
+  const auto ids = pack.at(cudnn_attribute::kPackIds.value).values;
+  const auto pointers = pack.at(cudnn_attribute::kPackPointers.value).values;
+  const auto pointer = [&](std::int64_t id) {
+    return static_cast<CUdeviceptr>(
+        pointers.at(static_cast<std::size_t>(std::ranges::find(ids, id) - ids.begin())));
+  };
+  CHECK(pointer(cudnn_id::kOut) == scratch[0].address());
+  CHECK(pointer(cudnn_id::kVDescale) == 0x5000);
+  CHECK(*std::bit_cast<const float*>(pointer(cudnn_id::kPScale)) == 256);
+  CHECK(static_cast<CUdeviceptr>(pack.at(cudnn_attribute::kPackWorkspace.value).values.front()) ==
+        scratch[1].address());
 }
 
 }  // namespace
@@ -67,6 +106,13 @@ TEST_CASE("the heuristic plan is the first that cuDNN can finalize") {
   }
   CHECK(cudnn.count_alive() == 0);
   CHECK(cudnn.handles == 0);
+}
+
+TEST_CASE("fp8 goes to an output of its own, in front of the workspace") {
+  test::FakeDriver driver;
+  gpu::use_driver(driver.symbols());
+  fp8_has_its_own_output();
+  gpu::use_driver({});
 }
 
 TEST_CASE("a later heuristic is asked when the first names nothing that works") {

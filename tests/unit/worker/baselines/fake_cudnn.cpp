@@ -123,6 +123,7 @@ int execute(void*, void* plan, void* pack) {
 std::string name_of(const FakeDescriptor& settings) {
   if (settings.kind == cudnn_descriptor::kReduction.value) {
     const auto mode = settings.attributes.at(cudnn_attribute::kReductionOperator.value).values[0];
+    if (mode == static_cast<int>(CudnnReduction::kLargestMagnitude)) return "amax";
     return mode == static_cast<int>(CudnnReduction::kMax) ? "row_max" : "row_sum";
   }
   const auto mode = settings.attributes.at(cudnn_attribute::kPointwiseMode.value).values[0];

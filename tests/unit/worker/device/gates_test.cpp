@@ -3,6 +3,7 @@
 #include "worker/device/gates.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include <catch2/catch_test_macros.hpp>
@@ -38,6 +39,54 @@ void measured(const RunReply& reply) {
   CHECK(reply.outcome == Outcome::kMeasured);
   CHECK((reply.verification && reply.verification->passed));
 }
+
+/// Attention whose output is e4m3, in memory of its own; the second head is of another problem.
+class Library : public Executable {
+ public:
+  explicit Library(FakeDevice& device) : written(device.elements()), device_(device) {
+    REQUIRE(device.begin());
+    auto memory =
+        GuardedBuffer::make(context_, "an fp8 output", device.elements(), kGuardByte, nullptr);
+    REQUIRE(memory);
+    scratch_.push_back(*std::move(memory));
+  }
+  Status bind(const TensorAddresses& addresses) override {
+    const auto at = [&](const char* name) {
+      return std::bit_cast<std::uint16_t*>(addresses.at(name));
+    };
+    tensors_ = {at("q"), at("k"), at("v"), nullptr, nullptr};
+    return {};
+  }
+  Status queue() override {
+    std::vector<std::uint16_t> out(device_.elements());
+    std::vector<float> lse(device_.rows());
+    HostTensors tensors = tensors_;
+    tensors.out = out.data();
+    tensors.lse = lse.data();
+    device_.attend(tensors);
+    auto* const own = std::bit_cast<std::uint8_t*>(scratch_.front().address());
+    for (std::size_t i = 0; i < written; ++i) {
+      const float other = (i < out.size() / 2 ? factor : 3) * (out[i] == kOne ? of_ones : 1);
+      own[i] = static_cast<std::uint8_t>(encode(Dtype::kE4m3, other * decode(Dtype::kF16, out[i])));
+    }
+    return {};
+  }
+  std::span<const GuardedBuffer> scratch() const override { return scratch_; }
+  bool may_vary() const override { return true; }
+  std::optional<OwnOutput> own_output() const override {
+    return OwnOutput{&scratch_.front(), Dtype::kE4m3, 1};
+  }
+
+  float factor = 1;
+  float of_ones = 1;  ///< where every v is 1, so that the output is
+  std::size_t written = 0;
+
+ private:
+  FakeDevice& device_;
+  gpu::Context context_ = *gpu::make_context(0);
+  std::vector<GuardedBuffer> scratch_;
+  HostTensors tensors_;
+};
 
 /// attend() with something done to its outputs is refused.
 void wrong_is_refused(test::HostKernel after, const char* gate, const char* why) {
@@ -114,6 +163,77 @@ TEST_CASE("accuracy: wrong values are refused by the rule that they break") {
           for (int row = 0; row < 2 * 32; ++row) t.lse[row] /= 0.6931472F;
         },
         "accuracy", "lse");
+  }
+}
+
+TEST_CASE("accuracy: an fp8 output of a library's own is judged apart, by the heads it has right") {
+  FakeDevice device;
+  Library library(device);
+  Verification found;
+  const auto refusal = [&]() {
+    const MaybeFailure failure = device.verify(library, found);
+    return failure ? failure->reason : "";
+  };
+  SECTION("right") {
+    CHECK(refusal().empty());
+    CHECK(found.passed);
+    CHECK(found.gates == std::vector<std::string>{"launch", "poison", "inputs", "guard_bands"});
+    CHECK(found.relative_l2 > 0.01);  // e4m3 has three bits of a mantissa
+    CHECK(found.relative_l2 < 0.05);
+    REQUIRE(found.not_run.size() == 2);
+    CHECK_THAT(found.not_run[0], StartsWith("accuracy: writes e4m3, judged apart: off by 0.0"));
+  }
+  SECTION("without its factor") {
+    library.factor = 1.25F;
+    CHECK_THAT(refusal(), StartsWith("accuracy: its e4m3 output is off by 0.2"));
+  }
+  SECTION("zeros") {
+    library.factor = 0;
+    CHECK_THAT(refusal(), StartsWith("accuracy: its e4m3 output is off by 1 "));
+  }
+  SECTION("an element of another head is not written") {
+    library.written -= 1;
+    CHECK(refusal() ==
+          "accuracy: 1 of 1024 elements of its e4m3 output are not finite, normal inputs");
+  }
+}
+
+TEST_CASE("accuracy: what an fp8 output of a library's own loses where v is 1 is said") {
+  FakeDevice device;
+  device.order.cases[1].distribution = Distribution::kOnesV;
+  Library library(device);
+  Verification found;
+  SECTION("a quarter") {
+    library.of_ones = 0.75F;
+    CHECK_FALSE(device.verify(library, found));
+    REQUIRE(found.not_run.size() == 3);
+    CHECK_THAT(found.not_run[1], StartsWith("accuracy where v is 1, and sums lose most: its e4m3 "
+                                            "output is off by 0.25 in the 2-norm"));
+    CHECK(found.margin < 1);
+  }
+  SECTION("half") {
+    library.of_ones = 0.5F;
+    const MaybeFailure failure = device.verify(library, found);
+    REQUIRE(failure);
+    CHECK_THAT(failure->reason, StartsWith("accuracy: its e4m3 output is off by 0.5"));
+  }
+}
+
+TEST_CASE("timed_output: so is an fp8 output after the timed launches") {
+  FakeDevice device;
+  Library library(device);
+  GateKeeper gates = device.gates(library);
+  SECTION("right") {
+    CHECK_FALSE(gates.check_timed({}));
+    CHECK(gates.verification().passed);
+    CHECK(std::ranges::count(gates.verification().gates, kTimedOutputGate) == 1);
+    CHECK_THAT(gates.verification().not_run.back(), StartsWith("accuracy: writes e4m3"));
+  }
+  SECTION("zeros") {
+    library.factor = 0;
+    const MaybeFailure failure = gates.check_timed({});
+    REQUIRE(failure);
+    CHECK_THAT(failure->reason, StartsWith("accuracy: its e4m3 output"));
   }
 }
 

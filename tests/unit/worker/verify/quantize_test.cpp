@@ -9,6 +9,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "worker/verify/host_reference.hpp"
+#include "worker/verify/smooth_keys.hpp"
 
 using namespace fatune;
 
@@ -101,6 +102,39 @@ TEST_CASE("a fused problem's inputs are what the other's were before they were q
   const OutputRow where{1, 2, 3};
   CHECK(attention_row(problem, made, where).values ==
         attention_row(unquantized(problem), plain, where).values);
+}
+
+TEST_CASE(
+    "keys that share an offset keep their attention without their mean, and lose it with it") {
+  Problem problem = fp8_problem(Dtype::kE4m3);
+  problem.quant = Quant::kSmoothK;
+  const HostInputs plain = unquantized_inputs(problem, {});
+  const auto error_of = [&](Quant quant) {
+    problem.quant = quant;
+    const HostInputs made = quantize(problem, plain);
+    double errors = 0, values = 0, lacking = 0;
+    for (const OutputRow& where : sample_rows(problem, 24, 1)) {
+      const HostRow right = attention_row(unquantized(problem), plain, where);
+      const HostRow got = attention_row(with_given_factors(problem), made, where);
+      if (quant == Quant::kSmoothK) {
+        const std::size_t row = static_cast<std::size_t>(
+            (where.batch * problem.heads + where.head) * problem.seq_q + where.row);
+        std::vector<float> lse(static_cast<std::size_t>(problem.rows()));
+        lse[row] = static_cast<float>(got.lse);
+        add_mean_scores(problem, plain, std::as_writable_bytes(std::span(lse)));
+        CHECK(std::abs(lse[row] - right.lse) < 0.1);
+        lacking = std::max(lacking, std::abs(got.lse - right.lse));
+      }
+      for (std::size_t d = 0; d < right.values.size(); ++d) {
+        errors += std::pow(got.values[d] - right.values[d], 2);
+        values += std::pow(right.values[d], 2);
+      }
+    }
+    if (quant == Quant::kSmoothK) CHECK(lacking > 5);
+    return std::sqrt(errors / values);
+  };
+  CHECK(error_of(Quant::kSmoothK) < 6e-2);
+  CHECK(error_of(Quant::kFused) > 18e-2);
 }
 
 TEST_CASE("log-sum-exps of a fused problem may be as wrong as the twin's, four times over") {

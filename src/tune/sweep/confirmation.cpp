@@ -1,0 +1,139 @@
+// confirmation.cpp - each GPU names a winner; the one that loses least anywhere is the fleet's.
+#include "tune/sweep/confirmation.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/log.hpp"
+#include "model/results/statistics.hpp"
+#include "tune/sweep/finals.hpp"
+
+namespace fatune {
+namespace {
+
+double us_of(const FinalRecord& record, const std::string& time) {
+  const auto& timing = timing_of(record, time);
+  return timing ? timing->median_us : std::numeric_limits<double>::infinity();
+}
+
+/// Null where none fits; `fits` is a member of FinalRecord.
+const FinalRecord* quickest(const PhaseOnGpu& phase, const std::string& time,
+                            bool (FinalRecord::*fits)() const) {
+  const FinalRecord* found = nullptr;
+  for (const FinalRecord& each : phase.finals) {
+    if (each.outcome != Outcome::kMeasured || !(each.*fits)()) continue;
+    if (found == nullptr || us_of(each, time) < us_of(*found, time)) found = &each;
+  }
+  return found;
+}
+
+std::optional<ConfirmedOn> confirmed_on(const PhaseOnGpu& phase, const std::string& id,
+                                        const std::string& objective, std::uint64_t seed) {
+  const std::string time = final_time(phase.finals, objective);
+  const auto own = std::ranges::find_if(phase.finals, [&](const FinalRecord& each) {
+    return each.id == id && each.is_candidate() && timing_of(each, time);
+  });
+  if (own == phase.finals.end()) return std::nullopt;
+  const double us = us_of(*own, time);
+  const double best_us = us_of(*quickest(phase, time, &FinalRecord::is_candidate), time);
+  ConfirmedOn on{
+      phase.environment, winner_by_time(phase.finals, objective, seed), us, us / best_us, {}};
+  if (const FinalRecord* baseline = quickest(phase, time, &FinalRecord::is_baseline)) {
+    const auto ratio =
+        ratio_of(*own, *baseline, time, pairing_in_phase(*own, *baseline, time), seed);
+    if (ratio) on.to_baseline = *ratio;
+  }
+  return on;
+}
+
+/// Empty unless it is correct on every GPU.
+std::optional<FleetWinner> agreed_on(const std::vector<PhaseOnGpu>& phases, const std::string& id,
+                                     const std::string& objective, std::uint64_t seed) {
+  FleetWinner all{.id = id, .time = final_time(phases.front().finals, objective), .gpus = {}};
+  for (const PhaseOnGpu& phase : phases) {
+    auto on = confirmed_on(phase, id, objective, seed);
+    if (!on) return std::nullopt;
+    all.gpus.push_back(*std::move(on));
+  }
+  const auto [least, most] = std::ranges::minmax(all.gpus, {}, &ConfirmedOn::median_us);
+  all.spread = most.median_us / least.median_us - 1;
+  all.worst = std::ranges::max(all.gpus, {}, &ConfirmedOn::to_fastest).to_fastest;
+  return all;
+}
+
+Status check_distinct(const NamedProblem& problem, const std::vector<PhaseOnGpu>& phases) {
+  for (auto each = phases.begin(); each != phases.end(); ++each) {
+    const Environment& environment = each->environment;
+    if (environment.device_uuid.empty()) continue;
+    for (auto other = std::next(each); other != phases.end(); ++other) {
+      if (other->environment.device_uuid != environment.device_uuid) continue;
+      return usage_error(fmt::format("{} has two final phases on one GPU, {}", label(problem),
+                                     environment.device_uuid));
+    }
+  }
+  return {};
+}
+
+std::vector<FinalRecord> finals_of(const Journal& journal, const Problem& problem) {
+  std::vector<FinalRecord> finals;
+  for (const Record& record : journal.records) {
+    const auto* final = std::get_if<FinalRecord>(&record);
+    if (final != nullptr && final->problem == problem) finals.push_back(*final);
+  }
+  return finals;
+}
+
+/// Runs that have a final phase of the problem.
+void add_phases(const std::vector<ShardRun>& runs, const Problem& problem,
+                std::vector<PhaseOnGpu>& phases) {
+  for (const ShardRun& run : runs) {
+    if (!run.best || !run.best->device) continue;
+    PhaseOnGpu phase{*run.best->device, finals_of(run.journal, problem)};
+    if (!phase.finals.empty()) phases.push_back(std::move(phase));
+  }
+}
+
+}  // namespace
+
+std::optional<FleetWinner> agree(const std::vector<PhaseOnGpu>& phases,
+                                 const std::string& objective, std::uint64_t seed) {
+  std::optional<FleetWinner> best;
+  for (const PhaseOnGpu& phase : phases) {
+    const std::string id = winner_by_time(phase.finals, objective, seed);
+    auto winner = id.empty() ? std::nullopt : agreed_on(phases, id, objective, seed);
+    if (winner && (!best || winner->worst < best->worst)) best = std::move(winner);
+  }
+  return best;
+}
+
+Status confirm(const std::vector<ShardRun>& searched, const std::vector<ShardRun>& again,
+               Journal& merged, BestFile& best) {
+  const RunPlan& plan = merged.header.plan;
+  std::vector<double> ratios;
+  for (BestProblem& problem : best.problems) {
+    const NamedProblem named{problem.name, *problem.problem};
+    std::vector<PhaseOnGpu> phases;
+    add_phases(searched, named.problem, phases);
+    add_phases(again, named.problem, phases);
+    FATUNE_TRY_STATUS(check_distinct(named, phases));
+    for (std::size_t i = 1; i < phases.size(); ++i) {
+      const auto end = std::prev(merged.records.end());  // of the run
+      merged.records.insert(
+          end, ConfirmationRecord{named.problem, phases[i].environment, phases[i].finals});
+    }
+    if (const auto agreed = agree(phases, plan.objective, plan.seed)) {
+      adopt(*agreed, plan, merged.header.environment, problem);
+    } else {
+      log::warn(label(named) + ": no winner of one GPU is correct on all; it keeps its own");
+    }
+    if (problem.gate) ratios.push_back(problem.gate->ratio.value);
+  }
+  best.geomean_ratio = geomean(ratios);
+  return {};
+}
+
+}  // namespace fatune
