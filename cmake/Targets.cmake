@@ -115,5 +115,5 @@ function(fatune_test wing)
     fatune_options fatune_test_support ${main} ${ARG_DEPENDS} ${ARG_LIBRARIES})
   fatune_build_quickly(test_${wing} fatune_test_precompiled)
   catch_discover_tests(test_${wing}
-    TEST_PREFIX "${wing}: " PROPERTIES LABELS unit TIMEOUT 300)
+    TEST_PREFIX "${wing}: " PROPERTIES LABELS unit TIMEOUT 600)
 endfunction()

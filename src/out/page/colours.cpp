@@ -15,8 +15,8 @@ constexpr KernelColour kColours[] = {
 static_assert(std::size(kColours) == 8, "three bits choose");
 
 /// Chosen, by trying all: the first with which no two of the kernels that ship for attention share
-/// a colour, hybrids aside.
-constexpr std::uint32_t kSeed = 183'470'981;
+/// a colour, of those for 16 bits and of those for fp8; hybrids aside.
+constexpr std::uint32_t kSeed = 28'355'396;
 constexpr std::uint32_t kPrime = 16'777'619;   // of FNV-1a
 constexpr std::uint32_t kMixer = 0x85eb'ca6b;  // of MurmurHash3's end
 

@@ -3,6 +3,7 @@
 #include "tune/sweep/finals.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <utility>
@@ -40,6 +41,29 @@ std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
     return objective_timing(*record, request.objective)->median_us;
   });
   return ranked;
+}
+
+// Chosen: beyond two standard errors one time in twenty is by chance.
+constexpr double kToldApart = 2;
+constexpr std::size_t kMostFinalists = 20;  // chosen: as many as regret is measured with
+
+/// Whether the search's turns say that one is slower than another.
+bool told_apart(const Timing& slower, const Timing& faster) {
+  const double error = std::hypot(slower.sem_relative, faster.sem_relative);
+  return slower.median_us > faster.median_us * (1 + kToldApart * error);
+}
+
+/// How many of the fastest are finalists: as asked, and behind them those that the search cannot
+/// tell from the fastest, as it cannot at the power limit, where clocks move between candidates.
+std::size_t finalists_of(const FinalsRequest& request,
+                         const std::vector<const CandidateRecord*>& ranked) {
+  std::size_t count = std::min(request.finalists, ranked.size());
+  const auto timing = [&](std::size_t i) {
+    return *objective_timing(*ranked[i], request.objective);
+  };
+  while (count < std::min(ranked.size(), kMostFinalists) && !told_apart(timing(count), timing(0)))
+    ++count;
+  return count;
 }
 
 Result<Implementation> finalist_of(const CandidateRecord& record, const KernelRef& kernel) {
@@ -193,12 +217,13 @@ Standing standing_of(const FinalRecord& record, const FinalRecord& best,
 Result<std::vector<Implementation>> choose_contestants(
     const FinalsRequest& request, const std::vector<CandidateRecord>& candidates) {
   const auto ranked = fastest_first(request, candidates);
+  const std::size_t finalists = finalists_of(request, ranked);
   std::vector<Implementation> chosen;
   std::set<std::string> keys, kernels;
   for (const CandidateRecord* record : ranked) {
     // Beyond the fastest, the best of each kernel: a table of kernels then comes from one final
     // phase.
-    if (chosen.size() >= request.finalists && kernels.contains(record->kernel)) continue;
+    if (chosen.size() >= finalists && kernels.contains(record->kernel)) continue;
     const KernelRef kernel = kernel_named(request.kernels, record->kernel);
     if (!kernel) continue;
     FATUNE_TRY(Implementation finalist, finalist_of(*record, kernel));

@@ -25,14 +25,15 @@ struct FinalsRequest {
   const KernelRef& reference;
   const DeviceLimits& limits;
   std::string objective;
-  std::size_t finalists = 8;
+  std::size_t finalists = 8;                       ///< at least, of those that there are
   std::vector<Implementation> baselines = {};      ///< beside the reference
   const std::vector<SavedConfig>* only = nullptr;  ///< those that may be finalists; null: all
 };
 
-/// The fastest correct candidates, each machine code once; the default config of the fastest one's
-/// kernel, if it ran and is not among them; the reference kernel's default config as "naive"; the
-/// other baselines. Empty when nothing was measured.
+/// The fastest correct candidates, each machine code once, and up to 20 where the search cannot
+/// tell them from the fastest; the best of each other kernel; the default config of the fastest
+/// one's kernel, if it ran and is not among them; the reference kernel's default config as "naive";
+/// the other baselines. Empty when nothing was measured.
 Result<std::vector<Implementation>> choose_contestants(
     const FinalsRequest& request, const std::vector<CandidateRecord>& candidates);
 

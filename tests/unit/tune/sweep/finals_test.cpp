@@ -11,7 +11,8 @@ namespace {
 
 class Candidates {
  public:
-  void add(const Point& point, double median_us, Outcome outcome = Outcome::kMeasured) {
+  void add(const Point& point, double median_us, Outcome outcome = Outcome::kMeasured,
+           double sem_relative = 0) {
     const Candidate candidate = space_.candidate(point);
     CandidateRecord record;
     record.id = candidate_id(candidate, "");
@@ -22,6 +23,7 @@ class Candidates {
     record.outcome = outcome;
     record.hot = Timing{};
     record.hot->median_us = median_us;
+    record.hot->sem_relative = sem_relative;
     records_.push_back(record);
   }
   /// "finalist TILE=16 WARPS=1 STAGES=1", ...
@@ -55,6 +57,31 @@ TEST_CASE("the fastest measured candidates, the default and the baseline compete
         std::vector<std::string>{"fatune:toy finalist TILE=64 WARPS=2 STAGES=1",
                                  "fatune:toy finalist TILE=32 WARPS=1 STAGES=1",
                                  "naive baseline EDGE=16"});
+}
+
+TEST_CASE("those that the search cannot tell from the fastest are finalists, too") {
+  const auto finalists_beside = [](double error) {
+    Candidates candidates;
+    double median_us = 100;
+    for (std::uint16_t tile = 0; tile < 3; ++tile)
+      for (std::uint16_t warps = 0; warps < 2; ++warps)
+        candidates.add({tile, warps, 0}, median_us++, Outcome::kMeasured, error);
+    return candidates.chosen(2, nullptr).size();
+  };
+  CHECK(finalists_beside(0.001) == 2);
+  CHECK(finalists_beside(0.01) == 3);  // 2 % behind, and two errors are 2.8 %
+  CHECK(finalists_beside(0.015) == 5);
+  CHECK(finalists_beside(1) == 6);
+}
+
+TEST_CASE("at most 20 are finalists because they cannot be told apart, and as many as are asked") {
+  Candidates candidates;
+  for (std::uint16_t tile = 0; tile < 3; ++tile)
+    for (std::uint16_t warps = 0; warps < 4; ++warps)
+      for (std::uint16_t stages = 0; stages < 2; ++stages)
+        candidates.add({tile, warps, stages}, 100, Outcome::kMeasured, 0.1);
+  CHECK(candidates.chosen(2, nullptr).size() == 20);
+  CHECK(candidates.chosen(22, nullptr).size() == 22);
 }
 
 TEST_CASE("the default config competes if it ran and is not among the fastest") {
