@@ -69,6 +69,7 @@ void fields(FinalRecord& x, FieldList& f) {
   f("detail", x.detail).omitted();
   f("external", x.external).omitted();
   f("recorded", x.recorded).omitted();
+  f("timed_again", x.timed_again).omitted().about("In rounds after the best was chosen");
 }
 
 void fields(ConfirmationRecord& x, FieldList& f) {

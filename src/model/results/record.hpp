@@ -72,6 +72,8 @@ struct FinalRecord : Observation {
   std::string detail;     ///< of an implementation from elsewhere: its version and plan
   bool external = false;  ///< timed and verified by itself, with fewer values than rounds
   bool recorded = false;
+  /// Times are of rounds after the best was chosen; only the best and the baselines have them.
+  bool timed_again = false;
 
   /// The time that rates are of: plain launches', or hot where those were not timed.
   const std::optional<Timing>& rated_time() const { return plain ? plain : hot; }

@@ -261,6 +261,9 @@ std::string problem_report(const ProblemResult& problem, const SweepResult& run,
   std::string text = headline(problem, run) + "\n\n" + outcomes(problem, run, paint);
   if (!problem.finals.empty()) text += "\n" + finalists(problem, run, paint);
   if (!problem.score_note.empty()) text += problem.score_note + "\n";
+  if (problem.best() != nullptr && problem.best()->timed_again)
+    text +=
+        paint.fitted("Times of the best and the baselines are of rounds after the best was chosen");
   text += "\n";
   if (problem.gate) text += paint.fitted(gate_line(*problem.gate, paint));
   if (const auto sol = sol_score(problem, run.plan.objective, run.environment))

@@ -58,7 +58,9 @@ class FinalPhase {
   Status check_stage(const Stage& stage, const Places& contestants, const std::string& label);
   Status check_one(const Build& build, const std::optional<Compiled>& compiled,
                    const std::string& label);
-  Status time_survivors();
+  Status time(const Places& contestants, bool again);
+  Status time_again();
+  Places survivors() const;
   Status check_edges(const std::vector<Stage>& edges, const Places& contestants);
   Places candidates_for_edges() const;
   std::optional<std::size_t> place_of_winner() const;

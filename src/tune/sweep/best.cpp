@@ -194,6 +194,7 @@ void fields(BestRow& x, FieldList& f) {
   outcome_fields(x, f);
   f("to_baseline", x.to_baseline).about("Time over the baseline's");
   f("ties_with_best", x.ties_with_best).omitted();
+  f("timed_again", x.timed_again).omitted().about("In rounds after the best was chosen");
   f("score", x.score).finite();
   f.derived("margin", x.verification ? std::optional(x.verification->margin) : std::nullopt);
 }

@@ -169,12 +169,22 @@ void sort_by_time(std::vector<FinalRecord>& finals, const std::string& objective
 
 using Place = std::vector<FinalRecord>::iterator;
 
-/// The smallest of those that tie with the fastest; `finals` are in order of time.
+/// Chosen: less than two runs of one config differ by. What a smaller kernel may cost at most: a
+/// tie alone may hide per cents where rounds are few and clocks move.
+constexpr double kAlike = 1.002;
+
+/// The one that was chosen before it was timed again; or the smallest of those that tie with the
+/// fastest and are alike. `finals` are in order of time.
 Place fastest_and_smallest(std::vector<FinalRecord>& finals, const std::string& objective,
                            std::uint64_t seed) {
+  const Place chosen = std::ranges::find_if(finals, [](const FinalRecord& record) {
+    return record.is_candidate() && record.timed_again;
+  });
+  if (chosen != finals.end()) return chosen;
   const Place fastest = std::ranges::find_if(finals, &FinalRecord::is_candidate);
   Place winner = fastest;
   for (Place other = fastest; other != finals.end(); ++other) {
+    if (median_of(*other, objective) > kAlike * median_of(*fastest, objective)) break;
     const bool smaller = other->is_candidate() && footprint(*other) < footprint(*winner);
     if (smaller && ties(ratio_in_phase(*other, *fastest, objective, seed))) winner = other;
   }
@@ -265,7 +275,8 @@ bool covers(const std::vector<FinalRecord>& finals,
 
 Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, const std::string& objective) {
   const bool aligned = rounds_of(a, objective).size() == rounds_of(b, objective).size();
-  return aligned && !a.external && !b.external ? Pairing::kRounds : Pairing::kNone;
+  const bool together = a.timed_again == b.timed_again;
+  return aligned && together && !a.external && !b.external ? Pairing::kRounds : Pairing::kNone;
 }
 
 Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, const std::string& objective,

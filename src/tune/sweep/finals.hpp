@@ -79,8 +79,8 @@ std::string winner_by_time(std::vector<FinalRecord> finals, const std::string& o
                            std::uint64_t seed);
 
 /// Sorts `finals` and fills `standings` and `gate`. Best is the fastest candidate that passed every
-/// gate; among those that tie with it by interval, the one that takes least of a multiprocessor
-/// (registers and shared memory of a block).
+/// gate; among those that tie with it by interval and take at most 0.2 % longer, the one that takes
+/// least of a multiprocessor (registers and shared memory of a block).
 /// With a winner named, that one is best; with scores, the candidate with the highest one instead.
 void settle_finals(ProblemResult& result, const std::string& objective, std::uint64_t seed,
                    const Scoring& scoring = {});

@@ -22,6 +22,7 @@ struct Hall {
   };
   Json begun;
   int finalist_tile = 1;
+  double drift = 0.001;  ///< relative, from round to round
 
   Hall() {
     link->answer = [this](const Json& order) -> std::vector<Json> {
@@ -33,12 +34,12 @@ struct Hall {
     };
   }
 
-  static RoundsReply rounds(const Json& order) {
+  RoundsReply rounds(const Json& order) const {
     RoundsReply reply;
     for (std::size_t i = 0; i < order["contestants"].size(); ++i) {
       RoundsRow row;
       for (int round = 0; round < order["rounds"]; ++round) {
-        row.hot_us.push_back(10.0 * static_cast<double>(i + 1) + 0.01 * round);
+        row.hot_us.push_back(10.0 * static_cast<double>(i + 1) * (1 + drift * round));
         row.cold_us.push_back(20.0 * static_cast<double>(i + 1));
       }
       row.hot_launches = 20;
@@ -141,6 +142,36 @@ TEST_CASE("the next winner proves itself when the first is wrong on an edge prob
   CHECK(records[0].outcome == Outcome::kWrongResult);
   CHECK_FALSE(records[0].hot);
   CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+}
+
+TEST_CASE("where rounds are noisy the winner and the baselines are timed again") {
+  Hall hall;
+  FinalPlan plan;
+  plan.winner = [](const auto& records) { return records[1].id; };
+  const auto orders_of = [&] {
+    std::vector<Json> orders;
+    for (const Json& order : hall.link->orders)
+      if (message_type(order) == "rounds") orders.push_back(order);
+    return orders;
+  };
+  hall.drift = 0.0001;
+  const auto quiet = hall.finals(plan);
+  CHECK(orders_of().size() == 1);
+  CHECK_FALSE(quiet[1].timed_again);
+
+  hall.link->orders.clear();
+  hall.drift = 0.01;
+  const auto noisy = hall.finals(plan);
+  const auto orders = orders_of();
+  REQUIRE(orders.size() == 2);
+  CHECK(orders[1]["contestants"] ==
+        Json({orders[0]["contestants"][1], orders[0]["contestants"][2]}));
+  CHECK(orders[1]["seed"] != orders[0]["seed"]);
+  CHECK_FALSE(noisy[0].timed_again);
+  CHECK(noisy[1].timed_again);
+  CHECK(noisy[2].timed_again);
+  CHECK(noisy[1].hot_rounds_us.front() == 10);  // the first of the second order's
+  CHECK(noisy[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
 }
 
 TEST_CASE("a margin far above that of the default config gets a note") {

@@ -82,6 +82,26 @@ TEST_CASE("among those that tie, the smaller kernel is best") {
   CHECK_FALSE(result.standings[2].ties_with_best);
 }
 
+TEST_CASE("a smaller kernel may cost next to nothing") {
+  const auto alike =
+      settled({contestant("a", 10.00, 0.05, 200), contestant("b", 10.019, 0.05, 100)});
+  CHECK(order(alike) == "ba");
+  const auto slower =
+      settled({contestant("a", 10.00, 0.05, 200), contestant("b", 10.03, 0.05, 32)});
+  CHECK(order(slower) == "ab");
+  CHECK(slower.standings[1].ties_with_best);
+}
+
+TEST_CASE(
+    "whoever was timed again was chosen before, and has no rounds in common with the others") {
+  FinalRecord chosen = contestant("c", 10.5, 0.02, 200), others = baseline(100);
+  chosen.timed_again = others.timed_again = true;
+  const auto result = settled({contestant("a", 10.00, 0.02, 100), chosen, others});
+  CHECK(order(result) == "caz");
+  CHECK(pairing_in_phase(result.finals[0], result.finals[2], "hot") == Pairing::kRounds);
+  CHECK(pairing_in_phase(result.finals[0], result.finals[1], "hot") == Pairing::kNone);
+}
+
 TEST_CASE("a clear winner wins whatever its size") {
   const auto result =
       settled({contestant("a", 10.00, 0.001, 200), contestant("b", 10.20, 0.001, 32)});
