@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
 
 #include "core/file.hpp"
 #include "core/hash.hpp"
@@ -197,13 +198,17 @@ TEST_CASE("what a process that has ended had asked for is withdrawn at once") {
     told.push_back(std::holds_alternative<CompileMessage>(message) ? "compile" : "withdraw");
     return Status();
   });
+  const std::filesystem::path heard = folder / "heard";
   auto process =
-      PartProcess::start(shell("cat '" + order_in(folder.path()).string() + "' >&3"), &desk);
+      PartProcess::start(shell(fmt::format("cat '{}' >&3; until [ -e '{}' ]; do sleep 0.01; done",
+                                           order_in(folder.path()).string(), heard.string())),
+                         &desk);
   REQUIRE(process);
   for (auto state = HandReport::State::kRuns; state == HandReport::State::kRuns;) {
     const auto report = process->look();
     REQUIRE(report);
     state = report->state;
+    if (!told.empty()) REQUIRE(replace_file(heard, ""));
   }
   CHECK(told == std::vector<std::string>{"compile", "withdraw"});
 }
