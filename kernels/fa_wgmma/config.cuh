@@ -20,6 +20,7 @@ constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
 constexpr bool kHasProducer = PRODUCER != PRODUCER_NONE;
 constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGISTERS < 256;
 constexpr bool kTransposeV = false;
+constexpr bool kEarlyV = false;
 constexpr bool kStoreTma = STORE == STORE_TMA;
 constexpr int kPromotedColumns = 0;
 constexpr int kSummedBlocks = 1;

@@ -4,12 +4,18 @@
 // The mainloop of fa_wgmma_interleaved between fa_wgmma_fp8's producer warpgroup and its rows of O;
 // notes.md, "FP8", says how P stays in the range of e4m3.
 #include "fa_wgmma/fp8_interleaved_config.cuh"
-#include "fa_wgmma/interleaved_mainloop.cuh"
+#include "fa_wgmma/packed_mainloop.cuh"
 #include "fa_wgmma/consumer.cuh"
 #include "fa_wgmma/epilogue.cuh"
 #include "fa_wgmma/producer.cuh"
 #include "fa_wgmma/register_rows.cuh"
 #include "fa_wgmma/v_transposer.cuh"
+
+#if SCORES == SCORES_BF16
+using KvLoop = PackedMainloop;
+#else
+using KvLoop = InterleavedMainloop;
+#endif
 
 extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     fa_wgmma_fp8_interleaved(out_elem* __restrict__ out, float* __restrict__ lse,
@@ -23,11 +29,11 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   const int first = static_cast<int>(blockIdx.x) / CLUSTER_SPLITS;
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (CLUSTER_SPLITS > 1) cluster_arrive();
-  if (kRowSumByMma) write_ones(storage);
+  if (kRowSumByMma && !kEarlyV) write_ones(storage);
   producer.prologue(work_tile_at(first));
   __syncthreads();
   launch_dependents();
-  if (threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
+  if (!kEarlyV && threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
   __syncwarp();
   if (warpgroup == kConsumers) {
     if constexpr (kReallocRegisters) warpgroup_reg_dealloc<PRODUCER_REGISTERS>();
@@ -39,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   Consumer consumer(storage, warpgroup, {q_descale, k_descale, v_descale});
   const RegisterRows rows{out, consumer};
   const Epilogue<kSplits, RegisterRows> epilogue{consumer, storage, rows, lse};
-  InterleavedMainloop mainloop(consumer);
+  KvLoop mainloop(consumer);
   mainloop.run(work_tile_at(first));
   if (kSplits > 1) mainloop.redo_if_overflowed(producer);
   epilogue();

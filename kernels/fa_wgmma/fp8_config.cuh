@@ -26,6 +26,7 @@ constexpr bool kTransposeV = false;
 #else
 constexpr bool kTransposeV = true;
 #endif
+constexpr bool kEarlyV = false;
 constexpr bool kStoreTma = false;
 constexpr int kPromotedColumns = PROMOTED_COLUMNS;
 constexpr int kSummedBlocks = PROMOTE == PROMOTE_QUAD ? 4 : PROMOTE == PROMOTE_PAIR ? 2 : 1;

@@ -21,6 +21,7 @@ constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
 constexpr bool kHasProducer = true;
 constexpr bool kReallocRegisters = REALLOC_REGISTERS != 0;
 constexpr bool kTransposeV = true;
+constexpr bool kEarlyV = FIRST_LOADS == FIRST_LOADS_QKV;
 constexpr bool kStoreTma = false;
 constexpr int kPromotedColumns = PROMOTE == PROMOTE_NEVER ? 0 : HEAD_DIM;
 constexpr int kSummedBlocks = PROMOTE == PROMOTE_PAIR ? 2 : 1;

@@ -52,8 +52,13 @@ struct InterleavedMainloop {
   /// warpgroup needs row_sum, it is called after the stores: in front of them its mere code, which
   /// every launch would have to jump over, costs 0.1 us of 5.6 (notes.md, "Measured").
   DEVICE bool redo_if_overflowed(const Producer& producer) {
+    return redo_if(overflowed(), producer);
+  }
+
+ protected:
+  DEVICE bool redo_if(bool overflowed, const Producer& producer) {
     if (kStoreTma && kSplits == 1) tma_store_wait_all();
-    if (!named_barrier_any<128>(redo_barrier(), overflowed())) return false;
+    if (!named_barrier_any<128>(redo_barrier(), overflowed)) return false;
     if (consumer.remaining <= 0) return true;
     if (kSplits > 1) consumer.wait_pv();
     if (kIs16Bit && kSplits == 1) reload_q(producer);
@@ -67,7 +72,6 @@ struct InterleavedMainloop {
     return true;
   }
 
- private:
   static constexpr int kSteps = kPSteps;
   static constexpr int kKvBlocks = (SEQ_KV + BLOCK_N - 1) / BLOCK_N;
   // of a warpgroup, where every one has as many; otherwise 0

@@ -79,20 +79,32 @@ struct Producer {
   }
 
   /// Initialises the barriers, waits for the grid dependency, and issues the loads that the first
-  /// QK^T needs. One thread does it: mbarrier and TMA instructions take one address a warp, which
-  /// must not depend on the lane, or the compiler loops over the lanes.
+  /// QK^T needs; with kEarlyV another thread those of V's first stage, which is needed as soon and has
+  /// to be transposed before. One thread each: mbarrier and TMA instructions take one address a warp,
+  /// which must not depend on the lane, or the compiler loops over the lanes.
   DEVICE void prologue(const WorkTile& tile) const {
     if (threadIdx.x == 0) {
-      mbarrier_init(storage.q_full(0), 1);
+#pragma unroll
+      for (int row_block = 0; row_block < kEarlyRowBlocks; ++row_block) {
+        mbarrier_init(storage.q_full(row_block), 1);
+      }
       mbarrier_init(storage.k_full(0), 1);
       mbarrier_init_fence();
       grid_dependency_wait();
       if (tile.cta_n_blocks > 0) {
         load_q(tile, 0);
         load_kv(map_k, storage.k(0), storage.k_full(0), tile, 0);
+#pragma unroll
+        for (int row_block = 1; row_block < kEarlyRowBlocks; ++row_block) load_q(tile, row_block);
       }
     }
     if (threadIdx.x == 32) init_other_barriers();
+    if (kEarlyV && threadIdx.x == kThreads - 32) {
+      mbarrier_init(storage.v_full(0), 1);
+      mbarrier_init_fence();
+      grid_dependency_wait();
+      if (tile.cta_n_blocks > 0) load_v_stage(0, tile, 0);
+    }
   }
 
   /// By one thread, after `prologue` and a barrier of the CTA: the other rows of Q, and every stage
@@ -100,12 +112,14 @@ struct Producer {
   DEVICE void fill_stages(const WorkTile& tile) const {
     if (tile.cta_n_blocks == 0) return;
 #pragma unroll
-    for (int row_block = 1; row_block < kRowBlocks; ++row_block) load_q(tile, row_block);
+    for (int row_block = kEarlyRowBlocks; row_block < kRowBlocks; ++row_block) {
+      load_q(tile, row_block);
+    }
 #pragma unroll
     for (int stage = 0; stage < kStages; ++stage) {
       if (stage >= tile.cta_n_blocks) return;
       if (stage > 0) load_kv(map_k, storage.k(stage), storage.k_full(stage), tile, stage);
-      load_v_stage(stage, tile, stage);
+      if (stage > 0 || !kEarlyV) load_v_stage(stage, tile, stage);
     }
   }
 
@@ -125,16 +139,19 @@ struct Producer {
   }
 
  private:
+  // Whose rows of Q the prologue loads.
+  static constexpr int kEarlyRowBlocks = kEarlyV ? kRowBlocks : 1;
+
   DEVICE void init_other_barriers() const {
 #pragma unroll
-    for (int row_block = 1; row_block < kRowBlocks; ++row_block) {
+    for (int row_block = kEarlyRowBlocks; row_block < kRowBlocks; ++row_block) {
       mbarrier_init(storage.q_full(row_block), 1);
     }
     if (kPersistent) mbarrier_init(storage.q_empty(), 4 * kConsumers);
 #pragma unroll
     for (int stage = 0; stage < kStages; ++stage) {
       if (stage > 0) mbarrier_init(storage.k_full(stage), 1);
-      mbarrier_init(storage.v_full(stage), 1);
+      if (stage > 0 || !kEarlyV) mbarrier_init(storage.v_full(stage), 1);
       if (!kResident) mbarrier_init(storage.k_empty(stage), 4 * kRowBlocks);
       if (!kResident) mbarrier_init(storage.pv_empty(stage), 4 * kRowBlocks);
       if (kTransposeV) mbarrier_init(storage.pv_full(stage), kTransposingWarps);

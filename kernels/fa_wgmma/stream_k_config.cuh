@@ -21,6 +21,7 @@ constexpr bool kZigzag = false;
 constexpr bool kHasProducer = true;
 constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGISTERS < 256;
 constexpr bool kTransposeV = false;
+constexpr bool kEarlyV = false;
 constexpr bool kStoreTma = STORE == STORE_TMA;
 constexpr int kPromotedColumns = 0;
 constexpr int kSummedBlocks = 1;

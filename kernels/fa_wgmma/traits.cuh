@@ -53,8 +53,9 @@ constexpr bool kMayBeUnseen = CAUSAL != 0 && (kBackward || kSplits > 1 || SEQ_Q 
 constexpr bool kVIsKMajor = !kIs16Bit;
 constexpr bool kVComesTransposed = kVIsKMajor && !kTransposeV;
 
-/// Warps of the producer warpgroup that transpose V; the last one loads.
-constexpr int kTransposingWarps = 3;
+/// Warps of the producer warpgroup that transpose V; the last one loads, and with kEarlyV has issued
+/// all loads when V arrives.
+constexpr int kTransposingWarps = kEarlyV ? 4 : 3;
 
 // Registers are given to a CTA as if its warps came in fours.
 constexpr int kLaunchThreads = ceil_div(kThreads, 128) * 128;
@@ -68,6 +69,7 @@ static_assert(kPositions % 16 == 0 && BLOCK_M % kPack == 0, "16 rows of a warp a
 static_assert(kPositions % 64 == 0 || 64 % kPositions == 0, "one TMA box has 64 rows");
 static_assert(!kPingpong || (kRowBlocks > 1 && INTRA_CTA_SPLITS == 1),
               "warpgroups of different rows take turns");
+static_assert(!kEarlyV || (kResident && kTransposeV), "nothing is left to load later");
 static_assert(kHasProducer || kResident, "a consumer cannot refill stages");
 static_assert(!kInterleaved || kResident, "a redone KV block must still be in shared memory");
 static_assert(!kInterleaved || !kMayBeUnseen, "every row sees a key of its first KV block");

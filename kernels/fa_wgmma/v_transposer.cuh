@@ -11,6 +11,7 @@
 #pragma once
 
 #include "common/ldmatrix.cuh"
+#include "fa_wgmma/ones.cuh"
 #include "fa_wgmma/producer.cuh"
 
 struct VTransposer {
@@ -78,6 +79,11 @@ struct VTransposer {
 /// By the producer warpgroup: its last warp loads, the others transpose what is not transposed.
 DEVICE void load_and_transpose(const Producer& producer, int first_tile) {
   const u32 warp = threadIdx.x % 128 / 32;
+  if (kEarlyV) {
+    if (threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first_tile));
+    __syncwarp();
+    if (kRowSumByMma) write_ones(producer.storage);
+  }
   if (kTransposeV && warp < kTransposingWarps) {
     VTransposer{producer.storage, warp, threadIdx.x % 32}.run(first_tile);
   } else if (threadIdx.x == kThreads - 32) {

@@ -129,6 +129,9 @@ const Case kRight[] = {
     {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma,EX2_LINEAR=16",
      in_fp8(*parse_shape("1,1,192,128"))},
     {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma", in_fp8(*parse_shape("1,1,192,64"))},
+    {"fa_wgmma_fp8_interleaved",
+     "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16,SCORES=bf16,FIRST_LOADS=qkv",
+     in_fp8(*parse_shape("1,1,200,64"), Dtype::kE5m2)},
     {"fa_wgmma_fp8_fused", "", fused(plain())},
     {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=2,QUANT_THREADS=256", fused(ragged())},
     {"fa_wgmma_fp8_fused",
@@ -234,7 +237,9 @@ TEST_CASE("linear exponentials keep what outliers leave of the other keys") {
   const std::pair<std::string, std::string> rows[] = {
       {"fa_wgmma_fp8", "PV_COLUMNS=256,ROW_SUM=mma,EX2_LINEAR=16"},
       {"fa_wgmma_fp8", "PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=16"},
-      {"fa_wgmma_fp8_interleaved", "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16"}};
+      {"fa_wgmma_fp8_interleaved", "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16"},
+      {"fa_wgmma_fp8_interleaved",
+       "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16,SCORES=bf16,BLOCK_N=128"}};
   for (const auto& [kernel, config] : rows) {
     const auto candidate = bench().candidate(kernel, config, problem);
     REQUIRE(candidate);
