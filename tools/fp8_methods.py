@@ -119,6 +119,11 @@ def peaks():
     return tuple(x + np.where(rng.random(x.shape) < 1 / 1024, 10 * rng.standard_normal(x.shape), 0) for x in inputs())
 
 
+def unlike_blocks():
+    """Neighbouring tokens of one magnitude, blocks of them of others."""
+    return tuple(x / (1 + np.arange(x.shape[1]) // BLOCK % 4)[:, None] for x in inputs())
+
+
 def zero_head():
     q, k, v = inputs()
     k[0] = 0
@@ -140,6 +145,7 @@ CASES = {
     "a channel of k times 100, of q over 100": channel,
     "k with an offset of N(0,20) a channel": offset,
     "peaks: N(0,100) added to one of 1024": peaks,
+    "blocks of 128 tokens times 1, 1/2, 1/3, 1/4": unlike_blocks,
     "a head of k is zero": zero_head,
     "65536 keys, one of them meant": needle,
 }

@@ -22,7 +22,7 @@ struct Scores {
 
 /// A warp's accumulator of O and its online softmax; row_max is what the exponents of P refer to.
 template <int kM, int kD>
-struct State : ScoreScale<kIs16Bit> {
+struct State : ScoreScale<kFactors> {
   float acc_o[kM][kD][4];
   float row_max[kM][2];
   float row_sum[kM][2];  // this lane's share
@@ -99,7 +99,7 @@ DEVICE void update_row_max(State<kM, kD>& state, const Scores<kM, kN>& scores) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       highest[m][half] = thread_row_max(scores, m, half);
-      rises = rises || highest[m][half] > state.row_max[m][half] + state.rescale_threshold();
+      rises = rises || highest[m][half] > state.rescale_limit(state.row_max[m][half]);
     }
   }
   if (kLazy && !__any_sync(0xffffffffu, rises)) return;
@@ -107,9 +107,10 @@ DEVICE void update_row_max(State<kM, kD>& state, const Scores<kM, kN>& scores) {
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float row_max = fmaxf(state.row_max[m][half], warp_max<4>(highest[m][half]));
+      const float row_max =
+          fmaxf(state.row_max[m][half], state.as_row_max(warp_max<4>(highest[m][half])));
       const float finite = kMasked && row_max == NEG_INF ? 0.0f : row_max;
-      const float rescale = fast_exp2((state.row_max[m][half] - finite) * state.scale());
+      const float rescale = fast_exp2(state.exponent(state.row_max[m][half] - finite));
       state.row_max[m][half] = row_max;
       state.row_sum[m][half] *= rescale;
 #pragma unroll

@@ -9,6 +9,7 @@
 #include "fa_wgmma/mainloop.cuh"
 #include "fa_wgmma/named_barriers.cuh"
 #include "fa_wgmma/ones.cuh"
+#include "fa_wgmma/pipeline_state.cuh"
 #include "fa_wgmma/promotion.cuh"
 #include "fa_wgmma/shared_storage.cuh"
 #include "fa_wgmma/tile_scheduler.cuh"
@@ -24,22 +25,6 @@ WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, 72)
 
 using ScoreFragment = Scores<1, kNTiles>;
 DEVICE float* accumulator_of(ScoreFragment& scores) { return &scores.at[0][0][0]; }
-
-/// Where a split stands in its KV blocks of a work tile, and in the stages.
-struct PipelineState {
-  int iteration;
-  int stage;
-  u32 phase;  // of the stage's barriers
-
-  DEVICE PipelineState next() const {
-    PipelineState after{iteration + INTRA_CTA_SPLITS, stage + INTRA_CTA_SPLITS, phase};
-    if (!kResident && after.stage >= kStages) {
-      after.stage -= kStages;
-      after.phase ^= 1;
-    }
-    return after;
-  }
-};
 
 struct Consumer {
   SharedStorage storage;
@@ -63,6 +48,10 @@ struct Consumer {
   u32 summed;
   static constexpr bool kSumBlocks = kSummedBlocks > 1 && !kInterleaved;
   float v_descale;
+  // Of blocks of tokens: of the KV block whose S is computed, and of that whose PV is.
+  BlockScales<kFactors> scales;
+  BlockScale scale;
+  float pv_scale;
 
   DEVICE Consumer(SharedStorage storage_, int warpgroup_, const Descales& descales_ = {})
       : storage(storage_),
@@ -100,6 +89,17 @@ struct Consumer {
     reset_state();
     at = {split, split, 0};
     Mainloop<Consumer>{*this}.serial();
+  }
+
+  /// Factors of the present KV block, before its S is awaited. They take a while to arrive.
+  DEVICE BlockScale load_scale() const {
+    return scales.at(kBlockFactors ? first_key(tile, at.iteration) : 0);
+  }
+  /// After PV of the block before has been issued.
+  DEVICE void take_scale(const BlockScale& of_block) {
+    if constexpr (!kBlockFactors) return;
+    scale = of_block;
+    state.begin_block(scale);
   }
 
   /// Position within its head of this lane's first row; the second is 8 further.
@@ -141,7 +141,10 @@ struct Consumer {
     if (kMmaPvIsRs && !kInterleaved) pin<4 * kPSteps>(p);
     pin<4 * kAccTiles>(pv_accumulator());
   }
-  DEVICE void promote_all() { promote<4 * kAccTiles>(acc_o(), block_o, block_rescale); }
+  DEVICE void promote_all() {
+    promote<4 * kDTiles>(acc_o(), block_o, block_rescale, kRescaleApart, pv_scale);
+    promote<4 * (kAccTiles - kDTiles)>(acc_o() + 4 * kDTiles, block_o + 4 * kDTiles, block_rescale);
+  }
 
   DEVICE void release_k(const PipelineState& block) const {
     if (!kResident && lane == 0) mbarrier_arrive(storage.k_empty(block.stage));
@@ -164,6 +167,7 @@ struct Consumer {
 
   /// S of the present KV block, with no other wgmma of the warpgroup in flight.
   DEVICE void compute_s(bool last) {
+    take_scale(load_scale());
     mbarrier_wait(storage.k_full(at.stage), at.phase);
     warp_scheduler_barrier_sync();
     wgmma_fence();
@@ -193,6 +197,7 @@ struct Consumer {
     state = State<1, kAccTiles>();
     state.set_scale(descales.scores(tile.head));
     v_descale = descales.out(tile.head);
+    scales = descales.blocks(tile.head, tile.row + warp_row % kPositions);
     remaining = ceil_div(tile.cta_n_blocks - split, INTRA_CTA_SPLITS);
     if constexpr (kPromote) clear_pv();
     summed = 0;
@@ -265,8 +270,9 @@ struct Consumer {
 
   // ---- promotion ----
 
-  /// What O is multiplied by before PV is added, whose P the latest softmax made.
+  /// What O is multiplied by before PV is added, whose P the latest softmax made, and what PV is.
   DEVICE void keep_rescale() {
+    if constexpr (kBlockFactors) pv_scale = scale.out;
     if (kRescaleApart) return;
     block_rescale[0] = rescale[0];
     block_rescale[1] = rescale[1];
@@ -323,8 +329,8 @@ struct Consumer {
         chain = n < 2 ? max(left, right) : max(max(chain, left), right);
       }
     }
-    const float limit[2] = {state.row_max[0][0] + state.rescale_threshold(),
-                            state.row_max[0][1] + state.rescale_threshold()};
+    const float limit[2] = {state.rescale_limit(state.row_max[0][0]),
+                            state.rescale_limit(state.row_max[0][1])};
     const bool rises = fminf(limit[0], limit[1]) < 0.0f |
                        max(top[0][0], top[0][1]) > __float_as_int(limit[0]) |
                        max(top[1][0], top[1][1]) > __float_as_int(limit[1]);
@@ -335,9 +341,10 @@ struct Consumer {
     if (kLazyRescale && stays_below_threshold()) return false;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float row_max = fmaxf(state.row_max[0][half], row_max_of(scores, 0, half));
+      const float row_max =
+          fmaxf(state.row_max[0][half], state.as_row_max(row_max_of(scores, 0, half)));
       const float finite = kMayBeUnseen && row_max == NEG_INF ? 0.0f : row_max;
-      rescale[half] = fast_exp2((state.row_max[0][half] - finite) * state.scale());
+      rescale[half] = fast_exp2(state.exponent(state.row_max[0][half] - finite));
       state.row_max[0][half] = row_max;
       state.row_sum[0][half] *= rescale[half];
     }

@@ -59,6 +59,7 @@ struct Mainloop {
   DEVICE void iteration(bool last) {
     const auto before = consumer.at;
     consumer.at = consumer.at.next();
+    const BlockScale scale = consumer.load_scale();
     mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
     consumer.warp_scheduler_barrier_sync();
     wgmma_fence();
@@ -66,6 +67,7 @@ struct Mainloop {
     mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
     wgmma_fence();
     consumer.issue_pv(before);
+    consumer.take_scale(scale);
     consumer.warp_scheduler_barrier_arrive(last);
     wgmma_wait<1>();
     pin<BLOCK_N / 2>(accumulator_of(consumer.scores));
@@ -83,12 +85,14 @@ struct Mainloop {
   DEVICE void iteration_in_pieces(bool last) {
     const auto before = consumer.at;
     consumer.at = consumer.at.next();
+    const BlockScale scale = consumer.load_scale();
     mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
     consumer.warp_scheduler_barrier_sync();
     wgmma_fence();
     consumer.issue_qk();
     mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
     consumer.keep_rescale();
+    consumer.take_scale(scale);
     PiecesOfPv<Consumer> pieces(consumer, before.stage);
     consumer.warp_scheduler_barrier_arrive(last);
     wgmma_wait<1>();

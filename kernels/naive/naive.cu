@@ -62,10 +62,10 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const int first_key = static_cast<int>(block % kTilesKv) * TILE;
   const elem* q_head = q + QTensor::head(head);
   const elem* k_head = k + kv_offset<KTensor>(head);
-  const float q_factor = FACTOR_OF(q_descale, head);
-  const float k_factor = FACTOR_OF(k_descale, head);
   const int x = threadIdx.x;
   const int y = threadIdx.y;
+  const float q_factor = FACTOR_OF(q_descale, head, min(first_row + y, SEQ_Q - 1), SEQ_Q);
+  const float k_factor = FACTOR_OF(k_descale, head, min(first_key + y, SEQ_KV - 1), SEQ_KV);
 
   float sum = 0.0f;
   for (int chunk = 0; chunk < HEAD_DIM; chunk += TILE) {
@@ -129,7 +129,6 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const int col = static_cast<int>(block % kTilesD) * TILE + static_cast<int>(threadIdx.x);
   const float* p_head = scores + head * SEQ_Q * SEQ_KV;
   const elem* v_head = v + kv_offset<VTensor>(head);
-  const float v_factor = FACTOR_OF(v_descale, head);
   const int x = threadIdx.x;
   const int y = threadIdx.y;
 
@@ -137,6 +136,7 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   for (int first_key = 0; first_key < SEQ_KV; first_key += TILE) {
     const bool p_inside = row < SEQ_Q && first_key + x < SEQ_KV;
     const bool v_inside = first_key + y < SEQ_KV && col < HEAD_DIM;
+    const float v_factor = FACTOR_OF(v_descale, head, min(first_key + y, SEQ_KV - 1), SEQ_KV);
     p_tile[y][x] = p_inside ? p_head[static_cast<i64>(row) * SEQ_KV + first_key + x] : 0.0f;
     v_tile[y][x] =
         v_inside ? to_float(v_head[static_cast<i64>(first_key + y) * VTensor::kRow + col]) * v_factor

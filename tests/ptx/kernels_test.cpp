@@ -88,6 +88,21 @@ Problem smooth_k(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype:
   return problem;
 }
 
+/// A factor for each block of tokens.
+Problem in_blocks(Problem problem, std::int64_t tokens, Dtype dtype = Dtype::kE4m3) {
+  problem = in_fp8(std::move(problem), dtype);
+  problem.descale_block = tokens;
+  return problem;
+}
+
+Problem long_ragged() {
+  Problem problem = ragged();
+  problem.seq_q = 140;
+  problem.seq_kv = 333;
+  problem.head_dim = 64;
+  return problem;
+}
+
 struct Case {
   const char* kernel;
   const char* config;
@@ -125,6 +140,22 @@ const Case kRight[] = {
     {"fa_wgmma_fp8", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy", in_fp8(ragged())},
     {"fa_wgmma_fp8", "PROMOTE=quad,PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=8",
      in_fp8(*parse_shape("1,1,200,64"))},
+    {"naive", "", in_blocks(long_ragged(), 64)},
+    {"fa_mma_fp8", "", in_blocks(long_ragged(), 64)},
+    {"fa_mma_fp8",
+     "BLOCK_M=32,BLOCK_N=128,INTRA_CTA_SPLITS=2,PACK_GQA=true,KV_ORDER=backward,RESCALE=always",
+     in_blocks(long_ragged(), 128, Dtype::kE5m2)},
+    {"fa_split_fp8", "", in_blocks(decoding(), 64)},
+    {"fa_split_fp8", "BLOCK_N=128,NUM_SPLITS=3", in_blocks(decoding(), 128)},
+    {"fa_wgmma_fp8", "", in_blocks(long_ragged(), 64)},
+    {"fa_wgmma_fp8", "PACK_GQA=true,KV_ORDER=backward,PV_COLUMNS=32,RESCALE=lazy",
+     in_blocks(long_ragged(), 128, Dtype::kE5m2)},
+    {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=half,PV_COLUMNS=32", in_blocks(long_ragged(), 128)},
+    {"fa_wgmma_fp8", "PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=8",
+     in_blocks(*parse_shape("1,1,200,64"), 64)},
+    {"fa_wgmma_fp8", "BLOCK_M=64,INTRA_CTA_SPLITS=2,INTRA_WG_OVERLAP=off,PINGPONG=false",
+     in_blocks(*parse_shape("1,1,200,64"), 64)},
+    {"fa_wgmma_fp8", "SCHEDULER=static_persistent", in_blocks(*parse_shape("1,2,300,64"), 64)},
     {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
     {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma,EX2_LINEAR=16",
      in_fp8(*parse_shape("1,1,192,128"))},
@@ -139,9 +170,11 @@ const Case kRight[] = {
      fused(packed(), Dtype::kE5m2, Dtype::kF16)},
     {"fa_wgmma_fp8_fused", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma", fused(packed())},
     {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=2,QUANT_KEEP=nothing", smooth_k(packed())},
-    {"fa_wgmma_fp8_rotated", "HADAMARD=64,QUANT_CLUSTER=4", fused(ragged())},
-    {"fa_wgmma_fp8_rotated", "QUANT_THREADS=256", fused(packed(), Dtype::kE5m2, Dtype::kF16)},
-    {"fa_wgmma_fp8_rotated", "HADAMARD=128", smooth_k(ragged(), Dtype::kE4m3, Dtype::kF16)},
+    {"fa_wgmma_fp8_fused", "HADAMARD=64,QUANT_KEEP=nothing,QUANT_CLUSTER=4", fused(ragged())},
+    {"fa_wgmma_fp8_fused", "HADAMARD=64,QUANT_KEEP=nothing,QUANT_THREADS=256",
+     fused(packed(), Dtype::kE5m2, Dtype::kF16)},
+    {"fa_wgmma_fp8_fused", "HADAMARD=128,QUANT_KEEP=nothing",
+     smooth_k(ragged(), Dtype::kE4m3, Dtype::kF16)},
     {"fa_wgmma", "", fused(plain())},  // in the 16 bits that the problem is given in
 };
 
@@ -192,6 +225,15 @@ TEST_CASE("interpreted kernels with a fault of fp8 are refused, where f16 has no
                             "fp8_factor_of_first_head", "fp8_saturates"}) {
     INFO(fault);
     const ptx::Examined seen = examine(fault, "", in_fp8(plain()));
+    CHECK_FALSE(seen.passed);
+    CHECK(seen.margin > 2);
+  }
+}
+
+TEST_CASE("factors of the first block for all are refused") {
+  for (const std::int64_t tokens : {64, 128}) {
+    const Problem problem = in_blocks(*parse_shape("1,2,256,64"), tokens);
+    const ptx::Examined seen = examine("fp8_factor_of_first_block", "", problem);
     CHECK_FALSE(seen.passed);
     CHECK(seen.margin > 2);
   }
@@ -272,14 +314,14 @@ TEST_CASE("what sticks out costs fewer bits where columns are mixed") {
   const auto expected =
       ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {Distribution::kOutliers});
   REQUIRE(expected);
-  const auto error_of = [&](const char* kernel, const char* config) {
-    const auto candidate = bench().candidate(kernel, config, problem);
+  const auto error_of = [&](const char* config) {
+    const auto candidate = bench().candidate("fa_wgmma_fp8_fused", config, problem);
     REQUIRE(candidate);
     return ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate).relative_l2;
   };
-  const double plain = error_of("fa_wgmma_fp8_fused", "");
-  CHECK(error_of("fa_wgmma_fp8_rotated", "HADAMARD=64") < 0.85 * plain);
-  CHECK(error_of("fa_wgmma_fp8_rotated", "HADAMARD=128") < 0.85 * plain);
+  const double plain = error_of("");
+  CHECK(error_of("HADAMARD=64,QUANT_KEEP=nothing") < 0.85 * plain);
+  CHECK(error_of("HADAMARD=128,QUANT_KEEP=nothing") < 0.85 * plain);
 }
 
 TEST_CASE("a kernel that quantizes is right about heads of zeros and heads that are not finite") {

@@ -48,11 +48,12 @@ struct EvolveArgs {
 
 /// What the header of a resumed run says.
 constexpr const char* kOfNewRuns[] = {
-    "--mode",        "--kernel",    "--trials", "--wanted",
-    "--evaluations", "--rounds",    "--seed",   "--proposer-seconds",
-    "--out",         "--shape",     "--size",   "--suite",
-    "--dtype",       "--out-dtype", "--quant",  "--causal",
-    "--kv-heads",    "--seq-kv",    "--layout", "--lse"};
+    "--mode",         "--kernel",    "--trials", "--wanted",
+    "--evaluations",  "--rounds",    "--seed",   "--proposer-seconds",
+    "--out",          "--shape",     "--size",   "--suite",
+    "--dtype",        "--out-dtype", "--quant",  "--causal",
+    "--kv-heads",     "--seq-kv",    "--layout", "--lse",
+    "--descale-block"};
 
 Status refuse_with_resume(const EvolveArgs& args) {
   for (const char* flag : kOfNewRuns) {

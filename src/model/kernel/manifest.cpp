@@ -128,10 +128,10 @@ Result<std::vector<T>> parse_list(const Fields& fields, std::string_view key, Pa
 
 Status parse_supports(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const Fields fields, root.object("supports"));
-  FATUNE_TRY_STATUS(fields.only({"dtypes", "quant", "masks", "lse", "rules"}));
+  FATUNE_TRY_STATUS(fields.only({"dtypes", "quant", "descale_blocks", "masks", "lse", "rules"}));
   FATUNE_TRY(manifest.dtypes, parse_list<Dtype>(fields, "dtypes", parse_dtype));
   const bool declared = manifest.operation->declared() != nullptr;
-  for (const char* field : {"masks", "lse", "quant"}) {
+  for (const char* field : {"masks", "lse", "quant", "descale_blocks"}) {
     if (declared && fields.has(field))
       return fields.error(field, "is of attention, not of " + manifest.operation->name);
   }
@@ -145,9 +145,14 @@ Status parse_supports(const Fields& root, Manifest& manifest) {
   if (*quant == Quant::kSmoothK)
     return fields.error("quant", "is smooth_k, which problems are; a kernel for them is fused");
   manifest.quant = *quant;
-  if (manifest.quant == Quant::kFused &&
-      std::ranges::any_of(manifest.dtypes, [](Dtype dtype) { return size_of(dtype) != 1; })) {
+  const auto is_8_bit = [](Dtype dtype) { return size_of(dtype) == 1; };
+  if (manifest.quant == Quant::kFused && !std::ranges::all_of(manifest.dtypes, is_8_bit)) {
     return fields.error("quant", "is fused, but 'dtypes' has others than e4m3 and e5m2");
+  }
+  FATUNE_TRY(manifest.descale_blocks, fields.boolean_or("descale_blocks", false));
+  if (manifest.descale_blocks &&
+      (manifest.quant == Quant::kFused || std::ranges::none_of(manifest.dtypes, is_8_bit))) {
+    return fields.error("descale_blocks", "is for given factors of e4m3 and e5m2");
   }
   FATUNE_TRY(manifest.problem_rules, parse_rules(fields, "rules"));
   return check_rules(manifest.problem_rules, fixed_names(*manifest.operation));
@@ -297,6 +302,8 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
     return fmt::format("handles {}, not {}", words_of(manifest.dtypes), name(problem.dtype));
   if (manifest.quant == Quant::kFused && !is_fused(problem))
     return std::string("quantizes q, k and v itself (--quant fused or smooth_k)");
+  if (problem.descale_block > 0 && !manifest.descale_blocks)
+    return std::string("takes a factor for each head, not for blocks of tokens (--descale-block)");
   if (!problem.custom && std::ranges::count(manifest.masks, problem.mask) == 0)
     return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(problem.mask));
   if (problem.lse && !manifest.lse) return std::string("does not write the log-sum-exp (--lse)");

@@ -124,6 +124,7 @@ struct Manifest {
   std::vector<Mask> masks;
   bool lse = false;             ///< can write the log-sum-exp
   Quant quant = Quant::kGiven;  ///< of its fp8 problems
+  bool descale_blocks = false;  ///< takes given factors of blocks of tokens, too
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;
   std::vector<FormerParameter> former_parameters;

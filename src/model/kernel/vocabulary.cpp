@@ -27,6 +27,7 @@ void set_types(const Problem& problem, Scope& scope) {
   if (!problem.custom) {
     scope.set("SOFTMAX_SCALE", static_cast<double>(softmax_scale(problem)));
     scope.set("SMOOTH_K", smooths_k(problem) ? 1 : 0);
+    scope.set("DESCALE_BLOCK", static_cast<double>(problem.descale_block));
   }
   for (const Dtype dtype : kDtypes)
     scope.set(word_constant("DTYPE", name(dtype)), static_cast<double>(dtype));

@@ -127,14 +127,23 @@ std::string quant_fault(const Problem& problem) {
                      name(problem.dtype));
 }
 
+/// Empty when a factor can be for so many tokens.
+std::string descale_block_fault(const Problem& problem) {
+  const std::int64_t tokens = problem.descale_block;
+  if (tokens == 0) return {};
+  if (!is_fp8(problem))
+    return fmt::format("is for e4m3 and e5m2; {} has no factors", name(problem.dtype));
+  if (is_fused(problem))
+    return fmt::format("is for given factors; of {} problems the kernel chooses them",
+                       name(problem.quant));
+  if (tokens == 64 || tokens == 128) return {};
+  return fmt::format("must be 64 or 128, not {}", tokens);
+}
+
 /// Empty when the softmax can be of scores times it.
 std::string scale_fault(const Problem& problem) {
   if (!problem.scale || (std::isfinite(*problem.scale) && *problem.scale > 0)) return {};
   return fmt::format("must be a number greater than 0, not {}", *problem.scale);
-}
-
-Bytes bytes_of(std::int64_t elements, Dtype dtype) {
-  return Bytes(static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(size_of(dtype)));
 }
 
 }  // namespace
@@ -201,6 +210,8 @@ Status validate(const Problem& problem) {
     return usage_error("out_dtype " + fault);
   if (const std::string fault = quant_fault(problem); !fault.empty())
     return usage_error("quant " + fault);
+  if (const std::string fault = descale_block_fault(problem); !fault.empty())
+    return usage_error("descale_block " + fault);
   if (const std::string fault = scale_fault(problem); !fault.empty())
     return usage_error("scale " + fault);
   const int bytes = size_of(out_dtype(problem));
@@ -266,6 +277,7 @@ std::string describe(const Problem& p) {
   text += fmt::format(",{} {}", p.head_dim, name(p.dtype));
   if (p.out_dtype) text += fmt::format(" to {}", name(*p.out_dtype));
   if (is_fused(p)) text += fmt::format(" {}", name(p.quant));
+  if (p.descale_block > 0) text += fmt::format(" descale_block {}", p.descale_block);
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
   if (p.lse) text += " lse";
   if (p.scale) text += fmt::format(" scale {}", *p.scale);
@@ -276,11 +288,13 @@ std::string describe(const Problem& p) {
 std::string key(const Problem& p) {
   if (p.custom)
     return fmt::format("{}:{}:{}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}", p.batch, p.heads, p.kv_heads,
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}{}-{}{}{}{}", p.batch, p.heads, p.kv_heads,
                      p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
-                     is_fused(p) ? fmt::format("-{}", name(p.quant)) : "", name(p.mask),
-                     p.lse ? "-lse" : "", p.scale ? fmt::format("-scale{}", *p.scale) : "",
+                     is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",
+                     p.descale_block > 0 ? fmt::format("-descale{}", p.descale_block) : "",
+                     name(p.mask), p.lse ? "-lse" : "",
+                     p.scale ? fmt::format("-scale{}", *p.scale) : "",
                      p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
@@ -329,6 +343,9 @@ void fields(Problem& x, FieldList& f) {
       .about(
           "Fused: q, k and v are of out_dtype, and the kernel quantizes them; smooth_k: K without "
           "its mean over keys");
+  f("descale_block", x.descale_block)
+      .absent_if(x.descale_block == 0)
+      .about("64 or 128: tokens that a given factor is for; absent: all of a head");
   f("mask", x.mask);
   f("lse", x.lse).omitted().about("The log-sum-exp of each row is written, too");
   f("layout", x.layouts)
@@ -356,32 +373,6 @@ bool counts_flops(const Problem& problem) { return !problem.custom || problem.cu
 
 double gigabytes_per_second(const Problem& problem, Seconds time) {
   return static_cast<double>(least_bytes(problem).value) / time.value * 1e-9;
-}
-
-Bytes query_bytes(const Problem& problem) {
-  return bytes_of(problem.query_elements(), dtype_of(problem, "q"));
-}
-
-Bytes out_bytes(const Problem& problem) {
-  return bytes_of(problem.query_elements(), out_dtype(problem));
-}
-
-Bytes key_bytes(const Problem& problem) {
-  return bytes_of(problem.key_elements(), dtype_of(problem, "k"));
-}
-
-Bytes lse_bytes(const Problem& problem) {
-  return Bytes(problem.lse ? static_cast<std::uint64_t>(problem.rows()) * sizeof(float) : 0);
-}
-
-Bytes least_bytes(const Problem& problem) {
-  if (problem.custom) {
-    return Bytes(static_cast<std::uint64_t>(problem.custom->bytes_read) +
-                 static_cast<std::uint64_t>(problem.custom->bytes_written));
-  }
-  const auto factors = has_descales(problem) ? 3 * problem.batch * problem.kv_heads : 0;
-  return query_bytes(problem) + key_bytes(problem) * 2 + out_bytes(problem) + lse_bytes(problem) +
-         Bytes(static_cast<std::uint64_t>(factors) * sizeof(float));
 }
 
 }  // namespace fatune

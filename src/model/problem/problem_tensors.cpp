@@ -1,4 +1,5 @@
-// problem_tensors.cpp - a problem to its scale, and to the types, sizes and strides of its tensors.
+// problem_tensors.cpp - a problem to its scale, and to the types, sizes, strides and bytes of its
+// tensors.
 #include <cmath>
 
 #include "model/problem/problem.hpp"
@@ -11,6 +12,10 @@ constexpr double kSameScale =
 
 double usual_scale(const Problem& problem) {
   return 1.0 / std::sqrt(static_cast<double>(problem.head_dim));
+}
+
+Bytes bytes_of(std::int64_t elements, Dtype dtype) {
+  return Bytes(static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(size_of(dtype)));
 }
 
 }  // namespace
@@ -39,6 +44,12 @@ bool smooths_k(const Problem& problem) { return problem.quant == Quant::kSmoothK
 
 bool has_descales(const Problem& problem) { return is_fp8(problem) && !is_fused(problem); }
 
+std::int64_t factors_of_head(const Problem& problem, std::string_view tensor) {
+  if (problem.descale_block == 0) return 1;
+  const std::int64_t tokens = tensor.starts_with('q') ? problem.seq_q : problem.seq_kv;
+  return (tokens + problem.descale_block - 1) / problem.descale_block;
+}
+
 std::vector<std::string> attention_tensors(const Problem& problem) {
   if (!has_descales(problem)) return {"q", "k", "v", "out", "lse"};
   return {"q", "k", "v", "q_descale", "k_descale", "v_descale", "out", "lse"};
@@ -54,6 +65,7 @@ Problem unquantized(Problem problem) {
   problem.dtype = out_dtype(problem);
   problem.out_dtype.reset();
   problem.quant = Quant::kGiven;
+  problem.descale_block = 0;
   return problem;
 }
 
@@ -89,6 +101,35 @@ Strides strides_of(const Problem& p, std::string_view tensor) {
 std::int64_t packed_offset(const Problem& p, std::string_view tensor) {
   if (p.layouts.of(tensor).kind != LayoutKind::kPacked || tensor == "q") return 0;
   return (tensor == "k" ? p.heads : p.heads + p.kv_heads) * p.head_dim;
+}
+
+Bytes query_bytes(const Problem& problem) {
+  return bytes_of(problem.query_elements(), dtype_of(problem, "q"));
+}
+
+Bytes out_bytes(const Problem& problem) {
+  return bytes_of(problem.query_elements(), out_dtype(problem));
+}
+
+Bytes key_bytes(const Problem& problem) {
+  return bytes_of(problem.key_elements(), dtype_of(problem, "k"));
+}
+
+Bytes lse_bytes(const Problem& problem) {
+  return Bytes(problem.lse ? static_cast<std::uint64_t>(problem.rows()) * sizeof(float) : 0);
+}
+
+Bytes least_bytes(const Problem& problem) {
+  if (problem.custom) {
+    return Bytes(static_cast<std::uint64_t>(problem.custom->bytes_read) +
+                 static_cast<std::uint64_t>(problem.custom->bytes_written));
+  }
+  std::int64_t factors = 0;
+  for (const char* tensor : {"q", "k", "v"})
+    factors += problem.batch * problem.kv_heads * factors_of_head(problem, tensor);
+  if (!has_descales(problem)) factors = 0;
+  return query_bytes(problem) + key_bytes(problem) * 2 + out_bytes(problem) + lse_bytes(problem) +
+         Bytes(static_cast<std::uint64_t>(factors) * sizeof(float));
 }
 
 }  // namespace fatune

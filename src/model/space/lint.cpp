@@ -281,7 +281,7 @@ void Linter::check_early_starts() {
   }
 }
 
-/// Every mask of the problems, on every architecture.
+/// Every mask of the problems, and factors of blocks if they are taken, on every architecture.
 std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) const {
   std::vector<LintCase> cases;
   for (const std::string_view arch_text : kArchs) {
@@ -297,6 +297,9 @@ std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) con
         problem.mask = mask;
         cases.push_back({problem, *limits});
       }
+      if (!manifest_.descale_blocks || !is_fp8(problem)) continue;
+      problem.descale_block = 64;
+      cases.push_back({problem, *limits});
     }
   }
   return cases;

@@ -1,4 +1,6 @@
 // lint_choices.cpp - asks the rules of every 'when' about configs, until both answers were seen.
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "model/space/lint.hpp"
@@ -6,6 +8,8 @@
 
 namespace fatune {
 namespace {
+
+constexpr std::string_view kNeverSearched = "0";  ///< said on purpose
 
 struct Seen {
   std::size_t parameter, rule;
@@ -57,6 +61,7 @@ std::vector<LintFinding> lint_choices(const Manifest& manifest, std::span<const 
   for (const Seen& seen : all) {
     if (seen.holds == seen.broken) continue;
     const Rule& rule = manifest.parameters[seen.parameter].when[seen.rule];
+    if (rule.require == kNeverSearched) continue;
     findings.push_back(
         {Severity::kWarning, rule.where,
          fmt::format("{} is {} true, for any config of any {} problem", rule.require,

@@ -52,6 +52,7 @@ std::string export_name(std::string_view kernel, const Problem& p) {
     if (p.kv_heads != p.heads) text += fmt::format("_kvh{}", p.kv_heads);
     text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));
     if (is_fused(p)) text += fmt::format("_{}", name(p.quant));
+    if (p.descale_block > 0) text += fmt::format("_descale{}", p.descale_block);
     if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
     if (p.lse) text += "_lse";
     if (p.scale) text += fmt::format("_scale{}", *p.scale);

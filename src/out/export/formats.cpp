@@ -87,8 +87,9 @@ std::string key_of(const KernelFacts& facts) {
   const std::int64_t group = p.heads / p.kv_heads;
   const std::string layout = p.layouts.plain() ? "" : "-" + slug(p.layouts);
   const std::string scale = p.scale ? fmt::format("-scale{}", *p.scale) : "";
-  return fmt::format("{}-d{}-{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
+  return fmt::format("{}-d{}-{}{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype),
                      is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",
+                     p.descale_block > 0 ? fmt::format("-descale{}", p.descale_block) : "",
                      p.mask == Mask::kCausal ? "-causal" : "",
                      group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "", scale,
                      layout);

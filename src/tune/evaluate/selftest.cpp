@@ -21,6 +21,8 @@ constexpr const char* kNotRun = "not_run";
 const Problem kUsual{
     .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 128, .seq_kv = 128, .head_dim = 64};
 
+constexpr std::int64_t kDescaleBlock = 64;  // the usual problem has two such blocks
+
 bool is_fixture(const Manifest& manifest) {
   return manifest.role == Role::kFault && !manifest.expected_gate.empty();
 }
@@ -94,8 +96,8 @@ KernelRef spoiled(const Kernel& reference, const SourceFile& source, const Cheat
   return std::make_shared<const Kernel>(std::move(kernel));
 }
 
-/// In the first type that it supports. A fixture that can write the log-sum-exp is at fault there;
-/// an honest kernel must be right with it and without.
+/// In the first type that it supports. A fixture that can write the log-sum-exp, or takes factors
+/// of blocks of tokens, is at fault there; an honest kernel must be right with either and without.
 std::vector<Problem> problems_for(const Manifest& manifest) {
   if (manifest.operation->declared() != nullptr) return {};
   if (!is_fixture(manifest) && manifest.role != Role::kAttention) return {};
@@ -103,10 +105,15 @@ std::vector<Problem> problems_for(const Manifest& manifest) {
   problem.dtype = manifest.dtypes.front();
   problem.out_dtype = default_out_dtype(problem.dtype);
   problem.quant = manifest.quant;
+  const bool with_blocks = manifest.descale_blocks && is_fp8(problem);
+  if (is_fixture(manifest) && with_blocks) problem.descale_block = kDescaleBlock;
   std::vector<Problem> problems;
   if (!is_fixture(manifest) || !manifest.lse) problems.push_back(problem);
   problem.lse = true;
   if (manifest.lse) problems.push_back(problem);
+  problem.descale_block = kDescaleBlock;
+  problem.lse = false;
+  if (!is_fixture(manifest) && with_blocks) problems.push_back(problem);
   return problems;
 }
 

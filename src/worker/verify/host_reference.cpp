@@ -16,6 +16,7 @@
 
 #include "core/check.hpp"
 #include "core/parallel.hpp"
+#include "worker/verify/factors.hpp"
 
 namespace fatune {
 namespace {
@@ -43,9 +44,10 @@ void decode_line(std::span<const std::byte> tensor, Dtype dtype, std::int64_t fi
   }
 }
 
-/// Of a key head, counted over the batch; 1 where elements are the values.
-double descale(const std::vector<float>& descales, std::int64_t head) {
-  return descales.empty() ? 1.0 : descales[static_cast<std::size_t>(head)];
+/// Of a row of q, k or v, counted over heads and batch; 1 where elements are the values.
+double descale(const Problem& problem, std::string_view tensor, const std::vector<float>& descales,
+               std::int64_t row) {
+  return descales.empty() ? 1.0 : descales[factor_of_row(problem, tensor, row)];
 }
 
 /// What fp32 may be off by: rounding of a score (8 steps of its magnitude, and of the exponential)
@@ -97,20 +99,19 @@ constexpr double kScoreStep = 0x1p-22;
 constexpr double kScoreRoundings = 8;  ///< besides the products': scale, exponent, peak, logarithm
 constexpr double kKeyStep = 0x1p-24;   ///< rounding of a sum of positive fp32 numbers
 
-/// The length of each vector of head_dim elements times the factor of its part.
-std::vector<double> norms_of(const Problem& problem, std::span<const std::byte> tensor,
+/// The length of each row of q or k times its factor.
+std::vector<double> norms_of(const Problem& problem, std::string_view name,
+                             std::span<const std::byte> tensor,
                              const std::vector<float>& descales) {
   const auto columns = static_cast<std::size_t>(problem.head_dim);
   const Dtype dtype = dtype_of(problem, "q");
   std::vector<double> norms(tensor.size() / static_cast<std::size_t>(size_of(dtype)) / columns);
-  const std::size_t part =
-      std::max<std::size_t>(norms.size() / std::max<std::size_t>(descales.size(), 1), 1);
   parallel_for(norms.size(), kRowsOfAThread, [&](std::size_t begin, std::size_t end) {
     std::vector<double> line(columns);
     for (std::size_t row = begin; row < end; ++row) {
       decode_line(tensor, dtype, static_cast<std::int64_t>(row * columns), line);
       norms[row] = std::sqrt(std::inner_product(line.begin(), line.end(), line.begin(), 0.0)) *
-                   descale(descales, static_cast<std::int64_t>(row / part));
+                   descale(problem, name, descales, static_cast<std::int64_t>(row));
     }
   });
   return norms;
@@ -139,21 +140,21 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
   const std::int64_t dim = problem.head_dim;
   const Dtype dtype = dtype_of(problem, "q");
   const std::int64_t kv_head = where.head / (problem.heads / problem.kv_heads);
-  const std::int64_t query_at =
-      ((where.batch * problem.heads + where.head) * problem.seq_q + where.row) * dim;
-  const std::int64_t part = where.batch * problem.kv_heads + kv_head;
-  const std::int64_t first_key = part * problem.seq_kv * dim;
-  const double scale =
-      descale(inputs.q_descale, part) * descale(inputs.k_descale, part) * scale_of(problem);
-  const double of_values = descale(inputs.v_descale, part);
+  const std::int64_t query_row =
+      (where.batch * problem.heads + where.head) * problem.seq_q + where.row;
+  const std::int64_t first_key = (where.batch * problem.kv_heads + kv_head) * problem.seq_kv;
+  const double of_query = descale(problem, "q", inputs.q_descale, query_row);
   const auto columns = static_cast<std::size_t>(dim);
   HostRow result{std::vector<double>(columns, 0.0), 0, 0, kNothing};
   std::vector<double> query(columns), line(columns);
-  decode_line(inputs.q, dtype, query_at, query);
+  decode_line(inputs.q, dtype, query_row * dim, query);
 
   std::vector<double> scores(static_cast<std::size_t>(visible_keys(problem, where.row)));
   for (std::size_t key = 0; key < scores.size(); ++key) {
-    decode_line(inputs.k, dtype, first_key + static_cast<std::int64_t>(key) * dim, line);
+    const std::int64_t row = first_key + static_cast<std::int64_t>(key);
+    decode_line(inputs.k, dtype, row * dim, line);
+    const double scale =
+        of_query * descale(problem, "k", inputs.k_descale, row) * scale_of(problem);
     double sum = 0, magnitude = 0;
     for (std::size_t d = 0; d < columns; ++d) {
       const double product = query[d] * line[d];
@@ -173,7 +174,9 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
   }
   result.lse = largest + std::log(total);
   for (std::size_t key = 0; key < scores.size(); ++key) {
-    decode_line(inputs.v, dtype, first_key + static_cast<std::int64_t>(key) * dim, line);
+    const std::int64_t row = first_key + static_cast<std::int64_t>(key);
+    decode_line(inputs.v, dtype, row * dim, line);
+    const double of_values = descale(problem, "v", inputs.v_descale, row);
     const double weight = scores[key] / total * of_values;
     for (std::size_t d = 0; d < columns; ++d) {
       result.values[d] += weight * line[d];
@@ -223,8 +226,8 @@ LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs
                                 std::vector<float> values) {
   FATUNE_CHECK(static_cast<std::int64_t>(values.size()) == problem.rows(), "one value a row");
   LseReference reference{attention_plan(problem).tensors.back(), std::move(values), {}};
-  const std::vector<double> queries = norms_of(problem, inputs.q, inputs.q_descale);
-  const std::vector<double> keys = norms_of(problem, inputs.k, inputs.k_descale);
+  const std::vector<double> queries = norms_of(problem, "q", inputs.q, inputs.q_descale);
+  const std::vector<double> keys = norms_of(problem, "k", inputs.k, inputs.k_descale);
   const std::int64_t group = problem.heads / problem.kv_heads;
   const auto dim = static_cast<double>(problem.head_dim);
   const double step = kScoreStep * (dim + kScoreRoundings) * scale_of(problem);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
+#include "worker/verify/factors.hpp"
 #include "worker/verify/not_finite.hpp"
 #include "worker/verify/quantize.hpp"
 #include "worker/verify/recode.hpp"
@@ -189,24 +190,6 @@ void set_last_values(const Problem& problem, float value, std::vector<std::byte>
   }
 }
 
-/// In a tensor of `parts` equal parts.
-void set_element(std::vector<std::byte>& bytes, std::size_t parts, const Spoilt& where,
-                 const Problem& problem, float value) {
-  const auto tensor = elements<std::uint16_t>(bytes);
-  const auto at = static_cast<std::size_t>(where.row * problem.head_dim + where.column);
-  tensor[static_cast<std::size_t>(where.part) * (tensor.size() / parts) + at] =
-      encode(dtype_of(problem, "q"), value);
-}
-
-void spoil(const Problem& problem, HostInputs& inputs) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const auto parts = static_cast<std::size_t>(problem.batch * problem.kv_heads);
-  const std::array<Spoilt, 3> where = spoilt_elements(problem);
-  set_element(inputs.q, parts, where[0], problem, kInfinity);
-  set_element(inputs.k, parts, where[1], problem, std::numeric_limits<float>::quiet_NaN());
-  set_element(inputs.v, parts, where[2], problem, -kInfinity);
-}
-
 /// From 1/2 to 2.
 float magnitude(std::uint16_t draw) { return 0.5f + 1.5f * static_cast<float>(draw) / 65536.0f; }
 
@@ -352,6 +335,10 @@ HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, in
     if (which.distribution == Distribution::kOnesV) continue;
     scale_part(inputs.v, dtype, heads, head, magnitude(static_cast<std::uint16_t>(bits >> 16)));
   }
+  if (problem.descale_block == 0) return inputs;
+  scale_blocks(problem, "q", inputs.q);
+  scale_blocks(problem, "k", inputs.k);
+  if (which.distribution != Distribution::kOnesV) scale_blocks(problem, "v", inputs.v);
   return inputs;
 }
 

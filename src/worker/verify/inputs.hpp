@@ -23,11 +23,13 @@ struct HostTensor {
 /// Attention's, with elements as the problem's dtype stores them, contiguous whatever the layout.
 struct HostInputs {
   std::vector<std::byte> q, k, v;
-  std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};  ///< of fp8: (batch, kv_heads)
+  /// Of fp8: (batch, kv_heads), or of blocks of tokens (batch, kv_heads, factors_of_head).
+  std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};
 };
 /// The same bytes for any number of threads. `v_doublings`: v is multiplied by that power of two
 /// (see the tolerance rule "vacuity"). Those of fp8 are quantize() of the inputs of unquantized(),
-/// whose heads differ in magnitude, so that a factor of another head or tensor gives other values.
+/// whose heads, and blocks of tokens that have factors, differ in magnitude, so that a factor of
+/// another one or of another tensor gives other values.
 HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
 
 /// What make_inputs() quantizes, and the inputs of a fused problem: of unquantized(problem). Of

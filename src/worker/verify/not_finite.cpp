@@ -1,9 +1,27 @@
-// not_finite.cpp - places of elements that are no numbers to the outputs that depend on them.
+// not_finite.cpp - inputs to some with elements that are no numbers; these to the outputs that
+// depend on them.
 #include "worker/verify/not_finite.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
 
 namespace fatune {
+namespace {
+
+/// In a tensor of `parts` equal parts, 16 bits an element.
+void set_element(std::vector<std::byte>& bytes, std::size_t parts, const Spoilt& where,
+                 const Problem& problem, float value) {
+  const std::span tensor(reinterpret_cast<std::uint16_t*>(bytes.data()),
+                         bytes.size() / sizeof(std::uint16_t));
+  const auto at = static_cast<std::size_t>(where.row * problem.head_dim + where.column);
+  tensor[static_cast<std::size_t>(where.part) * (tensor.size() / parts) + at] =
+      encode(dtype_of(problem, "q"), value);
+}
+
+}  // namespace
 
 std::array<Spoilt, 3> spoilt_elements(const Problem& problem) {
   const std::int64_t parts = problem.batch * problem.kv_heads;
@@ -12,6 +30,15 @@ std::array<Spoilt, 3> spoilt_elements(const Problem& problem) {
   return {{{0, queries - 1, problem.head_dim - 1},
            {1 % parts, 0, 0},
            {2 % parts, 0, problem.head_dim / 2}}};
+}
+
+void spoil(const Problem& problem, HostInputs& inputs) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto parts = static_cast<std::size_t>(problem.batch * problem.kv_heads);
+  const std::array<Spoilt, 3> where = spoilt_elements(problem);
+  set_element(inputs.q, parts, where[0], problem, kInfinity);
+  set_element(inputs.k, parts, where[1], problem, std::numeric_limits<float>::quiet_NaN());
+  set_element(inputs.v, parts, where[2], problem, -kInfinity);
 }
 
 InputCase before_spoiling(InputCase which) {

@@ -7,6 +7,7 @@
 
 #include "model/problem/input_case.hpp"
 #include "model/problem/problem.hpp"
+#include "worker/verify/inputs.hpp"
 
 namespace fatune {
 
@@ -17,6 +18,9 @@ struct Spoilt {
 };
 /// In q an infinity, in k NaN, in v an infinity; in three key heads, if there are as many.
 std::array<Spoilt, 3> spoilt_elements(const Problem& problem);
+
+/// Puts them in.
+void spoil(const Problem& problem, HostInputs& inputs);
 
 /// The same case with numbers alone.
 InputCase before_spoiling(InputCase which);

@@ -1,4 +1,5 @@
-// quantize.cpp - the largest magnitude of each head to its factor, elements divided by it.
+// quantize.cpp - the largest magnitude of each head, or block of tokens, to its factor, elements
+// divided by it.
 #include "worker/verify/quantize.hpp"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <limits>
 #include <span>
 
+#include "worker/verify/factors.hpp"
 #include "worker/verify/recode.hpp"
 #include "worker/verify/smooth_keys.hpp"
 
@@ -25,21 +27,26 @@ float largest_number(Dtype fp8) {
   return decode(fp8, encode(fp8, std::numeric_limits<float>::infinity()));
 }
 
-/// One of the three: `parts` equal parts, each with a factor.
-std::vector<float> quantize_tensor(std::span<const std::byte> from, Dtype from_type, Dtype to_type,
-                                   std::size_t parts, std::vector<std::byte>& to) {
-  const float largest = largest_number(to_type);
-  const auto* elements = reinterpret_cast<const std::uint16_t*>(from.data());
-  const std::size_t size = from.size() / sizeof *elements / parts;
-  std::vector<float> descales(parts, 1.0f);
-  to.resize(size * parts);
-  for (std::size_t part = 0; part < parts; ++part) {
-    const std::span all(elements + part * size, size);
-    const float magnitude = largest_magnitude(all, from_type);
-    if (magnitude > 0) descales[part] = magnitude / largest;
-    const std::span made(reinterpret_cast<std::uint8_t*>(to.data()) + part * size, size);
-    recode<std::uint8_t>(all, from_type, made, to_type,
-                         [&](float value) { return value / descales[part]; });
+/// One of the three.
+std::vector<float> quantize_tensor(const Problem& problem, std::string_view tensor,
+                                   std::span<const std::byte> from, std::vector<std::byte>& to) {
+  const Dtype from_type = out_dtype(problem);
+  const float largest = largest_number(problem.dtype);
+  const std::span elements(reinterpret_cast<const std::uint16_t*>(from.data()),
+                           from.size() / sizeof(std::uint16_t));
+  to.resize(elements.size());
+  const std::span made(reinterpret_cast<std::uint8_t*>(to.data()), to.size());
+  std::vector<float> descales;
+  for (const std::vector<ElementRun>& runs : runs_of_factors(problem, tensor)) {
+    float magnitude = 0;
+    for (const auto& [first, count] : runs)
+      magnitude = std::max(magnitude, largest_magnitude(elements.subspan(first, count), from_type));
+    const float descale = magnitude > 0 ? magnitude / largest : 1;
+    for (const auto& [first, count] : runs) {
+      recode<std::uint8_t>(elements.subspan(first, count), from_type, made.subspan(first, count),
+                           problem.dtype, [&](float value) { return value / descale; });
+    }
+    descales.push_back(descale);
   }
   return descales;
 }
@@ -70,15 +77,11 @@ std::vector<float> quantize_smooth(const Problem& problem, const HostInputs& inp
 }  // namespace
 
 HostInputs quantize(const Problem& problem, const HostInputs& inputs) {
-  const auto parts = static_cast<std::size_t>(problem.batch * problem.kv_heads);
   HostInputs made;
-  const auto take = [&](const std::vector<std::byte>& from, std::vector<std::byte>& to) {
-    return quantize_tensor(from, out_dtype(problem), problem.dtype, parts, to);
-  };
-  made.q_descale = take(inputs.q, made.q);
-  made.k_descale =
-      smooths_k(problem) ? quantize_smooth(problem, inputs, made.k) : take(inputs.k, made.k);
-  made.v_descale = take(inputs.v, made.v);
+  made.q_descale = quantize_tensor(problem, "q", inputs.q, made.q);
+  made.k_descale = smooths_k(problem) ? quantize_smooth(problem, inputs, made.k)
+                                      : quantize_tensor(problem, "k", inputs.k, made.k);
+  made.v_descale = quantize_tensor(problem, "v", inputs.v, made.v);
   return made;
 }
 

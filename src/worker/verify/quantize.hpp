@@ -7,9 +7,10 @@
 namespace fatune {
 
 /// The inputs of unquantized(problem), all finite, in the type of `problem`. A factor is that of a
-/// key head: the largest magnitude over the largest number of the type, so that it becomes that
-/// number; 1 where all are 0. A query head has the factor of the key head that it reads, shared
-/// with the others of its group. Of smooth_k k goes without its mean over keys.
+/// key head, or of a block of its tokens: the largest magnitude over the largest number of the
+/// type, so that it becomes that number; 1 where all are 0. A query head has the factor of the key
+/// head that it reads, shared with the others of its group. Of smooth_k k goes without its mean
+/// over keys.
 HostInputs quantize(const Problem& problem, const HostInputs& inputs);
 
 }  // namespace fatune

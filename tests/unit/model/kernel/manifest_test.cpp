@@ -260,6 +260,8 @@ TEST_CASE("mistakes in the launch are named") {
       {"\"tensor\": \"k\"", "\"tensor\": \"scores\"", "field 'tensor_maps[0].sizes' is missing"},
       {"\"tensor\": \"k\"", "\"tensor\": \"k\", \"sizes\": []",
        "field 'tensor_maps[0].sizes' are told for a scratch alone; those of k are the problem's"},
+      {"[\"f16\", \"bf16\"],", "[\"f16\", \"bf16\"], \"descale_blocks\": true,",
+       "field 'supports.descale_blocks' is for given factors of e4m3 and e5m2"},
       {"[\"f16\", \"bf16\"],", "[\"f16\", \"bf16\"], \"quant\": \"fused\",",
        "field 'supports.quant' is fused, but 'dtypes' has others than e4m3 and e5m2"},
       {"\"swizzle\": 128", "\"swizzle\": 48",

@@ -115,6 +115,9 @@ TEST_CASE("a 'when' that is always true, or never, is found") {
   CHECK(has_finding(sample_findings(clean_with(keys, keys + R"(, "when": "BLOCK_M > HEADS * 64")")),
                     "warning: sample.json: field 'parameters[1].when': BLOCK_M > HEADS * 64 is "
                     "never true, for any config of any standard problem"));
+  CHECK_FALSE(has_finding(sample_findings(clean_with(keys, keys + R"(, "when": "0")")),
+                          "warning: sample.json: field 'parameters[1].when': 0 is never true, for "
+                          "any config of any standard problem"));
   // Two query heads share keys and values at decoding problems only.
   CHECK(sample_findings(clean_with(keys, keys + R"(, "when": "BLOCK_M > 32 || HEADS > KV_HEADS")"))
             .empty());
