@@ -12,7 +12,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RUNS = {"mission": "mission", "long": "long", "exhaustive": "kernels", "suite-mission": "suite-mission", "suite-mission-contiguous": "suite-mission-contiguous", "suite-mission-60": "suite-mission-60",
-        "suite-fa3-bshd": "suite-fa3-bshd", "suite-fa3": "suite-fa3", "suite-decode": "suite-decode", "suite-models": "suite-models"}
+        "suite-fa3-bshd": "suite-fa3-bshd", "suite-fa3": "suite-fa3", "suite-decode": "suite-decode", "suite-models": "suite-models",
+        "suite-fp8": "suite-fp8"}
 RUNS |= {f"exhaustive-{name}": f"space-{name}" for name in ("single", "wide", "small", "long", "stress")}
 RECORDED = "exhaustive"  # whose journal stands in for a GPU
 DOCUMENTS = ["selftest.json", "gate-1.json", "gate-2.json", "gate-tie-1.json", "gate-tie-2.json", "bench-1.json", "bench-2.json", "profile-mission.json",

@@ -18,7 +18,7 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-mission-contiguous sanitize-suite suite-fa3-bshd suite-fa3 suite-decode suite-models exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60 scores)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-mission-contiguous sanitize-suite suite-fa3-bshd suite-fa3 suite-decode suite-models suite-fp8 exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60 scores)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -106,6 +106,7 @@ run_step() {
     suite-fa3-bshd) sweep suite-fa3-bshd --suite fa3 --layout bshd --budget ${BUDGET:-40} --baselines $in_layer ;;
     suite-fa3) sweep suite-fa3 --suite fa3 --budget ${BUDGET:-40} --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
     suite-decode) sweep suite-decode --suite decode --budget ${BUDGET:-80} --baselines cudnn,torch:flash ;;
+    suite-fp8) sweep suite-fp8 --suite fp8 --budget ${BUDGET:-40} --baselines cudnn,torch:cudnn ;;
     suite-models) sweep suite-models --suite models ${BUDGET:+--budget $BUDGET} --baselines $in_layer ;;
     exhaustive-wide) whole_space wide 4,8,512,128 ;;
     exhaustive-small) whole_space small 2,8,128,64 ;;
