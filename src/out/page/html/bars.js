@@ -163,6 +163,7 @@ function samplesFigure(problem) {
     note: () => {
       const {which, far, limit} = sampleRows(problem, key);
       return `A dot a round, in a fresh process, the finalists in random order; the number is the place. Line: median; band: its 95 % interval. ${meaning(problem, which)}` +
+        (problem.finals[0]?.timed_again ? ' Those of the best came after it was chosen.' : '') +
         (far.length ? ` Not drawn: ${far.length} beyond ${limit} times the best.` : '');
     },
     controls: (redraw) => [...timeChoice(problem, key, redraw), choice('near', [['near', 'within 10 %'], ['wide', 'within 60 %'], ['all', 'all']], redraw)],

@@ -50,6 +50,16 @@ TEST_CASE("kernels and finals tell their colour, baselines have none") {
   CHECK_FALSE(problem["finals"][1].contains("colour"));
 }
 
+TEST_CASE("a final that was timed again says so") {
+  std::vector<Record> records = test::sample_records();
+  for (Record& record : records) {
+    if (auto* final = std::get_if<FinalRecord>(&record)) final->timed_again = !final->is_baseline();
+  }
+  const Json problem = problem_of(test::SampleRun(records));
+  CHECK(problem["finals"][0]["timed_again"] == true);
+  CHECK_FALSE(problem["finals"][1].contains("timed_again"));
+}
+
 TEST_CASE("waves are of the journal's grids; without them the page says why they are unknown") {
   const auto told = [](std::int64_t blocks) {
     std::vector<Record> records = test::sample_records();
