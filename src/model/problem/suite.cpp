@@ -12,8 +12,9 @@ namespace {
 constexpr std::string_view kSuiteSchema = "fatune.problems/1";
 
 Result<NamedProblem> parse_entry(const Fields& entry) {
-  FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "out_dtype",
-                                "quant", "causal", "lse", "layout", "scale", "source"}));
+  FATUNE_TRY_STATUS(
+      entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "out_dtype", "quant",
+                  "descale_block", "causal", "lse", "layout", "scale", "source"}));
   FATUNE_TRY_STATUS(entry.text_or("source", ""));  // for people who read the file
   NamedProblem named;
   FATUNE_TRY(named.name, entry.text("name"));
@@ -39,6 +40,7 @@ Result<NamedProblem> parse_entry(const Fields& entry) {
   const Result<Quant> quant = parse_quant(quant_text);
   if (!quant) return entry.error("quant", "is wrong: " + quant.error().message);
   problem.quant = *quant;
+  FATUNE_TRY(problem.descale_block, entry.integer_or("descale_block", 0));
   FATUNE_TRY(const bool causal, entry.boolean_or("causal", false));
   problem.mask = causal ? Mask::kCausal : Mask::kNone;
   FATUNE_TRY(problem.lse, entry.boolean_or("lse", false));
@@ -119,6 +121,7 @@ std::string slug(const Problem& p) {
   text += fmt::format("-{}", name(p.dtype));
   if (p.out_dtype) text += fmt::format("-{}", name(*p.out_dtype));
   if (is_fused(p)) text += fmt::format("-{}", name(p.quant));
+  if (p.descale_block > 0) text += fmt::format("-descale{}", p.descale_block);
   if (p.mask == Mask::kCausal) text += "-causal";
   if (p.lse) text += "-lse";
   if (p.scale) text += fmt::format("-scale{}", *p.scale);

@@ -23,9 +23,10 @@ struct Suite {
 };
 
 /// `{"schema":"fatune.problems/1","name":..,"summary":..,"problems":[{"name":..,"shape":"4,8,512,64",
-/// "kv_heads":..,"seq_kv":..,"dtype":"e4m3","out_dtype":"bf16","quant":"fused","causal":true,
-/// "lse":true,"layout":"packed","scale":1.0,"source":"where the sizes are from"}],"capture":{..}}`:
-/// of a problem, name and shape are required; capture is what `python -m fatune capture` saw.
+/// "kv_heads":..,"seq_kv":..,"dtype":"e4m3","out_dtype":"bf16","quant":"fused",
+/// "descale_block":128,"causal":true,"lse":true,"layout":"packed","scale":1.0,"source":"where the
+/// sizes are from"}],"capture":{..}}`: of a problem, name and shape are required; capture is what
+/// `python -m fatune capture` saw.
 Result<Suite> parse_suite(std::string_view text, const std::string& where);
 /// "mission 4,8,512,64 f16", or without a name "4,8,512,64 f16".
 std::string label(const NamedProblem& named);
